@@ -1,0 +1,19 @@
+/**
+ * The core of Coracle: everything between the socket and a reconciler.
+ *
+ * @module
+ */
+
+// The object model: pure, imported by everything.
+export * from "./api/object.ts";
+export * from "./api/kind.ts";
+export * from "./api/object_key.ts";
+export * from "./api/api_error.ts";
+
+// What every layer may hold.
+export * from "./clock.ts";
+export * from "./logger.ts";
+export * from "./metrics.ts";
+
+// Transports and requests as values.
+export * from "./client/transport.ts";
