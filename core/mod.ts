@@ -12,6 +12,11 @@ export * from "./api/api_error.ts";
 
 // What every layer may hold.
 export * from "./clock.ts";
+export {
+  type RunUntilOptions,
+  VirtualClock,
+  type VirtualClockOptions,
+} from "./virtual_clock.ts";
 export * from "./logger.ts";
 export * from "./metrics.ts";
 
