@@ -1,0 +1,208 @@
+/**
+ * Runs everything that must hold before a change is kept, one step after the
+ * other, and ends with one line that counts over all of them.
+ *
+ * `npm test` runs all steps but those on demand; `npm test -- node bun` only
+ * those two; `npm test -- all cluster` all and one more; and
+ * `npm test -- node tests/core/queue` one folder of one step.
+ *
+ * @module
+ */
+
+import { globSync } from "node:fs";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { relative } from "node:path";
+import process from "node:process";
+import { PROJECT, runCommand } from "./support/child_process.ts";
+import type { FailedTest, TestReport } from "./support/junit_report.ts";
+import { readJunitReport } from "./support/junit_report.ts";
+
+/** One thing to run. */
+interface Step {
+  readonly name: string;
+  readonly command: readonly string[];
+  /** Takes test files and writes a JUnit report; else it counts as one test. */
+  readonly report?: "node" | "deno" | "bun" | undefined;
+  /** Runs only when it is named. */
+  readonly onDemand?: boolean | undefined;
+  /** Milliseconds after which it is killed and has failed. */
+  readonly limit: number;
+}
+
+const MINUTE = 60_000;
+const ENTRY_POINTS: readonly string[] = [
+  "mod.ts",
+  "core/mod.ts",
+  "sources/mod.ts",
+  "workflows/mod.ts",
+  "core/kinds/mod.ts",
+  "core/crd/mod.ts",
+  "core/apiserver/mod.ts",
+  "core/cli/mod.ts",
+];
+
+/** Each runtime runs these; the checks of the package need to run only once. */
+const TESTS = "tests/**/*_test.ts";
+const ONCE: readonly string[] = ["tests/package/", "tests/cluster/"];
+
+const STEPS: readonly Step[] = [
+  check("format", ["deno", "fmt", "--check"]),
+  check("lint", ["deno", "lint"]),
+  check("types-tsc", ["npm", "run", "-s", "check:tsc"]),
+  check("types-deno", ["deno", "check", "."]),
+  check("docs", ["deno", "doc", "--lint", ...ENTRY_POINTS]),
+  check("build", ["npm", "run", "-s", "build"]),
+  tests("node"),
+  tests("deno"),
+  tests("bun"),
+  {
+    name: "examples",
+    command: ["deno", "test", "-A", "--doc", "--no-check"],
+    report: "deno",
+    limit: 2 * MINUTE,
+  },
+  { ...tests("node"), name: "package" },
+  { ...tests("node"), name: "cluster", onDemand: true, limit: 30 * MINUTE },
+];
+
+function check(name: string, command: readonly string[]): Step {
+  return { name, command, limit: 3 * MINUTE };
+}
+
+function tests(runtime: "node" | "deno" | "bun"): Step {
+  const command = {
+    node: ["node", "--test", "--test-reporter=junit"],
+    deno: ["deno", "test", "-A", "--no-check"],
+    bun: ["bun", "test", "--timeout=60000"],
+  }[runtime];
+  return { name: runtime, command, report: runtime, limit: 8 * MINUTE };
+}
+
+/** The files that a step runs, without those that others ask for. */
+function filesOf(step: Step, only: readonly string[]): string[] {
+  if (step.name === "examples") {
+    return globSync("{mod.ts,{core,sources,workflows}/**/*.ts}").toSorted();
+  }
+  const files = globSync(TESTS).toSorted().map((file) =>
+    file.replaceAll("\\", "/")
+  );
+  const inFolder = (folder: string) => (file: string) =>
+    file.startsWith(folder);
+  const own = ONCE.includes(`tests/${step.name}/`)
+    ? files.filter(inFolder(`tests/${step.name}/`))
+    : files.filter((file) => !ONCE.some((folder) => file.startsWith(folder)));
+  return only.length === 0
+    ? own
+    : own.filter((file) => only.some((prefix) => file.startsWith(prefix)));
+}
+
+async function runStep(
+  step: Step,
+  only: readonly string[],
+): Promise<TestReport> {
+  const log = `.cache/test/${step.name}.log`;
+  const report = `.cache/test/${step.name}.xml`;
+  await rm(report, { force: true });
+  const command = [...step.command];
+  if (step.report !== undefined) {
+    const files = filesOf(step, only);
+    if (files.length === 0) return { passed: 0, failed: [], skipped: [] };
+    command.push(...reportFlags(step.report, report));
+    command.push(...files.map((file) => `./${file}`));
+  }
+  const { code, stdout, stderr } = await runCommand(command, {
+    limit: step.limit,
+  });
+  await writeFile(log, stdout + stderr);
+  if (step.report === undefined) {
+    return code === 0 ? { passed: 1, failed: [], skipped: [] } : {
+      passed: 0,
+      failed: [wholeStep(step, code, stdout + stderr)],
+      skipped: [],
+    };
+  }
+  const xml = await readFile(report, "utf8").catch(() => "");
+  const result = readJunitReport(xml);
+  // A file that does not load, or a crash, is in the exit code only.
+  return code === 0 || result.failed.length > 0
+    ? result
+    : { ...result, failed: [wholeStep(step, code, stdout + stderr)] };
+}
+
+function reportFlags(
+  runtime: "node" | "deno" | "bun",
+  file: string,
+): readonly string[] {
+  switch (runtime) {
+    case "node":
+      return [`--test-reporter-destination=${file}`];
+    case "deno":
+      return [`--junit-path=${file}`];
+    case "bun":
+      return ["--reporter=junit", `--reporter-outfile=${file}`];
+  }
+}
+
+/** The end of what a step wrote, for one that failed as a whole. */
+function wholeStep(step: Step, code: number, output: string): FailedTest {
+  const lines = output.trimEnd().split("\n");
+  const kept = lines.slice(-60).join("\n");
+  const why = code === 124
+    ? `It took longer than ${step.limit / 1000} s and was ended.`
+    : `It ended with exit code ${code}.`;
+  return { name: step.name, file: "", message: `${why}\n${kept}` };
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function printReport(step: Step, report: TestReport, seconds: number): void {
+  const { passed, failed, skipped } = report;
+  print(
+    `${step.name.padEnd(10)} ${passed} passed, ${failed.length} failed, ` +
+      `${skipped.length} skipped  (${seconds.toFixed(1)} s)`,
+  );
+  for (const name of skipped) print(`  skipped: ${name}`);
+  for (const test of failed) {
+    const file = relative(PROJECT, test.file.replace(/^file:\/\//, ""));
+    print(`  FAILED: ${test.name}${test.file ? `  (${file})` : ""}`);
+    print(test.message.replaceAll(/^/gm, "    "));
+  }
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  process.chdir(PROJECT);
+  const defaults = STEPS.filter((step) => !step.onDemand).map((s) => s.name);
+  const only = args.filter((arg) => /[/.]/.test(arg));
+  const names = args.filter((arg) => !only.includes(arg))
+    .flatMap((arg) => arg === "all" ? defaults : [arg]);
+  const unknown = names.filter((name) => !STEPS.some((s) => s.name === name));
+  if (unknown.length > 0) {
+    const known = STEPS.map((step) => step.name).join(", ");
+    print(
+      `Cannot run tests: a step is one of ${known}: received ${
+        unknown.join(", ")
+      }`,
+    );
+    return 2;
+  }
+  const chosen = names.length > 0 ? names : defaults;
+  const steps = STEPS.filter((step) => chosen.includes(step.name));
+  await mkdir(".cache/test", { recursive: true });
+  let passed = 0;
+  let failed = 0;
+  let skipped = 0;
+  for (const step of steps) {
+    const start = performance.now();
+    const report = await runStep(step, only);
+    printReport(step, report, (performance.now() - start) / 1000);
+    passed += report.passed;
+    failed += report.failed.length;
+    skipped += report.skipped.length;
+  }
+  print(`${passed} passed, ${failed} failed, ${skipped} skipped`);
+  return failed === 0 ? 0 : 1;
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,115 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { delimiter, join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+
+/** The folder of the checkout. */
+export const PROJECT: string = fileURLToPath(new URL("../..", import.meta.url));
+
+/** How {@linkcode runCommand} runs a command. */
+export interface CommandOptions {
+  /**
+   * The folder to run it in.
+   *
+   * @default {PROJECT}
+   */
+  readonly cwd?: string | undefined;
+  /** Variables that are set beside the inherited ones. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** What it reads from its standard input. */
+  readonly input?: string | undefined;
+  /**
+   * Milliseconds after which it is killed.
+   *
+   * @default {60_000}
+   */
+  readonly limit?: number | undefined;
+}
+
+/** How a command ended. */
+export interface CommandResult {
+  /** The exit code; 124 when the limit passed, as `timeout` has it. */
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/**
+ * The environment of child processes: the runtimes that the project brings come
+ * first, and the package's own name resolves to its sources.
+ */
+export function childEnvironment(
+  env: Readonly<Record<string, string | undefined>> = {},
+): Record<string, string | undefined> {
+  const bin = join(PROJECT, "node_modules", ".bin");
+  return {
+    ...process.env,
+    NO_COLOR: "1",
+    FORCE_COLOR: undefined,
+    NODE_TEST_CONTEXT: undefined,
+    PATH: `${bin}${delimiter}${process.env["PATH"] ?? ""}`,
+    NODE_OPTIONS:
+      "--conditions=@coracle/source --disable-warning=ExperimentalWarning",
+    BUN_OPTIONS: "--conditions=@coracle/source",
+    ...env,
+  };
+}
+
+/**
+ * Starts a command in a process group of its own, so that it can be ended with
+ * everything it started.
+ */
+export function startCommand(
+  command: readonly string[],
+  options: CommandOptions = {},
+): ChildProcess {
+  const { cwd = PROJECT, env, input } = options;
+  const [file = "", ...args] = command;
+  const child = spawn(file, args, {
+    cwd,
+    env: childEnvironment(env),
+    detached: true,
+    stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+  });
+  child.stdin?.on("error", () => {}); // It may end without having read it all.
+  child.stdin?.end(input);
+  return child;
+}
+
+/** Kills a process that {@linkcode startCommand} made, and all it started. */
+export function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // The whole group has ended already.
+  }
+}
+
+/** Runs a command to its end and keeps what it wrote. */
+export async function runCommand(
+  command: readonly string[],
+  options: CommandOptions = {},
+): Promise<CommandResult> {
+  const { limit = 60_000 } = options;
+  const child = startCommand(command, options);
+  let stdout = "";
+  let stderr = "";
+  child.stdout?.setEncoding("utf8").on("data", (text) => stdout += text);
+  child.stderr?.setEncoding("utf8").on("data", (text) => stderr += text);
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    killGroup(child);
+  }, limit);
+  try {
+    const [code] = await once(child, "close");
+    return { code: late ? 124 : code ?? 1, stdout, stderr };
+  } catch (error) {
+    return { code: 127, stdout, stderr: String(error) };
+  } finally {
+    clearTimeout(timer);
+  }
+}

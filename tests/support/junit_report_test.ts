@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readJunitReport } from "./junit_report.ts";
+
+test("readJunitReport counts cases and keeps why one failed", () => {
+  const report = readJunitReport(`<testsuites>
+    <testcase name="a &lt;b> &quot;c&quot;" time="1"/>
+    <testcase name="fails" file="/x/y_test.ts"><failure message="short">1 &#33;== 2</failure></testcase>
+    <testcase name="fails early" classname="./z_test.ts"><error message="why"/></testcase>
+    <testcase name="later"><skipped type="skipped" message="no kubectl"/></testcase>
+    <testcase name="unsaid"><skipped/></testcase>
+    <testcase name="fine"></testcase>
+  </testsuites>`);
+  assert.deepEqual(report, {
+    passed: 2,
+    failed: [
+      { name: "fails", file: "/x/y_test.ts", message: "1 !== 2" },
+      { name: "fails early", file: "./z_test.ts", message: "why" },
+    ],
+    skipped: ["later (no kubectl)", "unsaid"],
+  });
+});
+
+test("readJunitReport finds nothing in a report that was not written", () => {
+  assert.deepEqual(readJunitReport(""), { passed: 0, failed: [], skipped: [] });
+});
