@@ -22,3 +22,6 @@ export * from "./metrics.ts";
 
 // Transports and requests as values.
 export * from "./client/transport.ts";
+
+// Patches, field ownership and the schemas that both walk.
+export * from "./patch/schema.ts";

@@ -110,14 +110,21 @@ export class Schema {
   #properties: ReadonlyMap<string, Schema> | undefined;
   #items: Schema | undefined;
   #additional: Schema | undefined;
+  /** Whether this node or one above it in the same definition is open. */
+  readonly #open: boolean;
 
   /**
    * @param source The schema as OpenAPI v3 writes it.
    * @param resolve Finds what a `$ref` names; needed only where there are some.
+   * @param parent The node above, when it is part of the same definition.
    * @throws {ReferenceError} If the schema itself is a reference that cannot be
    * resolved.
    */
-  constructor(source: OpenApiSchema, resolve?: ResolveReference) {
+  constructor(
+    source: OpenApiSchema,
+    resolve?: ResolveReference,
+    parent?: Schema,
+  ) {
     this.#resolve = resolve;
     const reference = source.$ref ?? source.allOf?.[0]?.$ref;
     if (reference !== undefined) this.#target = this.#lookUp(reference);
@@ -131,6 +138,7 @@ export class Schema {
     this.format = words.format;
     this.preserveUnknownFields =
       words["x-kubernetes-preserve-unknown-fields"] === true;
+    this.#open = this.preserveUnknownFields || (parent ? parent.#open : false);
     this.embeddedResource = words["x-kubernetes-embedded-resource"] === true;
     this.nullable = words.nullable === true;
     this.required = words.required ?? NO_NAMES;
@@ -193,6 +201,18 @@ export class Schema {
     );
   }
 
+  /**
+   * What a field that the schema does not name may be when field ownership
+   * looks at it: anything, where the schema is open, be it by an ancestor that
+   * keeps unknown fields; undefined where there may be no such field.
+   */
+  get unnamedFields(): Schema | undefined {
+    if (this.source.additionalProperties !== undefined) {
+      return this.additionalProperties;
+    }
+    return this.#open || this.properties.size === 0 ? ANYTHING : undefined;
+  }
+
   /** The schema of one field, named or not; undefined if there can be none. */
   field(name: string): Schema | undefined {
     return this.properties.get(name) ?? this.additionalProperties;
@@ -202,9 +222,12 @@ export class Schema {
   #child(source: OpenApiSchema): Schema {
     return source.$ref !== undefined && Object.keys(source).length === 1
       ? this.#lookUp(source.$ref)
-      : new Schema(source, this.#resolve);
+      : new Schema(source, this.#resolve, this);
   }
 }
+
+/** A node that says nothing: any value, its fields owned one by one. */
+const ANYTHING: Schema = new Schema({});
 
 /**
  * Without a list type, the strategic merge keys decide, as they do in
