@@ -1,0 +1,108 @@
+/**
+ * The project's own rules for `deno lint`, so that an editor shows them at the
+ * line: import direction, literal dynamic imports and the grammar of error
+ * messages. They apply to what is shipped.
+ *
+ * @module
+ */
+
+import { relative } from "node:path";
+import process from "node:process";
+import { importFault } from "./package/architecture.ts";
+
+/** The part of a syntax node that the rules look at. */
+interface Node {
+  readonly type: string;
+  readonly source?: Node | null;
+  readonly value?: unknown;
+  readonly name?: string;
+  readonly callee?: Node;
+  readonly arguments?: readonly Node[];
+  readonly quasis?: readonly { readonly cooked: string }[];
+}
+
+/** What the linter hands to a rule for one file. */
+interface RuleContext {
+  readonly filename: string;
+  report(finding: { readonly node: Node; readonly message: string }): void;
+}
+
+interface Rule {
+  create(context: RuleContext): Record<string, (node: Node) => void>;
+}
+
+const SHIPPED_REGEXP = /^(?:mod\.ts|(?:core|sources|workflows)\/.*)$/;
+const ERROR_CLASS_REGEXP = /^(?:Error|TypeError|RangeError|SyntaxError)$/;
+const MESSAGE_REGEXP = /^(?:Cannot|\0)[^]*[^.]$/;
+
+/** A rule for shipped files, which gets the file's path within the project. */
+function shippedRule(
+  create: (
+    context: RuleContext,
+    file: string,
+  ) => Record<string, (node: Node) => void>,
+): Rule {
+  return {
+    create(context) {
+      const file = relative(process.cwd(), context.filename)
+        .replaceAll("\\", "/");
+      return SHIPPED_REGEXP.test(file) ? create(context, file) : {};
+    },
+  };
+}
+
+const importDirection = shippedRule((context, file) => {
+  const look = (node: Node) => {
+    const specifier = node.source?.value;
+    if (typeof specifier !== "string") return;
+    const message = importFault(file, specifier);
+    if (message !== undefined) context.report({ node, message });
+  };
+  return {
+    ImportDeclaration: look,
+    ExportNamedDeclaration: look,
+    ExportAllDeclaration: look,
+    ImportExpression: look,
+  };
+});
+
+/** A computed import passes every publishing check and fails for users. */
+const literalImport = shippedRule((context) => ({
+  ImportExpression(node) {
+    if (typeof node.source?.value === "string") return;
+    context.report({ node, message: "Import a literal path" });
+  },
+}));
+
+const errorMessage = shippedRule((context) => ({
+  NewExpression(node) {
+    if (!ERROR_CLASS_REGEXP.test(node.callee?.name ?? "")) return;
+    const [message] = node.arguments ?? [];
+    const text = message === undefined ? undefined : textOf(message);
+    if (text === undefined || MESSAGE_REGEXP.test(text)) return;
+    context.report({
+      node,
+      message:
+        'Say it as "Cannot <action>: <why>: received <value>", without a full stop',
+    });
+  },
+}));
+
+/** The text of a literal message; its holes are NUL characters. */
+function textOf(node: Node): string | undefined {
+  if (typeof node.value === "string") return node.value;
+  return node.quasis?.map((quasi) => quasi.cooked).join("\0");
+}
+
+/** What `deno lint` loads. */
+const plugin: { readonly name: string; readonly rules: Record<string, Rule> } =
+  {
+    name: "coracle",
+    rules: {
+      "import-direction": importDirection,
+      "literal-import": literalImport,
+      "error-message": errorMessage,
+    },
+  };
+
+export default plugin;
