@@ -1,0 +1,117 @@
+/**
+ * Which objects are meant, by their fields. Servers support few fields:
+ * `metadata.name` and `metadata.namespace` everywhere, others by kind.
+ */
+export type FieldSelector = Readonly<Record<string, string>>;
+
+/** One condition on one field. */
+export interface FieldRequirement {
+  /** The path of the field, such as `spec.nodeName`. */
+  readonly field: string;
+  readonly operator: "=" | "!=";
+  readonly value: string;
+}
+
+/**
+ * Reads the text form of a field selector, such as
+ * `spec.nodeName=n1,status.phase!=Failed`. A backslash stands before a comma,
+ * an equals sign or a backslash that is part of a value. The empty text selects
+ * everything.
+ *
+ * @throws {SyntaxError} If the text is not a selector.
+ */
+export function parseFieldSelector(text: string): FieldRequirement[] {
+  return splitTerms(text).filter((term) => term !== "").map((term) => {
+    const match = /^((?:[^=!]|!(?!=))*)(!=|==|=)([^]*)$/.exec(term);
+    const [, field = "", operator = "=", value = ""] = match ?? [];
+    if (match === null) {
+      return fail(
+        text,
+        'each part must be "field=value" or "field!=value"',
+        term,
+      );
+    }
+    return {
+      field,
+      operator: operator === "!=" ? "!=" : "=",
+      value: unescapeValue(value, text),
+    };
+  });
+}
+
+/** Splits at commas that no backslash protects. */
+function splitTerms(text: string): string[] {
+  const terms: string[] = [];
+  let start = 0;
+  for (let index = 0; index < text.length; index++) {
+    if (text[index] === "\\") index++;
+    else if (text[index] === ",") {
+      terms.push(text.slice(start, index));
+      start = index + 1;
+    }
+  }
+  terms.push(text.slice(start));
+  return terms;
+}
+
+function unescapeValue(value: string, text: string): string {
+  if (/(?:^|[^\\])(?:\\\\)*=/.test(value)) {
+    fail(text, 'an "=" in a value needs a backslash before it', value);
+  }
+  if (/\\(?![\\,=])/.test(value.replaceAll("\\\\", ""))) {
+    fail(text, 'a backslash stands only before "\\", "," or "="', value);
+  }
+  return value.replaceAll(/\\([\\,=])/g, "$1");
+}
+
+function fail(text: string, why: string, received: string): never {
+  throw new SyntaxError(
+    `Cannot read field selector "${text}": ${why}: received "${received}"`,
+  );
+}
+
+/** Turns any form of a field selector into its conditions. */
+export function fieldRequirements(
+  selector: string | FieldSelector | readonly FieldRequirement[],
+): readonly FieldRequirement[] {
+  if (typeof selector === "string") return parseFieldSelector(selector);
+  if (isRequirements(selector)) return selector;
+  return Object.entries(selector).map(([field, value]) => ({
+    field,
+    operator: "=",
+    value,
+  }));
+}
+
+function isRequirements(
+  selector: FieldSelector | readonly FieldRequirement[],
+): selector is readonly FieldRequirement[] {
+  return Array.isArray(selector);
+}
+
+/**
+ * The text of a field selector, as it stands in a query:
+ * {@linkcode parseFieldSelector} reads it back to the same conditions.
+ */
+export function fieldSelectorText(
+  selector: string | FieldSelector | readonly FieldRequirement[],
+): string {
+  return fieldRequirements(selector).map(({ field, operator, value }) =>
+    field + operator + value.replaceAll(/[\\,=]/g, "\\$&")
+  ).join(",");
+}
+
+/**
+ * Whether an object meets every condition.
+ *
+ * @param requirements The conditions.
+ * @param read Gives the value of a field as text; empty when it is not set.
+ */
+export function matchesFields(
+  requirements: readonly FieldRequirement[],
+  read: (field: string) => string,
+): boolean {
+  return requirements.every(({ field, operator, value }) =>
+    (read(field) === value) === (operator === "=")
+  );
+}

@@ -1,0 +1,43 @@
+import type { Clock } from "../clock.ts";
+import { sleep } from "./retry.ts";
+import type { Middleware } from "./send.ts";
+
+/** How many requests may be sent. */
+export interface RateLimitOptions {
+  /** Requests a second in the long run. */
+  readonly perSecond: number;
+  /**
+   * Requests at once after a quiet time.
+   *
+   * @default {twice `perSecond`}
+   */
+  readonly burst?: number | undefined;
+}
+
+/**
+ * Holds requests back so that no more than the given rate is sent, in order of
+ * their arrival.
+ *
+ * @throws {RangeError} If the rate or burst is not positive.
+ */
+export function rateLimit(
+  options: RateLimitOptions & { readonly clock: Clock },
+): Middleware {
+  const { perSecond, burst = Math.max(1, perSecond * 2), clock } = options;
+  if (!(perSecond > 0) || !(burst >= 1)) {
+    throw new RangeError(
+      `Cannot limit requests: "perSecond" must be positive and "burst" at least 1: received ${perSecond} and ${burst}`,
+    );
+  }
+  const interval = 1000 / perSecond;
+  // When the bucket was full or, in the future, when it will have a token: the
+  // whole state of a token bucket is this one moment (GCRA).
+  let emptyUntil = Number.NEGATIVE_INFINITY;
+  return (next) => async (request) => {
+    const now = clock.now();
+    emptyUntil = Math.max(emptyUntil, now - burst * interval) + interval;
+    const delay = emptyUntil - now;
+    if (delay > 0) await sleep(delay, { clock, signal: request.signal });
+    return next(request);
+  };
+}

@@ -1,0 +1,414 @@
+/**
+ * Every verb of the Kubernetes API as a plain value: pure functions from what
+ * is wanted to an {@linkcode ApiRequest}. Sending is a transport's job.
+ *
+ * @module
+ */
+import { fieldSelectorText } from "../api/field_selector.ts";
+import {
+  apiVersionOf,
+  collectionPath,
+  type Kind,
+  kindText,
+  objectPath,
+  type ResolvedKind,
+} from "../api/kind.ts";
+import { labelSelectorText } from "../api/label_selector.ts";
+import type { ObjectMeta } from "../api/object.ts";
+import { keyText, type ObjectKey } from "../api/object_key.ts";
+import type {
+  ApplyOptions,
+  DeleteCollectionOptions,
+  DeleteOptions,
+  GetOptions,
+  ListOptions,
+  PatchOptions,
+  PatchType,
+  RequestOptions,
+  SelectionOptions,
+  WatchOptions,
+  WriteOptions,
+} from "./request_options.ts";
+import type { HttpRequest } from "./transport.ts";
+
+/** The verb of a request, as RBAC rules, audit logs and metrics name it. */
+export type Verb =
+  | "get"
+  | "list"
+  | "watch"
+  | "create"
+  | "update"
+  | "patch"
+  | "delete"
+  | "deletecollection"
+  | "connect";
+
+/** A request that can say what it is for. */
+export interface ApiRequest extends HttpRequest {
+  readonly verb: Verb;
+  /** What it is for, to read after "Cannot": `get Pod default/web`. */
+  readonly action: string;
+}
+
+/** Any object that a request can carry: its metadata tells where it goes. */
+export interface ObjectBody {
+  readonly apiVersion?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly metadata: Partial<ObjectMeta>;
+}
+
+/** A named part of an object with a path of its own. */
+export type Subresource = "status" | "scale" | (string & Record<never, never>);
+
+/** Which part of the object a request is about. */
+export interface SubresourceOption {
+  /** The part; the object itself when absent. */
+  readonly subresource?: Subresource | undefined;
+}
+
+const PATCH_CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
+  merge: "application/merge-patch+json",
+  json: "application/json-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+};
+
+const JSON_TYPE = "application/json";
+
+/** Reads one object. */
+export function getRequest(
+  kind: ResolvedKind,
+  key: ObjectKey,
+  options: GetOptions & SubresourceOption = {},
+): ApiRequest {
+  const { resourceVersion, subresource, signal } = options;
+  return {
+    verb: "get",
+    action: `get ${describe(kind, key, subresource)}`,
+    method: "GET",
+    path: withQuery(objectPath(kind, key, subresource), { resourceVersion }),
+    headers: { accept: JSON_TYPE },
+    signal,
+  };
+}
+
+/** Reads one page of a collection. */
+export function listRequest(
+  kind: ResolvedKind,
+  options: ListOptions = {},
+): ApiRequest {
+  const { limit, resourceVersion, resourceVersionMatch, signal } = options;
+  return {
+    verb: "list",
+    action: `list ${describeMany(kind, options.namespace)}`,
+    method: "GET",
+    path: withQuery(collectionPath(kind, options.namespace), {
+      ...selectionQuery(options),
+      limit,
+      continue: options.continue,
+      resourceVersion,
+      resourceVersionMatch,
+    }),
+    headers: { accept: JSON_TYPE },
+    signal,
+  };
+}
+
+/** Opens a stream of the changes of a collection. */
+export function watchRequest(
+  kind: ResolvedKind,
+  options: WatchOptions = {},
+): ApiRequest {
+  const { resourceVersion, resourceVersionMatch, signal } = options;
+  return {
+    verb: "watch",
+    action: `watch ${describeMany(kind, options.namespace)}`,
+    method: "GET",
+    path: withQuery(collectionPath(kind, options.namespace), {
+      watch: true,
+      ...selectionQuery(options),
+      resourceVersion,
+      resourceVersionMatch,
+      allowWatchBookmarks: options.bookmarks || undefined,
+      sendInitialEvents: options.sendInitialEvents || undefined,
+      timeoutSeconds: options.timeoutSeconds,
+    }),
+    headers: { accept: JSON_TYPE },
+    signal,
+  };
+}
+
+/**
+ * Makes an object.
+ *
+ * @throws {TypeError} If the object is of another kind, or a namespaced one
+ * has no namespace.
+ */
+export function createRequest(
+  kind: ResolvedKind,
+  object: ObjectBody,
+  options: WriteOptions & SubresourceOption = {},
+): ApiRequest {
+  const { name, generateName, namespace } = object.metadata;
+  const key = { namespace, name: name ?? `${generateName ?? ""}*` };
+  const { subresource } = options;
+  const path = subresource === undefined
+    ? collectionPath(kind, namespaceFor(kind, key))
+    : objectPath(kind, key, subresource);
+  return {
+    verb: "create",
+    action: `create ${describe(kind, key, subresource)}`,
+    method: "POST",
+    path: withQuery(path, writeQuery(options)),
+    headers: { accept: JSON_TYPE, "content-type": JSON_TYPE },
+    body: subresource === undefined
+      ? encode(kind, object)
+      : JSON.stringify(object),
+    signal: options.signal,
+  };
+}
+
+/**
+ * Replaces an object; with its `metadata.resourceVersion` set, only if nobody
+ * changed it meanwhile.
+ *
+ * @throws {TypeError} If the object is of another kind or has no name.
+ */
+export function replaceRequest(
+  kind: ResolvedKind,
+  object: ObjectBody,
+  options: WriteOptions & SubresourceOption = {},
+): ApiRequest {
+  const key = keyFor(kind, object, "replace");
+  return {
+    verb: "update",
+    action: `replace ${describe(kind, key, options.subresource)}`,
+    method: "PUT",
+    path: withQuery(
+      objectPath(kind, key, options.subresource),
+      writeQuery(options),
+    ),
+    headers: { accept: JSON_TYPE, "content-type": JSON_TYPE },
+    body: encode(kind, object),
+    signal: options.signal,
+  };
+}
+
+/**
+ * Applies fields by server-side apply: makes the object or takes the given
+ * fields over, and removes those that the same manager applied before.
+ *
+ * @throws {TypeError} If the object is of another kind or has no name, or no
+ * field manager is given.
+ */
+export function applyRequest(
+  kind: ResolvedKind,
+  object: ObjectBody,
+  options: ApplyOptions & SubresourceOption = {},
+): ApiRequest {
+  const key = keyFor(kind, object, "apply");
+  const action = `apply ${describe(kind, key, options.subresource)}`;
+  if (!options.fieldManager) {
+    throw new TypeError(
+      `Cannot ${action}: "fieldManager" must name who applies: received ${
+        JSON.stringify(options.fieldManager)
+      }`,
+    );
+  }
+  return {
+    verb: "patch",
+    action,
+    method: "PATCH",
+    path: withQuery(objectPath(kind, key, options.subresource), {
+      ...writeQuery(options),
+      force: options.force || undefined,
+    }),
+    headers: {
+      accept: JSON_TYPE,
+      "content-type": "application/apply-patch+yaml",
+    },
+    body: encode(kind, object),
+    signal: options.signal,
+  };
+}
+
+/** Changes an object by a patch: an object, or a list of JSON operations. */
+export function patchRequest(
+  kind: ResolvedKind,
+  key: ObjectKey,
+  body: unknown,
+  options: PatchOptions & SubresourceOption = {},
+): ApiRequest {
+  const { type = "merge", subresource, signal } = options;
+  return {
+    verb: "patch",
+    action: `patch ${describe(kind, key, subresource)}`,
+    method: "PATCH",
+    path: withQuery(objectPath(kind, key, subresource), writeQuery(options)),
+    headers: { accept: JSON_TYPE, "content-type": PATCH_CONTENT_TYPES[type] },
+    body: JSON.stringify(body),
+    signal,
+  };
+}
+
+/** Deletes an object. */
+export function deleteRequest(
+  kind: ResolvedKind,
+  key: ObjectKey,
+  options: DeleteOptions = {},
+): ApiRequest {
+  return {
+    verb: "delete",
+    action: `delete ${describe(kind, key)}`,
+    method: "DELETE",
+    path: objectPath(kind, key),
+    ...deletion(options),
+  };
+}
+
+/** Deletes all selected objects of a collection. */
+export function deleteCollectionRequest(
+  kind: ResolvedKind,
+  options: DeleteCollectionOptions = {},
+): ApiRequest {
+  return {
+    verb: "deletecollection",
+    action: `delete ${describeMany(kind, options.namespace)}`,
+    method: "DELETE",
+    path: withQuery(
+      collectionPath(kind, options.namespace),
+      selectionQuery(options),
+    ),
+    ...deletion(options),
+  };
+}
+
+/** Reads any path that answers JSON, such as `/version`. */
+export function pathRequest(
+  path: string,
+  options: RequestOptions & { readonly accept?: string | undefined } = {},
+): ApiRequest {
+  return {
+    verb: "get",
+    action: `read ${path}`,
+    method: "GET",
+    path,
+    headers: { accept: options.accept ?? JSON_TYPE },
+    signal: options.signal,
+  };
+}
+
+/** What a query may hold; `undefined` is left out. */
+export type QueryValue = string | number | boolean | undefined;
+
+/** Adds a query to a path. */
+export function withQuery(
+  path: string,
+  query: Readonly<Record<string, QueryValue | readonly string[]>>,
+): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    for (const item of Array.isArray(value) ? value : [value]) {
+      search.append(name, String(item));
+    }
+  }
+  const text = search.toString();
+  return text === "" ? path : `${path}?${text}`;
+}
+
+function deletion(
+  options: DeleteOptions,
+): Pick<HttpRequest, "headers" | "body" | "signal"> {
+  const { gracePeriodSeconds, preconditions, propagationPolicy } = options;
+  return {
+    headers: { accept: JSON_TYPE, "content-type": JSON_TYPE },
+    body: JSON.stringify({
+      kind: "DeleteOptions",
+      apiVersion: "v1",
+      dryRun: options.dryRun ? ["All"] : undefined,
+      gracePeriodSeconds,
+      preconditions,
+      propagationPolicy,
+    }),
+    signal: options.signal,
+  };
+}
+
+function selectionQuery(options: SelectionOptions): Record<string, QueryValue> {
+  const { labelSelector, fieldSelector } = options;
+  return {
+    labelSelector: labelSelector === undefined
+      ? undefined
+      : labelSelectorText(labelSelector) || undefined,
+    fieldSelector: fieldSelector === undefined
+      ? undefined
+      : fieldSelectorText(fieldSelector) || undefined,
+  };
+}
+
+function writeQuery(options: WriteOptions): Record<string, QueryValue> {
+  const { fieldManager, fieldValidation } = options;
+  return {
+    dryRun: options.dryRun ? "All" : undefined,
+    fieldManager,
+    fieldValidation,
+  };
+}
+
+/** The object as JSON, with the kind's `apiVersion` and `kind`. */
+function encode(kind: Kind, object: ObjectBody): string {
+  const apiVersion = apiVersionOf(kind);
+  if (
+    (object.kind ?? kind.kind) !== kind.kind ||
+    (object.apiVersion ?? apiVersion) !== apiVersion
+  ) {
+    throw new TypeError(
+      `Cannot send a ${
+        kindText(kind)
+      }: the object is of another kind: received ${
+        object.apiVersion ?? apiVersion
+      } ${object.kind ?? kind.kind}`,
+    );
+  }
+  return JSON.stringify({ ...object, apiVersion, kind: kind.kind });
+}
+
+function keyFor(
+  kind: ResolvedKind,
+  object: ObjectBody,
+  action: string,
+): ObjectKey {
+  const { name, namespace } = object.metadata;
+  if (!name) {
+    throw new TypeError(
+      `Cannot ${action} ${kind.kind}: "metadata.name" must be set: received ${
+        JSON.stringify(name)
+      }`,
+    );
+  }
+  return { namespace, name };
+}
+
+function namespaceFor(kind: ResolvedKind, key: ObjectKey): string | undefined {
+  if (kind.scope === "Namespaced" && !key.namespace) {
+    throw new TypeError(
+      `Cannot create ${kind.kind}: a namespaced kind needs "metadata.namespace": received name "${key.name}" alone`,
+    );
+  }
+  return key.namespace;
+}
+
+function describe(
+  kind: Kind,
+  key: ObjectKey,
+  subresource?: Subresource,
+): string {
+  const part = subresource === undefined ? "" : `${subresource} of `;
+  return `${part}${kind.kind} ${keyText(key)}`;
+}
+
+function describeMany(kind: ResolvedKind, namespace?: string): string {
+  return namespace === undefined || kind.scope === "Cluster"
+    ? `${kind.kind} objects`
+    : `${kind.kind} objects in namespace ${namespace}`;
+}

@@ -1,0 +1,154 @@
+import type { FieldRequirement, FieldSelector } from "../api/field_selector.ts";
+import type { LabelRequirement } from "../api/label_requirement.ts";
+import type { LabelSelector } from "../api/label_selector.ts";
+
+/** What every call takes. */
+export interface RequestOptions {
+  /** Ends the call when aborted. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What every call that writes takes. */
+export interface WriteOptions extends RequestOptions {
+  /**
+   * Whether the server only checks the write and answers what it would store.
+   *
+   * @default {false}
+   */
+  readonly dryRun?: boolean | undefined;
+  /**
+   * Whose fields these are, at most 128 characters.
+   *
+   * @default {the client's `fieldManager`}
+   */
+  readonly fieldManager?: string | undefined;
+  /**
+   * What the server does with unknown and duplicate fields.
+   *
+   * @default {the server's own, "Warn"}
+   */
+  readonly fieldValidation?: "Ignore" | "Warn" | "Strict" | undefined;
+}
+
+/** Options of a server-side apply. */
+export interface ApplyOptions extends WriteOptions {
+  /**
+   * Whether to take over fields that another manager owns, instead of failing
+   * with a conflict.
+   *
+   * @default {false}
+   */
+  readonly force?: boolean | undefined;
+}
+
+/**
+ * How a patch is meant: `merge` (RFC 7396), `json` (RFC 6902) or `strategic`
+ * (merge with list keys, built-in kinds only).
+ */
+export type PatchType = "merge" | "json" | "strategic";
+
+/** Options of a patch. */
+export interface PatchOptions extends WriteOptions {
+  /**
+   * How the body is meant.
+   *
+   * @default {"merge"}
+   */
+  readonly type?: PatchType | undefined;
+}
+
+/** Options of a read of one object. */
+export interface GetOptions extends RequestOptions {
+  /**
+   * `"0"` allows an answer from the server's cache.
+   *
+   * @default {the newest state}
+   */
+  readonly resourceVersion?: string | undefined;
+}
+
+/** Which objects are meant. */
+export interface SelectionOptions extends RequestOptions {
+  /** Only this namespace; all when absent. */
+  readonly namespace?: string | undefined;
+  /** Only objects with such labels. */
+  readonly labelSelector?:
+    | string
+    | LabelSelector
+    | readonly LabelRequirement[]
+    | undefined;
+  /** Only objects with such fields. */
+  readonly fieldSelector?:
+    | string
+    | FieldSelector
+    | readonly FieldRequirement[]
+    | undefined;
+}
+
+/** How the state that a list shows relates to the given resource version. */
+export type ResourceVersionMatch = "Exact" | "NotOlderThan";
+
+/** Options of a list. */
+export interface ListOptions extends SelectionOptions {
+  /** At most this many objects in one page; a server may give fewer. */
+  readonly limit?: number | undefined;
+  /** Where the next page starts, from the last page's metadata. */
+  readonly continue?: string | undefined;
+  /** Which state is asked for; the newest when absent. */
+  readonly resourceVersion?: string | undefined;
+  /** How `resourceVersion` is meant. */
+  readonly resourceVersionMatch?: ResourceVersionMatch | undefined;
+}
+
+/** Options of a watch. */
+export interface WatchOptions extends SelectionOptions {
+  /** Events after this state; the server's present state first when absent. */
+  readonly resourceVersion?: string | undefined;
+  /** How `resourceVersion` is meant; needed with `sendInitialEvents`. */
+  readonly resourceVersionMatch?: ResourceVersionMatch | undefined;
+  /**
+   * Whether the server tells its progress by BOOKMARK events.
+   *
+   * @default {false}
+   */
+  readonly bookmarks?: boolean | undefined;
+  /**
+   * Whether the server begins with its whole state and marks its end by a
+   * bookmark (WatchList).
+   *
+   * @default {false}
+   */
+  readonly sendInitialEvents?: boolean | undefined;
+  /** After how many seconds the server ends the watch in order. */
+  readonly timeoutSeconds?: number | undefined;
+}
+
+/** What happens to the objects that an object owns. */
+export type PropagationPolicy = "Background" | "Foreground" | "Orphan";
+
+/** Options of a deletion. */
+export interface DeleteOptions extends RequestOptions {
+  /**
+   * Whether the server only checks the deletion.
+   *
+   * @default {false}
+   */
+  readonly dryRun?: boolean | undefined;
+  /**
+   * What happens to owned objects.
+   *
+   * @default {the kind's own, "Background" for most}
+   */
+  readonly propagationPolicy?: PropagationPolicy | undefined;
+  /** Seconds for a graceful end; zero means at once. */
+  readonly gracePeriodSeconds?: number | undefined;
+  /** The deletion fails with a conflict unless the object is this one. */
+  readonly preconditions?: {
+    readonly uid?: string | undefined;
+    readonly resourceVersion?: string | undefined;
+  } | undefined;
+}
+
+/** Options of a deletion of many objects. */
+export interface DeleteCollectionOptions
+  extends SelectionOptions, Omit<DeleteOptions, "preconditions"> {}

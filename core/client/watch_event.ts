@@ -1,0 +1,21 @@
+import type { KubernetesObject } from "../api/object.ts";
+
+/** One change that a watch tells. */
+export type WatchEvent<T extends KubernetesObject = KubernetesObject> =
+  | {
+    readonly type: "ADDED" | "MODIFIED" | "DELETED";
+    readonly object: T;
+  }
+  | {
+    /** How far the watch has come; only with `bookmarks`. */
+    readonly type: "BOOKMARK";
+    readonly object: BookmarkObject;
+  };
+
+/** What a bookmark carries: a resource version, and nothing of an object. */
+export interface BookmarkObject {
+  readonly metadata: {
+    readonly resourceVersion: string;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+  };
+}
