@@ -1,0 +1,201 @@
+import type { ByteRange } from "./byte_range.ts";
+
+/** How long a line may be when nothing else is said: 8 MiB. */
+export const DEFAULT_MAX_LINE_BYTES: number = 8 * 1024 * 1024;
+
+const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
+
+/** Marks errors of any copy of the library, npm's and JSR's side by side. */
+const BRAND = Symbol.for("@coracle/operator/TooLongError");
+
+/**
+ * A line of a watch, or an item of a list, is longer than the limit. The stream
+ * is of no further use: a watch heals by a relist.
+ */
+export class TooLongError extends RangeError {
+  /** How many bytes there were when reading stopped; at least the limit. */
+  readonly size: number;
+  /** How many bytes are allowed. */
+  readonly limit: number;
+
+  /**
+   * @param what What is too long, such as `a watch line`.
+   * @param lengths The size met and the limit, in bytes.
+   */
+  constructor(what: string, lengths: { size: number; limit: number }) {
+    super(
+      `Cannot read ${what}: it is longer than ${lengths.limit} bytes: received ${lengths.size} bytes or more`,
+    );
+    this.name = "TooLongError";
+    this.size = lengths.size;
+    this.limit = lengths.limit;
+    Object.defineProperty(this, BRAND, { value: true });
+  }
+
+  /** Whether a value is such an error, from any copy of the library. */
+  static is(value: unknown): value is TooLongError {
+    return typeof value === "object" && value !== null && BRAND in value;
+  }
+}
+
+/** Options of {@linkcode LineSplitter}. */
+export interface LineSplitterOptions {
+  /**
+   * The longest line, in bytes without its line break.
+   *
+   * @default {8388608}
+   */
+  readonly maxLineBytes?: number | undefined;
+}
+
+/**
+ * Cuts chunks of bytes into lines. A line within one chunk is given where it
+ * lies; a line across chunks is joined once. Empty lines are left out, and a
+ * carriage return before the line feed is not part of a line.
+ *
+ * The splitter is itself the {@linkcode ByteRange} of the current line, so that
+ * no object is made for a line. The caller pulls lines and may pause between
+ * any two.
+ *
+ * @example Two lines in three chunks
+ * ```ts
+ * import { LineSplitter } from "@coracle/operator/core";
+ *
+ * const splitter = new LineSplitter();
+ * const lines: string[] = [];
+ * for (const chunk of ["on", "e\ntw", "o\n"]) {
+ *   splitter.push(new TextEncoder().encode(chunk));
+ *   while (splitter.next()) {
+ *     const { bytes, start, end } = splitter;
+ *     lines.push(new TextDecoder().decode(bytes.subarray(start, end)));
+ *   }
+ * }
+ * if (lines.join() !== "one,two") throw new Error("Unexpected lines");
+ * ```
+ */
+export class LineSplitter implements ByteRange {
+  /** The array in which the current line lies. */
+  bytes: Uint8Array = new Uint8Array(0);
+  /** Where the current line starts. */
+  start = 0;
+  /** Where the current line ends. */
+  end = 0;
+
+  readonly #limit: number;
+  /** The chunk being cut and how far it is read. */
+  #chunk: Uint8Array = new Uint8Array(0);
+  #position = 0;
+  /** The start of a line whose end has not come yet: `#carry[0, #carried)`. */
+  #carry: Uint8Array = new Uint8Array(0);
+  #carried = 0;
+
+  /**
+   * @param options How long a line may be.
+   * @throws {RangeError} If `maxLineBytes` is not a positive integer.
+   */
+  constructor(options: LineSplitterOptions = {}) {
+    const { maxLineBytes = DEFAULT_MAX_LINE_BYTES } = options;
+    if (!Number.isInteger(maxLineBytes) || maxLineBytes < 1) {
+      throw new RangeError(
+        `Cannot create a LineSplitter: "maxLineBytes" must be a positive integer: received ${maxLineBytes}`,
+      );
+    }
+    this.#limit = maxLineBytes;
+  }
+
+  /** How many bytes of an unfinished line are held. */
+  get pendingBytes(): number {
+    return this.#carried + this.#chunk.length - this.#position;
+  }
+
+  /**
+   * Takes the next chunk, which must stay as it is until its lines are read.
+   *
+   * @throws {Error} If lines of the chunk before were not read.
+   */
+  push(chunk: Uint8Array): void {
+    if (this.#position < this.#chunk.length) {
+      throw new Error(
+        `Cannot push a chunk: lines of the chunk before must be read first: received ${chunk.length} bytes`,
+      );
+    }
+    this.#chunk = chunk;
+    this.#position = 0;
+  }
+
+  /**
+   * Moves to the next line.
+   *
+   * @returns Whether there is one; if not, push the next chunk.
+   * @throws {TooLongError} If a line is longer than the limit.
+   */
+  next(): boolean {
+    const chunk = this.#chunk;
+    while (this.#position < chunk.length) {
+      const from = this.#position;
+      const feed = chunk.indexOf(LINE_FEED, from);
+      const to = feed < 0 ? chunk.length : feed;
+      this.#checkLength(this.#carried + to - from);
+      if (feed < 0) {
+        this.#append(chunk.subarray(from));
+        this.#position = chunk.length;
+        return false;
+      }
+      this.#position = feed + 1;
+      if (this.#carried === 0) this.#set(chunk, from, feed);
+      else {
+        this.#append(chunk.subarray(from, feed));
+        this.#set(this.#carry, 0, this.#carried);
+        this.#carried = 0;
+      }
+      if (this.end > this.start) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Moves to what follows the last line feed, once the stream has ended.
+   *
+   * @returns Whether there is such a rest.
+   */
+  finish(): boolean {
+    const rest = this.#carried;
+    this.#set(this.#carry, 0, rest);
+    this.#carried = 0;
+    return this.end > this.start;
+  }
+
+  /** Forgets everything, so that another stream can be read. */
+  reset(): void {
+    this.#chunk = new Uint8Array(0);
+    this.#position = 0;
+    this.#carried = 0;
+    this.#set(this.#chunk, 0, 0);
+  }
+
+  #set(bytes: Uint8Array, start: number, end: number): void {
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end > start && bytes[end - 1] === CARRIAGE_RETURN
+      ? end - 1
+      : end;
+  }
+
+  #checkLength(size: number): void {
+    if (size > this.#limit) {
+      throw new TooLongError("a line", { size, limit: this.#limit });
+    }
+  }
+
+  #append(part: Uint8Array): void {
+    const size = this.#carried + part.length;
+    if (size > this.#carry.length) {
+      const grown = new Uint8Array(Math.max(size, this.#carry.length * 2));
+      grown.set(this.#carry.subarray(0, this.#carried));
+      this.#carry = grown;
+    }
+    this.#carry.set(part, this.#carried);
+    this.#carried = size;
+  }
+}
