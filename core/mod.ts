@@ -25,3 +25,12 @@ export * from "./client/transport.ts";
 
 // Patches, field ownership and the schemas that both walk.
 export * from "./patch/schema.ts";
+
+// Kinds of your own.
+export { defineKind } from "./crd/define_kind.ts";
+export * from "./crd/kind_definition.ts";
+export type {
+  SchemaInput,
+  SchemaOutput,
+  StandardSchema,
+} from "./crd/standard_schema.ts";

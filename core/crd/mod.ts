@@ -1,1 +1,54 @@
-export {};
+/**
+ * Kinds of your own: from a schema to typed objects, a
+ * CustomResourceDefinition, and the rights that an operator needs.
+ *
+ * {@linkcode defineKind} takes names and schemas, of zod or of any library that
+ * follows the Standard Schema convention. What it gives is a kind as the client
+ * and controllers take it; its objects have the types of the schemas, read with
+ * defaults filled in and written without. {@linkcode crdManifest} writes the
+ * CustomResourceDefinition.
+ *
+ * Defaults, limits and patterns of the schema are enforced by the API server;
+ * what only Kubernetes knows is said by `.meta()`:
+ *
+ * @example A kind with a rule, a merge key and columns
+ * ```ts
+ * import { crdManifest, defineKind } from "@coracle/operator/crd";
+ * import { z } from "zod";
+ *
+ * const Fleet = defineKind({
+ *   group: "sample.coracle.dev",
+ *   version: "v1",
+ *   kind: "Fleet",
+ *   shortNames: ["fl"],
+ *   spec: z.object({
+ *     boats: z.array(z.object({ name: z.string(), seats: z.int().min(1) }))
+ *       .meta({
+ *         "x-kubernetes-list-type": "map",
+ *         "x-kubernetes-list-map-keys": ["name"],
+ *       }),
+ *     harbour: z.string().meta({
+ *       "x-kubernetes-validations": [
+ *         { rule: "self == oldSelf", message: "harbour is immutable" },
+ *       ],
+ *     }),
+ *   }),
+ *   status: z.object({ afloat: z.int() }).partial(),
+ *   printerColumns: [
+ *     { name: "Afloat", type: "integer", jsonPath: ".status.afloat" },
+ *   ],
+ * });
+ *
+ * const { versions } = crdManifest(Fleet).spec;
+ * if (!versions[0]?.subresources?.status) throw new Error("Expected a status");
+ * ```
+ *
+ * @module
+ */
+
+export * from "./crd_manifest.ts";
+export * from "./define_kind.ts";
+export * from "./kind_definition.ts";
+export { pluralOf } from "./kind_names.ts";
+export * from "./standard_schema.ts";
+export { structuralSchemaOf } from "./structural_schema.ts";

@@ -1,0 +1,154 @@
+import type { OpenApiSchema } from "../patch/schema.ts";
+import type { CrdVersion } from "./crd_manifest.ts";
+import type { KindVersion, PrinterColumn } from "./kind_definition.ts";
+import { structuralSchemaOf } from "./structural_schema.ts";
+
+/** Which kind a version belongs to, and whether objects are stored in it. */
+export interface CrdVersionContext {
+  readonly kind: string;
+  readonly storage: boolean;
+}
+
+/** Field paths as printer columns, selectable fields and scale write them. */
+const SIMPLE_PATH_REGEXP = /^(?:\.[A-Za-z_][\w-]*)+$/;
+
+const COLUMN_TYPES: ReadonlySet<string> = new Set([
+  "integer",
+  "number",
+  "string",
+  "boolean",
+  "date",
+]);
+
+/** kubectl shows no age where other columns are named; operators want both. */
+const AGE_COLUMN: PrinterColumn = {
+  name: "Age",
+  type: "date",
+  jsonPath: ".metadata.creationTimestamp",
+};
+
+/**
+ * Writes one version of a kind as a CustomResourceDefinition says it.
+ *
+ * @throws {TypeError} If a schema, a path or a column is not one that a
+ * CustomResourceDefinition can hold.
+ */
+export function crdVersion(
+  name: string,
+  version: KindVersion,
+  { kind, storage }: CrdVersionContext,
+): CrdVersion {
+  const { served = true, deprecated = false } = version;
+  const subject = `${kind} ${name}`;
+  const { status, scale } = version;
+  for (const [option, path] of Object.entries(scale ?? {})) {
+    checkPath(subject, `scale.${option}`, path);
+  }
+  for (const path of version.selectableFields ?? []) {
+    checkPath(subject, "selectableFields", path);
+  }
+  return Object.freeze({
+    name,
+    served,
+    storage,
+    ...(deprecated === false ? {} : { deprecated: true }),
+    ...(typeof deprecated === "string"
+      ? { deprecationWarning: deprecated }
+      : {}),
+    schema: { openAPIV3Schema: objectSchema(version, subject) },
+    ...(status || scale
+      ? {
+        subresources: {
+          ...(status ? { status: {} } : {}),
+          ...(scale ? { scale } : {}),
+        },
+      }
+      : {}),
+    ...printerColumns(version, subject),
+    ...(version.selectableFields?.length
+      ? {
+        selectableFields: version.selectableFields.map((jsonPath) => ({
+          jsonPath,
+        })),
+      }
+      : {}),
+  });
+}
+
+function objectSchema(version: KindVersion, subject: string): OpenApiSchema {
+  const spec = partSchema(version, "spec", subject);
+  const status = version.status === undefined
+    ? {}
+    : { status: partSchema(version, "status", subject) };
+  const { description, validations } = version;
+  return {
+    type: "object",
+    ...(description === undefined ? {} : { description }),
+    properties: {
+      apiVersion: { type: "string" },
+      kind: { type: "string" },
+      metadata: { type: "object" },
+      spec,
+      ...status,
+    },
+    ...(spec.default === undefined ? { required: ["spec"] } : {}),
+    ...(validations?.length ? { "x-kubernetes-validations": validations } : {}),
+  };
+}
+
+function partSchema(
+  version: KindVersion,
+  part: "spec" | "status",
+  subject: string,
+): OpenApiSchema {
+  const schema = version[part];
+  if (schema === undefined) {
+    throw new TypeError(
+      `Cannot define the kind ${subject}: '${part}' must be a schema: received ${schema}`,
+    );
+  }
+  const structural = structuralSchemaOf(schema, `${subject}: ${part}`);
+  if (structural.type !== "object") {
+    throw new TypeError(
+      `Cannot define the kind ${subject}: '${part}' must be a schema of an object: received one of ${
+        structural.type ?? "any value"
+      }`,
+    );
+  }
+  return structural;
+}
+
+function printerColumns(
+  { printerColumns = [] }: KindVersion,
+  subject: string,
+): Pick<CrdVersion, "additionalPrinterColumns"> {
+  if (printerColumns.length === 0) return {};
+  for (const { name, type, jsonPath } of printerColumns) {
+    if (!name || !COLUMN_TYPES.has(type) || !jsonPath?.startsWith(".")) {
+      throw new TypeError(
+        `Cannot define the kind ${subject}: a printer column needs a name, a type of ${
+          [...COLUMN_TYPES].join(", ")
+        }, and a path that begins with a dot: received ${
+          JSON.stringify({ name, type, jsonPath })
+        }`,
+      );
+    }
+  }
+  const hasAge = printerColumns.some(({ jsonPath }) =>
+    jsonPath === AGE_COLUMN.jsonPath
+  );
+  return {
+    additionalPrinterColumns: hasAge
+      ? [...printerColumns]
+      : [...printerColumns, AGE_COLUMN],
+  };
+}
+
+function checkPath(subject: string, option: string, path: string): void {
+  if (typeof path === "string" && SIMPLE_PATH_REGEXP.test(path)) return;
+  throw new TypeError(
+    `Cannot define the kind ${subject}: '${option}' must be a path such as .spec.replicas: received ${
+      JSON.stringify(path)
+    }`,
+  );
+}

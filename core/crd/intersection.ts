@@ -1,0 +1,143 @@
+import { followReference, isRecord, type JsonSchema } from "./json_schema.ts";
+import {
+  inexpressible,
+  sameJson,
+  type SchemaContext,
+  type SchemaDraft,
+} from "./schema_context.ts";
+
+/** The larger of two lower bounds, the smaller of two upper ones. */
+const BOUNDS: Readonly<Record<string, (a: number, b: number) => number>> = {
+  minimum: Math.max,
+  minLength: Math.max,
+  minItems: Math.max,
+  minProperties: Math.max,
+  maximum: Math.min,
+  maxLength: Math.min,
+  maxItems: Math.min,
+  maxProperties: Math.min,
+};
+
+/** Keywords that describe: where two meet, the outer one counts. */
+const ANNOTATIONS: ReadonlySet<string> = new Set([
+  "title",
+  "description",
+  "default",
+  "example",
+  "format",
+]);
+
+/** One node that says what several said together. */
+export interface Intersection {
+  readonly node: JsonSchema;
+  /** The patterns besides the node's own. */
+  readonly patterns: readonly string[];
+}
+
+/**
+ * Merges a node with the members of its `allOf`.
+ *
+ * @throws {TypeError} If two of them contradict each other, or cannot be said
+ * in one node.
+ */
+export function intersect(
+  node: JsonSchema,
+  context: SchemaContext,
+): Intersection {
+  const { allOf, ...own } = node;
+  const patterns: string[] = [];
+  let merged: SchemaDraft = { ...own };
+  for (const member of allOf as readonly JsonSchema[]) {
+    const resolved = resolve(member, context);
+    const inner = Array.isArray(resolved.allOf)
+      ? intersect(resolved, context)
+      : { node: resolved, patterns: [] };
+    patterns.push(...inner.patterns);
+    merged = mergeNodes(merged, inner.node, { context, patterns });
+  }
+  return { node: merged, patterns: [...new Set(patterns)] };
+}
+
+function resolve(member: JsonSchema, context: SchemaContext): JsonSchema {
+  const reference = member.$ref;
+  if (typeof reference !== "string") return member;
+  if (context.references.includes(reference)) {
+    throw inexpressible(context, "it refers to itself", reference);
+  }
+  const target = followReference(context.root, reference);
+  if (target === undefined) {
+    throw inexpressible(context, "there is no such definition", reference);
+  }
+  return resolve(target, {
+    ...context,
+    references: [...context.references, reference],
+  });
+}
+
+interface MergeState {
+  readonly context: SchemaContext;
+  readonly patterns: string[];
+}
+
+function mergeNodes(
+  into: SchemaDraft,
+  from: JsonSchema,
+  state: MergeState,
+): SchemaDraft {
+  const merged: SchemaDraft = { ...into };
+  for (const [keyword, value] of Object.entries(from)) {
+    const present = merged[keyword];
+    if (present === undefined) merged[keyword] = value;
+    else if (!sameJson(present, value)) {
+      mergeKeyword(merged, keyword, value, state);
+    }
+  }
+  return merged;
+}
+
+function mergeKeyword(
+  merged: SchemaDraft,
+  keyword: string,
+  value: unknown,
+  { context, patterns }: MergeState,
+): void {
+  const present = merged[keyword];
+  const bound = BOUNDS[keyword];
+  if (ANNOTATIONS.has(keyword)) return;
+  if (bound && typeof present === "number" && typeof value === "number") {
+    merged[keyword] = bound(present, value);
+  } else if (keyword === "pattern") {
+    patterns.push(String(value));
+  } else if (keyword === "required") {
+    merged.required = [
+      ...new Set([...present as string[], ...value as string[]]),
+    ];
+  } else if (keyword === "enum") {
+    merged.enum = (present as unknown[]).filter((one) =>
+      (value as unknown[]).includes(one)
+    );
+  } else if (keyword === "properties" && isRecord(present) && isRecord(value)) {
+    merged.properties = mergeProperties(present, value);
+  } else if (keyword === "additionalProperties" && (!present || !value)) {
+    merged.additionalProperties = false;
+  } else {
+    throw inexpressible(
+      context,
+      `an intersection gives it two values of '${keyword}'`,
+      [present, value],
+    );
+  }
+}
+
+function mergeProperties(
+  into: Record<string, unknown>,
+  from: Record<string, unknown>,
+): Record<string, unknown> {
+  const merged = { ...into };
+  for (const [name, property] of Object.entries(from)) {
+    merged[name] = Object.hasOwn(merged, name)
+      ? { allOf: [merged[name], property] }
+      : property;
+  }
+  return merged;
+}

@@ -1,0 +1,179 @@
+import type { ResolvedKind, Scope } from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import type { CrdVersion, ValidationRule } from "./crd_manifest.ts";
+import type {
+  SchemaInput,
+  SchemaOutput,
+  StandardSchema,
+} from "./standard_schema.ts";
+
+/**
+ * An object of a kind that a program defined itself.
+ *
+ * @typeParam Spec What the user asks for.
+ * @typeParam Status What the operator reports; `never` if it reports nothing.
+ */
+export interface CustomResource<Spec, Status> extends KubernetesObject {
+  spec: Spec;
+  status?: Status | undefined;
+}
+
+/** A column of `kubectl get`. */
+export interface PrinterColumn {
+  /** The heading, such as `Ready`. */
+  readonly name: string;
+  readonly type: "integer" | "number" | "string" | "boolean" | "date";
+  /** Where the value stands, such as `.status.ready`. */
+  readonly jsonPath: string;
+  /** What it means, for `kubectl explain` and other readers. */
+  readonly description?: string | undefined;
+  /** How the type is written, such as `int32`. */
+  readonly format?: string | undefined;
+  /**
+   * Columns above zero are shown by `-o wide` only.
+   *
+   * @default {0}
+   */
+  readonly priority?: number | undefined;
+}
+
+/** Which fields `kubectl scale` and autoscalers read and write. */
+export interface ScaleFields {
+  /** Such as `.spec.replicas`. */
+  readonly specReplicasPath: string;
+  /** Such as `.status.replicas`. */
+  readonly statusReplicasPath: string;
+  /** A string field with a label selector, such as `.status.selector`. */
+  readonly labelSelectorPath?: string | undefined;
+}
+
+/** What each version of a kind may say for itself. */
+export interface KindVersion {
+  /** What the user asks for; it must describe an object. */
+  readonly spec: StandardSchema;
+  /**
+   * What the operator reports; it must describe an object. Where it is given,
+   * the status is a subresource.
+   */
+  readonly status?: StandardSchema | undefined;
+  /** Said by `kubectl explain`. */
+  readonly description?: string | undefined;
+  /** Columns of `kubectl get` between the name and the age. */
+  readonly printerColumns?: readonly PrinterColumn[] | undefined;
+  /** Paths that field selectors may use, such as `.spec.color`. */
+  readonly selectableFields?: readonly string[] | undefined;
+  /** Where given, the kind has a `scale` subresource. */
+  readonly scale?: ScaleFields | undefined;
+  /** CEL rules about the whole object; those of a field go into its `.meta()`. */
+  readonly validations?: readonly ValidationRule[] | undefined;
+  /**
+   * Whether clients may use the version.
+   *
+   * @default {true}
+   */
+  readonly served?: boolean | undefined;
+  /**
+   * Whether its use is warned about; a text replaces the server's own.
+   *
+   * @default {false}
+   */
+  readonly deprecated?: boolean | string | undefined;
+}
+
+/**
+ * What {@linkcode defineKind} takes: the names of a kind, and the schema of one
+ * version, the one that the program speaks.
+ */
+export interface KindDefinition extends KindVersion {
+  /** The API group, such as `sample.coracle.dev`. */
+  readonly group: string;
+  /** The version that the program speaks, such as `v1`. */
+  readonly version: string;
+  /** The kind in the singular, such as `WebPage`. */
+  readonly kind: string;
+  /**
+   * The name in paths.
+   *
+   * @default {the plural of the kind in lower case, by the rules of English}
+   */
+  readonly plural?: string | undefined;
+  /**
+   * The name of one object for kubectl.
+   *
+   * @default {the kind in lower case}
+   */
+  readonly singular?: string | undefined;
+  /**
+   * The kind of its lists.
+   *
+   * @default {the kind followed by List}
+   */
+  readonly listKind?: string | undefined;
+  /** Short forms for kubectl, such as `wp`. */
+  readonly shortNames?: readonly string[] | undefined;
+  /** Groups of kinds for kubectl, such as `all`. */
+  readonly categories?: readonly string[] | undefined;
+  /**
+   * Whether its objects live in namespaces.
+   *
+   * @default {"Namespaced"}
+   */
+  readonly scope?: Scope | undefined;
+  /** Further versions, by name, that the same objects can be read in. */
+  readonly versions?: Readonly<Record<string, KindVersion>> | undefined;
+  /**
+   * The version that objects are stored in.
+   *
+   * @default {the `version`}
+   */
+  readonly storageVersion?: string | undefined;
+  /** Labels of the CustomResourceDefinition. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** Annotations of the CustomResourceDefinition. */
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The type of a definition's objects as they are read: defaults are there. */
+export type DefinedObject<D extends KindDefinition> = CustomResource<
+  SchemaOutput<D["spec"]>,
+  D["status"] extends StandardSchema ? SchemaOutput<D["status"]> : never
+>;
+
+/** The type of its objects as they may be written: defaults may be absent. */
+export type DefinedObjectInput<D extends KindDefinition> = CustomResource<
+  SchemaInput<D["spec"]>,
+  D["status"] extends StandardSchema ? SchemaInput<D["status"]> : never
+>;
+
+/**
+ * A kind whose CustomResourceDefinition the program itself carries.
+ *
+ * @typeParam T The type of its objects as they are read.
+ * @typeParam Written The type of its objects as they may be written.
+ */
+export interface DefinedKind<
+  T extends KubernetesObject = KubernetesObject,
+  Written extends KubernetesObject = T,
+> extends ResolvedKind<T> {
+  readonly singular: string;
+  readonly listKind: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** All versions, as the CustomResourceDefinition says them. */
+  readonly versions: readonly CrdVersion[];
+  /** The schema of the spec, as it was given. */
+  readonly specSchema: StandardSchema;
+  /** The schema of the status, as it was given. */
+  readonly statusSchema: StandardSchema | undefined;
+  /** Never set: it only carries the type. */
+  readonly writtenType?: Written | undefined;
+}
+
+/** Whether a kind carries its own CustomResourceDefinition. */
+export function isDefinedKind<T extends KubernetesObject>(
+  kind: ResolvedKind<T> | { readonly kind: string },
+): kind is DefinedKind<T> {
+  return "specSchema" in kind && "versions" in kind;
+}

@@ -1,0 +1,107 @@
+/** What the names of a kind are derived from, or say instead. */
+export interface KindNameOptions {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural?: string | undefined;
+  readonly singular?: string | undefined;
+  readonly listKind?: string | undefined;
+  readonly shortNames?: readonly string[] | undefined;
+  readonly categories?: readonly string[] | undefined;
+}
+
+/** All names of a kind. */
+export interface KindNames {
+  readonly plural: string;
+  readonly singular: string;
+  readonly listKind: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+}
+
+/** RFC 1035: what kinds, versions and the parts of a path are made of. */
+const DNS_1035_LABEL_REGEXP = /^[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** RFC 1123: what groups are made of. */
+const DNS_1123_SUBDOMAIN_REGEXP =
+  /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+
+const LONGEST_SUBDOMAIN = 253;
+
+/**
+ * The plural of a kind in lower case, by the rules of English that need no
+ * dictionary: `Policy` gives `policies`, `Gateway` gives `gateways`, `Ingress`
+ * gives `ingresses`, `Analysis` gives `analyses`.
+ *
+ * @example Derive the name in paths
+ * ```ts
+ * import { pluralOf } from "@coracle/operator/crd";
+ *
+ * if (pluralOf("NetworkPolicy") !== "networkpolicies") {
+ *   throw new Error("Unexpected plural");
+ * }
+ * ```
+ */
+export function pluralOf(kind: string): string {
+  const word = kind.toLowerCase();
+  if (/[^aeiou]y$/.test(word)) return `${word.slice(0, -1)}ies`;
+  if (word.endsWith("sis")) return `${word.slice(0, -2)}es`;
+  if (/(?:s|x|z|ch|sh)$/.test(word)) return `${word}es`;
+  return `${word}s`;
+}
+
+/**
+ * Derives the names that are not given and checks them all as the API server
+ * would.
+ *
+ * @throws {TypeError} If a name is one that the API server refuses.
+ */
+export function kindNames(options: KindNameOptions): KindNames {
+  const { group, version, kind } = options;
+  const problem = (what: string, why: string, value: unknown) =>
+    new TypeError(
+      `Cannot define the kind ${
+        String(kind)
+      }: '${what}' must be ${why}: received ${JSON.stringify(value)}`,
+    );
+  const checkLabel = (what: string, value: string, written = value) => {
+    if (typeof value === "string" && DNS_1035_LABEL_REGEXP.test(value)) return;
+    throw problem(
+      what,
+      "up to 63 letters, digits and '-', beginning with a letter, in lower case",
+      written,
+    );
+  };
+  if (
+    typeof kind !== "string" ||
+    !DNS_1035_LABEL_REGEXP.test(kind.toLowerCase())
+  ) {
+    throw problem("kind", "up to 63 letters and digits, as WebPage", kind);
+  }
+  if (typeof group !== "string" || !isDomain(group)) {
+    throw problem("group", "a domain with a dot, as sample.example.com", group);
+  }
+  checkLabel("version", version);
+  const plural = options.plural ?? pluralOf(kind);
+  const singular = options.singular ?? kind.toLowerCase();
+  const listKind = options.listKind ?? `${kind}List`;
+  checkLabel("plural", plural);
+  checkLabel("singular", singular);
+  checkLabel("listKind", String(listKind).toLowerCase(), listKind);
+  if (listKind === kind) {
+    throw problem("listKind", "different from 'kind'", listKind);
+  }
+  const shortNames = Object.freeze([...options.shortNames ?? []]);
+  const categories = Object.freeze([...options.categories ?? []]);
+  for (const name of shortNames) checkLabel("shortNames", name);
+  for (const name of categories) checkLabel("categories", name);
+  if (`${plural}.${group}`.length > LONGEST_SUBDOMAIN) {
+    throw problem("plural", `shorter, with '.${group}' up to 253`, plural);
+  }
+  return { plural, singular, listKind, shortNames, categories };
+}
+
+function isDomain(name: string): boolean {
+  return name.includes(".") && name.length <= LONGEST_SUBDOMAIN &&
+    DNS_1123_SUBDOMAIN_REGEXP.test(name);
+}

@@ -1,0 +1,338 @@
+import type { OpenApiSchema } from "../patch/schema.ts";
+import { intersect } from "./intersection.ts";
+import {
+  followReference,
+  isRecord,
+  type JsonSchema,
+  jsonSchemaOf,
+  UNREPRESENTABLE,
+} from "./json_schema.ts";
+import {
+  inexpressible,
+  jsonTypeOf,
+  type SchemaContext,
+  type SchemaDraft,
+} from "./schema_context.ts";
+import type { StandardSchema } from "./standard_schema.ts";
+import { checkedPattern, stringKeywords } from "./string_keywords.ts";
+import { foldUnion, type UnionKeyword } from "./union_folding.ts";
+
+/** Keywords that mean the same in both worlds. */
+const COPIED: readonly string[] = [
+  "title",
+  "description",
+  "default",
+  "example",
+  "externalDocs",
+];
+
+/** The extensions of Kubernetes; any other is a slip of the pen. */
+const EXTENSIONS: ReadonlySet<string> = new Set([
+  "x-kubernetes-embedded-resource",
+  "x-kubernetes-int-or-string",
+  "x-kubernetes-list-map-keys",
+  "x-kubernetes-list-type",
+  "x-kubernetes-map-type",
+  "x-kubernetes-preserve-unknown-fields",
+  "x-kubernetes-validations",
+]);
+
+/** zod bounds every integer by what a double holds exactly; all JSON is so. */
+const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
+
+/**
+ * Writes a Standard Schema as a structural schema: the form of OpenAPI v3 that
+ * a CustomResourceDefinition takes, in which every value has one type. What
+ * JSON Schema says in another way is folded into that form where it can be:
+ *
+ * - a union of literals becomes an `enum`, one with null `nullable`, and one of
+ *   an integer and a string `x-kubernetes-int-or-string`;
+ * - a record becomes `additionalProperties`; an object that lets other fields
+ *   through, and a value of any type, keep unknown fields;
+ * - a date becomes a string in the format `date-time`;
+ * - references are written out, and `x-kubernetes-*` keywords are kept.
+ *
+ * @param schema What to write.
+ * @param where Where it stands, such as `spec`; messages begin with it.
+ * @throws {TypeError} If the schema says what a structural schema cannot say,
+ * such as a union of objects or of several types, a recursive type, or a
+ * pattern that Go's regular expressions do not know. The message names the
+ * path.
+ */
+export function structuralSchemaOf(
+  schema: StandardSchema,
+  where: string,
+): OpenApiSchema {
+  const root = jsonSchemaOf(schema, where);
+  return convert(root, { path: where, root, references: [] });
+}
+
+/** Writes one node and what is below it. */
+function convert(node: JsonSchema, context: SchemaContext): OpenApiSchema {
+  if (typeof node.$ref === "string") {
+    return convertReference(node, node.$ref, context);
+  }
+  if (Array.isArray(node.allOf)) {
+    const { node: merged, patterns } = intersect(node, context);
+    const schema = convert(merged, context);
+    return patterns.length === 0 ? schema : {
+      ...schema,
+      allOf: patterns.map((pattern) => ({
+        pattern: checkedPattern(pattern, context),
+      })),
+    };
+  }
+  const draft: SchemaDraft = {};
+  for (const keyword of COPIED) {
+    if (node[keyword] !== undefined) draft[keyword] = node[keyword];
+  }
+  copyExtensions(node, draft, context);
+  if (node.nullable === true) draft.nullable = true;
+  if (draft["x-kubernetes-int-or-string"] === true) {
+    return {
+      ...stringKeywords(node, context),
+      ...numberKeywords(node),
+      ...draft,
+    };
+  }
+  const union = unionOf(node);
+  return union === undefined
+    ? convertType(node, draft, context)
+    : convertUnion(node, union, { draft, context });
+}
+
+/** Writes out what a reference names; its siblings say more about it. */
+function convertReference(
+  node: JsonSchema,
+  reference: string,
+  context: SchemaContext,
+): OpenApiSchema {
+  if (context.references.includes(reference) || reference === "#") {
+    throw inexpressible(
+      context,
+      "the type contains itself; end the recursion, or keep unknown fields with z.unknown()",
+      reference,
+    );
+  }
+  const target = followReference(context.root, reference);
+  if (target === undefined) {
+    throw inexpressible(context, "there is no such definition", reference);
+  }
+  const { $ref: _, ...siblings } = node;
+  return convert({ ...target, ...siblings }, {
+    ...context,
+    references: [...context.references, reference],
+  });
+}
+
+function copyExtensions(
+  node: JsonSchema,
+  draft: SchemaDraft,
+  context: SchemaContext,
+): void {
+  for (const [keyword, value] of Object.entries(node)) {
+    if (!keyword.startsWith("x-kubernetes-")) continue;
+    if (!EXTENSIONS.has(keyword)) {
+      throw inexpressible(context, "Kubernetes has no such extension", keyword);
+    }
+    draft[keyword] = value;
+  }
+}
+
+interface Union {
+  readonly keyword: UnionKeyword;
+  readonly branches: readonly JsonSchema[];
+}
+
+/** The branches of a union, however it is written; undefined for none. */
+function unionOf(node: JsonSchema): Union | undefined {
+  for (const keyword of ["anyOf", "oneOf"] as const) {
+    const branches = node[keyword];
+    if (Array.isArray(branches)) return { keyword, branches };
+  }
+  const types = Array.isArray(node.type)
+    ? node.type as unknown[]
+    : node.type === undefined
+    ? [...new Set(literalsOf(node)?.map(jsonTypeOf))]
+    : [];
+  if (types.length < 2) return undefined;
+  const { default: _, description: __, ...rest } = node;
+  return {
+    keyword: "anyOf",
+    branches: types.map((type) => ({ ...rest, type })),
+  };
+}
+
+function convertUnion(
+  node: JsonSchema,
+  { keyword, branches }: Union,
+  { draft, context }: { draft: SchemaDraft; context: SchemaContext },
+): OpenApiSchema {
+  const { [keyword]: _, ...siblings } = node;
+  const values = branches.filter((branch) => !isNull(branch));
+  const folded = foldUnion(
+    values.map((branch) => convert(branch, context)),
+    keyword,
+    context,
+  );
+  const nullable = values.length < branches.length ||
+    folded.nullable === true || draft.nullable === true;
+  const own = siblings.type === undefined
+    ? {}
+    : convertType(siblings, {}, context);
+  return { ...own, ...folded, ...draft, ...(nullable ? { nullable } : {}) };
+}
+
+/** Whether only null fits. */
+function isNull(node: JsonSchema): boolean {
+  return node.type === "null" ||
+    literalsOf(node)?.every((value) => value === null) === true;
+}
+
+function literalsOf(node: JsonSchema): readonly unknown[] | undefined {
+  if (Object.hasOwn(node, "const")) return [node.const];
+  return Array.isArray(node.enum) ? node.enum : undefined;
+}
+
+/** Writes a node that is no union. */
+function convertType(
+  node: JsonSchema,
+  draft: SchemaDraft,
+  context: SchemaContext,
+): OpenApiSchema {
+  if (isNull(node)) {
+    throw inexpressible(context, "null alone is no type", node);
+  }
+  const type = typeOf(node, context);
+  if (type === undefined) {
+    return { ...draft, "x-kubernetes-preserve-unknown-fields": true };
+  }
+  draft.type = type;
+  if (type === "object") convertObject(node, draft, context);
+  else if (type === "array") convertArray(node, draft, context);
+  else if (type === "string") {
+    Object.assign(draft, stringKeywords(node, context));
+    if (node[UNREPRESENTABLE] === "date") draft.format = "date-time";
+  } else if (type !== "boolean") Object.assign(draft, numberKeywords(node));
+  const values = literalsOf(node);
+  if (values !== undefined) draft.enum = [...values];
+  return draft;
+}
+
+/** The JSON type of a node; undefined where any value may stand. */
+function typeOf(node: JsonSchema, context: SchemaContext): string | undefined {
+  const unrepresentable = node[UNREPRESENTABLE];
+  if (unrepresentable === "date") return "string";
+  if (unrepresentable !== undefined) {
+    throw inexpressible(context, "JSON has no such type", unrepresentable);
+  }
+  const [literal] = literalsOf(node) ?? [];
+  if (typeof node.type === "string") return node.type;
+  if (literal !== undefined) return jsonTypeOf(literal);
+  if (isRecord(node.properties) || node.additionalProperties !== undefined) {
+    return "object";
+  }
+  return node.items === undefined ? undefined : "array";
+}
+
+function numberKeywords(node: JsonSchema): SchemaDraft {
+  const draft: SchemaDraft = {};
+  const bounds = [
+    ["minimum", "exclusiveMinimum", -LARGEST_INTEGER],
+    ["maximum", "exclusiveMaximum", LARGEST_INTEGER],
+  ] as const;
+  for (const [keyword, exclusive, none] of bounds) {
+    const bound = typeof node[exclusive] === "number"
+      ? node[exclusive]
+      : node[keyword];
+    if (bound === undefined || bound === none) continue;
+    draft[keyword] = bound;
+    if (node[exclusive] !== undefined && node[exclusive] !== false) {
+      draft[exclusive] = true;
+    }
+  }
+  if (node.multipleOf !== undefined) draft.multipleOf = node.multipleOf;
+  return draft;
+}
+
+function convertObject(
+  node: JsonSchema,
+  draft: SchemaDraft,
+  context: SchemaContext,
+): void {
+  for (const keyword of ["minProperties", "maxProperties"]) {
+    if (node[keyword] !== undefined) draft[keyword] = node[keyword];
+  }
+  if (node.patternProperties !== undefined) {
+    throw inexpressible(context, "names have no pattern", node);
+  }
+  const properties = isRecord(node.properties)
+    ? Object.entries(node.properties)
+    : [];
+  if (properties.length > 0) {
+    draft.properties = Object.fromEntries(
+      properties.map(([name, property]) => [
+        name,
+        convert(property as JsonSchema, below(context, `.${name}`)),
+      ]),
+    );
+  }
+  if (Array.isArray(node.required) && node.required.length > 0) {
+    draft.required = [...node.required];
+  }
+  convertOtherFields(node, draft, context);
+}
+
+/** The server drops unknown fields, so that refusing them needs no word. */
+function convertOtherFields(
+  node: JsonSchema,
+  draft: SchemaDraft,
+  context: SchemaContext,
+): void {
+  const others = node.additionalProperties;
+  if (others === undefined || others === false) return;
+  if (others === true || sameAsAny(others)) {
+    draft["x-kubernetes-preserve-unknown-fields"] = true;
+  } else if (draft.properties === undefined) {
+    draft.additionalProperties = convert(
+      others as JsonSchema,
+      below(context, ".*"),
+    );
+  } else {
+    throw inexpressible(
+      context,
+      "an object with named fields cannot give the other fields a type",
+      others,
+    );
+  }
+}
+
+function sameAsAny(schema: unknown): boolean {
+  return isRecord(schema) && Object.keys(schema).length === 0;
+}
+
+function convertArray(
+  node: JsonSchema,
+  draft: SchemaDraft,
+  context: SchemaContext,
+): void {
+  for (const keyword of ["minItems", "maxItems"]) {
+    if (node[keyword] !== undefined) draft[keyword] = node[keyword];
+  }
+  if (node.prefixItems !== undefined || Array.isArray(node.items)) {
+    throw inexpressible(
+      context,
+      "the items of a list have one type, so there are no tuples",
+      node.prefixItems ?? node.items,
+    );
+  }
+  draft.items = convert(
+    isRecord(node.items) ? node.items : {},
+    below(context, "[]"),
+  );
+  if (node.uniqueItems === true) draft["x-kubernetes-list-type"] ??= "set";
+}
+
+function below(context: SchemaContext, step: string): SchemaContext {
+  return { ...context, path: `${context.path}${step}` };
+}
