@@ -1,0 +1,160 @@
+/**
+ * The part of DER (X.690) that X.509 certificates need: functions that encode,
+ * and compose by nesting.
+ *
+ * @module
+ */
+
+/** An encoded value: tag, length and content. */
+export type Der = Uint8Array;
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(
+    parts.reduce((length, part) => length + part.byteLength, 0),
+  );
+  let offset = 0;
+  for (const part of parts) {
+    whole.set(part, offset);
+    offset += part.byteLength;
+  }
+  return whole;
+}
+
+/** A number in as few bytes as it needs, the highest first. */
+function bigEndian(value: number): number[] {
+  const bytes: number[] = [];
+  for (let rest = value; rest > 0; rest = Math.floor(rest / 256)) {
+    bytes.unshift(rest % 256);
+  }
+  return bytes;
+}
+
+function encode(tag: number, ...content: readonly Uint8Array[]): Der {
+  const body = concat(content);
+  const size = bigEndian(body.byteLength);
+  const length = body.byteLength < 128
+    ? [body.byteLength]
+    : [128 | size.length, ...size];
+  return concat([Uint8Array.of(tag, ...length), body]);
+}
+
+/** A sequence of values. */
+export function sequence(...items: readonly Der[]): Der {
+  return encode(0x30, ...items);
+}
+
+/** A set of one value; larger sets would have to be sorted. */
+export function setOf(item: Der): Der {
+  return encode(0x31, item);
+}
+
+/** An integer that is not negative, from its bytes, the highest first. */
+export function unsignedInteger(bytes: Uint8Array): Der {
+  let start = 0;
+  while (start < bytes.byteLength - 1 && bytes[start] === 0) start++;
+  const digits = bytes.subarray(start);
+  const negative = (digits[0] ?? 0) > 127;
+  return encode(0x02, Uint8Array.of(...(negative ? [0] : [])), digits);
+}
+
+/** A truth value. */
+export function boolean(value: boolean): Der {
+  return encode(0x01, Uint8Array.of(value ? 0xff : 0));
+}
+
+/** Bytes. */
+export function octetString(...content: readonly Uint8Array[]): Der {
+  return encode(0x04, ...content);
+}
+
+/**
+ * Bits.
+ *
+ * @param bytes The bits, the first one highest.
+ * @param unused How many bits at the end do not count.
+ */
+export function bitString(bytes: Uint8Array, unused = 0): Der {
+  return encode(0x03, Uint8Array.of(unused), bytes);
+}
+
+/** Text in UTF-8. */
+export function utf8String(text: string): Der {
+  return encode(0x0c, new TextEncoder().encode(text));
+}
+
+/** An object identifier, such as `2.5.29.17`. */
+export function objectIdentifier(text: string): Der {
+  const [first = 0, second = 0, ...rest] = text.split(".").map(Number);
+  const bytes = [first * 40 + second];
+  for (const part of rest) {
+    const digits = [part % 128];
+    for (let left = part >> 7; left > 0; left >>= 7) {
+      digits.unshift(128 | left % 128);
+    }
+    bytes.push(...digits);
+  }
+  return encode(0x06, Uint8Array.from(bytes));
+}
+
+/**
+ * A moment, to the second: with two digits for the year before 2050, with four
+ * from then on, as X.509 demands.
+ */
+export function time(milliseconds: number): Der {
+  const date = new Date(milliseconds);
+  const digits = date.toISOString().replaceAll(/\.\d+|[-:T]/g, "");
+  const short = date.getUTCFullYear() < 2050;
+  return encode(
+    short ? 0x17 : 0x18,
+    new TextEncoder().encode(short ? digits.slice(2) : digits),
+  );
+}
+
+/** A value that its place marks: `[index]` around a whole value. */
+export function explicit(index: number, value: Der): Der {
+  return encode(0xa0 | index, value);
+}
+
+/** Bytes that their place marks: `[index]` instead of the usual tag. */
+export function implicit(index: number, content: Uint8Array): Der {
+  return encode(0x80 | index, content);
+}
+
+/** One value within a {@linkcode Der}. */
+export interface DerChild {
+  /** The value with its tag and length. */
+  readonly whole: Der;
+  /** What the value holds. */
+  readonly content: Uint8Array;
+}
+
+/** The values that a sequence holds; none if it is cut short. */
+export function childrenOf(der: Der): DerChild[] {
+  const children: DerChild[] = [];
+  const outer = contentRange(der, 0);
+  let position = outer.start;
+  while (position < outer.end) {
+    const { start, end } = contentRange(der, position);
+    if (end > der.byteLength || end <= position) return [];
+    children.push({
+      whole: der.subarray(position, end),
+      content: der.subarray(start, end),
+    });
+    position = end;
+  }
+  return children;
+}
+
+function contentRange(
+  der: Der,
+  position: number,
+): { start: number; end: number } {
+  const first = der[position + 1] ?? 0;
+  const digits = first < 128 ? 0 : first & 127;
+  const start = position + 2 + digits;
+  let length = digits === 0 ? first : 0;
+  for (let index = 0; index < digits; index++) {
+    length = length * 256 + (der[position + 2 + index] ?? 0);
+  }
+  return { start, end: start + length };
+}
