@@ -1,0 +1,149 @@
+import { parseArgs } from "node:util";
+import type { Command, Flag, FlagValues } from "./command.ts";
+import { UsageError } from "./command.ts";
+import { suggestion } from "./suggestion.ts";
+
+/** What a command line asks for. */
+export type Request =
+  | { readonly action: "help"; readonly command: Command | undefined }
+  | { readonly action: "version" }
+  | {
+    readonly action: "run";
+    readonly command: Command;
+    readonly flags: FlagValues;
+    readonly operands: readonly string[];
+  };
+
+/**
+ * Reads a command line: `[--help | --version] COMMAND [--flag VALUE]… OPERAND…`.
+ * Flags may stand anywhere after the command; `--` ends them.
+ *
+ * @param args The arguments after the program's name.
+ * @param commands The commands there are.
+ * @throws {UsageError} If there is no such command or flag, a value is missing,
+ * or the number of operands is wrong.
+ */
+export function readArguments(
+  args: readonly string[],
+  commands: readonly Command[],
+): Request {
+  const [first, ...rest] = args;
+  if (first === undefined || first === "--help" || first === "-h") {
+    return { action: "help", command: undefined };
+  }
+  if (first === "--version" || first === "-V") return { action: "version" };
+  if (first === "help") {
+    const [name] = rest;
+    return {
+      action: "help",
+      command: name === undefined ? undefined : findCommand(name, commands),
+    };
+  }
+  const command = findCommand(first, commands);
+  const { flags, operands } = readFlags(rest, command);
+  if (flags["help"] !== undefined) return { action: "help", command };
+  checkRequired(flags, command);
+  checkOperands(operands, command);
+  return { action: "run", command, flags, operands };
+}
+
+function findCommand(name: string, commands: readonly Command[]): Command {
+  const command = commands.find((candidate) => candidate.name === name);
+  if (command !== undefined) return command;
+  const names = commands.map((candidate) => candidate.name);
+  throw new UsageError(
+    `Cannot run a command: it must be one of ${
+      names.join(", ")
+    }: received "${name}"${suggestion(name, names)}`,
+  );
+}
+
+function readFlags(
+  args: readonly string[],
+  command: Command,
+): { flags: FlagValues; operands: readonly string[] } {
+  const known = new Map<string, Flag>(
+    command.flags.map((flag) => [flag.name, flag]),
+  );
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: Object.fromEntries([
+      ...command.flags.map((flag) => [
+        flag.name,
+        { type: flag.value === undefined ? "boolean" : "string" } as const,
+      ]),
+      ["help", { type: "boolean", short: "h" } as const],
+    ]),
+    strict: false,
+    tokens: true,
+    allowPositionals: true,
+  });
+  const flags: Record<string, string | true> = Object.create(null);
+  const operands: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === "positional") operands.push(token.value);
+    else if (token.kind === "option") {
+      const flag = known.get(token.name);
+      if (flag === undefined && token.name !== "help") {
+        throw unknownFlag(token.rawName, command);
+      }
+      flags[token.name] = flagValue(flag, token.value, command);
+    }
+  }
+  return { flags, operands };
+}
+
+function flagValue(
+  flag: Flag | undefined,
+  value: string | undefined,
+  command: Command,
+): string | true {
+  if (flag?.value === undefined) {
+    if (value === undefined) return true;
+    throw new UsageError(
+      `Cannot run ${command.name}: --${
+        flag?.name ?? "help"
+      } takes no value: received "${value}"`,
+      command.name,
+    );
+  }
+  if (value !== undefined && value !== "") return value;
+  throw new UsageError(
+    `Cannot run ${command.name}: --${flag.name} takes a value: write --${flag.name} ${flag.value}`,
+    command.name,
+  );
+}
+
+function unknownFlag(written: string, command: Command): UsageError {
+  const names = command.flags.map((flag) => `--${flag.name}`);
+  const known = names.length === 0 ? "no flags" : names.join(", ");
+  return new UsageError(
+    `Cannot run ${command.name}: it knows ${known}: received ${written}${
+      suggestion(written, names)
+    }`,
+    command.name,
+  );
+}
+
+function checkRequired(flags: FlagValues, command: Command): void {
+  for (const flag of command.flags) {
+    if (flag.required !== true || flags[flag.name] !== undefined) continue;
+    throw new UsageError(
+      `Cannot run ${command.name}: --${flag.name} is missing: write --${flag.name} ${flag.value}`,
+      command.name,
+    );
+  }
+}
+
+function checkOperands(operands: readonly string[], command: Command): void {
+  const [least, most] = command.count;
+  if (operands.length >= least && operands.length <= most) return;
+  const expected = command.operands === "" ? "no operands" : command.operands;
+  const received = operands.length === 0
+    ? "nothing"
+    : operands.map((operand) => `"${operand}"`).join(" ");
+  throw new UsageError(
+    `Cannot run ${command.name}: it takes ${expected}: received ${received}`,
+    command.name,
+  );
+}

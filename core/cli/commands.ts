@@ -1,0 +1,5 @@
+import type { Command } from "./command.ts";
+import { crdCommand } from "./crd_command.ts";
+
+/** The commands of `coracle`, in the order of its help. */
+export const COMMANDS: readonly Command[] = [crdCommand];

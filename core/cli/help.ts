@@ -1,0 +1,52 @@
+import type { Command, Flag } from "./command.ts";
+
+/** What `coracle --help` prints. */
+export function overview(commands: readonly Command[]): string {
+  const lines = commands.map(
+    (command) => [`${command.name} ${command.operands}`, command.summary],
+  );
+  return [
+    "Kubernetes operators in TypeScript, for Node, Deno and Bun.",
+    "",
+    "Usage: coracle COMMAND",
+    "",
+    ...columns(lines),
+    "",
+    "coracle help COMMAND tells more; coracle --version tells which one this is.",
+    "",
+  ].join("\n");
+}
+
+/** What `coracle help COMMAND` prints. */
+export function commandHelp(command: Command): string {
+  const usage = ["coracle", command.name, flagUsage(command), command.operands]
+    .filter((part) => part !== "").join(" ");
+  const flags = command.flags.map((flag) => [flagText(flag), flag.help]);
+  return [
+    command.description,
+    "",
+    `Usage: ${usage}`,
+    ...(flags.length === 0 ? [] : ["", ...columns(flags)]),
+    "",
+  ].join("\n");
+}
+
+function flagUsage(command: Command): string {
+  return command.flags.map((flag) =>
+    flag.required === true ? flagText(flag) : `[${flagText(flag)}]`
+  ).join(" ");
+}
+
+function flagText(flag: Flag): string {
+  return flag.value === undefined
+    ? `--${flag.name}`
+    : `--${flag.name} ${flag.value}`;
+}
+
+/** Two columns, the second where the widest entry of the first ends. */
+function columns(rows: readonly (readonly string[])[]): string[] {
+  const width = Math.max(...rows.map(([first = ""]) => first.length));
+  return rows.map(([first = "", second = ""]) =>
+    `  ${first.padEnd(width)}  ${second}`.trimEnd()
+  );
+}

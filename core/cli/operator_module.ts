@@ -1,0 +1,114 @@
+import { readdir, stat } from "node:fs/promises";
+import { basename, dirname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { ResolvedKind } from "../api/kind.ts";
+import type { DefinedKind } from "../crd/kind_definition.ts";
+import { isDefinedKind } from "../crd/kind_definition.ts";
+import type { Logger } from "../logger.ts";
+import type { OperatorHandle } from "../operator/development.ts";
+import { setDevelopment } from "../operator/development.ts";
+import { UsageError } from "./command.ts";
+import { suggestion } from "./suggestion.ts";
+
+const MODULE_REGEXP = /\.[cm]?[jt]sx?$/;
+
+/** A file that is being loaded, and what it has made so far. */
+export interface OperatorModule {
+  /** The file as the user wrote it. */
+  readonly file: string;
+  /** The operators that the file has made, in order; it grows meanwhile. */
+  readonly operators: readonly OperatorHandle[];
+  /**
+   * What the file exports, once it has run to its end; a file that awaits
+   * `operator.run()` ends when its operator stops.
+   */
+  readonly exports: Promise<Readonly<Record<string, unknown>>>;
+}
+
+/** Options of {@linkcode loadOperatorModule}. */
+export interface LoadOptions {
+  /** Whether its operators run, or are only looked at. */
+  readonly runs: boolean;
+  /** Where its operators log. */
+  readonly logger?: Logger | undefined;
+}
+
+/**
+ * Loads an operator file as its runtime would, and learns of the operators in
+ * it. From here on the process is in development; it cannot be undone, since a
+ * file may make operators at any time.
+ *
+ * @param file Its path.
+ * @throws {UsageError} If there is no such file.
+ */
+export async function loadOperatorModule(
+  file: string,
+  options: LoadOptions,
+): Promise<OperatorModule> {
+  const path = resolve(file);
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined || !found.isFile()) {
+    const near = await namesBeside(path);
+    throw new UsageError(
+      `Cannot load ${file}: ${
+        found === undefined ? "there is no such file" : "it is not a file"
+      }: received ${path}${suggestion(basename(path), near)}`,
+    );
+  }
+  if (!MODULE_REGEXP.test(path)) {
+    throw new UsageError(
+      `Cannot load ${file}: an operator is a JavaScript or TypeScript module: received ${path}`,
+    );
+  }
+  const operators: OperatorHandle[] = [];
+  setDevelopment({
+    ...options,
+    operatorMade: (operator) => void operators.push(operator),
+  });
+  // deno-lint-ignore coracle/literal-import -- the user names the file
+  const exports = import(pathToFileURL(path).href);
+  return { file, operators, exports };
+}
+
+async function namesBeside(path: string): Promise<readonly string[]> {
+  const names = await readdir(dirname(path)).catch(() => []);
+  return names.filter((name) => MODULE_REGEXP.test(name));
+}
+
+/**
+ * The kinds that a file defines: those that its operators reconcile, and those
+ * that it exports.
+ *
+ * @throws {UsageError} If there are none.
+ */
+export async function definedKinds(
+  module: OperatorModule,
+): Promise<readonly DefinedKind[]> {
+  const exports = await module.exports;
+  const registered = module.operators.flatMap((operator) =>
+    operator.controllers.map((controller) => controller.kind)
+  );
+  const kinds = new Set<DefinedKind>();
+  for (const candidate of [...registered, ...Object.values(exports)]) {
+    if (isKind(candidate) && isDefinedKind(candidate)) kinds.add(candidate);
+  }
+  if (kinds.size > 0) return [...kinds];
+  throw new UsageError(
+    `Cannot read the kinds of ${module.file}: it defines none: export what defineKind gives, or register it with an Operator: received ${
+      exportsText(exports)
+    }`,
+  );
+}
+
+function isKind(value: unknown): value is ResolvedKind {
+  return typeof value === "object" && value !== null && "kind" in value &&
+    typeof value.kind === "string";
+}
+
+/** What a file exports, for an error message. */
+export function exportsText(
+  exports: Readonly<Record<string, unknown>>,
+): string {
+  const names = Object.keys(exports);
+  return names.length === 0 ? "no exports" : `exports ${names.join(", ")}`;
+}
