@@ -4,6 +4,7 @@ import type { FieldRequirement, FieldSelector } from "../api/field_selector.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
+import type { MemoryBudget } from "./memory_budget.ts";
 
 /** Which objects an informer holds, and in which form. */
 export interface InformerSelection {
@@ -109,9 +110,15 @@ export interface InformerOptions extends InformerSelection {
   /** How it connects and recovers. */
   readonly reconnect?: ReconnectOptions | undefined;
   /**
-   * What the object store may do.
+   * The bytes that its cache shares with other caches.
    *
-   * @default {silent}
+   * @default {no limit}
+   */
+  readonly budget?: MemoryBudget | undefined;
+  /**
+   * Where it writes what failed and how it healed.
+   *
+   * @default {nowhere}
    */
   readonly logger?: Logger | undefined;
   /**

@@ -2,6 +2,7 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { CacheEvent, InformerHandler } from "./cache_event.ts";
 import type { InformerHealth } from "./informer_options.ts";
+import type { IndexDefinition } from "./object_store.ts";
 
 /**
  * Reads a cache. What comes out is frozen and shared: copy before you change.
@@ -119,9 +120,10 @@ export interface SharedInformer<T extends KubernetesObject = KubernetesObject>
    * Adds an index over all objects, present and future.
    *
    * @param name How {@linkcode CacheReader.byIndex} asks for it.
-   * @param values Under which values an object is found; pure.
+   * @param definition Under which values an object is found.
+   * @throws {RangeError} If there is an index of that name.
    */
-  addIndex(name: string, values: (object: T) => readonly string[]): void;
+  addIndex(name: string, definition: IndexDefinition<T>): void;
   /**
    * Events as a loop takes them. A slow reader misses no object: events of the
    * same object are merged while they wait, so that at most two wait for each.

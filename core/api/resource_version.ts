@@ -1,0 +1,23 @@
+/**
+ * Compares two resource versions of one kind: negative if the first is older,
+ * positive if it is newer, zero if they are the same.
+ *
+ * They are decimal numbers of any length, so they are compared as text: by
+ * length, then digit by digit. A JavaScript number would lose the last digits
+ * of long ones.
+ *
+ * @param a A resource version; empty counts as older than any other.
+ * @param b The one to compare it with.
+ *
+ * @example Longer than a safe integer
+ * ```ts
+ * import { compareResourceVersions } from "@coracle/operator/core";
+ *
+ * const newer = compareResourceVersions("9007199254740993", "9007199254740992");
+ * if (newer <= 0) throw new Error("Unexpected order");
+ * ```
+ */
+export function compareResourceVersions(a: string, b: string): number {
+  if (a.length !== b.length) return a.length - b.length;
+  return a === b ? 0 : a < b ? -1 : 1;
+}
