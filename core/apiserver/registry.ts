@@ -2,6 +2,7 @@ import type { StatusCause } from "../api/api_error.ts";
 import type { Scope } from "../api/kind.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { UntypedObject } from "../api/object.ts";
+import type { FieldSet } from "../patch/field_set.ts";
 import type { Schema } from "../patch/schema.ts";
 
 /** What a resource can be asked to do, in discovery's words. */
@@ -85,6 +86,11 @@ export interface ResourceVersion {
   decode(body: UntypedObject): DecodedBody;
   /** Fills in defaults, in place. Runs on requests and, where `defaultOnRead`, on reads. */
   setDefaults(object: UntypedObject): void;
+  /**
+   * An object of which nothing is set, with the fields that the kind shows all
+   * the same; absent where it has none (custom resources).
+   */
+  empty?(): UntypedObject;
   /** The columns of a Table, the name first. */
   readonly columns: readonly TableColumn[];
   /** The cells of one row, one for each column. `now` in epoch milliseconds. */
@@ -188,6 +194,12 @@ export interface ResourceDefinition extends GroupResource {
   /** How garbage collection goes without a policy: orphan for old kinds. */
   readonly defaultDeletionPolicy?: "Background" | "Orphan" | undefined;
 
+  /**
+   * The fields that a write to the object or a subresource puts back, so that
+   * nobody comes to own them. Absent: `status` for the object where it has a
+   * status subresource, `spec` for that one.
+   */
+  resetFields?(subresource: string | undefined): FieldSet | undefined;
   /**
    * The object in another version, as a new object when anything differs. The
    * source tells its version by `apiVersion`.

@@ -1,0 +1,77 @@
+import type { UntypedObject } from "../api/object.ts";
+import { isJsonObject, type JsonObject } from "./json_value.ts";
+import type { Schema } from "./schema.ts";
+import type { FieldConflict } from "./structured_merge.ts";
+import { compareTyped } from "./typed_compare.ts";
+import { fieldsOf } from "./typed_fields.ts";
+import { typeProblems } from "./typed_value.ts";
+
+/** The annotation in which `kubectl apply` keeps what it applied last. */
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** The largest total of annotations, in bytes of UTF-8. */
+const ANNOTATIONS_LIMIT = 256 * 1024;
+
+/** The conflicts that a change from client-side to server-side apply leaves. */
+export function conflictsBesideLastApplied(
+  schema: Schema,
+  live: UntypedObject,
+  conflicts: readonly FieldConflict[],
+): readonly FieldConflict[] {
+  const last = parseObject(live.metadata.annotations?.[LAST_APPLIED]);
+  if (
+    last === undefined || last.apiVersion !== live.apiVersion ||
+    typeProblems(schema, last).length > 0
+  ) return conflicts;
+  const { added, modified, removed } = compareTyped(schema, last, live);
+  const ours = fieldsOf(schema, last)
+    .minus(added).minus(modified).minus(removed);
+  return conflicts.filter(({ path }) => !ours.has(path));
+}
+
+function parseObject(text: string | undefined): JsonObject | undefined {
+  if (!text) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Keeps the annotation of client-side apply true, where there is one. */
+export function withLastApplied(
+  object: UntypedObject,
+  applied: UntypedObject,
+): UntypedObject {
+  const { annotations } = object.metadata;
+  if (!annotations?.[LAST_APPLIED]) return object;
+  const { [LAST_APPLIED]: _, ...others } = applied.metadata.annotations ?? {};
+  const { annotations: __, ...metadata } = applied.metadata;
+  const text = JSON.stringify({
+    ...applied,
+    metadata: Object.keys(others).length > 0
+      ? { ...metadata, annotations: others }
+      : metadata,
+  });
+  const next = { ...annotations, [LAST_APPLIED]: `${text}\n` };
+  if (annotationsSize(next) > ANNOTATIONS_LIMIT) {
+    const { [LAST_APPLIED]: _, ...rest } = annotations;
+    return {
+      ...object,
+      metadata: { ...object.metadata, annotations: rest },
+    };
+  }
+  return { ...object, metadata: { ...object.metadata, annotations: next } };
+}
+
+function annotationsSize(
+  annotations: Readonly<Record<string, string>>,
+): number {
+  const encoder = new TextEncoder();
+  return Object.entries(annotations).reduce(
+    (size, [name, value]) =>
+      size + encoder.encode(name).length + encoder.encode(value).length,
+    0,
+  );
+}

@@ -1,0 +1,353 @@
+import type { ManagedFieldsEntry, UntypedObject } from "../api/object.ts";
+import { ApplyError, conflictError } from "./apply_error.ts";
+import {
+  decodeOwners,
+  encodeOwners,
+  type FieldOwner,
+  type FieldOwners,
+  joinOldOwners,
+  ownerId,
+} from "./field_owner.ts";
+import { FieldSet } from "./field_set.ts";
+import { conflictsBesideLastApplied, withLastApplied } from "./last_applied.ts";
+import {
+  FieldConflictError,
+  mergeApply,
+  type MergedApply,
+  mergeUpdate,
+  type TypedObject,
+  TypedValueError,
+  type VersionedKind,
+} from "./structured_merge.ts";
+import { typeProblems, typeProblemsText } from "./typed_value.ts";
+
+/** A kind whose objects' fields are managed. */
+export interface ManagedKind extends VersionedKind {
+  /**
+   * An object of which nothing is set: what a new object is compared with. A
+   * built-in kind has the fields that it always shows.
+   */
+  empty(apiVersion: string): UntypedObject;
+}
+
+/** Who writes, and how, as managed fields record it. */
+export interface ManagedFieldsWrite {
+  /** The field manager. */
+  readonly manager: string;
+  /** The version of the request, with its group. */
+  readonly apiVersion: string;
+  /** The subresource written to, such as `status`. */
+  readonly subresource?: string | undefined;
+  /** The time for the entry, as in `2024-01-02T03:04:05Z`. */
+  readonly time: string;
+}
+
+/** The metadata that no manager owns: the server's, and the object's identity. */
+const UNOWNED: FieldSet = FieldSet.of([
+  ["f:apiVersion"],
+  ["f:kind"],
+  ["f:metadata"],
+  ...[
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+  ].map((name) => ["f:metadata", `f:${name}`]),
+]);
+
+/** Owns what was there before an object's first apply, if nobody did. */
+const BEFORE_FIRST_APPLY = "before-first-apply";
+
+/** The manager of `kubectl apply --server-side`, which takes over from it. */
+const KUBECTL = "kubectl";
+
+function entriesOf(object: UntypedObject): ManagedFieldsEntry[] | undefined {
+  return object.metadata?.managedFields;
+}
+
+/** A copy of an object whose managed fields are these. */
+function withEntries(
+  object: UntypedObject,
+  entries: ManagedFieldsEntry[] | undefined,
+): UntypedObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return {
+    ...object,
+    metadata: entries === undefined
+      ? metadata
+      : { ...metadata, managedFields: entries },
+  };
+}
+
+/** Entries that cannot be read count for nothing. */
+function decodeOrNone(entries: ManagedFieldsEntry[] | undefined): FieldOwners {
+  try {
+    return decodeOwners(entries);
+  } catch {
+    return new Map();
+  }
+}
+
+/** Whether a request asks to forget all owners: `[]`, or one empty entry. */
+function isReset(entries: ManagedFieldsEntry[] | undefined): boolean {
+  return entries !== undefined && (entries.length === 0 ||
+    entries.length === 1 && Object.keys(entries[0] ?? {}).length === 0);
+}
+
+/** The owners that an update starts from: the request's if it tells any. */
+function ownersFor(
+  live: UntypedObject,
+  next: UntypedObject,
+  write: ManagedFieldsWrite,
+): FieldOwners {
+  const theirs = entriesOf(next);
+  if (!write.subresource) {
+    if (isReset(theirs)) return new Map();
+    const owners = decodeOrNone(theirs);
+    if (owners.size > 0) return owners;
+  }
+  return decodeOrNone(entriesOf(live));
+}
+
+function withoutUnowned(owners: FieldOwners, id: string): FieldOwners {
+  const owner = owners.get(id);
+  if (owner === undefined) return owners;
+  const result = new Map(owners);
+  const fields = owner.fields.minus(UNOWNED);
+  if (fields.isEmpty) result.delete(id);
+  else result.set(id, { ...owner, fields });
+  return result;
+}
+
+function ownerOf(
+  write: ManagedFieldsWrite,
+  operation: "Apply" | "Update",
+): Omit<FieldOwner, "fields"> {
+  const { manager, apiVersion, subresource, time } = write;
+  return {
+    manager: manager === "" ? "unknown" : manager,
+    operation,
+    apiVersion,
+    subresource: subresource || undefined,
+    time,
+  };
+}
+
+function typed(write: ManagedFieldsWrite, value: UntypedObject): TypedObject {
+  return { apiVersion: write.apiVersion, value: withEntries(value, undefined) };
+}
+
+/**
+ * Records an update in the owners: what it changed is the writer's, beside what
+ * the writer owned before, under the time of the write. A write that changes
+ * nothing leaves every entry as it is.
+ */
+function updateOwners(
+  kind: ManagedKind,
+  objects: { readonly live: UntypedObject; readonly next: UntypedObject },
+  owners: FieldOwners,
+  write: ManagedFieldsWrite,
+): FieldOwners {
+  const owner = ownerOf(write, "Update");
+  const id = ownerId(owner);
+  // The write is compared in a name of its own, so that a field that it
+  // changes and already owned still counts as a change of its entry's time.
+  const self = "current-operation";
+  const merged = withoutUnowned(
+    mergeUpdate(
+      kind,
+      {
+        live: typed(write, objects.live),
+        next: typed(write, objects.next),
+      },
+      owners,
+      { id: self, owner },
+    ),
+    self,
+  );
+  const changed = merged.get(self);
+  if (changed === undefined) return merged;
+  const result = new Map(merged);
+  result.delete(self);
+  const before = result.get(id)?.fields ?? FieldSet.empty;
+  result.set(id, { ...owner, fields: changed.fields.union(before) });
+  return result;
+}
+
+/**
+ * Sets who owns which fields after a create, update or patch, in place.
+ *
+ * An object that had no owners gets none by an update: its fields are first
+ * tracked from its next apply on. If the owners cannot be told, the object has
+ * none afterwards.
+ *
+ * @param kind The versions of the object's kind.
+ * @param objects The object before (undefined for a create), and as it will be
+ * stored, both in the version of the request.
+ * @param write Who writes.
+ */
+export function updateManagedFields(
+  kind: ManagedKind,
+  objects: {
+    readonly live: UntypedObject | undefined;
+    readonly next: UntypedObject;
+  },
+  write: ManagedFieldsWrite,
+): void {
+  const { next } = objects;
+  const live = objects.live ?? kind.empty(write.apiVersion);
+  const owners = ownersFor(live, next, write);
+  let entries: ManagedFieldsEntry[] | undefined;
+  if (owners.size > 0 || objects.live === undefined) {
+    try {
+      const updated = updateOwners(kind, { live, next }, owners, write);
+      entries = encodeOwners(joinOldOwners(updated));
+    } catch (error) {
+      if (!(error instanceof TypedValueError)) throw error;
+    }
+  }
+  if (entries === undefined) delete next.metadata.managedFields;
+  else next.metadata.managedFields = entries;
+}
+
+/**
+ * Merges an apply configuration into an object, with the owners of its fields.
+ * The outcome is not yet defaulted or validated.
+ *
+ * @param kind The versions of the object's kind.
+ * @param objects The object before, in the version of the request (undefined
+ * for a create), and what is applied.
+ * @param write Who applies; `force` takes fields from their owners.
+ * @returns A new object.
+ * @throws {ApplyError} If the configuration does not fit the schema or conflicts.
+ */
+export function applyManaged(
+  kind: ManagedKind,
+  objects: {
+    readonly live: UntypedObject | undefined;
+    readonly applied: UntypedObject;
+  },
+  write: ManagedFieldsWrite & { readonly force: boolean },
+): UntypedObject {
+  const { applied } = objects;
+  const live = objects.live ?? kind.empty(write.apiVersion);
+  if (entriesOf(applied) !== undefined && entriesOf(applied) !== null) {
+    throw new ApplyError("managedFields", "metadata.managedFields must be nil");
+  }
+  checkTyped(kind, { object: applied, what: "patch", write });
+  checkTyped(kind, {
+    object: withEntries(live, undefined),
+    what: "live",
+    write,
+  });
+  const owner = ownerOf(write, "Apply");
+  const id = ownerId(owner);
+  const owners = ownersBeforeApply(kind, objects.live, write);
+  const merged = mergeOrRefuse(kind, { live, applied }, owners, {
+    ...write,
+    id,
+    owner,
+  });
+  const result = new Map(withoutUnowned(merged.owners, id));
+  const own = result.get(id);
+  if (own) {
+    // A configuration that changes nothing keeps the time it had, if any.
+    const time = merged.value === undefined ? owners.get(id)?.time : write.time;
+    result.set(id, { ...own, time });
+  }
+  const value = (merged.value ?? live) as UntypedObject;
+  const object = withEntries(value, encodeOwners(result));
+  return write.manager === KUBECTL ? withLastApplied(object, applied) : object;
+}
+
+/** Gives the fields of an object that nobody owned to a manager of that name. */
+function ownersBeforeApply(
+  kind: ManagedKind,
+  live: UntypedObject | undefined,
+  write: ManagedFieldsWrite,
+): FieldOwners {
+  if (live === undefined) return new Map();
+  let owners: FieldOwners;
+  try {
+    owners = decodeOwners(entriesOf(live));
+  } catch (error) {
+    throw new ApplyError(
+      "type",
+      `failed to decode managed fields: ${(error as Error).message}`,
+    );
+  }
+  if (owners.size > 0) return owners;
+  return updateOwners(
+    kind,
+    { live: kind.empty(write.apiVersion), next: live },
+    owners,
+    { ...write, manager: BEFORE_FIRST_APPLY },
+  );
+}
+
+function checkTyped(
+  kind: ManagedKind,
+  { object, what, write }: {
+    readonly object: UntypedObject;
+    readonly what: "patch" | "live";
+    readonly write: ManagedFieldsWrite;
+  },
+): void {
+  const schema = kind.schema(write.apiVersion);
+  const allowDuplicates = what === "live";
+  const problems = schema === undefined
+    ? [{ path: "", message: `no corresponding type for ${write.apiVersion}` }]
+    : typeProblems(schema, object, { allowDuplicates });
+  if (problems.length === 0) return;
+  const { namespace = "", name = "" } = object.metadata ?? {};
+  throw new ApplyError(
+    "type",
+    `failed to create typed ${what} object (${namespace}/${name}; ${write.apiVersion}, Kind=${object.kind}): ${
+      typeProblemsText(problems)
+    }`,
+  );
+}
+
+function mergeOrRefuse(
+  kind: ManagedKind,
+  { live, applied }: {
+    readonly live: UntypedObject;
+    readonly applied: UntypedObject;
+  },
+  owners: FieldOwners,
+  write: ManagedFieldsWrite & {
+    readonly id: string;
+    readonly owner: Omit<FieldOwner, "fields">;
+    readonly force: boolean;
+  },
+): MergedApply {
+  const merge = (force: boolean) =>
+    mergeApply(
+      kind,
+      {
+        live: typed(write, live),
+        applied: { apiVersion: write.apiVersion, value: applied },
+      },
+      owners,
+      { id: write.id, owner: write.owner, force },
+    );
+  try {
+    return merge(write.force);
+  } catch (error) {
+    if (error instanceof TypedValueError) {
+      throw new ApplyError("type", error.message);
+    }
+    if (!(error instanceof FieldConflictError)) throw error;
+    const schema = kind.schema(write.apiVersion);
+    const conflicts = schema !== undefined && write.manager === KUBECTL
+      ? conflictsBesideLastApplied(schema, live, error.conflicts)
+      : error.conflicts;
+    if (conflicts.length > 0) throw conflictError(conflicts);
+    return merge(true);
+  }
+}
