@@ -30,7 +30,7 @@ const WebPage = defineKind({
   ],
 });
 
-export const operator = new Operator();
+const operator = new Operator();
 
 operator.register(WebPage, {
   // Runs when a page, or anything made for it, has changed. What it applies is

@@ -1,0 +1,289 @@
+import type { ChildProcess } from "node:child_process";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { constants, createWriteStream } from "node:fs";
+import { access, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import {
+  createAuthority,
+  issueCertificate,
+} from "../../core/apiserver/certificates.ts";
+import {
+  killGroup,
+  PROJECT,
+  runCommand,
+  startCommand,
+} from "../support/child_process.ts";
+import { until } from "../support/until.ts";
+
+/** A real control plane that scenarios can run against. */
+export interface ControlPlane {
+  /** Where it comes from, for people. */
+  readonly origin: string;
+  /** The path of a kubeconfig of an administrator. */
+  readonly kubeconfig: string;
+  /** Stops what was started for it, and only that. */
+  stop(): Promise<void>;
+}
+
+const HOST = "127.0.0.1";
+const PROGRAMS = ["etcd", "kube-apiserver", "kube-controller-manager"] as const;
+const BUILT = join(PROJECT, ".cache", "controlplane");
+const VERSION = "v1.32.2";
+
+/** The controllers that make what API clients see; nothing runs pods. */
+const CONTROLLERS: readonly string[] = [
+  "garbage-collector-controller",
+  "namespace-controller",
+  "deployment-controller",
+  "replicaset-controller",
+  "serviceaccount-controller",
+  "root-ca-certificate-publisher-controller",
+];
+
+/**
+ * Finds or starts a control plane: that of `KUBECONFIG`, else the programs in
+ * `KUBEBUILDER_ASSETS`, else those built from their published Go modules.
+ *
+ * @returns Undefined where there is none and no Go toolchain to build one.
+ */
+export async function startControlPlane(): Promise<ControlPlane | undefined> {
+  const { KUBECONFIG, KUBEBUILDER_ASSETS } = process.env;
+  if (KUBECONFIG) {
+    return {
+      origin: "the cluster of KUBECONFIG",
+      kubeconfig: KUBECONFIG,
+      stop: () => Promise.resolve(),
+    };
+  }
+  if (KUBEBUILDER_ASSETS) {
+    return await startPrograms(KUBEBUILDER_ASSETS, "KUBEBUILDER_ASSETS");
+  }
+  return await buildPrograms()
+    ? await startPrograms(BUILT, `Go modules of ${VERSION}`)
+    : undefined;
+}
+
+async function executable(file: string): Promise<boolean> {
+  return await access(file, constants.X_OK).then(() => true, () => false);
+}
+
+/** Builds what is missing in the cache; takes minutes, once. */
+async function buildPrograms(): Promise<boolean> {
+  const go = await runCommand(["go", "version"]);
+  await mkdir(BUILT, { recursive: true });
+  for (const program of PROGRAMS) {
+    if (await executable(join(BUILT, program))) continue;
+    if (go.code !== 0) return false;
+    const { code, stderr } = await runCommand(
+      [
+        "go",
+        "build",
+        "-trimpath",
+        `-ldflags=${linkerFlags()}`,
+        `-o=${join(BUILT, program)}`,
+        `./cmd/${program}`,
+      ],
+      {
+        cwd: join(PROJECT, "tests", "cluster", "controlplane"),
+        limit: 20 * 60_000,
+      },
+    );
+    if (code !== 0) throw new Error(`Cannot build ${program}: ${stderr}`);
+  }
+  return true;
+}
+
+/** What release builds set, and clients ask for. */
+function linkerFlags(): string {
+  const [major, minor] = VERSION.slice(1).split(".");
+  const values = {
+    gitVersion: VERSION,
+    gitMajor: major,
+    gitMinor: minor,
+    gitCommit: "0".repeat(40),
+    gitTreeState: "clean",
+  };
+  return Object.entries(values).reduce(
+    (flags, [name, value]) =>
+      `${flags} -X k8s.io/component-base/version.${name}=${value}`,
+    "-s -w",
+  );
+}
+
+/** The files of one run, in a folder that goes with it. */
+interface Files {
+  readonly folder: string;
+  path(name: string): string;
+}
+
+async function startPrograms(
+  folder: string,
+  origin: string,
+): Promise<ControlPlane> {
+  const run = await mkdtemp(join(tmpdir(), "coracle-controlplane-"));
+  const files: Files = { folder: run, path: (name) => join(run, name) };
+  const started: ChildProcess[] = [];
+  const start = (program: string, args: readonly string[]) => {
+    const child = startCommand([join(folder, program), ...args], { cwd: run });
+    const log = createWriteStream(files.path(`${program}.log`));
+    child.stdout?.pipe(log, { end: false });
+    child.stderr?.pipe(log, { end: false });
+    started.push(child);
+    return child;
+  };
+  const stop = async () => {
+    for (const child of started.toReversed()) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      const closed = once(child, "close");
+      killGroup(child);
+      await closed;
+    }
+    await rm(run, { recursive: true, force: true });
+  };
+  try {
+    const port = await startServers(start, files);
+    const programs = new Set<string>(PROGRAMS);
+    if (await executable(join(folder, "kube-controller-manager"))) {
+      start("kube-controller-manager", controllerManagerArgs(files));
+    } else programs.delete("kube-controller-manager");
+    return {
+      origin: `${[...programs].join(", ")} of ${origin} on port ${port}`,
+      kubeconfig: files.path("kubeconfig"),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Starts etcd and the API server, and waits until they serve. */
+async function startServers(
+  start: (program: string, args: readonly string[]) => ChildProcess,
+  files: Files,
+): Promise<number> {
+  const [clients, peers, port] = await freePorts(3);
+  const etcd = `http://${HOST}:${clients}`;
+  start("etcd", [
+    `--data-dir=${files.path("etcd")}`,
+    `--listen-client-urls=${etcd}`,
+    `--advertise-client-urls=${etcd}`,
+    `--listen-peer-urls=http://${HOST}:${peers}`,
+    `--initial-advertise-peer-urls=http://${HOST}:${peers}`,
+    `--initial-cluster=default=http://${HOST}:${peers}`,
+    "--unsafe-no-fsync",
+  ]);
+  const { authority, token } = await writeCredentials(files, port ?? 0);
+  const server = start("kube-apiserver", [
+    `--etcd-servers=${etcd}`,
+    `--bind-address=${HOST}`,
+    `--advertise-address=${HOST}`,
+    `--secure-port=${port}`,
+    `--tls-cert-file=${files.path("server.crt")}`,
+    `--tls-private-key-file=${files.path("server.key")}`,
+    `--service-account-key-file=${files.path("service-account.key")}`,
+    `--service-account-signing-key-file=${files.path("service-account.key")}`,
+    "--service-account-issuer=https://kubernetes.default.svc",
+    `--token-auth-file=${files.path("tokens.csv")}`,
+    "--authorization-mode=RBAC",
+    "--service-cluster-ip-range=10.0.0.0/24",
+    "--endpoint-reconciler-type=none",
+  ]);
+  await until("the API server is ready", () => {
+    if (server.exitCode !== null) {
+      throw new Error("Cannot start kube-apiserver: it ended");
+    }
+    return isReady(port ?? 0, authority, token);
+  }, { within: 90_000 });
+  return port ?? 0;
+}
+
+/** Everything that proves who is who, made anew for each run. */
+async function writeCredentials(
+  files: Files,
+  port: number,
+): Promise<{ authority: string; token: string }> {
+  const authority = createAuthority({ commonName: "coracle-test-authority" });
+  const server = issueCertificate(authority, {
+    commonName: "kube-apiserver",
+    usage: "server",
+    hosts: ["localhost", HOST],
+  });
+  const { privateKey } = generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: "spki", format: "pem" },
+    privateKeyEncoding: { type: "pkcs1", format: "pem" },
+  });
+  const token = randomBytes(24).toString("hex");
+  const contents = {
+    "authority.crt": authority.certificate,
+    "server.crt": server.certificate,
+    "server.key": server.key,
+    "service-account.key": privateKey,
+    "tokens.csv": `${token},admin,admin,"system:masters"\n`,
+    "kubeconfig": kubeconfig(port, authority.certificate, token),
+  };
+  for (const [name, text] of Object.entries(contents)) {
+    await writeFile(files.path(name), text, { mode: 0o600 });
+  }
+  return { authority: authority.certificate, token };
+}
+
+function kubeconfig(port: number, authority: string, token: string): string {
+  const data = btoa(authority);
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "test",
+    clusters: [{
+      name: "test",
+      cluster: {
+        server: `https://${HOST}:${port}`,
+        "certificate-authority-data": data,
+      },
+    }],
+    users: [{ name: "admin", user: { token } }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
+  });
+}
+
+function controllerManagerArgs(files: Files): readonly string[] {
+  return [
+    `--kubeconfig=${files.path("kubeconfig")}`,
+    `--service-account-private-key-file=${files.path("service-account.key")}`,
+    `--root-ca-file=${files.path("authority.crt")}`,
+    "--use-service-account-credentials=false",
+    "--leader-elect=false",
+    "--secure-port=0",
+    `--controllers=${CONTROLLERS.join(",")}`,
+  ];
+}
+
+/** Ports that nobody listened on a moment ago. */
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports = await Promise.all(servers.map(async (server) => {
+    server.listen(0, HOST);
+    await once(server, "listening");
+    return (server.address() as AddressInfo).port;
+  }));
+  for (const server of servers) server.close();
+  return ports;
+}
+
+function isReady(port: number, ca: string, token: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const options = { host: HOST, port, path: "/readyz", ca, headers };
+    request(options, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    }).on("error", () => resolve(false)).end();
+  });
+}

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { VERSION } from "../../core/version.ts";
+import { PROJECT } from "../support/child_process.ts";
+import { denoJson, packageJson, projectText } from "./shipped_files.ts";
+
+const NPM = packageJson();
+const JSR = denoJson();
+
+test("package.json and deno.json tell the same name, version and license", () => {
+  for (const field of ["name", "version", "license"] as const) {
+    assert.equal(NPM[field], JSR[field]);
+  }
+});
+
+test("VERSION is the version of the package", () => {
+  assert.equal(VERSION, NPM.version);
+});
+
+test("The changelog has a section for the version or for what is to come", () => {
+  const changelog = projectText("CHANGELOG.md");
+  const [, heading] = /^## (\S+)/m.exec(changelog) ?? [];
+  assert(heading === "Unreleased" || heading === NPM.version, heading);
+});
+
+test("package.json and deno.json export the same entry points", () => {
+  assert.deepEqual(Object.keys(NPM.exports), Object.keys(JSR.exports));
+  for (const [entry, source] of Object.entries(JSR.exports)) {
+    const built = source.replace("./", "./dist/").replace(/\.ts$/, "");
+    assert.deepEqual(NPM.exports[entry], {
+      "@coracle/source": source,
+      types: `${built}.d.ts`,
+      default: `${built}.js`,
+    });
+  }
+});
+
+test("Every exported and executable file exists, as source and as built", () => {
+  const files = [
+    ...Object.values(NPM.exports).flatMap((paths) => Object.values(paths)),
+    ...Object.values(NPM.bin),
+  ];
+  for (const file of files) {
+    assert(existsSync(join(PROJECT, file)), file);
+  }
+});
+
+test("Dependencies have the same versions for npm and JSR", () => {
+  for (const [name, version] of Object.entries(NPM.dependencies)) {
+    assert.equal(JSR.imports[name], `npm:${name}@${version}`);
+  }
+});
+
+test("Every entry point begins with a module doc", () => {
+  for (const source of Object.values(JSR.exports)) {
+    const [, doc = ""] = /^\/\*\*([^]*?)\*\//.exec(projectText(source)) ?? [];
+    assert.match(doc, /@module/, source);
+  }
+});

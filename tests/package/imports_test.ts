@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { isBuiltin } from "node:module";
+import { test } from "node:test";
+import { importFault } from "./architecture.ts";
+import { denoJson, packageJson, shippedImports } from "./shipped_files.ts";
+
+const IMPORTS = await shippedImports();
+
+/** Where a package may be imported; elsewhere it would be loaded for nothing. */
+const OWNERS: Readonly<Record<string, RegExp>> = {
+  "undici": /^core\/client\/transport_node\.ts$/,
+  "@marcbachmann/cel-js": /^core\/apiserver\//,
+};
+
+test("Imports of shipped files run with the arrows", () => {
+  const faults = IMPORTS.map(({ file, specifier }) =>
+    importFault(file, specifier)
+  );
+  assert.deepEqual(faults.filter((fault) => fault !== undefined), []);
+});
+
+test("Bare imports of shipped files are mapped for JSR and installed by npm", () => {
+  const mapped = Object.keys(denoJson().imports).toSorted();
+  const installed = Object.keys(packageJson().dependencies).toSorted();
+  assert.deepEqual(mapped, installed);
+  for (const { file, specifier } of IMPORTS) {
+    if (/^\.{1,2}\//.test(specifier) || isBuiltin(specifier)) continue;
+    assert(mapped.includes(specifier), `${file} imports ${specifier}`);
+  }
+});
+
+test("Built-in modules are imported with the node: prefix", () => {
+  for (const { file, specifier } of IMPORTS) {
+    if (!isBuiltin(specifier)) continue;
+    assert.match(specifier, /^node:/, `${file} imports ${specifier}`);
+  }
+});
+
+test("Packages are imported only where they belong", () => {
+  for (const { file, specifier } of IMPORTS) {
+    const owner = OWNERS[specifier];
+    if (owner === undefined) continue;
+    assert.match(file, owner, `${file} imports ${specifier}`);
+  }
+});

@@ -1,0 +1,97 @@
+/**
+ * What is shipped, read from the package's own lists, and what its files
+ * import, read by the compiler that resolves them.
+ *
+ * @module
+ */
+
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { pathToFileURL } from "node:url";
+import { PROJECT, runCommand } from "../support/child_process.ts";
+
+/** The part of package.json that the tests look at. */
+export interface PackageJson {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+  readonly exports: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly scripts: Readonly<Record<string, string>>;
+  readonly bin: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+
+/** The part of deno.json that the tests look at. */
+export interface DenoJson {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+  readonly exports: Readonly<Record<string, string>>;
+  readonly imports: Readonly<Record<string, string>>;
+  readonly publish: { readonly include: readonly string[] };
+}
+
+/** One import within a shipped file. */
+export interface ShippedImport {
+  readonly file: string;
+  readonly specifier: string;
+}
+
+/** Reads a file of the project as text. */
+export function projectText(path: string): string {
+  return readFileSync(join(PROJECT, path), "utf8");
+}
+
+/** package.json of the project. */
+export function packageJson(): PackageJson {
+  return JSON.parse(projectText("package.json"));
+}
+
+/** deno.json of the project. */
+export function denoJson(): DenoJson {
+  return JSON.parse(projectText("deno.json"));
+}
+
+/** The source files that are shipped, from the root of the project. */
+export function shippedSources(): readonly string[] {
+  const patterns = denoJson().publish.include.map((entry) =>
+    entry.endsWith(".ts") ? entry : `${entry}/**/*.ts`
+  );
+  return globSync(patterns, { cwd: PROJECT })
+    .map((file) => file.replaceAll("\\", "/")).toSorted();
+}
+
+/** Every import in shipped files, of types, literal dynamic ones too. */
+export async function shippedImports(): Promise<readonly ShippedImport[]> {
+  const root = pathToFileURL(PROJECT).href.replace(/\/?$/, "/");
+  const imports: ShippedImport[] = [];
+  for (const entry of Object.values(denoJson().exports)) {
+    const { code, stdout, stderr } = await runCommand(
+      ["deno", "info", "--json", entry],
+    );
+    if (code !== 0) throw new Error(`deno info ${entry}: ${stderr}`);
+    const { modules } = JSON.parse(stdout) as {
+      modules: {
+        specifier: string;
+        error?: string;
+        dependencies?: { specifier: string }[];
+      }[];
+    };
+    for (const { specifier, error, dependencies = [] } of modules) {
+      if (error !== undefined) throw new Error(`${specifier}: ${error}`);
+      if (!specifier.startsWith(root)) continue;
+      const file = decodeURI(specifier.slice(root.length));
+      for (const dependency of dependencies) {
+        imports.push({ file, specifier: dependency.specifier });
+      }
+    }
+  }
+  return imports;
+}
+
+/** Whether the run is asked to write the lists that it would compare. */
+export function updating(): boolean {
+  return process.env["UPDATE"] === "1";
+}
