@@ -6,7 +6,8 @@
  * follows the Standard Schema convention. What it gives is a kind as the client
  * and controllers take it; its objects have the types of the schemas, read with
  * defaults filled in and written without. {@linkcode crdManifest} writes the
- * CustomResourceDefinition.
+ * CustomResourceDefinition, {@linkcode installCrd} puts it on a server, and
+ * {@linkcode rbacManifests} writes the roles of an operator.
  *
  * Defaults, limits and patterns of the schema are enforced by the API server;
  * what only Kubernetes knows is said by `.meta()`:
@@ -46,9 +47,13 @@
  * @module
  */
 
+export { checkStatus } from "./check_status.ts";
 export * from "./crd_manifest.ts";
+export * from "./crd_object.ts";
 export * from "./define_kind.ts";
+export * from "./install_crd.ts";
 export * from "./kind_definition.ts";
 export { pluralOf } from "./kind_names.ts";
+export * from "./rbac.ts";
 export * from "./standard_schema.ts";
 export { structuralSchemaOf } from "./structural_schema.ts";

@@ -5,23 +5,33 @@ import {
   type SchemaDraft,
 } from "./schema_context.ts";
 
-/**
- * The formats that the API server checks as JSON Schema means them. It knows
- * some by the same name with another meaning (`duration` is Go's there), and
- * lets anything pass under a name it does not know.
- */
+/** The formats that the API server checks; it lets others pass, with a warning. */
 const SERVER_FORMATS: ReadonlySet<string> = new Set([
+  "bsonobjectid",
   "byte",
+  "cidr",
+  "creditcard",
   "date",
   "date-time",
+  "datetime",
+  "duration",
   "email",
+  "hexcolor",
   "hostname",
   "ipv4",
   "ipv6",
+  "isbn",
+  "isbn10",
+  "isbn13",
   "mac",
   "password",
+  "rgbcolor",
+  "ssn",
   "uri",
   "uuid",
+  "uuid3",
+  "uuid4",
+  "uuid5",
 ]);
 
 /**
@@ -30,12 +40,19 @@ const SERVER_FORMATS: ReadonlySet<string> = new Set([
  */
 const EXACT_FORMATS: ReadonlySet<string> = new Set(["date", "ipv4", "ipv6"]);
 
-/** Date-times without an offset, which the server's format refuses. */
-const LOCAL_TIMES: readonly string[] = [
-  "2024-01-31T12:34:56",
-  "2024-01-31T12:34",
-  "2024-01-31T12:34Z",
-];
+/**
+ * What the server's format refuses and a library may take under the same name:
+ * times without an offset or seconds, and durations of ISO 8601 (the server's
+ * are Go's).
+ */
+const NOT_ON_SERVER: Readonly<Record<string, readonly string[]>> = {
+  "date-time": [
+    "2024-01-31T12:34:56",
+    "2024-01-31T12:34",
+    "2024-01-31T12:34Z",
+  ],
+  duration: ["PT1H"],
+};
 
 /** Look-around and back references: Go's regular expressions have neither. */
 const NOT_IN_GO_REGEXP = /\(\?<?[=!]|\\[1-9]|\\k</;
@@ -54,7 +71,7 @@ export function stringKeywords(
   if (minLength !== undefined) draft.minLength = minLength;
   if (maxLength !== undefined) draft.maxLength = maxLength;
   if (typeof format === "string" && SERVER_FORMATS.has(format)) {
-    if (!takesLocalTimes(format, pattern)) draft.format = format;
+    if (!takesMore(format, pattern)) draft.format = format;
   }
   const exact = draft.format === "date-time" ||
     EXACT_FORMATS.has(String(draft.format));
@@ -79,8 +96,9 @@ export function checkedPattern(
   return pattern;
 }
 
-function takesLocalTimes(format: string, pattern: unknown): boolean {
-  if (format !== "date-time" || typeof pattern !== "string") return false;
+/** Whether a pattern takes what the server's format of that name refuses. */
+function takesMore(format: string, pattern: unknown): boolean {
+  if (typeof pattern !== "string") return false;
   const regexp = new RegExp(pattern);
-  return LOCAL_TIMES.some((time) => regexp.test(time));
+  return NOT_ON_SERVER[format]?.some((text) => regexp.test(text)) ?? false;
 }

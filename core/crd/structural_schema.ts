@@ -72,15 +72,9 @@ function convert(node: JsonSchema, context: SchemaContext): OpenApiSchema {
   if (typeof node.$ref === "string") {
     return convertReference(node, node.$ref, context);
   }
-  if (Array.isArray(node.allOf)) {
-    const { node: merged, patterns } = intersect(node, context);
-    const schema = convert(merged, context);
-    return patterns.length === 0 ? schema : {
-      ...schema,
-      allOf: patterns.map((pattern) => ({
-        pattern: checkedPattern(pattern, context),
-      })),
-    };
+  if (Array.isArray(node.allOf)) return convertIntersection(node, context);
+  if (node.not !== undefined) {
+    throw inexpressible(context, "what fits nothing or all but one", node);
   }
   const draft: SchemaDraft = {};
   for (const keyword of COPIED) {
@@ -88,17 +82,35 @@ function convert(node: JsonSchema, context: SchemaContext): OpenApiSchema {
   }
   copyExtensions(node, draft, context);
   if (node.nullable === true) draft.nullable = true;
-  if (draft["x-kubernetes-int-or-string"] === true) {
-    return {
-      ...stringKeywords(node, context),
-      ...numberKeywords(node),
-      ...draft,
-    };
-  }
   const union = unionOf(node);
-  return union === undefined
-    ? convertType(node, draft, context)
-    : convertUnion(node, union, { draft, context });
+  if (draft["x-kubernetes-int-or-string"] === true) {
+    Object.assign(draft, stringKeywords(node, context), numberKeywords(node));
+  } else if (union === undefined) convertType(node, draft, context);
+  else convertUnion(node, union, { draft, context });
+  return allowNull(draft);
+}
+
+/**
+ * The API server compares even null with an `enum`, but looks at an `allOf`
+ * only when there is a value.
+ */
+function allowNull(draft: SchemaDraft): OpenApiSchema {
+  if (draft.nullable !== true || draft.enum === undefined) return draft;
+  const { enum: values, ...rest } = draft;
+  return { ...rest, allOf: [{ enum: values as unknown[] }] };
+}
+
+function convertIntersection(
+  node: JsonSchema,
+  context: SchemaContext,
+): OpenApiSchema {
+  const { node: merged, patterns } = intersect(node, context);
+  const schema = convert(merged, context);
+  if (patterns.length === 0) return schema;
+  const others = patterns.map((pattern) => ({
+    pattern: checkedPattern(pattern, context),
+  }));
+  return { ...schema, allOf: [...schema.allOf ?? [], ...others] };
 }
 
 /** Writes out what a reference names; its siblings say more about it. */
@@ -167,20 +179,21 @@ function convertUnion(
   node: JsonSchema,
   { keyword, branches }: Union,
   { draft, context }: { draft: SchemaDraft; context: SchemaContext },
-): OpenApiSchema {
-  const { [keyword]: _, ...siblings } = node;
+): void {
   const values = branches.filter((branch) => !isNull(branch));
   const folded = foldUnion(
-    values.map((branch) => convert(branch, context)),
+    values.map((branch) => convert({ ...branch, nullable: false }, context)),
     keyword,
     context,
   );
-  const nullable = values.length < branches.length ||
-    folded.nullable === true || draft.nullable === true;
-  const own = siblings.type === undefined
-    ? {}
-    : convertType(siblings, {}, context);
-  return { ...own, ...folded, ...draft, ...(nullable ? { nullable } : {}) };
+  if (typeof node.type === "string") {
+    const { [keyword]: _, enum: __, ...siblings } = node;
+    convertType(siblings, draft, context);
+  }
+  Object.assign(draft, { ...folded, ...draft });
+  if (branches.some((branch) => branch.nullable === true || isNull(branch))) {
+    draft.nullable = true;
+  }
 }
 
 /** Whether only null fits. */
@@ -199,13 +212,15 @@ function convertType(
   node: JsonSchema,
   draft: SchemaDraft,
   context: SchemaContext,
-): OpenApiSchema {
+): void {
   if (isNull(node)) {
     throw inexpressible(context, "null alone is no type", node);
   }
   const type = typeOf(node, context);
   if (type === undefined) {
-    return { ...draft, "x-kubernetes-preserve-unknown-fields": true };
+    draft.nullable = true;
+    draft["x-kubernetes-preserve-unknown-fields"] = true;
+    return;
   }
   draft.type = type;
   if (type === "object") convertObject(node, draft, context);
@@ -215,8 +230,10 @@ function convertType(
     if (node[UNREPRESENTABLE] === "date") draft.format = "date-time";
   } else if (type !== "boolean") Object.assign(draft, numberKeywords(node));
   const values = literalsOf(node);
-  if (values !== undefined) draft.enum = [...values];
-  return draft;
+  if (values !== undefined) {
+    draft.enum = values.filter((value) => value !== null);
+    if (values.includes(null)) draft.nullable = true;
+  }
 }
 
 /** The JSON type of a node; undefined where any value may stand. */

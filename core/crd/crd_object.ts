@@ -1,0 +1,39 @@
+import type { ResolvedKind } from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import type { CrdManifest } from "./crd_manifest.ts";
+
+/** What the API server says about a definition, such as `Established`. */
+export interface CrdCondition {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+  readonly lastTransitionTime?: string | undefined;
+}
+
+/** A CustomResourceDefinition as a server gives it. */
+export interface CrdObject extends KubernetesObject {
+  spec: CrdManifest["spec"];
+  status?: {
+    readonly conditions?: readonly CrdCondition[] | undefined;
+    readonly acceptedNames?: CrdManifest["spec"]["names"] | undefined;
+    readonly storedVersions?: readonly string[] | undefined;
+  } | undefined;
+}
+
+/** The kind of CustomResourceDefinitions. */
+export const CRD_KIND: ResolvedKind<CrdObject> = Object.freeze({
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  kind: "CustomResourceDefinition",
+  plural: "customresourcedefinitions",
+  scope: "Cluster",
+});
+
+/** A condition of a definition, if the server has set it. */
+export function crdCondition(
+  crd: CrdObject,
+  type: "Established" | "NamesAccepted" | "Terminating",
+): CrdCondition | undefined {
+  return crd.status?.conditions?.find((condition) => condition.type === type);
+}

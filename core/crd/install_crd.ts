@@ -1,0 +1,164 @@
+import { ApiError } from "../api/api_error.ts";
+import type { ApplyObject } from "../api/object.ts";
+import { type Duration, milliseconds } from "../api/duration.ts";
+import type { Client } from "../client/client.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { crdManifest } from "./crd_manifest.ts";
+import { CRD_KIND, crdCondition, type CrdObject } from "./crd_object.ts";
+import type { DefinedKind } from "./kind_definition.ts";
+
+/** Options of {@linkcode installCrd}. */
+export interface InstallCrdOptions {
+  /** Ends the waiting when aborted. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * How long to wait until the server serves the kind, in milliseconds or as
+   * text such as `"30s"`.
+   *
+   * @default {30_000}
+   */
+  readonly timeout?: Duration | undefined;
+  /**
+   * Whose fields the definition's are.
+   *
+   * @default {the client's `fieldManager`}
+   */
+  readonly fieldManager?: string | undefined;
+  /**
+   * Measures the timeout.
+   *
+   * @default {systemClock}
+   */
+  readonly clock?: Clock | undefined;
+}
+
+/** A server that ends every watch at once is asked this often, in milliseconds. */
+const WATCH_PAUSE = 250;
+
+/** What the waiting for a definition needs. */
+interface Wait {
+  readonly client: Client;
+  readonly name: string;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
+/**
+ * Applies the CustomResourceDefinition of a kind and waits until the server
+ * has accepted its names and serves it. Applying it again, by this or another
+ * replica, changes nothing; fields that another manager owns are taken over.
+ *
+ * @param client Speaks to the server; it needs the rights to get, watch and
+ * patch CustomResourceDefinitions.
+ * @param kind What `defineKind` gave.
+ * @throws {TypeError} If the definition on the server has another scope, which
+ * cannot change.
+ * @throws {ApiError} If the server refuses the definition.
+ * @throws {Error} If the names are taken, the time is up, or the signal
+ * aborts.
+ */
+export async function installCrd(
+  client: Client,
+  kind: DefinedKind,
+  options: InstallCrdOptions = {},
+): Promise<void> {
+  const { timeout = 30_000, clock = systemClock, fieldManager } = options;
+  const limit = milliseconds(timeout, "timeout");
+  const manifest = crdManifest(kind);
+  const { name } = manifest.metadata;
+  const expiry = new AbortController();
+  const timer = clock.setTimer(() => expiry.abort(), limit);
+  const signal = options.signal
+    ? AbortSignal.any([options.signal, expiry.signal])
+    : expiry.signal;
+  let last: CrdObject | undefined;
+  try {
+    refuseOtherScope(await client.find(CRD_KIND, { name }, { signal }), kind);
+    last = await client.apply(
+      CRD_KIND,
+      manifest as unknown as ApplyObject<CrdObject>,
+      { force: true, fieldManager, signal },
+    );
+    while (!isServed(last)) {
+      last = await nextState(last, { client, name, signal, clock });
+    }
+  } catch (error) {
+    if (!signal.aborted || ApiError.is(error)) throw error;
+    const why = options.signal?.aborted
+      ? "the signal was aborted"
+      : `it was not established within ${limit} ms`;
+    throw new Error(
+      `Cannot install ${name}: ${why}: received conditions ${
+        conditionsText(last)
+      }`,
+      { cause: error },
+    );
+  } finally {
+    timer.cancel();
+  }
+}
+
+function refuseOtherScope(
+  present: CrdObject | undefined,
+  kind: DefinedKind,
+): void {
+  const scope = present?.spec.scope;
+  if (scope === undefined || scope === kind.scope) return;
+  throw new TypeError(
+    `Cannot install ${kind.plural}.${kind.group}: its scope is ${scope} on the server and cannot change; delete it there with all its objects, or define it so: received ${kind.scope}`,
+  );
+}
+
+/** @throws {Error} If the server will never serve the definition as it is. */
+function isServed(crd: CrdObject): boolean {
+  const accepted = crdCondition(crd, "NamesAccepted");
+  if (accepted?.status === "False") {
+    throw new Error(
+      `Cannot install ${crd.metadata.name}: its names are taken: received ${accepted.reason}: ${accepted.message}`,
+    );
+  }
+  return accepted?.status === "True" &&
+    crdCondition(crd, "Established")?.status === "True";
+}
+
+/** The next state that the server tells, from a watch that may end early. */
+async function nextState(from: CrdObject, wait: Wait): Promise<CrdObject> {
+  const { client, name, signal, clock } = wait;
+  const events = client.watch(CRD_KIND, {
+    fieldSelector: `metadata.name=${name}`,
+    resourceVersion: from.metadata.resourceVersion,
+    signal,
+  });
+  for await (const event of events) {
+    if (event.type === "DELETED") {
+      throw new Error(
+        `Cannot install ${name}: it was deleted meanwhile: received ${event.type}`,
+      );
+    }
+    if (event.type !== "BOOKMARK") return event.object;
+  }
+  signal.throwIfAborted();
+  await pause(clock, signal);
+  return await client.get(CRD_KIND, { name }, { signal });
+}
+
+function pause(clock: Clock, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      timer.cancel();
+      reject(signal.reason);
+    };
+    const timer = clock.setTimer(() => {
+      signal.removeEventListener("abort", abort);
+      resolve();
+    }, WATCH_PAUSE);
+    signal.addEventListener("abort", abort, { once: true });
+  });
+}
+
+function conditionsText(crd: CrdObject | undefined): string {
+  const conditions = crd?.status?.conditions ?? [];
+  return conditions.length === 0
+    ? "none"
+    : conditions.map(({ type, status }) => `${type}=${status}`).join(", ");
+}

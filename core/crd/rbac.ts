@@ -1,0 +1,201 @@
+import { isResolved, type Kind, kindText } from "../api/kind.ts";
+
+/** What a role can permit. */
+export type AccessVerb =
+  | "get"
+  | "list"
+  | "watch"
+  | "create"
+  | "update"
+  | "patch"
+  | "delete"
+  | "deletecollection";
+
+/** What an operator does with the objects of one kind. */
+export interface KindAccess {
+  readonly kind: Kind;
+  readonly verbs: readonly AccessVerb[];
+  /** Such as `status`; the verbs then are about it and not about the object. */
+  readonly subresource?: string | undefined;
+}
+
+/** A rule of a Role or ClusterRole. */
+export interface PolicyRule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly AccessVerb[];
+}
+
+/** Options of {@linkcode rbacManifests}. */
+export interface RbacOptions {
+  /** The name of the account, roles and bindings. */
+  readonly name: string;
+  /** Where the operator runs. */
+  readonly namespace: string;
+  /** What it does. */
+  readonly access: readonly KindAccess[];
+  /**
+   * What it does in its own namespace only, such as holding its lease.
+   *
+   * @default {nothing}
+   */
+  readonly ownAccess?: readonly KindAccess[] | undefined;
+  /**
+   * Where it does it.
+   *
+   * @default {in all namespaces}
+   */
+  readonly namespaces?: readonly string[] | undefined;
+}
+
+/** An account, a role or a binding, as plain data. */
+export interface RbacManifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string | undefined;
+  };
+  readonly rules?: readonly PolicyRule[] | undefined;
+  readonly roleRef?: Readonly<Record<string, string>> | undefined;
+  readonly subjects?: readonly Readonly<Record<string, string>>[] | undefined;
+}
+
+/** The order in which people write verbs. */
+const VERBS: readonly AccessVerb[] = [
+  "get",
+  "list",
+  "watch",
+  "create",
+  "update",
+  "patch",
+  "delete",
+  "deletecollection",
+];
+
+const RBAC_API = "rbac.authorization.k8s.io";
+
+/**
+ * The fewest rules that permit all this and nothing more: what is asked for one
+ * resource twice is joined, and resources of a group with the same verbs share
+ * a rule.
+ *
+ * @throws {TypeError} If the name in paths of a kind is not known.
+ *
+ * @example Rules of an operator
+ * ```ts
+ * import { policyRules } from "@coracle/operator/crd";
+ * import { ConfigMap, Secret } from "@coracle/operator/kinds";
+ *
+ * const rules = policyRules([
+ *   { kind: ConfigMap, verbs: ["get", "list"] },
+ *   { kind: ConfigMap, verbs: ["watch"] },
+ *   { kind: Secret, verbs: ["watch", "list", "get"] },
+ * ]);
+ * if (rules.length !== 1) throw new Error("Expected one rule");
+ * ```
+ */
+export function policyRules(
+  access: readonly KindAccess[],
+): readonly PolicyRule[] {
+  const verbsOf = new Map<string, Set<AccessVerb>>();
+  for (const { kind, verbs, subresource } of access) {
+    if (kind.plural === undefined) {
+      throw new TypeError(
+        `Cannot write rules: the name in paths must be known: received ${
+          kindText(kind)
+        } without 'plural'`,
+      );
+    }
+    const resource = subresource === undefined
+      ? kind.plural
+      : `${kind.plural}/${subresource}`;
+    const place = `${kind.group} ${resource}`;
+    const all = verbsOf.get(place) ?? new Set();
+    for (const verb of verbs) all.add(verb);
+    if (all.size > 0) verbsOf.set(place, all);
+  }
+  const rules = new Map<string, { group: string; resources: string[] }>();
+  for (const [place, verbs] of [...verbsOf].sort(byPlace)) {
+    const [group = "", resource = ""] = place.split(" ");
+    const ordered = VERBS.filter((verb) => verbs.has(verb)).join();
+    const rule = rules.get(`${group} ${ordered}`) ?? { group, resources: [] };
+    rule.resources.push(resource);
+    rules.set(`${group} ${ordered}`, rule);
+  }
+  return [...rules].map(([key, { group, resources }]) => ({
+    apiGroups: [group],
+    resources,
+    verbs: key.slice(group.length + 1).split(",") as AccessVerb[],
+  }));
+}
+
+function byPlace(
+  [a]: readonly [string, unknown],
+  [b]: readonly [string, unknown],
+): number {
+  return a < b ? -1 : 1;
+}
+
+/**
+ * The account of an operator with the roles and bindings that it needs: a
+ * ClusterRole for all namespaces and for kinds without one, else a Role in each
+ * of its namespaces.
+ *
+ * @throws {TypeError} If the name in paths or the scope of a kind is not known.
+ */
+export function rbacManifests(options: RbacOptions): readonly RbacManifest[] {
+  const { name, namespace, access, ownAccess = [], namespaces } = options;
+  const clusterWide = access.filter(({ kind }) => {
+    if (!isResolved(kind)) {
+      throw new TypeError(
+        `Cannot write roles: the scope must be known: received ${
+          kindText(kind)
+        } without 'plural' and 'scope'`,
+      );
+    }
+    return namespaces === undefined || kind.scope === "Cluster";
+  });
+  const local = access.filter((one) => !clusterWide.includes(one));
+  const manifests: RbacManifest[] = [{
+    apiVersion: "v1",
+    kind: "ServiceAccount",
+    metadata: { name, namespace },
+  }];
+  const account = { name, namespace };
+  if (clusterWide.length > 0) {
+    manifests.push(...roleAndBinding({ name }, clusterWide, account));
+  }
+  const places = new Set([...namespaces ?? [], namespace]);
+  for (const place of places) {
+    const here = [
+      ...(namespaces?.includes(place) ? local : []),
+      ...(place === namespace ? ownAccess : []),
+    ];
+    if (here.length === 0) continue;
+    manifests.push(
+      ...roleAndBinding({ name, namespace: place }, here, account),
+    );
+  }
+  return manifests;
+}
+
+/** A role without a namespace is a ClusterRole. */
+function roleAndBinding(
+  metadata: RbacManifest["metadata"],
+  access: readonly KindAccess[],
+  account: { readonly name: string; readonly namespace: string },
+): readonly RbacManifest[] {
+  const kind = metadata.namespace === undefined ? "ClusterRole" : "Role";
+  const apiVersion = `${RBAC_API}/v1`;
+  return [
+    { apiVersion, kind, metadata, rules: policyRules(access) },
+    {
+      apiVersion,
+      kind: `${kind}Binding`,
+      metadata,
+      roleRef: { apiGroup: RBAC_API, kind, name: metadata.name },
+      subjects: [{ kind: "ServiceAccount", ...account }],
+    },
+  ];
+}

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { untyped } from "../../../core/api/kind.ts";
+import { checkStatus } from "../../../core/crd/check_status.ts";
+import { defineKind } from "../../../core/crd/define_kind.ts";
+
+const Lamp = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Lamp",
+  spec: z.object({}),
+  status: z.object({
+    lit: z.boolean(),
+    since: z.date().nullable().optional(),
+    history: z.array(z.object({ at: z.date() })).optional(),
+  }),
+});
+
+test("checkStatus() passes what fits, with dates as JSON has them", async () => {
+  const since = "2024-01-01T00:00:00Z";
+  await checkStatus(Lamp, { lit: true, since, history: [{ at: since }] });
+  await checkStatus(Lamp, { lit: true, since: null });
+});
+
+test("checkStatus() names the paths that do not fit", async () => {
+  await assert.rejects(
+    checkStatus(Lamp, { lit: "yes", history: [{ at: "yesterday" }] }),
+    (error: unknown) =>
+      error instanceof TypeError &&
+      /status of a Lamp.*status\.lit: .*status\.history\[0\]\.at: /.test(
+        error.message,
+      ),
+  );
+});
+
+test("checkStatus() takes anything where there is no schema", async () => {
+  const other = untyped({ group: "g.io", version: "v1", kind: "Other" });
+  await checkStatus(other, { any: 1 });
+});

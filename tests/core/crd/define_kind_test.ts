@@ -1,0 +1,208 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import type { ObjectOf } from "../../../core/api/kind.ts";
+import { crdManifest } from "../../../core/crd/crd_manifest.ts";
+import { defineKind } from "../../../core/crd/define_kind.ts";
+import { pluralOf } from "../../../core/crd/kind_names.ts";
+
+const base = {
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "WebPage",
+  spec: z.object({ html: z.string(), exposed: z.boolean().default(false) }),
+} as const;
+
+test("defineKind() derives names, scope and the definition", () => {
+  const WebPage = defineKind({
+    ...base,
+    shortNames: ["wp"],
+    categories: ["all"],
+    status: z.object({ ready: z.boolean() }).partial(),
+    printerColumns: [
+      { name: "Ready", type: "boolean", jsonPath: ".status.ready" },
+    ],
+  });
+  assert.deepEqual(crdManifest(WebPage), {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "webpages.sample.coracle.dev" },
+    spec: {
+      group: "sample.coracle.dev",
+      scope: "Namespaced",
+      names: {
+        kind: "WebPage",
+        listKind: "WebPageList",
+        plural: "webpages",
+        singular: "webpage",
+        shortNames: ["wp"],
+        categories: ["all"],
+      },
+      versions: [{
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            required: ["spec"],
+            properties: {
+              apiVersion: { type: "string" },
+              kind: { type: "string" },
+              metadata: { type: "object" },
+              spec: {
+                type: "object",
+                required: ["html"],
+                properties: {
+                  html: { type: "string" },
+                  exposed: { type: "boolean", default: false },
+                },
+              },
+              status: {
+                type: "object",
+                properties: { ready: { type: "boolean" } },
+              },
+            },
+          },
+        },
+        subresources: { status: {} },
+        additionalPrinterColumns: [
+          { name: "Ready", type: "boolean", jsonPath: ".status.ready" },
+          {
+            name: "Age",
+            type: "date",
+            jsonPath: ".metadata.creationTimestamp",
+          },
+        ],
+      }],
+    },
+  });
+});
+
+test("defineKind() types objects as they are read", () => {
+  const WebPage = defineKind({
+    ...base,
+    status: z.object({ since: z.date() }).partial(),
+  });
+  const page: ObjectOf<typeof WebPage> = {
+    metadata: { name: "a" },
+    spec: { html: "", exposed: true },
+    status: { since: "2024-01-01T00:00:00Z" },
+  };
+  assert.equal(page.spec.exposed, true);
+  // @ts-expect-error -- a default is always there when an object is read
+  const incomplete: ObjectOf<typeof WebPage>["spec"] = { html: "" };
+  assert.equal(incomplete.exposed, undefined);
+  const bare = defineKind(base);
+  // @ts-expect-error -- this kind has no status
+  const status: ObjectOf<typeof bare>["status"] = {};
+  assert.deepEqual(status, {});
+});
+
+test("defineKind() serves several versions and stores one", () => {
+  const kind = defineKind({
+    ...base,
+    versions: {
+      v1beta1: {
+        spec: z.object({ html: z.string() }),
+        deprecated: "use v1",
+        served: false,
+      },
+    },
+    storageVersion: "v1beta1",
+    scale: {
+      specReplicasPath: ".spec.replicas",
+      statusReplicasPath: ".status.replicas",
+    },
+    selectableFields: [".spec.html"],
+    validations: [{ rule: "self.metadata.name.size() < 9" }],
+    annotations: { "api-approved.kubernetes.io": "unapproved" },
+    labels: { team: "web" },
+    scope: "Cluster",
+  });
+  const { metadata, spec } = crdManifest(kind);
+  const [v1, beta] = spec.versions;
+  assert.equal(spec.scope, "Cluster");
+  assert.equal(metadata.labels?.team, "web");
+  assert.deepEqual([v1?.storage, beta?.storage], [false, true]);
+  assert.deepEqual([v1?.served, beta?.served], [true, false]);
+  assert.equal(beta?.deprecationWarning, "use v1");
+  assert.deepEqual(v1?.selectableFields, [{ jsonPath: ".spec.html" }]);
+  assert.equal(v1?.subresources?.scale?.specReplicasPath, ".spec.replicas");
+  assert.deepEqual(
+    v1?.schema.openAPIV3Schema["x-kubernetes-validations"],
+    [{ rule: "self.metadata.name.size() < 9" }],
+  );
+});
+
+test("defineKind() leaves a spec that can be made up optional", () => {
+  const kind = defineKind({
+    ...base,
+    spec: z.object({ size: z.int().default(1) }).prefault({}),
+  });
+  const schema = kind.versions[0]?.schema.openAPIV3Schema;
+  assert.equal(schema?.required, undefined);
+  assert.deepEqual(schema?.properties?.spec?.default, {});
+});
+
+const REFUSED: readonly (readonly [string, object, RegExp])[] = [
+  ["a group without a dot", { group: "apps" }, /'group' must be a domain/],
+  ["an empty kind", { kind: "" }, /'kind' must be/],
+  ["a kind with a blank", { kind: "Web Page" }, /'kind' must be/],
+  ["a version in capitals", { version: "V1" }, /'version' must be/],
+  ["a plural in capitals", { plural: "WebPages" }, /'plural' must be/],
+  ["a bad short name", { shortNames: ["w_p"] }, /'shortNames' must be/],
+  ["a list kind that is the kind", { listKind: "WebPage" }, /'listKind' must/],
+  ["another scope", { scope: "Global" }, /'scope' must be/],
+  ["an unknown option", { colour: 1 }, /no such option: received 'colour'/],
+  ["a missing spec", { spec: undefined }, /'spec' must be a schema/],
+  [
+    "a spec that is no object",
+    { spec: z.string() },
+    /'spec' must be a schema of an object/,
+  ],
+  ["its own version twice", { versions: { v1: base } }, /'versions' are those/],
+  ["an unknown storage version", { storageVersion: "v2" }, /'storageVersion'/],
+  [
+    "an unknown option of a version",
+    { versions: { v2: { spec: base.spec, storage: true } } },
+    /WebPage v2: there is no such option: received 'storage'/,
+  ],
+  [
+    "a scale path that is none",
+    { scale: { specReplicasPath: "spec", statusReplicasPath: ".a" } },
+    /'scale.specReplicasPath' must be a path/,
+  ],
+  [
+    "a column without a type",
+    { printerColumns: [{ name: "A", jsonPath: ".a" }] },
+    /a printer column needs/,
+  ],
+];
+
+for (const [what, options, message] of REFUSED) {
+  test(`defineKind() refuses ${what}`, () => {
+    assert.throws(
+      () => defineKind({ ...base, ...options }),
+      (error: unknown) =>
+        error instanceof TypeError && message.test(error.message),
+    );
+  });
+}
+
+test("pluralOf() follows the rules of English", () => {
+  const plurals = {
+    Deployment: "deployments",
+    NetworkPolicy: "networkpolicies",
+    Gateway: "gateways",
+    Ingress: "ingresses",
+    Mailbox: "mailboxes",
+    Batch: "batches",
+    Analysis: "analyses",
+    Proxy: "proxies",
+    Status: "statuses",
+  };
+  for (const [kind, plural] of Object.entries(plurals)) {
+    assert.equal(pluralOf(kind), plural);
+  }
+});

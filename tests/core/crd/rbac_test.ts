@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type ResolvedKind, untyped } from "../../../core/api/kind.ts";
+import { policyRules, rbacManifests } from "../../../core/crd/rbac.ts";
+
+function kind(
+  group: string,
+  name: string,
+  scope: "Namespaced" | "Cluster",
+): ResolvedKind {
+  return {
+    group,
+    version: "v1",
+    kind: name,
+    plural: `${name.toLowerCase()}s`,
+    scope,
+  };
+}
+
+const ConfigMap = kind("", "ConfigMap", "Namespaced");
+const Secret = kind("", "Secret", "Namespaced");
+const Deployment = kind("apps", "Deployment", "Namespaced");
+const Node = kind("", "Node", "Cluster");
+const Lease = kind("coordination.k8s.io", "Lease", "Namespaced");
+
+test("policyRules() joins what can be joined and nothing else", () => {
+  assert.deepEqual(
+    policyRules([
+      { kind: Deployment, verbs: ["watch", "get"] },
+      { kind: ConfigMap, verbs: ["get"] },
+      { kind: Secret, verbs: ["watch", "list", "get"] },
+      { kind: ConfigMap, verbs: ["list", "watch"] },
+      { kind: Deployment, subresource: "status", verbs: ["patch"] },
+      { kind: Node, verbs: [] },
+    ]),
+    [
+      {
+        apiGroups: [""],
+        resources: ["configmaps", "secrets"],
+        verbs: ["get", "list", "watch"],
+      },
+      {
+        apiGroups: ["apps"],
+        resources: ["deployments"],
+        verbs: ["get", "watch"],
+      },
+      {
+        apiGroups: ["apps"],
+        resources: ["deployments/status"],
+        verbs: ["patch"],
+      },
+    ],
+  );
+});
+
+test("policyRules() refuses a kind whose plural only discovery knows", () => {
+  const Gateway = untyped({ group: "g.io", version: "v1", kind: "Gateway" });
+  assert.throws(
+    () => policyRules([{ kind: Gateway, verbs: ["get"] }]),
+    /the name in paths must be known: received g\.io\/v1 Gateway/,
+  );
+});
+
+test("rbacManifests() binds one ClusterRole for all namespaces", () => {
+  const manifests = rbacManifests({
+    name: "op",
+    namespace: "system",
+    access: [{ kind: ConfigMap, verbs: ["get"] }],
+    ownAccess: [{ kind: Lease, verbs: ["get", "create"] }],
+  });
+  assert.deepEqual(
+    manifests.map(({ kind, metadata }) => [kind, metadata.namespace]),
+    [
+      ["ServiceAccount", "system"],
+      ["ClusterRole", undefined],
+      ["ClusterRoleBinding", undefined],
+      ["Role", "system"],
+      ["RoleBinding", "system"],
+    ],
+  );
+  assert.deepEqual(manifests[2]?.subjects, [
+    { kind: "ServiceAccount", name: "op", namespace: "system" },
+  ]);
+});
+
+test("rbacManifests() gives a role in each namespace and cluster kinds apart", () => {
+  const manifests = rbacManifests({
+    name: "op",
+    namespace: "system",
+    namespaces: ["a", "b"],
+    access: [
+      { kind: ConfigMap, verbs: ["get"] },
+      { kind: Node, verbs: ["list"] },
+    ],
+  });
+  const roles = manifests.filter(({ rules }) => rules !== undefined);
+  assert.deepEqual(
+    roles.map(({ kind, metadata, rules }) => [
+      kind,
+      metadata.namespace,
+      rules?.map(({ resources }) => resources).flat(),
+    ]),
+    [
+      ["ClusterRole", undefined, ["nodes"]],
+      ["Role", "a", ["configmaps"]],
+      ["Role", "b", ["configmaps"]],
+    ],
+  );
+});
