@@ -9,6 +9,7 @@ export * from "./api/object.ts";
 export * from "./api/kind.ts";
 export * from "./api/object_key.ts";
 export * from "./api/api_error.ts";
+export * from "./api/duration.ts";
 
 // What every layer may hold.
 export * from "./clock.ts";
@@ -34,3 +35,19 @@ export type {
   SchemaOutput,
   StandardSchema,
 } from "./crd/standard_schema.ts";
+
+// Which key runs when.
+export {
+  type AddOptions,
+  type Limiter,
+  Priority,
+  SchedulingQueue,
+  type SchedulingQueueOptions,
+} from "./queue/scheduling_queue.ts";
+
+// From an event to a run, and from a run's result to a write.
+export * from "./controller/cause.ts";
+export * from "./controller/event_source.ts";
+export * from "./controller/managed_workflow.ts";
+export * from "./controller/reconciler.ts";
+export * from "./controller/result.ts";

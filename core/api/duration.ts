@@ -1,0 +1,64 @@
+/**
+ * A length of time: a number of milliseconds, or a text of numbers and units
+ * such as `"250ms"`, `"10s"`, `"5m"`, `"1.5h"` or `"1h30m"`.
+ */
+export type Duration = number | string;
+
+const MILLISECONDS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+};
+
+const TEXT = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
+const PART = /(\d+(?:\.\d+)?)(ms|s|m|h)/g;
+
+/**
+ * The milliseconds of a duration.
+ *
+ * @param duration What the user gave.
+ * @param name What it is called, for the error.
+ * @throws {RangeError} If a number is negative, infinite or not a number.
+ * @throws {SyntaxError} If a text is not made of numbers and units.
+ *
+ * @example Read durations
+ * ```ts
+ * import { milliseconds } from "@coracle/operator/core";
+ *
+ * if (milliseconds("1m30s") !== 90_000) throw new Error("Unexpected duration");
+ * if (milliseconds(250) !== 250) throw new Error("Unexpected duration");
+ * ```
+ */
+export function milliseconds(duration: Duration, name = "duration"): number {
+  if (typeof duration === "number") {
+    if (duration >= 0 && duration < Infinity) return duration;
+    throw new RangeError(
+      `Cannot read "${name}": a duration must be zero or more milliseconds: received ${duration}`,
+    );
+  }
+  const text = String(duration);
+  // The bound keeps a hostile configuration from costing anything.
+  if (text.length > 64 || !TEXT.test(text)) {
+    throw new SyntaxError(
+      `Cannot read "${name}": a duration is milliseconds as a number, or text like "250ms", "10s", "5m", "1h30m": received ${
+        JSON.stringify(text.slice(0, 64))
+      }`,
+    );
+  }
+  let total = 0;
+  for (const [, amount, unit] of text.matchAll(PART)) {
+    total += Number(amount) * (MILLISECONDS[unit as string] as number);
+  }
+  return total;
+}
+
+/** A length of time for people: `250ms`, `1.5s`, `2m`, `1h30m`. */
+export function durationText(duration: number): string {
+  if (duration < 1_000) return `${Math.round(duration)}ms`;
+  if (duration < 60_000) return `${Number((duration / 1_000).toFixed(1))}s`;
+  const minutes = Math.round(duration / 60_000);
+  const hours = Math.floor(minutes / 60);
+  if (hours === 0) return `${minutes}m`;
+  return minutes % 60 === 0 ? `${hours}h` : `${hours}h${minutes % 60}m`;
+}

@@ -1,0 +1,267 @@
+import type { Kind } from "../api/kind.ts";
+import type {
+  ApplyObject,
+  KubernetesObject,
+  NewObject,
+} from "../api/object.ts";
+import type { ObjectKey } from "../api/object_key.ts";
+import type { Client } from "../client/client.ts";
+import type { Logger } from "../logger.ts";
+import type { RunCause } from "./cause.ts";
+import type { EventSource } from "./event_source.ts";
+import type { WorkflowResult } from "./managed_workflow.ts";
+import type {
+  CleanupResult,
+  ReconcileResult,
+  ResourcePatch,
+  StatusPatch,
+} from "./result.ts";
+
+/** A value, or a promise of it. */
+export type MaybePromise<T> = T | Promise<T>;
+
+/** What `reconcile` and `onError` may return for a kind. */
+export type ReconcileReturn<P extends KubernetesObject> = MaybePromise<
+  ReconcileResult<StatusPatch<P>, ResourcePatch<P>> | void
+>;
+
+/**
+ * Brings the world in line with what an object asks for.
+ *
+ * The framework calls it with the object's newest known state, never twice at
+ * once for one object, and again whenever something it watches changes, after
+ * failures, and after at most the maximal interval. It may be called for no
+ * reason, and not for every change: it must look at the state and never count
+ * events.
+ *
+ * @typeParam P The type of the primary objects.
+ *
+ * @example The least that works
+ * ```ts
+ * import { noUpdate, type Reconciler, untyped } from "@coracle/operator/core";
+ *
+ * const Gadget = untyped({ group: "example.com", version: "v1", kind: "Gadget" });
+ * const reconciler: Reconciler<NonNullable<typeof Gadget.objectType>> = {
+ *   reconcile(gadget, ctx) {
+ *     ctx.log.info("Seen", { generation: gadget.metadata.generation });
+ *     return noUpdate();
+ *   },
+ * };
+ * if (typeof reconciler.reconcile !== "function") throw new Error("Unexpected");
+ * ```
+ */
+export interface Reconciler<P extends KubernetesObject> {
+  /**
+   * Brings the world in line with the object.
+   *
+   * @param primary A copy of its newest known state; it may be changed freely.
+   * @param ctx What the run may use.
+   * @returns What to write and when to come back; nothing means `noUpdate()`.
+   * Whatever is thrown fails the run, which is then retried.
+   */
+  reconcile(primary: P, ctx: Context<P>): ReconcileReturn<P>;
+
+  /**
+   * Undoes what the object asked for, before it may vanish. Its presence turns
+   * finalizers on: the framework adds one before the first `reconcile`.
+   *
+   * @param primary A copy of its newest known state, marked for deletion.
+   * @param ctx What the run may use.
+   * @returns Whether the finalizer goes; nothing means `removeFinalizer()`.
+   */
+  cleanup?(
+    primary: P,
+    ctx: Context<P>,
+  ): MaybePromise<CleanupResult | void>;
+
+  /**
+   * Called when `reconcile` has thrown, not when `cleanup` has.
+   *
+   * @param primary A copy of the state that the failed run was given.
+   * @param error What was thrown.
+   * @param ctx The context of the failed run; `ctx.retry` tells which attempt
+   * failed and whether it was the last.
+   * @returns A status to write; with `.withoutRetry()` or `.rescheduleAfter(…)`
+   * the run is not retried. `noUpdate()` says that the error was dealt with and
+   * is retried; nothing means that it was not.
+   */
+  onError?(primary: P, error: unknown, ctx: Context<P>): ReconcileReturn<P>;
+}
+
+/** Where a run stands in a series of attempts. */
+export interface RetryInfo {
+  /** Zero for a run that is no retry, then one, two … */
+  readonly attempt: number;
+  /** Whether no further attempt follows if this one fails. */
+  readonly last: boolean;
+}
+
+/** Options of {@linkcode Context.apply} and {@linkcode Context.create}. */
+export interface ContextWriteOptions {
+  /**
+   * Whether the primary becomes the controlling owner of the object, so that it
+   * is garbage collected with it. It cannot across namespaces, nor can a
+   * namespaced primary own a cluster-scoped object: there the default is false.
+   *
+   * @default {true}
+   */
+  readonly owned?: boolean | undefined;
+  /**
+   * Whether the event of this write triggers a run, as a change by somebody
+   * else would.
+   *
+   * @default {false}
+   */
+  readonly trigger?: boolean | undefined;
+  /** @default {the signal of the run} */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Options of {@linkcode Context.patch}. */
+export interface ContextPatchOptions extends ContextWriteOptions {
+  /**
+   * How the body is read.
+   *
+   * @default {"merge"}
+   */
+  readonly type?: "merge" | "json" | "strategic" | undefined;
+}
+
+/** Options of {@linkcode Context.delete}. */
+export interface ContextDeleteOptions extends ContextWriteOptions {
+  /** What happens to the objects that it owns. @default {"Background"} */
+  readonly propagationPolicy?:
+    | "Background"
+    | "Foreground"
+    | "Orphan"
+    | undefined;
+  /** Only this incarnation is deleted. */
+  readonly uid?: string | undefined;
+}
+
+/** Writes Kubernetes Events about the primary, best effort. */
+export interface PrimaryEvents {
+  /** Something went as it should. Repetitions are counted, not repeated. */
+  normal(reason: string, message: string): void;
+  /** Something a person should look at. */
+  warning(reason: string, message: string): void;
+}
+
+/**
+ * What one run may use.
+ *
+ * Reads are answered by the caches of the controller's event sources where one
+ * has the kind, and by the API server where none has. Objects from a cache are
+ * frozen. Writes go to the API server, are seen by later reads at once, and
+ * their own events do not trigger a run.
+ */
+export interface Context<P extends KubernetesObject> {
+  /**
+   * Fires when the run should end: its time is over, the primary is being
+   * deleted, leadership was lost or the operator stops. Its `reason` tells.
+   */
+  readonly signal: AbortSignal;
+  /** Talks to the API server; what it writes is seen by later reads. */
+  readonly client: Client;
+  /** Logs with the controller and the object among the fields. */
+  readonly log: Logger;
+  /** Where the run stands in a series of attempts. */
+  readonly retry: RetryInfo;
+  /** Why the run happens. */
+  readonly cause: RunCause;
+  /** The controller that runs. */
+  readonly controller: string;
+  /** Which object the run is about. */
+  readonly key: ObjectKey;
+  /** The primary as it is now in the cache, frozen; it may have changed. */
+  readonly current: P | undefined;
+  /**
+   * Whether an event waits already, so that another run follows at once: what
+   * this one would write may be pointless.
+   */
+  readonly nextImminent: boolean;
+  /** Whether the primary is gone; only in all-events mode. */
+  readonly deleted: boolean;
+  /** Whether the last state before the deletion was missed; see `deleted`. */
+  readonly finalStateUnknown: boolean;
+  /** For the parts of one run to hand things to each other. */
+  readonly attributes: Map<unknown, unknown>;
+  /** What the workflow of the controller did in this run, if it has one. */
+  readonly workflow: WorkflowResult | undefined;
+  /** Kubernetes Events about the primary. */
+  readonly events: PrimaryEvents;
+
+  /**
+   * One object, or undefined if there is none.
+   *
+   * @param kind Its kind.
+   * @param name Its name; by default that of the primary.
+   * @param namespace Its namespace; by default that of the primary.
+   */
+  get<T extends KubernetesObject>(
+    kind: Kind<T>,
+    name?: string,
+    namespace?: string,
+  ): Promise<T | undefined>;
+  /**
+   * All objects of a kind in a namespace.
+   *
+   * @param kind Their kind.
+   * @param namespace By default that of the primary; `"*"` for all.
+   */
+  list<T extends KubernetesObject>(
+    kind: Kind<T>,
+    namespace?: string,
+  ): Promise<readonly T[]>;
+  /**
+   * The one secondary of a kind or source, or undefined if there is none.
+   *
+   * @throws {RangeError} If there is more than one.
+   * @throws {TypeError} If no event source has the kind.
+   */
+  secondary<T extends KubernetesObject>(
+    kind: Kind<T>,
+  ): Promise<T | undefined>;
+  secondary<T>(source: EventSource<P, T>): Promise<T | undefined>;
+  /**
+   * All secondaries of the primary of a kind, from every event source that has
+   * it, each once and in its newest state; or those of one source.
+   *
+   * @throws {TypeError} If no event source has the kind.
+   */
+  secondaries<T extends KubernetesObject>(
+    kind: Kind<T>,
+  ): Promise<readonly T[]>;
+  secondaries<T>(source: EventSource<P, T>): Promise<readonly T[]>;
+
+  /**
+   * Makes an object as described, by server-side apply, or changes it so. The
+   * namespace is by default that of the primary.
+   *
+   * @returns The object as it is stored now.
+   */
+  apply<T extends KubernetesObject>(
+    kind: Kind<T>,
+    object: ApplyObject<T>,
+    options?: ContextWriteOptions,
+  ): Promise<T>;
+  /** Makes an object; it is an error if it exists. */
+  create<T extends KubernetesObject>(
+    kind: Kind<T>,
+    object: NewObject<T>,
+    options?: ContextWriteOptions,
+  ): Promise<T>;
+  /** Changes parts of an object. */
+  patch<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: string | ObjectKey,
+    body: unknown,
+    options?: ContextPatchOptions,
+  ): Promise<T>;
+  /** Deletes an object; it is no error if it is gone already. */
+  delete<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: string | ObjectKey,
+    options?: ContextDeleteOptions,
+  ): Promise<void>;
+}

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { durationText, milliseconds } from "../../../core/api/duration.ts";
+
+test("milliseconds reads numbers and texts", () => {
+  assert.equal(milliseconds(0), 0);
+  assert.equal(milliseconds(1_500), 1_500);
+  assert.equal(milliseconds("250ms"), 250);
+  assert.equal(milliseconds("10s"), 10_000);
+  assert.equal(milliseconds("0.5s"), 500);
+  assert.equal(milliseconds("5m"), 300_000);
+  assert.equal(milliseconds("1h"), 3_600_000);
+  assert.equal(milliseconds("1h30m"), 5_400_000);
+});
+
+test("milliseconds refuses what is not a duration and says what is", () => {
+  for (
+    const text of ["", "10", "s", "-1s", "1 s", "1d", "1s ", "9".repeat(99)]
+  ) {
+    assert.throws(
+      () => milliseconds(text, "retry.initial"),
+      (error: Error) =>
+        error instanceof SyntaxError &&
+        error.message.includes('"retry.initial"') &&
+        error.message.includes('"10s"'),
+    );
+  }
+  for (const number of [-1, NaN, Infinity]) {
+    assert.throws(() => milliseconds(number), RangeError);
+  }
+});
+
+test("durationText is short and readable", () => {
+  assert.equal(durationText(0), "0ms");
+  assert.equal(durationText(999), "999ms");
+  assert.equal(durationText(1_500), "1.5s");
+  assert.equal(durationText(60_000), "1m");
+  assert.equal(durationText(5_400_000), "1h30m");
+  assert.equal(durationText(36_000_000), "10h");
+});

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { KeyIndex } from "../../../core/queue/key_index.ts";
+
+test("KeyIndex finds what a Map finds, through growth and removal", () => {
+  const key = fc.integer({ min: 0, max: 300 }).map((n) => `namespace/${n}`);
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.boolean(), key), { maxLength: 1_000, size: "max" }),
+      (steps) => {
+        const index = new KeyIndex();
+        const model = new Map<string, number>();
+        const free: number[] = [];
+        for (const [add, name] of steps) {
+          const slot = model.get(name);
+          assert.equal(index.find(name), slot ?? -1);
+          if (add) {
+            const spare = free.at(-1) ?? model.size;
+            const given = index.findOrSet(name, spare);
+            assert.equal(given, slot ?? spare);
+            if (slot === undefined) {
+              model.set(name, given);
+              free.pop();
+            }
+          } else if (slot !== undefined) {
+            index.delete(slot);
+            model.delete(name);
+            free.push(slot);
+          }
+          assert.equal(index.size, model.size);
+        }
+        assert.deepEqual([...index.keys()].sort(), [...model.keys()].sort());
+        for (const [name, slot] of model) assert.equal(index.key(slot), name);
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
+
+test("KeyIndex forgets everything", () => {
+  const index = new KeyIndex();
+  for (let slot = 0; slot < 1_000; slot++) index.findOrSet(`key-${slot}`, slot);
+  index.clear();
+  assert.equal(index.size, 0);
+  assert.equal(index.find("key-1"), -1);
+  assert.equal(index.findOrSet("key-1", 0), 0);
+});

@@ -1,0 +1,302 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  Priority,
+  SchedulingQueue,
+} from "../../../core/queue/scheduling_queue.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
+
+/** What is known of a key, in the plainest form. */
+interface KeyModel {
+  /** The add that waits or will: undefined when none does. */
+  pending: { priority: Priority; cause: number; events: number } | undefined;
+  /** When it began to wait; undefined while held back or running. */
+  order: number | undefined;
+  /** The run: whether its key was removed since. */
+  run: { slot: number; current: boolean } | undefined;
+  timer: number;
+  visit: number;
+  hold: number;
+}
+
+interface Model {
+  readonly keys: Map<string, KeyModel>;
+  now: number;
+  order: number;
+}
+
+interface Real {
+  readonly queue: SchedulingQueue;
+  readonly clock: VirtualClock;
+}
+
+const TIMER_CAUSE = 101;
+const VISIT_CAUSE = 102;
+
+function keyModel(model: Model, key: string): KeyModel {
+  let state = model.keys.get(key);
+  if (state === undefined) {
+    state = {
+      pending: undefined,
+      order: undefined,
+      run: undefined,
+      timer: Infinity,
+      visit: Infinity,
+      hold: 0,
+    };
+    model.keys.set(key, state);
+  }
+  return state;
+}
+
+function letWait(model: Model, state: KeyModel): void {
+  if (
+    state.pending && !state.run && state.order === undefined &&
+    state.hold <= model.now
+  ) state.order = model.order++;
+}
+
+function addTo(
+  model: Model,
+  key: string,
+  priority: Priority,
+  cause: number,
+): void {
+  const state = keyModel(model, key);
+  if (state.pending === undefined) {
+    state.pending = { priority, cause, events: 1 };
+  } else {
+    state.pending.events++;
+    if (priority < state.pending.priority) {
+      state.pending.priority = priority;
+      state.pending.cause = cause;
+      if (state.order !== undefined) state.order = model.order++;
+    }
+  }
+  letWait(model, state);
+}
+
+function check(model: Model, real: Real): void {
+  const states = [...model.keys.values()];
+  const waiting = states.filter((state) => state.order !== undefined);
+  const running = states.filter((state) => state.run !== undefined);
+  assert.equal(real.queue.waiting, waiting.length, "waiting");
+  assert.equal(real.queue.running, running.length, "running");
+  assert.ok(real.clock.pendingTimers <= 1, "one timer");
+  for (const { run, pending } of running) {
+    const { slot, current } = run as NonNullable<KeyModel["run"]>;
+    assert.equal(real.queue.isCurrent(slot), current, "current");
+    assert.equal(real.queue.isDirty(slot), pending !== undefined, "dirty");
+  }
+  const busy = states.filter((state) =>
+    state.pending || state.run || state.timer < Infinity ||
+    state.visit < Infinity || state.hold > model.now
+  );
+  assert.equal(real.queue.size, busy.length, "an idle key costs nothing");
+}
+
+type Command = fc.AsyncCommand<Model, Real>;
+
+class Add implements Command {
+  readonly key: string;
+  readonly priority: Priority;
+  readonly cause: number;
+
+  constructor(key: string, priority: Priority, cause: number) {
+    this.key = key;
+    this.priority = priority;
+    this.cause = cause;
+  }
+
+  check = () => true;
+
+  run(model: Model, real: Real): Promise<void> {
+    const { key, priority, cause } = this;
+    addTo(model, key, priority, cause);
+    real.queue.add(key, { priority, cause });
+    check(model, real);
+    return Promise.resolve();
+  }
+
+  toString = () => `add(${this.key}, ${this.priority})`;
+}
+
+class Take implements Command {
+  check = () => true;
+
+  run(model: Model, real: Real): Promise<void> {
+    const waiting = [...model.keys].filter(([, { order }]) =>
+      order !== undefined
+    );
+    const slot = real.queue.take();
+    assert.equal(slot >= 0, waiting.length > 0, "nothing added is lost");
+    if (slot >= 0) {
+      const key = real.queue.key(slot);
+      const state = keyModel(model, key);
+      const { pending, order } = state;
+      assert.ok(pending && order !== undefined, `${key} was not waiting`);
+      for (const [other, { pending: rival, order: place }] of waiting) {
+        assert.ok(
+          rival?.priority !== pending.priority || (place as number) >= order,
+          `${other} came before ${key}`,
+        );
+      }
+      assert.equal(real.queue.priority(slot), pending.priority);
+      assert.equal(real.queue.cause(slot), pending.cause);
+      assert.equal(real.queue.events(slot), pending.events);
+      state.pending = state.order = undefined;
+      state.run = { slot, current: true };
+    }
+    check(model, real);
+    return Promise.resolve();
+  }
+
+  toString = () => "take()";
+}
+
+/** Ends one of the runs, after setting deadlines as a controller would. */
+class Done implements Command {
+  readonly pick: number;
+  readonly timer: number | undefined;
+  readonly visit: number | undefined;
+  readonly hold: number | undefined;
+
+  constructor(
+    pick: number,
+    delays: readonly [
+      number | undefined,
+      number | undefined,
+      number | undefined,
+    ],
+  ) {
+    this.pick = pick;
+    [this.timer, this.visit, this.hold] = delays;
+  }
+
+  check = (model: Readonly<Model>) =>
+    [...model.keys.values()].some((state) => state.run !== undefined);
+
+  run(model: Model, real: Real): Promise<void> {
+    const running = [...model.keys.values()].filter((state) => state.run);
+    const state = running[this.pick % running.length] as KeyModel;
+    const { slot, current } = state.run as NonNullable<KeyModel["run"]>;
+    if (current && this.timer !== undefined) {
+      state.timer = model.now + this.timer;
+      real.queue.setTimer(slot, state.timer, { cause: TIMER_CAUSE });
+    }
+    if (current && this.visit !== undefined) {
+      state.visit = model.now + this.visit;
+      real.queue.setVisit(slot, state.visit, { cause: VISIT_CAUSE });
+    }
+    if (current && this.hold !== undefined) {
+      state.hold = model.now + this.hold;
+      real.queue.hold(slot, state.hold);
+    }
+    state.run = undefined;
+    letWait(model, state);
+    real.queue.done(slot);
+    check(model, real);
+    return Promise.resolve();
+  }
+
+  toString = () =>
+    `done(${this.pick}, timer ${this.timer}, visit ${this.visit}, hold ${this.hold})`;
+}
+
+class Remove implements Command {
+  readonly key: string;
+
+  constructor(key: string) {
+    this.key = key;
+  }
+
+  check = () => true;
+
+  run(model: Model, real: Real): Promise<void> {
+    const state = keyModel(model, this.key);
+    state.pending = state.order = undefined;
+    state.timer = state.visit = Infinity;
+    state.hold = 0;
+    if (state.run) state.run.current = false;
+    real.queue.remove(this.key);
+    check(model, real);
+    return Promise.resolve();
+  }
+
+  toString = () => `remove(${this.key})`;
+}
+
+class Advance implements Command {
+  readonly duration: number;
+
+  constructor(duration: number) {
+    this.duration = duration;
+  }
+
+  check = () => true;
+
+  async run(model: Model, real: Real): Promise<void> {
+    const end = model.now + this.duration;
+    const start = model.order;
+    for (;;) {
+      const due = Math.min(
+        ...[...model.keys.values()].map((state) =>
+          Math.min(
+            state.timer,
+            state.visit,
+            state.hold > model.now ? state.hold : Infinity,
+          )
+        ),
+      );
+      if (due > end) break;
+      model.now = due;
+      for (const [key, state] of model.keys) {
+        const visit = state.visit <= due;
+        const timer = state.timer <= due;
+        if (visit) state.visit = Infinity;
+        if (timer) state.timer = Infinity;
+        if (visit) addTo(model, key, Priority.timer, VISIT_CAUSE);
+        else if (timer) addTo(model, key, Priority.timer, TIMER_CAUSE);
+        else letWait(model, state);
+      }
+    }
+    model.now = end;
+    await real.clock.advance(this.duration);
+    // Keys that begin to wait in one command may do so in any order.
+    for (const state of model.keys.values()) {
+      if (state.order !== undefined && state.order >= start) {
+        state.order = start;
+      }
+    }
+    check(model, real);
+  }
+
+  toString = () => `advance(${this.duration})`;
+}
+
+test("SchedulingQueue does what a simple model of its promises does", async () => {
+  const key = fc.constantFrom("a", "b", "c", "d");
+  const priority = fc.constantFrom<Priority>(0, 1, 2);
+  const delay = fc.option(fc.integer({ min: 1, max: 50 }), { nil: undefined });
+  const commands = [
+    fc.tuple(key, priority, fc.nat(9)).map(([k, p, c]) => new Add(k, p, c)),
+    fc.constant(new Take()),
+    fc.tuple(fc.nat(3), fc.tuple(delay, delay, delay))
+      .map(([pick, delays]) => new Done(pick, delays)),
+    key.map((k) => new Remove(k)),
+    fc.nat(30).map((duration) => new Advance(duration)),
+  ];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.commands(commands, { maxCommands: 80, size: "max" }),
+      async (sequence) => {
+        const clock = new VirtualClock({ quietTurns: 1 });
+        const real = { clock, queue: new SchedulingQueue({ clock }) };
+        const model: Model = { keys: new Map(), now: 0, order: 0 };
+        await fc.asyncModelRun(() => ({ model, real }), sequence);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
