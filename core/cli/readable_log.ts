@@ -1,0 +1,103 @@
+import type { LogFields, Logger, LogLevel } from "../logger.ts";
+
+/** Options of {@linkcode readableLogger}. */
+export interface ReadableLoggerOptions {
+  /** Takes each finished line, with its line break. */
+  readonly write: (text: string) => void;
+  /** Whether lines may be coloured. */
+  readonly colors: boolean;
+  /**
+   * The least level that is written.
+   *
+   * @default {"info"}
+   */
+  readonly level?: LogLevel | undefined;
+  /**
+   * Gives the time of a line in milliseconds since the Unix epoch.
+   *
+   * @default {Date.now}
+   */
+  readonly wallTime?: (() => number) | undefined;
+}
+
+const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+
+/** Escape sequences of terminals. */
+const DIM = "\x1b[2m";
+const BOLD = "\x1b[1m";
+const RESET = "\x1b[0m";
+const COLOURS: Readonly<Record<LogLevel, string>> = {
+  debug: DIM,
+  info: "",
+  warn: "\x1b[33m",
+  error: "\x1b[31m",
+};
+
+/** Fields that say what a line is about; they come first, without names. */
+const SUBJECTS: readonly string[] = ["controller", "object"];
+
+/**
+ * A logger for somebody who looks on: a line a message, the time, the object,
+ * then the message and its fields; stacks on lines of their own.
+ *
+ * ```text
+ * 10:31:07.250  webpage default/hello  Reconciled  cause=modified duration=12
+ * ```
+ */
+export function readableLogger(options: ReadableLoggerOptions): Logger {
+  const { write, colors, level = "info", wallTime = Date.now } = options;
+  const least = LEVELS.indexOf(level);
+  const paint = (colour: string, text: string) =>
+    colors && colour !== "" && text !== "" ? `${colour}${text}${RESET}` : text;
+  const make = (context: LogFields): Logger => {
+    const log = (at: LogLevel, message: string, fields?: LogFields) => {
+      if (LEVELS.indexOf(at) < least) return;
+      const all = { ...context, ...fields };
+      const time = new Date(wallTime()).toISOString().slice(11, 23);
+      const { subject, details, stack } = describe(all, at);
+      const parts = [
+        paint(DIM, time),
+        paint(BOLD, subject),
+        paint(COLOURS[at], at === "info" ? message : `${at}: ${message}`),
+        paint(DIM, details),
+      ];
+      write(`${parts.filter((part) => part !== "").join("  ")}\n${stack}`);
+    };
+    return {
+      debug: (message, fields) => log("debug", message, fields),
+      info: (message, fields) => log("info", message, fields),
+      warn: (message, fields) => log("warn", message, fields),
+      error: (message, fields) => log("error", message, fields),
+      with: (fields) => make({ ...context, ...fields }),
+    };
+  };
+  return make({});
+}
+
+/** Takes fields apart into what a line shows of them. */
+function describe(
+  fields: LogFields,
+  level: LogLevel,
+): { subject: string; details: string; stack: string } {
+  const subject: string[] = [];
+  const details: string[] = [];
+  let stack = "";
+  for (const name of SUBJECTS) {
+    if (fields[name] !== undefined) subject.push(String(fields[name]));
+  }
+  for (const [name, value] of Object.entries(fields)) {
+    if (SUBJECTS.includes(name) || value === undefined) continue;
+    if (value instanceof Error && level === "error" && value.stack) {
+      stack += `${value.stack.replaceAll(/^/gm, "    ")}\n`;
+    } else details.push(`${name}=${valueText(value)}`);
+  }
+  return { subject: subject.join(" "), details: details.join(" "), stack };
+}
+
+function valueText(value: unknown): string {
+  if (typeof value === "string" || value instanceof Error) {
+    const text = String(value);
+    return /^[^\s"]+$/.test(text) ? text : JSON.stringify(text);
+  }
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
