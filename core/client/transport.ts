@@ -66,3 +66,6 @@ export interface Transport {
   /** Closes every connection, those in use too. Safe to call twice. */
   close(): Promise<void>;
 }
+
+/** The part of a {@linkcode Transport} that differs between runtimes. */
+export type HttpTransport = Pick<Transport, "send" | "close">;

@@ -1,0 +1,37 @@
+import type { HttpTransport } from "./transport.ts";
+import { serverAddress, type TransportSettings } from "./transport_settings.ts";
+
+/** A JavaScript runtime that the library runs on. */
+export type Runtime = "node" | "deno" | "bun";
+
+/** Which runtime this is. */
+export function currentRuntime(): Runtime {
+  if ("Deno" in globalThis) return "deno";
+  if ("Bun" in globalThis) return "bun";
+  return "node";
+}
+
+/**
+ * Opens the transport of the runtime that this is. Only its module is loaded.
+ *
+ * @throws {TypeError} If the server or the proxy is no URL that it can use.
+ */
+export async function openHttpTransport(
+  settings: TransportSettings,
+): Promise<HttpTransport> {
+  serverAddress(settings.server);
+  switch (currentRuntime()) {
+    case "deno": {
+      const { openHttpTransport } = await import("./transport_deno.ts");
+      return await openHttpTransport(settings);
+    }
+    case "bun": {
+      const { openHttpTransport } = await import("./transport_bun.ts");
+      return openHttpTransport(settings);
+    }
+    case "node": {
+      const { openHttpTransport } = await import("./transport_node.ts");
+      return openHttpTransport(settings);
+    }
+  }
+}

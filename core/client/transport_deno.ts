@@ -1,0 +1,59 @@
+import type { HttpTransport } from "./transport.ts";
+import { FetchTransport } from "./transport_fetch.ts";
+import type { TransportSettings } from "./transport_settings.ts";
+
+/** What is used of the `Deno` global. */
+interface DenoRuntime {
+  createHttpClient(options: {
+    readonly caCerts?: readonly string[] | undefined;
+    readonly cert?: string | undefined;
+    readonly key?: string | undefined;
+    readonly http2?: boolean | undefined;
+    readonly proxy?: {
+      readonly url: string;
+      readonly basicAuth?: { username: string; password: string };
+    } | undefined;
+  }): { close(): void };
+}
+
+/**
+ * Opens a transport over Deno's own `fetch`, whose HTTP client holds the pool
+ * and the certificates. What that client cannot do, another name or no check of
+ * the server's certificate, goes through undici, which Deno runs as well.
+ */
+export async function openHttpTransport(
+  settings: TransportSettings,
+): Promise<HttpTransport> {
+  if (settings.insecureSkipTlsVerify || settings.serverName) {
+    const { openHttpTransport } = await import("./transport_node.ts");
+    return openHttpTransport(settings);
+  }
+  const { certificateAuthority, certificate, key } = settings;
+  const { Deno } = globalThis as unknown as { readonly Deno: DenoRuntime };
+  const client = Deno.createHttpClient({
+    ...(certificateAuthority && { caCerts: [certificateAuthority] }),
+    ...(certificate && { cert: certificate, key }),
+    // HTTP/2 would put all watches on one connection and its flow control.
+    http2: false,
+    proxy: proxyOf(settings.proxyUrl),
+  });
+  return new FetchTransport(settings, {
+    init: { client },
+    close: () => client.close(),
+  });
+}
+
+function proxyOf(proxyUrl: string | undefined): {
+  readonly url: string;
+  readonly basicAuth?: { username: string; password: string };
+} | undefined {
+  if (proxyUrl === undefined) return undefined;
+  const url = new URL(proxyUrl);
+  const username = decodeURIComponent(url.username);
+  const password = decodeURIComponent(url.password);
+  url.username = "";
+  url.password = "";
+  return username === ""
+    ? { url: url.href }
+    : { url: url.href, basicAuth: { username, password } };
+}

@@ -1,0 +1,153 @@
+import type { HttpRequest, HttpResponse, HttpTransport } from "./transport.ts";
+import { closedError, connectionError } from "./transport_error.ts";
+import {
+  type ServerAddress,
+  serverAddress,
+  SHORT_BODY,
+  type TransportSettings,
+} from "./transport_settings.ts";
+
+/** What a runtime adds to `fetch`. */
+export interface FetchRuntime {
+  /** Options of the runtime's own that every call takes. */
+  readonly init: Readonly<Record<string, unknown>>;
+  /** Frees the runtime's connections. */
+  close(): void;
+}
+
+/**
+ * A transport over a runtime's own `fetch`, for the runtimes whose `fetch` can
+ * be told certificates and proxies. Connections, their reuse and decompression
+ * are the runtime's work.
+ */
+export class FetchTransport implements HttpTransport {
+  readonly #address: ServerAddress;
+  readonly #runtime: FetchRuntime;
+  /** What is under way, so that closing can end it. */
+  readonly #exchanges = new Set<FetchExchange>();
+  #closed = false;
+
+  constructor(settings: TransportSettings, runtime: FetchRuntime) {
+    this.#address = serverAddress(settings.server);
+    this.#runtime = runtime;
+  }
+
+  async send(request: HttpRequest): Promise<HttpResponse> {
+    const { origin, prefix } = this.#address;
+    if (this.#closed) throw closedError(origin);
+    request.signal?.throwIfAborted();
+    const exchange = new FetchExchange(origin, request.signal);
+    exchange.onEnd = () => this.#exchanges.delete(exchange);
+    this.#exchanges.add(exchange);
+    return await exchange.run(`${origin}${prefix}${request.path}`, {
+      ...this.#runtime.init,
+      method: request.method,
+      headers: request.headers,
+      body: request.body as BodyInit | undefined ?? null,
+      redirect: "manual",
+    });
+  }
+
+  close(): Promise<void> {
+    if (this.#closed) return Promise.resolve();
+    this.#closed = true;
+    for (const exchange of this.#exchanges) {
+      exchange.abort(closedError(this.#address.origin));
+    }
+    this.#runtime.close();
+    return Promise.resolve();
+  }
+}
+
+/** One request and its answer. */
+class FetchExchange {
+  readonly #origin: string;
+  readonly #signal: AbortSignal | undefined;
+  readonly #controller = new AbortController();
+  onEnd: () => void = () => {};
+
+  constructor(origin: string, signal: AbortSignal | undefined) {
+    this.#origin = origin;
+    this.#signal = signal;
+    signal?.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  readonly #onAbort = (): void => this.abort(this.#signal?.reason);
+
+  abort(reason: unknown): void {
+    this.#controller.abort(reason);
+  }
+
+  async run(url: string, init: RequestInit): Promise<HttpResponse> {
+    try {
+      const response = await fetch(url, {
+        ...init,
+        signal: this.#controller.signal,
+      });
+      const { body } = response;
+      const headers = Object.fromEntries(response.headers);
+      // The runtime took the compression off the body, but not off the headers.
+      delete headers["content-encoding"];
+      if (body === null) this.#end();
+      const reader = body?.getReader();
+      const chunks = this.#read(reader);
+      const length = Number(headers["content-length"] ?? Infinity);
+      return {
+        status: response.status,
+        headers,
+        body: chunks,
+        cancel: () => this.#cancel(reader, length),
+      };
+    } catch (error) {
+      throw this.#failure(error);
+    }
+  }
+
+  async *#read(
+    reader: ReadableStreamDefaultReader<Uint8Array> | undefined,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    if (reader === undefined) return;
+    try {
+      while (true) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        yield value;
+      }
+    } catch (error) {
+      throw this.#failure(error);
+    } finally {
+      this.#end();
+      // After the end this does nothing; before it, it closes the connection.
+      await reader.cancel().catch(() => {});
+    }
+  }
+
+  async #cancel(
+    reader: ReadableStreamDefaultReader<Uint8Array> | undefined,
+    length: number,
+  ): Promise<void> {
+    if (length > SHORT_BODY) {
+      this.#end();
+      await reader?.cancel().catch(() => {});
+      return;
+    }
+    try {
+      for await (const _chunk of this.#read(reader));
+    } catch {
+      // The connection broke: there is nothing left to cancel.
+    }
+  }
+
+  #failure(error: unknown): unknown {
+    this.#end();
+    const { signal } = this.#controller;
+    return signal.aborted
+      ? signal.reason
+      : connectionError(this.#origin, error);
+  }
+
+  #end(): void {
+    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.onEnd();
+  }
+}

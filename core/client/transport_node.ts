@@ -1,0 +1,211 @@
+import { Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { Agent, type Dispatcher, ProxyAgent } from "undici";
+import { ChunkQueue, type ChunkSource } from "./chunk_queue.ts";
+import type { HttpRequest, HttpResponse, HttpTransport } from "./transport.ts";
+import { closedError, connectionError } from "./transport_error.ts";
+import {
+  CONNECT_TIMEOUT,
+  type ServerAddress,
+  serverAddress,
+  SHORT_BODY,
+  type TransportSettings,
+} from "./transport_settings.ts";
+
+/** API servers keep idle connections for 90 seconds; ours go before that. */
+const KEEP_ALIVE_TIMEOUT = 60_000;
+
+/**
+ * Opens a transport over one pool of undici, on its lowest layer: chunks go from
+ * the socket to the reader with no stream object between.
+ */
+export function openHttpTransport(settings: TransportSettings): HttpTransport {
+  return new UndiciTransport(settings);
+}
+
+function openPool(settings: TransportSettings): Dispatcher {
+  const { certificateAuthority, certificate, key, proxyUrl, serverName } =
+    settings;
+  const tls = {
+    ...(certificateAuthority && { ca: certificateAuthority }),
+    ...(certificate && { cert: certificate, key }),
+    ...(serverName && { servername: serverName }),
+    rejectUnauthorized: !settings.insecureSkipTlsVerify,
+    // HTTP/2 would put all watches on one connection and its flow control.
+    allowH2: false,
+    timeout: settings.connectTimeout ?? CONNECT_TIMEOUT,
+  };
+  const keepAlive = { keepAliveTimeout: KEEP_ALIVE_TIMEOUT, allowH2: false };
+  return proxyUrl === undefined
+    ? new Agent({ ...keepAlive, connect: tls })
+    : new ProxyAgent({
+      ...keepAlive,
+      uri: proxyUrl,
+      requestTls: tls,
+      proxyTls: { timeout: tls.timeout },
+    });
+}
+
+class UndiciTransport implements HttpTransport {
+  readonly #address: ServerAddress;
+  readonly #pool: Dispatcher;
+  #closed = false;
+
+  constructor(settings: TransportSettings) {
+    this.#address = serverAddress(settings.server);
+    this.#pool = openPool(settings);
+  }
+
+  send(request: HttpRequest): Promise<HttpResponse> {
+    const { origin, prefix } = this.#address;
+    const { body = null, headers, method, path, signal } = request;
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(closedError(origin));
+      if (signal?.aborted) return reject(signal.reason);
+      const exchange = new Exchange({ origin, signal, resolve, reject });
+      this.#pool.dispatch({
+        origin,
+        path: prefix + path,
+        method,
+        headers: { "accept-encoding": "gzip", ...headers },
+        body,
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      }, exchange);
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#pool.destroy();
+  }
+}
+
+interface ExchangeOptions {
+  readonly origin: string;
+  readonly signal: AbortSignal | undefined;
+  readonly resolve: (response: HttpResponse) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** One request and its answer, as undici tells of them. */
+class Exchange implements Dispatcher.DispatchHandler, ChunkSource {
+  readonly #options: ExchangeOptions;
+  readonly #body: ChunkQueue = new ChunkQueue(this);
+  #controller: Dispatcher.DispatchController | undefined;
+  #aborted = false;
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
+    options.signal?.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  // A request that waits for a connection has no controller yet: it is aborted
+  // as soon as it gets one, and its caller does not wait for that.
+  readonly #onAbort = (): void => {
+    const reason = this.#options.signal?.reason;
+    this.#fail(reason);
+    this.#abort(reason);
+  };
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#aborted) controller.abort(new Error("Cannot send: aborted"));
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    received: Record<string, string | string[] | undefined>,
+  ): void {
+    if (status < 200) return;
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(received)) {
+      if (value === undefined) continue;
+      headers[name] = Array.isArray(value) ? value.join(", ") : value;
+    }
+    let body: AsyncIterable<Uint8Array> = this.#body;
+    if (headers["content-encoding"] === "gzip") {
+      body = this.#decompressed();
+      delete headers["content-encoding"];
+    }
+    const length = Number(headers["content-length"] ?? Infinity);
+    this.#options.resolve({
+      status,
+      headers,
+      body,
+      cancel: () => this.#cancel(length),
+    });
+  }
+
+  onResponseData(
+    _controller: Dispatcher.DispatchController,
+    chunk: Uint8Array,
+  ): void {
+    this.#body.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#forgetSignal();
+    this.#body.end();
+  }
+
+  onResponseError(
+    _controller: Dispatcher.DispatchController,
+    error: Error,
+  ): void {
+    this.#fail(connectionError(this.#options.origin, error));
+  }
+
+  pause(): void {
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    this.#controller?.resume();
+  }
+
+  leave(): void {
+    this.#forgetSignal();
+    this.#abort(new Error("Cannot read on: the reader left"));
+  }
+
+  async #cancel(length: number): Promise<void> {
+    if (length > SHORT_BODY) await this.#body.return();
+    try {
+      for await (const _chunk of this.#body);
+    } catch {
+      // The connection broke: there is nothing left to cancel.
+    }
+  }
+
+  async *#decompressed(): AsyncGenerator<Uint8Array, void, undefined> {
+    const gunzip = createGunzip();
+    const source = Readable.from(this.#body, { objectMode: false });
+    source.on("error", (error) => gunzip.destroy(error));
+    try {
+      yield* source.pipe(gunzip);
+    } finally {
+      source.destroy();
+      await this.#body.return();
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#forgetSignal();
+    this.#options.reject(error);
+    this.#body.fail(error);
+  }
+
+  #abort(reason: unknown): void {
+    this.#aborted = true;
+    this.#controller?.abort(
+      reason instanceof Error ? reason : new Error(String(reason)),
+    );
+  }
+
+  #forgetSignal(): void {
+    this.#options.signal?.removeEventListener("abort", this.#onAbort);
+  }
+}

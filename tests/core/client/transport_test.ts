@@ -1,0 +1,370 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { openHttpTransport } from "../../../core/client/open_transport.ts";
+import type {
+  HttpRequest,
+  HttpResponse,
+  HttpTransport,
+} from "../../../core/client/transport.ts";
+import type { TransportSettings } from "../../../core/client/transport_settings.ts";
+import { startTlsServer } from "../../support/tls_server.ts";
+import { until } from "../../support/until.ts";
+
+const server = await startTlsServer();
+after(() => server.stop());
+
+const TRUSTED: TransportSettings = {
+  server: server.url,
+  certificateAuthority: server.authority,
+};
+
+function get(path: string, parts: Partial<HttpRequest> = {}): HttpRequest {
+  return { method: "GET", path, headers: {}, ...parts };
+}
+
+async function text(response: HttpResponse): Promise<string> {
+  const decoder = new TextDecoder();
+  let whole = "";
+  for await (const chunk of response.body) {
+    whole += decoder.decode(chunk, { stream: true });
+  }
+  return whole;
+}
+
+async function json(response: HttpResponse): Promise<Record<string, unknown>> {
+  return JSON.parse(await text(response));
+}
+
+/** Runs with a transport that is closed at the end. */
+async function withTransport(
+  settings: TransportSettings,
+  run: (transport: HttpTransport) => Promise<void>,
+): Promise<void> {
+  const transport = await openHttpTransport(settings);
+  try {
+    await run(transport);
+  } finally {
+    await transport.close();
+  }
+}
+
+test("transport sends method, path, headers and body, and gives the answer", async () => {
+  await withTransport(TRUSTED, async (transport) => {
+    const response = await transport.send({
+      method: "PATCH",
+      path: "/echo?dryRun=All",
+      headers: { "content-type": "application/json-patch+json" },
+      body: '[{"op":"ä"}]',
+    });
+    assert.equal(response.status, 200);
+    const { method, headers, body } = await json(response);
+    assert.equal(method, "PATCH");
+    assert.equal(body, '[{"op":"ä"}]');
+    assert.equal(
+      (headers as Record<string, string>)["content-type"],
+      "application/json-patch+json",
+    );
+  });
+});
+
+test("transport gives repeated headers joined and error statuses as they are", async () => {
+  await withTransport(TRUSTED, async (transport) => {
+    const whoami = await transport.send(get("/whoami"));
+    assert.equal(whoami.headers["x-repeated"], "one, two");
+    await whoami.cancel();
+    const missing = await transport.send(get("/missing"));
+    assert.equal(missing.status, 404);
+    assert.equal(await text(missing), "nothing here");
+    const empty = await transport.send(get("/empty"));
+    assert.equal(empty.status, 204);
+    assert.equal(await text(empty), "");
+  });
+});
+
+test("transport puts the path of the server's URL before every path", async () => {
+  const settings = { ...TRUSTED, server: `${server.url}/prefix/` };
+  await withTransport(settings, async (transport) => {
+    assert.equal((await transport.send(get("/empty"))).status, 204);
+  });
+});
+
+test("transport does not follow redirects", async () => {
+  await withTransport(TRUSTED, async (transport) => {
+    const response = await transport.send(get("/redirect"));
+    assert.equal(response.status, 302);
+    assert.equal(response.headers["location"], "https://elsewhere.invalid/");
+    await response.cancel();
+  });
+});
+
+// undici frees a connection one turn of the event loop after its answer, so
+// that a caller who goes on at once gets a second one; there is never a third.
+const CONNECTIONS_IN_A_ROW = 2;
+
+test("transport keeps its connections over many requests", async () => {
+  await withTransport(TRUSTED, async (transport) => {
+    const before = (await server.counters()).handshakes;
+    for (let count = 0; count < 20; count++) {
+      const response = await transport.send(get("/whoami"));
+      if (count % 2 === 0) await text(response);
+      else await response.cancel();
+    }
+    const handshakes = (await server.counters()).handshakes - before;
+    assert.ok(handshakes <= CONNECTIONS_IN_A_ROW, `${handshakes} handshakes`);
+  });
+});
+
+test("transport refuses a server whose authority it does not know", async () => {
+  await withTransport({ server: server.url }, async (transport) => {
+    await assert.rejects(
+      () => transport.send(get("/whoami")),
+      /^Error: Cannot reach https:\/\/127\.0\.0\.1:\d+: the connection failed: received .*(self.signed|UnknownIssuer)/,
+    );
+  });
+});
+
+test("transport refuses a server with another name", async () => {
+  const settings = {
+    ...TRUSTED,
+    server: `https://localhost:${server.port}`,
+  };
+  await withTransport(settings, async (transport) => {
+    await assert.rejects(() => transport.send(get("/whoami")), /Cannot reach/);
+  });
+});
+
+test("transport takes another server name when told so", async () => {
+  for (const [serverName, good] of [["api.internal", true], ["api.x", false]]) {
+    const settings = { ...TRUSTED, serverName: serverName as string };
+    await withTransport(settings, async (transport) => {
+      const sent = transport.send(get("/whoami"));
+      if (!good) return await assert.rejects(sent, /Cannot reach/);
+      const { serverName, host } = await json(await sent);
+      assert.equal(serverName, "api.internal");
+      assert.equal(host, `127.0.0.1:${server.port}`);
+    });
+  }
+});
+
+test("transport takes any server when told to skip the check", async () => {
+  const settings = { server: server.url, insecureSkipTlsVerify: true };
+  await withTransport(settings, async (transport) => {
+    assert.equal((await json(await transport.send(get("/whoami")))).user, null);
+  });
+});
+
+test("transport proves itself by its client certificate, each by its own", async () => {
+  for (const user of ["jane", "joe", "jane"] as const) {
+    const settings = { ...TRUSTED, ...server.clients[user] };
+    await withTransport(settings, async (transport) => {
+      const { user: seen } = await json(await transport.send(get("/whoami")));
+      assert.equal(seen, user);
+    });
+  }
+  await withTransport(TRUSTED, async (transport) => {
+    assert.equal((await json(await transport.send(get("/whoami")))).user, null);
+  });
+});
+
+test("transport proves itself where it skips the check and through a proxy", async () => {
+  const proxyUrl = `http://127.0.0.1:${server.proxyPort}`;
+  for (
+    const parts of [{ insecureSkipTlsVerify: true }, { proxyUrl }, {
+      proxyUrl,
+      serverName: "api.internal",
+    }, { proxyUrl, insecureSkipTlsVerify: true }]
+  ) {
+    const settings = { ...TRUSTED, ...server.clients.jane, ...parts };
+    await withTransport(settings, async (transport) => {
+      const { user } = await json(await transport.send(get("/whoami")));
+      assert.equal(user, "jane", JSON.stringify(parts));
+    });
+  }
+});
+
+test("transport keeps its tunnels through a proxy over many requests", async () => {
+  const settings = {
+    ...TRUSTED,
+    proxyUrl: `http://127.0.0.1:${server.proxyPort}`,
+  };
+  await withTransport(settings, async (transport) => {
+    const before = await server.counters();
+    for (let count = 0; count < 10; count++) {
+      await text(await transport.send(get("/whoami")));
+    }
+    const now = await server.counters();
+    const tunnels = now.tunnels - before.tunnels;
+    assert.ok(tunnels >= 1 && tunnels <= CONNECTIONS_IN_A_ROW, `${tunnels}`);
+    assert.equal(now.handshakes - before.handshakes, tunnels);
+  });
+});
+
+test("transport gives a proxy the user and password of its URL", async () => {
+  const host = `127.0.0.1:${server.guardedProxyPort}`;
+  await withTransport(
+    { ...TRUSTED, proxyUrl: `http://jane:p%40ss@${host}` },
+    async (transport) => {
+      assert.equal((await transport.send(get("/empty"))).status, 204);
+    },
+  );
+  await withTransport(
+    { ...TRUSTED, proxyUrl: `http://jane:wrong@${host}` },
+    async (transport) => {
+      await assert.rejects(
+        () => transport.send(get("/empty")),
+        (error: Error) =>
+          error.message.startsWith("Cannot reach") &&
+          !error.message.includes("wrong"),
+      );
+    },
+  );
+});
+
+test("transport gives compressed bodies decompressed", async () => {
+  await withTransport(TRUSTED, async (transport) => {
+    const response = await transport.send(get("/gzip"));
+    assert.equal(response.headers["content-encoding"], undefined);
+    assert.equal(await text(response), "compressed ".repeat(20_000));
+    const cut = await transport.send(get("/gzip-cut"));
+    await assert.rejects(() => text(cut));
+    const identity = await transport.send(
+      get("/echo", { headers: { "accept-encoding": "identity" } }),
+    );
+    const { headers } = await json(identity);
+    const encoding = (headers as Record<string, string>)["accept-encoding"];
+    assert.equal(encoding, "identity");
+  });
+});
+
+test("transport holds the sender back while nobody reads", async () => {
+  await withTransport(TRUSTED, async (transport) => {
+    const before = (await server.counters()).flowBytes;
+    const response = await transport.send(get("/flow"));
+    let last = -1;
+    // The sender stops once every buffer between is full.
+    await until("the flow stops", async () => {
+      const now = (await server.counters()).flowBytes - before;
+      const stopped = now === last;
+      last = now;
+      return stopped;
+    }, { every: 200 });
+    assert.ok(last < 24 << 20, `${last} bytes were sent to nobody`);
+    let read = 0;
+    for await (const chunk of response.body) {
+      read += chunk.byteLength;
+      if (read > 64 << 20) break;
+    }
+    await until("the server sees that the reader left", async () => {
+      const { flowBytes } = await server.counters();
+      const { flowBytes: later } = await server.counters();
+      return flowBytes === later;
+    });
+  });
+});
+
+test("transport gives a body up when its reader leaves or cancels", async () => {
+  await withTransport(TRUSTED, async (transport) => {
+    const before = (await server.counters()).abandoned;
+    const left = await transport.send(get("/head-then-silent"));
+    for await (const chunk of left.body) {
+      assert.equal(new TextDecoder().decode(chunk), "first");
+      break;
+    }
+    const cancelled = await transport.send(get("/head-then-silent"));
+    await cancelled.cancel();
+    await until(
+      "both are given up",
+      async () => (await server.counters()).abandoned - before === 2,
+    );
+  });
+});
+
+test("transport ends a request when its signal aborts, wherever it is", async () => {
+  const reason = new Error("enough");
+  await withTransport(TRUSTED, async (transport) => {
+    await assert.rejects(
+      () =>
+        transport.send(get("/empty", { signal: AbortSignal.abort(reason) })),
+      reason,
+    );
+    const before = (await server.counters()).abandoned;
+    const waiting = new AbortController();
+    const silent = transport.send(get("/silent", { signal: waiting.signal }));
+    setTimeout(() => waiting.abort(reason), 50);
+    await assert.rejects(silent, reason);
+    const reading = new AbortController();
+    const response = await transport.send(
+      get("/head-then-silent", { signal: reading.signal }),
+    );
+    setTimeout(() => reading.abort(reason), 50);
+    await assert.rejects(() => text(response), reason);
+    await until(
+      "both are given up",
+      async () => (await server.counters()).abandoned - before === 2,
+    );
+  });
+  const stalled = `https://127.0.0.1:${server.stalledPort}`;
+  await withTransport({ ...TRUSTED, server: stalled }, async (transport) => {
+    const connecting = new AbortController();
+    const sent = transport.send(get("/", { signal: connecting.signal }));
+    setTimeout(() => connecting.abort(reason), 50);
+    await assert.rejects(sent, reason);
+  });
+});
+
+test("transport tells of connections that fail or break", async () => {
+  await withTransport(
+    { ...TRUSTED, server: "https://127.0.0.1:1" },
+    async (transport) => {
+      await assert.rejects(
+        () => transport.send(get("/")),
+        /^Error: Cannot reach https:\/\/127\.0\.0\.1:1: the connection failed: received /,
+      );
+    },
+  );
+  await withTransport(TRUSTED, async (transport) => {
+    await assert.rejects(
+      () => transport.send(get("/reset-head")),
+      /Cannot reach https/,
+    );
+    const response = await transport.send(get("/reset-body"));
+    await assert.rejects(() => text(response), /Cannot reach https/);
+    assert.equal((await transport.send(get("/empty"))).status, 204);
+  });
+});
+
+test("transport ends everything when it is closed, and may be closed twice", async () => {
+  const transport = await openHttpTransport(TRUSTED);
+  const before = (await server.counters()).abandoned;
+  const silent = transport.send(get("/silent"));
+  const response = await transport.send(get("/head-then-silent"));
+  const body = text(response);
+  const failures = Promise.all([
+    assert.rejects(silent, /Cannot reach/),
+    assert.rejects(body, /Cannot reach/),
+  ]);
+  await until(
+    "the silent request arrived",
+    async () => (await server.counters()).connections >= 2,
+  );
+  await transport.close();
+  await transport.close();
+  await failures;
+  await assert.rejects(
+    () => transport.send(get("/empty")),
+    /the connections were closed/,
+  );
+  await until(
+    "the server sees both given up",
+    async () => (await server.counters()).abandoned - before === 2,
+  );
+});
+
+test("openHttpTransport refuses what is no server's URL", async () => {
+  for (const url of ["", "tcp://host", "host:6443"]) {
+    await assert.rejects(() => openHttpTransport({ server: url }), {
+      name: "TypeError",
+      message: /^Cannot connect to a cluster: "server" must be a URL/,
+    });
+  }
+});

@@ -1,0 +1,220 @@
+/**
+ * Servers that do what servers in the wild do, run as a child process on Node so
+ * that the clients of all runtimes meet the same: an HTTPS server that knows
+ * clients by certificate, proxies, and a port that never speaks. They end when
+ * their standard input does.
+ *
+ * The first line of standard output is a {@linkcode TlsPeer} as JSON; the
+ * counters are served in plain HTTP on `controlPort`.
+ *
+ * @module
+ */
+
+import { Buffer } from "node:buffer";
+import { createServer as createHttpServer } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import { connect, createServer as createTcpServer } from "node:net";
+import type { AddressInfo, Server as TcpServer, Socket } from "node:net";
+import process from "node:process";
+import type { TLSSocket } from "node:tls";
+import { gzipSync } from "node:zlib";
+import {
+  createAuthority,
+  issueCertificate,
+} from "../../core/apiserver/certificates.ts";
+
+/** Where the servers are, and what their clients need. */
+export interface TlsPeer {
+  readonly port: number;
+  /** Plain HTTP: `GET /` gives {@linkcode PeerCounters}. */
+  readonly controlPort: number;
+  /** An HTTP proxy for everybody. */
+  readonly proxyPort: number;
+  /** An HTTP proxy for the user `jane` with the password `p@ss`. */
+  readonly guardedProxyPort: number;
+  /** Accepts connections and never says a word. */
+  readonly stalledPort: number;
+  /** The authority of all certificates, in PEM. */
+  readonly authority: string;
+  /** Client certificates by user name. */
+  readonly clients: Readonly<
+    Record<
+      "jane" | "joe",
+      { readonly certificate: string; readonly key: string }
+    >
+  >;
+}
+
+/** What happened so far. */
+export interface PeerCounters {
+  handshakes: number;
+  /** Connections that are open now, to all the ports but the control one. */
+  connections: number;
+  /** Answers that the client gave up before their end. */
+  abandoned: number;
+  /** Bytes that `/flow` could write. */
+  flowBytes: number;
+  /** Tunnels that the proxies opened. */
+  tunnels: number;
+}
+
+const counters: PeerCounters = {
+  handshakes: 0,
+  connections: 0,
+  abandoned: 0,
+  flowBytes: 0,
+  tunnels: 0,
+};
+const CHUNK = Buffer.alloc(64 << 10, "x");
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+const ANSWERS: Readonly<Record<string, Answer>> = {
+  "/whoami"(request, response) {
+    const socket = request.socket as TLSSocket;
+    response.setHeader("x-repeated", ["one", "two"]);
+    response.end(JSON.stringify({
+      user: socket.getPeerCertificate().subject?.CN ?? null,
+      serverName: socket.servername || null,
+      host: request.headers.host,
+      peerPort: socket.remotePort,
+    }));
+  },
+  async "/echo"(request, response) {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    response.end(JSON.stringify({
+      method: request.method,
+      headers: request.headers,
+      body: Buffer.concat(chunks).toString(),
+    }));
+  },
+  "/gzip"(_request, response) {
+    const body = gzipSync("compressed ".repeat(20_000));
+    response.writeHead(200, { "content-encoding": "gzip" }).end(body);
+  },
+  "/gzip-cut"(_request, response) {
+    const body = gzipSync("compressed ".repeat(20_000));
+    response.writeHead(200, { "content-encoding": "gzip" })
+      .end(body.subarray(0, body.byteLength / 2));
+  },
+  "/flow"(_request, response) {
+    const write = () => {
+      while (!response.destroyed) {
+        counters.flowBytes += CHUNK.byteLength;
+        if (!response.write(CHUNK)) return;
+      }
+    };
+    response.on("drain", write);
+    write();
+  },
+  "/silent"() {},
+  "/head-then-silent"(_request, response) {
+    response.write("first");
+  },
+  "/reset-head"(request) {
+    request.socket.destroy();
+  },
+  "/reset-body"(_request, response) {
+    response.writeHead(200, { "content-length": "100" });
+    response.write("half of it");
+    setImmediate(() => response.socket?.destroy());
+  },
+  "/redirect"(_request, response) {
+    response.writeHead(302, { location: "https://elsewhere.invalid/" }).end();
+  },
+  "/empty"(_request, response) {
+    response.writeHead(204).end();
+  },
+  "/missing"(_request, response) {
+    response.writeHead(404).end("nothing here");
+  },
+};
+
+function listen(server: TcpServer): Promise<number> {
+  server.on("connection", (socket: Socket) => {
+    counters.connections++;
+    socket.on("close", () => counters.connections--);
+    socket.on("error", () => {});
+  });
+  return new Promise((resolve) => {
+    server.listen(0, "127.0.0.1", () => {
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+/** A proxy that opens tunnels; with credentials, only to who gives them. */
+function proxy(authorization?: string): Server {
+  const server = createHttpServer((_request, response) => {
+    response.writeHead(405).end();
+  });
+  server.on("connect", (request: IncomingMessage, client: Socket) => {
+    client.on("error", () => {});
+    const given = request.headers["proxy-authorization"];
+    if (authorization !== undefined && given !== authorization) {
+      client.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
+      return;
+    }
+    counters.tunnels++;
+    const { hostname, port } = new URL(`http://${request.url}`);
+    const upstream = connect(Number(port), hostname, () => {
+      client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+      upstream.pipe(client).pipe(upstream);
+    });
+    upstream.on("error", () => client.destroy());
+    client.on("close", () => upstream.destroy());
+  });
+  return server;
+}
+
+async function main(): Promise<void> {
+  const authority = createAuthority({ commonName: "test-authority" });
+  const server = issueCertificate(authority, {
+    commonName: "test-server",
+    usage: "server",
+    hosts: ["127.0.0.1", "api.internal"],
+  });
+  const client = (commonName: string) =>
+    issueCertificate(authority, { commonName, usage: "client" });
+  const main = createHttpsServer({
+    key: server.key,
+    cert: server.certificate,
+    ca: authority.certificate,
+    requestCert: true,
+    rejectUnauthorized: false,
+    keepAliveTimeout: 60_000,
+  }, (request, response) => {
+    response.on("close", () => {
+      if (!response.writableFinished) counters.abandoned++;
+    });
+    const path = (request.url ?? "").replace(/^\/prefix/, "").split("?")[0];
+    const answer = ANSWERS[path ?? ""] ?? ANSWERS["/missing"];
+    answer?.(request, response);
+  });
+  main.on("secureConnection", () => counters.handshakes++);
+  main.on("tlsClientError", () => {});
+  const control = createHttpServer((_request, response) => {
+    response.end(JSON.stringify(counters));
+  });
+  const controlPort = await new Promise<number>((resolve) => {
+    control.listen(0, "127.0.0.1", () => {
+      resolve((control.address() as AddressInfo).port);
+    });
+  });
+  const credentials = Buffer.from("jane:p@ss").toString("base64");
+  const peer: TlsPeer = {
+    port: await listen(main),
+    controlPort,
+    proxyPort: await listen(proxy()),
+    guardedProxyPort: await listen(proxy(`Basic ${credentials}`)),
+    stalledPort: await listen(createTcpServer((socket) => socket.resume())),
+    authority: authority.certificate,
+    clients: { jane: client("jane"), joe: client("joe") },
+  };
+  process.stdout.write(`${JSON.stringify(peer)}\n`);
+  process.stdin.resume().on("end", () => process.exit(0));
+}
+
+if (import.meta.main) await main();
