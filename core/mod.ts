@@ -26,6 +26,15 @@ export * from "./client/transport.ts";
 
 // Patches, field ownership and the schemas that both walk.
 export * from "./patch/schema.ts";
+export * from "./patch/json_patch.ts";
+export * from "./patch/merge_patch.ts";
+export * from "./patch/strategic_merge_patch.ts";
+export * from "./patch/field_element.ts";
+export * from "./patch/field_set.ts";
+export * from "./patch/managed_fields.ts";
+export { ApplyError, type ApplyRefusal } from "./patch/apply_error.ts";
+export type { TypedObject, VersionedKind } from "./patch/structured_merge.ts";
+export type { JsonObject } from "./patch/json_value.ts";
 
 // Kinds of your own.
 export { defineKind } from "./crd/define_kind.ts";

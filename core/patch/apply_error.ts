@@ -20,6 +20,8 @@ export class ApplyError extends Error {
   readonly causes: readonly StatusCause[];
 
   /**
+   * Makes the error.
+   *
    * @param refusal Why.
    * @param message The same in kube-apiserver's words.
    * @param causes Which fields conflict.

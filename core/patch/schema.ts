@@ -18,25 +18,45 @@ export type MapType = "granular" | "atomic";
  * keywords not named here are kept as they are.
  */
 export interface OpenApiSchema {
+  /** Where the definition is; nothing beside it counts but a default and extensions. */
   readonly $ref?: string | undefined;
+  /** Kubernetes puts a lone `$ref` in it to set words beside it. */
   readonly allOf?: readonly OpenApiSchema[] | undefined;
+  /** The JSON type. */
   readonly type?: string | undefined;
+  /** What the type does not tell, such as `int64`. */
   readonly format?: string | undefined;
+  /** The fields that are named. */
   readonly properties?: Readonly<Record<string, OpenApiSchema>> | undefined;
+  /** What fields that are not named may be. */
   readonly additionalProperties?: OpenApiSchema | boolean | undefined;
+  /** What a list's items are. */
   readonly items?: OpenApiSchema | undefined;
+  /** The fields that must be there. */
   readonly required?: readonly string[] | undefined;
+  /** Whether null is a value. */
   readonly nullable?: boolean | undefined;
+  /** The value when none is given. */
   readonly default?: unknown;
+  /** The only values. */
   readonly enum?: readonly unknown[] | undefined;
+  /** `atomic`, `set` or `map`. */
   readonly "x-kubernetes-list-type"?: string | undefined;
+  /** The fields that identify an item of a list of type `map`. */
   readonly "x-kubernetes-list-map-keys"?: readonly string[] | undefined;
+  /** `granular` or `atomic`. */
   readonly "x-kubernetes-map-type"?: string | undefined;
+  /** What a strategic merge patch does, separated by commas. */
   readonly "x-kubernetes-patch-strategy"?: string | undefined;
+  /** The field by which a strategic merge patch tells items apart. */
   readonly "x-kubernetes-patch-merge-key"?: string | undefined;
+  /** Whether an integer or a string may stand here. */
   readonly "x-kubernetes-int-or-string"?: boolean | undefined;
+  /** Whether fields that are not named are kept. */
   readonly "x-kubernetes-preserve-unknown-fields"?: boolean | undefined;
+  /** Whether a whole object stands here. */
   readonly "x-kubernetes-embedded-resource"?: boolean | undefined;
+  /** Any other keyword. */
   readonly [keyword: string]: unknown;
 }
 
@@ -114,6 +134,8 @@ export class Schema {
   readonly #open: boolean;
 
   /**
+   * Makes a node; its children are made when asked for.
+   *
    * @param source The schema as OpenAPI v3 writes it.
    * @param resolve Finds what a `$ref` names; needed only where there are some.
    * @param parent The node above, when it is part of the same definition.
@@ -273,7 +295,11 @@ export class SchemaDefinitions {
   readonly #sources: Readonly<Record<string, OpenApiSchema>>;
   readonly #nodes: Map<string, Schema> = new Map();
 
-  /** @param sources The definitions, by the last part of their reference. */
+  /**
+   * Takes definitions; none is looked at yet.
+   *
+   * @param sources The definitions, by the last part of their reference.
+   */
   constructor(sources: Readonly<Record<string, OpenApiSchema>>) {
     this.#sources = sources;
   }

@@ -41,7 +41,11 @@ export class FieldConflictError extends Error {
   /** Which fields, and whose they are. */
   readonly conflicts: readonly FieldConflict[];
 
-  /** @param conflicts Which fields, and whose they are; at least one. */
+  /**
+   * Makes the error.
+   *
+   * @param conflicts Which fields, and whose they are; at least one.
+   */
   constructor(conflicts: readonly FieldConflict[]) {
     super(`Cannot apply: ${conflicts.length} fields are owned by others`);
     this.name = "FieldConflictError";
@@ -51,7 +55,11 @@ export class FieldConflictError extends Error {
 
 /** An object does not fit the schema of a version. */
 export class TypedValueError extends Error {
-  /** @param message What does not fit, in kube-apiserver's words. */
+  /**
+   * Makes the error.
+   *
+   * @param message What does not fit, in kube-apiserver's words.
+   */
   constructor(message: string) {
     super(message);
     this.name = "TypedValueError";

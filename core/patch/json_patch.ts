@@ -1,0 +1,323 @@
+import { isJsonObject, jsonEquals, type JsonObject } from "./json_value.ts";
+
+/** Puts a value at a path: a new field, or an item before the one there. */
+export interface JsonPatchAdd {
+  readonly op: "add";
+  /** A JSON pointer; `-` as its last step is the end of a list. */
+  readonly path: string;
+  readonly value: unknown;
+}
+
+/** Takes away what is at a path. */
+export interface JsonPatchRemove {
+  readonly op: "remove";
+  readonly path: string;
+}
+
+/** Puts a value in the place of what is at a path. */
+export interface JsonPatchReplace {
+  readonly op: "replace";
+  readonly path: string;
+  readonly value: unknown;
+}
+
+/** Takes what is at one path to another. */
+export interface JsonPatchMove {
+  readonly op: "move";
+  readonly from: string;
+  readonly path: string;
+}
+
+/** Puts what is at one path at another too. */
+export interface JsonPatchCopy {
+  readonly op: "copy";
+  readonly from: string;
+  readonly path: string;
+}
+
+/** Fails the whole patch unless a value is at a path. */
+export interface JsonPatchTest {
+  readonly op: "test";
+  readonly path: string;
+  readonly value: unknown;
+}
+
+/** One step of a JSON Patch (RFC 6902). */
+export type JsonPatchOperation =
+  | JsonPatchAdd
+  | JsonPatchRemove
+  | JsonPatchReplace
+  | JsonPatchMove
+  | JsonPatchCopy
+  | JsonPatchTest;
+
+/** A JSON Patch does not fit the document, or a test in it failed. */
+export class JsonPatchError extends Error {
+  /** Which operation, counted from zero. */
+  readonly index: number;
+
+  /**
+   * Makes the error.
+   *
+   * @param message Why.
+   * @param index Which operation, counted from zero.
+   */
+  constructor(message: string, index: number) {
+    super(message);
+    this.name = "JsonPatchError";
+    this.index = index;
+  }
+}
+
+/** A JSON pointer as text. */
+export function jsonPointer(path: readonly (string | number)[]): string {
+  return path.map((step) =>
+    `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`
+  ).join("");
+}
+
+/** Thrown inside; the operation's index is added on the way out. */
+class Misfit extends Error {}
+
+function parsePointer(pointer: unknown): string[] {
+  if (pointer === "") return [];
+  if (typeof pointer !== "string" || !pointer.startsWith("/")) {
+    throw new Misfit(
+      `a path must be empty or start with "/": received ${
+        JSON.stringify(pointer)
+      }`,
+    );
+  }
+  return pointer.slice(1).split("/").map((step) =>
+    step.replaceAll("~1", "/").replaceAll("~0", "~")
+  );
+}
+
+function indexOf(step: string, limit: number): number {
+  // A negative index counts from the end, as in kube-apiserver.
+  const index = /^(0|-?[1-9]\d*)$/.test(step) ? Number(step) : NaN;
+  const place = index < 0 ? limit + index : index;
+  if (place >= 0 && place < limit) return place;
+  throw new Misfit(`there is no index "${step}"`);
+}
+
+function child(parent: unknown, step: string): unknown {
+  if (Array.isArray(parent)) return parent[indexOf(step, parent.length)];
+  if (isJsonObject(parent) && Object.hasOwn(parent, step)) return parent[step];
+  throw new Misfit(`there is nothing at "${step}"`);
+}
+
+function read(document: unknown, path: readonly string[]): unknown {
+  return path.reduce(child, document);
+}
+
+/**
+ * A copy of a document in which what is at a path is changed; only what is on
+ * the way is copied.
+ */
+function rewrite(
+  document: unknown,
+  path: readonly string[],
+  change: (parent: unknown, step: string) => unknown,
+): unknown {
+  const [step, ...rest] = path;
+  if (step === undefined) return document;
+  if (rest.length === 0) return change(document, step);
+  const replaced = rewrite(child(document, step), rest, change);
+  return withChild(document, step, replaced);
+}
+
+function withChild(parent: unknown, step: string, value: unknown): unknown {
+  if (Array.isArray(parent)) {
+    return parent.with(indexOf(step, parent.length), value);
+  }
+  // Spreading and a computed name never call the setter of __proto__.
+  return { ...parent as JsonObject, [step]: value };
+}
+
+function add(
+  document: unknown,
+  path: readonly string[],
+  value: unknown,
+): unknown {
+  if (path.length === 0) return value;
+  return rewrite(document, path, (parent, step) => {
+    if (Array.isArray(parent)) {
+      // A place before the first of n items, ..., after the last: n + 1 places.
+      const index = step === "-"
+        ? parent.length
+        : indexOf(step, parent.length + 1);
+      return parent.toSpliced(index, 0, value);
+    }
+    if (isJsonObject(parent)) return withChild(parent, step, value);
+    throw new Misfit(`nothing can be added to what is above "${step}"`);
+  });
+}
+
+function remove(document: unknown, path: readonly string[]): unknown {
+  if (path.length === 0) throw new Misfit("the document cannot be removed");
+  return rewrite(document, path, (parent, step) => {
+    child(parent, step);
+    if (Array.isArray(parent)) {
+      return parent.toSpliced(indexOf(step, parent.length), 1);
+    }
+    const { [step]: _, ...rest } = parent as JsonObject;
+    return rest;
+  });
+}
+
+function replace(
+  document: unknown,
+  path: readonly string[],
+  value: unknown,
+): unknown {
+  if (path.length === 0) return value;
+  return rewrite(document, path, (parent, step) => {
+    child(parent, step);
+    return withChild(parent, step, value);
+  });
+}
+
+function apply(document: unknown, operation: JsonPatchOperation): unknown {
+  const path = parsePointer(operation.path);
+  switch (operation.op) {
+    case "add":
+      return add(document, path, operation.value ?? null);
+    case "remove":
+      return remove(document, path);
+    case "replace":
+      return replace(document, path, operation.value ?? null);
+    case "copy":
+      return add(document, path, read(document, parsePointer(operation.from)));
+    case "move": {
+      const from = parsePointer(operation.from);
+      const value = read(document, from);
+      return operation.path === operation.from
+        ? document
+        : add(remove(document, from), path, value);
+    }
+    case "test": {
+      const value = read(document, path);
+      if (jsonEquals(value, operation.value ?? null)) return document;
+      throw new Misfit(
+        `the value differs from ${JSON.stringify(operation.value)}`,
+      );
+    }
+    default: {
+      const { op } = operation as { op?: unknown };
+      throw new Misfit(`unknown operation ${JSON.stringify(op)}`);
+    }
+  }
+}
+
+/**
+ * Applies a JSON Patch (RFC 6902): all of it or nothing. The document is not
+ * changed; the outcome shares what the patch did not touch.
+ *
+ * @throws {JsonPatchError} If an operation does not fit or a test fails.
+ *
+ * @example Test, then replace
+ * ```ts
+ * import { applyJsonPatch } from "@coracle/operator/core";
+ *
+ * const patched = applyJsonPatch({ spec: { replicas: 1 } }, [
+ *   { op: "test", path: "/spec/replicas", value: 1 },
+ *   { op: "replace", path: "/spec/replicas", value: 2 },
+ * ]);
+ * if (JSON.stringify(patched) !== '{"spec":{"replicas":2}}') {
+ *   throw new Error("Unexpected");
+ * }
+ * ```
+ */
+export function applyJsonPatch(
+  document: unknown,
+  patch: readonly JsonPatchOperation[],
+): unknown {
+  let result = document;
+  for (const [index, operation] of patch.entries()) {
+    try {
+      result = apply(result, operation);
+    } catch (error) {
+      if (!(error instanceof Misfit)) throw error;
+      throw new JsonPatchError(
+        `Cannot apply operation ${index} of a JSON patch at "${operation.path}": ${error.message}`,
+        index,
+      );
+    }
+  }
+  return result;
+}
+
+/**
+ * The JSON Patch that turns one document into another, with operations on the
+ * deepest parts that differ; empty if they are equal.
+ */
+export function diffJsonPatch(
+  before: unknown,
+  after: unknown,
+): JsonPatchOperation[] {
+  const patch: JsonPatchOperation[] = [];
+  diff(before, after, { path: "", patch });
+  return patch;
+}
+
+interface DiffState {
+  readonly path: string;
+  readonly patch: JsonPatchOperation[];
+}
+
+function diff(before: unknown, after: unknown, state: DiffState): void {
+  if (jsonEquals(before, after)) return;
+  if (isJsonObject(before) && isJsonObject(after)) {
+    diffFields(before, after, state);
+  } else if (Array.isArray(before) && Array.isArray(after)) {
+    diffItems(before, after, state);
+  } else {
+    state.patch.push({ op: "replace", path: state.path, value: after });
+  }
+}
+
+function diffFields(
+  before: JsonObject,
+  after: JsonObject,
+  { path, patch }: DiffState,
+): void {
+  for (const name of Object.keys(before)) {
+    if (Object.hasOwn(after, name)) continue;
+    patch.push({ op: "remove", path: path + jsonPointer([name]) });
+  }
+  for (const [name, value] of Object.entries(after)) {
+    const place = path + jsonPointer([name]);
+    if (Object.hasOwn(before, name)) {
+      diff(before[name], value, { path: place, patch });
+    } else patch.push({ op: "add", path: place, value });
+  }
+}
+
+/** Equal ends stay; what is between is changed item by item. */
+function diffItems(
+  before: readonly unknown[],
+  after: readonly unknown[],
+  { path, patch }: DiffState,
+): void {
+  const shorter = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < shorter && jsonEquals(before[start], after[start])) start++;
+  let end = 0;
+  while (
+    end < shorter - start &&
+    jsonEquals(before[before.length - 1 - end], after[after.length - 1 - end])
+  ) end++;
+  const oldEnd = before.length - end;
+  const newEnd = after.length - end;
+  const common = Math.min(oldEnd, newEnd);
+  for (let i = start; i < common; i++) {
+    diff(before[i], after[i], { path: `${path}/${i}`, patch });
+  }
+  for (let i = oldEnd - 1; i >= common; i--) {
+    patch.push({ op: "remove", path: `${path}/${i}` });
+  }
+  for (let i = common; i < newEnd; i++) {
+    patch.push({ op: "add", path: `${path}/${i}`, value: after[i] });
+  }
+}

@@ -1,0 +1,402 @@
+import {
+  goText,
+  goTypeName,
+  isJsonObject,
+  jsonEquals,
+  type JsonObject,
+} from "./json_value.ts";
+import type { Schema } from "./schema.ts";
+
+/** Whose fault a strategic merge patch that cannot be applied is. */
+export type StrategicPatchFault =
+  /** The patch is not written as one: 400. */
+  | "malformed"
+  /** It asks for what cannot be done: 422. */
+  | "unprocessable"
+  /** Anything else, for which kube-apiserver answers 500. */
+  | "other";
+
+/** A strategic merge patch cannot be applied. */
+export class StrategicPatchError extends Error {
+  /** Whose fault it is. */
+  readonly fault: StrategicPatchFault;
+
+  /**
+   * Makes the error.
+   *
+   * @param message Why, in kube-apiserver's words.
+   * @param fault Whose fault it is.
+   */
+  constructor(message: string, fault: StrategicPatchFault = "other") {
+    super(message);
+    this.name = "StrategicPatchError";
+    this.fault = fault;
+  }
+}
+
+const DIRECTIVE = "$patch";
+const RETAIN_KEYS = "$retainKeys";
+const DELETE_FROM_LIST = "$deleteFromPrimitiveList";
+const SET_ELEMENT_ORDER = "$setElementOrder";
+
+/**
+ * Applies a strategic merge patch: as a merge patch, but lists whose schema
+ * says so are merged by key or value, and directives (`$patch`, `$retainKeys`,
+ * `$deleteFromPrimitiveList`, `$setElementOrder`) replace, delete and order.
+ * Neither operand is changed.
+ *
+ * @param schema The schema of the document.
+ * @throws {StrategicPatchError} If the patch is malformed or does not fit.
+ */
+export function applyStrategicMergePatch(
+  schema: Schema,
+  document: unknown,
+  patch: unknown,
+): JsonObject {
+  if (!isJsonObject(patch)) {
+    throw new StrategicPatchError(
+      "strategic merge patch format is not supported",
+      "malformed",
+    );
+  }
+  return mergeFields(schema, isJsonObject(document) ? document : {}, patch);
+}
+
+function mergeFields(
+  schema: Schema | undefined,
+  original: JsonObject,
+  patch: JsonObject,
+): JsonObject {
+  if (Object.hasOwn(patch, DIRECTIVE)) {
+    const { [DIRECTIVE]: directive, ...rest } = patch;
+    if (directive === "replace") return rest;
+    if (directive === "delete") return {};
+    throw unknownDirective(directive, patch);
+  }
+  const result = new Map(Object.entries(retainKeys(original, patch)));
+  const ordered = new Set<string>();
+  for (const [key, order] of Object.entries(patch)) {
+    if (!key.startsWith(SET_ELEMENT_ORDER)) continue;
+    const name = fieldOfDirective(key, SET_ELEMENT_ORDER);
+    const list = orderedList(schema?.field(name), {
+      original: result.get(name),
+      patch: Object.hasOwn(patch, name) ? patch[name] : undefined,
+      order,
+    });
+    if (list === undefined) continue;
+    result.set(name, list);
+    ordered.add(name);
+  }
+  for (const [key, value] of Object.entries(patch)) {
+    if (key.startsWith(DELETE_FROM_LIST)) {
+      const name = fieldOfDirective(key, DELETE_FROM_LIST);
+      const list = result.get(name);
+      if (value === null) result.delete(name);
+      else if (Array.isArray(list) && Array.isArray(value)) {
+        result.set(name, list.filter((item) => !value.includes(item)));
+      }
+      continue;
+    }
+    if (
+      key === RETAIN_KEYS || key.startsWith(SET_ELEMENT_ORDER) ||
+      ordered.has(key)
+    ) continue;
+    const merged = value === null
+      ? undefined
+      : mergeValue(schema?.field(key), result.get(key), value);
+    if (merged === undefined) result.delete(key);
+    else result.set(key, merged);
+  }
+  return Object.fromEntries(result);
+}
+
+/** The new value of a field; undefined if it is to go. */
+function mergeValue(
+  schema: Schema | undefined,
+  original: unknown,
+  value: unknown,
+): unknown {
+  if (isJsonObject(original) && isJsonObject(value)) {
+    if (schema?.patchStrategies.includes("replace")) return value;
+    return mergeFields(schema, original, value);
+  }
+  if (Array.isArray(original) && Array.isArray(value)) {
+    return mergeList(schema, original, value);
+  }
+  return newValue(value, true);
+}
+
+/**
+ * What stays of a patch value that has no counterpart: without directives and,
+ * where asked, without nulls. Undefined if it is a directive itself.
+ */
+function newValue(value: unknown, dropNulls: boolean): unknown {
+  if (Array.isArray(value)) {
+    return value.map((item) => newValue(item, dropNulls))
+      .filter((item) => item !== undefined);
+  }
+  if (!isJsonObject(value)) return value;
+  if (Object.hasOwn(value, DIRECTIVE)) return undefined;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, field]) => !(dropNulls && field === null))
+      .map(([name, field]) => [name, newValue(field, dropNulls)] as const)
+      .filter(([, field]) => field !== undefined),
+  );
+}
+
+/** The fields that stay when `$retainKeys` names all that may. */
+function retainKeys(original: JsonObject, patch: JsonObject): JsonObject {
+  if (!Object.hasOwn(patch, RETAIN_KEYS)) return original;
+  const names = patch[RETAIN_KEYS];
+  const fits = Array.isArray(names) &&
+    Object.entries(patch).every(([key, value]) =>
+      key === RETAIN_KEYS || value === null || names.includes(key) ||
+      key.startsWith(DELETE_FROM_LIST) || key.startsWith(SET_ELEMENT_ORDER)
+    );
+  if (!fits) {
+    throw new StrategicPatchError(
+      "invalid patch format of retainKeys",
+      "malformed",
+    );
+  }
+  return Object.fromEntries(
+    Object.entries(original).filter(([name]) => names.includes(name)),
+  );
+}
+
+function fieldOfDirective(key: string, directive: string): string {
+  const slash = key.indexOf("/");
+  if (slash >= 0 && key.slice(0, slash) === directive) {
+    return key.slice(slash + 1);
+  }
+  const what = directive === DELETE_FROM_LIST
+    ? "primitive list"
+    : "setElementOrder list";
+  throw new StrategicPatchError(
+    `invalid patch format of ${what}`,
+    "malformed",
+  );
+}
+
+function unknownDirective(
+  directive: unknown,
+  patch: JsonObject,
+): StrategicPatchError {
+  return new StrategicPatchError(
+    `unknown patch type: ${goText(directive)} in map: ${goText(patch)}`,
+  );
+}
+
+/** How items of a list are told apart: by a field, or by their value. */
+type MergeKey = string | undefined;
+
+function keyOf(item: unknown, mergeKey: MergeKey): unknown {
+  if (mergeKey === undefined) return item;
+  if (!isJsonObject(item)) {
+    throw new StrategicPatchError(
+      `expected a map[string]interface {}, but received a ${goTypeName(item)}`,
+    );
+  }
+  if (!Object.hasOwn(item, mergeKey)) {
+    throw new StrategicPatchError(
+      `map: ${goText(item)} does not contain declared merge key: ${mergeKey}`,
+    );
+  }
+  return item[mergeKey];
+}
+
+function mergeList(
+  schema: Schema | undefined,
+  original: readonly unknown[],
+  patch: readonly unknown[],
+): unknown[] {
+  if (!schema?.patchStrategies.includes("merge")) return [...patch];
+  if (original.length + patch.length === 0) return [];
+  checkItemTypes(original, patch);
+  if (!isJsonObject(original[0] ?? patch[0])) {
+    const merged = [...new Set([...original, ...patch])];
+    return inOrder(merged, {
+      order: patch,
+      before: original,
+      mergeKey: undefined,
+    });
+  }
+  const mergeKey = schema.patchMergeKey;
+  if (mergeKey === undefined) {
+    throw new StrategicPatchError(
+      "cannot merge lists without merge key for struct",
+    );
+  }
+  const directed = applyListDirectives(original, patch, mergeKey);
+  const merged = mergeKeyedItems(schema.items, directed, mergeKey);
+  return inOrder(merged, {
+    order: directed.patch,
+    before: directed.original,
+    mergeKey,
+  });
+}
+
+function checkItemTypes(...lists: (readonly unknown[])[]): void {
+  const types = new Set(lists.flat().map(goTypeName));
+  if (types.has("[]interface {}")) {
+    throw new StrategicPatchError(
+      "lists of lists are not supported",
+      "unprocessable",
+    );
+  }
+  if (types.size > 1) {
+    throw new StrategicPatchError(
+      `list element types are not identical: ${goText(lists)}`,
+    );
+  }
+}
+
+interface ListMerge {
+  readonly original: readonly unknown[];
+  readonly patch: readonly unknown[];
+}
+
+/** Does what items with `$patch` say; they are not in the outcome. */
+function applyListDirectives(
+  original: readonly unknown[],
+  patch: readonly unknown[],
+  mergeKey: string,
+): ListMerge {
+  let left = original;
+  let replace = false;
+  const plain: unknown[] = [];
+  for (const item of patch) {
+    if (!isJsonObject(item) || !Object.hasOwn(item, DIRECTIVE)) {
+      plain.push(item);
+    } else if (item[DIRECTIVE] === "delete") {
+      const key = keyOf(item, mergeKey);
+      left = left.filter((other) =>
+        !(isJsonObject(other) && other[mergeKey] === key)
+      );
+    } else if (item[DIRECTIVE] === "replace") replace = true;
+    else if (item[DIRECTIVE] === "merge") {
+      throw new StrategicPatchError(
+        "merging lists cannot yet be specified in the patch",
+      );
+    } else throw unknownDirective(item[DIRECTIVE], item);
+  }
+  return replace
+    ? { original: plain, patch: [] }
+    : { original: left, patch: plain };
+}
+
+function mergeKeyedItems(
+  schema: Schema | undefined,
+  { original, patch }: ListMerge,
+  mergeKey: string,
+): unknown[] {
+  const merged = [...original];
+  for (const item of patch) {
+    const key = keyOf(item, mergeKey);
+    const index = merged.findIndex((other) =>
+      isJsonObject(other) && other[mergeKey] === key
+    );
+    const found = merged[index];
+    if (isJsonObject(found) && isJsonObject(item)) {
+      merged[index] = mergeFields(schema, found, item);
+    } else merged.push(item);
+  }
+  return merged;
+}
+
+/**
+ * Orders a merged list: the items that the patch names as it orders them, the
+ * others as they were, each before the first item of the patch that it was
+ * before.
+ */
+function inOrder(
+  merged: readonly unknown[],
+  { order, before, mergeKey }: {
+    readonly order: readonly unknown[];
+    readonly before: readonly unknown[];
+    readonly mergeKey: MergeKey;
+  },
+): unknown[] {
+  const ordered = order.map((item) => keyOf(item, mergeKey));
+  const former = before.map((item) => keyOf(item, mergeKey));
+  const named: unknown[] = [];
+  const others: unknown[] = [];
+  for (const item of merged) {
+    (ordered.includes(keyOf(item, mergeKey)) ? named : others).push(item);
+  }
+  const rank = (keys: readonly unknown[]) => (a: unknown, b: unknown) =>
+    keys.indexOf(keyOf(a, mergeKey)) - keys.indexOf(keyOf(b, mergeKey));
+  named.sort(rank(ordered));
+  others.sort(rank(former));
+  const result: unknown[] = [];
+  for (const item of named) {
+    const place = former.indexOf(keyOf(item, mergeKey));
+    while (others.length > 0) {
+      const other = former.indexOf(keyOf(others[0], mergeKey));
+      if (other < 0 || other >= place) break;
+      result.push(others.shift());
+    }
+    result.push(item);
+  }
+  return [...result, ...others];
+}
+
+/** The list of a field for which `$setElementOrder` is given; undefined if none. */
+function orderedList(
+  schema: Schema | undefined,
+  lists: {
+    readonly original: unknown;
+    readonly patch: unknown;
+    readonly order: unknown;
+  },
+): unknown[] | undefined {
+  const { original, patch } = lists;
+  const order = listOrNone(lists.order) ?? [];
+  const before = listOrNone(original);
+  const wanted = listOrNone(patch);
+  const mergeKey = schema?.patchMergeKey;
+  checkOrder(wanted ?? [], order, mergeKey);
+  if (before === undefined && wanted === undefined) return undefined;
+  const merged = wanted === undefined
+    ? before ?? []
+    : before === undefined
+    ? newValue(wanted, false) as unknown[]
+    : mergeList(schema, before, wanted);
+  if ((before?.length ?? 0) + (wanted?.length ?? 0) === 0) {
+    throw new StrategicPatchError("no elements in any of the given slices");
+  }
+  return inOrder(merged, { order, before: before ?? [], mergeKey });
+}
+
+function listOrNone(value: unknown): readonly unknown[] | undefined {
+  if (value === undefined || Array.isArray(value)) return value;
+  throw new StrategicPatchError(
+    `expected a []interface {}, but received a ${goTypeName(value)}`,
+  );
+}
+
+/** The items of a patch must come in the order that is asked for. */
+function checkOrder(
+  patch: readonly unknown[],
+  order: readonly unknown[],
+  mergeKey: MergeKey,
+): void {
+  if (patch.length === 0 || order.length === 0) return;
+  const items = patch.filter((item) =>
+    !(isJsonObject(item) && Object.hasOwn(item, DIRECTIVE))
+  );
+  let next = 0;
+  for (const item of order) {
+    if (next === items.length) break;
+    const wanted = keyOf(items[next], mergeKey);
+    if (jsonEquals(keyOf(item, mergeKey), wanted)) next++;
+  }
+  if (next < items.length) {
+    throw new StrategicPatchError(
+      `The order in patch list:\n${
+        goText(patch)
+      }\n doesn't match ${SET_ELEMENT_ORDER} list:\n${goText(order)}\n`,
+    );
+  }
+}

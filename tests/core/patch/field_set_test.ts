@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  fieldElement,
+  type FieldPath,
+  fieldPathText,
+  keyElement,
+  parseFieldElement,
+  valueElement,
+} from "../../../core/patch/field_element.ts";
+import { FieldSet } from "../../../core/patch/field_set.ts";
+
+const elements = fc.constantFrom(
+  "f:a",
+  "f:b",
+  'k:{"name":"x"}',
+  'v:"x"',
+  "v:1",
+  "i:0",
+);
+const paths: fc.Arbitrary<FieldPath> = fc.array(elements, {
+  minLength: 1,
+  maxLength: 4,
+});
+const pathLists = fc.array(paths, { maxLength: 8 });
+
+/** The plain model: a set of paths as texts. */
+const model = (list: readonly FieldPath[]): Set<string> =>
+  new Set(list.map((path) => path.join("|")));
+const ofSet = (set: FieldSet): Set<string> => model([...set.paths()]);
+
+const operations: [
+  name: "union" | "intersection" | "minus" | "minusWhole",
+  oracle: (a: Set<string>, b: Set<string>) => string[],
+][] = [
+  ["union", (a, b) => [...a, ...b]],
+  ["intersection", (a, b) => [...a].filter((path) => b.has(path))],
+  ["minus", (a, b) => [...a].filter((path) => !b.has(path))],
+  [
+    "minusWhole",
+    (a, b) =>
+      [...a].filter((path) =>
+        ![...b].some((gone) => path === gone || path.startsWith(`${gone}|`))
+      ),
+  ],
+];
+
+for (const [name, oracle] of operations) {
+  test(`FieldSet.${name} is as for plain sets of paths`, () => {
+    fc.assert(fc.property(pathLists, pathLists, (left, right) => {
+      const result = FieldSet.of(left)[name](FieldSet.of(right));
+      const expected = new Set(oracle(model(left), model(right)));
+      assert.deepEqual([...ofSet(result)].sort(), [...expected].sort());
+    }));
+  });
+}
+
+test("FieldSet.covers and equals are as for plain sets of paths", () => {
+  fc.assert(fc.property(pathLists, pathLists, (left, right) => {
+    const [a, b] = [FieldSet.of(left), FieldSet.of(right)];
+    const [plainA, plainB] = [model(left), model(right)];
+    assert.equal(a.covers(b), [...plainB].every((path) => plainA.has(path)));
+    assert.equal(a.equals(b), a.covers(b) && b.covers(a));
+    assert.equal(a.size, plainA.size);
+    assert.equal(a.isEmpty, plainA.size === 0);
+    for (const path of left) assert.ok(a.has(path));
+    for (const path of right) {
+      assert.equal(a.has(path), plainA.has(path.join("|")));
+    }
+  }));
+});
+
+test("FieldSet survives its JSON", () => {
+  fc.assert(fc.property(pathLists, (list) => {
+    const set = FieldSet.of(list);
+    const json = JSON.parse(JSON.stringify(set));
+    assert.ok(FieldSet.fromJSON(json).equals(set));
+    assert.deepEqual(FieldSet.fromJSON(json).toJSON(), json);
+  }));
+});
+
+test("FieldSet writes a field with fields below as kube-apiserver does", () => {
+  const set = FieldSet.of([
+    ["f:spec", "f:ports", 'k:{"port":80,"protocol":"TCP"}'],
+    ["f:spec", "f:ports", 'k:{"port":80,"protocol":"TCP"}', "f:port"],
+    ["f:spec", "f:size"],
+  ]);
+  assert.deepEqual(set.toJSON(), {
+    "f:spec": {
+      "f:ports": {
+        'k:{"port":80,"protocol":"TCP"}': { ".": {}, "f:port": {} },
+      },
+      "f:size": {},
+    },
+  });
+});
+
+test("FieldSet lists the fields of a level before those below", () => {
+  const set = FieldSet.of([
+    ["f:spec", "f:deep", "f:x"],
+    ["f:spec", "f:n"],
+    ["f:spec", "f:color"],
+  ]);
+  assert.equal(set.toString(), ".spec.color\n.spec.n\n.spec.deep.x");
+});
+
+test("FieldSet reads keys in any order and spelling", () => {
+  const set = FieldSet.fromJSON({
+    'k:{ "protocol": "TCP", "port": 8.0e1 }': {},
+  });
+  assert.ok(set.has(['k:{"port":80,"protocol":"TCP"}']));
+});
+
+test("FieldSet refuses what is no field set", () => {
+  for (
+    const fields of [
+      { spec: {} },
+      { "x:spec": {} },
+      { "f:spec": 1 },
+      { "f:spec": null },
+      { "k:[]": {} },
+      { "i:x": {} },
+      { "v:{": {} },
+    ]
+  ) {
+    assert.throws(
+      () => FieldSet.fromJSON(fields as unknown as Record<string, never>),
+      SyntaxError,
+    );
+  }
+});
+
+test("FieldSet refuses nesting that no object has", () => {
+  let fields: Record<string, unknown> = {};
+  for (let depth = 0; depth < 2_000; depth++) fields = { "f:a": fields };
+  assert.throws(
+    () => FieldSet.fromJSON(fields as Record<string, never>),
+    SyntaxError,
+  );
+});
+
+test("FieldSet keeps a field named __proto__", () => {
+  const json = JSON.parse('{"f:__proto__":{"f:a":{}}}');
+  assert.deepEqual(FieldSet.fromJSON(json).toJSON(), json);
+});
+
+test("keyElement orders keys and escapes as Go's encoder does", () => {
+  assert.equal(
+    keyElement([["port", 80], ["name", "<a&b>"]]),
+    'k:{"name":"\\u003ca\\u0026b\\u003e","port":80}',
+  );
+  assert.equal(
+    parseFieldElement(keyElement([["name", "<"]])),
+    keyElement([["name", "<"]]),
+  );
+});
+
+test("fieldPathText writes a path for people", () => {
+  const path = [
+    fieldElement("spec"),
+    keyElement([["name", "web"], ["port", 80]]),
+    valueElement("x"),
+    "i:3",
+  ];
+  assert.equal(fieldPathText(path), '.spec[name="web",port=80][="x"][3]');
+});

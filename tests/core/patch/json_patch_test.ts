@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  applyJsonPatch,
+  diffJsonPatch,
+  JsonPatchError,
+  type JsonPatchOperation,
+} from "../../../core/patch/json_patch.ts";
+import { jsonValues } from "./json_arbitraries.ts";
+
+test("diffJsonPatch gives a patch that turns one document into the other", () => {
+  fc.assert(fc.property(jsonValues, jsonValues, (before, after) => {
+    const frozen = structuredClone(before);
+    const patched = applyJsonPatch(before, diffJsonPatch(before, after));
+    assert.deepEqual(patched, after);
+    assert.deepEqual(before, frozen, "the document was changed");
+  }));
+});
+
+test("diffJsonPatch gives nothing for equal documents", () => {
+  fc.assert(fc.property(jsonValues, (value) => {
+    assert.deepEqual(diffJsonPatch(value, structuredClone(value)), []);
+  }));
+});
+
+const examples: [
+  title: string,
+  document: unknown,
+  patch: JsonPatchOperation[],
+  result: unknown,
+][] = [
+  ["adds a field", { a: 1 }, [{ op: "add", path: "/b", value: 2 }], {
+    a: 1,
+    b: 2,
+  }],
+  ["adds before an item", [1, 3], [{ op: "add", path: "/1", value: 2 }], [
+    1,
+    2,
+    3,
+  ]],
+  ["adds after the last item", [1], [{ op: "add", path: "/-", value: 2 }], [
+    1,
+    2,
+  ]],
+  ["counts a negative index from the end", [1, 2, 3], [
+    { op: "remove", path: "/-1" },
+  ], [1, 2]],
+  ["reads escaped names", { "a/b": 1, "m~n": 2 }, [
+    { op: "remove", path: "/a~1b" },
+    { op: "replace", path: "/m~0n", value: 3 },
+  ], { "m~n": 3 }],
+  ["moves", { a: { x: 1 }, b: {} }, [
+    { op: "move", from: "/a/x", path: "/b/y" },
+  ], { a: {}, b: { y: 1 } }],
+  ["copies", { a: { x: 1 } }, [{ op: "copy", from: "/a", path: "/b" }], {
+    a: { x: 1 },
+    b: { x: 1 },
+  }],
+  [
+    "replaces the whole document",
+    1,
+    [{ op: "replace", path: "", value: 2 }],
+    2,
+  ],
+  ["treats a name like __proto__ as any other", {}, [
+    { op: "add", path: "/__proto__", value: { polluted: true } },
+  ], JSON.parse('{"__proto__":{"polluted":true}}')],
+];
+
+for (const [title, document, patch, result] of examples) {
+  test(`applyJsonPatch ${title}`, () => {
+    assert.deepEqual(applyJsonPatch(document, patch), result);
+  });
+}
+
+test("applyJsonPatch never touches a prototype", () => {
+  applyJsonPatch({}, [
+    { op: "add", path: "/__proto__", value: {} },
+    { op: "add", path: "/__proto__/polluted", value: true },
+  ]);
+  assert.equal(({} as Record<string, unknown>).polluted, undefined);
+});
+
+const misfits: [title: string, document: unknown, patch: unknown][] = [
+  ["a failing test", { a: 1 }, [{ op: "test", path: "/a", value: 2 }]],
+  ["removing what is not there", {}, [{ op: "remove", path: "/a" }]],
+  ["replacing what is not there", {}, [
+    { op: "replace", path: "/a", value: 1 },
+  ]],
+  ["a missing parent", {}, [{ op: "add", path: "/a/b", value: 1 }]],
+  ["an index past the end", [1], [{ op: "add", path: "/2", value: 1 }]],
+  ["an index with a leading zero", [1], [{ op: "remove", path: "/00" }]],
+  ["an unknown operation", {}, [{ op: "frob", path: "/a" }]],
+  ["a path without a slash", {}, [{ op: "add", path: "a", value: 1 }]],
+  ["a path that is no text", {}, [{ op: "add", path: 1, value: 1 }]],
+  ["an inherited name", {}, [{ op: "remove", path: "/toString" }]],
+  ["moving into itself", { a: {} }, [
+    { op: "move", from: "/a", path: "/a/b" },
+  ]],
+];
+
+for (const [title, document, patch] of misfits) {
+  test(`applyJsonPatch refuses ${title} and says which operation`, () => {
+    assert.throws(
+      () => applyJsonPatch(document, patch as JsonPatchOperation[]),
+      (error) => error instanceof JsonPatchError && error.index === 0,
+    );
+  });
+}

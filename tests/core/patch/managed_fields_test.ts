@@ -1,0 +1,443 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { UntypedObject } from "../../../core/api/object.ts";
+import { ApplyError } from "../../../core/patch/apply_error.ts";
+import { decodeOwners } from "../../../core/patch/field_owner.ts";
+import {
+  applyManaged,
+  type ManagedKind,
+  updateManagedFields,
+} from "../../../core/patch/managed_fields.ts";
+import { Schema } from "../../../core/patch/schema.ts";
+
+const apiVersion = "example.com/v1";
+
+const schema = new Schema({
+  type: "object",
+  properties: {
+    apiVersion: { type: "string" },
+    kind: { type: "string" },
+    metadata: { type: "object" },
+    spec: {
+      type: "object",
+      properties: {
+        n: { type: "integer" },
+        color: { type: "string" },
+        deep: { type: "object", properties: { x: { type: "integer" } } },
+        labels: { type: "object", additionalProperties: { type: "string" } },
+        tags: {
+          type: "array",
+          items: { type: "string" },
+          "x-kubernetes-list-type": "set",
+        },
+        steps: { type: "array", items: { type: "string" } },
+        block: {
+          type: "object",
+          additionalProperties: { type: "string" },
+          "x-kubernetes-map-type": "atomic",
+        },
+        parts: {
+          type: "array",
+          "x-kubernetes-list-type": "map",
+          "x-kubernetes-list-map-keys": ["name"],
+          items: {
+            type: "object",
+            properties: {
+              name: { type: "string" },
+              size: { type: "integer" },
+              note: { type: "string" },
+            },
+          },
+        },
+      },
+    },
+    status: {
+      type: "object",
+      properties: { phase: { type: "string" } },
+    },
+  },
+});
+
+const kind: ManagedKind = {
+  schema: (version) => version === apiVersion ? schema : undefined,
+  convert: ({ value }) => value,
+  empty: () => ({ apiVersion, kind: "Widget", metadata: { name: "" } }),
+};
+
+interface Spec {
+  [field: string]: unknown;
+}
+
+let seconds = 0;
+const time = (): string =>
+  new Date(Date.UTC(2024, 0, 1) + 1000 * seconds++).toISOString()
+    .replace(".000Z", "Z");
+
+function apply(
+  live: UntypedObject | undefined,
+  manager: string,
+  spec: Spec,
+  force = false,
+): UntypedObject {
+  const applied = {
+    apiVersion,
+    kind: "Widget",
+    metadata: { name: "a" },
+    spec,
+  };
+  const merged = applyManaged(kind, { live, applied }, {
+    manager,
+    apiVersion,
+    time: time(),
+    force,
+  });
+  merged.metadata.uid = "1";
+  return merged;
+}
+
+function update(
+  live: UntypedObject | undefined,
+  manager: string,
+  next: Partial<UntypedObject>,
+  subresource?: string,
+): UntypedObject {
+  const object = structuredClone({
+    apiVersion,
+    kind: "Widget",
+    metadata: { name: "a", uid: "1" },
+    ...next,
+  }) as UntypedObject;
+  updateManagedFields(kind, { live, next: object }, {
+    manager,
+    apiVersion,
+    subresource,
+    time: time(),
+  });
+  return object;
+}
+
+function owned(object: UntypedObject): Record<string, string[]> {
+  return Object.fromEntries(
+    [...decodeOwners(object.metadata.managedFields).values()].map((owner) => [
+      `${owner.manager} ${owner.operation}`,
+      owner.fields.toString().split("\n"),
+    ]),
+  );
+}
+
+test("applyManaged creates an object and owns what was applied, not its parents", () => {
+  const object = apply(undefined, "one", { n: 1, deep: { x: 1 } });
+  assert.deepEqual(object.spec, { n: 1, deep: { x: 1 } });
+  assert.deepEqual(owned(object), { "one Apply": [".spec.n", ".spec.deep.x"] });
+});
+
+test("applyManaged refuses to change what another manager owns, with the fields in order", () => {
+  const live = apply(undefined, "one", { n: 1, color: "red", deep: { x: 1 } });
+  assert.throws(
+    () => apply(live, "two", { n: 2, color: "blue", deep: { x: 2 } }),
+    (error) => {
+      assert.ok(error instanceof ApplyError);
+      assert.equal(error.refusal, "conflict");
+      assert.equal(
+        error.message,
+        'Apply failed with 3 conflicts: conflicts with "one":\n' +
+          "- .spec.color\n- .spec.n\n- .spec.deep.x",
+      );
+      assert.deepEqual(error.causes[1], {
+        reason: "FieldManagerConflict",
+        message: 'conflict with "one"',
+        field: ".spec.n",
+      });
+      return true;
+    },
+  );
+});
+
+test("applyManaged shares a field whose value is the same, without a time of its own", () => {
+  const live = apply(undefined, "one", { n: 1 });
+  const shared = apply(live, "two", { n: 1 });
+  assert.deepEqual(owned(shared), {
+    "one Apply": [".spec.n"],
+    "two Apply": [".spec.n"],
+  });
+  assert.equal(shared.metadata.managedFields?.[0]?.manager, "two");
+  assert.equal(shared.metadata.managedFields?.[0]?.time, undefined);
+});
+
+test("applyManaged takes fields from their owner when forced", () => {
+  const live = apply(undefined, "one", { n: 1, color: "red" });
+  const taken = apply(live, "two", { n: 2 }, true);
+  assert.deepEqual(taken.spec, { n: 2, color: "red" });
+  assert.deepEqual(owned(taken), {
+    "one Apply": [".spec.color"],
+    "two Apply": [".spec.n"],
+  });
+});
+
+test("applyManaged removes what the manager gives up and nobody else owns", () => {
+  let live = apply(undefined, "one", { n: 1, color: "red", deep: { x: 1 } });
+  live = apply(live, "two", { color: "red" });
+  live = apply(live, "one", { deep: { x: 1 } });
+  assert.deepEqual(live.spec, { color: "red", deep: { x: 1 } });
+  live = apply(live, "two", { tags: ["a"] });
+  assert.deepEqual(live.spec, { deep: { x: 1 }, tags: ["a"] });
+});
+
+test("applyManaged keeps the items of others in keyed lists and sets", () => {
+  let live = apply(undefined, "one", {
+    parts: [{ name: "p", size: 1 }, { name: "q" }],
+    tags: ["a", "b"],
+  });
+  live = apply(live, "two", { parts: [{ name: "r" }], tags: ["b", "c"] });
+  assert.deepEqual(live.spec, {
+    parts: [{ name: "p", size: 1 }, { name: "q" }, { name: "r" }],
+    tags: ["a", "b", "c"],
+  });
+  live = apply(live, "one", { parts: [{ name: "q" }], tags: ["b"] });
+  assert.deepEqual(live.spec, {
+    parts: [{ name: "q" }, { name: "r" }],
+    tags: ["b", "c"],
+  });
+});
+
+test("applyManaged replaces atomic lists and maps whole", () => {
+  const live = apply(undefined, "one", { steps: ["a"], block: { x: "1" } });
+  const next = apply(live, "one", { steps: ["b"], block: { y: "2" } });
+  assert.deepEqual(next.spec, { steps: ["b"], block: { y: "2" } });
+  assert.throws(
+    () => apply(next, "two", { steps: ["c"] }),
+    /Apply failed with 1 conflict: conflict with "one": .spec.steps/,
+  );
+});
+
+test("applyManaged names an updating manager with its version", () => {
+  const live = update(undefined, "creator", { spec: { n: 1 } });
+  assert.throws(
+    () => apply(live, "one", { n: 2 }),
+    /conflict with "creator" using example.com\/v1: .spec.n$/,
+  );
+});
+
+test("applyManaged gives fields without an owner to before-first-apply", () => {
+  const live = update(undefined, "creator", { spec: { n: 1 } });
+  delete live.metadata.managedFields;
+  const next = apply(live, "one", { color: "red" });
+  assert.deepEqual(owned(next), {
+    "one Apply": [".spec.color"],
+    "before-first-apply Update": [".spec", ".spec.n"],
+  });
+});
+
+const misfits: [title: string, spec: Spec, message: string][] = [
+  ["an unknown field", { nope: 1 }, ".spec.nope: field not declared in schema"],
+  [
+    "a wrong type",
+    { n: "text" },
+    ".spec.n: expected numeric (int or float), got string",
+  ],
+  [
+    "a duplicate key",
+    { parts: [{ name: "p" }, { name: "p" }] },
+    '.spec.parts: duplicate entries for key [name="p"]',
+  ],
+  [
+    "a missing key",
+    { parts: [{ size: 1 }] },
+    '.spec.parts: element 0: associative list with keys has an element that omits key field "name" (and doesn\'t have default value)',
+  ],
+  [
+    "a duplicate in a set",
+    { tags: ["b", "b"] },
+    '.spec.tags: duplicate entries for key [="b"]',
+  ],
+];
+
+for (const [title, spec, message] of misfits) {
+  test(`applyManaged refuses ${title} as kube-apiserver words it`, () => {
+    assert.throws(() => apply(undefined, "one", spec), {
+      refusal: "type",
+      message:
+        `failed to create typed patch object (/a; example.com/v1, Kind=Widget): ${message}`,
+    });
+  });
+}
+
+test("updateManagedFields gives a new object's fields to its creator", () => {
+  const object = update(undefined, "creator", { spec: { n: 1 } });
+  assert.deepEqual(object.metadata.managedFields, [{
+    manager: "creator",
+    operation: "Update",
+    apiVersion,
+    time: object.metadata.managedFields?.[0]?.time,
+    fieldsType: "FieldsV1",
+    fieldsV1: { "f:spec": { ".": {}, "f:n": {} } },
+  }]);
+});
+
+test("updateManagedFields takes what changed from its owners and drops what is gone", () => {
+  let live = apply(undefined, "one", { n: 1, color: "red", tags: ["a"] });
+  live = update(live, "two", { spec: { n: 2, tags: ["a"] } });
+  assert.deepEqual(owned(live), {
+    "one Apply": ['.spec.tags[="a"]'],
+    "two Update": [".spec.n"],
+  });
+});
+
+test("updateManagedFields leaves every entry as it is when nothing changes", () => {
+  const live = update(undefined, "creator", { spec: { n: 1 } });
+  const next = update(live, "other", { spec: { n: 1 } });
+  assert.deepEqual(next.metadata.managedFields, live.metadata.managedFields);
+});
+
+test("updateManagedFields keeps writes to a subresource apart", () => {
+  const live = update(undefined, "creator", { spec: { n: 1 } });
+  const next = update(
+    live,
+    "creator",
+    { spec: { n: 1 }, status: { phase: "x" } },
+    "status",
+  );
+  assert.deepEqual(
+    next.metadata.managedFields?.map(({ subresource, fieldsV1 }) => [
+      subresource,
+      fieldsV1,
+    ]),
+    [
+      [undefined, { "f:spec": { ".": {}, "f:n": {} } }],
+      ["status", { "f:status": { ".": {}, "f:phase": {} } }],
+    ],
+  );
+});
+
+test("updateManagedFields forgets all owners when asked to", () => {
+  const live = update(undefined, "creator", { spec: { n: 1 } });
+  for (const managedFields of [[], [{}]]) {
+    const reset = update(live, "other", {
+      metadata: { name: "a", uid: "1", managedFields },
+      spec: { n: 1 },
+    });
+    assert.equal(reset.metadata.managedFields, undefined);
+    const after = update(reset, "other", { spec: { n: 2 } });
+    assert.equal(after.metadata.managedFields, undefined);
+  }
+});
+
+test("updateManagedFields ignores entries that cannot be read", () => {
+  const live = update(undefined, "creator", { spec: { n: 1 } });
+  const next = update(live, "other", {
+    metadata: {
+      name: "a",
+      uid: "1",
+      managedFields: [{ manager: "x", operation: "Update" }],
+    },
+    spec: { n: 1 },
+  });
+  assert.deepEqual(next.metadata.managedFields, live.metadata.managedFields);
+});
+
+test("updateManagedFields joins the oldest updates when there are more than ten", () => {
+  let live = update(undefined, "m0", { spec: { labels: {} } });
+  const labels: Record<string, string> = {};
+  for (let i = 1; i <= 14; i++) {
+    labels[`l${i}`] = "x";
+    live = update(live, `m${i}`, { spec: { labels: { ...labels } } });
+  }
+  const managers = live.metadata.managedFields?.map(({ manager }) => manager);
+  assert.equal(managers?.length, 10);
+  assert.ok(managers?.includes("ancient-changes"));
+  assert.ok(managers?.includes("m14"));
+});
+
+test("applyManaged by kubectl takes over what kubectl applied from the client", () => {
+  const spec = { n: 1, color: "red" };
+  const text = JSON.stringify({
+    apiVersion,
+    kind: "Widget",
+    metadata: { name: "a" },
+    spec,
+  });
+  const annotations = {
+    "kubectl.kubernetes.io/last-applied-configuration": text,
+  };
+  const live = update(undefined, "kubectl-client-side-apply", {
+    metadata: { name: "a", uid: "1", annotations },
+    spec,
+  });
+  assert.throws(() => apply(live, "someone", { n: 2 }), /1 conflict/);
+  const next = apply(live, "kubectl", { n: 2 });
+  assert.deepEqual(next.spec, { n: 2, color: "red" });
+  const last = next.metadata.annotations
+    ?.["kubectl.kubernetes.io/last-applied-configuration"];
+  assert.equal(JSON.parse(last ?? "").spec.n, 2);
+});
+
+/** Records whose fields may be absent and that are plain objects. */
+function plainRecord(
+  fields: Record<string, fc.Arbitrary<unknown>>,
+  requiredKeys: string[] = [],
+): fc.Arbitrary<Spec> {
+  return fc.record(fields, { requiredKeys, noNullPrototype: true });
+}
+
+const words = fc.constantFrom("a", "b", "c");
+const specs: fc.Arbitrary<Spec> = plainRecord({
+  n: fc.nat(2),
+  color: words,
+  deep: plainRecord({ x: fc.nat(2) }, ["x"]),
+  labels: fc.dictionary(words, words, { minKeys: 1, noNullPrototype: true }),
+  tags: fc.uniqueArray(words, { minLength: 1 }),
+  steps: fc.array(words, { minLength: 1, maxLength: 3 }),
+  parts: fc.uniqueArray(
+    plainRecord({ name: words, size: fc.nat(2), note: words }, ["name"]),
+    { selector: ({ name }) => name, minLength: 1 },
+  ),
+});
+
+test("applyManaged twice is as once", () => {
+  fc.assert(fc.property(specs, specs, (first, second) => {
+    const live = apply(undefined, "one", first);
+    const once = apply(live, "two", second, true);
+    const twice = apply(once, "two", second, true);
+    assert.deepEqual(twice, once);
+  }));
+});
+
+test("applyManaged gives one manager exactly what it applied last", () => {
+  fc.assert(
+    fc.property(fc.array(specs, { minLength: 1, maxLength: 4 }), (all) => {
+      let live: UntypedObject | undefined;
+      for (const spec of all) live = apply(live, "one", spec);
+      const wanted = all.at(-1) ?? {};
+      // An object that loses its last field is left behind as null.
+      if (Object.keys(wanted).length > 0) assert.deepEqual(live?.spec, wanted);
+    }),
+  );
+});
+
+test("applyManaged never loses a field that another manager owns", () => {
+  fc.assert(fc.property(specs, specs, specs, (mine, theirs, next) => {
+    let live = apply(undefined, "one", mine);
+    live = apply(live, "two", theirs, true);
+    live = apply(live, "one", next, true);
+    const before = owned(live)["two Apply"] ?? [];
+    live = apply(live, "one", {}, true);
+    assert.deepEqual(owned(live)["two Apply"] ?? [], before);
+    const alone = apply(live, "two", theirs, true);
+    assert.deepEqual(sortLists(alone.spec ?? {}), sortLists(theirs));
+  }));
+});
+
+/** Merged lists keep the order of before; what is in them is what counts. */
+function sortLists(value: unknown, name = ""): unknown {
+  if (Array.isArray(value) && name !== "steps") {
+    return value.map((item) => JSON.stringify(sortLists(item))).sort();
+  }
+  if (Array.isArray(value) || typeof value !== "object" || value === null) {
+    return value;
+  }
+  return Object.fromEntries(
+    Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)
+      .map(([key, field]) => [key, sortLists(field, key)]),
+  );
+}

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  applyMergePatch,
+  diffMergePatch,
+} from "../../../core/patch/merge_patch.ts";
+import { jsonObjects, jsonValues } from "./json_arbitraries.ts";
+
+/** A document without null fields, which merge patches cannot write. */
+function withoutNullFields(value: unknown): unknown {
+  if (Array.isArray(value) || typeof value !== "object" || value === null) {
+    return value;
+  }
+  return Object.fromEntries(
+    Object.entries(value).filter(([, field]) => field !== null)
+      .map(([name, field]) => [name, withoutNullFields(field)]),
+  );
+}
+
+test("diffMergePatch gives a patch that turns one document into the other", () => {
+  fc.assert(fc.property(jsonObjects, jsonObjects, (left, right) => {
+    const before = withoutNullFields(left);
+    const after = withoutNullFields(right);
+    const frozen = structuredClone(before);
+    const patched = applyMergePatch(before, diffMergePatch(before, after));
+    assert.deepEqual(patched, after);
+    assert.deepEqual(before, frozen, "the document was changed");
+  }));
+});
+
+test("diffMergePatch gives {} for equal documents", () => {
+  fc.assert(fc.property(jsonObjects, (value) => {
+    assert.deepEqual(diffMergePatch(value, structuredClone(value)), {});
+  }));
+});
+
+test("applyMergePatch twice is as once", () => {
+  fc.assert(fc.property(jsonValues, jsonValues, (target, patch) => {
+    const once = applyMergePatch(target, patch);
+    assert.deepEqual(applyMergePatch(once, patch), once);
+  }));
+});
+
+/** The examples of RFC 7386, appendix A. */
+const examples: [target: unknown, patch: unknown, result: unknown][] = [
+  [{ a: "b" }, { a: "c" }, { a: "c" }],
+  [{ a: "b" }, { b: "c" }, { a: "b", b: "c" }],
+  [{ a: "b" }, { a: null }, {}],
+  [{ a: "b", b: "c" }, { a: null }, { b: "c" }],
+  [{ a: ["b"] }, { a: "c" }, { a: "c" }],
+  [{ a: "c" }, { a: ["b"] }, { a: ["b"] }],
+  [{ a: { b: "c" } }, { a: { b: "d", c: null } }, { a: { b: "d" } }],
+  [{ a: [{ b: "c" }] }, { a: [1] }, { a: [1] }],
+  [["a", "b"], ["c", "d"], ["c", "d"]],
+  [{ a: "b" }, ["c"], ["c"]],
+  [{ a: "foo" }, null, null],
+  [{ a: "foo" }, "bar", "bar"],
+  [{ e: null }, { a: 1 }, { e: null, a: 1 }],
+  [[1, 2], { a: "b", c: null }, { a: "b" }],
+  [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
+];
+
+for (const [target, patch, result] of examples) {
+  test(`applyMergePatch of ${JSON.stringify(patch)} to ${JSON.stringify(target)}`, () => {
+    assert.deepEqual(applyMergePatch(target, patch), result);
+  });
+}
