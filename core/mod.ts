@@ -53,6 +53,9 @@ export {
   SchedulingQueue,
   type SchedulingQueueOptions,
 } from "./queue/scheduling_queue.ts";
+export * from "./queue/retry_policy.ts";
+export * from "./queue/token_bucket.ts";
+export * from "./queue/window_limiter.ts";
 
 // From an event to a run, and from a run's result to a write.
 export * from "./controller/cause.ts";

@@ -1,0 +1,59 @@
+import { type Duration, milliseconds } from "../api/duration.ts";
+
+/** How many runs a controller may begin, over all its objects. */
+export interface TokenBucketOptions {
+  /** How many runs may begin within a period in the long run. */
+  readonly limit: number;
+  /**
+   * How long a period is.
+   *
+   * @default {"1s"}
+   */
+  readonly period?: Duration | undefined;
+  /**
+   * How many runs may begin at once after a quiet time.
+   *
+   * @default {as `limit`}
+   */
+  readonly burst?: number | undefined;
+}
+
+/**
+ * A token bucket. Its whole state is one moment: when the bucket will be, or
+ * was, full.
+ */
+export class TokenBucket {
+  readonly #interval: number;
+  readonly #capacity: number;
+  #fullAt = -Infinity;
+
+  /**
+   * @param options Rate and burst.
+   * @throws {RangeError | SyntaxError} If an option makes no sense.
+   */
+  constructor(options: TokenBucketOptions) {
+    const { limit, period = 1_000, burst = Math.max(1, limit) } = options;
+    if (!(limit > 0) || !(burst >= 1)) {
+      throw new RangeError(
+        `Cannot limit the runs of a controller: "limit" must be positive and "burst" at least 1: received ${limit} and ${burst}`,
+      );
+    }
+    this.#interval = milliseconds(period, "period") / limit;
+    this.#capacity = burst * this.#interval;
+  }
+
+  /**
+   * Takes a token, if there is one.
+   *
+   * @param now Milliseconds on any scale that never goes backwards.
+   * @returns Zero, or how many milliseconds later there will be one.
+   */
+  take(now: number): number {
+    const fullAt = Math.max(this.#fullAt, now) + this.#interval;
+    const wait = fullAt - now - this.#capacity;
+    // What sums of fractions leave over is no wait.
+    if (wait > 1e-6) return wait;
+    this.#fullAt = fullAt;
+    return 0;
+  }
+}

@@ -1,0 +1,70 @@
+import { type Duration, milliseconds } from "../api/duration.ts";
+import type { Limiter } from "./scheduling_queue.ts";
+
+/** How often one object may be reconciled. */
+export interface RateLimitWindow {
+  /** How many runs an object may have within a period; at least 1. */
+  readonly limit: number;
+  /**
+   * How long a period is.
+   *
+   * @default {"10s"}
+   */
+  readonly period?: Duration | undefined;
+}
+
+/** The shortest wait, so that a limit reached just now is not asked in vain. */
+const SHORTEST_WAIT = 50;
+
+/**
+ * Allows each key a number of runs within a period, which begins with the first
+ * of them. What comes after waits for the end of the period; keys do not
+ * disturb each other. Periods that are over are forgotten.
+ */
+export class WindowLimiter implements Limiter {
+  readonly #limit: number;
+  readonly #period: number;
+  /** In the order in which the periods began. */
+  readonly #windows: Map<string, { start: number; runs: number }> = new Map();
+
+  /**
+   * @param options The limit and the period.
+   * @throws {RangeError | SyntaxError} If an option makes no sense.
+   */
+  constructor(options: RateLimitWindow) {
+    const { limit, period = 10_000 } = options;
+    if (!Number.isInteger(limit) || limit < 1) {
+      throw new RangeError(
+        `Cannot limit runs: "rateLimit.limit" must be a whole number from 1: received ${limit}`,
+      );
+    }
+    this.#limit = limit;
+    this.#period = milliseconds(period, "rateLimit.period");
+  }
+
+  /** How many keys have a period that may not be over. */
+  get size(): number {
+    return this.#windows.size;
+  }
+
+  admit(key: string, now: number): number {
+    this.#forget(now);
+    const window = this.#windows.get(key);
+    if (window === undefined) {
+      this.#windows.set(key, { start: now, runs: 1 });
+      return 0;
+    }
+    if (window.runs < this.#limit) {
+      window.runs++;
+      return 0;
+    }
+    return Math.max(SHORTEST_WAIT, window.start + this.#period - now);
+  }
+
+  #forget(now: number): void {
+    for (const [key, { start }] of this.#windows) {
+      if (now - start < this.#period) return;
+      this.#windows.delete(key);
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { growingRetry, noRetry } from "../../../core/queue/retry_policy.ts";
+import { TokenBucket } from "../../../core/queue/token_bucket.ts";
+import { WindowLimiter } from "../../../core/queue/window_limiter.ts";
+
+test("growingRetry grows by its factor up to the longest pause [GenericRetryExecutionTest]", () => {
+  const policy = growingRetry({ jitter: 0 });
+  const pauses = [1, 2, 3, 4, 5, 6, 7].map((n) => policy.delay(n, 0.9));
+  assert.deepEqual(pauses.map(Math.round), [
+    2_000,
+    3_000,
+    4_500,
+    6_750,
+    10_125,
+    15_188,
+    15_188,
+  ]);
+  assert.equal(policy.maxAttempts, 5);
+  const linear = growingRetry({ multiplier: 1, jitter: 0, initial: "10s" });
+  assert.equal(linear.delay(9, 0), 10_000);
+  const endless = growingRetry({ maxAttempts: Infinity, max: "1h" });
+  assert.ok(endless.delay(1e9, 0.5) <= 3_600_000);
+  assert.equal(noRetry.maxAttempts, 0);
+});
+
+test("growingRetry spreads pauses by its jitter", () => {
+  fc.assert(fc.property(
+    fc.integer({ min: 1, max: 50 }),
+    fc.double({ min: 0, max: 0.999, noNaN: true }),
+    (attempt, random) => {
+      const exact = growingRetry({ jitter: 0 }).delay(attempt, random);
+      const spread = growingRetry({ jitter: 0.2 }).delay(attempt, random);
+      assert.ok(spread >= exact * 0.8 - 1e-6 && spread <= exact * 1.2);
+    },
+  ));
+});
+
+test("growingRetry refuses options that make no sense and names them", () => {
+  const bad = [
+    [{ multiplier: 0.5 }, /retry\.multiplier/],
+    [{ jitter: 2 }, /retry\.jitter/],
+    [{ maxAttempts: -1 }, /retry\.maxAttempts/],
+    [{ maxAttempts: 1.5 }, /retry\.maxAttempts/],
+    [{ initial: "soon" }, /retry\.initial/],
+    [{ initial: "10s", max: "1s" }, /retry\.max/],
+  ] as const;
+  for (const [options, message] of bad) {
+    assert.throws(() => growingRetry(options), message);
+  }
+});
+
+test("WindowLimiter allows the limit in each period and tells the rest of it [LinearRateLimiterTest]", () => {
+  const limiter = new WindowLimiter({ limit: 2, period: "1s" });
+  assert.equal(limiter.admit("a", 100), 0);
+  assert.equal(limiter.admit("a", 200), 0);
+  assert.equal(limiter.admit("a", 300), 800);
+  assert.equal(limiter.admit("b", 300), 0, "keys do not disturb each other");
+  assert.equal(limiter.admit("a", 1_090), 50, "never less than 50 ms");
+  assert.equal(limiter.admit("a", 1_100), 0);
+  assert.equal(limiter.admit("a", 1_101), 0);
+  assert.ok(limiter.admit("a", 1_102) > 0);
+});
+
+test("WindowLimiter forgets periods that are over", () => {
+  const limiter = new WindowLimiter({ limit: 1, period: 1_000 });
+  for (let index = 0; index < 1_000; index++) limiter.admit(`key-${index}`, 0);
+  assert.equal(limiter.size, 1_000);
+  limiter.admit("other", 1_000);
+  assert.equal(limiter.size, 1);
+});
+
+test("WindowLimiter refuses a limit below one", () => {
+  assert.throws(() => new WindowLimiter({ limit: 0 }), RangeError);
+  assert.throws(
+    () => new WindowLimiter({ limit: 1, period: "x" }),
+    SyntaxError,
+  );
+});
+
+test("TokenBucket keeps to rate and burst whatever is asked when", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 20 }),
+      fc.integer({ min: 1, max: 10 }),
+      fc.array(fc.nat(300), { maxLength: 200 }),
+      (limit, burst, gaps) => {
+        const bucket = new TokenBucket({ limit, burst });
+        let now = 0;
+        const taken: number[] = [];
+        for (const gap of gaps) {
+          now += gap;
+          const wait = bucket.take(now);
+          if (wait === 0) taken.push(now);
+          else {
+            now += wait;
+            assert.equal(
+              bucket.take(now),
+              0,
+              "after the wait there is a token",
+            );
+            taken.push(now);
+          }
+        }
+        taken.forEach((end, last) => {
+          taken.slice(0, last + 1).forEach((start, first) => {
+            const allowed = burst + (end - start) / 1_000 * limit;
+            assert.ok(last - first + 1 <= allowed + 1e-3);
+          });
+        });
+      },
+    ),
+    { numRuns: 50 },
+  );
+  assert.throws(() => new TokenBucket({ limit: 0 }), RangeError);
+});
