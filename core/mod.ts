@@ -8,6 +8,7 @@
 export * from "./api/object.ts";
 export * from "./api/kind.ts";
 export * from "./api/object_key.ts";
+export * from "./api/timestamp.ts";
 export * from "./api/api_error.ts";
 export * from "./api/duration.ts";
 

@@ -1,1 +1,25 @@
-export {};
+/**
+ * Ways of writing reconcilers whose objects have a life: conditions that tell
+ * the truth, and the state of other objects.
+ *
+ * - **conditions/** says what a pass concluded. Steps throw `Stalled`, `Waiting`
+ *   or `Failed` or return a result; {@linkcode finish} turns that, by the rules
+ *   of Flux, into conditions, the next run and an error. All of it is pure.
+ * - **kstatus/** says in which state any object is: {@linkcode statusOf}.
+ *
+ * @module
+ */
+
+export * from "./conditions/cadence.ts";
+export * from "./conditions/condition.ts";
+export * from "./conditions/condition_merge.ts";
+export * from "./conditions/condition_rebase.ts";
+export * from "./conditions/dependency_order.ts";
+export * from "./conditions/outcome.ts";
+export * from "./conditions/requests.ts";
+export * from "./conditions/result_finalizer.ts";
+export * from "./conditions/settle.ts";
+export * from "./conditions/status_lint.ts";
+export * from "./kstatus/object_status.ts";
+export * from "./kstatus/status_of.ts";
+export { jobCompletionStatus } from "./kstatus/workload_rules.ts";

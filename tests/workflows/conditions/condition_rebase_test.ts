@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Condition } from "../../../workflows/conditions/condition.ts";
+import {
+  ConditionConflictError,
+  rebaseConditions,
+} from "../../../workflows/conditions/condition_rebase.ts";
+
+function ready(reason: string, lastTransitionTime = "t0"): Condition {
+  return {
+    type: "Ready",
+    status: "True",
+    reason,
+    message: "",
+    lastTransitionTime,
+  };
+}
+
+/** Reasons of Ready, none where it is absent. */
+type State = string | undefined;
+type Case = readonly [
+  before: State,
+  after: State,
+  latest: State,
+  merged: State | "conflict",
+];
+
+// "C" is what a third party wrote.
+const CASES: readonly Case[] = [
+  [undefined, "B", undefined, "B"],
+  [undefined, "B", "B", "B"],
+  [undefined, "B", "C", "conflict"],
+  ["A", "B", undefined, "conflict"],
+  ["A", "B", "A", "B"],
+  ["A", "B", "B", "B"],
+  ["A", "B", "C", "conflict"],
+  ["A", undefined, undefined, undefined],
+  ["A", undefined, "A", undefined],
+  ["A", undefined, "C", "conflict"],
+  ["A", "A", "C", "C"],
+  ["A", "A", undefined, undefined],
+  [undefined, undefined, "C", "C"],
+];
+
+const list = (state: State) => state === undefined ? [] : [ready(state)];
+
+for (const [before, after, latest, merged] of CASES) {
+  const title = [before, after, latest].map((state) => state ?? "-").join(" ");
+  test(`rebaseConditions merges ${title} to ${merged ?? "-"} [F32]`, () => {
+    const merge = () =>
+      rebaseConditions(list(before), list(after), { latest: list(latest) });
+    if (merged === "conflict") assert.throws(merge, ConditionConflictError);
+    else assert.equal(merge()[0]?.reason, merged);
+  });
+  test(`rebaseConditions lets the owner win in ${title} [F32]`, () => {
+    const changed = before !== after;
+    const wins = changed ? after : latest;
+    for (const options of [{ owned: ["Ready"] }, { force: true }]) {
+      const result = rebaseConditions(list(before), list(after), {
+        latest: list(latest),
+        ...options,
+      });
+      assert.equal(result[0]?.reason, wins);
+    }
+  });
+}
+
+test("rebaseConditions keeps the transition time of what says the same [F33]", () => {
+  const merged = rebaseConditions([], [ready("B", "t1")], {
+    latest: [ready("B", "t0")],
+    owned: ["Ready"],
+  });
+  assert.equal(merged[0]?.lastTransitionTime, "t0");
+});
+
+test("rebaseConditions leaves conditions of others untouched [F34]", () => {
+  const foreign: Condition = { ...ready("X"), type: "Foreign" };
+  const merged = rebaseConditions([ready("A")], [ready("B")], {
+    latest: [ready("A"), foreign],
+  });
+  assert.deepEqual(merged.map(({ type }) => type), ["Ready", "Foreign"]);
+});

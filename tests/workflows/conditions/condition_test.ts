@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  type Condition,
+  isReady,
+  isReconciling,
+  isStalled,
+  isUnknown,
+  limitMessage,
+  markReconciling,
+  markStalled,
+  MAX_MESSAGE_LENGTH,
+  setCondition,
+} from "../../../workflows/conditions/condition.ts";
+
+const first = { now: Date.parse("2026-01-01T00:00:00.900Z"), generation: 1 };
+const later = { now: Date.parse("2026-01-02T00:00:00Z"), generation: 2 };
+
+function types(conditions: readonly Condition[]): string[] {
+  return conditions.map(({ type }) => type);
+}
+
+test("setCondition keeps the transition time while nothing changes but the generation [F24]", () => {
+  const words = { type: "Ready", status: "True", reason: "Up" } as const;
+  const before = setCondition([], words, first);
+  const after = setCondition(before, words, later);
+  assert.equal(after[0]?.lastTransitionTime, "2026-01-01T00:00:00Z");
+  assert.equal(after[0]?.observedGeneration, 2);
+});
+
+test("setCondition moves the transition time with status, reason or message [F24]", () => {
+  const words = { type: "Ready", status: "True", reason: "Up" } as const;
+  for (
+    const change of [{ status: "False" }, { reason: "New" }, { message: "m" }]
+  ) {
+    const before = setCondition([], words, first);
+    const after = setCondition(
+      before,
+      { ...words, ...change } as typeof words,
+      later,
+    );
+    assert.equal(after[0]?.lastTransitionTime, "2026-01-02T00:00:00Z");
+    assert.equal(before[0]?.reason, "Up", "the old list is left alone");
+  }
+});
+
+test("setCondition orders Stalled, Reconciling, Ready, then newer generations, then types [F25]", () => {
+  let list: Condition[] = [];
+  const put = (type: string, generation: number) => {
+    list = setCondition(list, { type, status: "True", reason: "R" }, {
+      now: 0,
+      generation,
+    });
+  };
+  put("B", 1);
+  put("A", 1);
+  put("C", 2);
+  put("Ready", 1);
+  put("Reconciling", 1);
+  put("Stalled", 1);
+  assert.deepEqual(types(list), [
+    "Stalled",
+    "Reconciling",
+    "Ready",
+    "C",
+    "A",
+    "B",
+  ]);
+});
+
+test("markReconciling removes Stalled and markStalled removes Reconciling [F26]", () => {
+  const words = { reason: "R", message: "" };
+  const stalled = markStalled([], words, first);
+  assert.equal(isStalled(stalled), true);
+  const reconciling = markReconciling(stalled, words, first);
+  assert.deepEqual(types(reconciling), ["Reconciling"]);
+  assert.equal(isReconciling(reconciling), true);
+  assert.deepEqual(types(markStalled(reconciling, words, first)), ["Stalled"]);
+});
+
+test("limitMessage cuts to the limit, ending in three dots, between characters [F27]", () => {
+  const cut = limitMessage("x".repeat(MAX_MESSAGE_LENGTH + 1));
+  assert.equal(cut.length, MAX_MESSAGE_LENGTH);
+  assert.ok(cut.endsWith("x..."));
+  const whole = "x".repeat(MAX_MESSAGE_LENGTH);
+  assert.equal(limitMessage(whole), whole);
+  const faces = "😀".repeat(MAX_MESSAGE_LENGTH);
+  assert.equal(limitMessage(faces), faces, "the limit counts code points");
+  const points = Array.from(limitMessage(`${faces}😀`));
+  assert.equal(points.length, MAX_MESSAGE_LENGTH);
+  assert.equal(points.at(-4), "😀");
+});
+
+test("isReady needs Ready without Reconciling or Stalled", () => {
+  const ready = setCondition(
+    [],
+    { type: "Ready", status: "True", reason: "Up" },
+    first,
+  );
+  assert.equal(isReady(ready), true);
+  assert.equal(isUnknown([], "Ready"), true);
+  const words = { reason: "R", message: "" };
+  assert.equal(isReady(markReconciling(ready, words, first)), false);
+  assert.equal(isReady(markStalled(ready, words, first)), false);
+});

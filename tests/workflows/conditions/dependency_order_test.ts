@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import {
+  DependencyCycleError,
+  dependencyOrder,
+  type Dependent,
+  parseDependency,
+} from "../../../workflows/conditions/dependency_order.ts";
+
+function dependent(name: string, ...dependsOn: string[]): Dependent {
+  return {
+    key: { namespace: "ns", name },
+    dependsOn: dependsOn.map(parseDependency),
+  };
+}
+
+test("dependencyOrder is stable and puts dependencies first, unknown ones too [F41]", () => {
+  assert.deepEqual(
+    dependencyOrder([
+      dependent("c", "b", "other/x"),
+      dependent("a"),
+      dependent("b", "a"),
+    ]),
+    ["ns/a", "ns/b", "other/x", "ns/c"],
+  );
+});
+
+test("dependencyOrder refuses a cycle and names its path [F41]", () => {
+  assert.throws(
+    () =>
+      dependencyOrder([
+        dependent("start", "a"),
+        dependent("a", "b"),
+        dependent("b", "c"),
+        dependent("c", "a"),
+      ]),
+    (error: unknown) => {
+      assert.ok(error instanceof DependencyCycleError);
+      assert.deepEqual(error.path, ["ns/a", "ns/b", "ns/c", "ns/a"]);
+      return true;
+    },
+  );
+});
+
+test("dependencyOrder takes a chain of any length", () => {
+  const chain = Array.from(
+    { length: 50_000 },
+    (_, index) => dependent(`n${index}`, `n${index + 1}`),
+  );
+  assert.equal(dependencyOrder(chain)[0], "ns/n50000");
+});
+
+test("dependencyOrder puts every object of a random acyclic graph behind its dependencies [F41]", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.array(fc.nat(20), { maxLength: 4 }), { maxLength: 20 }),
+      (edges) => {
+        const objects = edges.map((targets, index) =>
+          dependent(
+            `n${index}`,
+            ...targets.filter((target) => target < index)
+              .map((target) => `n${target}`),
+          )
+        );
+        const order = dependencyOrder(objects);
+        for (const { key, dependsOn = [] } of objects) {
+          for (const { name } of dependsOn) {
+            assert.ok(
+              order.indexOf(`ns/${name}`) < order.indexOf(`ns/${key.name}`),
+            );
+          }
+        }
+        assert.equal(new Set(order).size, order.length);
+      },
+    ),
+  );
+});
+
+test("parseDependency reads namespace, name and expression", () => {
+  assert.deepEqual(parseDependency("db"), { name: "db" });
+  assert.deepEqual(parseDependency("ns/db@status.a == 'x@y'"), {
+    namespace: "ns",
+    name: "db",
+    readyExpr: "status.a == 'x@y'",
+  });
+  for (const text of ["", "ns/", "/db", "@x"]) {
+    assert.throws(() => parseDependency(text), SyntaxError);
+  }
+});

@@ -1,0 +1,320 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  every,
+  jittered,
+  onEvents,
+} from "../../../workflows/conditions/cadence.ts";
+import {
+  type Condition,
+  type ConditionStatus,
+  findCondition,
+  setCondition,
+} from "../../../workflows/conditions/condition.ts";
+import {
+  Failed,
+  foldResults,
+  isOutcome,
+  type PassResult,
+  Stalled,
+  Waiting,
+  withoutUrlQueries,
+} from "../../../workflows/conditions/outcome.ts";
+import {
+  finish,
+  PROGRESSING_WITH_RETRY,
+  recovered,
+  settle,
+} from "../../../workflows/conditions/settle.ts";
+
+const moment = { now: 0, generation: 7 };
+const cadence = every("1m");
+const MINUTE = 60_000;
+
+function conditions(
+  ...entries: readonly (readonly [string, ConditionStatus, string?])[]
+): Condition[] {
+  let list: Condition[] = [];
+  for (const [type, status, reason = `${type}Reason`] of entries) {
+    const message = `${type} message`;
+    list = setCondition(list, { type, status, reason, message }, moment);
+  }
+  return list;
+}
+
+function types(list: readonly Condition[]): string {
+  return list.map(({ type }) => type).join();
+}
+
+const settled = (list: Condition[], result: PassResult, error?: unknown) =>
+  settle(list, { result, error }, { cadence, moment });
+
+test("settle keeps Ready, observes and comes back after the interval on success [F1]", () => {
+  const end = settled(conditions(["Ready", "True"]), "success");
+  assert.equal(types(end.conditions), "Ready");
+  assert.equal(end.observed, true);
+  assert.deepEqual(end.next, { after: MINUTE, success: true });
+  assert.equal(end.error, undefined);
+});
+
+test("settle removes Reconciling on success [F2]", () => {
+  const end = settled(conditions(["Reconciling", "True"]), "success");
+  assert.equal(types(end.conditions), "");
+});
+
+test("settle removes a lone Stalled on success and still observes [F3]", () => {
+  const end = settled(conditions(["Stalled", "True"]), "success");
+  assert.equal(types(end.conditions), "");
+  assert.equal(end.observed, true);
+});
+
+test("settle runs again at once on requeue and observes nothing [F4]", () => {
+  const end = settled(conditions(["Ready", "True"]), "requeue");
+  assert.equal(end.next.after, 0);
+  assert.equal(end.observed, false);
+});
+
+test("settle tells a stall and does not come back [F5]", () => {
+  const end = settled(
+    conditions(["Reconciling", "True"]),
+    "empty",
+    new Stalled("InvalidURL", "no such URL"),
+  );
+  assert.equal(types(end.conditions), "Stalled");
+  assert.equal(end.conditions[0]?.reason, "InvalidURL");
+  assert.equal(end.conditions[0]?.message, "no such URL");
+  assert.equal(end.next.after, undefined);
+  assert.equal(end.error, undefined);
+  assert.equal(end.observed, true);
+});
+
+test("settle fails with a stall beside another result, which is misuse [F5]", () => {
+  const error = new Stalled("InvalidURL", "no such URL");
+  const end = settled(conditions(["Stalled", "True"]), "success", error);
+  assert.equal(end.error, error);
+  assert.equal(types(end.conditions), "Stalled");
+});
+
+test("settle waits for the interval where the wait names no time [F6]", () => {
+  const waiting = new Waiting("DependencyNotReady", "db");
+  const end = settled(conditions(["Ready", "False"]), "empty", waiting);
+  assert.deepEqual(end.next, { after: MINUTE, success: false });
+  assert.equal(end.error, undefined);
+  assert.equal(end.observed, false);
+  const timed = new Waiting("DependencyNotReady", "db", { after: 5_000 });
+  assert.equal(settled([], "empty", timed).next.after, 5_000);
+});
+
+test("settle removes Stalled and fails with any other error [F7]", () => {
+  for (const error of [new Failed("Broken", "b"), new Error("plain"), "text"]) {
+    const end = settled(conditions(["Stalled", "True"]), "empty", error);
+    assert.equal(types(end.conditions), "");
+    assert.equal(end.error, error);
+  }
+});
+
+test("settle ends in peace on a harmless failure [F8]", () => {
+  const end = settled(
+    conditions(["Reconciling", "True"]),
+    "empty",
+    new Failed("NothingToDo", "n", { harmless: true }),
+  );
+  assert.equal(types(end.conditions), "");
+  assert.equal(end.error, undefined);
+  assert.equal(end.next.after, MINUTE);
+  assert.equal(end.observed, true);
+});
+
+test("settle says that Reconciling goes on with retries, in its old words [F9]", () => {
+  const end = settled(
+    conditions(["Reconciling", "True"]),
+    "empty",
+    new Error(),
+  );
+  const reconciling = findCondition(end.conditions, "Reconciling");
+  assert.equal(reconciling?.reason, PROGRESSING_WITH_RETRY);
+  assert.equal(reconciling?.message, "Reconciling message");
+});
+
+test("settle observes nothing while there is no condition [F10]", () => {
+  assert.equal(settled([], "success").observed, false);
+  assert.equal(settled([], "empty").observed, false);
+});
+
+test("foldResults lets requeue beat everything and empty say nothing [F11]", () => {
+  assert.equal(foldResults("empty", "requeue"), "requeue");
+  assert.equal(foldResults("empty", "success"), "success");
+  assert.equal(foldResults("success", "requeue"), "requeue");
+  assert.equal(foldResults("success", "success"), "success");
+  assert.equal(foldResults("empty", "empty"), "empty");
+});
+
+test("recovered is true only if a failure was there before and none is now [F12]", () => {
+  const failing = conditions(["FetchFailed", "True"]);
+  const fine = conditions(["Ready", "True"]);
+  const types = ["FetchFailed", "StoreFailed"];
+  assert.equal(recovered(failing, fine, types), true);
+  assert.equal(recovered(fine, fine, types), false);
+  assert.equal(recovered(failing, failing, types), false);
+  assert.equal(
+    recovered(failing, conditions(["StoreFailed", "True"]), types),
+    false,
+  );
+});
+
+const ready = {
+  target: "Ready",
+  of: ["FetchFailed", "Outdated", "Stored", "Stalled", "Reconciling"],
+  abnormal: ["FetchFailed", "Outdated", "Stalled", "Reconciling"],
+};
+
+test("finish tells in Ready why a pass failed and does not observe [F14]", () => {
+  const end = finish(
+    conditions(["Outdated", "True"], ["Reconciling", "True"]),
+    { result: "empty", error: new Error("down") },
+    { cadence, moment, rolls: [ready] },
+  );
+  const found = findCondition(end.conditions, "Ready");
+  assert.equal(found?.status, "False");
+  assert.equal(found?.reason, "OutdatedReason");
+  assert.equal(end.observed, false);
+});
+
+test("finish lets Ready speak for the failure beside a stall [F15]", () => {
+  const end = finish(
+    conditions(["FetchFailed", "True"]),
+    { result: "empty", error: new Stalled("InvalidURL", "no such URL") },
+    { cadence, moment, rolls: [ready] },
+  );
+  assert.equal(
+    findCondition(end.conditions, "Ready")?.reason,
+    "FetchFailedReason",
+  );
+  assert.equal(findCondition(end.conditions, "Stalled")?.reason, "InvalidURL");
+  assert.equal(end.error, undefined);
+});
+
+test("finish fails a success that is not Ready [F16]", () => {
+  const end = finish(
+    conditions(["FetchFailed", "True"]),
+    { result: "success" },
+    { cadence, moment, rolls: [ready] },
+  );
+  assert.match(String(end.error), /FetchFailedReason/);
+});
+
+test("finish does not fail for a False summary other than Ready [F17]", () => {
+  const end = finish(
+    conditions(["FetchFailed", "True"], ["Stored", "True"]),
+    { result: "success" },
+    {
+      cadence,
+      moment,
+      rolls: [
+        { target: "Ready", of: ["Stored"] },
+        { target: "Healthy", of: ["FetchFailed"], abnormal: ["FetchFailed"] },
+      ],
+    },
+  );
+  assert.equal(findCondition(end.conditions, "Healthy")?.status, "False");
+  assert.equal(end.error, undefined);
+});
+
+test("finish makes Ready False with the words of the first False gate [F18]", () => {
+  const list = conditions(
+    ["Verified", "False"],
+    ["Signed", "False"],
+    ["Stored", "True"],
+  );
+  const end = finish(list, { result: "empty" }, {
+    cadence,
+    moment,
+    rolls: [ready],
+    gates: ["Signed", "Verified"],
+  });
+  const found = findCondition(end.conditions, "Ready");
+  assert.equal(found?.reason, "SignedReason");
+  assert.equal(found?.status, "False");
+});
+
+test("finish does not let a True gate beat a failure [F18]", () => {
+  const list = conditions(["Verified", "True"], ["FetchFailed", "True"]);
+  const end = finish(list, { result: "empty" }, {
+    cadence,
+    moment,
+    rolls: [ready],
+    gates: ["Verified"],
+  });
+  assert.equal(
+    findCondition(end.conditions, "Ready")?.reason,
+    "FetchFailedReason",
+  );
+});
+
+test("every calls only an untroubled success a success, whatever the delays are [F19]", () => {
+  const sameDelay = new Waiting("Later", "l", { after: MINUTE });
+  assert.equal(cadence.next("empty", sameDelay).success, false);
+  assert.equal(cadence.next("success", new Error()).success, false);
+  assert.equal(cadence.next("requeue", undefined).success, false);
+  assert.equal(cadence.next("empty", undefined).success, false);
+  assert.equal(cadence.next("success", undefined).success, true);
+});
+
+test("finish leaves a wait on an object that is not Ready a wait [F6] [F19]", () => {
+  const waiting = new Waiting("DependencyNotReady", "db");
+  const end = finish(
+    conditions(["FetchFailed", "True"]),
+    { result: "empty", error: waiting },
+    { cadence, moment, rolls: [ready] },
+  );
+  assert.equal(end.error, undefined);
+  assert.equal(end.next.after, MINUTE);
+});
+
+test("onEvents asks for no run after a success and tolerates one that is not Ready [F23]", () => {
+  const end = finish(
+    conditions(["FetchFailed", "True"]),
+    { result: "success" },
+    { cadence: onEvents(), moment, rolls: [ready] },
+  );
+  assert.deepEqual(end.next, { after: undefined, success: true });
+  assert.equal(end.error, undefined);
+});
+
+test("finish makes Ready True where nobody else has set it", () => {
+  const succeeded = { reason: "Succeeded", message: "stored" };
+  const end = finish([], { result: "success" }, { cadence, moment, succeeded });
+  assert.equal(findCondition(end.conditions, "Ready")?.status, "True");
+  assert.equal(end.observed, true);
+});
+
+test("jittered stays within its bounds and leaves zero alone [F45]", () => {
+  assert.equal(jittered(1_000, { percentage: 10, random: () => 0 }), 900);
+  assert.equal(jittered(1_000, { percentage: 10, random: () => 1 }), 1_100);
+  assert.equal(jittered(1_000, { percentage: 0, random: () => 0 }), 1_000);
+  assert.equal(jittered(0), 0);
+  assert.throws(() => jittered(1_000, { percentage: 100 }), RangeError);
+  assert.throws(() => jittered(1_000, { percentage: -1 }), RangeError);
+});
+
+test("every refuses an interval of zero", () => {
+  assert.throws(() => every(0), RangeError);
+});
+
+test("isOutcome tells the three errors apart", () => {
+  assert.equal(isOutcome(new Waiting("R", "m"), "waiting"), true);
+  assert.equal(isOutcome(new Waiting("R", "m"), "failed"), false);
+  assert.equal(isOutcome(new Error("m")), false);
+  assert.deepEqual(new Failed("R", "m", { event: "None" }).telling, {
+    event: "None",
+    log: false,
+    notify: true,
+  });
+});
+
+test("withoutUrlQueries takes the query out of every URL", () => {
+  assert.equal(
+    withoutUrlQueries("get https://a.b/c?sig=SECRET&x=1: 403 http://d?e"),
+    "get https://a.b/c 403 http://d",
+  );
+});

@@ -1,0 +1,107 @@
+import {
+  compareConditions,
+  type Condition,
+  findCondition,
+  removeCondition,
+  sameState,
+} from "./condition.ts";
+
+/** Which conditions are ours to overwrite. */
+export interface RebaseOptions {
+  /**
+   * The types that only this controller writes: its view wins.
+   *
+   * @default {[]}
+   */
+  readonly owned?: readonly string[] | undefined;
+  /**
+   * Whether our view wins for every type.
+   *
+   * @default {false}
+   */
+  readonly force?: boolean | undefined;
+}
+
+/** Somebody else changed a condition that we changed too. */
+export class ConditionConflictError extends Error {
+  /** The type of the condition. */
+  readonly conditionType: string;
+
+  /**
+   * Says what was in the way.
+   *
+   * @param conditionType The type of the condition.
+   * @param why What the other one did.
+   */
+  constructor(conditionType: string, why: string) {
+    super(
+      `Cannot merge conditions: another writer ${why}: received condition "${conditionType}"`,
+    );
+    this.name = "ConditionConflictError";
+    this.conditionType = conditionType;
+  }
+}
+
+/**
+ * Carries the changes from `before` to `after` over to the `latest` list, which
+ * others may have changed meanwhile: a three-way merge by condition type.
+ *
+ * What is not part of our change survives untouched. A condition that says
+ * already what we want keeps its transition time.
+ *
+ * @param before What our pass began with.
+ * @param after What our pass made of it.
+ * @param latest What the server holds now.
+ * @param options Which types are ours.
+ * @throws {ConditionConflictError} If somebody else changed the same condition
+ * in another way and it is not ours alone.
+ */
+export function rebaseConditions(
+  before: readonly Condition[],
+  after: readonly Condition[],
+  { latest, owned = [], force = false }:
+    & RebaseOptions
+    & { readonly latest: readonly Condition[] },
+): Condition[] {
+  let result = [...latest];
+  const put = (condition: Condition) => {
+    const there = findCondition(result, condition.type);
+    const kept = there !== undefined && sameState(there, condition)
+      ? { ...condition, lastTransitionTime: there.lastTransitionTime }
+      : condition;
+    result = [...removeCondition(result, condition.type), kept];
+  };
+  for (const wanted of after) {
+    const old = findCondition(before, wanted.type);
+    if (old !== undefined && deepEqual(old, wanted)) continue;
+    const there = findCondition(latest, wanted.type);
+    if (force || owned.includes(wanted.type)) put(wanted);
+    else if (there === undefined) {
+      if (old !== undefined) {
+        throw new ConditionConflictError(wanted.type, "deleted it");
+      }
+      put(wanted);
+    } else if (old !== undefined && deepEqual(there, old)) put(wanted);
+    else if (!sameState(there, wanted)) {
+      throw new ConditionConflictError(
+        wanted.type,
+        old === undefined ? "added it" : "changed it",
+      );
+    }
+  }
+  for (const old of before) {
+    if (findCondition(after, old.type) !== undefined) continue;
+    const there = findCondition(latest, old.type);
+    const ours = force || owned.includes(old.type);
+    if (there !== undefined && !ours && !sameState(there, old)) {
+      throw new ConditionConflictError(old.type, "changed it");
+    }
+    result = removeCondition(result, old.type);
+  }
+  return result.sort(compareConditions);
+}
+
+function deepEqual(a: Condition, b: Condition): boolean {
+  return sameState(a, b) && a.observedGeneration === b.observedGeneration &&
+    a.lastTransitionTime === b.lastTransitionTime;
+}

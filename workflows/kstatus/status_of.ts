@@ -1,0 +1,151 @@
+import type { KubernetesObject } from "../../core/api/object.ts";
+import { parseApiVersion } from "../../core/api/kind.ts";
+import { at, conditionsAt } from "./fields.ts";
+import {
+  current,
+  failed,
+  inProgress,
+  type ObjectStatus,
+  type StatusRule,
+  type StatusValue,
+} from "./object_status.ts";
+import {
+  alwaysCurrent,
+  claimStatus,
+  crdStatus,
+  podStatus,
+  serviceStatus,
+} from "./resource_rules.ts";
+import {
+  daemonSetStatus,
+  deploymentStatus,
+  jobStatus,
+  replicaSetStatus,
+  statefulSetStatus,
+} from "./workload_rules.ts";
+
+/** The rules by group and kind, in whatever version. */
+const RULES: ReadonlyMap<string, StatusRule> = new Map([
+  ["/ConfigMap", alwaysCurrent],
+  ["/Secret", alwaysCurrent],
+  ["/Service", serviceStatus],
+  ["/PersistentVolumeClaim", claimStatus],
+  ["/Pod", podStatus],
+  ["batch/CronJob", alwaysCurrent],
+  ["batch/Job", jobStatus],
+  ["policy/PodDisruptionBudget", alwaysCurrent],
+  ["apps/Deployment", deploymentStatus],
+  ["apps/StatefulSet", statefulSetStatus],
+  ["apps/ReplicaSet", replicaSetStatus],
+  ["apps/DaemonSet", daemonSetStatus],
+  ["extensions/Deployment", deploymentStatus],
+  ["extensions/ReplicaSet", replicaSetStatus],
+  ["extensions/DaemonSet", daemonSetStatus],
+  ["apiextensions.k8s.io/CustomResourceDefinition", crdStatus],
+]);
+
+/** Options of {@linkcode statusOf}. */
+export interface StatusOptions {
+  /**
+   * The present, in milliseconds since the Unix epoch.
+   *
+   * @default {Date.now()}
+   */
+  readonly now?: number | undefined;
+  /**
+   * Rules of your own by `group/Kind` (`/Kind` for the core group); they go
+   * before the built-in ones.
+   *
+   * @default {none}
+   */
+  readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
+}
+
+/**
+ * In which state an object is: whether it has reached what it asks for, by the
+ * rules of kstatus for the built-in kinds and by the conditions Reconciling,
+ * Stalled and Ready for all others.
+ *
+ * @param object The object as the API server gave it; nothing is trusted.
+ * @param options The moment, and rules of your own.
+ *
+ * @example A custom resource that is not ready
+ * ```ts
+ * import { statusOf } from "@coracle/operator/workflows";
+ *
+ * const status = statusOf({
+ *   apiVersion: "example.com/v1",
+ *   kind: "Gadget",
+ *   metadata: { name: "one" },
+ *   status: { conditions: [{ type: "Ready", status: "False", reason: "Busy" }] },
+ * });
+ * if (status.status !== "InProgress") throw new Error("Unexpected status");
+ * ```
+ */
+export function statusOf(
+  object: KubernetesObject & { readonly status?: unknown },
+  options: StatusOptions = {},
+): ObjectStatus {
+  const { now = Date.now(), rules } = options;
+  const general = generalStatus(object);
+  if (general !== undefined) return general;
+  const { group } = parseApiVersion(object.apiVersion ?? "");
+  const name = `${group}/${object.kind ?? ""}`;
+  const rule = rules?.get(name) ?? RULES.get(name);
+  return rule === undefined ? readyStatus(object) : rule(object, { now });
+}
+
+/** What holds for every kind, before its own rule. */
+function generalStatus(object: unknown): ObjectStatus | undefined {
+  if (at(object, "metadata.deletionTimestamp") !== undefined) {
+    return {
+      status: "Terminating",
+      reason: "",
+      message: "Resource scheduled for deletion",
+    };
+  }
+  const generation = at(object, "metadata.generation");
+  const observed = at(object, "status.observedGeneration");
+  if (
+    typeof generation === "number" && typeof observed === "number" &&
+    generation !== observed
+  ) {
+    return inProgress(
+      "LatestGenerationNotObserved",
+      `Generation is ${generation}, but latest observed generation is ${observed}`,
+    );
+  }
+  for (const { type, status, reason, message } of conditionsAt(object)) {
+    if (status !== "True") continue;
+    if (type === "Reconciling") return inProgress(reason, message);
+    if (type === "Stalled") return failed(reason, message);
+  }
+  return undefined;
+}
+
+/** For kinds that nobody has a rule for. */
+function readyStatus(object: unknown): ObjectStatus {
+  const ready = conditionsAt(object).find(({ type }) => type === "Ready");
+  if (ready?.status === "True") return current("Resource is Ready");
+  return ready === undefined
+    ? current("Resource is current")
+    : inProgress(ready.reason, ready.message);
+}
+
+/**
+ * The state of many objects together: Failed and then Unknown win; otherwise
+ * they are what they should be only if all are.
+ *
+ * @param statuses The state of each.
+ * @param desired What all should be.
+ */
+export function aggregateStatus(
+  statuses: readonly StatusValue[],
+  desired: StatusValue = "Current",
+): StatusValue {
+  if (statuses.includes("Failed")) return "Failed";
+  if (statuses.includes("Unknown")) return "Unknown";
+  return statuses.every((status) => status === desired)
+    ? desired
+    : "InProgress";
+}
