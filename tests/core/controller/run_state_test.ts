@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  decideAfterRun,
+  decideEvent,
+  decideStep,
+  FRESH,
+  type RunSituation,
+  type RunState,
+} from "../../../core/controller/run_state.ts";
+import { growingRetry, noRetry } from "../../../core/queue/retry_policy.ts";
+
+function situation(changes: Partial<RunSituation> = {}): RunSituation {
+  return {
+    now: 1_000_000,
+    eventWaiting: false,
+    retry: growingRetry({ jitter: 0 }),
+    random: 0,
+    maxInterval: 36_000_000,
+    ...changes,
+  };
+}
+
+const failed = { type: "failed", final: false } as const;
+
+test("decideStep adds the finalizer before the first work", () => {
+  const mode = { usesFinalizer: true, allEvents: false };
+  const step = (deleting: boolean, hasFinalizer: boolean) =>
+    decideStep({ deleting, hasFinalizer }, mode);
+  assert.equal(step(false, false), "addFinalizer");
+  assert.equal(step(false, true), "reconcile");
+  assert.equal(step(true, true), "cleanup");
+  assert.equal(step(true, false), "nothing");
+});
+
+test("decideStep leaves deletion alone without finalizers", () => {
+  const mode = { usesFinalizer: false, allEvents: false };
+  const object = { deleting: true, hasFinalizer: true };
+  assert.equal(decideStep(object, mode), "nothing");
+  const all = { usesFinalizer: false, allEvents: true };
+  assert.equal(decideStep(object, all), "reconcile");
+});
+
+test("decideEvent ignores an object that should vanish until it is a new one", () => {
+  const leaving = { ...FRESH, leaving: true };
+  assert.equal(decideEvent(leaving, { deleting: true }), "ignore");
+  assert.equal(decideEvent(leaving, undefined), "ignore");
+  assert.equal(decideEvent(leaving, { deleting: false }), "runAfresh");
+  assert.equal(decideEvent(FRESH, { deleting: true }), "run");
+});
+
+test("decideAfterRun forgets failures after success and waits for the interval", () => {
+  const state = { ...FRESH, attempt: 3, failures: 3 };
+  const plan = decideAfterRun(state, { type: "done" }, situation());
+  assert.equal(plan.state, FRESH);
+  assert.equal(plan.timerAt, 37_000_000);
+  assert.equal(plan.timerCause, "interval");
+  assert.equal(plan.visitAt, undefined, "an earlier visit stays");
+  assert.equal(plan.holdUntil, 0);
+});
+
+test("decideAfterRun plans the visit that a run asked for", () => {
+  const end = { type: "done", delay: 500 } as const;
+  assert.equal(decideAfterRun(FRESH, end, situation()).visitAt, 1_000_500);
+});
+
+test("decideAfterRun retries with growing pauses and then gives up [RetryMaxAttemptIT]", () => {
+  let state: RunState = FRESH;
+  let now = 0;
+  const pauses: number[] = [];
+  for (;;) {
+    const plan = decideAfterRun(state, failed, situation({ now }));
+    state = plan.state;
+    if (plan.failure !== "retry") {
+      assert.equal(plan.failure, "exhausted");
+      assert.equal(plan.timerAt, now + 36_000_000);
+      assert.equal(plan.timerCause, "interval");
+      break;
+    }
+    pauses.push(plan.timerAt - now);
+    now = plan.timerAt;
+  }
+  assert.deepEqual(pauses, [2_000, 3_000, 4_500, 6_750, 10_125]);
+  const again = decideAfterRun(state, failed, situation({ now }));
+  assert.equal(again.failure, "exhausted", "until a run succeeds");
+});
+
+test("decideAfterRun uses up no attempt while an event waits, and pauses [3.9.5]", () => {
+  let state: RunState = FRESH;
+  const holds: number[] = [];
+  for (let run = 0; run < 8; run++) {
+    const plan = decideAfterRun(
+      state,
+      failed,
+      situation({ eventWaiting: true }),
+    );
+    assert.equal(plan.failure, "event");
+    assert.equal(plan.state.attempt, 0);
+    holds.push(plan.holdUntil - 1_000_000);
+    state = plan.state;
+  }
+  assert.deepEqual(holds, [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]);
+});
+
+test("decideAfterRun keeps a retry that is planned well ahead [RetryIntervalHonoredOnFrequentEventsIT]", () => {
+  const state = { ...FRESH, attempt: 1, retryAt: 1_060_000, failures: 1 };
+  const plan = decideAfterRun(state, failed, situation());
+  assert.equal(plan.failure, "kept");
+  assert.equal(plan.state.attempt, 1);
+  assert.equal(plan.timerAt, 1_060_000);
+  const near = { ...state, retryAt: 1_005_000 };
+  assert.equal(decideAfterRun(near, failed, situation()).failure, "retry");
+});
+
+test("decideAfterRun without retries waits for the interval [3.9.4]", () => {
+  const plan = decideAfterRun(FRESH, failed, situation({ retry: noRetry }));
+  assert.equal(plan.failure, "exhausted");
+  assert.equal(plan.state.exhausted, true);
+  assert.equal(plan.timerAt, 37_000_000);
+});
+
+test("decideAfterRun takes a final error as dealt with", () => {
+  const state = { ...FRESH, attempt: 2, failures: 2 };
+  const end = { type: "failed", final: true, delay: 10 } as const;
+  const plan = decideAfterRun(state, end, situation());
+  assert.equal(plan.failure, "final");
+  assert.equal(plan.state, FRESH);
+  assert.equal(plan.visitAt, 1_000_010);
+});
+
+test("decideAfterRun drops all deadlines when the finalizer is gone", () => {
+  const plan = decideAfterRun(FRESH, { type: "finalizerRemoved" }, situation());
+  assert.equal(plan.state.leaving, true);
+  assert.equal(plan.timerAt, Infinity);
+  assert.equal(plan.visitAt, Infinity);
+});
+
+test("decideAfterRun always plans a next run, or an interval says when, and never a hot loop", () => {
+  fc.assert(fc.property(
+    fc.array(fc.record({
+      fails: fc.boolean(),
+      eventWaiting: fc.boolean(),
+      passed: fc.nat(20_000),
+    })),
+    fc.double({ min: 0, max: 0.999, noNaN: true }),
+    (runs, random) => {
+      let state: RunState = FRESH;
+      let now = 0;
+      for (const { fails, eventWaiting, passed } of runs) {
+        now += passed;
+        const end = fails ? failed : { type: "done" } as const;
+        const plan = decideAfterRun(
+          state,
+          end,
+          situation({ now, eventWaiting, random, retry: growingRetry() }),
+        );
+        assert.ok(eventWaiting || plan.timerAt < Infinity);
+        if (fails) {
+          assert.ok(plan.holdUntil >= now + 100);
+          assert.ok(plan.timerAt >= plan.holdUntil);
+          assert.ok(plan.state.attempt <= 5);
+        } else assert.equal(plan.state, FRESH);
+        state = plan.state;
+      }
+    },
+  ));
+});
