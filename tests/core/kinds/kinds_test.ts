@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { collectionPath, type ResolvedKind } from "../../../core/api/kind.ts";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+import * as kinds from "../../../core/kinds/mod.ts";
+
+test("kinds describe every resource by its path", () => {
+  const paths = new Map<string, string>();
+  for (const [name, kind] of Object.entries(kinds)) {
+    const path = collectionPath(kind as ResolvedKind);
+    assert.equal(paths.get(path), undefined, `${name} repeats ${path}`);
+    paths.set(path, name);
+  }
+  assert.equal(paths.get("/apis/apps/v1/deployments"), "Deployment");
+  assert.equal(paths.get("/api/v1/events"), "Event");
+  assert.equal(paths.get("/apis/events.k8s.io/v1/events"), "EventsEvent");
+  assert.equal(
+    paths.get("/apis/autoscaling/v2/horizontalpodautoscalers"),
+    "HorizontalPodAutoscaler",
+  );
+  assert.ok(paths.size >= 55, `received ${paths.size}`);
+});
+
+test("kinds are objects to whatever works on objects, and check their fields", () => {
+  const deployment: kinds.Deployment = {
+    metadata: { name: "web" },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: { app: "web" } },
+      strategy: { rollingUpdate: { maxSurge: "25%", maxUnavailable: 1 } },
+      template: {
+        metadata: { labels: { app: "web" } },
+        spec: { containers: [{ name: "web", image: "web:1" }] },
+      },
+    },
+  };
+  const object: KubernetesObject = deployment;
+  assert.equal(object.metadata.name, "web");
+  // @ts-expect-error a Deployment needs a selector
+  const wrong: kinds.DeploymentSpec = { template: {} };
+  assert.ok(wrong);
+});
