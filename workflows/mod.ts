@@ -5,6 +5,9 @@
  * - **conditions/** says what a pass concluded. Steps throw `Stalled`, `Waiting`
  *   or `Failed` or return a result; {@linkcode finish} turns that, by the rules
  *   of Flux, into conditions, the next run and an error. All of it is pure.
+ * - **graph/** brings the resources of a primary in line in their order, and
+ *   deletes them in reverse: {@linkcode Workflow}.
+ * - **dependents/** are what a graph works on: {@linkcode Dependent}.
  * - **kstatus/** says in which state any object is: {@linkcode statusOf}.
  *
  * @module
@@ -20,6 +23,12 @@ export * from "./conditions/requests.ts";
 export * from "./conditions/result_finalizer.ts";
 export * from "./conditions/settle.ts";
 export * from "./conditions/status_lint.ts";
+export * from "./dependents/dependent.ts";
+export * from "./graph/concurrency_limit.ts";
+export { GraphError, type GraphNode } from "./graph/graph.ts";
+export * from "./graph/node.ts";
+export * from "./graph/workflow.ts";
+export * from "./graph/workflow_result.ts";
 export * from "./kstatus/object_status.ts";
 export * from "./kstatus/status_of.ts";
 export { jobCompletionStatus } from "./kstatus/workload_rules.ts";

@@ -7,7 +7,7 @@ export interface DependencyReference extends ObjectKey {
 }
 
 /** An object and what it depends on. */
-export interface Dependent {
+export interface DependencyNode {
   /** Which object. */
   readonly key: ObjectKey;
   /** What must be there first. @default {nothing} */
@@ -53,7 +53,7 @@ export class DependencyCycleError extends Error {
  * if (order.join() !== "default/db,default/web") throw new Error("Unexpected");
  * ```
  */
-export function dependencyOrder(objects: readonly Dependent[]): string[] {
+export function dependencyOrder(objects: readonly DependencyNode[]): string[] {
   const edges = new Map<string, readonly string[]>();
   for (const { key, dependsOn = [] } of objects) {
     edges.set(

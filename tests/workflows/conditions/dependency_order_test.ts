@@ -3,12 +3,12 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import {
   DependencyCycleError,
+  type DependencyNode,
   dependencyOrder,
-  type Dependent,
   parseDependency,
 } from "../../../workflows/conditions/dependency_order.ts";
 
-function dependent(name: string, ...dependsOn: string[]): Dependent {
+function dependent(name: string, ...dependsOn: string[]): DependencyNode {
   return {
     key: { namespace: "ns", name },
     dependsOn: dependsOn.map(parseDependency),

@@ -1,0 +1,378 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+import type { Context } from "../../../core/controller/reconciler.ts";
+import type { NodeState, WorkflowNode } from "../../../workflows/graph/node.ts";
+import { Workflow } from "../../../workflows/graph/workflow.ts";
+
+const primary: KubernetesObject = { metadata: { name: "x" } };
+// Neither the executors nor these dependents look into the context.
+const ctx = {} as Context<KubernetesObject>;
+
+/** What the nodes of a test do, and in which order they did it. */
+class World {
+  readonly trace: string[] = [];
+  running = 0;
+  mostRunning = 0;
+
+  dependent(
+    name: string,
+    options: { fails?: boolean; deleteFails?: boolean; owned?: boolean } = {},
+  ) {
+    const act = async (verb: string, fails: boolean | undefined) => {
+      this.mostRunning = Math.max(this.mostRunning, ++this.running);
+      await new Promise((resolve) => setImmediate(resolve));
+      this.running--;
+      this.trace.push(`${verb} ${name}`);
+      if (fails) throw new Error(`${name} is broken`);
+    };
+    return {
+      garbageCollected: options.owned,
+      read: () => `${name} resource`,
+      reconcile: async () => {
+        await act("reconcile", options.fails);
+        return { operation: "updated", resource: `${name} resource` } as const;
+      },
+      delete: () => act("delete", options.deleteFails),
+    };
+  }
+}
+
+const collect = { errors: "collect" } as const;
+
+function states(result: { nodes: ReadonlyMap<string, { state: NodeState }> }) {
+  return Object.fromEntries(
+    [...result.nodes].map(([name, { state }]) => [name, state]),
+  );
+}
+
+test("Workflow reconciles a node when all that it depends on is ready [OrderedManagedDependentIT]", async () => {
+  const world = new World();
+  const flow = new Workflow()
+    .add("a", world.dependent("a"))
+    .add("b", world.dependent("b"))
+    .add("c", world.dependent("c"), { dependsOn: ["a", "b"] });
+  const result = await flow.reconcile(primary, ctx);
+  assert.equal(world.trace[2], "reconcile c");
+  assert.equal(result.done, true);
+  assert.equal(result.node("c").resource, "c resource");
+  assert.equal(result.node("c").operation, "updated");
+});
+
+test("Workflow does not start a node above one that is not ready", async () => {
+  const world = new World();
+  const result = await new Workflow()
+    .add("a", world.dependent("a"), {
+      readyWhen: ({ resource }) => ({ met: false, detail: resource }),
+    })
+    .add("b", world.dependent("b"), { dependsOn: ["a"] })
+    .reconcile(primary, ctx);
+  assert.deepEqual(states(result), { a: "notReady", b: "waiting" });
+  assert.deepEqual(result.node("a").verdicts.readyWhen, {
+    met: false,
+    detail: "a resource",
+  });
+  assert.deepEqual(result.node("b").waitingFor, ["a"]);
+  assert.equal(result.done, false);
+  assert.deepEqual(result.toCondition("Ready"), {
+    type: "Ready",
+    status: "False",
+    reason: "Progressing",
+    message: "Waiting for a",
+  });
+});
+
+test("Workflow deletes an unwanted node after all that depends on it", async () => {
+  const world = new World();
+  const result = await new Workflow(collect)
+    .add("a", world.dependent("a"))
+    .add("b", world.dependent("b"), {
+      dependsOn: ["a"],
+      reconcileWhen: () => false,
+    })
+    .add("c", world.dependent("c"), { dependsOn: ["b"] })
+    .add("d", world.dependent("d"), { dependsOn: ["c", "a"] })
+    .reconcile(primary, ctx);
+  assert.deepEqual(world.trace, [
+    "reconcile a",
+    "delete d",
+    "delete c",
+    "delete b",
+  ]);
+  assert.equal(result.done, true);
+});
+
+test("Workflow keeps what is below a node that is not gone yet [WorkflowAllFeatureIT]", async () => {
+  const world = new World();
+  const result = await new Workflow()
+    .add("a", world.dependent("a"), { reconcileWhen: () => false })
+    .add("b", world.dependent("b"), {
+      dependsOn: ["a"],
+      deletedWhen: () => false,
+    })
+    .reconcile(primary, ctx);
+  assert.deepEqual(world.trace, ["delete b"]);
+  assert.deepEqual(states(result), { a: "deleting", b: "deleting" });
+});
+
+test("Workflow leaves a skipped node alone and goes on above it", async () => {
+  const world = new World();
+  const result = await new Workflow()
+    .add("a", world.dependent("a"), { skipWhen: () => true })
+    .add("b", world.dependent("b"), { dependsOn: ["a"] })
+    .reconcile(primary, ctx);
+  assert.deepEqual(world.trace, ["reconcile b"]);
+  assert.deepEqual(states(result), { a: "skipped", b: "reconciled" });
+});
+
+test("Workflow does not touch an inactive node and deletes what depends on it [PreconditionAndActivationIT]", async () => {
+  const world = new World();
+  const result = await new Workflow()
+    .add("route", world.dependent("route"), {
+      activeWhen: () => false,
+      reconcileWhen: () => assert.fail("asked though inactive"),
+    })
+    .add("above", world.dependent("above"), { dependsOn: ["route"] })
+    .add("beside", world.dependent("beside"))
+    .reconcile(primary, ctx);
+  assert.deepEqual(world.trace.toSorted(), [
+    "delete above",
+    "reconcile beside",
+  ]);
+  assert.equal(result.done, true);
+});
+
+test("Workflow throws all errors together, or collects them [WorkflowSilentExceptionHandlingIT]", async () => {
+  const world = new World();
+  const nodes = [..."ab"].map((name): WorkflowNode<KubernetesObject> => ({
+    name,
+    dependsOn: [],
+    dependent: world.dependent(name, { fails: true, deleteFails: true }),
+    when: {},
+  }));
+  await assert.rejects(
+    new Workflow({}, nodes).reconcile(primary, ctx),
+    (error: unknown) => {
+      assert.ok(error instanceof AggregateError);
+      assert.match(error.message, /2 of 2 nodes failed.*a is broken; b/);
+      return true;
+    },
+  );
+  const silent = new Workflow(collect, nodes);
+  assert.equal((await silent.reconcile(primary, ctx)).errors.size, 2);
+  assert.equal((await silent.cleanup(primary, ctx)).errors.size, 2);
+});
+
+test("Workflow cleans up in reverse and leaves to the garbage collector what is its", async () => {
+  const world = new World();
+  const flow = new Workflow()
+    .add("a", world.dependent("a"))
+    .add("owned", world.dependent("owned", { owned: true }), {
+      dependsOn: ["a"],
+    })
+    .add("c", world.dependent("c"), { dependsOn: ["owned"] });
+  const result = await flow.cleanup(primary, ctx);
+  assert.deepEqual(world.trace, ["delete c", "delete a"]);
+  assert.equal(result.done, true);
+  assert.equal(flow.needsFinalizer, true);
+  assert.equal(
+    new Workflow().add("owned", world.dependent("owned", { owned: true }))
+      .needsFinalizer,
+    false,
+  );
+});
+
+test("Workflow is not done before the deleted conditions hold [ManagedDependentDeleteConditionIT]", async () => {
+  const world = new World();
+  let gone = false;
+  const flow = new Workflow()
+    .add("parent", world.dependent("parent"))
+    .add("map", world.dependent("map"), {
+      dependsOn: ["parent"],
+      deletedWhen: () => gone,
+    });
+  assert.deepEqual(states(await flow.cleanup(primary, ctx)), {
+    parent: "deleting",
+    map: "deleting",
+  });
+  assert.deepEqual(world.trace, ["delete map"]);
+  gone = true;
+  assert.equal((await flow.cleanup(primary, ctx)).done, true);
+});
+
+test("Workflow works on no more nodes at once than it may", async () => {
+  const world = new World();
+  const nodes = Array.from({ length: 20 }, (_, index) => ({
+    name: `n${index}`,
+    dependsOn: [],
+    dependent: world.dependent(`n${index}`),
+    when: {},
+  }));
+  await new Workflow({ concurrency: 3 }, nodes).reconcile(primary, ctx);
+  assert.equal(world.mostRunning, 3);
+  assert.throws(() => new Workflow({ concurrency: 0 }), RangeError);
+});
+
+test("Workflow draws its nodes, their order and what became of them", async () => {
+  const flow = new Workflow()
+    .add("a", { read: () => 1 })
+    .add("b", { read: () => 2 }, { dependsOn: ["a"] });
+  assert.equal(
+    flow.toMermaid(),
+    'flowchart TD\n  n0["a"]\n  n1["b"]\n  n0 --> n1\n',
+  );
+  const drawn = flow.toMermaid(await flow.reconcile(primary, ctx));
+  assert.match(drawn, /n1\["b<br\/>reconciled"\]:::reconciled/);
+});
+
+interface Shape {
+  readonly dependsOn: readonly number[];
+  readonly active: boolean;
+  readonly skip: boolean;
+  readonly wanted: boolean;
+  readonly ready: boolean;
+  readonly gone: boolean;
+  readonly fails: boolean;
+  readonly deleteFails: boolean;
+}
+
+const shape = fc.record<Shape>({
+  dependsOn: fc.array(fc.nat(12), { maxLength: 3 }),
+  active: fc.boolean(),
+  skip: fc.boolean(),
+  wanted: fc.boolean(),
+  ready: fc.boolean(),
+  gone: fc.boolean(),
+  fails: fc.boolean(),
+  deleteFails: fc.boolean(),
+});
+
+/** Mostly nodes with nothing special, so that chains get somewhere. */
+const shapes = fc.array(
+  fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc.record({ dependsOn: shape.map((s) => s.dependsOn) }).map(
+        (s): Shape => ({
+          ...s,
+          active: true,
+          skip: false,
+          wanted: true,
+          ready: true,
+          gone: true,
+          fails: false,
+          deleteFails: false,
+        }),
+      ),
+    },
+    { weight: 2, arbitrary: shape },
+  ),
+  { maxLength: 13 },
+);
+
+/** What should become of each node, computed one after the other. */
+function expected(nodes: readonly Shape[], cleanup: boolean): NodeState[] {
+  const parents = (index: number) =>
+    nodes[index]!.dependsOn.filter((other) => other < index);
+  const states: (NodeState | "unwanted")[] = [];
+  for (const [index, node] of nodes.entries()) {
+    const before = parents(index).map((parent) => states[parent]);
+    if (cleanup || before.some((s) => s === "unwanted" || s === "inactive")) {
+      states.push("unwanted");
+    } else if (before.some((s) => s !== "reconciled" && s !== "skipped")) {
+      states.push("waiting");
+    } else if (!node.active) states.push("inactive");
+    else if (node.skip) states.push("skipped");
+    else if (!node.wanted) states.push("unwanted");
+    else if (node.fails) states.push("failed");
+    else states.push(node.ready ? "reconciled" : "notReady");
+  }
+  for (let index = nodes.length - 1; index >= 0; index--) {
+    if (states[index] !== "unwanted") continue;
+    const node = nodes[index]!;
+    const children = [...nodes.keys()].filter((child) =>
+      parents(child).includes(index)
+    );
+    states[index] = children.some((child) =>
+        !["deleted", "inactive"].includes(states[child]!)
+      )
+      ? "deleting"
+      : !node.active
+      ? "inactive"
+      : node.deleteFails
+      ? "failed"
+      : node.gone
+      ? "deleted"
+      : "deleting";
+  }
+  return states as NodeState[];
+}
+
+for (const cleanup of [false, true]) {
+  const verb = cleanup ? "cleans up" : "reconciles";
+  test(`Workflow ${verb} random graphs as a plain model does, in order`, async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        shapes,
+        fc.integer({ min: 1, max: 4 }),
+        async (nodes, concurrency) => {
+          const world = new World();
+          const flow = new Workflow(
+            { errors: "collect", concurrency },
+            nodes.map((node, index): WorkflowNode<KubernetesObject> => ({
+              name: `n${index}`,
+              dependsOn: node.dependsOn.filter((other) => other < index)
+                .map((other) => `n${other}`),
+              dependent: world.dependent(`n${index}`, node),
+              when: {
+                activeWhen: () => node.active,
+                skipWhen: () => node.skip,
+                reconcileWhen: () => node.wanted,
+                readyWhen: () => node.ready,
+                deletedWhen: () => node.gone,
+              },
+            })).toReversed(),
+          );
+          const result = cleanup
+            ? await flow.cleanup(primary, ctx)
+            : await flow.reconcile(primary, ctx);
+          const model = expected(nodes, cleanup);
+          for (const [index, state] of model.entries()) {
+            assert.equal(
+              result.nodes.get(`n${index}`)?.state,
+              state,
+              `n${index}`,
+            );
+          }
+          for (const { name, dependsOn } of flow.nodes) {
+            for (const dependency of dependsOn) {
+              assertOrder(
+                world.trace,
+                `reconcile ${dependency}`,
+                `reconcile ${name}`,
+              );
+              assertOrder(
+                world.trace,
+                `delete ${name}`,
+                `delete ${dependency}`,
+              );
+            }
+          }
+          assert.equal(
+            new Set(world.trace).size,
+            world.trace.length,
+            "each once",
+          );
+          assert.ok(world.mostRunning <= concurrency);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+}
+
+function assertOrder(trace: readonly string[], first: string, second: string) {
+  const [a, b] = [trace.indexOf(first), trace.indexOf(second)];
+  if (a >= 0 && b >= 0) assert.ok(a < b, `${first} before ${second}`);
+}

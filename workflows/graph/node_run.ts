@@ -1,0 +1,104 @@
+import type { KubernetesObject } from "../../core/api/object.ts";
+import type { Context } from "../../core/controller/reconciler.ts";
+import type {
+  ConditionName,
+  NodeResult,
+  NodeState,
+  Verdict,
+  WorkflowNode,
+} from "./node.ts";
+
+/** What the executors work on. */
+export interface RunContext<P extends KubernetesObject> {
+  /** The primary, as the run was given it. */
+  readonly primary: P;
+  /** The context of the run. */
+  readonly ctx: Context<P>;
+  /** Bounds how many nodes are worked on at once. */
+  readonly limited: <T>(task: () => Promise<T>) => Promise<T>;
+}
+
+/**
+ * One node in one run: asks its conditions, each at most once, and does its
+ * work. It knows nothing of the other nodes.
+ */
+export class NodeRun<P extends KubernetesObject> {
+  readonly #node: WorkflowNode<P>;
+  readonly #run: RunContext<P>;
+  readonly #verdicts: Partial<Record<ConditionName, Verdict>> = {};
+
+  /**
+   * Prepares a node; nothing happens yet.
+   *
+   * @param node Which one.
+   * @param run What it works on.
+   */
+  constructor(node: WorkflowNode<P>, run: RunContext<P>) {
+    this.#node = node;
+    this.#run = run;
+  }
+
+  /** Whether a condition holds; one that is not there holds as given. */
+  async holds(
+    name: ConditionName,
+    { otherwise, resource }: {
+      readonly otherwise: boolean;
+      readonly resource?: unknown;
+    },
+  ): Promise<boolean> {
+    const when = this.#node.when[name];
+    if (when === undefined) return otherwise;
+    const known = this.#verdicts[name];
+    if (known !== undefined) return known.met;
+    const { primary, ctx } = this.#run;
+    const answer = await when({
+      primary,
+      ctx,
+      resource: resource ?? await this.#node.dependent.read(primary, ctx),
+    });
+    const verdict = typeof answer === "boolean" ? { met: answer } : answer;
+    this.#verdicts[name] = verdict;
+    return verdict.met;
+  }
+
+  /** Brings the resource in line and asks whether it is ready. */
+  async reconcile(): Promise<NodeResult> {
+    const { primary, ctx } = this.#run;
+    const { dependent } = this.#node;
+    const { operation, resource } = dependent.reconcile === undefined
+      ? {
+        operation: "none",
+        resource: await dependent.read(primary, ctx),
+      } as const
+      : await dependent.reconcile(primary, ctx);
+    const ready = await this.holds("readyWhen", { otherwise: true, resource });
+    return this.result(ready ? "reconciled" : "notReady", {
+      operation,
+      resource,
+    });
+  }
+
+  /**
+   * Deletes the resource, where that is ours to do, and asks whether it is gone.
+   *
+   * @param withPrimary Whether the primary goes too, so that the garbage
+   * collector does what it can.
+   */
+  async delete(withPrimary: boolean): Promise<NodeResult> {
+    const { primary, ctx } = this.#run;
+    const { dependent } = this.#node;
+    if (!(withPrimary && dependent.garbageCollected)) {
+      await dependent.delete?.(primary, ctx);
+    }
+    const gone = await this.holds("deletedWhen", { otherwise: true });
+    return this.result(gone ? "deleted" : "deleting");
+  }
+
+  /** What became of the node. */
+  result(
+    state: NodeState,
+    more: Omit<NodeResult, "state" | "verdicts"> = {},
+  ): NodeResult {
+    return { ...more, state, verdicts: this.#verdicts };
+  }
+}

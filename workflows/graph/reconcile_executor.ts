@@ -1,0 +1,147 @@
+import type { KubernetesObject } from "../../core/api/object.ts";
+import type { Graph } from "./graph.ts";
+import type { NodeResult, WorkflowNode } from "./node.ts";
+import { NodeRun, type RunContext } from "./node_run.ts";
+
+/** What was decided for a node before any deletion. */
+type Decision =
+  | { readonly then: "keep"; readonly result: NodeResult }
+  | { readonly then: "delete" }
+  | { readonly then: "inactive"; readonly result: NodeResult };
+
+/**
+ * Brings the nodes in line, each when all that it depends on is ready, as many
+ * at once as the graph and the limit allow.
+ *
+ * - A failure stops what depends on the node; everything else goes on.
+ * - A node whose `reconcileWhen` is false is deleted, and before it, from the
+ *   leaves, whatever depends on it, whether or not its other dependencies are
+ *   ready. What depends on an inactive node is deleted in the same way.
+ * - A node that is waiting is neither asked nor touched.
+ *
+ * @returns What became of each node, by name.
+ */
+export async function reconcileGraph<P extends KubernetesObject>(
+  graph: Graph<WorkflowNode<P>>,
+  run: RunContext<P>,
+): Promise<Map<string, NodeResult>> {
+  const runs = new Map(
+    graph.order.map((node) => [node, new NodeRun(node, run)]),
+  );
+  const decisions = new Map<WorkflowNode<P>, Promise<Decision>>();
+  for (const node of graph.order) {
+    // The order makes sure that what it depends on has its promise already.
+    const before = graph.dependenciesOf(node)
+      .map((dependency) => ({
+        dependency,
+        decision: decisions.get(dependency)!,
+      }));
+    decisions.set(node, decide(runs.get(node)!, before, run.limited));
+  }
+  const deletions = new Map<WorkflowNode<P>, Promise<NodeResult>>();
+  for (const node of graph.order.toReversed()) {
+    const after = graph.dependentsOf(node).map((dependent) => ({
+      dependent,
+      result: deletions.get(dependent)!,
+    }));
+    deletions.set(
+      node,
+      conclude(runs.get(node)!, decisions.get(node)!, { after, run }),
+    );
+  }
+  const results = new Map<string, NodeResult>();
+  for (const node of graph.order) {
+    results.set(node.name, await deletions.get(node)!);
+  }
+  return results;
+}
+
+async function decide<P extends KubernetesObject>(
+  node: NodeRun<P>,
+  before: readonly {
+    readonly dependency: WorkflowNode<P>;
+    readonly decision: Promise<Decision>;
+  }[],
+  limited: RunContext<P>["limited"],
+): Promise<Decision> {
+  const waitingFor: string[] = [];
+  let unwanted = false;
+  for (const { dependency, decision } of before) {
+    const made = await decision;
+    if (made.then !== "keep") unwanted = true;
+    else if (!isReady(made.result)) waitingFor.push(dependency.name);
+  }
+  if (unwanted) return { then: "delete" };
+  if (waitingFor.length > 0) {
+    return { then: "keep", result: node.result("waiting", { waitingFor }) };
+  }
+  return await limited(async () => {
+    try {
+      if (!await node.holds("activeWhen", { otherwise: true })) {
+        return { then: "inactive", result: node.result("inactive") };
+      }
+      if (await node.holds("skipWhen", { otherwise: false })) {
+        return { then: "keep", result: node.result("skipped") };
+      }
+      return await node.holds("reconcileWhen", { otherwise: true })
+        ? { then: "keep", result: await node.reconcile() }
+        : { then: "delete" };
+    } catch (error) {
+      return { then: "keep", result: node.result("failed", { error }) };
+    }
+  });
+}
+
+async function conclude<P extends KubernetesObject>(
+  node: NodeRun<P>,
+  decision: Promise<Decision>,
+  { after, run }: {
+    readonly after: readonly {
+      readonly dependent: WorkflowNode<P>;
+      readonly result: Promise<NodeResult>;
+    }[];
+    readonly run: RunContext<P>;
+  },
+): Promise<NodeResult> {
+  const made = await decision;
+  if (made.then !== "delete") return made.result;
+  return await deleteAfter(node, after, { run, withPrimary: false });
+}
+
+/**
+ * Deletes a node once everything that depends on it is gone. Shared with the
+ * cleanup of a whole graph.
+ */
+export async function deleteAfter<P extends KubernetesObject>(
+  node: NodeRun<P>,
+  after: readonly {
+    readonly dependent: { readonly name: string };
+    readonly result: Promise<NodeResult>;
+  }[],
+  { run, withPrimary }: {
+    readonly run: RunContext<P>;
+    readonly withPrimary: boolean;
+  },
+): Promise<NodeResult> {
+  const waitingFor: string[] = [];
+  for (const { dependent, result } of after) {
+    const { state } = await result;
+    if (state !== "deleted" && state !== "inactive") {
+      waitingFor.push(dependent.name);
+    }
+  }
+  if (waitingFor.length > 0) return node.result("deleting", { waitingFor });
+  return await run.limited(async () => {
+    try {
+      return await node.holds("activeWhen", { otherwise: true })
+        ? await node.delete(withPrimary)
+        : node.result("inactive");
+    } catch (error) {
+      return node.result("failed", { error });
+    }
+  });
+}
+
+function isReady({ state }: NodeResult): boolean {
+  return state === "reconciled" || state === "skipped";
+}

@@ -1,0 +1,177 @@
+import type { KubernetesObject } from "../../core/api/object.ts";
+import type { EventSource } from "../../core/controller/event_source.ts";
+import type { ManagedWorkflow } from "../../core/controller/managed_workflow.ts";
+import type { Context } from "../../core/controller/reconciler.ts";
+import type { Dependent } from "../dependents/dependent.ts";
+import { cleanUpGraph } from "./cleanup_executor.ts";
+import { concurrencyLimit } from "./concurrency_limit.ts";
+import { Graph } from "./graph.ts";
+import { mermaid } from "./mermaid.ts";
+import type { NodeOptions, NodeResult, WorkflowNode } from "./node.ts";
+import type { RunContext } from "./node_run.ts";
+import { reconcileGraph } from "./reconcile_executor.ts";
+import { GraphResult } from "./workflow_result.ts";
+
+/** Options of a {@linkcode Workflow}. */
+export interface WorkflowOptions {
+  /**
+   * How many nodes of one primary are worked on at once.
+   *
+   * @default {10}
+   */
+  readonly concurrency?: number | undefined;
+  /**
+   * What happens with errors: `"throw"` fails the run with all of them,
+   * `"collect"` leaves them in the result, where `reconcile` finds them in
+   * `ctx.workflow`.
+   *
+   * @default {"throw"}
+   */
+  readonly errors?: "throw" | "collect" | undefined;
+  /**
+   * Whether the controller leaves it to the reconciler to call
+   * {@linkcode Workflow.reconcile}; cleanup stays automatic.
+   *
+   * @default {false}
+   */
+  readonly explicit?: boolean | undefined;
+}
+
+/**
+ * Resources that belong to a primary, and in which order they come and go.
+ *
+ * Give one to `operator.register(Kind, reconciler, { workflow })`, and it runs
+ * before `reconcile` and before `cleanup`; or call it yourself. Nothing is kept
+ * between runs: each looks at the world afresh.
+ *
+ * @typeParam P The type of the primaries.
+ * @typeParam N The types of the nodes' resources, by name.
+ *
+ * @example Two nodes, the second when the first is ready
+ * ```ts
+ * import { Workflow } from "@coracle/operator/workflows";
+ *
+ * const flow = new Workflow()
+ *   .add("database", { read: () => "up" })
+ *   .add("schema", { read: () => 3 }, {
+ *     dependsOn: ["database"],
+ *     readyWhen: ({ resource }) => resource === 3,
+ *   });
+ * if (!flow.toMermaid().includes("n0 --> n1")) throw new Error("Unexpected");
+ * ```
+ */
+export class Workflow<
+  P extends KubernetesObject = KubernetesObject,
+  // deno-lint-ignore ban-types -- no nodes yet
+  N extends Record<string, unknown> = {},
+> implements ManagedWorkflow<P> {
+  /** Whether the reconciler calls {@linkcode Workflow.reconcile} itself. */
+  readonly explicit: boolean;
+  readonly #graph: Graph<WorkflowNode<P>>;
+  readonly #options: WorkflowOptions;
+  readonly #concurrency: number;
+
+  /**
+   * Makes a workflow, without nodes or of nodes in any order.
+   *
+   * @param options How it runs.
+   * @param nodes Its nodes.
+   * @throws {RangeError} If `concurrency` is not a positive integer.
+   * @throws {GraphError} If a name is taken twice or unknown, or nodes depend on
+   * each other in a circle; the message tells the path.
+   */
+  constructor(
+    options: WorkflowOptions = {},
+    nodes: Iterable<WorkflowNode<P>> = [],
+  ) {
+    const { concurrency = 10, explicit = false } = options;
+    concurrencyLimit(concurrency);
+    this.#options = options;
+    this.#concurrency = concurrency;
+    this.explicit = explicit;
+    this.#graph = new Graph(nodes);
+  }
+
+  /**
+   * The same workflow with one node more. What it depends on must be there
+   * already, so that a cycle cannot be written down.
+   *
+   * @param name How results and other nodes call it.
+   * @param dependent What is brought in line.
+   * @param options When, and after which nodes.
+   * @throws {GraphError} If the name is taken, or a dependency is unknown.
+   */
+  add<K extends string, S>(
+    name: K,
+    dependent: Dependent<P, S>,
+    options: NodeOptions<P, S> = {},
+  ): Workflow<P, N & Record<K, S>> {
+    const { dependsOn = [], ...when } = options;
+    // The conditions of a node are only ever asked with its own resource.
+    const node = { name, dependsOn, dependent, when } as WorkflowNode<P>;
+    return new Workflow(this.#options, [...this.nodes, node]);
+  }
+
+  /** The nodes, each behind what it depends on. */
+  get nodes(): readonly WorkflowNode<P>[] {
+    return this.#graph.order;
+  }
+
+  /** The event sources of the nodes, each once. */
+  get sources(): readonly EventSource<P>[] {
+    return [
+      ...new Set(
+        this.nodes.flatMap(({ dependent }) => dependent.sources ?? []),
+      ),
+    ];
+  }
+
+  /** Whether something must be deleted by hand before the primary may go. */
+  get needsFinalizer(): boolean {
+    return this.nodes.some(({ dependent, when }) =>
+      dependent.delete !== undefined &&
+      (!dependent.garbageCollected || when.deletedWhen !== undefined)
+    );
+  }
+
+  /**
+   * Brings the nodes in line.
+   *
+   * @throws {AggregateError} If nodes failed and errors are not collected.
+   */
+  async reconcile(primary: P, ctx: Context<P>): Promise<GraphResult<N>> {
+    return this.#conclude(
+      await reconcileGraph(this.#graph, this.#run(primary, ctx)),
+    );
+  }
+
+  /**
+   * Deletes the nodes in reverse order.
+   *
+   * @throws {AggregateError} If nodes failed and errors are not collected.
+   */
+  async cleanup(primary: P, ctx: Context<P>): Promise<GraphResult<N>> {
+    return this.#conclude(
+      await cleanUpGraph(this.#graph, this.#run(primary, ctx)),
+    );
+  }
+
+  /**
+   * Draws the nodes as a Mermaid flowchart.
+   *
+   * @param result What became of them, to be drawn too.
+   */
+  toMermaid(result?: GraphResult): string {
+    return mermaid(this.nodes, result?.nodes);
+  }
+
+  #run(primary: P, ctx: Context<P>): RunContext<P> {
+    return { primary, ctx, limited: concurrencyLimit(this.#concurrency) };
+  }
+
+  #conclude(nodes: ReadonlyMap<string, NodeResult>): GraphResult<N> {
+    const result = new GraphResult<N>(nodes);
+    if (this.#options.errors !== "collect") result.throwIfFailed();
+    return result;
+  }
+}
