@@ -93,7 +93,9 @@ function filesOf(step: Step, only: readonly string[]): string[] {
     : files.filter((file) => !ONCE.some((folder) => file.startsWith(folder)));
   return only.length === 0
     ? own
-    : own.filter((file) => only.some((prefix) => file.startsWith(prefix)));
+    : own.filter((file) =>
+      only.some((path) => file === path || file.startsWith(`${path}/`))
+    );
 }
 
 async function runStep(
@@ -174,8 +176,10 @@ function printReport(step: Step, report: TestReport, seconds: number): void {
 async function main(args: readonly string[]): Promise<number> {
   process.chdir(PROJECT);
   const defaults = STEPS.filter((step) => !step.onDemand).map((s) => s.name);
-  const only = args.filter((arg) => /[/.]/.test(arg));
-  const names = args.filter((arg) => !only.includes(arg))
+  const only = args.filter((arg) => /[/.]/.test(arg)).map((path) =>
+    path.replace(/\/+$/, "")
+  );
+  const names = args.filter((arg) => !/[/.]/.test(arg))
     .flatMap((arg) => arg === "all" ? defaults : [arg]);
   const unknown = names.filter((name) => !STEPS.some((s) => s.name === name));
   if (unknown.length > 0) {

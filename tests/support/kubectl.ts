@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import type { CommandResult } from "./child_process.ts";
+import { runCommand } from "./child_process.ts";
+
+/** Why tests with kubectl are skipped here; false where it is installed. */
+export const NO_KUBECTL: string | false =
+  spawnSync("kubectl", ["version", "--client"]).status === 0
+    ? false
+    : "kubectl is not installed";
+
+/** Runs kubectl as a user would, in one namespace of one cluster. */
+export class Kubectl {
+  readonly #kubeconfig: string;
+  readonly namespace: string;
+
+  /**
+   * @param kubeconfig The path of the kubeconfig.
+   * @param namespace The namespace that commands are about.
+   */
+  constructor(kubeconfig: string, namespace: string) {
+    this.#kubeconfig = kubeconfig;
+    this.namespace = namespace;
+  }
+
+  /**
+   * Runs a command and expects it to succeed.
+   *
+   * @param command The command and its arguments, apart by spaces.
+   * @param rest Further arguments, such as patches, taken as they are.
+   * @returns What it printed.
+   */
+  async run(command: string, ...rest: readonly string[]): Promise<string> {
+    return (await this.#expect(0, command, rest)).stdout;
+  }
+
+  /** Runs a command that reads a text, such as `apply -f -`. */
+  async feed(input: string, command: string): Promise<string> {
+    return (await this.#expect(0, command, [], input)).stdout;
+  }
+
+  /** Runs a command that must be refused, and gives what it said. */
+  async fails(command: string, ...rest: readonly string[]): Promise<string> {
+    return (await this.#expect(1, command, rest)).stderr;
+  }
+
+  /** Runs a command that reads a text and must be refused. */
+  async feedFails(input: string, command: string): Promise<string> {
+    return (await this.#expect(1, command, [], input)).stderr;
+  }
+
+  /** Runs a command and gives back how it ended. */
+  result(
+    command: string,
+    rest: readonly string[] = [],
+    input?: string,
+  ): Promise<CommandResult> {
+    return runCommand(this.command(command, rest), { input, limit: 30_000 });
+  }
+
+  /** The command as it is run, for those that go on until they are ended. */
+  command(command: string, rest: readonly string[] = []): readonly string[] {
+    return [
+      "kubectl",
+      `--kubeconfig=${this.#kubeconfig}`,
+      `--cache-dir=${this.#kubeconfig}.cache`,
+      `--namespace=${this.namespace}`,
+      ...command.split(" "),
+      ...rest,
+    ];
+  }
+
+  async #expect(
+    code: number,
+    command: string,
+    rest: readonly string[],
+    input?: string,
+  ): Promise<CommandResult> {
+    const result = await this.result(command, rest, input);
+    const { stdout, stderr } = result;
+    assert.equal(result.code, code, `kubectl ${command}\n${stdout}${stderr}`);
+    return result;
+  }
+}

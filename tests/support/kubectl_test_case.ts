@@ -1,0 +1,42 @@
+import { randomBytes } from "node:crypto";
+import { test } from "node:test";
+import { Kubectl, NO_KUBECTL } from "./kubectl.ts";
+import { startScenarioCluster } from "./scenario_cluster.ts";
+
+/** Options of {@linkcode kubectlTest}. */
+export interface KubectlTestOptions {
+  /**
+   * Whether the server pretends that Deployments become ready, which only the
+   * embedded one can.
+   */
+  readonly simulate?: boolean | undefined;
+}
+
+/**
+ * A test in which kubectl talks to a cluster: the embedded API server over TLS
+ * on a loopback port, or the real one that the run was given. Each has a
+ * namespace of its own.
+ */
+export function kubectlTest(
+  title: string,
+  body: (kubectl: Kubectl) => Promise<void>,
+  options: KubectlTestOptions = {},
+): void {
+  const { simulate = false } = options;
+  test(title, { skip: NO_KUBECTL }, async (context) => {
+    const cluster = await startScenarioCluster({ simulate });
+    if (cluster === undefined) return context.skip("no pods run there");
+    const namespace = `kubectl-${randomBytes(4).toString("hex")}`;
+    const kubectl = new Kubectl(cluster.kubeconfig, namespace);
+    try {
+      await kubectl.run(`create namespace ${namespace}`);
+      try {
+        await body(kubectl);
+      } finally {
+        await kubectl.run(`delete namespace ${namespace} --wait=false`);
+      }
+    } finally {
+      await cluster.stop();
+    }
+  });
+}
