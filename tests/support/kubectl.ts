@@ -12,14 +12,21 @@ export const NO_KUBECTL: string | false =
 /** Runs kubectl as a user would, in one namespace of one cluster. */
 export class Kubectl {
   readonly #kubeconfig: string;
+  readonly #cache: string;
   readonly namespace: string;
 
   /**
    * @param kubeconfig The path of the kubeconfig.
    * @param namespace The namespace that commands are about.
+   * @param options.cache A folder for what it learns of the server.
    */
-  constructor(kubeconfig: string, namespace: string) {
+  constructor(
+    kubeconfig: string,
+    namespace: string,
+    options: { readonly cache: string },
+  ) {
     this.#kubeconfig = kubeconfig;
+    this.#cache = options.cache;
     this.namespace = namespace;
   }
 
@@ -63,7 +70,7 @@ export class Kubectl {
     return [
       "kubectl",
       `--kubeconfig=${this.#kubeconfig}`,
-      `--cache-dir=${this.#kubeconfig}.cache`,
+      `--cache-dir=${this.#cache}`,
       `--namespace=${this.namespace}`,
       ...command.split(" "),
       ...rest,

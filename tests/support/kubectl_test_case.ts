@@ -1,4 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { Kubectl, NO_KUBECTL } from "./kubectl.ts";
 import { startScenarioCluster } from "./scenario_cluster.ts";
@@ -27,7 +30,8 @@ export function kubectlTest(
     const cluster = await startScenarioCluster({ simulate });
     if (cluster === undefined) return context.skip("no pods run there");
     const namespace = `kubectl-${randomBytes(4).toString("hex")}`;
-    const kubectl = new Kubectl(cluster.kubeconfig, namespace);
+    const cache = await mkdtemp(join(tmpdir(), "coracle-kubectl-"));
+    const kubectl = new Kubectl(cluster.kubeconfig, namespace, { cache });
     try {
       await kubectl.run(`create namespace ${namespace}`);
       try {
@@ -37,6 +41,7 @@ export function kubectlTest(
       }
     } finally {
       await cluster.stop();
+      await rm(cache, { recursive: true, force: true });
     }
   });
 }

@@ -184,7 +184,10 @@ kubectlTest(
       const crew = await until(
         "the description is published",
         async () => {
-          const result = await kubectl.result("explain sailboat.spec.crew");
+          // What kubectl has cached would hide what is published later.
+          const result = await kubectl.result(
+            "explain sailboat.spec.crew --cache-dir=/dev/null",
+          );
           return result.code === 0 && result.stdout;
         },
       );
