@@ -10,6 +10,7 @@ export * from "./api/kind.ts";
 export * from "./api/object_key.ts";
 export * from "./api/timestamp.ts";
 export * from "./api/api_error.ts";
+export { Quantity } from "./api/quantity.ts";
 export * from "./api/duration.ts";
 
 // What every layer may hold.

@@ -73,6 +73,14 @@ const INT_OR_STRING_FORMAT = "int-or-string";
 const NO_PROPERTIES: ReadonlyMap<string, Schema> = new Map();
 const NO_NAMES: readonly string[] = Object.freeze([]);
 
+/** Where a {@linkcode Schema} stands. */
+export interface SchemaPlace {
+  /** The node above, when both are part of one definition. */
+  readonly parent?: Schema | undefined;
+  /** The name of the definition that the node is. */
+  readonly definition?: string | undefined;
+}
+
 /**
  * One node of a schema: what a value at one place of an object may be, and how
  * patches and field ownership treat it. Built-in kinds and custom resources
@@ -123,6 +131,8 @@ export class Schema {
   readonly patchMergeKey: string | undefined;
   /** The fields that must be there. */
   readonly required: readonly string[];
+  /** The name of the definition that this is, or refers to. */
+  readonly definition: string | undefined;
 
   readonly #resolve: ResolveReference | undefined;
   /** The node whose children are this one's too. */
@@ -138,14 +148,14 @@ export class Schema {
    *
    * @param source The schema as OpenAPI v3 writes it.
    * @param resolve Finds what a `$ref` names; needed only where there are some.
-   * @param parent The node above, when it is part of the same definition.
+   * @param place Where the node stands; only nodes that make others say so.
    * @throws {ReferenceError} If the schema itself is a reference that cannot be
    * resolved.
    */
   constructor(
     source: OpenApiSchema,
     resolve?: ResolveReference,
-    parent?: Schema,
+    place: SchemaPlace = {},
   ) {
     this.#resolve = resolve;
     const reference = source.$ref ?? source.allOf?.[0]?.$ref;
@@ -160,7 +170,9 @@ export class Schema {
     this.format = words.format;
     this.preserveUnknownFields =
       words["x-kubernetes-preserve-unknown-fields"] === true;
-    this.#open = this.preserveUnknownFields || (parent ? parent.#open : false);
+    this.#open = this.preserveUnknownFields ||
+      (place.parent ? place.parent.#open : false);
+    this.definition = place.definition ?? this.#target?.definition;
     this.embeddedResource = words["x-kubernetes-embedded-resource"] === true;
     this.nullable = words.nullable === true;
     this.required = words.required ?? NO_NAMES;
@@ -244,7 +256,7 @@ export class Schema {
   #child(source: OpenApiSchema): Schema {
     return source.$ref !== undefined && Object.keys(source).length === 1
       ? this.#lookUp(source.$ref)
-      : new Schema(source, this.#resolve, this);
+      : new Schema(source, this.#resolve, { parent: this });
   }
 }
 
@@ -325,7 +337,9 @@ export class SchemaDefinitions {
         `Cannot resolve a schema: no such definition: received "${reference}"`,
       );
     }
-    const node = new Schema(source, (reference) => this.get(reference));
+    const node = new Schema(source, (reference) => this.get(reference), {
+      definition: name,
+    });
     this.#nodes.set(name, node);
     return node;
   }

@@ -1,0 +1,205 @@
+/** How a quantity is written: `1500m`, `1536Mi` or `12e6`. */
+type QuantityFormat = "decimal" | "binary" | "exponent";
+
+const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+/** From a billionth up, each a thousand times the one before. */
+const DECIMAL_SUFFIXES = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+
+const NANO = 1_000_000_000n;
+/** The largest amount that a binary quantity holds, in billionths. */
+const LARGEST_BINARY = (2n ** 63n - 1n) * NANO;
+/** The most digits and the largest exponent that are read. */
+const DIGITS_LIMIT = 1_000;
+
+const PATTERN = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/;
+
+/**
+ * An amount of a resource as Kubernetes counts it, exact to a billionth:
+ * smaller parts are rounded up.
+ *
+ * @example Texts that mean the same
+ * ```ts
+ * import { Quantity } from "@coracle/operator/core";
+ *
+ * if (Quantity.parse("0.5").toString() !== "500m") throw new Error("Unexpected");
+ * if (Quantity.parse("1024Mi").toString() !== "1Gi") throw new Error("Unexpected");
+ * if (!Quantity.parse("1").equals(Quantity.parse("1000m"))) {
+ *   throw new Error("Expected equal amounts");
+ * }
+ * ```
+ */
+export class Quantity {
+  /** The amount in billionths. */
+  readonly nano: bigint;
+  readonly #format: QuantityFormat;
+  /** The text it was read from, where that is already in form. */
+  readonly #text: string | undefined;
+
+  private constructor(nano: bigint, format: QuantityFormat, text?: string) {
+    this.nano = nano;
+    this.#format = format;
+    this.#text = text;
+  }
+
+  /**
+   * Reads a quantity.
+   *
+   * @throws {SyntaxError} If the text is none.
+   */
+  static parse(text: string): Quantity {
+    const match = PATTERN.exec(text);
+    const [, sign = "", whole = "", fraction = "", suffix = ""] = match ?? [];
+    if (match === null || whole + fraction === "") throw notAQuantity(text);
+    const unit = unitOf(suffix);
+    if (unit === undefined || whole.length + fraction.length > DIGITS_LIMIT) {
+      throw notAQuantity(text);
+    }
+    // Leading zeros count for nothing, not even for the form of the text.
+    const digits = whole.replace(/^0+/, "");
+    const magnitude = toNano(BigInt(`0${whole}${fraction}`), {
+      places: fraction.length,
+      unit,
+    });
+    const capped = unit.format === "binary" && magnitude > LARGEST_BINARY
+      ? LARGEST_BINARY
+      : magnitude;
+    const nano = sign === "-" ? -capped : capped;
+    const isInForm = inForm(digits, fraction, unit);
+    return new Quantity(nano, unit.format, isInForm ? text : undefined);
+  }
+
+  /** Whether a text is a quantity. */
+  static is(text: string): boolean {
+    try {
+      Quantity.parse(text);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Less than zero, zero or more than zero, as this is less, equal or more. */
+  compare(other: Quantity): number {
+    return this.nano < other.nano ? -1 : this.nano > other.nano ? 1 : 0;
+  }
+
+  /** Whether both are the same amount, however written. */
+  equals(other: Quantity): boolean {
+    return this.nano === other.nano;
+  }
+
+  /** The sum, written as this is. */
+  plus(other: Quantity): Quantity {
+    return new Quantity(this.nano + other.nano, this.#format);
+  }
+
+  /** The amount rounded up to whole thousandths. */
+  roundUpToMilli(): Quantity {
+    const unit = NANO / 1000n;
+    if (this.nano % unit === 0n) return this;
+    return new Quantity(roundUp(this.nano, unit) * unit, this.#format);
+  }
+
+  /** As a number, as near as one comes. */
+  toNumber(): number {
+    return Number(this.nano / NANO) + Number(this.nano % NANO) / Number(NANO);
+  }
+
+  /** The text that a server answers for it. */
+  toString(): string {
+    if (this.#text !== undefined) return this.#text;
+    if (this.nano === 0n) return "0";
+    const isWhole = this.nano % NANO === 0n;
+    const amount = this.nano / NANO;
+    const isSmall = amount > -1024n && amount < 1024n;
+    return this.#format === "binary" && isWhole && !isSmall
+      ? inThousands(amount, 1024n, BINARY_SUFFIXES)
+      : this.#format === "exponent"
+      ? withExponent(this.nano)
+      : inThousands(this.nano, 1000n, DECIMAL_SUFFIXES);
+  }
+}
+
+interface Unit {
+  readonly format: QuantityFormat;
+  /** Of two for binary units, of ten for the others. */
+  readonly exponent: number;
+}
+
+function unitOf(suffix: string): Unit | undefined {
+  const binary = BINARY_SUFFIXES.indexOf(suffix);
+  if (binary > 0) return { format: "binary", exponent: binary * 10 };
+  const decimal = DECIMAL_SUFFIXES.indexOf(suffix);
+  if (decimal >= 0) return { format: "decimal", exponent: decimal * 3 - 9 };
+  const match = /^[eE]([+-]?\d+)$/.exec(suffix);
+  const exponent = Number(match?.[1]);
+  return match && Math.abs(exponent) <= DIGITS_LIMIT
+    ? { format: "exponent", exponent }
+    : undefined;
+}
+
+function toNano(
+  digits: bigint,
+  { places, unit }: { readonly places: number; readonly unit: Unit },
+): bigint {
+  const scaled = unit.format === "binary"
+    ? digits * 2n ** BigInt(unit.exponent) * NANO
+    : digits * NANO * 10n ** BigInt(Math.max(unit.exponent, 0));
+  const divisor = 10n ** BigInt(
+    places + (unit.format === "binary" ? 0 : Math.max(-unit.exponent, 0)),
+  );
+  return roundUp(scaled, divisor);
+}
+
+/** A quotient rounded away from zero when positive. */
+function roundUp(amount: bigint, divisor: bigint): bigint {
+  const quotient = amount / divisor;
+  return amount > 0n && amount % divisor !== 0n ? quotient + 1n : quotient;
+}
+
+/**
+ * Whether kube-apiserver keeps a text as it is. It looks at the digits only, so
+ * that `1.500` stays and `0.5` does not.
+ */
+function inForm(digits: string, fraction: string, unit: Unit): boolean {
+  const shifted = (digits === "" ? "0" : digits) + fraction;
+  if (shifted === "0" && fraction === "") return false;
+  if (unit.format === "binary") {
+    return fraction === "" && digits.length < 10 && Number(digits) % 8 !== 0;
+  }
+  return shifted.length <= 18 && unit.exponent - fraction.length >= -9 &&
+    (unit.exponent - fraction.length) % 3 === 0 &&
+    !shifted.endsWith("000") && !shifted.startsWith("0");
+}
+
+function inThousands(
+  amount: bigint,
+  base: bigint,
+  suffixes: readonly string[],
+): string {
+  let rest = amount;
+  let index = 0;
+  while (rest % base === 0n && index < suffixes.length - 1) {
+    rest /= base;
+    index++;
+  }
+  return `${rest}${suffixes[index]}`;
+}
+
+function withExponent(nano: bigint): string {
+  let rest = nano;
+  let exponent = -9;
+  while (rest % 1000n === 0n) {
+    rest /= 1000n;
+    exponent += 3;
+  }
+  return exponent === 0 ? `${rest}` : `${rest}e${exponent}`;
+}
+
+function notAQuantity(text: string): SyntaxError {
+  return new SyntaxError(
+    `Cannot read a quantity: it must be a number with a unit such as m, k, Mi or e3: received ${
+      JSON.stringify(text.slice(0, 100))
+    }`,
+  );
+}
