@@ -27,12 +27,14 @@ export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
   options: UntilOptions = {},
-): Promise<NonNullable<T>> {
+): Promise<NonNullable<Exclude<T, false>>> {
   const { within = 10_000, every = 20 } = options;
   const end = performance.now() + within;
   for (;;) {
     const value = await condition();
-    if (value !== undefined && value !== null && value !== false) return value;
+    if (value !== undefined && value !== null && value !== false) {
+      return value as NonNullable<Exclude<T, false>>;
+    }
     if (performance.now() > end) {
       throw new Error(`Not within ${within} ms: ${what}`);
     }
