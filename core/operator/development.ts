@@ -3,12 +3,17 @@ import type { Logger } from "../logger.ts";
 
 /** What a tool sees of an operator that a file has made. */
 export interface OperatorHandle {
-  /** Which kinds it reconciles, and under which names. */
+  /** What it reconciles, and what else its controllers watch. */
   readonly controllers: readonly {
     readonly name: string;
     readonly kind: Kind;
+    /** The kinds of its event sources, where they are Kubernetes objects. */
+    readonly secondaryKinds: readonly Kind[];
   }[];
-  /** Starts it and resolves when its caches are synced. */
+  /**
+   * Starts it and resolves when its caches are synced. On an operator that was
+   * started already it only waits for that.
+   */
   start(): Promise<void>;
   /** Stops it in order; safe to call at any time and more than once. */
   stop(): Promise<void>;
@@ -29,6 +34,8 @@ export interface Development {
   readonly logger?: Logger | undefined;
   /** Told of each operator as soon as it is made. */
   operatorMade(operator: OperatorHandle): void;
+  /** Told when the caches of an operator are synced: it reconciles now. */
+  operatorStarted?(operator: OperatorHandle): void;
 }
 
 /** Tool and file may have loaded two copies of the library. */
