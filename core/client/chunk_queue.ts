@@ -16,6 +16,13 @@ export interface ChunkQueueOptions {
    * @default {262_144}
    */
   readonly highWaterMark?: number | undefined;
+  /**
+   * How many bytes may wait at all; more make the reading fail. It matters only
+   * where the source cannot be paused.
+   *
+   * @default {Infinity}
+   */
+  readonly limit?: number | undefined;
 }
 
 interface Waiter {
@@ -36,6 +43,7 @@ export class ChunkQueue
   implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, void> {
   readonly #source: ChunkSource;
   readonly #highWaterMark: number;
+  readonly #limit: number;
   readonly #chunks: Uint8Array[] = [];
   #bytes = 0;
   #paused = false;
@@ -46,6 +54,7 @@ export class ChunkQueue
   constructor(source: ChunkSource, options: ChunkQueueOptions = {}) {
     this.#source = source;
     this.#highWaterMark = options.highWaterMark ?? 256 << 10;
+    this.#limit = options.limit ?? Infinity;
   }
 
   /** Whether nothing more will be pushed or read. */
@@ -67,6 +76,14 @@ export class ChunkQueue
     if (!this.#paused && this.#bytes > this.#highWaterMark) {
       this.#paused = true;
       this.#source.pause();
+    }
+    if (this.#bytes > this.#limit) {
+      this.fail(
+        new RangeError(
+          `Cannot read on: what arrives must be read before it is ${this.#limit} bytes: received ${this.#bytes}`,
+        ),
+      );
+      this.#source.leave();
     }
   }
 

@@ -1,5 +1,5 @@
-import type { ResolvedKind } from "../api/kind.ts";
-import { isResolved, type Kind, kindText } from "../api/kind.ts";
+import { ApiError } from "../api/api_error.ts";
+import { isResolved, type Kind, type ResolvedKind } from "../api/kind.ts";
 import type {
   ApplyObject,
   DeepPartial,
@@ -7,11 +7,12 @@ import type {
   NewObject,
   ObjectList,
 } from "../api/object.ts";
-import { ApiError } from "../api/api_error.ts";
 import type { ObjectKey } from "../api/object_key.ts";
+import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import type { ClientOptions } from "./client_options.ts";
-import { Connection } from "./connection.ts";
-import type { JsonPatch } from "./json_patch.ts";
+import { type ClientTarget, Connection } from "./connection.ts";
+import type { DiscoveredResource } from "./discovered_resource.ts";
+import { Discovery } from "./discovery.ts";
 import {
   type ApiRequest,
   applyRequest,
@@ -20,9 +21,10 @@ import {
   deleteRequest,
   getRequest,
   listRequest,
-  type ObjectBody,
   patchRequest,
+  pathRequest,
   replaceRequest,
+  watchRequest,
 } from "./request.ts";
 import type {
   ApplyOptions,
@@ -31,36 +33,89 @@ import type {
   GetOptions,
   ListOptions,
   PatchOptions,
+  RequestOptions,
   WatchOptions,
   WriteOptions,
 } from "./request_options.ts";
-import type { HttpRequest, HttpResponse, Transport } from "./transport.ts";
+import {
+  type ClientCore,
+  ScaleClient,
+  StatusClient,
+} from "./subresource_clients.ts";
+import type { HttpRequest, HttpResponse } from "./transport.ts";
 import type { WatchEvent } from "./watch_event.ts";
+import { watchEvents } from "./watch_events.ts";
 
 const DEFAULT_FIELD_MANAGER = "coracle";
 /** How many objects a page of {@linkcode Client.listAll} has. */
 const PAGE_SIZE = 500;
 
+/** What an API server says of itself. */
+export interface ServerVersion {
+  readonly major: string;
+  readonly minor: string;
+  /** The whole version, such as `v1.32.0`. */
+  readonly gitVersion: string;
+}
+
 /**
  * Reads and writes the objects of one cluster. Objects that it gives are plain
  * and belong to the caller.
+ *
+ * Every call takes a `signal` in its options and fails with an
+ * {@linkcode ApiError} when the server says no.
+ *
+ * @example Make and read an object
+ * ```ts ignore
+ * import { Client, loadConfig } from "@coracle/operator";
+ * import { ConfigMap } from "@coracle/operator/kinds";
+ *
+ * const client = new Client(await loadConfig());
+ * await client.create(ConfigMap, {
+ *   metadata: { namespace: "default", name: "web" },
+ *   data: { color: "blue" },
+ * });
+ * const found = await client.find(ConfigMap, {
+ *   namespace: "default",
+ *   name: "web",
+ * });
+ * await client.close();
+ * ```
  */
 export class Client {
+  /** Reads and writes the status of objects. */
+  readonly status: StatusClient;
+  /** Reads and writes the number of replicas of objects. */
+  readonly scale: ScaleClient;
+  /** The namespace that the configuration names, for people's commands. */
+  readonly namespace: string;
   readonly #connection: Connection;
+  readonly #discovery: Discovery;
   readonly #fieldManager: string;
 
   /**
    * Makes a client; nothing is sent before the first call.
    *
-   * @param target The cluster.
+   * @param target The cluster, or a transport to one.
    * @param options How the client behaves.
+   * @throws {TypeError} If the server is no URL.
+   * @throws {RangeError} If an option is out of range.
    */
-  constructor(
-    target: { readonly transport: Transport },
-    options: ClientOptions = {},
-  ) {
+  constructor(target: ClientTarget, options: ClientOptions = {}) {
     this.#fieldManager = options.fieldManager ?? DEFAULT_FIELD_MANAGER;
-    this.#connection = new Connection(target.transport, options);
+    const connection = new Connection(target, options);
+    this.#connection = connection;
+    this.#discovery = new Discovery(connection);
+    this.namespace = "server" in target
+      ? target.namespace ?? "default"
+      : "default";
+    const core: ClientCore = {
+      resolve: (kind) => this.resolve(kind),
+      json: (request) => connection.json(request),
+      managed: (write) => this.#managed(write),
+    };
+    this.status = new StatusClient(core);
+    this.scale = new ScaleClient(core);
   }
 
   /** Reads an object. */
@@ -69,9 +124,8 @@ export class Client {
     key: ObjectKey,
     options: GetOptions = {},
   ): Promise<T> {
-    return await this.#object(
-      getRequest(await this.resolve(kind), key, options),
-    );
+    const resolved = await this.resolve(kind);
+    return await this.#object(getRequest(resolved, key, options));
   }
 
   /** Reads an object; `undefined` when it does not exist. */
@@ -93,23 +147,34 @@ export class Client {
     kind: Kind<T>,
     options: ListOptions = {},
   ): Promise<ObjectList<T>> {
-    const resolved = await this.resolve(kind);
-    const list = await this.#connection.json(listRequest(resolved, options));
-    return list as ObjectList<T>;
+    const request = listRequest(await this.resolve(kind), options);
+    const list = await this.#connection.json(request) as ObjectList<T>;
+    return { metadata: list.metadata ?? {}, items: list.items ?? [] };
   }
 
-  /** Reads all objects, page by page. */
+  /**
+   * Reads all objects, page by page, as they were at one moment. If the reading
+   * takes so long that the server forgets that moment, the call fails with
+   * `isGone`.
+   */
   async *listAll<T extends KubernetesObject>(
     kind: Kind<T>,
     options: ListOptions = {},
   ): AsyncGenerator<T, void, undefined> {
     const { limit = PAGE_SIZE } = options;
-    let from = options.continue;
-    do {
-      const page = await this.list(kind, { ...options, limit, continue: from });
+    let page = await this.list(kind, { ...options, limit });
+    yield* page.items;
+    while (page.metadata.continue) {
+      page = await this.list(kind, {
+        ...options,
+        limit,
+        continue: page.metadata.continue,
+        // A continued list is of the first page's moment; servers refuse both.
+        resourceVersion: undefined,
+        resourceVersionMatch: undefined,
+      });
       yield* page.items;
-      from = page.metadata.continue;
-    } while (from);
+    }
   }
 
   /** Makes an object and gives it as stored. */
@@ -119,9 +184,8 @@ export class Client {
     options: WriteOptions = {},
   ): Promise<T> {
     const resolved = await this.resolve(kind);
-    return await this.#object(
-      createRequest(resolved, object, this.#managed(options)),
-    );
+    const write = this.#managed(options);
+    return await this.#object(createRequest(resolved, object, write));
   }
 
   /**
@@ -135,9 +199,8 @@ export class Client {
     options: WriteOptions = {},
   ): Promise<T> {
     const resolved = await this.resolve(kind);
-    return await this.#object(
-      replaceRequest(resolved, object, this.#managed(options)),
-    );
+    const write = this.#managed(options);
+    return await this.#object(replaceRequest(resolved, object, write));
   }
 
   /** Applies fields (server-side apply) and gives the object as stored. */
@@ -147,22 +210,20 @@ export class Client {
     options: ApplyOptions = {},
   ): Promise<T> {
     const resolved = await this.resolve(kind);
-    return await this.#object(
-      applyRequest(resolved, object as ObjectBody, this.#managed(options)),
-    );
+    const write = this.#managed(options);
+    return await this.#object(applyRequest(resolved, object, write));
   }
 
   /** Patches an object and gives it as stored. */
   async patch<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
-    body: DeepPartial<T> | JsonPatch,
+    body: DeepPartial<T> | readonly JsonPatchOperation[],
     options: PatchOptions = {},
   ): Promise<T> {
     const resolved = await this.resolve(kind);
-    return await this.#object(
-      patchRequest(resolved, key, body, this.#managed(options)),
-    );
+    const write = this.#managed(options);
+    return await this.#object(patchRequest(resolved, key, body, write));
   }
 
   /**
@@ -175,10 +236,11 @@ export class Client {
     options: DeleteOptions = {},
   ): Promise<T | undefined> {
     const resolved = await this.resolve(kind);
-    const answer = await this.#object<T>(
-      deleteRequest(resolved, key, options),
-    );
-    return answer.kind === kind.kind ? answer : undefined;
+    const request = deleteRequest(resolved, key, options);
+    const answer = await this.#object<T>(request);
+    return answer.metadata?.deletionTimestamp === undefined
+      ? undefined
+      : answer;
   }
 
   /** Deletes all selected objects. */
@@ -193,12 +255,16 @@ export class Client {
   /**
    * Watches objects until the server ends the stream, the signal aborts or the
    * loop is left. It does not resume by itself: that is an informer's work.
+   *
+   * @throws {ApiError} Also in the midst of it; `isGone` means that the resource
+   * version is too old.
    */
-  watch<T extends KubernetesObject>(
-    _kind: Kind<T>,
-    _options: WatchOptions = {},
-  ): AsyncIterable<WatchEvent<T>> {
-    throw new Error("Cannot watch: not built: received a call");
+  async *watch<T extends KubernetesObject>(
+    kind: Kind<T>,
+    options: WatchOptions = {},
+  ): AsyncGenerator<WatchEvent<T>, void, undefined> {
+    const request = watchRequest(await this.resolve(kind), options);
+    yield* watchEvents<T>(request, await this.#connection.request(request));
   }
 
   /**
@@ -206,20 +272,26 @@ export class Client {
    *
    * @throws {ApiError} If the server does not serve the kind; `isNotFound`.
    */
-  resolve<T extends KubernetesObject>(
+  async resolve<T extends KubernetesObject>(
     kind: Kind<T>,
   ): Promise<ResolvedKind<T>> {
-    if (isResolved(kind)) return Promise.resolve(kind);
-    return Promise.reject(
-      new TypeError(`Cannot resolve kind: ${kindText(kind)}`),
-    );
+    return isResolved(kind) ? kind : await this.#discovery.resolve(kind);
+  }
+
+  /** Everything that the server serves at this moment. */
+  resources(): Promise<DiscoveredResource[]> {
+    return this.#discovery.resources();
+  }
+
+  /** What the server says of itself. */
+  async version(options: RequestOptions = {}): Promise<ServerVersion> {
+    const request = pathRequest("/version", options);
+    return await this.#connection.json(request) as ServerVersion;
   }
 
   /**
    * Sends any request with the client's credentials and retries, and resolves
    * with its answer, the body unread.
-   *
-   * @throws {ApiError} If the server says no.
    */
   request(request: HttpRequest | ApiRequest): Promise<HttpResponse> {
     return this.#connection.request(request);

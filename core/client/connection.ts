@@ -1,36 +1,67 @@
-import { systemClock } from "../clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import type { ClusterConfig } from "../config/cluster_config.ts";
+import { credentialSource } from "../config/credential_source.ts";
+import { silentLogger } from "../logger.ts";
+import { noMetrics } from "../metrics.ts";
+import { answerTimeout } from "./answer_timeout.ts";
+import { authenticate, identityHeaders } from "./authenticate.ts";
 import type { ClientOptions } from "./client_options.ts";
+import { ClusterTransport } from "./cluster_transport.ts";
+import { countRequests, logWarnings } from "./observe.ts";
 import { rateLimit } from "./rate_limit.ts";
 import type { ApiRequest } from "./request.ts";
-import { readJson, responseError } from "./response.ts";
+import { bodyError, readJson, responseError } from "./response.ts";
 import { retry } from "./retry.ts";
-import { compose, type Middleware, type Send } from "./send.ts";
-import type { HttpRequest, HttpResponse, Transport } from "./transport.ts";
+import { compose, type Middleware, type Send, withHeaders } from "./send.ts";
+import type {
+  HttpRequest,
+  HttpResponse,
+  StreamConnection,
+  StreamRequest,
+  Transport,
+} from "./transport.ts";
+import { StreamRefusedError } from "./transport_error.ts";
 
 /** The longest answer that is decoded unless told otherwise. */
 const MAX_ANSWER_BYTES = 256 << 20;
+/** API servers end a request themselves after 60 seconds. */
+const ANSWER_TIMEOUT = 90_000;
+
+/** Where a client sends its requests: to a cluster, or to any transport. */
+export type ClientTarget = ClusterConfig | { readonly transport: Transport };
 
 /** A transport with everything around it that makes requests succeed. */
 export class Connection {
+  /** Where its time comes from. */
+  readonly clock: Clock;
   readonly #transport: Transport;
   readonly #send: Send;
+  readonly #identity: () => Promise<Pick<StreamRequest, "headers">>;
   readonly #maxAnswerBytes: number;
 
-  constructor(transport: Transport, options: ClientOptions = {}) {
-    const {
-      clock = systemClock,
-      maxAnswerBytes = MAX_ANSWER_BYTES,
-      random = Math.random,
-    } = options;
-    this.#transport = transport;
-    this.#maxAnswerBytes = maxAnswerBytes;
-    const middleware: Middleware[] = [];
-    if (options.retry !== false) {
-      middleware.push(retry({ ...options.retry, clock, random }));
+  constructor(target: ClientTarget, options: ClientOptions = {}) {
+    this.clock = options.clock ?? systemClock;
+    this.#maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
+    const middleware = outerMiddleware(options, this.clock);
+    if ("transport" in target) {
+      this.#transport = target.transport;
+      this.#identity = () => Promise.resolve({ headers: {} });
+    } else {
+      const credentials = credentialSource(target.credentials);
+      const { impersonate } = target;
+      this.#transport = new ClusterTransport(target, credentials);
+      this.#identity = async () =>
+        identityHeaders(await credentials.current(), impersonate);
+      middleware.push(authenticate(credentials, impersonate));
+      if (target.insecureSkipTlsVerify) {
+        options.logger?.warn(
+          "The certificate of the API server is not checked",
+          { server: target.server },
+        );
+      }
     }
-    if (options.rateLimit !== undefined) {
-      middleware.push(rateLimit({ ...options.rateLimit, clock }));
-    }
+    middleware.push(...innerMiddleware(options, this.clock));
+    const transport = this.#transport;
     this.#send = compose((request) => transport.send(request), middleware);
   }
 
@@ -55,14 +86,67 @@ export class Connection {
    *
    * @throws {ApiError} If the server says no.
    * @throws {SyntaxError} If the answer is not JSON.
+   * @throws {RangeError} If the answer is too long.
    */
   async json(request: ApiRequest): Promise<unknown> {
     const response = await this.request(request);
-    return readJson(request, response, this.#maxAnswerBytes);
+    return await readJson(request, response, this.#maxAnswerBytes);
+  }
+
+  /**
+   * Opens a WebSocket.
+   *
+   * @throws {ApiError} If the server says no.
+   * @throws {Error} If the transport has no WebSockets.
+   */
+  async stream(
+    request: StreamRequest & Pick<ApiRequest, "action">,
+  ): Promise<StreamConnection> {
+    if (this.#transport.connect === undefined) {
+      throw new Error(
+        `Cannot ${request.action}: the transport must have WebSockets: received one without`,
+      );
+    }
+    const identity = await this.#identity();
+    try {
+      return await this.#transport.connect({
+        ...request,
+        ...identity,
+        headers: { ...identity.headers, ...request.headers },
+      });
+    } catch (error) {
+      if (!(error instanceof StreamRefusedError)) throw error;
+      throw bodyError(request.action, error);
+    }
   }
 
   /** Closes every connection. */
   close(): Promise<void> {
     return this.#transport.close();
   }
+}
+
+/** What a request passes before it is known who asks. */
+function outerMiddleware(options: ClientOptions, clock: Clock): Middleware[] {
+  const { random = Math.random, userAgent = "coracle" } = options;
+  const middleware: Middleware[] = [
+    (next) => (request) =>
+      next(withHeaders(request, { "user-agent": userAgent })),
+  ];
+  if (options.retry !== false) {
+    middleware.push(retry({ ...options.retry, clock, random }));
+  }
+  if (options.rateLimit !== undefined) {
+    middleware.push(rateLimit({ ...options.rateLimit, clock }));
+  }
+  return middleware;
+}
+
+/** What every single attempt passes. */
+function innerMiddleware(options: ClientOptions, clock: Clock): Middleware[] {
+  return [
+    logWarnings(options.logger ?? silentLogger),
+    answerTimeout(options.answerTimeout ?? ANSWER_TIMEOUT, clock),
+    countRequests(options.metrics ?? noMetrics, clock),
+  ];
 }

@@ -1,15 +1,6 @@
+import { currentRuntime } from "./runtime.ts";
 import type { HttpTransport } from "./transport.ts";
 import { serverAddress, type TransportSettings } from "./transport_settings.ts";
-
-/** A JavaScript runtime that the library runs on. */
-export type Runtime = "node" | "deno" | "bun";
-
-/** Which runtime this is. */
-export function currentRuntime(): Runtime {
-  if ("Deno" in globalThis) return "deno";
-  if ("Bun" in globalThis) return "bun";
-  return "node";
-}
 
 /**
  * Opens the transport of the runtime that this is. Only its module is loaded.
@@ -27,7 +18,7 @@ export async function openHttpTransport(
     }
     case "bun": {
       const { openHttpTransport } = await import("./transport_bun.ts");
-      return openHttpTransport(settings);
+      return await openHttpTransport(settings);
     }
     case "node": {
       const { openHttpTransport } = await import("./transport_node.ts");

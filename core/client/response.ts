@@ -85,17 +85,47 @@ export async function responseError(
   request: ApiRequest,
   response: HttpResponse,
 ): Promise<ApiError> {
-  let text: string;
-  try {
-    text = new TextDecoder().decode(
-      await readBody(response, LONGEST_ERROR_BODY),
+  const { headers, status } = response;
+  if (status < 400) {
+    await response.cancel();
+    const host = redirectHost(headers["location"]);
+    return new ApiError(
+      `Cannot ${request.action}: redirects are not followed: received ${status} to ${host}`,
+      { status },
     );
-  } catch {
-    text = "";
   }
-  return statusError(request.action, parseStatus(text, response.status), {
+  let body = "";
+  try {
+    const bytes = await readBody(response, LONGEST_ERROR_BODY);
+    body = new TextDecoder().decode(bytes);
+  } catch {
+    // The status code alone says enough.
+  }
+  return bodyError(request.action, {
+    status,
+    body,
     retryAfter: retryAfter(response),
   });
+}
+
+/** The error of an answer whose body was read already. */
+export function bodyError(
+  action: string,
+  answer: {
+    readonly status: number;
+    readonly body: string;
+    readonly retryAfter?: number | undefined;
+  },
+): ApiError {
+  const { body, status, retryAfter } = answer;
+  return statusError(action, parseStatus(body, status), { retryAfter });
+}
+
+/** Where a redirect goes, without what its query may carry. */
+function redirectHost(location: string | undefined): string {
+  return location !== undefined && URL.canParse(location)
+    ? new URL(location).origin
+    : "another path";
 }
 
 /**

@@ -5,6 +5,10 @@ export interface HttpRequest {
   readonly path: string;
   /** Header names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Headers with one line for each value, which must not be joined. */
+  readonly repeatedHeaders?:
+    | Readonly<Record<string, readonly string[]>>
+    | undefined;
   readonly body?: Uint8Array | string | undefined;
   /** Ends the request, and the reading of its answer, when aborted. */
   readonly signal?: AbortSignal | undefined;
@@ -29,6 +33,10 @@ export interface StreamRequest {
   /** Path and query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Headers with one line for each value, which must not be joined. */
+  readonly repeatedHeaders?:
+    | Readonly<Record<string, readonly string[]>>
+    | undefined;
   /** Subprotocols in order of preference, such as `v5.channel.k8s.io`. */
   readonly protocols: readonly string[];
   readonly signal?: AbortSignal | undefined;
@@ -68,4 +76,10 @@ export interface Transport {
 }
 
 /** The part of a {@linkcode Transport} that differs between runtimes. */
-export type HttpTransport = Pick<Transport, "send" | "close">;
+export interface HttpTransport extends Omit<Transport, "connect"> {
+  /**
+   * Closes as soon as everything under way has ended, and resolves then;
+   * nothing new may be sent.
+   */
+  retire(): Promise<void>;
+}

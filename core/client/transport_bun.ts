@@ -4,10 +4,16 @@ import type { TransportSettings } from "./transport_settings.ts";
 
 /**
  * Opens a transport over Bun's own `fetch`, which takes certificates and a proxy
- * with every call and keeps connections apart by them. (Bun replaces undici by a
- * copy of its own that ignores certificates.)
+ * with every call and keeps connections apart by them. What it cannot do, headers
+ * of several lines, goes through undici.
  */
-export function openHttpTransport(settings: TransportSettings): HttpTransport {
+export async function openHttpTransport(
+  settings: TransportSettings,
+): Promise<HttpTransport> {
+  if (settings.repeatsHeaders) {
+    const { openHttpTransport } = await import("./transport_node.ts");
+    return openHttpTransport(settings);
+  }
   const { certificateAuthority, certificate, key, serverName } = settings;
   return new FetchTransport(settings, {
     init: {

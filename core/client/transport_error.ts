@@ -41,3 +41,25 @@ function innermostText(error: unknown): string {
   const code = typeof reason.code === "string" ? reason.code : "";
   return message.includes(code) ? message : `${code} ${message}`.trim();
 }
+
+/** The server answered a request for a WebSocket with something else. */
+export class StreamRefusedError extends Error {
+  /** The HTTP status code. */
+  readonly status: number;
+  /** What the server said, usually a Status as JSON. */
+  readonly body: string;
+
+  /**
+   * @param origin The server, without credentials.
+   * @param answer The HTTP status code and what the server said.
+   */
+  constructor(
+    origin: string,
+    { status, body }: { readonly status: number; readonly body: string },
+  ) {
+    super(`Cannot open a stream to ${origin}: it refused: received ${status}`);
+    this.name = "StreamRefusedError";
+    this.status = status;
+    this.body = body;
+  }
+}

@@ -25,6 +25,7 @@ export class FetchTransport implements HttpTransport {
   readonly #runtime: FetchRuntime;
   /** What is under way, so that closing can end it. */
   readonly #exchanges = new Set<FetchExchange>();
+  #onIdle: (() => void) | undefined;
   #closed = false;
 
   constructor(settings: TransportSettings, runtime: FetchRuntime) {
@@ -37,15 +38,25 @@ export class FetchTransport implements HttpTransport {
     if (this.#closed) throw closedError(origin);
     request.signal?.throwIfAborted();
     const exchange = new FetchExchange(origin, request.signal);
-    exchange.onEnd = () => this.#exchanges.delete(exchange);
     this.#exchanges.add(exchange);
+    exchange.onEnd = () => {
+      this.#exchanges.delete(exchange);
+      if (this.#exchanges.size === 0) this.#onIdle?.();
+    };
     return await exchange.run(`${origin}${prefix}${request.path}`, {
       ...this.#runtime.init,
       method: request.method,
-      headers: request.headers,
+      headers: headerLines(request),
       body: request.body as BodyInit | undefined ?? null,
       redirect: "manual",
     });
+  }
+
+  async retire(): Promise<void> {
+    if (this.#exchanges.size > 0) {
+      await new Promise<void>((resolve) => this.#onIdle = resolve);
+    }
+    await this.close();
   }
 
   close(): Promise<void> {
@@ -57,6 +68,16 @@ export class FetchTransport implements HttpTransport {
     this.#runtime.close();
     return Promise.resolve();
   }
+}
+
+function headerLines(request: HttpRequest): [string, string][] {
+  const { headers, repeatedHeaders = {} } = request;
+  return [
+    ...Object.entries(headers),
+    ...Object.entries(repeatedHeaders).flatMap(([name, values]) =>
+      values.map((value): [string, string] => [name, value])
+    ),
+  ];
 }
 
 /** One request and its answer. */

@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { Agent, type Dispatcher, ProxyAgent } from "undici";
+import { Agent, type Dispatcher, ProxyAgent } from "undici/index.js";
 import { ChunkQueue, type ChunkSource } from "./chunk_queue.ts";
+import { socketQueueOptions } from "./runtime.ts";
 import type { HttpRequest, HttpResponse, HttpTransport } from "./transport.ts";
 import { closedError, connectionError } from "./transport_error.ts";
 import {
@@ -18,6 +19,9 @@ const KEEP_ALIVE_TIMEOUT = 60_000;
 /**
  * Opens a transport over one pool of undici, on its lowest layer: chunks go from
  * the socket to the reader with no stream object between.
+ *
+ * The import names undici's file, since Bun replaces the bare name by a copy of
+ * its own that ignores certificates.
  */
 export function openHttpTransport(settings: TransportSettings): HttpTransport {
   return new UndiciTransport(settings);
@@ -67,7 +71,11 @@ class UndiciTransport implements HttpTransport {
         origin,
         path: prefix + path,
         method,
-        headers: { "accept-encoding": "gzip", ...headers },
+        headers: {
+          "accept-encoding": "gzip",
+          ...headers,
+          ...repeatedLines(request),
+        },
         body,
         headersTimeout: 0,
         bodyTimeout: 0,
@@ -75,11 +83,20 @@ class UndiciTransport implements HttpTransport {
     });
   }
 
+  retire(): Promise<void> {
+    return this.#pool.close();
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     await this.#pool.destroy();
   }
+}
+
+function repeatedLines(request: HttpRequest): Record<string, string[]> {
+  const lines = Object.entries(request.repeatedHeaders ?? {});
+  return Object.fromEntries(lines.map(([name, values]) => [name, [...values]]));
 }
 
 interface ExchangeOptions {
@@ -92,7 +109,7 @@ interface ExchangeOptions {
 /** One request and its answer, as undici tells of them. */
 class Exchange implements Dispatcher.DispatchHandler, ChunkSource {
   readonly #options: ExchangeOptions;
-  readonly #body: ChunkQueue = new ChunkQueue(this);
+  readonly #body: ChunkQueue = new ChunkQueue(this, socketQueueOptions());
   #controller: Dispatcher.DispatchController | undefined;
   #aborted = false;
 

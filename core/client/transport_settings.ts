@@ -33,6 +33,12 @@ export interface TransportSettings {
    */
   readonly proxyUrl?: string | undefined;
   /**
+   * Whether requests will have headers of several lines.
+   *
+   * @default {false}
+   */
+  readonly repeatsHeaders?: boolean | undefined;
+  /**
    * How long connecting may take, in milliseconds.
    *
    * @default {10_000}

@@ -1,0 +1,80 @@
+import type {
+  Credential,
+  CredentialSource,
+  Impersonation,
+} from "../config/cluster_config.ts";
+import type { Middleware } from "./send.ts";
+import { basicAuthorization } from "./transport_settings.ts";
+
+/** Headers that say who asks. */
+export interface IdentityHeaders {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly repeatedHeaders?:
+    | Readonly<Record<string, readonly string[]>>
+    | undefined;
+}
+
+/**
+ * Adds to every request who asks. An answer of 401 makes the credentials fresh
+ * and sends the request once more, if there are newer ones.
+ */
+export function authenticate(
+  credentials: CredentialSource,
+  impersonate?: Impersonation,
+): Middleware {
+  return (next) => async (request) => {
+    const credential = await credentials.current();
+    const identified = (by: Credential) => {
+      const identity = identityHeaders(by, impersonate);
+      return {
+        ...request,
+        ...identity,
+        headers: { ...identity.headers, ...request.headers },
+      };
+    };
+    const response = await next(identified(credential));
+    if (response.status !== 401) return response;
+    const renewed = await credentials.refresh(credential);
+    if (renewed === credential) return response;
+    await response.cancel();
+    return await next(identified(renewed));
+  };
+}
+
+/** The headers of a credential and an impersonation. */
+export function identityHeaders(
+  credential: Credential,
+  impersonate?: Impersonation,
+): IdentityHeaders {
+  const authorization = authorizationOf(credential);
+  const headers: Record<string, string> = {};
+  if (authorization !== undefined) headers["authorization"] = authorization;
+  if (impersonate === undefined) return { headers };
+  headers["impersonate-user"] = impersonate.user;
+  if (impersonate.uid) headers["impersonate-uid"] = impersonate.uid;
+  const repeatedHeaders: Record<string, readonly string[]> = {};
+  if (impersonate.groups?.length) {
+    repeatedHeaders["impersonate-group"] = impersonate.groups;
+  }
+  for (const [name, values] of Object.entries(impersonate.extra ?? {})) {
+    repeatedHeaders[`impersonate-extra-${headerNamePart(name)}`] = values;
+  }
+  return { headers, repeatedHeaders };
+}
+
+function authorizationOf(credential: Credential): string | undefined {
+  const { token, username, password = "" } = credential;
+  if (token) return `Bearer ${token}`;
+  return username ? basicAuthorization(username, password) : undefined;
+}
+
+/** Writes a key so that a header may be named by it: others are escaped. */
+function headerNamePart(name: string): string {
+  const bytes = new TextEncoder().encode(name.toLowerCase());
+  return Array.from(bytes, (byte) => {
+    const character = String.fromCharCode(byte);
+    return /[!#$&'*+\-.^_`|~0-9a-z]/.test(character)
+      ? character
+      : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }).join("");
+}
