@@ -4,8 +4,7 @@ import { pathToFileURL } from "node:url";
 import type { ResolvedKind } from "../api/kind.ts";
 import type { DefinedKind } from "../crd/kind_definition.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
-import type { Logger } from "../logger.ts";
-import type { OperatorHandle } from "../operator/development.ts";
+import type { Development, OperatorHandle } from "../operator/development.ts";
 import { setDevelopment } from "../operator/development.ts";
 import { UsageError } from "./command.ts";
 import { suggestion } from "./suggestion.ts";
@@ -25,30 +24,18 @@ export interface OperatorModule {
   readonly exports: Promise<Readonly<Record<string, unknown>>>;
 }
 
-/** Options of {@linkcode loadOperatorModule}. */
-export interface LoadOptions {
-  /** Whether its operators run, or are only looked at. */
-  readonly runs: boolean;
-  /** Where its operators log. */
-  readonly logger?: Logger | undefined;
-}
-
 /**
- * Loads an operator file as its runtime would, and learns of the operators in
- * it. From here on the process is in development; it cannot be undone, since a
- * file may make operators at any time.
+ * Finds an operator file.
  *
- * @param file Its path.
- * @throws {UsageError} If there is no such file.
+ * @param file Its path as the user wrote it.
+ * @returns Its full path.
+ * @throws {UsageError} If there is no such file, or it is no module.
  */
-export async function loadOperatorModule(
-  file: string,
-  options: LoadOptions,
-): Promise<OperatorModule> {
+export async function findOperatorFile(file: string): Promise<string> {
   const path = resolve(file);
   const found = await stat(path).catch(() => undefined);
   if (found === undefined || !found.isFile()) {
-    const near = await namesBeside(path);
+    const near = await modulesBeside(path);
     throw new UsageError(
       `Cannot load ${file}: ${
         found === undefined ? "there is no such file" : "it is not a file"
@@ -60,6 +47,28 @@ export async function loadOperatorModule(
       `Cannot load ${file}: an operator is a JavaScript or TypeScript module: received ${path}`,
     );
   }
+  return path;
+}
+
+async function modulesBeside(path: string): Promise<readonly string[]> {
+  const names = await readdir(dirname(path)).catch(() => []);
+  return names.filter((name) => MODULE_REGEXP.test(name));
+}
+
+/**
+ * Loads an operator file as its runtime would, and learns of the operators in
+ * it. From here on the process is in development; it cannot be undone, since a
+ * file may make operators at any time.
+ *
+ * @param file Its path as the user wrote it.
+ * @param options Whether its operators run, and who is told of them.
+ * @throws {UsageError} If there is no such file, or it is no module.
+ */
+export async function loadOperatorModule(
+  file: string,
+  options: Omit<Development, "operatorMade">,
+): Promise<OperatorModule> {
+  const path = await findOperatorFile(file);
   const operators: OperatorHandle[] = [];
   setDevelopment({
     ...options,
@@ -68,11 +77,6 @@ export async function loadOperatorModule(
   // deno-lint-ignore coracle/literal-import -- the user names the file
   const exports = import(pathToFileURL(path).href);
   return { file, operators, exports };
-}
-
-async function namesBeside(path: string): Promise<readonly string[]> {
-  const names = await readdir(dirname(path)).catch(() => []);
-  return names.filter((name) => MODULE_REGEXP.test(name));
 }
 
 /**
@@ -105,10 +109,25 @@ function isKind(value: unknown): value is ResolvedKind {
     typeof value.kind === "string";
 }
 
-/** What a file exports, for an error message. */
-export function exportsText(
+/**
+ * Refuses a file that has no operator.
+ *
+ * @throws {UsageError} If it has made none while it was loaded.
+ */
+export function requireOperator(
+  module: OperatorModule,
   exports: Readonly<Record<string, unknown>>,
-): string {
+): void {
+  if (module.operators.length > 0) return;
+  throw new UsageError(
+    `Cannot run ${module.file}: it makes no operator: write "const operator = new Operator()", register a kind with it, and end with "await operator.run()": received ${
+      exportsText(exports)
+    }`,
+  );
+}
+
+/** What a file exports, for an error message. */
+function exportsText(exports: Readonly<Record<string, unknown>>): string {
   const names = Object.keys(exports);
   return names.length === 0 ? "no exports" : `exports ${names.join(", ")}`;
 }

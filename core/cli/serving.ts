@@ -1,0 +1,95 @@
+import { randomBytes } from "node:crypto";
+import { rename, rm, writeFile } from "node:fs/promises";
+import type { FlagValues } from "./command.ts";
+import { UsageError } from "./command.ts";
+
+/**
+ * Reads `--port`.
+ *
+ * @returns The port; zero stands for any that is free.
+ * @throws {UsageError} If it is not a port number.
+ */
+export function portOf(
+  flags: FlagValues,
+  command: string,
+  fallback: number,
+): number {
+  const text = flags["port"];
+  if (text === undefined) return fallback;
+  const port = Number(text);
+  if (/^\d+$/.test(String(text)) && port < 65_536) return port;
+  throw new UsageError(
+    `Cannot run ${command}: --port must be a number from 0 to 65535: received "${text}"`,
+    command,
+  );
+}
+
+/**
+ * The value of a flag that names a file, as `readArguments` has checked it.
+ */
+export function fileOf(flags: FlagValues, name: string): string | undefined {
+  const value = flags[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+/**
+ * Writes a file that only its owner may read, all at once: nobody ever sees a
+ * part of it.
+ */
+export async function writeSecretFile(
+  file: string,
+  text: string,
+): Promise<void> {
+  const draft = `${file}.${randomBytes(6).toString("hex")}`;
+  try {
+    await writeFile(draft, text, { mode: 0o600, flag: "wx" });
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw new Error(
+      `Cannot write ${file}: ${(error as Error).message}`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Starts a server and says in the user's words why it cannot be started.
+ *
+ * @param port Where it is to serve.
+ * @param start Starts it.
+ */
+export async function serveOn<T>(
+  port: number,
+  start: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await start();
+  } catch (error) {
+    const why = ({
+      EADDRINUSE: "somebody else listens there",
+      EACCES: "only an administrator may listen there",
+    } as Record<string, string>)[codeOf(error)];
+    if (why === undefined) throw error;
+    throw new Error(
+      `Cannot serve on port ${port}: ${why}; --port 0 takes any that is free`,
+      { cause: error },
+    );
+  }
+}
+
+/** The code of a system error, which may be the cause of another error. */
+function codeOf(error: unknown): string {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ("code" in at && typeof at.code === "string") return at.code;
+  }
+  return "";
+}
+
+/** Fulfilled when the signal fires. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
