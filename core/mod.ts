@@ -26,6 +26,13 @@ export * from "./metrics.ts";
 // Transports and requests as values.
 export * from "./client/transport.ts";
 
+// Objects as bytes.
+export * from "./json/byte_range.ts";
+export * from "./json/line_splitter.ts";
+export { type HeaderField, ObjectHeader } from "./json/object_header.ts";
+export { EventScanner, type WatchEventType } from "./json/event_scanner.ts";
+export * from "./json/list_scanner.ts";
+
 // Patches, field ownership and the schemas that both walk.
 export * from "./patch/schema.ts";
 export * from "./patch/json_patch.ts";

@@ -1,5 +1,6 @@
 import type { ByteRange } from "./byte_range.ts";
-import type { ObjectHeader } from "./object_header.ts";
+import { bytesOf, JsonCursor, OPEN_BRACE, QUOTE } from "./json_cursor.ts";
+import { FIELD_INDEX, ObjectHeader } from "./object_header.ts";
 
 /** What a watch event says of its object. */
 export type WatchEventType =
@@ -9,16 +10,81 @@ export type WatchEventType =
   | "BOOKMARK"
   | "ERROR";
 
+const EVENT_TYPES: readonly WatchEventType[] = [
+  "MODIFIED",
+  "ADDED",
+  "DELETED",
+  "BOOKMARK",
+  "ERROR",
+];
+const EVENT_TYPE_BYTES: readonly Uint8Array[] = EVENT_TYPES.map(bytesOf);
+
+const TYPE = bytesOf("type");
+const OBJECT = bytesOf("object");
+
+/** The fields by the length of their keys: one comparison finds most. */
+const OBJECT_FIELDS = byLength(["apiVersion", "kind", "metadata"]);
+const METADATA_FIELDS = byLength([
+  "name",
+  "namespace",
+  "uid",
+  "resourceVersion",
+  "generation",
+  "deletionTimestamp",
+  "finalizers",
+  "labels",
+  "annotations",
+  "ownerReferences",
+  "managedFields",
+]);
+const { metadata: METADATA } = FIELD_INDEX;
+
+interface KnownKey {
+  readonly key: Uint8Array;
+  readonly index: number;
+}
+
+function byLength(
+  fields: readonly (keyof typeof FIELD_INDEX)[],
+): readonly (readonly KnownKey[])[] {
+  const table: KnownKey[][] = [];
+  for (const field of fields) {
+    const known = { key: bytesOf(field), index: FIELD_INDEX[field] };
+    (table[field.length] ??= []).push(known);
+  }
+  return Array.from(table, (keys) => keys ?? []);
+}
+
+/** The first byte that the value of a field must have, by its index. */
+const FIRST_BYTES: readonly string[] = [
+  ...['"', '"', "{"], // apiVersion, kind, metadata
+  ...['"', '"', '"', '"'], // name, namespace, uid, resourceVersion
+  ...["-0123456789", '"'], // generation, deletionTimestamp
+  ...["[", "{", "{", "[", "["], // finalizers … managedFields
+];
+const FIRST_BYTE_TABLES: readonly Uint8Array[] = FIRST_BYTES.map((allowed) => {
+  const table = new Uint8Array(256);
+  for (const byte of bytesOf(allowed)) table[byte] = 1;
+  return table;
+});
+const LOWER_N = 0x6e;
+
 /**
  * Reads the header of a watch event, or of an object, in one pass over its
  * bytes, with any key order and white space.
  *
- * For every document that `JSON.parse` accepts, the header equals what it would
- * give. One that is not well-formed is refused.
+ * Of every document that `JSON.parse` accepts, the header equals what it would
+ * give. The envelope, the object's own keys and its metadata are checked to the
+ * letter of the grammar. Other values, such as `spec`, `status` and
+ * `managedFields`, are leapt over by their strings and brackets, which must
+ * match: what is wrong within them shows when somebody parses the object, and
+ * cannot change the header.
  */
-export declare class EventScanner {
+export class EventScanner {
   /** The header of the last object; every scan overwrites it. */
-  readonly header: ObjectHeader;
+  readonly header: ObjectHeader = new ObjectHeader();
+
+  readonly #cursor: JsonCursor = new JsonCursor("a watch event");
 
   /**
    * Reads one line of a watch: `{"type": …, "object": {…}}`.
@@ -27,14 +93,131 @@ export declare class EventScanner {
    * its object: a Status for ERROR, nothing but a resourceVersion for BOOKMARK.
    * @throws {SyntaxError} If the line is not such an event.
    */
-  scan(line: ByteRange): WatchEventType;
+  scan(line: ByteRange): WatchEventType {
+    const cursor = this.#cursor;
+    cursor.reset(line);
+    let type = -1;
+    let object = -1;
+    if (cursor.peek() !== OPEN_BRACE) cursor.fail("it must be an object");
+    for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
+      if (cursor.stringIs(OBJECT)) {
+        object = cursor.position;
+        if (cursor.peek() === OPEN_BRACE) this.#object();
+        else {
+          cursor.skipStructure();
+          object = -1;
+        }
+      } else if (cursor.stringIs(TYPE)) {
+        type = cursor.position;
+        cursor.skipStructure();
+      } else cursor.skipStructure();
+    }
+    cursor.finish();
+    if (object < 0) cursor.fail('"object" must be an object');
+    this.#checkFields();
+    return this.#eventType(type);
+  }
 
   /**
    * Reads one object, such as an item of a list or the answer to a write.
    *
+   * @param snapshot For {@linkcode JsonCursor.reset}.
    * @returns {@linkcode EventScanner.header}.
    * @throws {SyntaxError} If the range is not one JSON object with the header
    * of a Kubernetes object.
    */
-  scanObject(range: ByteRange): ObjectHeader;
+  scanObject(range: ByteRange, snapshot?: unknown): ObjectHeader {
+    const cursor = this.#cursor;
+    cursor.reset(range, snapshot);
+    if (cursor.peek() !== OPEN_BRACE) cursor.fail("it must be an object");
+    this.#object();
+    cursor.finish();
+    this.#checkFields();
+    return this.header;
+  }
+
+  #eventType(position: number): WatchEventType {
+    const cursor = this.#cursor;
+    if (position >= 0) {
+      cursor.position = position;
+      if (cursor.peek() === QUOTE) {
+        cursor.string();
+        for (let i = 0; i < EVENT_TYPES.length; i++) {
+          const bytes = EVENT_TYPE_BYTES[i] as Uint8Array;
+          if (cursor.stringIs(bytes)) return EVENT_TYPES[i] as WatchEventType;
+        }
+        cursor.position = position;
+      }
+    }
+    return cursor.fail('"type" must be that of a watch event');
+  }
+
+  #object(): void {
+    const { header } = this;
+    const cursor = this.#cursor;
+    header.bytes = cursor.bytes;
+    header.start = cursor.position;
+    header.ranges.fill(-1);
+    for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
+      const index = this.#field(OBJECT_FIELDS);
+      const start = cursor.position;
+      if (index === METADATA) {
+        header.ranges.fill(-1, 2 * METADATA); // its members are the last fields
+        if (cursor.peek() === OPEN_BRACE) this.#metadata();
+        else cursor.skipStructure();
+      } else cursor.skipStructure();
+      if (index >= 0) this.#note(index, start);
+    }
+    header.end = cursor.position;
+  }
+
+  #metadata(): void {
+    const cursor = this.#cursor;
+    for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
+      const index = this.#field(METADATA_FIELDS);
+      const start = cursor.position;
+      cursor.skipStructure();
+      if (index >= 0) this.#note(index, start);
+    }
+  }
+
+  /** Which field the key is that the cursor has read, or -1. */
+  #field(known: readonly (readonly KnownKey[])[]): number {
+    const cursor = this.#cursor;
+    const length = cursor.escaped
+      ? cursor.stringText().length
+      : cursor.stringEnd - cursor.stringStart;
+    const candidates = known[length];
+    if (candidates === undefined) return -1;
+    for (let i = 0; i < candidates.length; i++) {
+      const { key, index } = candidates[i] as KnownKey;
+      if (cursor.stringIs(key)) return index;
+    }
+    return -1;
+  }
+
+  #note(index: number, start: number): void {
+    this.header.ranges[2 * index] = start;
+    this.header.ranges[2 * index + 1] = this.#cursor.position;
+  }
+
+  /** Only the last of repeated keys counts, so shapes are checked at the end. */
+  #checkFields(): void {
+    const { bytes, ranges } = this.header;
+    for (let index = 0; index < FIRST_BYTE_TABLES.length; index++) {
+      const start = ranges[2 * index] as number;
+      if (start < 0) continue;
+      const first = bytes[start] as number;
+      const table = FIRST_BYTE_TABLES[index] as Uint8Array;
+      if (table[first] === 1) continue;
+      if (first !== LOWER_N) this.#refuseField(index);
+      ranges[2 * index] = ranges[2 * index + 1] = -1; // null counts as absent
+    }
+  }
+
+  #refuseField(index: number): never {
+    const field = Object.entries(FIELD_INDEX).find(([, at]) => at === index);
+    this.#cursor.position = this.header.ranges[2 * index] as number;
+    return this.#cursor.fail(`"${field?.[0]}" has a value of the wrong type`);
+  }
 }

@@ -1,9 +1,12 @@
 import type { ByteRange } from "./byte_range.ts";
+import { asBuffer } from "./json_text.ts";
 
 /** How long a line may be when nothing else is said: 8 MiB. */
 export const DEFAULT_MAX_LINE_BYTES: number = 8 * 1024 * 1024;
 
 const LINE_FEED = 10;
+/** More than this is not held for later once a longer line has passed. */
+const KEPT_CARRY_BYTES = 1024 * 1024;
 const CARRIAGE_RETURN = 13;
 
 /** Marks errors of any copy of the library, npm's and JSR's side by side. */
@@ -120,8 +123,11 @@ export class LineSplitter implements ByteRange {
         `Cannot push a chunk: lines of the chunk before must be read first: received ${chunk.length} bytes`,
       );
     }
-    this.#chunk = chunk;
+    this.#chunk = asBuffer(chunk);
     this.#position = 0;
+    if (this.#carried === 0 && this.#carry.length > KEPT_CARRY_BYTES) {
+      this.#carry = new Uint8Array(0);
+    }
   }
 
   /**
@@ -193,7 +199,7 @@ export class LineSplitter implements ByteRange {
     if (size > this.#carry.length) {
       const grown = new Uint8Array(Math.max(size, this.#carry.length * 2));
       grown.set(this.#carry.subarray(0, this.#carried));
-      this.#carry = grown;
+      this.#carry = asBuffer(grown);
     }
     this.#carry.set(part, this.#carried);
     this.#carried = size;

@@ -1,4 +1,10 @@
+import type { ByteRange } from "./byte_range.ts";
+import { EventScanner } from "./event_scanner.ts";
+import { JsonCursor, OPEN_BRACE } from "./json_cursor.ts";
+import { asBuffer, parseRange } from "./json_text.ts";
+import { DEFAULT_MAX_LINE_BYTES, TooLongError } from "./line_splitter.ts";
 import type { ObjectHeader } from "./object_header.ts";
+import { ValueFinder } from "./value_finder.ts";
 
 /** What a list says beside its items. */
 export interface ListHeader {
@@ -19,12 +25,43 @@ export interface ListHeader {
 /** Options of {@linkcode ListScanner}. */
 export interface ListScannerOptions {
   /**
-   * The longest item, and the longest part between items, in bytes.
+   * The longest item, and the longest other member of the list, in bytes.
    *
    * @default {8388608}
    */
   readonly maxItemBytes?: number | undefined;
 }
+
+/** What may come next, but for white space. */
+type State =
+  | "list" // the opening brace
+  | "firstKey" // a key, or the end of the list
+  | "key"
+  | "colon"
+  | "value"
+  | "afterValue" // a comma, or the end of the list
+  | "firstItem" // an item, or the end of the items
+  | "item"
+  | "afterItem" // a comma, or the end of the items
+  | "end"; // nothing
+
+type Steps = Readonly<Partial<Record<State, State>>>;
+
+/** Where a punctuation mark leads from the states in which it may stand. */
+const STEPS: readonly (Steps | undefined)[] = Array.from(
+  { length: 128 },
+  (_, byte) =>
+    new Map<string, Steps>([
+      ["{", { list: "firstKey" }],
+      ["}", { firstKey: "end", afterValue: "end" }],
+      [":", { colon: "value" }],
+      [",", { afterValue: "key", afterItem: "item" }],
+      ["]", { firstItem: "afterValue", afterItem: "afterValue" }],
+    ]).get(String.fromCharCode(byte)),
+);
+
+const OPEN_BRACKET = 0x5b;
+const SPACES: ReadonlySet<number> = new Set([0x20, 0x0a, 0x0d, 0x09]);
 
 /**
  * Reads one page of a list while it arrives: each item is found on the bytes
@@ -37,25 +74,97 @@ export interface ListScannerOptions {
  *
  * const scanner = new ListScanner();
  * const names: string[] = [];
- * const page = '{"items":[{"metadata":{"name":"web"}}],"metadata":{"resourceVersion":"7"}}';
+ * const page =
+ *   '{"items":[{"metadata":{"name":"web"}}],"metadata":{"resourceVersion":"7"}}';
  * scanner.push(wholeRange(page).bytes);
  * while (scanner.next()) names.push(scanner.header.name);
  * const { resourceVersion } = scanner.finish();
  * if (names.join() !== "web" || resourceVersion !== "7") throw new Error();
  * ```
  */
-export declare class ListScanner {
-  constructor(options?: ListScannerOptions);
-
-  /** The header of the current item. */
-  readonly header: ObjectHeader;
+export class ListScanner {
+  readonly #scanner: EventScanner = new EventScanner();
+  readonly #cursor: JsonCursor = new JsonCursor("a list");
+  readonly #finder: ValueFinder = new ValueFinder();
+  readonly #limit: number;
+  /** What has come and is not passed yet: `#bytes[#position, #end)`. */
+  #bytes: Uint8Array = new Uint8Array(0);
+  #position = 0;
+  #end = 0;
+  /** Holds the start of a value whose end has not come yet. */
+  #carry: Uint8Array = new Uint8Array(0);
+  #state: State = "list";
+  /** The key whose value comes next. */
+  #key = "";
+  /** What the list says beside its items, as far as it is wanted. */
+  #members: Record<string, unknown> = {};
+  #hasItems = false;
+  #itemCount = 0;
 
   /**
-   * Takes the next chunk, which must stay as it is until its items are read.
-   *
-   * @throws {Error} If items of the chunk before were not read.
+   * @param options How long an item may be.
+   * @throws {RangeError} If `maxItemBytes` is not a positive integer.
    */
-  push(chunk: Uint8Array): void;
+  constructor(options: ListScannerOptions = {}) {
+    const { maxItemBytes = DEFAULT_MAX_LINE_BYTES } = options;
+    if (!Number.isInteger(maxItemBytes) || maxItemBytes < 1) {
+      throw new RangeError(
+        `Cannot create a ListScanner: "maxItemBytes" must be a positive integer: received ${maxItemBytes}`,
+      );
+    }
+    this.#limit = maxItemBytes;
+  }
+
+  /** The header of the current item, valid until the next step. */
+  get header(): ObjectHeader {
+    return this.#scanner.header;
+  }
+
+  /** Begins with another page. */
+  reset(): void {
+    this.#position = this.#end = 0;
+    this.#state = "list";
+    this.#members = {};
+    this.#hasItems = false;
+    this.#itemCount = 0;
+    this.#finder.reset();
+  }
+
+  /** Takes the next chunk, which must stay as it is until its items are read. */
+  push(chunk: Uint8Array): void {
+    const rest = this.#end - this.#position;
+    if (rest === 0) this.#bytes = asBuffer(chunk);
+    else this.#append(chunk, rest);
+    this.#position = 0;
+    this.#end = rest + chunk.length;
+    this.#finder.changed();
+  }
+
+  /** Puts a chunk behind the unfinished value, which is at the array's start. */
+  #append(chunk: Uint8Array, rest: number): void {
+    if (rest + chunk.length > this.#carry.length) {
+      this.#grow(rest, chunk.length);
+    }
+    this.#carry.set(chunk, rest);
+    this.#bytes = this.#carry;
+  }
+
+  #grow(rest: number, more: number): void {
+    const grown = new Uint8Array(Math.max(rest + more, 2 * rest));
+    grown.set(this.#carry.subarray(0, rest));
+    this.#carry = asBuffer(grown);
+  }
+
+  /** Copies an unfinished value, since the chunk may change from now on. */
+  #keep(): false {
+    const rest = this.#bytes.subarray(this.#position, this.#end);
+    if (rest.length > this.#carry.length) this.#grow(0, rest.length);
+    this.#carry.set(rest);
+    this.#bytes = this.#carry;
+    this.#position = 0;
+    this.#end = rest.length;
+    return false;
+  }
 
   /**
    * Moves to the next item.
@@ -64,7 +173,90 @@ export declare class ListScanner {
    * @throws {SyntaxError} If the bytes are not a list.
    * @throws {TooLongError} If an item is longer than the limit.
    */
-  next(): boolean;
+  next(): boolean {
+    while (this.#position < this.#end) {
+      const byte = this.#bytes[this.#position] as number;
+      const state = this.#step(byte);
+      if (state !== undefined) {
+        this.#state = state;
+        this.#position++;
+      } else if (SPACES.has(byte)) this.#position++;
+      else {
+        const value = this.#value();
+        if (value === undefined) return this.#keep();
+        if (this.#take(value)) return true;
+      }
+    }
+    return false;
+  }
+
+  /** The state behind a punctuation mark; undefined if a value begins here. */
+  #step(byte: number): State | undefined {
+    const state = this.#state;
+    if (byte !== OPEN_BRACKET || state !== "value" || this.#key !== "items") {
+      return STEPS[byte]?.[state];
+    }
+    // What was given of the first items could not be taken back.
+    if (this.#hasItems) this.#fail('"items" must not be repeated');
+    this.#hasItems = true;
+    return "firstItem";
+  }
+
+  /** The value at the position, once all of it is there. */
+  #value(): ByteRange | undefined {
+    const { [this.#state]: allowed } = VALUES;
+    const bytes = this.#bytes;
+    const start = this.#position;
+    if (
+      allowed === undefined || (allowed !== ANY && allowed !== bytes[start])
+    ) {
+      this.#fail("it must be a list as JSON");
+    }
+    const end = this.#finder.find(bytes, start, this.#end);
+    const size = (end < 0 ? this.#end : end) - start;
+    if (size > this.#limit) {
+      throw new TooLongError(
+        this.#state === "value" ? "a member of a list" : "an item of a list",
+        { size, limit: this.#limit },
+      );
+    }
+    return end < 0 ? undefined : { bytes, start, end };
+  }
+
+  /** Takes a value that is complete; tells whether it is an item. */
+  #take(value: ByteRange): boolean {
+    const state = this.#state;
+    this.#position = value.end;
+    if (state === "item" || state === "firstItem") {
+      this.#scanner.scanObject(value, this.#finder.snapshot);
+      this.#state = "afterItem";
+      this.#itemCount++;
+      return true;
+    }
+    if (state === "value") {
+      this.#takeMember(value);
+      this.#state = "afterValue";
+    } else {
+      this.#key = parseRange(value) as string;
+      this.#state = "colon";
+    }
+    return false;
+  }
+
+  #takeMember(value: ByteRange): void {
+    const key = this.#key;
+    if (key === "metadata" || key === "kind" || key === "apiVersion") {
+      this.#members[key] = parseRange(value);
+      return;
+    }
+    if (key === "items") {
+      if (parseRange(value) !== null) this.#fail('"items" must be an array');
+      return;
+    }
+    this.#cursor.reset(value, this.#finder.snapshot);
+    this.#cursor.skipStructure();
+    this.#cursor.finish();
+  }
 
   /**
    * Tells that the page has ended.
@@ -72,5 +264,46 @@ export declare class ListScanner {
    * @throws {SyntaxError} If the page is not complete: an item must not be
    * taken for the last one because a connection broke.
    */
-  finish(): ListHeader;
+  finish(): ListHeader {
+    if (this.#state !== "end" || this.#position < this.#end) {
+      this.#fail("it must be complete");
+    }
+    const { apiVersion, kind, metadata } = this.#members;
+    const { resourceVersion, continue: token, remainingItemCount } =
+      (metadata ?? {}) as Record<string, unknown>;
+    return {
+      apiVersion: textOr(apiVersion),
+      kind: textOr(kind),
+      resourceVersion: textOr(resourceVersion),
+      continue: textOr(token),
+      remainingItemCount: typeof remainingItemCount === "number"
+        ? remainingItemCount
+        : undefined,
+      itemCount: this.#itemCount,
+    };
+  }
+
+  #fail(why: string): never {
+    const at = this.#position < this.#end
+      ? `0x${(this.#bytes[this.#position] as number).toString(16)}`
+      : "the end";
+    throw new SyntaxError(
+      `Cannot read a list: ${why}: received ${at} after ${this.#itemCount} items`,
+    );
+  }
+}
+
+const QUOTE = 0x22;
+const ANY = -1;
+/** With which byte a value begins in the states in which there may be one. */
+const VALUES: Readonly<Partial<Record<State, number>>> = {
+  firstKey: QUOTE,
+  key: QUOTE,
+  value: ANY,
+  firstItem: OPEN_BRACE,
+  item: OPEN_BRACE,
+};
+
+function textOr(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }

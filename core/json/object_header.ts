@@ -1,5 +1,7 @@
 import type { OwnerReference } from "../api/object.ts";
 import type { ByteRange } from "./byte_range.ts";
+import { JsonCursor } from "./json_cursor.ts";
+import { asBuffer, parseRange, stringAt, stringEquals } from "./json_text.ts";
 
 /** What the scanner finds of an object, each as a range of bytes. */
 export type HeaderField =
@@ -18,6 +20,28 @@ export type HeaderField =
   | "ownerReferences"
   | "managedFields";
 
+/** Where each field stands in the scanner's notes. */
+export const FIELD_INDEX: Readonly<Record<HeaderField, number>> = {
+  apiVersion: 0,
+  kind: 1,
+  metadata: 2,
+  name: 3,
+  namespace: 4,
+  uid: 5,
+  resourceVersion: 6,
+  generation: 7,
+  deletionTimestamp: 8,
+  finalizers: 9,
+  labels: 10,
+  annotations: 11,
+  ownerReferences: 12,
+  managedFields: 13,
+};
+const FIELD_COUNT = 14;
+
+const NOTHING: Readonly<Record<string, string>> = Object.freeze({});
+const NONE: readonly never[] = Object.freeze([]);
+
 /**
  * The identity and metadata of one object, found on its bytes. Nothing is
  * decoded until it is read, and a value is decoded anew each time.
@@ -29,43 +53,164 @@ export type HeaderField =
  * As in Kubernetes' own decoding, `null` counts as absent, and an absent string
  * reads as empty. Of a repeated key the last one counts, as in `JSON.parse`.
  */
-export declare class ObjectHeader implements ByteRange {
+export class ObjectHeader implements ByteRange {
   /** The array in which the object lies. */
-  readonly bytes: Uint8Array;
+  bytes: Uint8Array = new Uint8Array(0);
   /** Where the object starts: its opening brace. */
-  readonly start: number;
+  start = 0;
   /** Where the object ends: after its closing brace. */
-  readonly end: number;
+  end = 0;
+  /**
+   * For each field its start and end, or -1: the scanner's notes. A string's
+   * range has its quotes.
+   */
+  readonly ranges: Int32Array = new Int32Array(2 * FIELD_COUNT).fill(-1);
+
+  readonly #cursor: JsonCursor = new JsonCursor("the metadata of an object");
 
   /** The object's `apiVersion`; empty for items of a list, which leave it out. */
-  get apiVersion(): string;
+  get apiVersion(): string {
+    return this.#string(FIELD_INDEX.apiVersion);
+  }
+
   /** The object's `kind`; empty for items of a list, which leave it out. */
-  get kind(): string;
+  get kind(): string {
+    return this.#string(FIELD_INDEX.kind);
+  }
+
   /** The name; empty for BOOKMARK events and Status objects. */
-  get name(): string;
+  get name(): string {
+    return this.#string(FIELD_INDEX.name);
+  }
+
   /** The namespace; empty for cluster-scoped objects. */
-  get namespace(): string;
-  get uid(): string;
-  get resourceVersion(): string;
+  get namespace(): string {
+    return this.#string(FIELD_INDEX.namespace);
+  }
+
+  /** Tells an object from another one of the same name, before or after it. */
+  get uid(): string {
+    return this.#string(FIELD_INDEX.uid);
+  }
+
+  /** The version of this state of the object. */
+  get resourceVersion(): string {
+    return this.#string(FIELD_INDEX.resourceVersion);
+  }
+
   /** Counts changes of the desired state; undefined for kinds without it. */
-  get generation(): number | undefined;
+  get generation(): number | undefined {
+    const range = this.range("generation");
+    return range === undefined ? undefined : parseRange(range) as number;
+  }
+
   /** Set when the object is about to be deleted. */
-  get deletionTimestamp(): string | undefined;
-  get finalizers(): readonly string[];
-  get labels(): Readonly<Record<string, string>>;
-  get annotations(): Readonly<Record<string, string>>;
-  get ownerReferences(): readonly OwnerReference[];
+  get deletionTimestamp(): string | undefined {
+    return this.has("deletionTimestamp")
+      ? this.#string(FIELD_INDEX.deletionTimestamp)
+      : undefined;
+  }
+
+  /** What must be done before the object may go. */
+  get finalizers(): readonly string[] {
+    return this.#value<readonly string[]>("finalizers") ?? NONE;
+  }
+
+  /** All labels; {@linkcode ObjectHeader.label} reads one alone. */
+  get labels(): Readonly<Record<string, string>> {
+    return this.#value<Record<string, string>>("labels") ?? NOTHING;
+  }
+
+  /** All annotations; {@linkcode ObjectHeader.annotation} reads one alone. */
+  get annotations(): Readonly<Record<string, string>> {
+    return this.#value<Record<string, string>>("annotations") ?? NOTHING;
+  }
+
+  /** The object's owners. */
+  get ownerReferences(): readonly OwnerReference[] {
+    return this.#value<readonly OwnerReference[]>("ownerReferences") ?? NONE;
+  }
 
   /** Whether a field is there, without decoding it. */
-  has(field: HeaderField): boolean;
+  has(field: HeaderField): boolean {
+    return (this.ranges[2 * FIELD_INDEX[field]] as number) >= 0;
+  }
+
   /** The JSON text of a field, or undefined if it is absent or null. */
-  range(field: HeaderField): ByteRange | undefined;
+  range(field: HeaderField): ByteRange | undefined {
+    const at = 2 * FIELD_INDEX[field];
+    const start = this.ranges[at] as number;
+    return start < 0
+      ? undefined
+      : { bytes: this.bytes, start, end: this.ranges[at + 1] as number };
+  }
+
   /** Whether a finalizer is set, decided on the bytes. */
-  hasFinalizer(finalizer: string): boolean;
+  hasFinalizer(finalizer: string): boolean {
+    const range = this.range("finalizers");
+    if (range === undefined) return false;
+    const cursor = this.#cursor;
+    cursor.reset(range);
+    for (let more = cursor.enterArray(); more; more = cursor.nextElement()) {
+      const start = cursor.position;
+      cursor.skipValue();
+      const element = { bytes: this.bytes, start, end: cursor.position };
+      if (stringEquals(element, finalizer)) return true;
+    }
+    return false;
+  }
+
   /** The value of one label, without decoding the others. */
-  label(key: string): string | undefined;
+  label(key: string): string | undefined {
+    return this.#entry("labels", key);
+  }
+
   /** The value of one annotation, without decoding the others. */
-  annotation(key: string): string | undefined;
+  annotation(key: string): string | undefined {
+    return this.#entry("annotations", key);
+  }
+
   /** A header of its own, on a copy of the bytes, that stays valid. */
-  copy(): ObjectHeader;
+  copy(): ObjectHeader {
+    const copy = new ObjectHeader();
+    const own = new Uint8Array(this.bytes.subarray(this.start, this.end));
+    copy.bytes = asBuffer(own);
+    copy.end = copy.bytes.length;
+    for (let i = 0; i < this.ranges.length; i++) {
+      const position = this.ranges[i] as number;
+      copy.ranges[i] = position < 0 ? -1 : position - this.start;
+    }
+    return copy;
+  }
+
+  #string(index: number): string {
+    const start = this.ranges[2 * index] as number;
+    return start < 0
+      ? ""
+      : stringAt(this.bytes, start, this.ranges[2 * index + 1] as number);
+  }
+
+  #value<V>(field: HeaderField): V | undefined {
+    const range = this.range(field);
+    return range === undefined ? undefined : parseRange(range) as V;
+  }
+
+  #entry(field: "labels" | "annotations", key: string): string | undefined {
+    const range = this.range(field);
+    if (range === undefined) return undefined;
+    const cursor = this.#cursor;
+    cursor.reset(range);
+    let found: ByteRange | undefined;
+    for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
+      const matches = stringEquals({
+        bytes: this.bytes,
+        start: cursor.stringStart - 1,
+        end: cursor.stringEnd + 1,
+      }, key);
+      const start = cursor.position;
+      cursor.skipValue();
+      if (matches) found = { bytes: this.bytes, start, end: cursor.position };
+    }
+    return found === undefined ? undefined : parseRange(found) as string;
+  }
 }

@@ -1,0 +1,334 @@
+import type { ByteRange } from "./byte_range.ts";
+import { rangeText, stringAt } from "./json_text.ts";
+import { sharedEngine } from "./shared_engine.ts";
+import { MISMATCHED, type StructureEngine } from "./structure_engine.ts";
+
+const TAB = 0x09;
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+const SPACE = 0x20;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const MINUS = 0x2d;
+const PLUS = 0x2b;
+const DOT = 0x2e;
+const ZERO = 0x30;
+const NINE = 0x39;
+const LOWER_E = 0x65;
+const LOWER_U = 0x75;
+/** Sets the bit in which lower-case letters differ from upper-case ones. */
+const LOWER_CASE = 0x20;
+
+/** The quotation mark. */
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
+export const OPEN_BRACKET = 0x5b;
+export const CLOSE_BRACKET = 0x5d;
+
+/** How deep {@linkcode JsonCursor.skipValue} calls itself. */
+const MAX_RECURSION = 200;
+
+const TRUE = bytesOf("true");
+const FALSE = bytesOf("false");
+const NULL = bytesOf("null");
+
+/** The ASCII bytes of a text, to compare with. */
+export function bytesOf(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+/** Which bytes may follow a backslash, but for `u`. */
+const ESCAPES: ReadonlySet<number> = new Set(bytesOf('"\\/bfnrt'));
+
+/**
+ * Walks over the bytes of one JSON text and finds where its parts lie. Whatever
+ * it passes is checked to the letter of the grammar, save for what
+ * {@linkcode JsonCursor.skipStructure} leaps over.
+ */
+export class JsonCursor implements ByteRange {
+  bytes: Uint8Array = new Uint8Array(0);
+  start = 0;
+  end = 0;
+  /** Where the cursor is. */
+  position = 0;
+  /** Where the last string begins, without its quote. */
+  stringStart = 0;
+  /** Where the last string ends, without its quote. */
+  stringEnd = 0;
+  /** Whether the last string has escapes, so that its bytes are not its text. */
+  escaped = false;
+
+  readonly #subject: string;
+  /** Stands for the bytes as they are now: whether the engine has them. */
+  #snapshot: unknown = this;
+  #engine: StructureEngine | undefined;
+
+  /** @param subject What is read, for messages: such as `a watch event`. */
+  constructor(subject: string) {
+    this.#subject = subject;
+  }
+
+  /**
+   * Begins with another text.
+   *
+   * @param snapshot Under which name the shared engine may have loaded the
+   * bytes around the text already; absent if it has not.
+   */
+  reset({ bytes, start, end }: ByteRange, snapshot?: unknown): void {
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end;
+    this.position = start;
+    const engine = this.#engine;
+    if (engine !== undefined && engine.owner === this) engine.owner = undefined;
+    this.#snapshot = snapshot ?? this;
+  }
+
+  /** Stops with a message that names the place, but shows nothing of the text. */
+  fail(why: string): never {
+    const { position, end } = this;
+    const received = position >= end
+      ? "the end"
+      : `0x${(this.bytes[position] as number).toString(16).padStart(2, "0")}`;
+    throw new SyntaxError(
+      `Cannot read ${this.#subject}: ${why}: received ${received} at byte ${
+        position - this.start
+      }`,
+    );
+  }
+
+  /** Passes white space; gives the byte behind it, or -1 at the end. */
+  peek(): number {
+    const { bytes, end } = this;
+    let i = this.position;
+    while (i < end) {
+      const byte = bytes[i] as number;
+      if (
+        byte > SPACE ||
+        (byte !== SPACE && byte !== LINE_FEED && byte !== CARRIAGE_RETURN &&
+          byte !== TAB)
+      ) {
+        this.position = i;
+        return byte;
+      }
+      i++;
+    }
+    this.position = end;
+    return -1;
+  }
+
+  /** Checks that nothing follows but white space. */
+  finish(): void {
+    if (this.peek() !== -1) this.fail("nothing may follow the value");
+  }
+
+  /**
+   * Enters an object; the cursor must be at its brace. If it has a member, the
+   * string is its key and the cursor is at its value.
+   */
+  enterObject(): boolean {
+    this.position++;
+    if (this.peek() === CLOSE_BRACE) {
+      this.position++;
+      return false;
+    }
+    this.#key();
+    return true;
+  }
+
+  /** Goes from behind a member's value to the next member. */
+  nextMember(): boolean {
+    const byte = this.peek();
+    if (byte !== COMMA && byte !== CLOSE_BRACE) {
+      this.fail('"," or "}" must follow a member');
+    }
+    this.position++;
+    if (byte === CLOSE_BRACE) return false;
+    this.#key();
+    return true;
+  }
+
+  /** Enters an array, as {@linkcode JsonCursor.enterObject} does. */
+  enterArray(): boolean {
+    this.position++;
+    if (this.peek() !== CLOSE_BRACKET) return true;
+    this.position++;
+    return false;
+  }
+
+  /** Goes from behind an element to the next one. */
+  nextElement(): boolean {
+    const byte = this.peek();
+    if (byte !== COMMA && byte !== CLOSE_BRACKET) {
+      this.fail('"," or "]" must follow an element');
+    }
+    this.position++;
+    if (byte === CLOSE_BRACKET) return false;
+    this.peek();
+    return true;
+  }
+
+  #key(): void {
+    if (this.peek() !== QUOTE) this.fail("a key must be a string");
+    this.string();
+    if (this.peek() !== COLON) this.fail('":" must follow a key');
+    this.position++;
+    this.peek();
+  }
+
+  /** Reads a string; the cursor must be at its first quote. */
+  string(): void {
+    const { bytes, end } = this;
+    let i = this.position + 1;
+    this.stringStart = i;
+    this.escaped = false;
+    while (i < end) {
+      const byte = bytes[i] as number;
+      if (byte === QUOTE) {
+        this.stringEnd = i;
+        this.position = i + 1;
+        return;
+      }
+      if (byte === BACKSLASH) {
+        this.escaped = true;
+        i = this.#escape(i);
+      } else if (byte < SPACE) {
+        this.position = i;
+        this.fail("a string must not have control characters");
+      } else i++;
+    }
+    this.position = end;
+    this.fail("a string must have an end");
+  }
+
+  #escape(backslash: number): number {
+    const byte = backslash + 1 < this.end ? this.bytes[backslash + 1] : -1;
+    if (ESCAPES.has(byte as number)) return backslash + 2;
+    let digits = 0;
+    while (digits < 4 && this.#isHexDigit(backslash + 2 + digits)) digits++;
+    if (byte === LOWER_U && digits === 4) return backslash + 6;
+    this.position = backslash;
+    return this.fail("a string has an escape that is none");
+  }
+
+  #isHexDigit(at: number): boolean {
+    if (at >= this.end) return false;
+    const byte = this.bytes[at] as number;
+    const letter = byte | LOWER_CASE;
+    return (byte >= ZERO && byte <= NINE) || (letter >= 0x61 && letter <= 0x66);
+  }
+
+  /** Whether the last string is this text, given as ASCII bytes. */
+  stringIs(text: Uint8Array): boolean {
+    const { bytes, stringStart } = this;
+    if (this.escaped) return this.stringText() === String.fromCharCode(...text);
+    if (this.stringEnd - stringStart !== text.length) return false;
+    for (let i = 0; i < text.length; i++) {
+      if (bytes[stringStart + i] !== text[i]) return false;
+    }
+    return true;
+  }
+
+  /** The last string, decoded. */
+  stringText(): string {
+    return stringAt(this.bytes, this.stringStart - 1, this.stringEnd + 1);
+  }
+
+  /** Passes a value, checking all of it. */
+  skipValue(depth = 0): void {
+    switch (this.peek()) {
+      case QUOTE:
+        return this.string();
+      case OPEN_BRACE:
+        if (depth === MAX_RECURSION) return this.#skipDeep();
+        for (let more = this.enterObject(); more; more = this.nextMember()) {
+          this.skipValue(depth + 1);
+        }
+        return;
+      case OPEN_BRACKET:
+        if (depth === MAX_RECURSION) return this.#skipDeep();
+        for (let more = this.enterArray(); more; more = this.nextElement()) {
+          this.skipValue(depth + 1);
+        }
+        return;
+      default:
+        return this.#scalar();
+    }
+  }
+
+  /** What is nested absurdly deep is left to the parser that has no stack. */
+  #skipDeep(): void {
+    const start = this.position;
+    this.skipStructure();
+    const { bytes, position } = this;
+    try {
+      JSON.parse(rangeText({ bytes, start, end: position }));
+    } catch {
+      this.position = start;
+      this.fail("a value is not well-formed");
+    }
+  }
+
+  /**
+   * Passes a value quickly: of an object or array only the strings and brackets
+   * are looked at. What they hold is checked when somebody parses it.
+   */
+  skipStructure(): void {
+    const byte = this.peek();
+    if (byte !== OPEN_BRACE && byte !== OPEN_BRACKET) return this.skipValue();
+    const engine = this.#engine ??= sharedEngine();
+    if (engine.owner !== this.#snapshot) {
+      engine.load(this.bytes, this.position, this.end);
+      engine.owner = this.#snapshot;
+    }
+    const end = engine.skip(this.position);
+    if (end >= 0 && end <= this.end) {
+      this.position = end;
+      return;
+    }
+    this.fail(
+      end === MISMATCHED ? "brackets must match" : "a value must have an end",
+    );
+  }
+
+  #scalar(): void {
+    const byte = this.peek();
+    if (byte === MINUS || (byte >= ZERO && byte <= NINE)) return this.#number();
+    const literal = byte === 0x74 ? TRUE : byte === 0x66 ? FALSE : NULL;
+    for (const expected of literal) {
+      if (this.#byte() !== expected) this.fail("a value must be a JSON value");
+      this.position++;
+    }
+  }
+
+  #number(): void {
+    if (this.#byte() === MINUS) this.position++;
+    if (this.#byte() === ZERO) this.position++;
+    else this.#digits();
+    if (this.#byte() === DOT) {
+      this.position++;
+      this.#digits();
+    }
+    if ((this.#byte() | LOWER_CASE) === LOWER_E) {
+      this.position++;
+      const sign = this.#byte();
+      if (sign === PLUS || sign === MINUS) this.position++;
+      this.#digits();
+    }
+  }
+
+  #digits(): void {
+    const from = this.position;
+    for (let byte = this.#byte(); byte >= ZERO && byte <= NINE;) {
+      this.position++;
+      byte = this.#byte();
+    }
+    if (this.position === from) this.fail("a number must have digits");
+  }
+
+  #byte(): number {
+    return this.position < this.end ? this.bytes[this.position] as number : -1;
+  }
+}

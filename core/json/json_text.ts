@@ -1,0 +1,65 @@
+import { Buffer } from "node:buffer";
+import type { ByteRange } from "./byte_range.ts";
+
+const BACKSLASH = 0x5c;
+
+/**
+ * The same bytes with the methods of a Buffer, which read parts as text without
+ * an intermediate object.
+ */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return bytes instanceof Buffer
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** The text of a range; what is not UTF-8 becomes U+FFFD, as in a decoder. */
+export function rangeText({ bytes, start, end }: ByteRange): string {
+  return asBuffer(bytes).toString("utf8", start, end);
+}
+
+/**
+ * The value of a range that is one JSON text.
+ *
+ * @throws {SyntaxError} If it is not. The message shows nothing of the text,
+ * which may be secret.
+ */
+export function parseRange(range: ByteRange): unknown {
+  const text = rangeText(range);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new SyntaxError(
+      `Cannot parse JSON: it is not well-formed: received ${text.length} characters`,
+    );
+  }
+}
+
+/** The value of a JSON string, given with its quotes. */
+export function stringAt(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): string {
+  for (let i = start; i < end; i++) {
+    if (bytes[i] === BACKSLASH) {
+      return parseRange({ bytes, start, end }) as string;
+    }
+  }
+  return asBuffer(bytes).toString("utf8", start + 1, end - 1);
+}
+
+/** Whether a JSON string, given with its quotes, has this value. */
+export function stringEquals(range: ByteRange, text: string): boolean {
+  const { bytes, start, end } = range;
+  const length = end - start - 2;
+  if (length < text.length) return false; // no character takes less than a byte
+  for (let i = 0; i < text.length; i++) {
+    const byte = bytes[start + 1 + i] as number;
+    if (byte === BACKSLASH || byte >= 0x80) {
+      return stringAt(bytes, start, end) === text;
+    }
+    if (byte !== text.charCodeAt(i)) return false;
+  }
+  return length === text.length;
+}

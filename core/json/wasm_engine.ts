@@ -1,0 +1,121 @@
+import { INCOMPLETE, type StructureEngine } from "./structure_engine.ts";
+import {
+  STATE_BYTES,
+  structureProgram,
+  WINDOW_BYTES,
+  WINDOW_START,
+} from "./structure_program.ts";
+
+const BLOCK = 64;
+const SPACE = 0x20;
+
+/** What the module exports. */
+interface StructureExports {
+  readonly memory: { readonly buffer: ArrayBuffer };
+  skip(position: number, length: number): number;
+}
+
+/** Reads 64 bytes a step, by SIMD instructions of WebAssembly. */
+export class WasmEngine implements StructureEngine {
+  owner: unknown;
+  position = 0;
+  #bytes: Uint8Array = new Uint8Array(0);
+  /** What is in the window: `#bytes[#from, #loaded)`; wanted is more, to #to. */
+  #from = 0;
+  #loaded = 0;
+  #to = 0;
+  readonly #skip: StructureExports["skip"];
+  readonly #memory: Uint8Array;
+  readonly #cells: Int32Array;
+
+  private constructor(exports: StructureExports) {
+    this.#skip = exports.skip;
+    this.#memory = new Uint8Array(exports.memory.buffer);
+    this.#cells = new Int32Array(exports.memory.buffer, 0, STATE_BYTES / 4);
+  }
+
+  /** The engine, or undefined where the runtime has no WebAssembly SIMD. */
+  static create(): WasmEngine | undefined {
+    try {
+      const module = new WebAssembly.Module(structureProgram());
+      const { exports } = new WebAssembly.Instance(module);
+      return new WasmEngine(exports as unknown as StructureExports);
+    } catch {
+      return undefined;
+    }
+  }
+
+  reset(): void {
+    const cells = this.#cells;
+    cells[0] =
+      cells[1] =
+      cells[2] =
+      cells[3] =
+        0;
+  }
+
+  load(bytes: Uint8Array, from: number, to: number): void {
+    this.#bytes = bytes;
+    this.#from = from;
+    this.#to = to;
+    this.#loaded = from + this.#copy(bytes, from, to);
+  }
+
+  skip(from: number): number {
+    if (from < this.#from || from >= this.#loaded) {
+      this.load(this.#bytes, from, this.#to);
+    }
+    this.reset();
+    const base = this.#from;
+    // Unless the text ends in the window, only whole blocks of it count.
+    const limit = this.#loaded === this.#to
+      ? this.#to
+      : this.#loaded - (this.#loaded - from) % BLOCK;
+    const end = this.#skip(from - base, limit - base);
+    if (end !== INCOMPLETE) return end < 0 ? end : base + end;
+    if (limit === this.#to) return INCOMPLETE;
+    this.#loaded = 0;
+    return this.#read(this.#bytes, limit, this.#to);
+  }
+
+  resume(bytes: Uint8Array, from: number, to: number): number {
+    this.owner = undefined;
+    const lastBlock = to - (to - from) % BLOCK;
+    const end = this.#read(bytes, from, lastBlock);
+    if (end !== INCOMPLETE) return end;
+    // The end may be in the last, incomplete block. If it is not, the state is
+    // left as it was, and the block is read again when it is complete.
+    this.position = lastBlock;
+    const before = this.save();
+    const last = this.#read(bytes, lastBlock, to);
+    if (last === INCOMPLETE) this.restore(before);
+    return last;
+  }
+
+  #read(bytes: Uint8Array, from: number, to: number): number {
+    for (let position = from; position < to;) {
+      const length = this.#copy(bytes, position, to);
+      const end = this.#skip(0, length);
+      if (end !== INCOMPLETE) return end < 0 ? end : position + end;
+      position += length;
+    }
+    return INCOMPLETE;
+  }
+
+  /** Fills the window; gives how many bytes of the text are in it. */
+  #copy(bytes: Uint8Array, from: number, to: number): number {
+    const length = Math.min(to - from, WINDOW_BYTES);
+    this.#memory.set(bytes.subarray(from, from + length), WINDOW_START);
+    const padding = WINDOW_START + length;
+    this.#memory.fill(SPACE, padding, padding + BLOCK);
+    return length;
+  }
+
+  save(): Uint8Array {
+    return this.#memory.slice(0, STATE_BYTES);
+  }
+
+  restore(saved: Uint8Array): void {
+    this.#memory.set(saved);
+  }
+}

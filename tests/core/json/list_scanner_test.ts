@@ -1,0 +1,199 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  type ListHeader,
+  ListScanner,
+} from "../../../core/json/list_scanner.ts";
+import { TooLongError } from "../../../core/json/line_splitter.ts";
+import type { ObjectHeader } from "../../../core/json/object_header.ts";
+import { assertHeader, hasHeader } from "../../support/expected_header.ts";
+import {
+  damaged,
+  jsonText,
+  kubernetesText,
+  objectText,
+  spelling,
+} from "../../support/json_documents.ts";
+
+interface Page {
+  readonly header: ListHeader;
+  readonly items: readonly ObjectHeader[];
+}
+
+/** Reads a page in chunks of these sizes, over and over. */
+function read(
+  scanner: ListScanner,
+  text: string,
+  sizes: readonly number[],
+): Page {
+  scanner.reset();
+  const bytes = Buffer.from(text);
+  const items: ObjectHeader[] = [];
+  let at = 0;
+  for (let i = 0; at < bytes.length; i++) {
+    const size = (sizes[i % sizes.length] ?? 0) + 1;
+    // A copy, overwritten afterwards: nothing may be held of a chunk.
+    const chunk = Buffer.from(bytes.subarray(at, at + size));
+    scanner.push(chunk);
+    while (scanner.next()) items.push(scanner.header.copy());
+    chunk.fill("]");
+    at += size;
+  }
+  return { header: scanner.finish(), items };
+}
+
+const good = kubernetesText.filter((text) => hasHeader(JSON.parse(text)));
+const itemsText = fc.oneof(
+  { weight: 1, arbitrary: fc.constant("null") },
+  {
+    weight: 5,
+    arbitrary: fc.array(good, { maxLength: 4 }).map((items) =>
+      `[ ${items.join(" ,\n")}]`
+    ),
+  },
+);
+const listMetadata = objectText(fc.array(fc.oneof(
+  fc.tuple(spelling("resourceVersion"), spelling("12")),
+  fc.tuple(spelling("continue"), spelling("to/ken==")),
+  fc.tuple(spelling("remainingItemCount"), fc.nat().map(String)),
+  fc.tuple(spelling("selfLink"), jsonText),
+)));
+const members = fc.array(fc.oneof(
+  fc.tuple(spelling("metadata"), fc.oneof(listMetadata, fc.constant("null"))),
+  fc.tuple(spelling("kind"), spelling("PodList")),
+  fc.tuple(spelling("apiVersion"), spelling("v1")),
+  fc.tuple(spelling("other"), jsonText),
+));
+const listText = objectText(
+  fc.tuple(members, spelling("items"), itemsText, members).map((
+    [before, key, items, after],
+  ) => [...before, [key, items] as const, ...after]),
+);
+
+test("ListScanner gives items and list header as JSON.parse does, with any chunk borders", () => {
+  const scanner = new ListScanner();
+  fc.assert(
+    fc.property(
+      listText,
+      fc.array(fc.nat(200), { minLength: 1, maxLength: 5 }),
+      (text, sizes) => {
+        const list = JSON.parse(Buffer.from(text).toString());
+        const { header, items } = read(scanner, text, sizes);
+        assert.equal(items.length, list.items?.length ?? 0);
+        items.forEach((item, i) => assertHeader(item, list.items[i]));
+        assert.deepEqual(header, {
+          apiVersion: list.apiVersion ?? "",
+          kind: list.kind ?? "",
+          resourceVersion: list.metadata?.resourceVersion ?? "",
+          continue: list.metadata?.continue ?? "",
+          remainingItemCount: list.metadata?.remainingItemCount,
+          itemCount: items.length,
+        });
+      },
+    ),
+    { numRuns: 800 },
+  );
+});
+
+test("ListScanner finds the same with a chunk border at every byte", () => {
+  const scanner = new ListScanner();
+  const text =
+    ` {"items" : [{"metadata":{"name":"a\\"}]"},"x":[[]]} , {"metadata":{"name":"b"}}], "metadata":{"continue":"c\\\\"},"n":-1.5e3 } \n`;
+  for (let first = 0; first < text.length; first++) {
+    for (const sizes of [[first, text.length], [first, 0], [0]]) {
+      const { header, items } = read(scanner, text, sizes);
+      assert.deepEqual(items.map((item) => item.name), ['a"}]', "b"]);
+      assert.equal(header.continue, "c\\");
+    }
+  }
+});
+
+test("ListScanner refuses every page that was cut off", () => {
+  const scanner = new ListScanner();
+  const text = '{"kind":"List","items":[{"metadata":{}}],"metadata":{}}';
+  for (let end = 0; end < text.length; end++) {
+    assert.throws(() => read(scanner, text.slice(0, end), [3]), SyntaxError);
+  }
+});
+
+test("ListScanner never takes a damaged page for a good one", () => {
+  const scanner = new ListScanner();
+  fc.assert(
+    fc.property(damaged(listText), fc.nat(100), (text, size) => {
+      let page: Page;
+      try {
+        page = read(scanner, text, [size]);
+      } catch (error) {
+        assert.ok(error instanceof SyntaxError, String(error));
+        return;
+      }
+      let list;
+      try {
+        list = JSON.parse(Buffer.from(text).toString());
+      } catch {
+        return; // broken within a value that was leapt over
+      }
+      assert.equal(page.items.length, list.items?.length ?? 0);
+      page.items.forEach((item, i) => assertHeader(item, list.items[i]));
+    }),
+    { numRuns: 1500 },
+  );
+});
+
+test("ListScanner reads the Status that a server answers instead of a list", () => {
+  const scanner = new ListScanner();
+  const { header, items } = read(
+    scanner,
+    '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":410}',
+    [9],
+  );
+  assert.equal(header.kind, "Status");
+  assert.equal(items.length, 0);
+});
+
+test("ListScanner refuses items given twice, and items that are no objects", () => {
+  const scanner = new ListScanner();
+  for (
+    const text of [
+      '{"items":[],"items":[]}',
+      '{"items":{}}',
+      '{"items":"none"}',
+      '{"items":[1]}',
+      '{"items":[{"metadata":{}},]}',
+      "[]",
+      "{} {}",
+    ]
+  ) {
+    assert.throws(() => read(scanner, text, [1000]), SyntaxError, text);
+  }
+});
+
+test("ListScanner refuses an item over the limit before it has come whole", () => {
+  const scanner = new ListScanner({ maxItemBytes: 100 });
+  const text = `{"items":[{"metadata":{"name":"${"x".repeat(200)}`;
+  assert.throws(
+    () => read(scanner, text, [40]),
+    (error: unknown) => TooLongError.is(error) && error.size <= 150,
+  );
+  assert.throws(() => new ListScanner({ maxItemBytes: 1.5 }), RangeError);
+});
+
+test("ListScanner reads a page of real Pods, however it is cut", () => {
+  const lines = readFileSync(
+    new URL("../../../bench/data/pods.ndjson", import.meta.url),
+    "utf8",
+  ).trim().split("\n");
+  const text =
+    `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[${
+      lines.join(",")
+    }]}`;
+  const scanner = new ListScanner();
+  for (const size of [1_000, 16_383, 65_535, 3_000_000]) {
+    const { header, items } = read(scanner, text, [size]);
+    assert.equal(header.itemCount, lines.length);
+    items.forEach((item, i) => assertHeader(item, JSON.parse(lines[i] ?? "")));
+  }
+});

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ScalarEngine } from "../../../core/json/scalar_engine.ts";
+import { INCOMPLETE } from "../../../core/json/structure_engine.ts";
+import { WasmEngine } from "../../../core/json/wasm_engine.ts";
+import { damaged, jsonText } from "../../support/json_documents.ts";
+
+const nested = fc.oneof(
+  jsonText.map((text) => `[${text}]`),
+  fc.array(jsonText, { maxLength: 30 }).map((list) => `{"a":[${list}]}`),
+);
+
+function wasmEngine(): WasmEngine {
+  const engine = WasmEngine.create();
+  assert.ok(engine, "this runtime has WebAssembly SIMD");
+  return engine;
+}
+
+test("WasmEngine finds the end that ScalarEngine finds, of good and bad values", () => {
+  const wasm = wasmEngine();
+  const scalar = new ScalarEngine();
+  fc.assert(
+    fc.property(
+      fc.oneof(nested, damaged(nested)),
+      fc.nat(130),
+      (text, offset) => {
+        fc.pre(/^[{[]/.test(text));
+        const bytes = Buffer.from(`${"\\".repeat(offset)}${text}"]}\\`);
+        const end = bytes.length - 4;
+        scalar.load(bytes, offset, end);
+        wasm.load(bytes, offset, end);
+        assert.equal(wasm.skip(offset), scalar.skip(offset));
+      },
+    ),
+    { numRuns: 3000 },
+  );
+});
+
+test("WasmEngine and ScalarEngine find the end of a value that comes in parts", () => {
+  const engines = [wasmEngine(), new ScalarEngine()];
+  fc.assert(
+    fc.property(
+      nested,
+      fc.array(fc.nat(150), { minLength: 1 }),
+      (text, sizes) => {
+        const bytes = Buffer.from(`${text}"]}`);
+        const expected = Buffer.byteLength(text);
+        for (const engine of engines) {
+          engine.reset();
+          let from = 0;
+          let known = 0;
+          let found = INCOMPLETE;
+          for (let i = 0; found === INCOMPLETE && known < bytes.length; i++) {
+            const size = (sizes[i % sizes.length] ?? 0) + 1;
+            known = Math.min(known + size, bytes.length);
+            found = engine.resume(bytes, from, known);
+            from = engine.position;
+            const saved = engine.save();
+            engine.reset(); // as another user of the engine would
+            engine.restore(saved);
+          }
+          assert.equal(found, expected);
+        }
+      },
+    ),
+    { numRuns: 1000 },
+  );
+});
+
+test("WasmEngine reads on behind its window", () => {
+  const wasm = wasmEngine();
+  for (const size of [65_300, 65_400, 65_500, 200_000]) {
+    const value = `[${'"\\\\\\"]",'.repeat(size / 8)}{}]`;
+    const bytes = Buffer.from(`[0]${value}[1]`);
+    wasm.load(bytes, 0, bytes.length);
+    assert.equal(wasm.skip(0), 3);
+    assert.equal(wasm.skip(3), 3 + value.length);
+    assert.equal(wasm.skip(3 + value.length), bytes.length);
+    assert.equal(wasm.skip(0), 3, "it can go back");
+  }
+});
