@@ -38,6 +38,8 @@ export interface HookContext {
   readonly user: string;
   /** Looks at another stored object; frozen, in its storage version. */
   find(resource: GroupResource, key: ObjectKey): UntypedObject | undefined;
+  /** The stored objects of a resource, of one namespace or of all; frozen. */
+  list(resource: GroupResource, namespace?: string): Iterable<UntypedObject>;
   /** Adds a `Warning` header to the answer. */
   warn(text: string): void;
 }
@@ -202,7 +204,8 @@ export interface ResourceDefinition extends GroupResource {
   resetFields?(subresource: string | undefined): FieldSet | undefined;
   /**
    * The object in another version, as a new object when anything differs. The
-   * source tells its version by `apiVersion`.
+   * source tells its version by `apiVersion`. Definitions that share their
+   * objects (`storedAs`) take each other's too.
    *
    * @throws {StatusError} If the stored version is not known any more.
    */
@@ -243,6 +246,11 @@ export interface ResourceDefinition extends GroupResource {
     live: UntypedObject,
     context: HookContext,
   ): readonly StatusCause[];
+  /**
+   * What else a deletion changes in an object that finalizers hold, in place:
+   * a CRD gets the condition `Terminating`.
+   */
+  prepareForDeletion?(object: UntypedObject, context: HookContext): void;
   /**
    * Seconds to wait before a deletion is final; undefined or 0 deletes at once.
    * `requested` is what the client asked for.

@@ -1,4 +1,5 @@
 import type { Status, StatusCause, StatusDetails } from "../api/api_error.ts";
+import { goShown } from "./go_value.ts";
 
 /** An answer that says what is wrong: thrown anywhere below a request. */
 export class StatusError extends Error {
@@ -17,6 +18,7 @@ export class StatusError extends Error {
       readonly reason?: string | undefined;
       readonly message?: string | undefined;
       readonly details?: StatusDetails | undefined;
+      readonly metadata?: Record<string, unknown> | undefined;
     },
     headers: Readonly<Record<string, string>> = {},
   ) {
@@ -25,9 +27,9 @@ export class StatusError extends Error {
     this.status = {
       kind: "Status",
       apiVersion: "v1",
-      metadata: {},
       status: "Failure",
       ...status,
+      metadata: status.metadata ?? {},
     };
     this.headers = headers;
   }
@@ -151,18 +153,11 @@ export function invalid(
   });
 }
 
-/** A value as messages show it: texts quoted, the rest as JSON. */
-function shown(value: unknown): string {
-  return typeof value === "string"
-    ? JSON.stringify(value)
-    : `${typeof value === "object" ? JSON.stringify(value) : String(value)}`;
-}
-
 /** Makers of causes, one for each kind of violation, in kube-apiserver's words. */
 export const fieldError = {
   invalid: (field: string, value: unknown, why: string): StatusCause => ({
     reason: "FieldValueInvalid",
-    message: `Invalid value: ${shown(value)}: ${why}`,
+    message: `Invalid value: ${goShown(value)}: ${why}`,
     field,
   }),
   required: (field: string, why = ""): StatusCause => ({
@@ -172,7 +167,7 @@ export const fieldError = {
   }),
   duplicate: (field: string, value: unknown): StatusCause => ({
     reason: "FieldValueDuplicate",
-    message: `Duplicate value: ${shown(value)}`,
+    message: `Duplicate value: ${goShown(value)}`,
     field,
   }),
   forbidden: (field: string, why: string): StatusCause => ({
@@ -186,7 +181,7 @@ export const fieldError = {
     supported: readonly string[],
   ): StatusCause => ({
     reason: "FieldValueNotSupported",
-    message: `Unsupported value: ${shown(value)}${
+    message: `Unsupported value: ${goShown(value)}${
       supported.length === 0
         ? ""
         : `: supported values: ${
@@ -211,12 +206,12 @@ export const fieldError = {
   }),
   notFound: (field: string, value: unknown): StatusCause => ({
     reason: "FieldValueNotFound",
-    message: `Not found: ${shown(value)}`,
+    message: `Not found: ${goShown(value)}`,
     field,
   }),
   typeInvalid: (field: string, value: unknown, why: string): StatusCause => ({
     reason: "FieldValueTypeInvalid",
-    message: `Invalid value: ${shown(value)}: ${why}`,
+    message: `Invalid value: ${goShown(value)}: ${why}`,
     field,
   }),
 };

@@ -1,0 +1,65 @@
+import type { ApiContext } from "../api_context.ts";
+import type { ResourceDefinition } from "../registry.ts";
+import type { DeleteOptions, WriteOptions } from "../request/query_options.ts";
+import type { ResourceRequest } from "../request/resource_request.ts";
+import { ADMINISTRATOR } from "../request/user.ts";
+import { storageVersionOf } from "../resources.ts";
+
+const NO_QUERY: URLSearchParams = new URLSearchParams();
+
+/** A request that a controller within the server makes, in no HTTP form. */
+export function internalRequest(
+  context: ApiContext,
+  definition: ResourceDefinition,
+  target: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly subresource?: string | undefined;
+  },
+): ResourceRequest {
+  const { namespace, name } = target;
+  return {
+    context,
+    http: {
+      method: "PATCH",
+      target: "",
+      headers: {},
+      body: new Uint8Array(),
+    },
+    query: NO_QUERY,
+    definition,
+    version: storageVersionOf(definition),
+    subresource: definition.subresources.find((one) =>
+      one.name === target.subresource
+    ),
+    namespace: namespace === "" ? undefined : namespace,
+    name,
+    user: ADMINISTRATOR,
+    warnings: [],
+  };
+}
+
+/** The options of a controller's write. */
+export function internalWrite(fieldManager: string): WriteOptions {
+  return {
+    dryRun: false,
+    fieldManager,
+    fieldValidation: "Ignore",
+    force: undefined,
+  };
+}
+
+/** The options of a controller's deletion. */
+export function internalDelete(
+  options: Partial<DeleteOptions> = {},
+): DeleteOptions {
+  return {
+    dryRun: false,
+    gracePeriodSeconds: undefined,
+    propagationPolicy: "Background",
+    orphanDependents: undefined,
+    uid: undefined,
+    resourceVersion: undefined,
+    ...options,
+  };
+}

@@ -1,0 +1,109 @@
+import { createHash } from "node:crypto";
+import type { ApiContext } from "../api_context.ts";
+import {
+  jsonResponse,
+  pageNotFound,
+  type ServerRequest,
+  type ServerResponse,
+} from "../http/exchange.ts";
+import { servedGroups, type ServedVersion } from "./discovery.ts";
+
+/** Makes the OpenAPI v3 document of one group and version. */
+export type OpenApiSource = (served: ServedVersion) => Promise<unknown>;
+
+interface Document {
+  readonly bytes: Uint8Array;
+  readonly hash: string;
+}
+
+const encoder = new TextEncoder();
+
+/**
+ * Serves OpenAPI v3: an index, and a document for each group and version, made
+ * when first asked for and kept until its resources change.
+ */
+export class OpenApiRoutes {
+  readonly #context: ApiContext;
+  readonly #source: OpenApiSource;
+  #documents: Map<string, Promise<Document>> = new Map();
+  #generation = 0;
+
+  constructor(context: ApiContext, source: OpenApiSource) {
+    this.#context = context;
+    this.#source = source;
+  }
+
+  /** Answers paths at and below `/openapi`. */
+  async respond(
+    request: ServerRequest,
+    path: string,
+  ): Promise<ServerResponse> {
+    const versions = this.#versions();
+    if (path === "/openapi/v3" || path === "/openapi/v3/") {
+      return jsonResponse(200, { paths: await this.#index(versions) });
+    }
+    if (path === "/openapi/v2") return oldDocument();
+    const key = path.replace(/^\/openapi\/v3\//, "");
+    const served = versions.get(key);
+    if (served === undefined) return pageNotFound();
+    const { bytes, hash } = await this.#document(key, served);
+    const headers = { "content-type": "application/json", etag: `"${hash}"` };
+    return request.headers["if-none-match"] === headers.etag
+      ? { status: 304, headers, body: new Uint8Array() }
+      : { status: 200, headers, body: bytes };
+  }
+
+  #versions(): Map<string, ServedVersion> {
+    const versions = new Map<string, ServedVersion>();
+    for (const [group, list] of servedGroups(this.#context.resources)) {
+      for (const served of list) {
+        const root = group === "" ? "api" : `apis/${group}`;
+        versions.set(`${root}/${served.version}`, served);
+      }
+    }
+    return versions;
+  }
+
+  async #index(
+    versions: ReadonlyMap<string, ServedVersion>,
+  ): Promise<Record<string, unknown>> {
+    const paths: Record<string, unknown> = {};
+    for (const [key, served] of versions) {
+      const { hash } = await this.#document(key, served);
+      paths[key] = { serverRelativeURL: `/openapi/v3/${key}?hash=${hash}` };
+    }
+    return paths;
+  }
+
+  #document(key: string, served: ServedVersion): Promise<Document> {
+    const { generation } = this.#context.resources;
+    if (generation !== this.#generation) {
+      this.#generation = generation;
+      // Built-in groups never change; custom ones may all have.
+      const kept = [...this.#documents].filter(([key]) =>
+        this.#context.resources.isBuiltinGroup(key.split("/")[1] ?? "")
+      );
+      this.#documents = new Map(kept);
+    }
+    const known = this.#documents.get(key);
+    if (known) return known;
+    const document = this.#source(served).then((value) => {
+      const bytes = encoder.encode(JSON.stringify(value));
+      const hash = createHash("sha512").update(bytes).digest("hex")
+        .toUpperCase();
+      return { bytes, hash };
+    });
+    this.#documents.set(key, document);
+    return document;
+  }
+}
+
+/** OpenAPI v2 without definitions: its users fall back on v3. */
+function oldDocument(): ServerResponse {
+  return jsonResponse(200, {
+    swagger: "2.0",
+    info: { title: "Kubernetes", version: "v1.32.13" },
+    paths: {},
+    definitions: {},
+  });
+}

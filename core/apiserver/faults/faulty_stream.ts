@@ -1,0 +1,108 @@
+import type {
+  ResponseStream,
+  ServerResponse,
+  StreamWriter,
+} from "../http/exchange.ts";
+import { isStream } from "../http/exchange.ts";
+
+/** How a body goes wrong while it is sent. */
+export interface BodyFaults {
+  /** Breaks the connection after so many bytes. */
+  readonly cutAfter?: number | undefined;
+  /** Says nothing after so many chunks, each of which is an event of a watch. */
+  readonly stallAfter?: number | undefined;
+  readonly withoutEndBookmark?: boolean | undefined;
+}
+
+const END_BOOKMARK = new TextEncoder().encode("k8s.io/initial-events-end");
+
+/** The same answer, whose body goes wrong on its way. */
+export function withBodyFaults(
+  response: ServerResponse,
+  faults: BodyFaults,
+): ServerResponse {
+  const { body } = response;
+  if (isStream(body)) {
+    return { ...response, body: new FaultyStream(body, faults) };
+  }
+  if (faults.cutAfter === undefined) return response;
+  const blocks = body instanceof Uint8Array ? [body] : body;
+  return { ...response, body: new FaultyStream(streamOf(blocks), faults) };
+}
+
+/** Blocks as a stream, so that they can be cut at a byte. */
+function streamOf(blocks: Iterable<Uint8Array>): ResponseStream {
+  return {
+    start(writer) {
+      for (const block of blocks) writer.write(block);
+      writer.end();
+      return () => {};
+    },
+  };
+}
+
+/** Passes a stream on until it is to go wrong. */
+class FaultyStream implements ResponseStream {
+  readonly #stream: ResponseStream;
+  readonly #faults: BodyFaults;
+
+  constructor(stream: ResponseStream, faults: BodyFaults) {
+    this.#stream = stream;
+    this.#faults = faults;
+  }
+
+  start(writer: StreamWriter): () => void {
+    return this.#stream.start(new FaultyWriter(writer, this.#faults));
+  }
+}
+
+class FaultyWriter implements StreamWriter {
+  readonly #writer: StreamWriter;
+  readonly #faults: BodyFaults;
+  #chunks = 0;
+  #bytes = 0;
+
+  constructor(writer: StreamWriter, faults: BodyFaults) {
+    this.#writer = writer;
+    this.#faults = faults;
+  }
+
+  get pending(): number {
+    return this.#writer.pending;
+  }
+
+  write(chunk: Uint8Array): void {
+    const { cutAfter, stallAfter, withoutEndBookmark } = this.#faults;
+    if (stallAfter !== undefined && this.#chunks >= stallAfter) return;
+    this.#chunks++;
+    if (withoutEndBookmark && includes(chunk, END_BOOKMARK)) return;
+    if (cutAfter === undefined || this.#bytes + chunk.length <= cutAfter) {
+      this.#bytes += chunk.length;
+      this.#writer.write(chunk);
+      return;
+    }
+    this.#writer.write(chunk.subarray(0, cutAfter - this.#bytes));
+    this.#bytes = cutAfter;
+    this.#writer.destroy();
+  }
+
+  end(): void {
+    this.#writer.end();
+  }
+
+  destroy(): void {
+    this.#writer.destroy();
+  }
+}
+
+function includes(bytes: Uint8Array, part: Uint8Array): boolean {
+  const first = part[0] as number;
+  for (
+    let at = bytes.indexOf(first);
+    at >= 0 && at + part.length <= bytes.length;
+    at = bytes.indexOf(first, at + 1)
+  ) {
+    if (part.every((byte, index) => bytes[at + index] === byte)) return true;
+  }
+  return false;
+}

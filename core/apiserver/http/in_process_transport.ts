@@ -1,0 +1,186 @@
+import type {
+  HttpRequest,
+  HttpResponse,
+  Transport,
+} from "../../client/transport.ts";
+import {
+  isStream,
+  type ResponseStream,
+  type ServerResponse,
+  type StreamWriter,
+} from "./exchange.ts";
+import type { Handle } from "./listener.ts";
+
+const encoder = new TextEncoder();
+
+/**
+ * Talks to a server in the same process, without a socket: what a test or a
+ * script needs, and as fast as a function call.
+ */
+export class InProcessTransport implements Transport {
+  readonly #handle: Handle;
+  readonly #open: Set<StreamBody> = new Set();
+  #closed = false;
+
+  /** @param handle Answers requests. */
+  constructor(handle: Handle) {
+    this.#handle = handle;
+  }
+
+  async send(request: HttpRequest): Promise<HttpResponse> {
+    const { method, path, headers, body, signal } = request;
+    if (this.#closed) {
+      throw new Error("Cannot send a request: the transport is closed");
+    }
+    signal?.throwIfAborted();
+    const answer = await this.#handle({
+      method,
+      target: path,
+      headers,
+      body: typeof body === "string"
+        ? encoder.encode(body)
+        : body ?? new Uint8Array(),
+    });
+    signal?.throwIfAborted();
+    if (answer === undefined) {
+      throw new Error(
+        `Cannot send ${method} ${
+          path.split("?")[0]
+        }: the connection was refused`,
+      );
+    }
+    return this.#response(answer, signal);
+  }
+
+  #response(
+    answer: ServerResponse,
+    signal: AbortSignal | undefined,
+  ): HttpResponse {
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(answer.headers)) {
+      headers[name] = typeof value === "string" ? value : value.join(", ");
+    }
+    const { status, body } = answer;
+    if (!isStream(body)) {
+      const blocks = body instanceof Uint8Array ? [body] : body;
+      return {
+        status,
+        headers,
+        body: replay(blocks, signal),
+        cancel: () => Promise.resolve(),
+      };
+    }
+    const stream = new StreamBody(signal, () => this.#open.delete(stream));
+    this.#open.add(stream);
+    stream.begin(body);
+    return {
+      status,
+      headers,
+      body: stream,
+      cancel: () => {
+        stream.close();
+        return Promise.resolve();
+      },
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closed = true;
+    this.dropConnections();
+    return Promise.resolve();
+  }
+
+  /** Breaks every open stream, as a lost connection does. */
+  dropConnections(): void {
+    for (const stream of [...this.#open]) stream.destroy();
+  }
+}
+
+async function* replay(
+  blocks: Iterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  for (const block of blocks) {
+    signal?.throwIfAborted();
+    yield block;
+  }
+}
+
+/** The body of a watch: chunks wait here until they are read. */
+class StreamBody implements StreamWriter, AsyncIterable<Uint8Array> {
+  readonly #chunks: Uint8Array[] = [];
+  #stop: (() => void) | undefined;
+  readonly #onClose: () => void;
+  readonly #signal: AbortSignal | undefined;
+  readonly #onAbort = () => this.#finish(this.#signal?.reason);
+  #size = 0;
+  #end: { readonly error: unknown } | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(signal: AbortSignal | undefined, onClose: () => void) {
+    this.#signal = signal;
+    this.#onClose = onClose;
+    signal?.addEventListener("abort", this.#onAbort);
+  }
+
+  /** Lets the stream write; it may end before this returns. */
+  begin(stream: ResponseStream): void {
+    this.#stop = stream.start(this);
+    if (this.#end) this.#stop();
+  }
+
+  get pending(): number {
+    return this.#size;
+  }
+
+  write(chunk: Uint8Array): void {
+    if (this.#end) return;
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    this.#wake?.();
+  }
+
+  end(): void {
+    this.#finish(undefined);
+  }
+
+  destroy(): void {
+    this.#chunks.length = 0;
+    this.#finish(new Error("Cannot read on: the connection was broken"));
+  }
+
+  /** The reader has seen enough. */
+  close(): void {
+    this.#chunks.length = 0;
+    this.#finish(undefined);
+  }
+
+  #finish(error: unknown): void {
+    if (this.#end) return;
+    this.#end = { error };
+    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#stop?.();
+    this.#onClose();
+    this.#wake?.();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) {
+        const chunk = this.#chunks.shift();
+        if (chunk !== undefined) {
+          this.#size -= chunk.length;
+          yield chunk;
+        } else if (this.#end) {
+          if (this.#end.error !== undefined) throw this.#end.error;
+          return;
+        } else {
+          await new Promise<void>((resolve) => this.#wake = resolve);
+          this.#wake = undefined;
+        }
+      }
+    } finally {
+      this.close();
+    }
+  }
+}

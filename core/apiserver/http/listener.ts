@@ -1,0 +1,254 @@
+import { Buffer } from "node:buffer";
+import {
+  createServer as createPlainServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse as NodeResponse,
+} from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import {
+  isStream,
+  MAX_BODY_BYTES,
+  type ServerRequest,
+  type ServerResponse,
+  type StreamWriter,
+} from "./exchange.ts";
+
+/** Answers one request; undefined breaks its connection. */
+export type Handle = (
+  request: ServerRequest,
+) => Promise<ServerResponse | undefined>;
+
+/** Where a {@linkcode Listener} listens. */
+export interface ListenerOptions {
+  readonly handle: Handle;
+  /** 0 for any that is free. */
+  readonly port: number;
+  readonly host: string;
+  /** The certificate and key in PEM; undefined for plain HTTP. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+}
+
+/** An HTTP server on a port, over the runtime's `node:http`. */
+export class Listener {
+  readonly #server: Server;
+  readonly #sockets: Set<Socket> = new Set();
+  readonly #handle: Handle;
+
+  private constructor(server: Server, handle: Handle) {
+    this.#server = server;
+    this.#handle = handle;
+    server.on("request", (request: IncomingMessage, response: NodeResponse) => {
+      this.#exchange(request, response).catch(() => response.destroy());
+    });
+    server.on("connection", (socket: Socket) => this.#track(socket));
+    server.on("secureConnection", (socket: Socket) => this.#track(socket));
+    // Watches stay open for an hour without a byte from the client.
+    server.requestTimeout = 0;
+    server.keepAliveTimeout = 120_000;
+  }
+
+  /**
+   * Begins to listen.
+   *
+   * @throws {Error} If the port is taken.
+   */
+  static async open(options: ListenerOptions): Promise<Listener> {
+    const { tls, port, host, handle } = options;
+    const server = tls === undefined
+      ? createPlainServer()
+      : createTlsServer({ cert: tls.cert, key: tls.key }) as unknown as Server;
+    const listener = new Listener(server, handle);
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(port, host, () => {
+        server.off("error", reject);
+        resolve();
+      });
+    });
+    return listener;
+  }
+
+  /** The port it listens on. */
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  #track(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.setNoDelay(true);
+    socket.on("error", () => socket.destroy());
+    socket.once("close", () => this.#sockets.delete(socket));
+  }
+
+  async #exchange(
+    message: IncomingMessage,
+    response: NodeResponse,
+  ): Promise<void> {
+    const body = await readBody(message);
+    if (body === undefined) return;
+    const answer = await this.#handle({
+      method: message.method ?? "GET",
+      target: message.url ?? "/",
+      headers: plainHeaders(message),
+      body,
+    });
+    if (answer === undefined) {
+      response.destroy();
+      return;
+    }
+    if (response.destroyed) return;
+    const headers: Record<string, string | readonly string[]> = {
+      ...answer.headers,
+    };
+    // What was not read of the request makes the connection useless.
+    if (body.length > MAX_BODY_BYTES) headers.connection = "close";
+    if (message.method === "HEAD") {
+      response.writeHead(answer.status, headers as Record<string, string>);
+      response.end();
+      return;
+    }
+    send(response, { ...answer, headers });
+  }
+
+  /** Breaks all connections but goes on listening. */
+  dropConnections(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Stops to listen and breaks all connections. */
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) =>
+      this.#server.close(() => resolve())
+    );
+    this.dropConnections();
+    this.#server.closeAllConnections?.();
+    await closed;
+  }
+}
+
+function plainHeaders(message: IncomingMessage): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(message.headers)) {
+    if (value === undefined) continue;
+    headers[name] = typeof value === "string" ? value : value.join(", ");
+  }
+  return headers;
+}
+
+/** Reads a body, at most one byte beyond the limit; undefined if it broke. */
+function readBody(message: IncomingMessage): Promise<Uint8Array | undefined> {
+  const { method } = message;
+  if (
+    (method === "GET" || method === "HEAD") &&
+    message.headers["content-length"] === undefined &&
+    message.headers["transfer-encoding"] === undefined
+  ) return Promise.resolve(new Uint8Array());
+  return new Promise((resolve) => {
+    const parts: Buffer[] = [];
+    let size = 0;
+    message.on("data", (chunk: Buffer) => {
+      if (size > MAX_BODY_BYTES) return;
+      parts.push(chunk);
+      size += chunk.length;
+      if (size <= MAX_BODY_BYTES) return;
+      message.pause();
+      resolve(Buffer.concat(parts));
+    });
+    message.on(
+      "end",
+      () => resolve(parts.length === 1 ? parts[0] : Buffer.concat(parts)),
+    );
+    message.on("error", () => resolve(undefined));
+    message.on("aborted", () => resolve(undefined));
+  });
+}
+
+function send(response: NodeResponse, answer: ServerResponse): void {
+  const { body, status } = answer;
+  const headers = answer.headers as Record<string, string | string[]>;
+  if (isStream(body)) {
+    response.writeHead(status, headers);
+    response.flushHeaders();
+    const writer = new SocketWriter(response);
+    const stop = body.start(writer);
+    response.once("close", stop);
+    return;
+  }
+  if (body instanceof Uint8Array) {
+    response.writeHead(status, { ...headers, "content-length": body.length });
+    response.end(body);
+    return;
+  }
+  response.writeHead(status, headers);
+  sendBlocks(response, body[Symbol.iterator]());
+}
+
+/** Sends blocks as fast as the client takes them, and no faster. */
+function sendBlocks(
+  response: NodeResponse,
+  blocks: Iterator<Uint8Array>,
+): void {
+  while (!response.destroyed) {
+    const { done, value } = blocks.next();
+    if (done) {
+      response.end();
+      return;
+    }
+    if (!response.write(value)) {
+      response.once("drain", () => sendBlocks(response, blocks));
+      return;
+    }
+  }
+}
+
+/** Writes a stream to a socket; what comes in one turn goes out together. */
+class SocketWriter implements StreamWriter {
+  readonly #response: NodeResponse;
+  #waiting: Uint8Array[] = [];
+  #size = 0;
+  #flushing = false;
+  #ended = false;
+
+  constructor(response: NodeResponse) {
+    this.#response = response;
+  }
+
+  get pending(): number {
+    return this.#size + this.#response.writableLength;
+  }
+
+  write(chunk: Uint8Array): void {
+    if (this.#ended) return;
+    this.#waiting.push(chunk);
+    this.#size += chunk.length;
+    if (this.#flushing) return;
+    this.#flushing = true;
+    queueMicrotask(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#flushing = false;
+    if (this.#waiting.length === 0 || this.#response.destroyed) return;
+    const [only] = this.#waiting;
+    const chunk = this.#waiting.length === 1 && only
+      ? only
+      : Buffer.concat(this.#waiting);
+    this.#waiting = [];
+    this.#size = 0;
+    this.#response.write(chunk);
+  }
+
+  end(): void {
+    if (this.#ended) return;
+    this.#flush();
+    this.#ended = true;
+    this.#response.end();
+  }
+
+  destroy(): void {
+    this.#ended = true;
+    this.#response.destroy();
+  }
+}

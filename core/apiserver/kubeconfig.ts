@@ -1,0 +1,38 @@
+/** What a kubeconfig tells of a server. */
+export interface KubeconfigOptions {
+  /** Such as `https://127.0.0.1:6443`. */
+  readonly server: string;
+  /** The authority's certificate in PEM; undefined for plain HTTP. */
+  readonly authority: string | undefined;
+  readonly token: string;
+}
+
+/** A kubeconfig with one cluster, one user and one context, as YAML. */
+export function kubeconfigDocument(
+  { server, authority, token }: KubeconfigOptions,
+): string {
+  const lines = [
+    "apiVersion: v1",
+    "kind: Config",
+    "clusters:",
+    "- name: coracle",
+    "  cluster:",
+    `    server: ${JSON.stringify(server)}`,
+    ...(authority === undefined
+      ? []
+      : [`    certificate-authority-data: ${btoa(authority)}`]),
+    "users:",
+    "- name: coracle",
+    "  user:",
+    `    token: ${JSON.stringify(token)}`,
+    "contexts:",
+    "- name: coracle",
+    "  context:",
+    "    cluster: coracle",
+    "    user: coracle",
+    "    namespace: default",
+    "current-context: coracle",
+    "",
+  ];
+  return lines.join("\n");
+}

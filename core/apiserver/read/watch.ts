@@ -1,0 +1,71 @@
+import type { ServerResponse } from "../http/exchange.ts";
+import type { Representation } from "../request/negotiation.ts";
+import type { ListOptions } from "../request/query_options.ts";
+import type { ResourceRequest } from "../request/resource_request.ts";
+import type { Selection } from "../request/selection.ts";
+import { tooLargeVersion } from "./get.ts";
+import { readIncludeObject } from "./transform.ts";
+import { Watcher, type WatchStart } from "./watcher.ts";
+
+/** Watches without `timeoutSeconds` end after 30 to 60 minutes. */
+const LEAST_TIMEOUT = 30 * 60_000;
+
+/** How many bytes may wait for a client that does not read: 16 MiB. */
+const MAX_PENDING = 16 * 1024 * 1024;
+
+/**
+ * Answers a watch.
+ *
+ * @throws {StatusError} 504 if it is to begin in the future.
+ */
+export function watch(
+  request: ResourceRequest,
+  { selection, options, representation }: {
+    readonly selection: Selection;
+    readonly options: ListOptions;
+    readonly representation: Representation;
+  },
+): ServerResponse {
+  const { context } = request;
+  const { store, watches, clock, random } = context;
+  const timeout = options.timeoutSeconds
+    ? options.timeoutSeconds * 1000
+    : LEAST_TIMEOUT * (1 + random.next());
+  const watcher = new Watcher({
+    hub: watches,
+    clock,
+    collection: store.collectionOf(request.definition),
+    selection,
+    format: {
+      view: request,
+      representation,
+      include: readIncludeObject(request.query.get("includeObject")),
+    },
+    start: startOf(options, store.revision),
+    revision: () => store.revision,
+    bookmarks: options.bookmarks,
+    timeout,
+    maxPending: MAX_PENDING,
+  });
+  return {
+    status: 200,
+    headers: { "content-type": "application/json" },
+    body: watcher,
+  };
+}
+
+function startOf(options: ListOptions, present: number): WatchStart {
+  const { resourceVersion = 0, sendInitialEvents, bookmarks } = options;
+  if (sendInitialEvents === true) {
+    if (resourceVersion > present) {
+      throw tooLargeVersion(resourceVersion, present);
+    }
+    return { from: "state", endBookmark: bookmarks };
+  }
+  if (resourceVersion > 0) {
+    return { from: "revision", revision: resourceVersion };
+  }
+  return sendInitialEvents === false
+    ? { from: "revision", revision: present }
+    : { from: "state", endBookmark: false };
+}

@@ -1,0 +1,134 @@
+/** How deep objects and lists may be nested. */
+export const MAX_DEPTH = 256;
+
+/** What a parse of a body finds besides its value. */
+export interface ParsedJson {
+  readonly value: unknown;
+  /** The paths of fields that are given twice, such as `spec.replicas`. */
+  readonly duplicates: readonly string[];
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * Parses JSON with the checks that `JSON.parse` does not make: the depth is
+ * bounded, so that whoever walks the value cannot run out of stack, and fields
+ * given twice are named (the last one wins).
+ *
+ * @throws {SyntaxError} If it is not JSON or nested too deeply.
+ */
+export function parseJson(bytes: Uint8Array): ParsedJson {
+  let text: string;
+  try {
+    text = decoder.decode(bytes);
+  } catch {
+    throw new SyntaxError("invalid UTF-8");
+  }
+  const { fields, depth } = survey(bytes);
+  if (depth > MAX_DEPTH) throw new SyntaxError("exceeded max depth");
+  const value: unknown = JSON.parse(text);
+  return {
+    value,
+    duplicates: fields === countFields(value) ? [] : findDuplicates(text),
+  };
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** Counts the fields (by their colons) and the depth without parsing. */
+function survey(bytes: Uint8Array): { fields: number; depth: number } {
+  let fields = 0;
+  let level = 0;
+  let depth = 0;
+  for (let index = 0; index < bytes.length; index++) {
+    switch (bytes[index]) {
+      case QUOTE:
+        index = stringEnd(bytes, index);
+        break;
+      case 0x3a: // :
+        fields++;
+        break;
+      case 0x7b: // {
+      case 0x5b: // [
+        if (++level > depth) depth = level;
+        break;
+      case 0x7d: // }
+      case 0x5d: // ]
+        level--;
+    }
+  }
+  return { fields, depth };
+}
+
+/** The index of the quote that ends the string begun at `start`. */
+function stringEnd(bytes: Uint8Array, start: number): number {
+  let end = bytes.indexOf(QUOTE, start + 1);
+  while (end >= 0) {
+    let slashes = 0;
+    while (bytes[end - 1 - slashes] === BACKSLASH) slashes++;
+    if (slashes % 2 === 0) return end;
+    end = bytes.indexOf(QUOTE, end + 1);
+  }
+  return bytes.length;
+}
+
+function countFields(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) count += countFields(item);
+  } else {
+    for (const item of Object.values(value)) count += 1 + countFields(item);
+  }
+  return count;
+}
+
+/**
+ * Walks the tokens of valid JSON and names each field that its object had
+ * before. Only called when there is one.
+ */
+function findDuplicates(text: string): string[] {
+  const duplicates = new Set<string>();
+  const tokens = text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g);
+  const path: {
+    readonly fields: Set<string> | undefined;
+    name: string;
+    index: number;
+  }[] = [];
+  let key: string | undefined;
+  for (const [token] of tokens) {
+    const level = path.at(-1);
+    if (token === "{" || token === "[") {
+      key = undefined;
+      path.push({
+        fields: token === "{" ? new Set() : undefined,
+        name: "",
+        index: 0,
+      });
+    } else if (token === "}" || token === "]") path.pop();
+    else if (token === ",") {
+      if (level) level.index++;
+    } else if (token === ":" && level?.fields && key !== undefined) {
+      level.name = JSON.parse(key);
+      if (level.fields.has(level.name)) duplicates.add(pathText(path));
+      level.fields.add(level.name);
+    } else key = token;
+  }
+  return [...duplicates];
+}
+
+function pathText(
+  path: readonly {
+    fields: Set<string> | undefined;
+    name: string;
+    index: number;
+  }[],
+): string {
+  let text = "";
+  for (const { fields, name, index } of path) {
+    if (fields === undefined) text += `[${index}]`;
+    else text += text === "" ? name : `.${name}`;
+  }
+  return text;
+}

@@ -1,0 +1,71 @@
+/** What a path says: which resource, object and subresource it names. */
+export interface RequestInfo {
+  /** The decoded path without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Absent for paths that name no group and version, such as `/healthz`. */
+  readonly resource?: ResourcePath | undefined;
+}
+
+/** The parts of `/apis/GROUP/VERSION/namespaces/NAMESPACE/PLURAL/NAME/SUB`. */
+export interface ResourcePath {
+  readonly group: string;
+  readonly version: string;
+  readonly namespace: string | undefined;
+  readonly plural: string;
+  readonly name: string | undefined;
+  readonly subresource: string | undefined;
+  /** Whether it is an old path with `/watch/` after the version. */
+  readonly watch: boolean;
+  /** Segments after the subresource: nothing is served there. */
+  readonly rest: readonly string[];
+}
+
+/** Subresources of a namespace; any other word is a resource within it. */
+const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
+
+/**
+ * Reads the target of a request, as kube-apiserver's request info factory does.
+ *
+ * @returns undefined if the path is not properly encoded.
+ */
+export function readTarget(target: string): RequestInfo | undefined {
+  const mark = target.indexOf("?");
+  const encoded = mark < 0 ? target : target.slice(0, mark);
+  const query = new URLSearchParams(mark < 0 ? "" : target.slice(mark + 1));
+  let path: string;
+  try {
+    // Go decodes the path before it is split, so that %2F is a slash.
+    path = decodeURIComponent(encoded);
+  } catch {
+    return undefined;
+  }
+  return { path, query, resource: readResource(path) };
+}
+
+function readResource(path: string): ResourcePath | undefined {
+  const segments = path.split("/").filter((part, index, all) =>
+    // A slash at either end is no part; an empty part between stays and names
+    // nothing.
+    part !== "" || (index > 0 && index < all.length - 1)
+  );
+  const [root, ...parts] = segments;
+  if (root !== "api" && root !== "apis") return undefined;
+  const group = root === "apis" ? parts.shift() : "";
+  const version = parts.shift();
+  if (group === undefined || version === undefined || parts.length === 0) {
+    return undefined;
+  }
+  const watch = parts[0] === "watch" && parts.length > 1;
+  if (watch) parts.shift();
+  let namespace: string | undefined;
+  if (
+    parts[0] === "namespaces" && parts.length > 2 &&
+    !(parts.length === 3 && NAMESPACE_SUBRESOURCES.has(parts[2] as string))
+  ) {
+    namespace = parts[1];
+    parts.splice(0, 2);
+  }
+  const [plural = "", name, subresource, ...rest] = parts;
+  return { group, version, namespace, plural, name, subresource, watch, rest };
+}

@@ -1,0 +1,84 @@
+import type { ApiContext } from "../api_context.ts";
+import type { ServerRequest } from "../http/exchange.ts";
+import type {
+  HookContext,
+  ResourceDefinition,
+  ResourceVersion,
+  Subresource,
+} from "../registry.ts";
+import type { ErrorSubject } from "../status.ts";
+import { storageKey } from "../storage/stored_object.ts";
+import type { User } from "./user.ts";
+
+/** A request that was found to be about a resource that is served. */
+export interface ResourceRequest {
+  readonly context: ApiContext;
+  readonly http: ServerRequest;
+  readonly query: URLSearchParams;
+  readonly definition: ResourceDefinition;
+  readonly version: ResourceVersion;
+  readonly subresource: Subresource | undefined;
+  /** Undefined for cluster-scoped resources and across all namespaces. */
+  readonly namespace: string | undefined;
+  /** Undefined for the collection. */
+  readonly name: string | undefined;
+  readonly user: User;
+  /** Texts for `Warning` headers, in order. */
+  readonly warnings: string[];
+}
+
+/** The object that a request is about, as errors name it: by the plural. */
+export function subjectOf(
+  request: Pick<ResourceRequest, "definition" | "name">,
+  name: string | undefined = request.name,
+): ErrorSubject {
+  const { group, plural } = request.definition;
+  return { group, kind: plural, name };
+}
+
+/** The same by the kind, as errors of validation name it. */
+export function kindSubjectOf(
+  request: Pick<ResourceRequest, "definition" | "name">,
+  name: string | undefined = request.name,
+): ErrorSubject {
+  const { group, kind } = request.definition;
+  return { group, kind, name };
+}
+
+/** The key in storage of the object that a request names. */
+export function keyOfRequest(
+  { namespace = "", name = "" }: Pick<ResourceRequest, "namespace" | "name">,
+): string {
+  return storageKey({ namespace, name });
+}
+
+/** What hooks may know of a request. */
+export function hookContext(
+  request: ResourceRequest,
+  write: { readonly dryRun: boolean; readonly apply: boolean },
+): HookContext {
+  const { context, version, subresource, user, warnings } = request;
+  return {
+    version: version.name,
+    subresource: subresource?.name,
+    now: context.clock.wallTime(),
+    dryRun: write.dryRun,
+    apply: write.apply,
+    user: user.name,
+    find: ({ group, plural }, { namespace = "", name }) =>
+      context.store.collection({ group, plural })
+        .get(storageKey({ namespace, name }))?.parse(),
+    *list({ group, plural }, namespace) {
+      const stored = context.store.collection({ group, plural }).values();
+      for (const one of stored) {
+        const object = one.parse();
+        const inside = namespace === undefined ||
+          object.metadata.namespace === namespace;
+        if (inside) yield object;
+      }
+    },
+    warn: (text) => {
+      warnings.push(text);
+    },
+  };
+}

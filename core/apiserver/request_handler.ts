@@ -1,0 +1,252 @@
+import { gzip } from "node:zlib";
+import { promisify } from "node:util";
+import type { ApiContext } from "./api_context.ts";
+import { discover } from "./discovery/discovery_routes.ts";
+import type { OpenApiRoutes } from "./discovery/openapi_routes.ts";
+import {
+  isStream,
+  jsonResponse,
+  pageNotFound,
+  type ResponseHeaders,
+  type ServerRequest,
+  type ServerResponse,
+  textResponse,
+} from "./http/exchange.ts";
+import { readTarget, type RequestInfo } from "./request/request_info.ts";
+import { ANONYMOUS, type User } from "./request/user.ts";
+import { route, verbOf } from "./router.ts";
+import { forbidden, StatusError } from "./status.ts";
+
+/** The version of Kubernetes whose behaviour is followed. */
+const VERSION = {
+  major: "1",
+  minor: "32",
+  gitVersion: "v1.32.13",
+  gitCommit: "0000000000000000000000000000000000000000",
+  gitTreeState: "clean",
+  buildDate: "1970-01-01T00:00:00Z",
+  goVersion: "go1.23",
+  compiler: "gc",
+  platform: "linux/amd64",
+};
+
+/** What everybody may read. */
+const PUBLIC_PATHS = /^\/(?:healthz|livez|readyz)(?:\/.*)?$|^\/version\/?$/;
+
+/** Answers above this size are compressed for clients that take that. */
+const GZIP_THRESHOLD = 128 * 1024;
+
+/** One request as the audit log tells it. */
+export interface AuditEvent {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  /** Such as `list`; the method in lower case where no resource is named. */
+  readonly verb: string;
+  readonly group: string;
+  /** The plural; empty where no resource is named. */
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly user: string;
+  readonly userAgent: string;
+  /** The status of the answer. */
+  readonly status: number;
+}
+
+/** Options of a {@linkcode RequestHandler}. */
+export interface RequestHandlerOptions {
+  readonly context: ApiContext;
+  readonly openApi: OpenApiRoutes;
+  /** Is told of every request when its answer is ready. */
+  readonly audit?: ((event: AuditEvent) => void) | undefined;
+}
+
+const compress = promisify(gzip);
+
+/** Turns requests into answers; knows nothing of sockets. */
+export class RequestHandler {
+  readonly #context: ApiContext;
+  readonly #openApi: OpenApiRoutes;
+  readonly #audit: ((event: AuditEvent) => void) | undefined;
+
+  constructor({ context, openApi, audit }: RequestHandlerOptions) {
+    this.#context = context;
+    this.#openApi = openApi;
+    this.#audit = audit;
+  }
+
+  /** Answers a request; never throws. */
+  async handle(request: ServerRequest): Promise<ServerResponse> {
+    const info = readTarget(request.target);
+    if (info === undefined) return textResponse(400, "400 Bad Request");
+    const warnings: string[] = [];
+    let user = ANONYMOUS;
+    let response: ServerResponse;
+    try {
+      user = this.#authenticate(request);
+      authorize(user, request.method, info);
+      response = await this.#answer({ http: request, info, user, warnings });
+    } catch (error) {
+      response = this.#failure(error, request);
+    }
+    response = await finish(request, response, warnings);
+    this.#audit?.(auditEvent(request, { info, user, response }));
+    return response;
+  }
+
+  #authenticate({ headers }: ServerRequest): User {
+    const { authorization } = headers;
+    if (authorization === undefined) return ANONYMOUS;
+    const [, token] = /^Bearer +(\S+)$/i.exec(authorization) ?? [];
+    const user = token && this.#context.authenticate(token);
+    if (user) return user;
+    throw new StatusError({
+      code: 401,
+      reason: "Unauthorized",
+      message: "Unauthorized",
+    });
+  }
+
+  async #answer(request: {
+    readonly http: ServerRequest;
+    readonly info: RequestInfo;
+    readonly user: User;
+    readonly warnings: string[];
+  }): Promise<ServerResponse> {
+    const { info, http } = request;
+    const { path } = info;
+    if (info.resource) return await route(this.#context, request);
+    if (PUBLIC_PATHS.test(path)) {
+      return path.startsWith("/version")
+        ? jsonResponse(200, VERSION)
+        : textResponse(200, "ok");
+    }
+    if (path === "/openapi" || path.startsWith("/openapi/")) {
+      return await this.#openApi.respond(http, path);
+    }
+    if (path === "/") return jsonResponse(200, { paths: ["/api", "/apis"] });
+    return discover(this.#context, http, path) ?? pageNotFound();
+  }
+
+  #failure(error: unknown, request: ServerRequest): ServerResponse {
+    if (error instanceof StatusError) {
+      return jsonResponse(error.status.code, error.status, error.headers);
+    }
+    this.#context.logger.error("Cannot answer a request", {
+      method: request.method,
+      path: request.target.split("?")[0],
+      error,
+    });
+    const why = error instanceof Error ? error.message : String(error);
+    return jsonResponse(500, {
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: {},
+      status: "Failure",
+      message: `Internal error occurred: ${why}`,
+      reason: "InternalError",
+      details: { causes: [{ message: why }] },
+      code: 500,
+    });
+  }
+}
+
+/** The administrator may do everything, others may only look at what is public. */
+function authorize(user: User, method: string, info: RequestInfo): void {
+  if (user.groups.includes("system:masters")) return;
+  if (PUBLIC_PATHS.test(info.path)) return;
+  const { resource } = info;
+  const who = `User ${JSON.stringify(user.name)} cannot ${
+    verbOf(method, info)
+  }`;
+  if (resource === undefined) {
+    throw forbidden(
+      { group: "", kind: "" },
+      `${who} path ${JSON.stringify(info.path)}`,
+    );
+  }
+  const { group, plural, name, namespace, subresource } = resource;
+  const what = subresource ? `${plural}/${subresource}` : plural;
+  throw forbidden(
+    { group, kind: plural, name },
+    `${who} resource ${JSON.stringify(what)} in API group ${
+      JSON.stringify(group)
+    } ${
+      namespace === undefined
+        ? "at the cluster scope"
+        : `in the namespace ${JSON.stringify(namespace)}`
+    }`,
+  );
+}
+
+/** Adds what all answers have: warnings, and compression where it pays. */
+async function finish(
+  request: ServerRequest,
+  response: ServerResponse,
+  warnings: readonly string[],
+): Promise<ServerResponse> {
+  const headers: ResponseHeaders = {
+    "cache-control": "no-cache, private",
+    ...response.headers,
+    ...(warnings.length === 0 ? {} : { warning: warnings.map(warningHeader) }),
+  };
+  const { body, status } = response;
+  if (isStream(body)) return { ...response, headers };
+  const bytes = await compressed(request, body);
+  if (bytes === undefined) return { status, headers, body };
+  return {
+    status,
+    headers: {
+      ...headers,
+      "content-encoding": "gzip",
+      vary: "Accept-Encoding",
+    },
+    body: bytes,
+  };
+}
+
+async function compressed(
+  request: ServerRequest,
+  body: Uint8Array | Iterable<Uint8Array>,
+): Promise<Uint8Array | undefined> {
+  const accepted = request.headers["accept-encoding"] ?? "";
+  if (!/\bgzip\b/.test(accepted) || !(body instanceof Uint8Array)) {
+    return undefined;
+  }
+  if (body.length < GZIP_THRESHOLD) return undefined;
+  return await compress(body, { level: 1 });
+}
+
+/** A warning as RFC 7234 writes it. */
+function warningHeader(text: string): string {
+  // deno-lint-ignore no-control-regex -- a header must hold none of them
+  const safe = text.replaceAll(/[\u0000-\u001f\u007f]/g, " ")
+    .replaceAll(/["\\]/g, "\\$&");
+  return `299 - "${safe}"`;
+}
+
+function auditEvent(
+  { method, target, headers }: ServerRequest,
+  { info, user, response }: {
+    readonly info: RequestInfo;
+    readonly user: User;
+    readonly response: ServerResponse;
+  },
+): AuditEvent {
+  const { resource } = info;
+  return {
+    method,
+    target,
+    verb: verbOf(method, info),
+    group: resource?.group ?? "",
+    resource: resource?.plural ?? "",
+    subresource: resource?.subresource ?? "",
+    namespace: resource?.namespace ?? "",
+    name: resource?.name ?? "",
+    user: user.name,
+    userAgent: headers["user-agent"] ?? "",
+    status: response.status,
+  };
+}

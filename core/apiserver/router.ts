@@ -1,0 +1,214 @@
+import type { ApiContext } from "./api_context.ts";
+import {
+  pageNotFound,
+  type ServerRequest,
+  type ServerResponse,
+} from "./http/exchange.ts";
+import { createReview, isReview } from "./access_reviews.ts";
+import { get } from "./read/get.ts";
+import { listPage, respondPage } from "./read/list.ts";
+import { representationOf } from "./read/respond.ts";
+import { watch } from "./read/watch.ts";
+import type { ResourceDefinition, Subresource, Verb } from "./registry.ts";
+import { readListOptions } from "./request/query_options.ts";
+import type { RequestInfo, ResourcePath } from "./request/request_info.ts";
+import { type ResourceRequest, subjectOf } from "./request/resource_request.ts";
+import { readSelection } from "./request/selection.ts";
+import type { User } from "./request/user.ts";
+import { servedVersion } from "./resources.ts";
+import { badRequest, noSuchPath, notFound, StatusError } from "./status.ts";
+import { create } from "./write/create.ts";
+import { remove, removeCollection } from "./write/delete.ts";
+import { patch } from "./write/patch.ts";
+import { getScale, patchScale, updateScale } from "./write/scale.ts";
+import { postSubresource } from "./write/subresources.ts";
+import { update } from "./write/update.ts";
+
+/** A request whose path names a group, a version and a resource. */
+export interface RoutedRequest {
+  readonly http: ServerRequest;
+  readonly info: RequestInfo;
+  readonly user: User;
+  readonly warnings: string[];
+}
+
+/** What a request wants to do, in the words of access rules. */
+export function verbOf(method: string, info: RequestInfo): string {
+  const { resource, query } = info;
+  if (resource === undefined) return method.toLowerCase();
+  const collection = resource.name === undefined || resource.name === "";
+  switch (method) {
+    case "GET":
+    case "HEAD": {
+      const watching = query.get("watch");
+      if (
+        resource.watch ||
+        (collection && watching !== null && watching !== "0" &&
+          watching.toLowerCase() !== "false")
+      ) return "watch";
+      return collection ? "list" : "get";
+    }
+    case "POST":
+      return "create";
+    case "PUT":
+      return "update";
+    case "PATCH":
+      return "patch";
+    case "DELETE":
+      return collection ? "deletecollection" : "delete";
+    default:
+      return "";
+  }
+}
+
+/** Answers a request that names a resource. */
+export async function route(
+  context: ApiContext,
+  request: RoutedRequest,
+): Promise<ServerResponse> {
+  const { info, http } = request;
+  const path = info.resource as ResourcePath;
+  const definition = context.resources.find(path.group, path.plural);
+  const version = definition && servedVersion(definition, path.version);
+  if (definition === undefined || version === undefined) {
+    return nothingServed(context, path);
+  }
+  if (!fitsScope(definition, path, http.method)) {
+    if (definition.custom) return pageNotFound();
+    throw noSuchPath();
+  }
+  const subresource = definition.subresources.find(({ name }) =>
+    name === path.subresource
+  );
+  const resourceRequest: ResourceRequest = {
+    context,
+    http,
+    query: info.query,
+    definition,
+    version,
+    subresource,
+    namespace: path.namespace,
+    name: path.name || undefined,
+    user: request.user,
+    warnings: request.warnings,
+  };
+  if (version.deprecationWarning !== undefined) {
+    request.warnings.push(version.deprecationWarning);
+  }
+  if (path.subresource !== undefined && subresource === undefined) {
+    if (!definition.custom) throw noSuchPath();
+    throw notFound(subjectOf(resourceRequest));
+  }
+  if (path.rest.length > 0) throw noSuchPath();
+  return await dispatch(resourceRequest, path);
+}
+
+/** What is said where no such resource is served. */
+function nothingServed(
+  { resources }: ApiContext,
+  { group }: ResourcePath,
+): ServerResponse {
+  if (resources.isBuiltinGroup(group)) throw noSuchPath();
+  return pageNotFound();
+}
+
+function fitsScope(
+  { scope, custom }: ResourceDefinition,
+  { namespace, name, watch }: ResourcePath,
+  method: string,
+): boolean {
+  if (scope === "Cluster") return namespace === undefined;
+  if (namespace !== undefined) return true;
+  // Across namespaces one can list and watch; custom resources no more.
+  return name === undefined && (method === "GET" || watch || !custom);
+}
+
+async function dispatch(
+  request: ResourceRequest,
+  path: ResourcePath,
+): Promise<ServerResponse> {
+  const { http, subresource, definition, name, namespace } = request;
+  const collection = name === undefined;
+  const across = collection && definition.scope === "Namespaced" &&
+    namespace === undefined;
+  switch (http.method) {
+    case "GET":
+    case "HEAD":
+      if (subresource) return await getSubresource(request, subresource);
+      if (collection || path.watch) return await listOrWatch(request, path);
+      allow(definition.verbs, "get");
+      return await get(request);
+    case "POST":
+      if (subresource) return await postSubresource(request, subresource);
+      if (across || (!collection && !definition.custom)) throw notAllowed();
+      allow(definition.verbs, "create");
+      if (isReview(definition)) return await createReview(request);
+      return await create(request);
+    case "PUT":
+      if (collection) throw nameless(definition);
+      if (subresource?.name === "scale") return await updateScale(request);
+      allow((subresource ?? definition).verbs, "update");
+      return await update(request);
+    case "PATCH":
+      if (collection) throw nameless(definition);
+      if (subresource?.name === "scale") return await patchScale(request);
+      allow((subresource ?? definition).verbs, "patch");
+      return await patch(request);
+    case "DELETE":
+      if (subresource || across) throw notAllowed();
+      if (collection) {
+        allow(definition.verbs, "deletecollection");
+        return await removeCollection(request);
+      }
+      allow(definition.verbs, "delete");
+      return await remove(request);
+    default:
+      throw notAllowed();
+  }
+}
+
+async function getSubresource(
+  request: ResourceRequest,
+  subresource: Subresource,
+): Promise<ServerResponse> {
+  if (subresource.name === "scale") return await getScale(request);
+  allow(subresource.verbs, "get");
+  return await get(request);
+}
+
+async function listOrWatch(
+  request: ResourceRequest,
+  path: ResourcePath,
+): Promise<ServerResponse> {
+  const { query, definition } = request;
+  const representation = representationOf(request);
+  const options = readListOptions(query, path.watch);
+  allow(definition.verbs, options.watch ? "watch" : "list");
+  const selection = readSelection(query, request, path);
+  return options.watch
+    ? watch(request, { selection, options, representation })
+    : await respondPage(
+      request,
+      listPage(request, selection, options),
+      representation,
+    );
+}
+
+function allow(verbs: readonly Verb[], verb: Verb): void {
+  if (!verbs.includes(verb)) throw notAllowed();
+}
+
+/** 405: the resource cannot be asked to do that. */
+function notAllowed(): StatusError {
+  return new StatusError({
+    code: 405,
+    reason: "MethodNotAllowed",
+    message: "the server does not allow this method on the requested resource",
+    details: {},
+  });
+}
+
+/** A write to a collection that needs a name: custom resources say so. */
+function nameless(definition: ResourceDefinition): StatusError {
+  return definition.custom ? badRequest("name must be provided") : notAllowed();
+}

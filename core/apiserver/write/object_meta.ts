@@ -1,0 +1,250 @@
+import type { StatusCause } from "../../api/api_error.ts";
+import { parseApiVersion } from "../../api/kind.ts";
+import type { ObjectMeta, OwnerReference } from "../../api/object.ts";
+import {
+  invalidCauses,
+  labelProblems,
+  labelValueProblems,
+  nameProblems,
+  pathSegmentProblems,
+  qualifiedNameProblems,
+} from "../names.ts";
+import type { ResourceDefinition } from "../registry.ts";
+import { fieldError } from "../status.ts";
+
+/** Finalizers that need no domain before their name. */
+const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
+  "kubernetes",
+  "orphan",
+  "foregroundDeletion",
+]);
+
+/** All keys and values of the annotations together, in bytes. */
+const ANNOTATIONS_LIMIT = 256 * 1024;
+
+/** What of a definition decides how metadata is judged. */
+export type MetadataRules = Pick<
+  ResourceDefinition,
+  "nameRule" | "scope" | "custom"
+>;
+
+/** What is wrong with the metadata of a new object. */
+export function metadataProblems(
+  metadata: ObjectMeta,
+  definition: MetadataRules,
+): StatusCause[] {
+  const { name, generateName, namespace, generation } = metadata;
+  const causes: StatusCause[] = [];
+  if (generateName) {
+    causes.push(...invalidCauses(
+      "metadata.generateName",
+      generateName,
+      nameProblems(maskTrailingDash(generateName), definition.nameRule),
+    ));
+  }
+  if (!name) {
+    causes.push(
+      fieldError.required("metadata.name", "name or generateName is required"),
+    );
+  } else {
+    causes.push(...invalidCauses(
+      "metadata.name",
+      name,
+      definition.nameRule === "path-segment"
+        ? pathSegmentProblems(name)
+        : nameProblems(name, definition.nameRule),
+    ));
+  }
+  if (definition.scope === "Namespaced") {
+    causes.push(
+      ...(namespace
+        ? invalidCauses(
+          "metadata.namespace",
+          namespace,
+          labelProblems(namespace),
+        )
+        : [fieldError.required("metadata.namespace")]),
+    );
+  } else if (namespace) {
+    causes.push(
+      fieldError.forbidden("metadata.namespace", "not allowed on this type"),
+    );
+  }
+  if ((generation ?? 0) < 0) {
+    causes.push(fieldError.invalid(
+      "metadata.generation",
+      generation,
+      "must be greater than or equal to 0",
+    ));
+  }
+  return [
+    ...causes,
+    ...sharedProblems(metadata),
+    ...finalizerProblems(metadata),
+    ...(definition.custom ? [] : standardFinalizerProblems(metadata)),
+  ];
+}
+
+/** A prefix that ends in a dash is judged as if a character followed. */
+function maskTrailingDash(prefix: string): string {
+  return prefix.length > 1 && prefix.endsWith("-")
+    ? `${prefix.slice(0, -2)}a`
+    : prefix;
+}
+
+/** What is wrong with the metadata of a changed object. */
+export function metadataChangeProblems(
+  metadata: ObjectMeta,
+  live: ObjectMeta,
+  definition: Pick<MetadataRules, "custom">,
+): StatusCause[] {
+  const causes: StatusCause[] = [];
+  if (live.deletionTimestamp !== undefined) {
+    const added = (metadata.finalizers ?? []).filter((finalizer) =>
+      !live.finalizers?.includes(finalizer)
+    );
+    if (added.length > 0) {
+      const list = added.map((one) => JSON.stringify(one)).join(", ");
+      causes.push(fieldError.forbidden(
+        "metadata.finalizers",
+        `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`,
+      ));
+    }
+  }
+  if (!metadata.resourceVersion) {
+    causes.push(fieldError.invalid(
+      "metadata.resourceVersion",
+      metadata.resourceVersion ?? "",
+      "must be specified for an update",
+    ));
+  }
+  if ((metadata.generation ?? 0) < (live.generation ?? 0)) {
+    causes.push(fieldError.invalid(
+      "metadata.generation",
+      metadata.generation ?? 0,
+      "must not be decremented",
+    ));
+  }
+  for (const field of IMMUTABLE) {
+    if (metadata[field] !== live[field]) {
+      causes.push(fieldError.invalid(
+        `metadata.${field}`,
+        metadata[field] ?? (field === "deletionTimestamp" ? null : ""),
+        "field is immutable",
+      ));
+    }
+  }
+  return [
+    ...causes,
+    ...sharedProblems(metadata),
+    ...(definition.custom ? [] : standardFinalizerProblems(metadata)),
+  ];
+}
+
+const IMMUTABLE = [
+  "name",
+  "namespace",
+  "uid",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+] as const;
+
+function sharedProblems(metadata: ObjectMeta): StatusCause[] {
+  const { labels = {}, annotations = {}, ownerReferences = [] } = metadata;
+  const causes: StatusCause[] = [];
+  for (const [key, value] of Object.entries(labels)) {
+    causes.push(
+      ...invalidCauses("metadata.labels", key, qualifiedNameProblems(key)),
+      ...invalidCauses("metadata.labels", value, labelValueProblems(value)),
+    );
+  }
+  let size = 0;
+  for (const [key, value] of Object.entries(annotations)) {
+    causes.push(...invalidCauses(
+      "metadata.annotations",
+      key,
+      qualifiedNameProblems(key.toLowerCase()),
+    ));
+    size += key.length + value.length;
+  }
+  if (size > ANNOTATIONS_LIMIT) {
+    causes.push(fieldError.tooLong("metadata.annotations", ANNOTATIONS_LIMIT));
+  }
+  return [...causes, ...ownerProblems(ownerReferences)];
+}
+
+function ownerProblems(owners: readonly OwnerReference[]): StatusCause[] {
+  const causes: StatusCause[] = [];
+  const field = "metadata.ownerReferences";
+  let controller: string | undefined;
+  for (const owner of owners) {
+    const must = (part: string, value: string | undefined, name = part) => {
+      if (!value) {
+        causes.push(
+          fieldError.invalid(
+            `${field}.${part}`,
+            value ?? "",
+            `${name} must not be empty`,
+          ),
+        );
+      }
+    };
+    const { group, version } = parseApiVersion(owner.apiVersion ?? "");
+    must("apiVersion", version, "version");
+    must("kind", owner.kind);
+    must("name", owner.name);
+    must("uid", owner.uid);
+    if (owner.kind === "Event" && group === "") {
+      causes.push(
+        fieldError.invalid(
+          field,
+          owner,
+          "/v1, Kind=Event is disallowed from being an owner",
+        ),
+      );
+    }
+    if (owner.controller === true) {
+      if (controller !== undefined) {
+        causes.push(fieldError.invalid(
+          field,
+          owners,
+          `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.name}`,
+        ));
+      }
+      controller ??= owner.name;
+    }
+  }
+  return causes;
+}
+
+function finalizerProblems({ finalizers = [] }: ObjectMeta): StatusCause[] {
+  const field = "metadata.finalizers";
+  const causes = finalizers.flatMap((finalizer) =>
+    invalidCauses(field, finalizer, qualifiedNameProblems(finalizer))
+  );
+  if (
+    finalizers.includes("orphan") && finalizers.includes("foregroundDeletion")
+  ) {
+    causes.push(fieldError.invalid(
+      field,
+      finalizers,
+      "finalizer orphan and foregroundDeletion cannot be both set",
+    ));
+  }
+  return causes;
+}
+
+function standardFinalizerProblems(
+  { finalizers = [] }: ObjectMeta,
+): StatusCause[] {
+  return finalizers.flatMap((finalizer, index) =>
+    finalizer.includes("/") || STANDARD_FINALIZERS.has(finalizer) ? [] : [
+      fieldError.invalid(
+        `metadata.finalizers[${index}]`,
+        finalizer,
+        "name is neither a standard finalizer name nor is it fully qualified",
+      ),
+    ]
+  );
+}

@@ -1,0 +1,22 @@
+import type { ResourceDefinition } from "../registry.ts";
+
+/** Resources that etcd knows by older names. */
+const OLD_NAMES: ReadonlyMap<string, string> = new Map([
+  ["/services", "services/specs"],
+  ["/endpoints", "services/endpoints"],
+  ["/nodes", "minions"],
+  ["networking.k8s.io/ingresses", "ingress"],
+]);
+
+/** Where kube-apiserver keeps an object in etcd; some messages tell it. */
+export function storagePath(
+  { group, plural, custom, storedAs }: ResourceDefinition,
+  key: string,
+): string {
+  const home = storedAs ?? { group, plural };
+  const folder = OLD_NAMES.get(`${home.group}/${home.plural}`) ??
+    (custom || home.group === "apiextensions.k8s.io"
+      ? `${home.group}/${home.plural}`
+      : home.plural);
+  return `/registry/${folder}/${key}`;
+}
