@@ -1,0 +1,159 @@
+import type {
+  HttpRequest,
+  HttpResponse,
+  StreamConnection,
+  StreamRequest,
+  Transport,
+} from "../client/transport.ts";
+import type { AccessVerb, PolicyRule } from "../crd/rbac.ts";
+import { readTarget, type ResourcePath } from "./request/request_info.ts";
+
+/** What a request would do, in the words of a role. */
+export interface AccessRequest {
+  readonly verb: AccessVerb;
+  readonly group: string;
+  /** The name in paths, with the subresource behind a slash if there is one. */
+  readonly resource: string;
+}
+
+const encoder = new TextEncoder();
+
+/**
+ * What a request asks for; undefined for those that concern no resource, such
+ * as discovery and health.
+ */
+export function accessOf(
+  method: HttpRequest["method"],
+  path: string,
+): AccessRequest | undefined {
+  const target = readTarget(path);
+  if (target?.resource === undefined) return undefined;
+  const { group, plural, subresource } = target.resource;
+  return {
+    verb: verbOf(method, target.resource, target.query),
+    group,
+    resource: subresource === undefined ? plural : `${plural}/${subresource}`,
+  };
+}
+
+function verbOf(
+  method: HttpRequest["method"],
+  resource: ResourcePath,
+  query: URLSearchParams,
+): AccessVerb {
+  switch (method) {
+    case "POST":
+      return "create";
+    case "PUT":
+      return "update";
+    case "PATCH":
+      return "patch";
+    case "DELETE":
+      return resource.name === undefined ? "deletecollection" : "delete";
+    case "GET": {
+      const watch = query.get("watch");
+      if (resource.watch || watch === "true" || watch === "1") return "watch";
+      return resource.name === undefined ? "list" : "get";
+    }
+  }
+}
+
+/** Whether the rules of a role permit something. */
+export function permits(
+  rules: readonly PolicyRule[],
+  { verb, group, resource }: AccessRequest,
+): boolean {
+  const covers = (list: readonly string[], value: string) =>
+    list.includes(value) || list.includes("*");
+  return rules.some((rule) =>
+    covers(rule.apiGroups, group) && covers(rule.resources, resource) &&
+    covers(rule.verbs, verb)
+  );
+}
+
+/**
+ * A transport that refuses what a role does not permit, with the answer that
+ * kube-apiserver gives. It shows in a test, against any server, whether the
+ * rights that an operator gets in production are enough.
+ */
+export class RestrictedTransport implements Transport {
+  readonly #inner: Transport;
+  readonly #rules: readonly PolicyRule[];
+  readonly #user: string;
+
+  /**
+   * @param inner Sends what is permitted.
+   * @param rules What is permitted.
+   * @param options.user Who is refused, in the answer.
+   */
+  constructor(
+    inner: Transport,
+    rules: readonly PolicyRule[],
+    options: { readonly user: string },
+  ) {
+    this.#inner = inner;
+    this.#rules = rules;
+    this.#user = options.user;
+  }
+
+  async send(request: HttpRequest): Promise<HttpResponse> {
+    const access = accessOf(request.method, request.path);
+    return access === undefined || permits(this.#rules, access)
+      ? await this.#inner.send(request)
+      : this.#forbidden(access, request.path);
+  }
+
+  async connect(request: StreamRequest): Promise<StreamConnection> {
+    const access = accessOf("POST", request.path);
+    if (access !== undefined && !permits(this.#rules, access)) {
+      throw new Error(
+        `Cannot open a stream: ${this.#refusal(access, request.path)}`,
+      );
+    }
+    if (this.#inner.connect === undefined) {
+      throw new Error("Cannot open a stream: the transport has none");
+    }
+    return await this.#inner.connect(request);
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  #refusal(access: AccessRequest, path: string): string {
+    const { verb, group, resource } = access;
+    const target = readTarget(path)?.resource;
+    const place = target?.namespace === undefined
+      ? "at the cluster scope"
+      : `in the namespace "${target.namespace}"`;
+    return `User "${this.#user}" cannot ${verb} resource "${resource}" in API group "${group}" ${place}`;
+  }
+
+  #forbidden(access: AccessRequest, path: string): HttpResponse {
+    const target = readTarget(path)?.resource;
+    const name = target?.name;
+    const qualified = access.group === ""
+      ? access.resource
+      : `${access.resource.split("/")[0]}.${access.group}`;
+    const status = {
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: {},
+      status: "Failure",
+      message: `${qualified}${
+        name === undefined ? "" : ` "${name}"`
+      } is forbidden: ${this.#refusal(access, path)}`,
+      reason: "Forbidden",
+      details: { name, group: access.group || undefined, kind: target?.plural },
+      code: 403,
+    };
+    return {
+      status: 403,
+      headers: { "content-type": "application/json" },
+      body: (async function* () {
+        yield encoder.encode(JSON.stringify(status));
+      })(),
+      cancel: () => Promise.resolve(),
+    };
+  }
+}
