@@ -23,8 +23,38 @@ export {
 export * from "./logger.ts";
 export * from "./metrics.ts";
 
-// Transports and requests as values.
+// Selectors, read, written and matched as Kubernetes does.
+export * from "./api/label_selector.ts";
+export * from "./api/label_requirement.ts";
+export * from "./api/field_selector.ts";
+
+// From a kubeconfig or a pod's service account to a cluster.
+export * from "./config/cluster_config.ts";
+export {
+  configFromText,
+  loadConfig,
+  type LoadConfigOptions,
+} from "./config/load_config.ts";
+export { type Environment, proxyFromEnvironment } from "./config/proxy.ts";
+
+// The client, and what it is made of: requests as values, transports.
+export { Client, type ServerVersion } from "./client/client.ts";
+export type { ClientOptions } from "./client/client_options.ts";
+export type { ClientTarget } from "./client/connection.ts";
+export type { DiscoveredResource } from "./client/discovered_resource.ts";
+export * from "./client/request.ts";
+export * from "./client/request_options.ts";
+export type { RateLimitOptions } from "./client/rate_limit.ts";
+export type { RetryOptions } from "./client/retry.ts";
+export {
+  type ClientCore,
+  type Scale,
+  ScaleClient,
+  StatusClient,
+} from "./client/subresource_clients.ts";
 export * from "./client/transport.ts";
+export { StreamRefusedError } from "./client/transport_error.ts";
+export type { BookmarkObject, WatchEvent } from "./client/watch_event.ts";
 
 // Objects as bytes.
 export * from "./json/byte_range.ts";

@@ -8,7 +8,9 @@ export type FieldSelector = Readonly<Record<string, string>>;
 export interface FieldRequirement {
   /** The path of the field, such as `spec.nodeName`. */
   readonly field: string;
+  /** Whether the field must have the value, or must not. */
   readonly operator: "=" | "!=";
+  /** What the field is compared with; empty for a field that is not set. */
   readonly value: string;
 }
 

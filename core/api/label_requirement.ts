@@ -11,6 +11,7 @@ export type LabelOperator =
 export interface LabelRequirement {
   /** The name of the label. */
   readonly key: string;
+  /** How it compares. */
   readonly operator: LabelOperator;
   /** At least one for `In` and `NotIn`, one integer for `Gt` and `Lt`. */
   readonly values: readonly string[];

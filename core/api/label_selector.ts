@@ -20,6 +20,7 @@ export interface LabelSelector {
 export interface LabelExpression {
   /** The name of the label. */
   readonly key: string;
+  /** How it compares. */
   readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
   /** What `In` and `NotIn` compare with; empty for the others. */
   readonly values?: readonly string[] | undefined;

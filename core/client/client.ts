@@ -8,6 +8,7 @@ import type {
   ObjectList,
 } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
+import type { LoadConfigOptions } from "../config/load_config.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import type { ClientOptions } from "./client_options.ts";
 import { type ClientTarget, Connection } from "./connection.ts";
@@ -52,7 +53,9 @@ const PAGE_SIZE = 500;
 
 /** What an API server says of itself. */
 export interface ServerVersion {
+  /** The first part of the version, such as `1`. */
   readonly major: string;
+  /** The second part of the version, such as `32`. */
   readonly minor: string;
   /** The whole version, such as `v1.32.0`. */
   readonly gitVersion: string;
@@ -66,11 +69,11 @@ export interface ServerVersion {
  * {@linkcode ApiError} when the server says no.
  *
  * @example Make and read an object
- * ```ts ignore
- * import { Client, loadConfig } from "@coracle/operator";
+ * ```ts no-run
+ * import { Client } from "@coracle/operator/core";
  * import { ConfigMap } from "@coracle/operator/kinds";
  *
- * const client = new Client(await loadConfig());
+ * const client = await Client.load();
  * await client.create(ConfigMap, {
  *   metadata: { namespace: "default", name: "web" },
  *   data: { color: "blue" },
@@ -116,6 +119,20 @@ export class Client {
     };
     this.status = new StatusClient(core);
     this.scale = new ScaleClient(core);
+  }
+
+  /**
+   * Makes a client for the cluster that kubectl would use, or for the one that
+   * this process runs in.
+   *
+   * @param options Which kubeconfig and context, and how the client behaves.
+   * @throws {Error} If no configuration can be used.
+   */
+  static async load(
+    options: LoadConfigOptions & ClientOptions = {},
+  ): Promise<Client> {
+    const { loadConfig } = await import("../config/load_config.ts");
+    return new Client(await loadConfig(options), options);
   }
 
   /** Reads an object. */

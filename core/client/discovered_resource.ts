@@ -2,17 +2,23 @@ import type { Scope } from "../api/kind.ts";
 
 /** One resource that a server serves. */
 export interface DiscoveredResource {
+  /** The API group; empty for the core group. */
   readonly group: string;
+  /** The version, such as `v1`. */
   readonly version: string;
+  /** The kind in the singular, such as `Deployment`. */
   readonly kind: string;
   /** The name in paths. */
   readonly plural: string;
   /** The name for one; empty where the server does not tell. */
   readonly singular: string;
+  /** Where its objects live. */
   readonly scope: Scope;
+  /** Short names for people's commands, such as `deploy`. */
   readonly shortNames: readonly string[];
   /** Names of sets that it belongs to, such as `all`. */
   readonly categories: readonly string[];
+  /** What can be done with it, such as `get` and `watch`. */
   readonly verbs: readonly string[];
   /** The names of its subresources, such as `status`. */
   readonly subresources: readonly string[];

@@ -45,6 +45,7 @@ export type Verb =
 
 /** A request that can say what it is for. */
 export interface ApiRequest extends HttpRequest {
+  /** What is done, as RBAC rules name it. */
   readonly verb: Verb;
   /** What it is for, to read after "Cannot": `get Pod default/web`. */
   readonly action: string;
@@ -52,8 +53,11 @@ export interface ApiRequest extends HttpRequest {
 
 /** Any object that a request can carry: its metadata tells where it goes. */
 export interface ObjectBody {
+  /** The kind's own when absent. */
   readonly apiVersion?: string | undefined;
+  /** The kind's own when absent. */
   readonly kind?: string | undefined;
+  /** Says which object it is. */
   readonly metadata: Partial<ObjectMeta>;
 }
 

@@ -34,6 +34,11 @@ export interface ClientCore {
 export class StatusClient {
   readonly #core: ClientCore;
 
+  /**
+   * Usually had from a client.
+   *
+   * @param core What it needs of the whole client.
+   */
   constructor(core: ClientCore) {
     this.#core = core;
   }
@@ -94,10 +99,12 @@ export class StatusClient {
 
 /** How many replicas an object has, whatever its kind (`autoscaling/v1`). */
 export interface Scale extends KubernetesObject {
+  /** What is wanted. */
   spec?: {
     /** How many are wanted. */
     replicas?: number | undefined;
   } | undefined;
+  /** What there is. */
   status?: {
     /** How many there are. */
     replicas: number;
@@ -110,6 +117,11 @@ export interface Scale extends KubernetesObject {
 export class ScaleClient {
   readonly #core: ClientCore;
 
+  /**
+   * Usually had from a client.
+   *
+   * @param core What it needs of the whole client.
+   */
   constructor(core: ClientCore) {
     this.#core = core;
   }

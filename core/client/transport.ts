@@ -1,5 +1,6 @@
 /** One HTTP request as a value: nothing is sent until a transport gets it. */
 export interface HttpRequest {
+  /** What to do with what the path names. */
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path and query, such as `/api/v1/pods?limit=500`. */
   readonly path: string;
@@ -9,6 +10,7 @@ export interface HttpRequest {
   readonly repeatedHeaders?:
     | Readonly<Record<string, readonly string[]>>
     | undefined;
+  /** What is sent along. */
   readonly body?: Uint8Array | string | undefined;
   /** Ends the request, and the reading of its answer, when aborted. */
   readonly signal?: AbortSignal | undefined;
@@ -16,6 +18,7 @@ export interface HttpRequest {
 
 /** The answer to an {@linkcode HttpRequest}; its body must be read or cancelled. */
 export interface HttpResponse {
+  /** The HTTP status code. */
   readonly status: number;
   /** Header names in lower case; repeated headers joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
@@ -32,6 +35,7 @@ export interface HttpResponse {
 export interface StreamRequest {
   /** Path and query. */
   readonly path: string;
+  /** Header names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** Headers with one line for each value, which must not be joined. */
   readonly repeatedHeaders?:
@@ -39,6 +43,7 @@ export interface StreamRequest {
     | undefined;
   /** Subprotocols in order of preference, such as `v5.channel.k8s.io`. */
   readonly protocols: readonly string[];
+  /** Ends the attempt, and later the stream, when aborted. */
   readonly signal?: AbortSignal | undefined;
 }
 

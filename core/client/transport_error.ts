@@ -50,6 +50,8 @@ export class StreamRefusedError extends Error {
   readonly body: string;
 
   /**
+   * Keeps what was answered.
+   *
    * @param origin The server, without credentials.
    * @param answer The HTTP status code and what the server said.
    */

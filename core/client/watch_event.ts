@@ -9,11 +9,13 @@ export type WatchEvent<T extends KubernetesObject = KubernetesObject> =
   | {
     /** How far the watch has come; only with `bookmarks`. */
     readonly type: "BOOKMARK";
+    /** The resource version that it has come to. */
     readonly object: BookmarkObject;
   };
 
 /** What a bookmark carries: a resource version, and nothing of an object. */
 export interface BookmarkObject {
+  /** All that is set of its metadata. */
   readonly metadata: {
     readonly resourceVersion: string;
     readonly annotations?: Readonly<Record<string, string>> | undefined;

@@ -19,6 +19,7 @@ import type { AddressInfo, Server as TcpServer, Socket } from "node:net";
 import process from "node:process";
 import type { TLSSocket } from "node:tls";
 import { gzipSync } from "node:zlib";
+import { type WebSocket, WebSocketServer } from "ws";
 import {
   createAuthority,
   issueCertificate,
@@ -57,6 +58,8 @@ export interface PeerCounters {
   flowBytes: number;
   /** Tunnels that the proxies opened. */
   tunnels: number;
+  /** WebSockets that ended. */
+  closedStreams: number;
 }
 
 const counters: PeerCounters = {
@@ -65,6 +68,7 @@ const counters: PeerCounters = {
   abandoned: 0,
   flowBytes: 0,
   tunnels: 0,
+  closedStreams: 0,
 };
 const CHUNK = Buffer.alloc(64 << 10, "x");
 
@@ -76,7 +80,7 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
     response.setHeader("x-repeated", ["one", "two"]);
     response.end(JSON.stringify({
       user: socket.getPeerCertificate().subject?.CN ?? null,
-      serverName: socket.servername || null,
+      serverName: Reflect.get(socket, "servername") || null,
       host: request.headers.host,
       peerPort: socket.remotePort,
     }));
@@ -131,6 +135,58 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
     response.writeHead(404).end("nothing here");
   },
 };
+
+/** WebSockets by path; each ends in its own way. */
+const STREAMS: Readonly<Record<string, (socket: WebSocket) => void>> = {
+  "/stream/echo"(socket) {
+    socket.on("message", (data) => socket.send(data));
+  },
+  "/stream/flow"(socket) {
+    const write = () => {
+      counters.flowBytes += CHUNK.byteLength;
+      socket.send(CHUNK, (error) => error ?? setImmediate(write));
+    };
+    write();
+  },
+  "/stream/three"(socket) {
+    for (const text of ["one", "two", "three"]) socket.send(text);
+    socket.close(1000);
+  },
+  "/stream/broken"(socket) {
+    socket.send("one", () => socket.terminate());
+  },
+  "/stream/silent"() {},
+};
+
+/** Answers upgrades: with a WebSocket, or with a refusal. */
+function serveStreams(server: Server): void {
+  const sockets = new WebSocketServer({
+    noServer: true,
+    handleProtocols: (offered) =>
+      offered.has("v5.channel.k8s.io") ? "v5.channel.k8s.io" : false,
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: TLSSocket, head) => {
+    const serve = STREAMS[request.url ?? ""];
+    if (serve === undefined || request.headers["x-refuse"] !== undefined) {
+      const body = JSON.stringify({ kind: "Status", message: "no pod" });
+      socket.end(
+        `HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      );
+      return;
+    }
+    sockets.handleUpgrade(request, socket, head, (webSocket) => {
+      webSocket.on("close", () => counters.closedStreams++);
+      webSocket.on("error", () => {});
+      if (request.url === "/stream/echo") {
+        webSocket.send(JSON.stringify({
+          user: socket.getPeerCertificate().subject?.CN ?? null,
+          authorization: request.headers.authorization ?? null,
+        }));
+      }
+      serve(webSocket);
+    });
+  });
+}
 
 function listen(server: TcpServer): Promise<number> {
   server.on("connection", (socket: Socket) => {
@@ -195,6 +251,7 @@ async function main(): Promise<void> {
   });
   main.on("secureConnection", () => counters.handshakes++);
   main.on("tlsClientError", () => {});
+  serveStreams(main);
   const control = createHttpServer((_request, response) => {
     response.end(JSON.stringify(counters));
   });

@@ -1,0 +1,128 @@
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import process from "node:process";
+import { type Clock, systemClock } from "../clock.ts";
+import type { ClusterConfig } from "./cluster_config.ts";
+import { inClusterConfig, isInCluster } from "./in_cluster.ts";
+import { clusterConfig } from "./kubeconfig_cluster.ts";
+import { mergeKubeconfigs } from "./kubeconfig.ts";
+import type { Environment } from "./proxy.ts";
+import { parseKubeconfig, readKubeconfig } from "./read_kubeconfig.ts";
+
+/** Options of {@linkcode loadConfig}. */
+export interface LoadConfigOptions {
+  /**
+   * The kubeconfig file to use.
+   *
+   * @default {what `KUBECONFIG` names, else `~/.kube/config`}
+   */
+  readonly kubeconfig?: string | undefined;
+  /**
+   * The context to use.
+   *
+   * @default {the kubeconfig's current one}
+   */
+  readonly context?: string | undefined;
+  /**
+   * The variables `KUBECONFIG`, `HTTPS_PROXY` and the like.
+   *
+   * @default {process.env}
+   */
+  readonly environment?: Environment | undefined;
+  /**
+   * The home of the user.
+   *
+   * @default {os.homedir()}
+   */
+  readonly home?: string | undefined;
+  /**
+   * The folder of a pod's service account.
+   *
+   * @default {"/var/run/secrets/kubernetes.io/serviceaccount"}
+   */
+  readonly serviceAccount?: string | undefined;
+  /**
+   * Tells when files and credentials are old.
+   *
+   * @default {the machine's clock}
+   */
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * Finds the cluster to work with, as kubectl does: the given kubeconfig, else
+ * the files that `KUBECONFIG` names, merged, else `~/.kube/config`, else the
+ * cluster that this process runs in.
+ *
+ * @throws {Error} If there is none, or one that cannot be used; the error names
+ * file, field and what is expected, and no secret.
+ *
+ * @example The cluster of a context
+ * ```ts no-run
+ * import { Client, loadConfig } from "@coracle/operator/core";
+ *
+ * const client = new Client(await loadConfig({ context: "staging" }));
+ * ```
+ */
+export async function loadConfig(
+  options: LoadConfigOptions = {},
+): Promise<ClusterConfig> {
+  const { environment = process.env, clock = systemClock } = options;
+  const parts = { context: options.context, environment, clock };
+  const { files, required } = kubeconfigFiles(options, environment);
+  const kubeconfigs = (await Promise.all(files.map(readKubeconfig)))
+    .filter((file) => file !== undefined);
+  if (kubeconfigs.length > 0) {
+    return await clusterConfig(mergeKubeconfigs(kubeconfigs), {
+      ...parts,
+      source: files.join(delimiter),
+    });
+  }
+  if (!required && isInCluster(environment)) {
+    const { serviceAccount } = options;
+    return await inClusterConfig({ environment, clock, serviceAccount });
+  }
+  throw new Error(
+    `Cannot find a cluster: there must be a kubeconfig, or this must run in a pod: received no file ${
+      files.join(delimiter)
+    }`,
+  );
+}
+
+/**
+ * The cluster that the text of a kubeconfig names.
+ *
+ * @param text YAML or JSON. Relative paths in it start from the working folder.
+ * @param options Which context, and where time comes from.
+ * @throws {Error} If it cannot be used.
+ */
+export async function configFromText(
+  text: string,
+  options: Pick<LoadConfigOptions, "context" | "environment" | "clock"> = {},
+): Promise<ClusterConfig> {
+  const { environment = process.env, clock = systemClock, context } = options;
+  const source = "the given kubeconfig";
+  const origin = { file: source, folder: process.cwd() };
+  const kubeconfig = await parseKubeconfig(text, origin);
+  return await clusterConfig(kubeconfig, {
+    context,
+    environment,
+    clock,
+    source,
+  });
+}
+
+/** Which files to read, and whether one of them must be there. */
+function kubeconfigFiles(
+  options: LoadConfigOptions,
+  environment: Environment,
+): { files: string[]; required: boolean } {
+  if (options.kubeconfig !== undefined) {
+    return { files: [options.kubeconfig], required: true };
+  }
+  const named = (environment["KUBECONFIG"] ?? "").split(delimiter)
+    .filter((path) => path !== "");
+  if (named.length > 0) return { files: [...new Set(named)], required: true };
+  const home = options.home ?? homedir();
+  return { files: [join(home, ".kube", "config")], required: false };
+}

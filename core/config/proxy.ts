@@ -1,0 +1,81 @@
+import { BlockList, isIP } from "node:net";
+
+/** Variables of the environment. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const DEFAULT_PORTS: Readonly<Record<string, string>> = {
+  "https:": "443",
+  "http:": "80",
+};
+
+/**
+ * The proxy that the environment names for a server, by the rules that Go's
+ * programs, and so kubectl, follow: `HTTPS_PROXY` or `HTTP_PROXY` by the
+ * server's scheme, unless `NO_PROXY` names its host. A server on this machine
+ * is never reached through a proxy.
+ *
+ * @example A proxy for all but the own network
+ * ```ts
+ * import { proxyFromEnvironment } from "@coracle/operator/core";
+ *
+ * const environment = {
+ *   HTTPS_PROXY: "http://proxy.example:3128",
+ *   NO_PROXY: "10.0.0.0/8,.internal",
+ * };
+ * const near = proxyFromEnvironment("https://10.1.2.3:6443", environment);
+ * if (near !== undefined) throw new Error("Unexpected proxy");
+ * ```
+ */
+export function proxyFromEnvironment(
+  server: string,
+  environment: Environment,
+): string | undefined {
+  const url = new URL(server);
+  const read = (name: string) =>
+    environment[name] || environment[name.toLowerCase()] || "";
+  const proxy = read(url.protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY");
+  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  const port = url.port || DEFAULT_PORTS[url.protocol] || "";
+  if (proxy === "" || isLoopback(host)) return undefined;
+  const excepted = read("NO_PROXY").split(",")
+    .some((pattern) => matches(pattern.trim().toLowerCase(), host, port));
+  if (excepted) return undefined;
+  return proxy.includes("://") ? proxy : `http://${proxy}`;
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" ||
+    (isIP(host) === 4 && host.startsWith("127."));
+}
+
+/** One part of NO_PROXY: an address, a network, a domain, each with a port. */
+function matches(pattern: string, host: string, port: string): boolean {
+  if (pattern === "") return false;
+  if (pattern === "*") return true;
+  const [network = "", bits] = pattern.split("/");
+  if (bits !== undefined && isIP(network) !== 0) {
+    return inNetwork(host, network, Number(bits));
+  }
+  const withPort = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(pattern);
+  if (withPort !== null && withPort[3] !== port) return false;
+  const name = (withPort?.[1] ?? withPort?.[2] ?? pattern)
+    .replace(/^\*(?=\.)/, "").replace(/^\[|\]$/g, "");
+  if (isIP(name) !== 0) return sameAddress(name, host);
+  return name.startsWith(".")
+    ? host.endsWith(name)
+    : host === name || host.endsWith(`.${name}`);
+}
+
+function inNetwork(host: string, network: string, bits: number): boolean {
+  const version = isIP(network);
+  const most = version === 4 ? 32 : 128;
+  if (isIP(host) !== version || !(bits >= 0 && bits <= most)) return false;
+  const family = version === 4 ? "ipv4" : "ipv6";
+  const list = new BlockList();
+  list.addSubnet(network, bits, family);
+  return list.check(host, family);
+}
+
+function sameAddress(a: string, b: string): boolean {
+  return inNetwork(b, a, isIP(a) === 4 ? 32 : 128);
+}
