@@ -6,7 +6,8 @@ import type {
   Transport,
 } from "../client/transport.ts";
 import type { AccessVerb, PolicyRule } from "../crd/rbac.ts";
-import { readTarget, type ResourcePath } from "./request/request_info.ts";
+import { readTarget } from "./request/request_info.ts";
+import { verbOf } from "./router.ts";
 
 /** What a request would do, in the words of a role. */
 export interface AccessRequest {
@@ -30,32 +31,10 @@ export function accessOf(
   if (target?.resource === undefined) return undefined;
   const { group, plural, subresource } = target.resource;
   return {
-    verb: verbOf(method, target.resource, target.query),
+    verb: verbOf(method, target) as AccessVerb,
     group,
     resource: subresource === undefined ? plural : `${plural}/${subresource}`,
   };
-}
-
-function verbOf(
-  method: HttpRequest["method"],
-  resource: ResourcePath,
-  query: URLSearchParams,
-): AccessVerb {
-  switch (method) {
-    case "POST":
-      return "create";
-    case "PUT":
-      return "update";
-    case "PATCH":
-      return "patch";
-    case "DELETE":
-      return resource.name === undefined ? "deletecollection" : "delete";
-    case "GET": {
-      const watch = query.get("watch");
-      if (resource.watch || watch === "true" || watch === "1") return "watch";
-      return resource.name === undefined ? "list" : "get";
-    }
-  }
 }
 
 /** Whether the rules of a role permit something. */

@@ -1,14 +1,20 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import process from "node:process";
+import { ApiServer } from "../../core/apiserver/server.ts";
 
 /** A cluster that a scenario runs against, from outside. */
 export interface ScenarioCluster {
   /** The path of a kubeconfig of an administrator. */
   readonly kubeconfig: string;
+  /** Stops what was started for it, and only that. */
   stop(): Promise<void>;
 }
 
 /** Options of {@linkcode startScenarioCluster}. */
 export interface ScenarioClusterOptions {
+  /** Whether Deployments must be seen to become ready. */
   readonly simulate?: boolean | undefined;
 }
 
@@ -21,12 +27,24 @@ export const ON_REAL_CLUSTER: boolean =
  *
  * @returns Undefined where the real one cannot do what is asked.
  */
-export function startScenarioCluster(
+export async function startScenarioCluster(
   options: ScenarioClusterOptions = {},
 ): Promise<ScenarioCluster | undefined> {
-  if (ON_REAL_CLUSTER && options.simulate) return Promise.resolve(undefined);
-  return Promise.resolve({
-    kubeconfig: process.env["KUBECONFIG"] ?? "",
-    stop: () => Promise.resolve(),
-  });
+  const { simulate = false } = options;
+  if (ON_REAL_CLUSTER) {
+    const kubeconfig = process.env["KUBECONFIG"] ?? "";
+    const stop = () => Promise.resolve();
+    return simulate ? undefined : { kubeconfig, stop };
+  }
+  const folder = await mkdtemp(join(tmpdir(), "coracle-scenario-"));
+  const kubeconfig = join(folder, "kubeconfig");
+  const server = await ApiServer.start({ simulate });
+  await writeFile(kubeconfig, server.kubeconfig, { mode: 0o600 });
+  return {
+    kubeconfig,
+    async stop() {
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
 }

@@ -1,0 +1,339 @@
+import process from "node:process";
+import { type Duration, milliseconds } from "../api/duration.ts";
+import { parseApiVersion, untyped } from "../api/kind.ts";
+import type { UntypedObject } from "../api/object.ts";
+import { Client } from "../client/client.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { loadConfig } from "../config/load_config.ts";
+import { installCrd } from "../crd/install_crd.ts";
+import type { DefinedKind } from "../crd/kind_definition.ts";
+import type { PolicyRule } from "../crd/rbac.ts";
+import type { Logger } from "../logger.ts";
+import { VirtualClock } from "../virtual_clock.ts";
+import { LogTail } from "./log_tail.ts";
+import { RestrictedTransport } from "./restricted_transport.ts";
+import { ApiServer, type ApiServerOptions } from "./server.ts";
+
+/** What a test starts and stops: an `Operator`, or anything alike. */
+export interface TestedOperator {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Options of {@linkcode TestCluster.start} and {@linkcode withTestCluster}. */
+export interface TestClusterOptions {
+  /**
+   * Which cluster: an embedded API server that only this test uses, or the one
+   * that the kubeconfig names.
+   *
+   * @default {the environment variable CORACLE_TEST_CLUSTER, else "embedded"}
+   */
+  readonly cluster?: "embedded" | "kubeconfig" | undefined;
+  /** Kinds whose definitions are installed first. @default {none} */
+  readonly kinds?: readonly DefinedKind[] | undefined;
+  /**
+   * Objects that are there before the operator starts, with `apiVersion` and
+   * `kind`; those without a namespace go into that of the test.
+   *
+   * @default {none}
+   */
+  readonly objects?: readonly UntypedObject[] | undefined;
+  /**
+   * Makes the operator, which is started when all this is there. It should take
+   * `cluster.operatorClient`, `cluster.logger`, `cluster.clock`, and work in
+   * `cluster.namespace`.
+   *
+   * @default {none is started}
+   */
+  readonly operator?: ((cluster: TestCluster) => TestedOperator) | undefined;
+  /**
+   * What `operatorClient` may do; anything else is refused as if by RBAC.
+   *
+   * @default {everything}
+   */
+  readonly permissions?: readonly PolicyRule[] | undefined;
+  /**
+   * The time of server, client and operator; with a `VirtualClock` hours pass in
+   * milliseconds. A real cluster has its own time: there it must be absent.
+   *
+   * @default {the machine's clock}
+   */
+  readonly clock?: Clock | undefined;
+  /** Further options of the embedded server. @default {no socket} */
+  readonly server?: Omit<ApiServerOptions, "clock"> | undefined;
+}
+
+/** Options of {@linkcode TestCluster.until}. */
+export interface TestUntilOptions {
+  /**
+   * How long it may take, on the clock of the cluster.
+   *
+   * @default {"30s", or "1h" on a virtual clock}
+   */
+  readonly within?: Duration | undefined;
+}
+
+/** How often a condition is asked while real time passes, in milliseconds. */
+const LOOK_EVERY = 20;
+
+/**
+ * A cluster for one test, with a namespace of its own.
+ *
+ * @example A cluster without an operator
+ * ```ts
+ * import { TestCluster } from "@coracle/operator/apiserver";
+ * import { ConfigMap } from "@coracle/operator/kinds";
+ *
+ * const cluster = await TestCluster.start();
+ * const { client, namespace } = cluster;
+ * await client.create(ConfigMap, { metadata: { namespace, name: "a" } });
+ * await cluster.until(() => client.find(ConfigMap, { namespace, name: "a" }));
+ * await cluster.stop();
+ * ```
+ */
+export class TestCluster {
+  /** The namespace of the test. */
+  readonly namespace: string;
+  /** The client of an administrator, for the test itself. */
+  readonly client: Client;
+  /** The client for the operator: it may do what the `permissions` say. */
+  readonly operatorClient: Client;
+  /** The time of the cluster. */
+  readonly clock: Clock;
+  /** The embedded server, with its faults; undefined on a real cluster. */
+  readonly server: ApiServer | undefined;
+  readonly #log: LogTail;
+  #operator: TestedOperator | undefined;
+
+  private constructor(
+    parts: {
+      readonly client: Client;
+      readonly clock: Clock;
+      readonly server: ApiServer | undefined;
+    },
+    permissions: readonly PolicyRule[] | undefined,
+  ) {
+    const { client, clock, server } = parts;
+    this.client = client;
+    this.clock = clock;
+    this.server = server;
+    this.namespace = `test-${crypto.randomUUID().slice(0, 8)}`;
+    this.#log = new LogTail({ wallTime: () => clock.wallTime() });
+    this.operatorClient = new Client({
+      transport: new RestrictedTransport(
+        { send: (request) => client.request(request), close: async () => {} },
+        permissions ??
+          [{ apiGroups: ["*"], resources: ["*"], verbs: ["*" as "get"] }],
+        { user: "operator" },
+      ),
+    }, { clock, logger: this.#log.logger, retry: false });
+  }
+
+  /**
+   * Starts a cluster, makes what the options ask for, and starts the operator.
+   *
+   * @throws {TypeError} If a real cluster is to have another clock.
+   */
+  static async start(options: TestClusterOptions = {}): Promise<TestCluster> {
+    const { clock = systemClock, permissions } = options;
+    const cluster = new TestCluster(
+      { ...await target(options, clock), clock },
+      permissions,
+    );
+    try {
+      await cluster.#during(cluster.#prepare(options));
+      return cluster;
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+  }
+
+  async #prepare(options: TestClusterOptions): Promise<void> {
+    const { kinds = [], objects = [], operator } = options;
+    const { client, namespace, clock } = this;
+    await client.create(NAMESPACE, { metadata: { name: namespace } });
+    for (const kind of kinds) await installCrd(client, kind, { clock });
+    for (const object of objects) await this.apply(object);
+    this.#operator = operator?.(this);
+    await this.#operator?.start();
+  }
+
+  /** What was logged, for the operator to write into and tests to read. */
+  get logger(): Logger {
+    return this.#log.logger;
+  }
+
+  /** The last lines of the log. */
+  get log(): string {
+    return this.#log.toString();
+  }
+
+  /**
+   * Applies an object that carries its `apiVersion` and `kind`; without a
+   * namespace it goes into that of the test.
+   *
+   * @returns The object as it is stored.
+   */
+  async apply(object: UntypedObject): Promise<UntypedObject> {
+    const { apiVersion = "", kind: name = "", metadata } = object;
+    const kind = untyped({ ...parseApiVersion(apiVersion), kind: name });
+    const { scope } = await this.client.resolve(kind);
+    const namespace = scope === "Cluster"
+      ? undefined
+      : metadata.namespace ?? this.namespace;
+    return await this.client.apply(
+      kind,
+      { ...object, metadata: { ...metadata, namespace } },
+      { force: true, fieldManager: "test" },
+    );
+  }
+
+  /**
+   * Waits for a condition; a virtual clock moves on meanwhile.
+   *
+   * @param condition Anything but undefined, null and false ends the wait. What
+   * it throws does, too.
+   * @returns What the condition gave.
+   * @throws {Error} If it did not come true in time; the error has the log.
+   */
+  async until<T>(
+    condition: () => T | Promise<T>,
+    options: TestUntilOptions = {},
+  ): Promise<NonNullable<Exclude<T, false>>> {
+    const { clock } = this;
+    const virtual = clock instanceof VirtualClock;
+    const { within = virtual ? "1h" : "30s" } = options;
+    const limit = milliseconds(within, "within");
+    let value: T | undefined;
+    const holds = async () => {
+      value = await condition();
+      return value !== undefined && value !== null && value !== false;
+    };
+    if (virtual) {
+      await clock.runUntil(holds, { limit }).catch((error: unknown) => {
+        throw this.#late(condition, within, error);
+      });
+    } else {
+      const end = clock.now() + limit;
+      while (!await holds()) {
+        if (clock.now() > end) throw this.#late(condition, within);
+        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY));
+      }
+    }
+    return value as NonNullable<Exclude<T, false>>;
+  }
+
+  #late(condition: unknown, within: Duration, cause?: unknown): Error {
+    return new Error(
+      `Cannot wait any longer: the condition did not hold within ${within}: received ${condition}\n\nThe log:\n${this.log}`,
+      { cause },
+    );
+  }
+
+  /** Waits for what may need a virtual clock to move. */
+  async #during<T>(work: Promise<T>): Promise<T> {
+    if (!(this.clock instanceof VirtualClock)) return await work;
+    let settled = false;
+    const end = () => void (settled = true);
+    work.then(end, end);
+    await this.clock.runUntil(() => settled);
+    return await work;
+  }
+
+  /** Stops the operator; the cluster stays. Safe to call twice. */
+  async stopOperator(): Promise<void> {
+    const operator = this.#operator;
+    this.#operator = undefined;
+    if (operator !== undefined) await this.#during(operator.stop());
+  }
+
+  /**
+   * Ends it all. On a real cluster the namespace is deleted while the operator
+   * still runs, so that it can let go of its objects.
+   */
+  async stop(): Promise<void> {
+    const key = { name: this.namespace };
+    try {
+      if (this.server === undefined) {
+        await this.client.delete(NAMESPACE, key);
+        await this.until(async () =>
+          await this.client.find(NAMESPACE, key) === undefined
+        );
+      }
+    } finally {
+      await this.stopOperator();
+      await this.operatorClient.close();
+      await this.client.close();
+      await this.server?.stop();
+    }
+  }
+}
+
+const NAMESPACE = untyped({
+  group: "",
+  version: "v1",
+  kind: "Namespace",
+  plural: "namespaces",
+  scope: "Cluster",
+});
+
+async function target(
+  options: TestClusterOptions,
+  clock: Clock,
+): Promise<{ client: Client; server: ApiServer | undefined }> {
+  const where = options.cluster ?? process.env["CORACLE_TEST_CLUSTER"] ??
+    "embedded";
+  if (where === "embedded") {
+    const server = await ApiServer.start({
+      port: false,
+      ...options.server,
+      clock,
+    });
+    const { transport } = server;
+    return { client: new Client({ transport }, { clock }), server };
+  }
+  if (where !== "kubeconfig") {
+    throw new RangeError(
+      `Cannot start a test cluster: it must be "embedded" or "kubeconfig": received "${where}"`,
+    );
+  }
+  if (options.clock !== undefined) {
+    throw new TypeError(
+      "Cannot start a test cluster: a real one has its own time: received a clock",
+    );
+  }
+  return { client: new Client(await loadConfig()), server: undefined };
+}
+
+/**
+ * A test body that runs in a cluster of its own: started before, stopped after,
+ * and with the log of the operator in the error if it fails.
+ *
+ * @param options What the cluster has.
+ * @param body The test.
+ * @returns What test runners take.
+ */
+export function withTestCluster(
+  options: TestClusterOptions,
+  body: (cluster: TestCluster) => void | Promise<void>,
+): () => Promise<void> {
+  return async () => {
+    const cluster = await TestCluster.start(options);
+    let failure: { readonly error: unknown } | undefined;
+    try {
+      await body(cluster);
+    } catch (error) {
+      failure = { error };
+    }
+    const { log } = cluster;
+    await cluster.stop().catch((error: unknown) => failure ??= { error });
+    if (failure === undefined) return;
+    const { error } = failure;
+    const message = error instanceof Error ? error.message : String(error);
+    throw message.includes(log) ? error : new Error(
+      `Cannot pass the test: ${message}\n\nThe log:\n${log}`,
+      { cause: error },
+    );
+  };
+}
