@@ -1,25 +1,18 @@
-import type { Kind } from "../api/kind.ts";
+import { fieldSelectorText } from "../api/field_selector.ts";
+import { type Kind, kindText } from "../api/kind.ts";
+import { labelSelectorText } from "../api/label_selector.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import type { InformerClient } from "./informer.ts";
+import { Informer, type InformerClient } from "./informer.ts";
+import { type InformerLease, PooledInformer } from "./informer_lease.ts";
 import type { InformerOptions, InformerSelection } from "./informer_options.ts";
-import type { SharedInformer } from "./shared_informer.ts";
 
-/**
- * The right to use a shared informer. Handlers and indexes added through a lease
- * belong to it: other leases do not see them, and they go with it.
- *
- * @typeParam T The type of the objects.
- */
-export interface InformerLease<T extends KubernetesObject = KubernetesObject>
-  extends SharedInformer<T> {
-  /**
-   * Gives the lease back; its handlers are not called again. The informer stops
-   * with the last lease; the promise resolves when that is done.
-   */
-  release(): Promise<void>;
-}
+/** What all informers of an {@linkcode InformerPool} have in common. */
+export type InformerPoolOptions = Omit<
+  InformerOptions,
+  keyof InformerSelection
+>;
 
-/** What is asked of an {@linkcode InformerPool}. */
+/** Which informer is asked of an {@linkcode InformerPool}. */
 export interface AcquireOptions extends InformerSelection {
   /**
    * The cluster.
@@ -29,28 +22,121 @@ export interface AcquireOptions extends InformerSelection {
   readonly client?: InformerClient | undefined;
 }
 
+/** An informer and who uses it. */
+interface PoolEntry {
+  /** Of the objects of some kind; whoever has the identity knows which. */
+  readonly informer: Informer<KubernetesObject>;
+  leases: number;
+}
+
 /**
  * Shares informers among all who watch the same: the same client, kind,
- * namespaces, selectors and form of the objects. They are counted; the first
- * lease starts an informer and the last one stops it.
+ * namespaces, selectors and form of the objects. They are counted: the first
+ * lease starts an informer, the last one stops it.
  */
-export declare class InformerPool {
+export class InformerPool {
+  readonly #client: InformerClient;
+  readonly #options: InformerPoolOptions;
+  readonly #entries: Map<string, PoolEntry> = new Map();
+  readonly #clients: WeakMap<InformerClient, number> = new WeakMap();
+  /** Informers that are on their way down. */
+  readonly #stopping: Set<Promise<void>> = new Set();
+  #lastClient = 0;
+  #lastLease = 0;
+  #stopped = false;
+
   /**
+   * Makes an empty pool.
+   *
    * @param client The cluster that is meant when a lease names none.
    * @param options What all informers have in common.
    */
-  constructor(
-    client: InformerClient,
-    options?: Omit<InformerOptions, keyof InformerSelection>,
-  );
+  constructor(client: InformerClient, options: InformerPoolOptions = {}) {
+    this.#client = client;
+    this.#options = options;
+  }
 
   /** How many informers run. */
-  get size(): number;
-  /** A lease on a running informer, new or shared. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /**
+   * A lease on a running informer, new or shared.
+   *
+   * @throws {Error} If the pool was stopped.
+   */
   acquire<T extends KubernetesObject>(
     kind: Kind<T>,
-    options?: AcquireOptions,
-  ): InformerLease<T>;
-  /** Stops every informer, whoever still has a lease. Safe to call twice. */
-  stop(): Promise<void>;
+    options: AcquireOptions = {},
+  ): InformerLease<T> {
+    if (this.#stopped) {
+      throw new Error(
+        `Cannot acquire an informer: the pool was stopped: received ${
+          kindText(kind)
+        }`,
+      );
+    }
+    const { client = this.#client, ...selection } = options;
+    const identity = this.#identify(client, kind, selection);
+    let entry = this.#entries.get(identity);
+    if (entry === undefined) {
+      entry = {
+        informer: new Informer<KubernetesObject>(client, kind, {
+          ...this.#options,
+          ...selection,
+        }).start(),
+        leases: 0,
+      };
+      this.#entries.set(identity, entry);
+    }
+    const shared = entry;
+    shared.leases++;
+    return new PooledInformer<T>(shared.informer as unknown as Informer<T>, {
+      id: ++this.#lastLease,
+      onRelease: () => this.#release(identity, shared),
+    });
+  }
+
+  /** Stops every informer, whoever still has a lease. Safe to repeat. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const { informer } of this.#entries.values()) this.#end(informer);
+    this.#entries.clear();
+    await Promise.all(this.#stopping);
+  }
+
+  async #release(identity: string, entry: PoolEntry): Promise<void> {
+    entry.leases--;
+    if (entry.leases > 0) return;
+    // Another informer of this identity may have been started since a stop.
+    if (this.#entries.get(identity) === entry) this.#entries.delete(identity);
+    await this.#end(entry.informer);
+  }
+
+  #end(informer: Informer<KubernetesObject>): Promise<void> {
+    const stopping = informer.stop();
+    this.#stopping.add(stopping);
+    void stopping.finally(() => this.#stopping.delete(stopping));
+    return stopping;
+  }
+
+  #identify(
+    client: InformerClient,
+    kind: Kind,
+    selection: InformerSelection,
+  ): string {
+    const { namespaces, labelSelector, fieldSelector, prune } = selection;
+    let id = this.#clients.get(client);
+    if (id === undefined) this.#clients.set(client, id = ++this.#lastClient);
+    return JSON.stringify([
+      id,
+      kindText(kind),
+      namespaces === undefined ? null : [...new Set(namespaces)].sort(),
+      labelSelector === undefined ? "" : labelSelectorText(labelSelector),
+      fieldSelector === undefined ? "" : fieldSelectorText(fieldSelector),
+      selection.metadataOnly === true,
+      [...prune ?? []].sort(),
+    ]);
+  }
 }

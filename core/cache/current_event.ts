@@ -1,0 +1,119 @@
+import type { KubernetesObject } from "../api/object.ts";
+import { EventScanner } from "../json/event_scanner.ts";
+import type { ObjectHeader } from "../json/object_header.ts";
+import { wholeRange } from "../json/byte_range.ts";
+import type { CacheEvent, CacheEventType } from "./cache_event.ts";
+
+/** How an event finds what it does not hold. */
+export interface EventSource<T extends KubernetesObject> {
+  /** The object that the cache holds under a key, frozen. */
+  current(key: string): T | undefined;
+  /** Decodes and freezes the object that a header describes. */
+  decode(header: ObjectHeader): T;
+}
+
+/** What is known of one change. */
+export interface EventFacts {
+  readonly type: CacheEventType;
+  readonly key: string;
+  /** Of the new state, of a deleted object the last one. */
+  readonly header: ObjectHeader;
+  /** The state before: as a header, or as bytes that nobody scanned yet. */
+  readonly previous?: ObjectHeader | Uint8Array | undefined;
+  readonly initial?: boolean | undefined;
+  readonly relist?: boolean | undefined;
+  readonly finalStateUnknown?: boolean | undefined;
+}
+
+/**
+ * The event that an informer hands out. There is one of it, set anew for each
+ * change, so that a change that nobody looks into makes no garbage.
+ */
+export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
+  readonly #source: EventSource<T>;
+  #previousScanner: EventScanner | undefined;
+  #facts: EventFacts;
+  #previousHeader: ObjectHeader | undefined;
+  #object: T | undefined;
+  #previousObject: T | undefined;
+
+  constructor(source: EventSource<T>, facts?: EventFacts) {
+    this.#source = source;
+    // One without facts is set before it is handed out.
+    this.#facts = facts as EventFacts;
+  }
+
+  /** Makes this the event of another change. */
+  set(facts: EventFacts): this {
+    this.#facts = facts;
+    this.#previousHeader = undefined;
+    this.#object = undefined;
+    this.#previousObject = undefined;
+    return this;
+  }
+
+  get type(): CacheEventType {
+    return this.#facts.type;
+  }
+
+  get key(): string {
+    return this.#facts.key;
+  }
+
+  get header(): ObjectHeader {
+    return this.#facts.header;
+  }
+
+  get previousHeader(): ObjectHeader | undefined {
+    const { previous } = this.#facts;
+    if (previous instanceof Uint8Array) {
+      this.#previousScanner ??= new EventScanner();
+      this.#previousHeader ??= this.#previousScanner.scanObject(
+        wholeRange(previous),
+      );
+      return this.#previousHeader;
+    }
+    return previous;
+  }
+
+  get object(): T {
+    const { type, key, header } = this.#facts;
+    // What the cache holds is decoded once for all who read it.
+    this.#object ??=
+      (type === "deleted" ? undefined : this.#source.current(key)) ??
+        this.#source.decode(header);
+    return this.#object;
+  }
+
+  get previous(): T | undefined {
+    const header = this.previousHeader;
+    if (header === undefined) return undefined;
+    this.#previousObject ??= this.#source.decode(header);
+    return this.#previousObject;
+  }
+
+  get initial(): boolean {
+    return this.#facts.initial === true;
+  }
+
+  get relist(): boolean {
+    return this.#facts.relist === true;
+  }
+
+  get finalStateUnknown(): boolean {
+    return this.#facts.finalStateUnknown === true;
+  }
+
+  detach(): CacheEvent<T> {
+    // The cache may hold a later state by the time that it is read.
+    const source: EventSource<T> = {
+      current: () => undefined,
+      decode: (header) => this.#source.decode(header),
+    };
+    return new CurrentEvent(source, {
+      ...this.#facts,
+      header: this.#facts.header.copy(),
+      previous: this.previousHeader?.copy(),
+    });
+  }
+}

@@ -1,0 +1,167 @@
+import type { Clock, Timer } from "../clock.ts";
+import type { ApiRequest } from "../client/request.ts";
+import type { HttpResponse } from "../client/transport.ts";
+import { ConnectionFault } from "./connection_fault.ts";
+
+/** How long an {@linkcode Exchange} waits, in milliseconds. */
+export interface ExchangeLimits {
+  /** For the head of the answer. */
+  readonly answer: number;
+  /** For the next bytes of the body; may be changed while it arrives. */
+  readonly silence: number;
+  /** For everything; no limit when absent. */
+  readonly total?: number | undefined;
+}
+
+/** What an {@linkcode Exchange} needs. */
+export interface ExchangeParts {
+  send(request: ApiRequest): Promise<HttpResponse>;
+  readonly clock: Clock;
+  readonly limits: ExchangeLimits;
+}
+
+/**
+ * One request and its streamed answer, which ends in bounded time whatever the
+ * peer does: when the head or the next bytes do not come, when it takes too long
+ * in all, and at once when it is closed, also if the transport does not react.
+ */
+export class Exchange {
+  readonly #parts: ExchangeParts;
+  readonly #request: ApiRequest;
+  readonly #controller: AbortController = new AbortController();
+  readonly #opened: number;
+  #progressed: number;
+  #body: AsyncIterator<Uint8Array> | undefined;
+  /** Rejects what is awaited at the moment. */
+  #interrupt: ((reason: unknown) => void) | undefined;
+  #timer: Timer | undefined;
+  #silence: number;
+  /** When the silence lasts too long, on the clock. */
+  #silentAt: number;
+
+  constructor(request: ApiRequest, parts: ExchangeParts) {
+    this.#parts = parts;
+    this.#request = { ...request, signal: this.#controller.signal };
+    this.#opened = parts.clock.now();
+    this.#progressed = this.#opened;
+    this.#silence = parts.limits.answer;
+    this.#silentAt = this.#opened + this.#silence;
+    this.#watch();
+  }
+
+  /** What the request is for, to read after "Cannot". */
+  get action(): string {
+    return this.#request.action;
+  }
+
+  /** How long ago the request was sent, in milliseconds. */
+  get age(): number {
+    return this.#parts.clock.now() - this.#opened;
+  }
+
+  /** How long ago {@linkcode progress} was called, in milliseconds. */
+  get sinceProgress(): number {
+    return this.#parts.clock.now() - this.#progressed;
+  }
+
+  /** Notes that the answer gets on, as its reader sees it. */
+  progress(): void {
+    this.#progressed = this.#parts.clock.now();
+  }
+
+  /** From now on, bytes must come at least this often, in milliseconds. */
+  expectWithin(silence: number): void {
+    this.#silence = silence;
+    this.#silentAt = this.#parts.clock.now() + silence;
+    this.#watch();
+  }
+
+  /**
+   * Sends the request and waits for the head of the answer.
+   *
+   * @throws {ApiError} If the server says no.
+   * @throws {ConnectionFault} If it says nothing.
+   */
+  async open(): Promise<void> {
+    const response = await this.#unlessInterrupted(
+      this.#parts.send(this.#request),
+      (late) => void late.cancel().catch(() => {}),
+    );
+    this.#body = response.body[Symbol.asyncIterator]();
+    this.expectWithin(this.#parts.limits.silence);
+  }
+
+  /**
+   * The next bytes of the answer; `undefined` at its end.
+   *
+   * @throws {ConnectionFault} If nothing comes in time.
+   */
+  async next(): Promise<Uint8Array | undefined> {
+    if (this.#body === undefined) return undefined;
+    const { done, value } = await this.#unlessInterrupted(this.#body.next());
+    this.#silentAt = this.#parts.clock.now() + this.#silence;
+    return done ? undefined : value;
+  }
+
+  /** Ends the exchange and frees its timer and connection; safe to repeat. */
+  close(reason?: unknown): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#controller.abort(reason);
+    this.#interrupt?.(reason);
+    this.#body?.return?.()?.catch(() => {});
+    this.#body = undefined;
+  }
+
+  /**
+   * Waits for a promise or the end of the exchange, whichever comes first. Not
+   * `Promise.race` with one long-lived promise, which would remember every
+   * chunk of a watch that lasts for hours.
+   */
+  #unlessInterrupted<V>(
+    promise: Promise<V>,
+    onLate: (value: V) => void = () => {},
+  ): Promise<V> {
+    return new Promise((resolve, reject) => {
+      const { signal } = this.#controller;
+      if (signal.aborted) reject(signal.reason);
+      this.#interrupt = reject;
+      promise.then(
+        (value) => signal.aborted ? onLate(value) : resolve(value),
+        (error) => reject(signal.aborted ? signal.reason : error),
+      );
+    });
+  }
+
+  /** One timer, which moves on when it finds that bytes came meanwhile. */
+  #watch(): void {
+    if (this.#controller.signal.aborted) return;
+    const { clock, limits } = this.#parts;
+    const overdueAt = limits.total === undefined
+      ? Infinity
+      : this.#opened + limits.total;
+    const due = Math.min(this.#silentAt, overdueAt);
+    this.#timer?.cancel();
+    this.#timer = clock.setTimer(() => {
+      const now = clock.now();
+      if (now >= overdueAt) this.#fail("overdue", limits.total ?? 0);
+      else if (now >= this.#silentAt) this.#fail("silent", this.#silence);
+      else this.#watch();
+    }, due - clock.now());
+  }
+
+  #fail(reason: "overdue" | "silent", limit: number): void {
+    const { action } = this.#request;
+    const why = reason === "silent"
+      ? `nothing came for ${limit} ms`
+      : `the server must end the stream within ${limit} ms`;
+    this.close(
+      new ConnectionFault(
+        reason,
+        `Cannot ${action}: ${why}: received ${
+          this.#body === undefined ? "no answer" : "a stream that stays open"
+        }`,
+      ),
+    );
+  }
+}

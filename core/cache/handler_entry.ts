@@ -1,0 +1,246 @@
+import type { KubernetesObject } from "../api/object.ts";
+import { keyText, type ObjectKey } from "../api/object_key.ts";
+import type { ObjectHeader } from "../json/object_header.ts";
+import type { InformerHandler } from "./cache_event.ts";
+import type { CurrentEvent, EventFacts } from "./current_event.ts";
+import { OwnWriteWindow, type Release } from "./own_write_window.ts";
+import type {
+  HandlerRegistration,
+  OwnWrite,
+  OwnWriteResult,
+} from "./shared_informer.ts";
+import type { KnownEvent, OwnWriteOutcome } from "./store_feed.ts";
+
+/** What a {@linkcode HandlerEntry} asks of its informer. */
+export interface HandlerHost<T extends KubernetesObject> {
+  /** An event of its own, which the next change does not overwrite. */
+  event(facts: EventFacts): CurrentEvent<T>;
+  /** The header of a cached object, to keep. */
+  header(key: string): ObjectHeader | undefined;
+  /**
+   * Brings the answer to a write into the cache and tells all other handlers.
+   *
+   * @returns Undefined if the object does not belong into the cache.
+   */
+  store(object: T, writer: HandlerEntry<T>): OwnWriteOutcome | undefined;
+  /** The generation of a cached object, zero if its kind has none. */
+  generation(key: string): number | undefined;
+  /** Takes the entry away. */
+  remove(entry: HandlerEntry<T>): void;
+  /** A handler threw. */
+  onError(entry: HandlerEntry<T>, error: unknown): void;
+}
+
+/**
+ * One handler of an informer, with the windows of its owner's writes and, while
+ * it has not yet seen what was there when it was added, the keys of that.
+ *
+ * @typeParam T The type of the objects.
+ */
+export class HandlerEntry<T extends KubernetesObject>
+  implements HandlerRegistration<T> {
+  /** For logs and metrics. */
+  readonly name: string;
+  readonly #handler: InformerHandler<T>;
+  readonly #host: HandlerHost<T>;
+  /** Of objects that we are writing, or whose echo has not come yet. */
+  readonly #windows: Map<string, OwnWriteWindow<ObjectHeader>> = new Map();
+  /** What the handler has still to be shown; undefined once it was. */
+  #unseen: Set<string> | undefined;
+  #removed = false;
+  #hasSynced = false;
+  readonly #sync: PromiseWithResolvers<void> = Promise.withResolvers();
+
+  constructor(
+    handler: InformerHandler<T>,
+    parts: {
+      readonly name: string;
+      readonly host: HandlerHost<T>;
+      readonly unseen: Iterable<string>;
+    },
+  ) {
+    this.#handler = handler;
+    this.name = parts.name;
+    this.#host = parts.host;
+    this.#unseen = new Set(parts.unseen);
+    if (this.#unseen.size === 0) this.#unseen = undefined;
+    // Nobody has to wait for it.
+    this.#sync.promise.catch(() => {});
+  }
+
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  get synced(): Promise<void> {
+    return this.#sync.promise;
+  }
+
+  /** Whether it was removed. */
+  get isRemoved(): boolean {
+    return this.#removed;
+  }
+
+  /** Whether it has seen all that was there when it was added. */
+  get isReplayed(): boolean {
+    return this.#unseen === undefined;
+  }
+
+  remove(): void {
+    if (this.#removed) return;
+    this.#removed = true;
+    this.#windows.clear();
+    this.#unseen = undefined;
+    this.#sync.reject(new Error("Cannot sync: the handler was removed"));
+    this.#host.remove(this);
+  }
+
+  /** The informer and the handler have both seen everything. */
+  settle(): void {
+    if (this.#removed || this.#hasSynced) return;
+    this.#hasSynced = true;
+    this.#sync.resolve();
+  }
+
+  /** The cache changed. */
+  changed(event: CurrentEvent<T>): void {
+    if (this.#removed) return;
+    const told = this.#unseen === undefined ? event : this.#firstSight(event);
+    if (told === undefined) return;
+    const window = this.#windows.size === 0
+      ? undefined
+      : this.#windows.get(event.key);
+    if (window === undefined) return this.#call(told);
+    if (told.type === "deleted") {
+      window.deleted(told.header.resourceVersion);
+      this.#closeIfDone(event.key, window);
+      return this.#call(told);
+    }
+    const release = window.event({
+      type: told.type,
+      resourceVersion: told.header.resourceVersion,
+      relist: told.relist,
+      previous: told.previousHeader?.copy(),
+    });
+    this.#release(event.key, window, release);
+  }
+
+  /** An event changed nothing in the cache. */
+  known(event: KnownEvent): void {
+    const window = this.#windows.get(event.key);
+    if (window === undefined) return;
+    const release = event.stale || event.relist
+      ? window.stale(event)
+      : (window.progress(event.resourceVersion), undefined);
+    this.#release(event.key, window, release);
+  }
+
+  /** The stream has told everything up to a state, in the given objects. */
+  progressed(resourceVersion: string, covers: (key: string) => boolean): void {
+    for (const [key, window] of this.#windows) {
+      if (!covers(key)) continue;
+      window.progress(resourceVersion);
+      this.#closeIfDone(key, window);
+    }
+  }
+
+  /** Shows one object that was there when the handler was added. */
+  show(key: string): void {
+    if (this.#removed || !this.#unseen?.delete(key)) return;
+    const header = this.#host.header(key);
+    if (header === undefined) return;
+    this.#call(
+      this.#host.event({ type: "added", key, header, initial: true }),
+    );
+  }
+
+  /** What the handler has still to be shown. */
+  unseen(): string[] {
+    return [...this.#unseen ?? []];
+  }
+
+  /** All that was there when the handler was added has been shown. */
+  endReplay(): void {
+    this.#unseen = undefined;
+  }
+
+  beginWrite(key: ObjectKey | string): OwnWrite<T> {
+    const text = typeof key === "string" ? key : keyText(key);
+    const window = this.#windows.get(text) ?? new OwnWriteWindow();
+    if (!this.#removed) this.#windows.set(text, window);
+    window.begin();
+    const generation = this.#host.generation(text);
+    let ended = false;
+    const once = (end: () => Release<ObjectHeader>) => {
+      if (ended) return;
+      ended = true;
+      const release = end();
+      this.#release(text, window, release);
+    };
+    return {
+      succeed: (object, result = {}) =>
+        once(() => this.#end(window, { object, result, generation })),
+      fail: () => once(() => window.fail()),
+    };
+  }
+
+  /** An own write was stored. */
+  #end(
+    window: OwnWriteWindow<ObjectHeader>,
+    write: {
+      readonly object: T;
+      readonly result: OwnWriteResult;
+      readonly generation: number | undefined;
+    },
+  ): Release<ObjectHeader> {
+    const { object, result, generation } = write;
+    const { resourceVersion, generation: written = 0 } = object.metadata;
+    const outcome = this.#host.store(object, this);
+    const foreign = result.subresource === true && generation !== undefined &&
+      generation !== written;
+    const isOurs = outcome !== undefined && resourceVersion !== undefined &&
+      resourceVersion !== result.base && !foreign;
+    return isOurs
+      ? window.succeed(resourceVersion, outcome.seen, outcome.before)
+      : window.fail();
+  }
+
+  /** What a live change means for a handler that has not seen the object yet. */
+  #firstSight(event: CurrentEvent<T>): CurrentEvent<T> | undefined {
+    if (!this.#unseen?.delete(event.key)) return event;
+    if (event.type === "deleted") return undefined;
+    return this.#host.event({
+      type: "added",
+      key: event.key,
+      header: event.header,
+      initial: true,
+    });
+  }
+
+  #release(
+    key: string,
+    window: OwnWriteWindow<ObjectHeader>,
+    release: Release<ObjectHeader>,
+  ): void {
+    this.#closeIfDone(key, window);
+    if (release === undefined || this.#removed) return;
+    const header = this.#host.header(key);
+    if (header === undefined) return;
+    this.#call(this.#host.event({ ...release, key, header }));
+  }
+
+  #closeIfDone(key: string, window: OwnWriteWindow<ObjectHeader>): void {
+    if (!window.isOpen) this.#windows.delete(key);
+  }
+
+  #call(event: CurrentEvent<T>): void {
+    try {
+      const result: unknown = this.#handler(event);
+      if (result instanceof Promise) {
+        result.catch((error) => this.#host.onError(this, error));
+      }
+    } catch (error) {
+      this.#host.onError(this, error);
+    }
+  }
+}

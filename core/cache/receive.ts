@@ -1,0 +1,103 @@
+import { EventScanner, type WatchEventType } from "../json/event_scanner.ts";
+import { LineSplitter } from "../json/line_splitter.ts";
+import { type ListHeader, ListScanner } from "../json/list_scanner.ts";
+import type { ObjectHeader } from "../json/object_header.ts";
+import { ConnectionFault } from "./connection_fault.ts";
+import type { Exchange } from "./exchange.ts";
+import type { TimeSlice } from "./time_slice.ts";
+
+/** What reading an answer needs beside it. */
+export interface Receiving {
+  readonly slice: TimeSlice;
+  /** Ends the reading, by throwing its reason, after each slice. */
+  readonly signal: AbortSignal;
+  /** Called for each chunk that came. */
+  onBytes(): void;
+  /** Called when a slice of work is done or the stream rests. */
+  onRest(): void;
+}
+
+/** Takes one event of a watch. */
+export type TakeEvent = (type: WatchEventType, header: ObjectHeader) => void;
+
+/**
+ * Reads a watch to its end.
+ *
+ * @returns How many events there were.
+ * @throws {SyntaxError} If a line is no event.
+ * @throws {TooLongError} If a line is too long.
+ * @throws {ConnectionFault} If the stream breaks off within a line.
+ */
+export async function readEvents(
+  exchange: Exchange,
+  take: TakeEvent,
+  receiving: Receiving,
+): Promise<number> {
+  const splitter = new LineSplitter();
+  const scanner = new EventScanner();
+  let events = 0;
+  for (;;) {
+    const chunk = await exchange.next();
+    if (chunk === undefined) break;
+    receiving.onBytes();
+    splitter.push(chunk);
+    while (splitter.next()) {
+      take(scanner.scan(splitter), scanner.header);
+      events++;
+      // Awaited only when it is due: a turn of the microtask queue for each
+      // event would cost as much as its scan.
+      const rest = restIfDue(splitter.end - splitter.start, receiving);
+      if (rest !== undefined) await rest;
+    }
+    receiving.onRest();
+  }
+  if (splitter.finish()) {
+    throw new ConnectionFault(
+      "broken",
+      `Cannot ${exchange.action}: the stream must not end within a line: received the first ${
+        splitter.end - splitter.start
+      } bytes of one`,
+    );
+  }
+  return events;
+}
+
+/**
+ * Reads one page of a list to its end.
+ *
+ * @throws {SyntaxError} If the page is no list, or is not complete.
+ * @throws {TooLongError} If an item is too long.
+ */
+export async function readPage(
+  exchange: Exchange,
+  take: (header: ObjectHeader) => void,
+  receiving: Receiving,
+): Promise<ListHeader> {
+  const scanner = new ListScanner();
+  for (;;) {
+    const chunk = await exchange.next();
+    if (chunk === undefined) return scanner.finish();
+    receiving.onBytes();
+    scanner.push(chunk);
+    while (scanner.next()) {
+      take(scanner.header);
+      const { start, end } = scanner.header;
+      const rest = restIfDue(end - start, receiving);
+      if (rest !== undefined) await rest;
+    }
+    receiving.onRest();
+  }
+}
+
+function restIfDue(
+  bytes: number,
+  receiving: Receiving,
+): Promise<void> | undefined {
+  return receiving.slice.step(bytes) ? rest(receiving) : undefined;
+}
+
+async function rest(receiving: Receiving): Promise<void> {
+  receiving.onRest();
+  await receiving.slice.rest();
+  receiving.signal.throwIfAborted();
+}

@@ -1,0 +1,103 @@
+import type { ResolvedKind } from "../api/kind.ts";
+import {
+  type ApiRequest,
+  listRequest,
+  watchRequest,
+} from "../client/request.ts";
+import type { InformerSelection } from "./informer_options.ts";
+
+/** Which objects are listed and watched together. */
+export interface WatchTarget
+  extends Pick<InformerSelection, "labelSelector" | "fieldSelector"> {
+  readonly kind: ResolvedKind;
+  /** One namespace; all when absent. */
+  readonly namespace: string | undefined;
+  /** Whether only the metadata is asked for. */
+  readonly metadataOnly: boolean;
+}
+
+/** Which page of a list is asked for. */
+export interface ListPosition {
+  /** At most so many objects; all at once when absent. */
+  readonly limit: number | undefined;
+  /** The token that the page before gave; empty for the first page. */
+  readonly continueToken: string;
+  /** The state may not be older; `"0"` for any, empty for the newest. */
+  readonly resourceVersion: string;
+}
+
+/** Where a watch begins. */
+export interface WatchPosition {
+  /** Events after this state. */
+  readonly resourceVersion: string;
+  /** After how many seconds the server ends the watch. */
+  readonly timeoutSeconds: number;
+  /** Whether the whole state is asked for first. */
+  readonly initialEvents: boolean;
+}
+
+const METADATA_TYPE = "application/json;g=meta.k8s.io;v=v1;as=";
+
+/** Asks for one page of the state. */
+export function pageRequest(
+  target: WatchTarget,
+  position: ListPosition,
+): ApiRequest {
+  const { continueToken, resourceVersion } = position;
+  const request = listRequest(target.kind, {
+    ...selection(target),
+    limit: position.limit,
+    continue: continueToken || undefined,
+    // A token carries the state of its list; the server refuses both together.
+    resourceVersion: continueToken === "" && resourceVersion !== ""
+      ? resourceVersion
+      : undefined,
+  });
+  return metadataOnly(request, target, "PartialObjectMetadataList");
+}
+
+/** Asks for the changes after a state, or for the whole state and its changes. */
+export function streamRequest(
+  target: WatchTarget,
+  position: WatchPosition,
+): ApiRequest {
+  const request = watchRequest(target.kind, {
+    ...selection(target),
+    resourceVersion: position.resourceVersion || undefined,
+    resourceVersionMatch: position.initialEvents ? "NotOlderThan" : undefined,
+    sendInitialEvents: position.initialEvents,
+    bookmarks: true,
+    timeoutSeconds: position.timeoutSeconds,
+  });
+  return metadataOnly(request, target, "PartialObjectMetadata");
+}
+
+function selection(target: WatchTarget): Omit<WatchTarget, "kind"> {
+  const { namespace, labelSelector, fieldSelector } = target;
+  return {
+    namespace,
+    labelSelector,
+    fieldSelector,
+    metadataOnly: target.metadataOnly,
+  };
+}
+
+/**
+ * Asks for metadata where it is wanted, and for the whole object where the
+ * server cannot give less.
+ */
+function metadataOnly(
+  request: ApiRequest,
+  target: WatchTarget,
+  as: string,
+): ApiRequest {
+  return target.metadataOnly
+    ? {
+      ...request,
+      headers: {
+        ...request.headers,
+        accept: `${METADATA_TYPE}${as},application/json`,
+      },
+    }
+    : request;
+}

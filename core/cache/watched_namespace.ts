@@ -1,0 +1,119 @@
+import type { Kind } from "../api/kind.ts";
+import { kindText } from "../api/kind.ts";
+import { labelRequirements, matchesLabels } from "../api/label_selector.ts";
+import type { LabelRequirement } from "../api/label_requirement.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import type { Clock } from "../clock.ts";
+import { wholeRange } from "../json/byte_range.ts";
+import { EventScanner } from "../json/event_scanner.ts";
+import type { ObjectHeader } from "../json/object_header.ts";
+import type { Logger } from "../logger.ts";
+import type { EventSource } from "./current_event.ts";
+import type { InformerMetrics } from "./informer_metrics.ts";
+import type { InformerOptions, WatchHealth } from "./informer_options.ts";
+import { type IndexDefinition, ObjectStore } from "./object_store.ts";
+import type { ReconnectSettings } from "./reconnect_settings.ts";
+import { Reflector, type ReflectorClient } from "./reflector.ts";
+import {
+  type FeedListener,
+  type OwnWriteOutcome,
+  StoreFeed,
+} from "./store_feed.ts";
+
+/** What a {@linkcode WatchedNamespace} is made of. */
+export interface WatchedNamespaceParts<T extends KubernetesObject> {
+  readonly client: ReflectorClient;
+  readonly kind: Kind<T>;
+  /** One namespace; all when absent. */
+  readonly namespace: string | undefined;
+  readonly options: InformerOptions;
+  readonly reconnect: ReconnectSettings;
+  readonly indexes: Readonly<Record<string, IndexDefinition<T>>>;
+  readonly source: EventSource<T>;
+  readonly listener: FeedListener<T>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly metrics: InformerMetrics;
+}
+
+/**
+ * The objects of one namespace, or of all, with the watch that keeps them in
+ * step.
+ *
+ * @typeParam T The type of the objects.
+ */
+export class WatchedNamespace<T extends KubernetesObject> {
+  readonly store: ObjectStore<T>;
+  readonly #feed: StoreFeed<T>;
+  readonly #reflector: Reflector;
+  readonly #labels: readonly LabelRequirement[];
+  readonly #selectsFields: boolean;
+
+  constructor(parts: WatchedNamespaceParts<T>) {
+    const { client, kind, namespace, options, log } = parts;
+    const { labelSelector, fieldSelector, metadataOnly = false } = options;
+    this.#labels = labelSelector === undefined
+      ? []
+      : labelRequirements(labelSelector);
+    this.#selectsFields = fieldSelector !== undefined;
+    this.store = new ObjectStore({
+      kind,
+      prune: options.prune,
+      budget: options.budget,
+      indexes: parts.indexes,
+      onIndexError: (index, error) =>
+        log.error("An index function failed", { index, error }),
+    });
+    this.#feed = new StoreFeed(this.store, {
+      source: parts.source,
+      listener: parts.listener,
+      metadataOnly: metadataOnly ? kind : undefined,
+    });
+    this.#reflector = new Reflector({
+      client,
+      kind,
+      namespace,
+      labelSelector,
+      fieldSelector,
+      metadataOnly,
+      sink: this.#feed,
+      reconnect: parts.reconnect,
+      clock: parts.clock,
+      random: parts.random,
+      metrics: parts.metrics,
+      log: log.with({ kind: kindText(kind), namespace }),
+    });
+  }
+
+  /** Whether the objects have once been complete. */
+  get hasSynced(): boolean {
+    return this.#feed.hasCompleted;
+  }
+
+  start(): void {
+    this.#reflector.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#reflector.stop();
+  }
+
+  health(): WatchHealth {
+    return this.#reflector.health();
+  }
+
+  /**
+   * Brings in the answer to a write of ours.
+   *
+   * @returns Undefined if the object is none of those watched.
+   */
+  ownWrite(object: T): OwnWriteOutcome | undefined {
+    const { labels } = object.metadata;
+    if (!matchesLabels(this.#labels, labels)) return undefined;
+    const header: ObjectHeader = new EventScanner().scanObject(
+      wholeRange(JSON.stringify(object)),
+    );
+    return this.#feed.ownWrite(header, { mayAdd: !this.#selectsFields });
+  }
+}
