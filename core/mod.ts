@@ -12,6 +12,7 @@ export * from "./api/timestamp.ts";
 export * from "./api/api_error.ts";
 export { Quantity } from "./api/quantity.ts";
 export * from "./api/duration.ts";
+export { checkOptionNames } from "./api/option_names.ts";
 
 // What every layer may hold.
 export * from "./clock.ts";
@@ -98,7 +99,31 @@ export * from "./queue/window_limiter.ts";
 
 // From an event to a run, and from a run's result to a write.
 export * from "./controller/cause.ts";
+export {
+  type ControllerHealth,
+  type ControllerSurroundings,
+} from "./controller/controller.ts";
+export type {
+  ControllerOptions,
+  Namespaces,
+  PrimaryCacheOptions,
+} from "./controller/controller_options.ts";
 export * from "./controller/event_source.ts";
+export { allOf, anyOf, type Filters, not } from "./controller/filters.ts";
 export * from "./controller/managed_workflow.ts";
 export * from "./controller/reconciler.ts";
 export * from "./controller/result.ts";
+export { type AbortCause, RunAbortedError } from "./controller/run.ts";
+
+// Controllers together.
+export { MetricsRegistry } from "./operator/metrics_registry.ts";
+export {
+  type ControllerHandle,
+  Operator,
+  type OperatorHealth,
+} from "./operator/operator.ts";
+export type {
+  OperatorOptions,
+  StartErrorPolicy,
+} from "./operator/operator_options.ts";
+export type { ProbeOptions } from "./operator/probe_server.ts";

@@ -2,6 +2,7 @@ import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { InformerPool } from "../cache/informer_pool.ts";
+import type { OwnWrite } from "../cache/shared_informer.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
@@ -37,6 +38,8 @@ export interface SourceEvent {
 export interface PrimaryCache<P extends KubernetesObject> {
   /** One primary, frozen. */
   get(key: ObjectKey | string): P | undefined;
+  /** Whether there is such a primary; decodes nothing. */
+  has(key: ObjectKey | string): boolean;
   /** The keys of all primaries, as `namespace/name` or `name`. */
   keys(): Iterable<string>;
   /** All primaries of a namespace, or of all. */
@@ -119,10 +122,11 @@ export interface EventSource<
   /** All secondaries in a namespace, for sources of Kubernetes objects. */
   list?(namespace?: string): readonly S[] | Promise<readonly S[]>;
   /**
-   * Takes the answer to a write of a run into the cache: later reads must see
-   * it, and its own event must not trigger.
+   * Told before the controller writes an object of the source's kind. The answer
+   * then goes into the cache, and the event of the write does not trigger; what
+   * others write meanwhile does.
    */
-  ownWrite?(object: S): void;
+  beginWrite?(key: ObjectKey): OwnWrite;
   /** Follows the life of the primaries. */
   onPrimary?(event: PrimaryEvent<P>): void;
   /**

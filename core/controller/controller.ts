@@ -1,0 +1,428 @@
+import { type Kind, kindText, type ResolvedKind } from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
+import type { CacheEvent } from "../cache/cache_event.ts";
+import type { InformerHealth } from "../cache/informer_options.ts";
+import type { InformerPool } from "../cache/informer_pool.ts";
+import type { Client } from "../client/client.ts";
+import type { Clock } from "../clock.ts";
+import type { Logger, LogLevel } from "../logger.ts";
+import type { Metrics } from "../metrics.ts";
+import type { ConcurrencyCap } from "./concurrency_cap.ts";
+import {
+  type ControllerOptions,
+  type ControllerSettings,
+  controllerSettings,
+  finalizerOf,
+  type Namespaces,
+} from "./controller_options.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import { EventProcessor } from "./event_processor.ts";
+import { EventRecorder } from "./event_recorder.ts";
+import type {
+  EventSource,
+  NamespaceSet,
+  PrimaryCache,
+  SourceHealth,
+} from "./event_source.ts";
+import { accepts, isRelevantUpdate } from "./filters.ts";
+import { namespaceSet } from "./namespaces.ts";
+import { PrimarySource } from "./primary_source.ts";
+import type { Reconciler } from "./reconciler.ts";
+import type { ResourceClient } from "./resource_client.ts";
+import { ResultWriter } from "./result_writer.ts";
+import { RunReporter } from "./run_reporter.ts";
+import { SourceGroup } from "./source_group.ts";
+
+/** What a controller shares with the others of its operator. */
+export interface ControllerSurroundings {
+  readonly client: Client & ResourceClient;
+  readonly informers: InformerPool;
+  readonly cap: ConcurrencyCap;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly random: () => number;
+  /** Which replica this is. */
+  readonly instance: string;
+  /** What a controller without namespaces of its own watches. */
+  readonly namespaces: Namespaces;
+  /** The namespace in which the operator runs, if it is known. */
+  readonly currentNamespace: string | undefined;
+  /** At which level runs that went well are logged. */
+  readonly successLevel: LogLevel;
+}
+
+/** How a controller fares. */
+export interface ControllerHealth {
+  readonly name: string;
+  /** Its kind, for people: `apps/v1 Deployment`. */
+  readonly kind: string;
+  /** Whether its caches are complete, so that it can run. */
+  readonly ready: boolean;
+  /** Whether its informers and sources all do their work. */
+  readonly healthy: boolean;
+  /** Whether it runs what waits: false before start and on standby. */
+  readonly active: boolean;
+  readonly primaries: number;
+  readonly waiting: number;
+  readonly running: number;
+  readonly delayed: number;
+  /** How many objects have used up their retries. */
+  readonly exhausted: number;
+  readonly informers: readonly InformerHealth[];
+  readonly sources: ReadonlyMap<string, SourceHealth>;
+}
+
+/** What belongs to one kind that is known by now. */
+interface Machinery<P extends KubernetesObject> {
+  readonly finalizer: string | undefined;
+  readonly primaries: PrimarySource<P>;
+  readonly processor: EventProcessor<P>;
+  readonly sources: SourceGroup<P>;
+  readonly recorder: EventRecorder;
+  readonly log: Logger;
+}
+
+/**
+ * Reconciles the objects of one kind: watches them and what they depend on,
+ * decides when which of them runs, and runs the reconciler.
+ *
+ * Expected flow: `start` fills the caches; `lead` begins to run what waits, and
+ * `stepDown` ends that while the caches stay warm; `stop` ends everything. After
+ * that it may be started again.
+ *
+ * @typeParam P The type of the primaries.
+ */
+export class Controller<P extends KubernetesObject = KubernetesObject> {
+  /** Unique within the operator. */
+  readonly name: string;
+  /** The kind of the primaries. */
+  readonly kind: Kind<P>;
+  /** Its options, checked and with defaults. */
+  readonly settings: ControllerSettings<P>;
+  readonly #reconciler: Reconciler<P>;
+  #machinery: Machinery<P> | undefined;
+  #namespaces: Namespaces | undefined;
+  #ready = false;
+  #leading = false;
+  /** Whether others may have acted since this controller last ran. */
+  #hasLed = false;
+
+  /**
+   * @param kind The kind of the primaries.
+   * @param reconciler What runs.
+   * @param options How the controller behaves.
+   * @throws {TypeError | RangeError | SyntaxError} If an option makes no sense.
+   */
+  constructor(
+    kind: Kind<P>,
+    reconciler: Reconciler<P>,
+    options: ControllerOptions<P> = {},
+  ) {
+    this.kind = kind;
+    this.settings = controllerSettings(kind, reconciler, options);
+    this.name = this.settings.name;
+    this.#reconciler = reconciler;
+    this.#namespaces = this.settings.namespaces;
+  }
+
+  /** The primaries that it knows. */
+  get primaries(): PrimaryCache<P> {
+    return this.#started.primaries;
+  }
+
+  /** The kinds of its event sources, where they are Kubernetes objects. */
+  get secondaryKinds(): readonly Kind[] {
+    const sources = this.#machinery?.sources.all ?? this.settings.sources;
+    return sources.flatMap((source) => source.kind ?? []);
+  }
+
+  /** Which objects run now. */
+  get runningKeys(): readonly string[] {
+    return [...this.#machinery?.processor.runs ?? []].map((run) => run.key);
+  }
+
+  /**
+   * Fills the caches.
+   *
+   * @param surroundings What it shares with others.
+   * @returns Fulfilled when the caches are complete.
+   * @throws {TypeError} If its namespaces make no sense.
+   * @throws {ApiError} If the server does not serve its kind.
+   * @throws {Error} If a run of the last start has still not ended: a second one
+   * of the same object might begin.
+   */
+  async start(surroundings: ControllerSurroundings): Promise<void> {
+    const { runningKeys } = this;
+    if (runningKeys.length > 0) {
+      throw new Error(
+        `Cannot start controller "${this.name}": runs of its last start have not ended: received ${
+          runningKeys.join(", ")
+        }`,
+      );
+    }
+    const kind = await surroundings.client.resolve(this.kind);
+    this.#machinery = this.#machineryFor(kind, surroundings);
+    const { primaries, sources } = this.#machinery;
+    await primaries.watch(this.#namespaceSet(kind, surroundings));
+    await sources.start();
+    this.#ready = true;
+    if (this.#leading) this.#resume();
+  }
+
+  /** Begins to run what waits, as soon as the caches are complete. */
+  lead(): void {
+    this.#leading = true;
+    if (this.#ready) this.#resume();
+  }
+
+  /** Runs no more, and asks what runs to end; the caches stay warm. */
+  stepDown(): void {
+    this.#leading = false;
+    this.#machinery?.processor.pause();
+    this.#machinery?.processor.abortAll("leadership");
+  }
+
+  /** Begins no more runs; what runs goes on. */
+  pause(): void {
+    this.#leading = false;
+    this.#machinery?.processor.pause();
+  }
+
+  /** Fulfilled when nothing runs. */
+  whenIdle(): Promise<void> {
+    return this.#machinery?.processor.whenIdle() ?? Promise.resolve();
+  }
+
+  /** Asks what runs to end, since the operator stops. */
+  abort(): void {
+    this.#machinery?.processor.abortAll("shutdown");
+  }
+
+  /** Ends everything; what still runs is on its own. */
+  async stop(): Promise<void> {
+    this.pause();
+    this.#ready = false;
+    this.#hasLed = false;
+    const { processor, sources, primaries, recorder } = this.#machinery ?? {};
+    await sources?.stop();
+    await primaries?.stop();
+    processor?.clear();
+    await recorder?.flush();
+  }
+
+  /**
+   * Watches other namespaces from now on. Objects of those left behind are
+   * forgotten, their runs aborted; what stays watched is not disturbed.
+   *
+   * @param namespaces `"all"` or a list of names.
+   * @returns Fulfilled when the caches are complete again.
+   * @throws {TypeError} If the namespaces make no sense, or `"current"` is
+   * asked for, which cannot change.
+   */
+  async changeNamespaces(namespaces: Namespaces): Promise<void> {
+    if (namespaces === "current") {
+      throw new TypeError(
+        'Cannot change namespaces: name them, or use "all": received "current"',
+      );
+    }
+    const { scope = "Namespaced" } = this.kind;
+    const set = namespaceSet(namespaces, undefined, {
+      scope,
+      kind: this.kind.kind,
+    });
+    this.#namespaces = namespaces;
+    if (this.#machinery === undefined) return;
+    await this.#machinery.primaries.watch(set);
+    await this.#machinery.sources.changeNamespaces(set);
+  }
+
+  /**
+   * Makes a primary run, as a change of it would; retries begin anew. One that
+   * the controller does not know is ignored.
+   */
+  trigger(key: ObjectKey | string): void {
+    this.#machinery?.processor.requested(
+      typeof key === "string" ? key : keyText(key),
+    );
+  }
+
+  /**
+   * Adds an event source while the controller runs.
+   *
+   * @returns The source of that name, which may have been there before;
+   * fulfilled when it has synced.
+   */
+  addSource(source: EventSource<P>): Promise<EventSource<P>> {
+    return this.#started.sources.add(source);
+  }
+
+  /** Takes an event source away and stops it. */
+  removeSource(name: string): Promise<void> {
+    return this.#started.sources.remove(name);
+  }
+
+  /** How it fares. */
+  health(): ControllerHealth {
+    const { processor, primaries, sources } = this.#machinery ?? {};
+    const informers = primaries?.health() ?? [];
+    const bySource = sources?.health() ?? new Map<string, SourceHealth>();
+    return {
+      name: this.name,
+      kind: kindText(this.kind),
+      ready: this.#ready,
+      healthy: informers.every(({ healthy }) => healthy) &&
+        [...bySource.values()].every(({ status }) => status !== "unhealthy"),
+      active: this.#ready && this.#leading,
+      primaries: primaries?.size ?? 0,
+      waiting: processor?.waiting ?? 0,
+      running: processor?.running ?? 0,
+      delayed: processor?.delayed ?? 0,
+      exhausted: processor?.exhausted ?? 0,
+      informers,
+      sources: bySource,
+    };
+  }
+
+  get #started(): Machinery<P> {
+    if (this.#machinery !== undefined) return this.#machinery;
+    throw new Error(
+      `Cannot use controller "${this.name}" yet: it was not started: received a call`,
+    );
+  }
+
+  #resume(): void {
+    const { processor } = this.#started;
+    if (this.#hasLed) processor.resync();
+    this.#hasLed = true;
+    processor.resume();
+  }
+
+  #machineryFor(
+    kind: ResolvedKind<P>,
+    surroundings: ControllerSurroundings,
+  ): Machinery<P> {
+    const { settings, name } = this;
+    const { client, clock, metrics, random, cap, informers } = surroundings;
+    const log = surroundings.log.with({ controller: name });
+    const finalizer = finalizerOf(settings, kind);
+    const primaries = new PrimarySource<P>({
+      name,
+      kind,
+      informers,
+      selection: settings.selection,
+      onEvent: (event) => this.#primaryEvent(event),
+      onLeft: (key) => processor.forget(key, "namespace"),
+    });
+    const sources = new SourceGroup<P>(settings.sources, {
+      trigger: (key, source, event) => processor.triggered(key, source, event),
+      environment: () => ({
+        controller: name,
+        primaryKind: kind,
+        primaries,
+        namespaces: this.#namespaceSet(kind, surroundings),
+        client,
+        informers,
+        clock,
+        log,
+        metrics,
+      }),
+    });
+    const recorder = new EventRecorder({
+      client,
+      clock,
+      log,
+      component: name,
+      instance: surroundings.instance,
+    });
+    const dispatcher = new Dispatcher<P>({
+      reconciler: this.#reconciler,
+      workflow: settings.workflow,
+      mode: settings,
+      finalizer,
+      log,
+      environment: {
+        controller: name,
+        kind,
+        fieldManager: settings.fieldManager,
+        client,
+        log,
+        primaries,
+        sources,
+        recorder,
+        request: (key) => processor.requested(key),
+      },
+      writer: new ResultWriter<P>({
+        client,
+        kind,
+        fieldManager: settings.fieldManager,
+        serverSideApply: settings.serverSideApply,
+        finalizer,
+        cacheIsPartial: settings.selection.metadataOnly ||
+          settings.selection.prune.some((path) =>
+            path !== "metadata.managedFields"
+          ),
+        beginWrite: (key) => primaries.beginWrite(key),
+      }),
+    });
+    const processor = new EventProcessor<P>({
+      settings,
+      primaries,
+      dispatch: (run) => dispatcher.dispatch(run),
+      cap,
+      clock,
+      random,
+      observer: new RunReporter<P>({
+        controller: name,
+        clock,
+        log,
+        metrics,
+        successLevel: surroundings.successLevel,
+      }),
+    });
+    return { finalizer, primaries, processor, sources, recorder, log };
+  }
+
+  #namespaceSet(
+    kind: ResolvedKind,
+    { namespaces, currentNamespace }: ControllerSurroundings,
+  ): NamespaceSet {
+    return namespaceSet(this.#namespaces ?? namespaces, currentNamespace, kind);
+  }
+
+  /** Takes a change of a primary: to sources that follow, then to the queue. */
+  #primaryEvent(event: CacheEvent<P>): void {
+    const { processor, sources } = this.#started;
+    if (sources.followsPrimaries) {
+      sources.primaryEvent({
+        type: event.type === "updated" ? "modified" : event.type,
+        key: parseKey(event.key),
+        get object() {
+          return event.object;
+        },
+      });
+    }
+    if (event.type === "deleted") processor.primaryDeleted(event);
+    else if (this.#accepts(event)) processor.primaryChanged(event);
+  }
+
+  #accepts(event: CacheEvent<P>): boolean {
+    const { defaultFilters, generationAware, filters, allEvents } =
+      this.settings;
+    const { finalizer, log } = this.#started;
+    if (
+      event.type === "updated" && defaultFilters && !allEvents &&
+      !isRelevantUpdate(event, { finalizer, generationAware })
+    ) return false;
+    try {
+      return accepts(filters, event);
+    } catch (error) {
+      log.warn("A filter has thrown: the event is let through", {
+        object: event.key,
+        error,
+      });
+      return true;
+    }
+  }
+}

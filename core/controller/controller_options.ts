@@ -1,0 +1,358 @@
+import { type Duration, milliseconds } from "../api/duration.ts";
+import type { FieldRequirement, FieldSelector } from "../api/field_selector.ts";
+import type { ResolvedKind } from "../api/kind.ts";
+import type { LabelRequirement } from "../api/label_requirement.ts";
+import type { LabelSelector } from "../api/label_selector.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import { checkOptionNames } from "../api/option_names.ts";
+import {
+  growingRetry,
+  noRetry,
+  type RetryPolicy,
+  type RetryPolicyOptions,
+} from "../queue/retry_policy.ts";
+import { TokenBucket, type TokenBucketOptions } from "../queue/token_bucket.ts";
+import {
+  type RateLimitWindow,
+  WindowLimiter,
+} from "../queue/window_limiter.ts";
+import type { EventSource } from "./event_source.ts";
+import type { Filters } from "./filters.ts";
+import { checkFinalizer, defaultFinalizer } from "./finalizer.ts";
+import type { ManagedWorkflow } from "./managed_workflow.ts";
+import type { Reconciler } from "./reconciler.ts";
+
+/**
+ * Which namespaces are watched: all, the one in which the operator runs, or
+ * those named.
+ */
+export type Namespaces = "all" | "current" | readonly string[];
+
+/** What of the primaries is kept. */
+export interface PrimaryCacheOptions {
+  /**
+   * Paths that are cut out before an object is stored, such as
+   * `metadata.managedFields`. Reading one throws an error that names it.
+   *
+   * @default {["metadata.managedFields"]}
+   */
+  readonly prune?: readonly string[] | undefined;
+  /**
+   * Whether only the metadata is watched and kept.
+   *
+   * @default {false}
+   */
+  readonly metadataOnly?: boolean | undefined;
+}
+
+/** How a controller behaves. */
+export interface ControllerOptions<
+  P extends KubernetesObject = KubernetesObject,
+> {
+  /**
+   * Unique within the operator; seen in logs and metrics, and the field manager
+   * of its writes.
+   *
+   * @default {the kind in lower case, such as "webpage"}
+   */
+  readonly name?: string | undefined;
+  /** @default {that of the operator, which is "all"} */
+  readonly namespaces?: Namespaces | undefined;
+  /** Only primaries with such labels. @default {all} */
+  readonly labelSelector?:
+    | string
+    | LabelSelector
+    | readonly LabelRequirement[]
+    | undefined;
+  /** Only primaries with such fields. @default {all} */
+  readonly fieldSelector?:
+    | string
+    | FieldSelector
+    | readonly FieldRequirement[]
+    | undefined;
+  /**
+   * The finalizer, where the reconciler has a `cleanup`.
+   *
+   * @default {"<plural>.<group>/finalizer"}
+   */
+  readonly finalizer?: string | undefined;
+  /**
+   * Whether changes of a primary that leave its generation as it was, such as
+   * those of its status and labels, are ignored.
+   *
+   * @default {true}
+   */
+  readonly generationAware?: boolean | undefined;
+  /**
+   * Whether the framework's own filters apply; without them `filters` alone
+   * decide.
+   *
+   * @default {true}
+   */
+  readonly defaultFilters?: boolean | undefined;
+  /** Which events of the primaries matter. @default {all} */
+  readonly filters?: Filters<P> | undefined;
+  /** What else triggers runs. @default {[]} */
+  readonly sources?: readonly EventSource<P>[] | undefined;
+  /** Runs before the reconciler. @default {none} */
+  readonly workflow?: ManagedWorkflow<P> | undefined;
+  /**
+   * How failed runs are repeated; `false` for not at all.
+   *
+   * @default {after 2 s, then 1.5 times later each, 5 times}
+   */
+  readonly retry?: RetryPolicyOptions | RetryPolicy | false | undefined;
+  /** How often one object may run. @default {no limit} */
+  readonly rateLimit?: RateLimitWindow | undefined;
+  /** How many runs may begin, over all objects. @default {no limit} */
+  readonly throughput?: TokenBucketOptions | undefined;
+  /**
+   * After how long without a run an object runs again; `false` for never.
+   *
+   * @default {"10h"}
+   */
+  readonly maxInterval?: Duration | false | undefined;
+  /** How many objects may run at once. @default {10} */
+  readonly concurrency?: number | undefined;
+  /**
+   * After how long `ctx.signal` fires and the run counts as failed.
+   *
+   * @default {no limit}
+   */
+  readonly timeout?: Duration | undefined;
+  /** What of the primaries is kept. */
+  readonly cache?: PrimaryCacheOptions | undefined;
+  /**
+   * Whether `reconcile` is called for primaries marked for deletion and for
+   * deleted ones, too. The framework then adds no finalizer.
+   *
+   * @default {false}
+   */
+  readonly allEvents?: boolean | undefined;
+  /**
+   * Whose fields the controller's writes are.
+   *
+   * @default {the name of the controller}
+   */
+  readonly fieldManager?: string | undefined;
+  /**
+   * Whether results are written by server-side apply, and otherwise by merge
+   * patches.
+   *
+   * @default {true}
+   */
+  readonly serverSideApply?: boolean | undefined;
+  /**
+   * Whether the CustomResourceDefinition of the kind is applied at start; the
+   * kind must be one of `defineKind`.
+   *
+   * @default {false}
+   */
+  readonly install?: boolean | undefined;
+}
+
+/** The options of a controller, checked and with defaults. */
+export interface ControllerSettings<
+  P extends KubernetesObject = KubernetesObject,
+> {
+  readonly name: string;
+  readonly namespaces: Namespaces | undefined;
+  readonly finalizer: string | undefined;
+  readonly generationAware: boolean;
+  readonly defaultFilters: boolean;
+  readonly filters: Filters<P>;
+  readonly sources: readonly EventSource<P>[];
+  readonly workflow: ManagedWorkflow<P> | undefined;
+  readonly retry: RetryPolicy;
+  readonly limiter: WindowLimiter | undefined;
+  readonly throughput: TokenBucket | undefined;
+  /** Milliseconds; infinite for never. */
+  readonly maxInterval: number;
+  readonly concurrency: number;
+  /** Milliseconds; infinite for no limit. */
+  readonly timeout: number;
+  readonly allEvents: boolean;
+  readonly usesFinalizer: boolean;
+  readonly fieldManager: string;
+  readonly serverSideApply: boolean;
+  readonly install: boolean;
+  readonly selection: {
+    readonly labelSelector: ControllerOptions["labelSelector"];
+    readonly fieldSelector: ControllerOptions["fieldSelector"];
+    readonly prune: readonly string[];
+    readonly metadataOnly: boolean;
+  };
+}
+
+const NAMES: readonly (keyof ControllerOptions)[] = [
+  "name",
+  "namespaces",
+  "labelSelector",
+  "fieldSelector",
+  "finalizer",
+  "generationAware",
+  "defaultFilters",
+  "filters",
+  "sources",
+  "workflow",
+  "retry",
+  "rateLimit",
+  "throughput",
+  "maxInterval",
+  "concurrency",
+  "timeout",
+  "cache",
+  "allEvents",
+  "fieldManager",
+  "serverSideApply",
+  "install",
+];
+
+/**
+ * Checks the options of a controller and fills in the defaults.
+ *
+ * @param kind The kind of the primaries.
+ * @param reconciler What the controller runs.
+ * @param options What the user gave.
+ * @throws {TypeError | RangeError | SyntaxError} If anything makes no sense,
+ * naming it.
+ */
+export function controllerSettings<P extends KubernetesObject>(
+  kind: { readonly kind: string },
+  reconciler: Reconciler<P>,
+  options: ControllerOptions<P>,
+): ControllerSettings<P> {
+  checkReconciler(kind.kind, reconciler);
+  const { name = kind.kind.toLowerCase(), cache = {} } = options;
+  const subject = `controller "${name}"`;
+  checkOptionNames(options, NAMES, subject);
+  checkOptionNames(cache, ["prune", "metadataOnly"], `${subject}, cache`);
+  const { concurrency = 10, workflow, allEvents = false } = options;
+  if (!Number.isInteger(concurrency) || concurrency < 1) {
+    throw new RangeError(
+      `Cannot register ${subject}: "concurrency" must be a whole number from 1: received ${concurrency}`,
+    );
+  }
+  if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name)) {
+    throw new TypeError(
+      `Cannot register a controller: its name must be of lower-case letters, digits, dashes and dots: received "${name}"`,
+    );
+  }
+  const needsCleanup = reconciler.cleanup !== undefined ||
+    workflow?.needsFinalizer === true;
+  if (allEvents && (needsCleanup || workflow !== undefined)) {
+    throw new TypeError(
+      `Cannot register ${subject}: "allEvents" hands deletions to reconcile, so that neither a cleanup nor a workflow can be combined with it: received ${
+        workflow === undefined ? "a cleanup" : "a workflow"
+      }`,
+    );
+  }
+  const interval = options.maxInterval ?? "10h";
+  return {
+    name,
+    namespaces: options.namespaces,
+    finalizer: options.finalizer === undefined
+      ? undefined
+      : checkFinalizer(options.finalizer),
+    generationAware: options.generationAware ?? true,
+    defaultFilters: options.defaultFilters ?? true,
+    filters: checkFilters(options.filters ?? {}, subject),
+    sources: checkSources(
+      [...options.sources ?? [], ...workflow?.sources ?? []],
+      subject,
+    ),
+    workflow,
+    retry: retryPolicy(options.retry, subject),
+    limiter: options.rateLimit && rateLimiter(options.rateLimit, subject),
+    throughput: options.throughput && new TokenBucket(options.throughput),
+    maxInterval: interval === false
+      ? Infinity
+      : milliseconds(interval, "maxInterval") || Infinity,
+    concurrency,
+    timeout: options.timeout === undefined
+      ? Infinity
+      : milliseconds(options.timeout, "timeout"),
+    allEvents,
+    usesFinalizer: needsCleanup && !allEvents,
+    fieldManager: options.fieldManager ?? name,
+    serverSideApply: options.serverSideApply ?? true,
+    install: options.install ?? false,
+    selection: {
+      labelSelector: options.labelSelector,
+      fieldSelector: options.fieldSelector,
+      prune: cache.prune ?? ["metadata.managedFields"],
+      metadataOnly: cache.metadataOnly ?? false,
+    },
+  };
+}
+
+/** The finalizer of a controller, whose kind is known by now. */
+export function finalizerOf(
+  settings: Pick<ControllerSettings, "finalizer" | "usesFinalizer">,
+  kind: ResolvedKind,
+): string | undefined {
+  if (!settings.usesFinalizer) return undefined;
+  return settings.finalizer ?? defaultFinalizer(kind);
+}
+
+function checkReconciler(kind: string, reconciler: object): void {
+  for (const name of ["reconcile", "cleanup", "onError"] as const) {
+    const method = (reconciler as Record<string, unknown> | undefined)?.[name];
+    if (typeof method === "function") continue;
+    if (name !== "reconcile" && method === undefined) continue;
+    throw new TypeError(
+      `Cannot register a controller for ${kind}: its reconciler needs ${
+        name === "reconcile"
+          ? 'a method "reconcile(primary, ctx)"'
+          : `"${name}" to be a method`
+      }: received ${method === undefined ? "none" : typeof method}`,
+    );
+  }
+}
+
+function checkFilters<P extends KubernetesObject>(
+  filters: Filters<P>,
+  subject: string,
+): Filters<P> {
+  checkOptionNames(
+    filters,
+    ["add", "update", "generic", "event"],
+    `${subject}, filters of primaries`,
+  );
+  return filters;
+}
+
+function checkSources<P extends KubernetesObject>(
+  sources: readonly EventSource<P>[],
+  subject: string,
+): readonly EventSource<P>[] {
+  const names = new Set<string>();
+  for (const { name } of sources) {
+    if (names.has(name)) {
+      throw new TypeError(
+        `Cannot register ${subject}: its event sources must have different names: received "${name}" twice`,
+      );
+    }
+    names.add(name);
+  }
+  return sources;
+}
+
+function retryPolicy(
+  retry: ControllerOptions["retry"],
+  subject: string,
+): RetryPolicy {
+  if (retry === false) return noRetry;
+  if (retry !== undefined && "delay" in retry) return retry;
+  checkOptionNames(
+    retry ?? {},
+    ["initial", "multiplier", "max", "maxAttempts", "jitter"],
+    `${subject}, retry`,
+  );
+  return growingRetry(retry);
+}
+
+function rateLimiter(window: RateLimitWindow, subject: string): WindowLimiter {
+  checkOptionNames(window, ["limit", "period"], `${subject}, rateLimit`);
+  return new WindowLimiter(window);
+}

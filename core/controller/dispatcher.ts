@@ -1,0 +1,229 @@
+import type { KubernetesObject } from "../api/object.ts";
+import type { Logger } from "../logger.ts";
+import { hasFinalizer } from "./finalizer.ts";
+import type { ManagedWorkflow } from "./managed_workflow.ts";
+import { milliseconds } from "../api/duration.ts";
+import type { Reconciler } from "./reconciler.ts";
+import {
+  CleanupResult,
+  ReconcileResult,
+  removeFinalizer,
+  type RunOutcome,
+} from "./result.ts";
+import type { ResultWriter } from "./result_writer.ts";
+import type { Run, RunResult } from "./run.ts";
+import { RunContext, type RunEnvironment } from "./run_context.ts";
+import { decideStep, type RunEnd, type RunMode } from "./run_state.ts";
+
+/** What a {@linkcode Dispatcher} works with. */
+export interface DispatcherOptions<P extends KubernetesObject> {
+  readonly reconciler: Reconciler<P>;
+  readonly workflow: ManagedWorkflow<P> | undefined;
+  readonly environment: RunEnvironment<P>;
+  readonly writer: ResultWriter<P>;
+  readonly mode: RunMode;
+  /** The finalizer of the controller; undefined when it uses none. */
+  readonly finalizer: string | undefined;
+  readonly log: Logger;
+}
+
+const DONE: RunEnd = Object.freeze({ type: "done" });
+const GONE: RunEnd = Object.freeze({ type: "finalizerRemoved" });
+
+/**
+ * Does one run: looks at the object, adds the finalizer, calls the workflow and
+ * the reconciler or its cleanup, and writes what they ask for.
+ */
+export class Dispatcher<P extends KubernetesObject> {
+  readonly #options: DispatcherOptions<P>;
+
+  /** @param options What it works with. */
+  constructor(options: DispatcherOptions<P>) {
+    this.#options = options;
+  }
+
+  /** Does a run. Never rejects: a failure is a result. */
+  async dispatch(run: Run<P>): Promise<RunResult> {
+    try {
+      return await this.#dispatch(run);
+    } catch (error) {
+      return { end: { type: "failed", final: false }, error };
+    }
+  }
+
+  async #dispatch(run: Run<P>): Promise<RunResult> {
+    const { environment, mode, finalizer, writer } = this.#options;
+    const { metadata } = run.primary;
+    const step = decideStep({
+      deleting: metadata.deletionTimestamp !== undefined,
+      hasFinalizer: finalizer !== undefined &&
+        hasFinalizer(run.primary, finalizer),
+    }, mode);
+    run.step = step;
+    switch (step) {
+      case "nothing":
+        return { end: GONE };
+      case "cleanup":
+        return { end: await this.#cleanup(run) };
+      case "reconcile":
+        return await this.#reconcile(
+          run,
+          run.primary,
+          new RunContext(run, environment),
+        );
+      case "addFinalizer": {
+        const primary = await writer.addFinalizer(run.primary, run.signal);
+        // If it is gone or was marked meanwhile, an event says what to do.
+        if (
+          primary === undefined ||
+          primary.metadata.deletionTimestamp !== undefined
+        ) return { end: DONE };
+        run.step = "reconcile";
+        const context = new RunContext(run, environment);
+        return await this.#reconcile(run, primary, context);
+      }
+    }
+  }
+
+  async #cleanup(run: Run<P>): Promise<RunEnd> {
+    const { reconciler, workflow, environment, writer } = this.#options;
+    const context = new RunContext(run, environment);
+    const primary = mutableCopy(run.primary);
+    context.workflow = await workflow?.cleanup(primary, context);
+    const result = await reconciler.cleanup?.(primary, context) ??
+      removeFinalizer();
+    checkResult(result, CleanupResult, "cleanup");
+    if (result.finalizerRemoved && context.workflow?.done !== false) {
+      await writer.removeFinalizer(run.primary, run.signal);
+      return GONE;
+    }
+    const { delay = workflowDelay(context) } = result;
+    return { type: "done", delay };
+  }
+
+  async #reconcile(
+    run: Run<P>,
+    primary: P,
+    context: RunContext<P>,
+  ): Promise<RunResult> {
+    const { reconciler, workflow, writer } = this.#options;
+    try {
+      const copy = mutableCopy(primary);
+      if (workflow !== undefined) {
+        context.workflow = await workflow.reconcile(copy, context);
+      }
+      const returned = reconciler.reconcile(copy, context);
+      const result: RunOutcome | void = isPromise(returned)
+        ? await returned
+        : returned;
+      // A run that is out of time is not a success, whatever it says.
+      if (run.aborted === "timeout") run.throwIfAborted();
+      if (result === undefined) {
+        return { end: { type: "done", delay: workflowDelay(context) } };
+      }
+      checkResult(result, ReconcileResult, "reconcile");
+      if (run.deleted) return { end: this.#deletionEnd(run, result) };
+      await writer.write(primary, result, run.signal);
+      const { delay = workflowDelay(context) } = result;
+      return { end: { type: "done", delay } };
+    } catch (error) {
+      return await this.#failed(primary, error, { run, context });
+    }
+  }
+
+  /** Of a deleted object nothing can be written, and nothing be revisited. */
+  #deletionEnd(run: Run<P>, result: RunOutcome): RunEnd {
+    const { log } = this.#options;
+    if (result.delay !== undefined || result.status || result.resource) {
+      log.warn("Result ignored: the object is deleted", { object: run.key });
+    }
+    return DONE;
+  }
+
+  async #failed(
+    primary: P,
+    error: unknown,
+    { run, context }: {
+      readonly run: Run<P>;
+      readonly context: RunContext<P>;
+    },
+  ): Promise<RunResult> {
+    const { reconciler, log } = this.#options;
+    const unhandled: RunResult = {
+      end: { type: "failed", final: false },
+      error,
+    };
+    const outOfTime = run.aborted !== undefined && run.aborted !== "timeout";
+    if (reconciler.onError === undefined || outOfTime) return unhandled;
+    let result: RunOutcome | void;
+    try {
+      result = await reconciler.onError(mutableCopy(primary), error, context);
+      if (result === undefined) return unhandled;
+      checkResult(result, ReconcileResult, "onError");
+    } catch (second) {
+      log.error("onError has thrown", { object: run.key, error: second });
+      return unhandled;
+    }
+    if (!run.deleted) await this.#writeErrorStatus(primary, result, run);
+    const { delay } = result;
+    const final = !result.retry || delay !== undefined;
+    return { end: { type: "failed", final, delay }, error, handled: true };
+  }
+
+  /** What this write does wrong must not hide the error that it tells of. */
+  async #writeErrorStatus(
+    primary: P,
+    result: RunOutcome,
+    run: Run<P>,
+  ): Promise<void> {
+    const { writer, log } = this.#options;
+    try {
+      // The signal of a run that is out of time has fired: it would end this.
+      const signal = run.aborted === undefined ? run.signal : NEVER;
+      await writer.write(primary, result, signal);
+    } catch (error) {
+      const level = run.isDirty() ? "debug" : run.retry.last ? "error" : "warn";
+      log[level]("Cannot write the status of a failed run", {
+        object: run.key,
+        error,
+      });
+    }
+  }
+}
+
+const NEVER: AbortSignal = new AbortController().signal;
+
+/** A copy of a cached object that may be changed. */
+function mutableCopy<P extends KubernetesObject>(object: P): P {
+  return structuredClone(object);
+}
+
+function workflowDelay<P extends KubernetesObject>(
+  context: RunContext<P>,
+): number | undefined {
+  const delay = context.workflow?.rescheduleAfter;
+  return delay === undefined
+    ? undefined
+    : milliseconds(delay, "workflow.rescheduleAfter");
+}
+
+function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown } | undefined)?.then === "function";
+}
+
+/** Two copies of the library may be loaded: results are known by their shape. */
+function checkResult(
+  result: unknown,
+  type: typeof ReconcileResult | typeof CleanupResult,
+  method: string,
+): void {
+  const mark = type === CleanupResult ? "finalizerRemoved" : "retry";
+  if (typeof result === "object" && result !== null && mark in result) return;
+  throw new TypeError(
+    `Cannot use what "${method}" returned: it must be ${
+      type === CleanupResult
+        ? "removeFinalizer() or keepFinalizer()"
+        : "noUpdate(), patchStatus(…), patchResource(…), patchResourceAndStatus(…)"
+    } or nothing: received ${JSON.stringify(result)?.slice(0, 100)}`,
+  );
+}

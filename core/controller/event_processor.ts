@@ -1,0 +1,432 @@
+import type { KubernetesObject } from "../api/object.ts";
+import type { CacheEvent } from "../cache/cache_event.ts";
+import { TimeSlice } from "../cache/time_slice.ts";
+import type { Clock, Timer } from "../clock.ts";
+import {
+  type AddOptions,
+  Priority,
+  SchedulingQueue,
+} from "../queue/scheduling_queue.ts";
+import type { CauseType, RunCause } from "./cause.ts";
+import type { ConcurrencyCap } from "./concurrency_cap.ts";
+import type { ControllerSettings } from "./controller_options.ts";
+import type { PrimaryCache, SourceEvent } from "./event_source.ts";
+import { type AbortCause, Run, type RunResult } from "./run.ts";
+import {
+  decideAfterRun,
+  decideEvent,
+  FRESH,
+  type RunPlan,
+  type RunState,
+} from "./run_state.ts";
+
+/** The causes as the queue knows them: by their place in this list. */
+const CAUSES: readonly CauseType[] = [
+  "added",
+  "modified",
+  "deleted",
+  "initial",
+  "source",
+  "retry",
+  "reschedule",
+  "interval",
+  "requested",
+];
+
+/** How a cause is put into the queue; made once, since events are many. */
+function adding(type: CauseType, priority: Priority): AddOptions {
+  return Object.freeze({ cause: CAUSES.indexOf(type), priority });
+}
+
+const ADDED = adding("added", Priority.live);
+const MODIFIED = adding("modified", Priority.live);
+const DELETED = adding("deleted", Priority.live);
+const INITIAL = adding("initial", Priority.resync);
+const RELISTED = adding("modified", Priority.resync);
+const REQUESTED = adding("requested", Priority.live);
+const RETRY = adding("retry", Priority.timer);
+const RESCHEDULE = adding("reschedule", Priority.timer);
+const INTERVAL = adding("interval", Priority.timer);
+
+/** A deleted primary whose deletion is still to be reconciled. */
+interface DeletedPrimary<P> {
+  readonly object: P;
+  readonly finalStateUnknown: boolean;
+}
+
+/** Told of what happens to runs, for metrics, logs and records. */
+export interface RunObserver<P extends KubernetesObject> {
+  started?(run: Run<P>): void;
+  /** @param plan What follows; undefined if the run was about something past. */
+  ended?(run: Run<P>, result: RunResult, plan: RunPlan | undefined): void;
+  /** A primary is gone, and so is everything that was remembered of it. */
+  forgotten?(key: string): void;
+}
+
+/** What an {@linkcode EventProcessor} works with. */
+export interface EventProcessorOptions<P extends KubernetesObject> {
+  readonly settings: Pick<
+    ControllerSettings<P>,
+    | "retry"
+    | "limiter"
+    | "throughput"
+    | "maxInterval"
+    | "concurrency"
+    | "timeout"
+    | "allEvents"
+  >;
+  readonly primaries: PrimaryCache<P>;
+  /** Does one run. Never rejects. */
+  readonly dispatch: (run: Run<P>) => Promise<RunResult>;
+  readonly cap: ConcurrencyCap;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly observer: RunObserver<P>;
+}
+
+/**
+ * Turns events into runs: what an event means for its object, which object runs
+ * when, and what follows a run. It decides by `run_state.ts` and schedules by
+ * the queue; what a run does is the dispatcher's business.
+ *
+ * Guarantees
+ * - One object has at most one run at a time, over deletion and re-creation,
+ *   stop and start, and changes of namespaces.
+ * - A run that ends late, about an object that is gone, changes nothing.
+ * - While it is paused events are collected; nothing runs.
+ */
+export class EventProcessor<P extends KubernetesObject> {
+  readonly #options: EventProcessorOptions<P>;
+  readonly #queue: SchedulingQueue;
+  /** What is remembered of objects; only of those with anything. */
+  readonly #states: Map<string, RunState> = new Map();
+  readonly #runs: Map<string, Run<P>> = new Map();
+  readonly #deleted: Map<string, DeletedPrimary<P>> = new Map();
+  readonly #slice: TimeSlice;
+  #paused = true;
+  #pumping = false;
+  #throttle: Timer | undefined;
+  #idle: (() => void)[] = [];
+
+  /** @param options What it works with. */
+  constructor(options: EventProcessorOptions<P>) {
+    const { clock, settings } = options;
+    this.#options = options;
+    this.#slice = new TimeSlice(clock);
+    this.#queue = new SchedulingQueue({
+      clock,
+      limiter: settings.limiter,
+      onReady: () => this.#pump(),
+    });
+  }
+
+  /** How many objects wait for their turn. */
+  get waiting(): number {
+    return this.#queue.waiting;
+  }
+
+  /** How many objects will run at a set time. */
+  get delayed(): number {
+    return this.#queue.delayed;
+  }
+
+  /** The runs that there are. */
+  get runs(): Iterable<Run<P>> {
+    return this.#runs.values();
+  }
+
+  /** How many runs there are. */
+  get running(): number {
+    return this.#runs.size;
+  }
+
+  /** How many objects have used up their retries. */
+  get exhausted(): number {
+    let count = 0;
+    for (const state of this.#states.values()) if (state.exhausted) count++;
+    return count;
+  }
+
+  /** What is remembered of an object. */
+  stateOf(key: string): RunState {
+    return this.#states.get(key) ?? FRESH;
+  }
+
+  /** A primary was added or changed, and the filters accepted it. */
+  primaryChanged(event: CacheEvent<P>): void {
+    const { key, header } = event;
+    const deleting = header.deletionTimestamp !== undefined;
+    switch (decideEvent(this.stateOf(key), { deleting })) {
+      case "ignore":
+        return;
+      case "runAfresh":
+        this.#states.delete(key);
+    }
+    const run = this.#runs.get(key);
+    if (deleting && run?.step === "reconcile" && !this.#allEvents) {
+      run.abort("deletion");
+    }
+    this.#queue.add(
+      key,
+      event.initial
+        ? INITIAL
+        : event.type === "added"
+        ? ADDED
+        : event.relist
+        ? RELISTED
+        : MODIFIED,
+    );
+  }
+
+  /** A primary is gone. */
+  primaryDeleted(event: CacheEvent<P>): void {
+    const { key } = event;
+    this.#runs.get(key)?.abort("deletion");
+    if (!this.#allEvents) {
+      this.forget(key);
+      return;
+    }
+    this.#deleted.set(key, {
+      object: event.object,
+      finalStateUnknown: event.finalStateUnknown,
+    });
+    this.#queue.add(key, DELETED);
+  }
+
+  /** Something that a primary depends on changed. */
+  triggered(key: string, source: string, event: SourceEvent): void {
+    if (!this.#isKnown(key)) return;
+    if (decideEvent(this.stateOf(key), undefined) === "ignore") return;
+    this.#queue.add(key, {
+      cause: CAUSES.indexOf("source"),
+      priority: event.initial ? Priority.resync : Priority.live,
+      detail: { source, event },
+    });
+  }
+
+  /** The program wants a run. */
+  requested(key: string): void {
+    if (!this.#isKnown(key) || this.stateOf(key).leaving) return;
+    this.#states.delete(key);
+    this.#queue.add(key, REQUESTED);
+  }
+
+  /** Every primary runs once more, behind what is more urgent. */
+  resync(): void {
+    for (const key of this.#options.primaries.keys()) {
+      if (!this.stateOf(key).leaving) this.#queue.add(key, INITIAL);
+    }
+  }
+
+  /** Nothing is remembered of a primary any more, and nothing waits for it. */
+  forget(key: string, cause: AbortCause = "deletion"): void {
+    this.#runs.get(key)?.abort(cause);
+    this.#states.delete(key);
+    this.#deleted.delete(key);
+    this.#queue.remove(key);
+    this.#options.observer.forgotten?.(key);
+  }
+
+  /** Begins to run what waits. */
+  resume(): void {
+    this.#paused = false;
+    this.#pump();
+  }
+
+  /** Begins no more runs. */
+  pause(): void {
+    this.#paused = true;
+    this.#throttle?.cancel();
+    this.#throttle = undefined;
+    this.#options.cap.forget(this.#pump);
+  }
+
+  /** Asks all runs to end. */
+  abortAll(cause: AbortCause): void {
+    for (const run of this.#runs.values()) run.abort(cause);
+  }
+
+  /** Fulfilled when nothing runs. */
+  whenIdle(): Promise<void> {
+    if (this.#runs.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  /** Forgets everything. Runs that do not end keep only their own key. */
+  clear(): void {
+    this.#queue.clear();
+    this.#states.clear();
+    this.#deleted.clear();
+  }
+
+  get #allEvents(): boolean {
+    return this.#options.settings.allEvents;
+  }
+
+  #isKnown(key: string): boolean {
+    return this.#options.primaries.has(key) || this.#deleted.has(key);
+  }
+
+  /** Runs what waits, soon: never within the call that made it wait. */
+  readonly #pump = (): void => {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    queueMicrotask(async () => {
+      while (this.#takeOne()) {
+        // Runs that end at once must not keep I/O from its turn.
+        if (this.#slice.step(0)) await this.#slice.rest();
+      }
+      this.#pumping = false;
+    });
+  };
+
+  #takeOne(): boolean {
+    const { settings, cap } = this.#options;
+    if (
+      this.#paused || this.#queue.waiting === 0 ||
+      this.#queue.running >= settings.concurrency || !cap.acquire(this.#pump)
+    ) return false;
+    const slot = this.#admit() ? this.#queue.take() : -1;
+    if (slot < 0) {
+      cap.release();
+      return false;
+    }
+    const run = this.#begin(slot);
+    if (run === undefined) this.#end(slot);
+    else void this.#execute(slot, run);
+    return true;
+  }
+
+  /** Asks the controller's token bucket, and comes back if it is empty. */
+  #admit(): boolean {
+    const { settings, clock } = this.#options;
+    if (settings.throughput === undefined) return true;
+    if (this.#throttle !== undefined) return false;
+    const wait = settings.throughput.take(clock.now());
+    if (wait === 0) return true;
+    this.#throttle = clock.setTimer(() => {
+      this.#throttle = undefined;
+      this.#pump();
+    }, wait);
+    return false;
+  }
+
+  /** Makes the run of a taken slot; undefined if its object is gone. */
+  #begin(slot: number): Run<P> | undefined {
+    const { primaries, settings, clock } = this.#options;
+    const key = this.#queue.key(slot);
+    const deleted = this.#deleted.get(key);
+    const primary = deleted?.object ?? primaries.get(key);
+    if (primary === undefined) {
+      this.#states.delete(key);
+      return undefined;
+    }
+    const { attempt } = this.stateOf(key);
+    const now = clock.now();
+    // The run is what a planned retry waited for.
+    if (this.#states.has(key)) this.#queue.setTimer(slot, Infinity);
+    return new Run({
+      key,
+      primary,
+      cause: this.#causeOf(slot),
+      retry: { attempt, last: attempt >= settings.retry.maxAttempts },
+      deleted: deleted !== undefined,
+      finalStateUnknown: deleted?.finalStateUnknown ?? false,
+      startedAt: now,
+      waited: now - this.#queue.addedAt(slot),
+      isDirty: () => this.#queue.isDirty(slot),
+    });
+  }
+
+  #causeOf(slot: number): RunCause {
+    const type = CAUSES[this.#queue.cause(slot)] as CauseType;
+    const events = this.#queue.events(slot);
+    const detail = this.#queue.detail(slot);
+    if (detail === undefined) return { type, events };
+    const { source, event } = detail as { source: string; event: SourceEvent };
+    return { type, source, kind: event.kind, object: event.object, events };
+  }
+
+  async #execute(slot: number, run: Run<P>): Promise<void> {
+    const { settings, clock, dispatch, observer } = this.#options;
+    this.#runs.set(run.key, run);
+    const timer = settings.timeout === Infinity
+      ? undefined
+      : clock.setTimer(() => run.abort("timeout"), settings.timeout);
+    observer.started?.(run);
+    const result = await dispatch(run);
+    timer?.cancel();
+    this.#runs.delete(run.key);
+    const plan = this.#conclude(slot, run, result);
+    observer.ended?.(run, result, plan);
+    this.#end(slot);
+  }
+
+  #end(slot: number): void {
+    this.#queue.done(slot);
+    this.#options.cap.release();
+    if (this.#runs.size === 0) {
+      for (const resolve of this.#idle.splice(0)) resolve();
+    }
+    if (this.#queue.waiting > 0) this.#pump();
+  }
+
+  /** Decides and sets up what follows a run, if its object is still the same. */
+  #conclude(
+    slot: number,
+    run: Run<P>,
+    { end }: RunResult,
+  ): RunPlan | undefined {
+    const { settings, clock, random } = this.#options;
+    const { key } = run;
+    if (!this.#queue.isCurrent(slot)) return undefined;
+    if (
+      end.type === "failed" && run.aborted !== undefined &&
+      run.aborted !== "timeout"
+    ) {
+      // It was not given the time to succeed: that is no failure. Whoever
+      // aborted it has a reason for another run, except when nobody else comes.
+      if (run.aborted !== "deletion") this.#queue.add(key, INITIAL);
+      return undefined;
+    }
+    const plan = decideAfterRun(this.stateOf(key), end, {
+      now: clock.now(),
+      eventWaiting: this.#queue.isDirty(slot),
+      retry: settings.retry,
+      random: random(),
+      maxInterval: settings.maxInterval,
+    });
+    if (run.deleted && !willRetry(plan)) {
+      this.#deletionReconciled(slot, key);
+      return plan;
+    }
+    if (plan.state === FRESH) this.#states.delete(key);
+    else this.#states.set(key, plan.state);
+    this.#queue.setTimer(
+      slot,
+      plan.timerAt,
+      plan.timerCause === "retry" ? RETRY : INTERVAL,
+    );
+    if (plan.visitAt !== undefined) {
+      this.#queue.setVisit(slot, plan.visitAt, RESCHEDULE);
+    }
+    if (plan.holdUntil > 0) this.#queue.hold(slot, plan.holdUntil);
+    return plan;
+  }
+
+  /** The last run of a deleted object: what was made anew is another one. */
+  #deletionReconciled(slot: number, key: string): void {
+    this.#states.delete(key);
+    this.#deleted.delete(key);
+    this.#queue.setTimer(slot, Infinity);
+    this.#queue.setVisit(slot, Infinity);
+    if (this.#options.primaries.has(key)) this.#queue.add(key, ADDED);
+    else this.#options.observer.forgotten?.(key);
+  }
+}
+
+/** Whether a failed run is repeated by itself sooner or later. */
+function willRetry(plan: RunPlan): boolean {
+  return plan.failure !== undefined && plan.failure !== "final" &&
+    (plan.timerAt !== Infinity || plan.failure === "event");
+}

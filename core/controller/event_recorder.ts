@@ -1,0 +1,203 @@
+import { ApiError } from "../api/api_error.ts";
+import { apiVersionOf, type ResolvedKind } from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import type { Clock } from "../clock.ts";
+import type { Logger } from "../logger.ts";
+import type { ResourceClient } from "./resource_client.ts";
+
+/** Whether a Kubernetes Event tells good or bad news. */
+export type EventType = "Normal" | "Warning";
+
+/** A Kubernetes Event, as far as it is written here. */
+interface EventObject extends KubernetesObject {
+  type: EventType;
+  reason: string;
+  message: string;
+  count: number;
+  firstTimestamp: string;
+  lastTimestamp: string;
+  reportingComponent: string;
+  reportingInstance: string;
+  source: { component: string };
+  involvedObject: {
+    apiVersion: string;
+    kind: string;
+    name: string;
+    namespace?: string | undefined;
+    uid?: string | undefined;
+    resourceVersion?: string | undefined;
+  };
+}
+
+/** The kind of Kubernetes Events. */
+const EVENT: ResolvedKind<EventObject> = {
+  group: "",
+  version: "v1",
+  kind: "Event",
+  plural: "events",
+  scope: "Namespaced",
+};
+
+/** How many different Events may wait to be written. */
+const MOST_PENDING = 256;
+/** The longest message that the API server takes. */
+const LONGEST_MESSAGE = 1_024;
+/** What the API server allows for a reason. */
+const LONGEST_REASON = 128;
+
+/** What an {@linkcode EventRecorder} works with. */
+export interface EventRecorderOptions {
+  readonly client: ResourceClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Who reports: the name of the controller. */
+  readonly component: string;
+  /** Which of its replicas reports. */
+  readonly instance: string;
+}
+
+/** What is recorded. */
+export interface RecordedEvent {
+  readonly type: EventType;
+  readonly reason: string;
+  readonly message: string;
+}
+
+interface Pending {
+  readonly object: KubernetesObject;
+  readonly kind: ResolvedKind;
+  readonly event: RecordedEvent;
+  readonly first: string;
+  last: string;
+  count: number;
+}
+
+/**
+ * Writes Kubernetes Events about objects, best effort: a failure is logged and
+ * never fails a run. The same event is written once and then counted.
+ *
+ * The name of an Event comes from a hash of what it says about which object, so
+ * that repetitions are found again, also after a restart.
+ */
+export class EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #pending: Map<string, Pending> = new Map();
+  #writing: Promise<void> | undefined;
+
+  /** @param options What it works with. */
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+  }
+
+  /** Records an event about an object; returns at once. */
+  record(
+    object: KubernetesObject,
+    kind: ResolvedKind,
+    event: RecordedEvent,
+  ): void {
+    const { clock, log } = this.#options;
+    const now = new Date(clock.wallTime()).toISOString().replace(/\.\d+/, "");
+    const id = JSON.stringify([
+      kind.kind,
+      object.metadata.uid,
+      event.type,
+      event.reason,
+      this.#options.component,
+      event.message,
+    ]);
+    const pending = this.#pending.get(id);
+    if (pending !== undefined) {
+      pending.count++;
+      pending.last = now;
+    } else if (this.#pending.size < MOST_PENDING) {
+      this.#pending.set(id, {
+        object,
+        kind,
+        event,
+        first: now,
+        last: now,
+        count: 1,
+      });
+    } else log.debug("Event dropped: too many wait", { reason: event.reason });
+    this.#writing ??= this.#drain();
+  }
+
+  /** Fulfilled when everything recorded so far was written or given up. */
+  async flush(): Promise<void> {
+    await this.#writing;
+  }
+
+  async #drain(): Promise<void> {
+    // Later calls of the same turn find what they would repeat.
+    await undefined;
+    for (const [id, pending] of this.#pending) {
+      this.#pending.delete(id);
+      try {
+        await this.#write(id, pending);
+      } catch (error) {
+        this.#options.log.warn("Cannot write an Event", {
+          reason: pending.event.reason,
+          error,
+        });
+      }
+    }
+    this.#writing = undefined;
+  }
+
+  async #write(id: string, pending: Pending): Promise<void> {
+    const { client } = this.#options;
+    const { object, event, last } = pending;
+    const namespace = object.metadata.namespace ?? "default";
+    const name = `${object.metadata.name.slice(0, 220)}.${await digest(id)}`;
+    const key = { namespace, name };
+    const present = await client.find(EVENT, key);
+    if (present === undefined) {
+      try {
+        await client.create(EVENT, this.#make(key, pending));
+        return;
+      } catch (error) {
+        if (!ApiError.is(error) || !error.isAlreadyExists) throw error;
+      }
+    }
+    const count = (present?.count ?? 1) + pending.count;
+    const message = event.message.slice(0, LONGEST_MESSAGE);
+    const body = { count, lastTimestamp: last, message };
+    await client.patch<EventObject>(EVENT, key, body, { type: "merge" });
+  }
+
+  #make(
+    key: { readonly namespace: string; readonly name: string },
+    { object, kind, event, first, last, count }: Pending,
+  ): EventObject {
+    const { component, instance } = this.#options;
+    const { name, namespace, uid, resourceVersion } = object.metadata;
+    return {
+      metadata: { ...key },
+      type: event.type,
+      reason: event.reason.slice(0, LONGEST_REASON),
+      message: event.message.slice(0, LONGEST_MESSAGE),
+      count,
+      firstTimestamp: first,
+      lastTimestamp: last,
+      reportingComponent: component,
+      reportingInstance: instance,
+      source: { component },
+      involvedObject: {
+        apiVersion: apiVersionOf(kind),
+        kind: kind.kind,
+        name,
+        namespace,
+        uid,
+        resourceVersion,
+      },
+    };
+  }
+}
+
+/** Sixteen bytes of a SHA-256, as hexadecimal digits. */
+async function digest(text: string): Promise<string> {
+  const bytes = new TextEncoder().encode(text);
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return [...hash.subarray(0, 16)]
+    .map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

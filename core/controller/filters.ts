@@ -1,0 +1,104 @@
+import type { KubernetesObject } from "../api/object.ts";
+import type { CacheEvent } from "../cache/cache_event.ts";
+
+/**
+ * Which events of an informer matter. What is left out accepts everything; an
+ * event goes on if the filter of its type, `generic` and `event` all accept it.
+ * A filter that throws accepts, and the error is logged.
+ *
+ * Objects are decoded when a filter of theirs is called. A filter that only
+ * needs the metadata is cheaper as `event`, which reads it from the bytes.
+ *
+ * @typeParam T The type of the objects.
+ */
+export interface Filters<T extends KubernetesObject = KubernetesObject> {
+  /** An object is new. */
+  readonly add?: ((object: T) => boolean) | undefined;
+  /** An object changed; the state before is not always known. */
+  readonly update?:
+    | ((object: T, previous: T | undefined) => boolean)
+    | undefined;
+  /**
+   * An object is gone. Not for primaries, whose deletion must always be known.
+   */
+  readonly delete?:
+    | ((object: T, finalStateUnknown: boolean) => boolean)
+    | undefined;
+  /** Any of these. */
+  readonly generic?: ((object: T) => boolean) | undefined;
+  /** Any of these, as the cache tells it; valid during the call only. */
+  readonly event?: ((event: CacheEvent<T>) => boolean) | undefined;
+}
+
+/** A filter that accepts what all of these accept. */
+export function allOf<Args extends readonly unknown[]>(
+  ...filters: readonly ((...args: Args) => boolean)[]
+): (...args: Args) => boolean {
+  return (...args) => filters.every((filter) => filter(...args));
+}
+
+/** A filter that accepts what any of these accepts. */
+export function anyOf<Args extends readonly unknown[]>(
+  ...filters: readonly ((...args: Args) => boolean)[]
+): (...args: Args) => boolean {
+  return (...args) => filters.some((filter) => filter(...args));
+}
+
+/** A filter that accepts what the other does not. */
+export function not<Args extends readonly unknown[]>(
+  filter: (...args: Args) => boolean,
+): (...args: Args) => boolean {
+  return (...args) => !filter(...args);
+}
+
+/** Whether filters accept an event. What they throw is passed on. */
+export function accepts<T extends KubernetesObject>(
+  filters: Filters<T>,
+  event: CacheEvent<T>,
+): boolean {
+  if (filters.event !== undefined && !filters.event(event)) return false;
+  if (filters.generic !== undefined && !filters.generic(event.object)) {
+    return false;
+  }
+  switch (event.type) {
+    case "added":
+      return filters.add?.(event.object) ?? true;
+    case "updated":
+      return filters.update?.(event.object, event.previous) ?? true;
+    case "deleted":
+      return filters.delete?.(event.object, event.finalStateUnknown) ?? true;
+  }
+}
+
+/** What the default filter of a controller looks at. */
+export interface DefaultFilterOptions {
+  /** The finalizer of the controller; undefined when it uses none. */
+  readonly finalizer: string | undefined;
+  /** Whether changes that leave the generation as it was are ignored. */
+  readonly generationAware: boolean;
+}
+
+/**
+ * Whether an update of a primary matters to its controller, decided on the
+ * scanned metadata: its generation rose or its kind has none, our finalizer was
+ * or is missing, it was marked for deletion just now, or what it was before is
+ * not known.
+ */
+export function isRelevantUpdate(
+  event: Pick<CacheEvent, "header" | "previousHeader">,
+  options: DefaultFilterOptions,
+): boolean {
+  const { header, previousHeader: previous } = event;
+  const { finalizer, generationAware } = options;
+  if (!generationAware || previous === undefined) return true;
+  const generation = header.generation;
+  if (generation === undefined || generation !== previous.generation) {
+    return true;
+  }
+  if (
+    header.deletionTimestamp !== undefined &&
+    previous.deletionTimestamp === undefined
+  ) return true;
+  return finalizer !== undefined &&
+    !(header.hasFinalizer(finalizer) && previous.hasFinalizer(finalizer));
+}

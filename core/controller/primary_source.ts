@@ -1,0 +1,175 @@
+import type { ResolvedKind } from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import { keyText, type ObjectKey } from "../api/object_key.ts";
+import type { CacheEvent, InformerHandler } from "../cache/cache_event.ts";
+import type {
+  InformerHealth,
+  InformerSelection,
+} from "../cache/informer_options.ts";
+import type { InformerLease } from "../cache/informer_lease.ts";
+import type { InformerPool } from "../cache/informer_pool.ts";
+import type {
+  HandlerRegistration,
+  OwnWrite,
+} from "../cache/shared_informer.ts";
+import type { NamespaceSet, PrimaryCache } from "./event_source.ts";
+
+/** What a {@linkcode PrimarySource} works with. */
+export interface PrimarySourceOptions<P extends KubernetesObject> {
+  /** Shown by logs and metrics of the informers. */
+  readonly name: string;
+  readonly kind: ResolvedKind<P>;
+  readonly informers: Pick<InformerPool, "acquire">;
+  readonly selection: Omit<InformerSelection, "namespaces">;
+  /** Takes every change, in order. */
+  readonly onEvent: InformerHandler<P>;
+  /** Told of each primary that is not watched any more. */
+  readonly onLeft: (key: string) => void;
+}
+
+/** The watch of one namespace, or of all. */
+interface Watch<P extends KubernetesObject> {
+  readonly lease: InformerLease<P>;
+  readonly registration: HandlerRegistration<P>;
+}
+
+/** Stands for all namespaces in the table of watches. */
+const ALL = "";
+
+/**
+ * The primaries of a controller: one shared informer for each namespace, or one
+ * for all. Namespaces can be changed at any time; what is watched before and
+ * after is not disturbed.
+ *
+ * @typeParam P The type of the primaries.
+ */
+export class PrimarySource<P extends KubernetesObject>
+  implements PrimaryCache<P> {
+  readonly #options: PrimarySourceOptions<P>;
+  readonly #watches: Map<string, Watch<P>> = new Map();
+
+  /** @param options What it works with. */
+  constructor(options: PrimarySourceOptions<P>) {
+    this.#options = options;
+  }
+
+  /** Whether every watch has once been complete. */
+  get hasSynced(): boolean {
+    return [...this.#watches.values()].every(({ registration }) =>
+      registration.hasSynced
+    );
+  }
+
+  /** How many primaries there are. */
+  get size(): number {
+    let size = 0;
+    for (const { lease } of this.#watches.values()) size += lease.size;
+    return size;
+  }
+
+  /** The health of each watch. */
+  health(): readonly InformerHealth[] {
+    return [...this.#watches.values()].map(({ lease }) => lease.health());
+  }
+
+  /**
+   * Watches these namespaces and no others.
+   *
+   * @returns Fulfilled when the handler has seen all that is there.
+   */
+  async watch(namespaces: NamespaceSet): Promise<void> {
+    const { kind } = this.#options;
+    const wanted = new Set(
+      namespaces === "all" || kind.scope === "Cluster" ? [ALL] : namespaces,
+    );
+    const added = [...wanted].filter((name) => !this.#watches.has(name));
+    const left = [...this.#watches].filter(([name]) => !wanted.has(name));
+    const synced = added.map((name) => this.#open(name));
+    // While the new watches sync, the old ones go on, so that nothing that
+    // stays watched is ever unknown.
+    try {
+      await Promise.all(synced);
+    } finally {
+      await Promise.all(left.map(([name, watch]) => this.#close(name, watch)));
+    }
+  }
+
+  /** Watches nothing any more. */
+  async stop(): Promise<void> {
+    const watches = [...this.#watches.values()];
+    this.#watches.clear();
+    await Promise.all(watches.map(({ lease }) => lease.release()));
+  }
+
+  get(key: ObjectKey | string): P | undefined {
+    const text = typeof key === "string" ? key : keyText(key);
+    return this.#watchOf(text)?.lease.get(text);
+  }
+
+  has(key: ObjectKey | string): boolean {
+    const text = typeof key === "string" ? key : keyText(key);
+    return this.#watchOf(text)?.lease.has(text) ?? false;
+  }
+
+  *keys(): Iterable<string> {
+    for (const { lease } of this.#watches.values()) yield* lease.keys();
+  }
+
+  list(namespace?: string): readonly P[] {
+    const lists = [...this.#watches]
+      .filter(([name]) => name === ALL || (namespace ?? name) === name)
+      .map(([, { lease }]) => lease.list(namespace));
+    return lists.length === 1 ? lists[0] as readonly P[] : lists.flat();
+  }
+
+  /** Tells the cache that a primary is about to be written. */
+  beginWrite(key: ObjectKey): OwnWrite<P> {
+    return this.#watchOf(keyText(key))?.registration.beginWrite(key) ??
+      NO_OWN_WRITE;
+  }
+
+  async #open(name: string): Promise<void> {
+    const { informers, kind, selection, onEvent } = this.#options;
+    const lease = informers.acquire(kind, {
+      ...selection,
+      namespaces: name === ALL ? undefined : [name],
+    });
+    let older = [...this.#watches.values()];
+    const handler = (event: CacheEvent<P>) => {
+      // What an older watch shows already is not new.
+      const known = event.initial &&
+        older.some((watch) => watch.lease.has(event.key));
+      if (!known) onEvent(event);
+    };
+    const registration = lease.addHandler(handler, {
+      name: this.#options.name,
+    });
+    this.#watches.set(name, { lease, registration });
+    await registration.synced;
+    older = [];
+  }
+
+  async #close(name: string, { lease, registration }: Watch<P>): Promise<void> {
+    registration.remove();
+    this.#watches.delete(name);
+    for (const key of lease.keys()) {
+      if (!this.has(key)) this.#options.onLeft(key);
+    }
+    await lease.release();
+  }
+
+  #watchOf(key: string): Watch<P> | undefined {
+    const all = this.#watches.get(ALL);
+    if (all !== undefined && (this.#watches.size === 1 || all.lease.has(key))) {
+      return all;
+    }
+    const slash = key.indexOf("/");
+    return slash < 0 ? all : this.#watches.get(key.slice(0, slash)) ?? all;
+  }
+}
+
+/** Stands for a write to an object that no cache has. */
+export const NO_OWN_WRITE: OwnWrite<never> = {
+  succeed() {},
+  fail() {},
+};

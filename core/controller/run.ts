@@ -1,0 +1,130 @@
+import type { KubernetesObject } from "../api/object.ts";
+import { type ObjectKey, parseKey } from "../api/object_key.ts";
+import type { RunCause } from "./cause.ts";
+import type { RetryInfo } from "./reconciler.ts";
+import type { RunEnd, RunStep } from "./run_state.ts";
+
+/** Why a run was asked to end early. */
+export type AbortCause =
+  | "timeout"
+  | "deletion"
+  | "leadership"
+  | "shutdown"
+  | "namespace";
+
+/** What {@linkcode Context.signal} fires with. */
+export class RunAbortedError extends Error {
+  /** Why the run was asked to end. */
+  readonly abortCause: AbortCause;
+
+  /**
+   * @param message What was aborted and why.
+   * @param abortCause Why.
+   */
+  constructor(message: string, abortCause: AbortCause) {
+    super(message);
+    this.name = "RunAbortedError";
+    this.abortCause = abortCause;
+  }
+}
+
+const ABORT_TEXTS: Readonly<Record<AbortCause, string>> = {
+  timeout: "it took longer than its timeout",
+  deletion: "its object is being deleted",
+  leadership: "leadership was lost",
+  shutdown: "the operator stops",
+  namespace: "its namespace is not watched any more",
+};
+
+/** What a run starts from. */
+export interface RunStart<P extends KubernetesObject> {
+  readonly key: string;
+  /** The primary as the cache has it, frozen. */
+  readonly primary: P;
+  readonly cause: RunCause;
+  readonly retry: RetryInfo;
+  /** Whether the primary is gone; only in all-events mode. */
+  readonly deleted: boolean;
+  readonly finalStateUnknown: boolean;
+  /** By the clock of the controller. */
+  readonly startedAt: number;
+  /** How long it waited for its turn, in milliseconds. */
+  readonly waited: number;
+  /** Whether an event came since it began. */
+  readonly isDirty: () => boolean;
+}
+
+/** One run of one object, while it lasts. */
+export class Run<P extends KubernetesObject> implements RunStart<P> {
+  readonly key: string;
+  readonly primary: P;
+  readonly cause: RunCause;
+  readonly retry: RetryInfo;
+  readonly deleted: boolean;
+  readonly finalStateUnknown: boolean;
+  readonly startedAt: number;
+  readonly waited: number;
+  readonly isDirty: () => boolean;
+  /** What it does; known once it has looked at the object. */
+  step: RunStep | undefined;
+  /** Why it was asked to end early. */
+  aborted: AbortCause | undefined;
+  #controller: AbortController | undefined;
+
+  /** @param start What the run starts from. */
+  constructor(start: RunStart<P>) {
+    this.key = start.key;
+    this.primary = start.primary;
+    this.cause = start.cause;
+    this.retry = start.retry;
+    this.deleted = start.deleted;
+    this.finalStateUnknown = start.finalStateUnknown;
+    this.startedAt = start.startedAt;
+    this.waited = start.waited;
+    this.isDirty = start.isDirty;
+  }
+
+  /** Which object it is about. */
+  get objectKey(): ObjectKey {
+    return parseKey(this.key);
+  }
+
+  /** Fires when the run should end; made when first asked for. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.aborted !== undefined) this.#controller.abort(this.#reason());
+    }
+    return this.#controller.signal;
+  }
+
+  /** Asks the run to end; the first cause counts. */
+  abort(cause: AbortCause): void {
+    if (this.aborted !== undefined) return;
+    this.aborted = cause;
+    this.#controller?.abort(this.#reason());
+  }
+
+  /** @throws {RunAbortedError} If the run was asked to end. */
+  throwIfAborted(): void {
+    if (this.aborted !== undefined) throw this.#reason();
+  }
+
+  #reason(): RunAbortedError {
+    const cause = this.aborted as AbortCause;
+    return new RunAbortedError(
+      `Cannot go on with the run of ${this.key}: ${
+        ABORT_TEXTS[cause]
+      }: received an abort`,
+      cause,
+    );
+  }
+}
+
+/** How a run ended, and with which error if it failed. */
+export interface RunResult {
+  readonly end: RunEnd;
+  readonly error?: unknown;
+  /** Whether the reconciler said that it dealt with the error. */
+  readonly handled?: boolean | undefined;
+}

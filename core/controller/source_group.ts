@@ -1,0 +1,245 @@
+import { type Kind, kindText, sameKind } from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
+import { compareResourceVersions } from "../api/resource_version.ts";
+import type { OwnWrite, OwnWriteResult } from "../cache/shared_informer.ts";
+import type {
+  EventSource,
+  NamespaceSet,
+  PrimaryEvent,
+  SourceContext,
+  SourceEvent,
+  SourceHealth,
+} from "./event_source.ts";
+
+/** What a source is given when it is started, apart from its own trigger. */
+export type SourceEnvironment<P extends KubernetesObject> = Omit<
+  SourceContext<P>,
+  "trigger"
+>;
+
+/** What a {@linkcode SourceGroup} works with. */
+export interface SourceGroupOptions<P extends KubernetesObject> {
+  /** Takes what the sources trigger. */
+  readonly trigger: (
+    key: string,
+    source: string,
+    event: SourceEvent,
+  ) => void;
+  /** What the sources are given; asked for at each start. */
+  readonly environment: () => SourceEnvironment<P>;
+}
+
+const NO_DETAIL: SourceEvent = Object.freeze({});
+
+/**
+ * The event sources of a controller: started in order, read together, stopped
+ * in reverse.
+ *
+ * @typeParam P The type of the primaries.
+ */
+export class SourceGroup<P extends KubernetesObject> {
+  readonly #options: SourceGroupOptions<P>;
+  readonly #sources: EventSource<P>[];
+  readonly #started: Set<EventSource<P>> = new Set();
+
+  /**
+   * @param sources The sources that are there from the start.
+   * @param options What they work with.
+   */
+  constructor(
+    sources: readonly EventSource<P>[],
+    options: SourceGroupOptions<P>,
+  ) {
+    this.#sources = [...sources];
+    this.#options = options;
+  }
+
+  /** All sources. */
+  get all(): readonly EventSource<P>[] {
+    return this.#sources;
+  }
+
+  /** The source of a name, if there is one. */
+  named(name: string): EventSource<P> | undefined {
+    return this.#sources.find((source) => source.name === name);
+  }
+
+  /**
+   * Starts all sources: loaders first, the others together.
+   *
+   * @returns Fulfilled when all have synced.
+   */
+  async start(): Promise<void> {
+    const isLoader = (source: EventSource<P>) =>
+      source.startPriority === "loader";
+    for (const loaders of [true, false]) {
+      const group = this.#sources.filter((source) =>
+        isLoader(source) === loaders && !this.#started.has(source)
+      );
+      await Promise.all(group.map((source) => this.#startOne(source)));
+    }
+  }
+
+  /** Stops all sources, those that were started last first. */
+  async stop(): Promise<void> {
+    for (const source of [...this.#started].reverse()) await source.stop();
+    this.#started.clear();
+  }
+
+  /**
+   * Adds a source while the controller runs.
+   *
+   * @returns The source of that name, which may have been there before;
+   * fulfilled when it has synced.
+   */
+  async add(source: EventSource<P>): Promise<EventSource<P>> {
+    const present = this.named(source.name);
+    if (present !== undefined) return present;
+    this.#sources.push(source);
+    await this.#startOne(source);
+    return source;
+  }
+
+  /** Takes a source away and stops it. */
+  async remove(name: string): Promise<void> {
+    const source = this.named(name);
+    if (source === undefined) return;
+    this.#sources.splice(this.#sources.indexOf(source), 1);
+    if (this.#started.delete(source)) await source.stop();
+  }
+
+  /** Lets every source that can follow a change of namespaces. */
+  async changeNamespaces(namespaces: NamespaceSet): Promise<void> {
+    await Promise.all(
+      [...this.#started].map((source) => source.changeNamespaces?.(namespaces)),
+    );
+  }
+
+  /** Tells the sources that follow primaries. */
+  primaryEvent(event: PrimaryEvent<P>): void {
+    for (const source of this.#started) source.onPrimary?.(event);
+  }
+
+  /** Whether any source follows primaries. */
+  get followsPrimaries(): boolean {
+    return this.#sources.some((source) => source.onPrimary !== undefined);
+  }
+
+  /** The health of each source, by name. */
+  health(): ReadonlyMap<string, SourceHealth> {
+    return new Map(this.#sources.map((source) => [
+      source.name,
+      source.health?.() ?? { status: "unknown" },
+    ]));
+  }
+
+  /** The sources that have a kind. */
+  ofKind(kind: Kind): readonly EventSource<P>[] {
+    return this.#sources.filter((source) =>
+      source.kind !== undefined && sameKind(source.kind, kind)
+    );
+  }
+
+  /** One object from the caches of its kind; undefined if none has it. */
+  async get<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+  ): Promise<T | undefined> {
+    const found: T[] = [];
+    for (const source of this.ofKind(kind)) {
+      const object = await source.get?.(key);
+      if (object !== undefined) found.push(object as T);
+    }
+    return newestOfEach(found)[0];
+  }
+
+  /** The objects of a kind that the caches have, each once. */
+  async list<T extends KubernetesObject>(
+    kind: Kind<T>,
+    namespace: string | undefined,
+  ): Promise<readonly T[]> {
+    const lists: T[][] = [];
+    for (const source of this.ofKind(kind)) {
+      lists.push([...await source.list?.(namespace) ?? []] as T[]);
+    }
+    return lists.length === 1 ? lists[0] as T[] : newestOfEach(lists.flat());
+  }
+
+  /**
+   * The secondaries of a primary of a kind, each once and in its newest state.
+   *
+   * @throws {TypeError} If no source has the kind.
+   */
+  async secondaries<T extends KubernetesObject>(
+    kind: Kind<T>,
+    primary: P,
+  ): Promise<readonly T[]> {
+    const sources = this.ofKind(kind).filter((source) => source.secondaries);
+    if (sources.length === 0) {
+      throw new TypeError(
+        `Cannot find secondaries: no event source of the controller has ${
+          kindText(kind)
+        }: received sources ${
+          this.#sources.map((source) => source.name).join(", ") || "(none)"
+        }`,
+      );
+    }
+    const lists: T[][] = [];
+    for (const source of sources) {
+      lists.push([...await source.secondaries?.(primary) ?? []] as T[]);
+    }
+    return lists.length === 1 ? lists[0] as T[] : newestOfEach(lists.flat());
+  }
+
+  /** Tells the caches of a kind that an object is about to be written. */
+  beginWrite(kind: Kind, key: ObjectKey): OwnWrite {
+    const writes = this.ofKind(kind).flatMap((source) =>
+      source.beginWrite === undefined ? [] : [source.beginWrite(key)]
+    );
+    return allWrites(writes);
+  }
+
+  #startOne(source: EventSource<P>): Promise<void> {
+    this.#started.add(source);
+    return source.start({
+      ...this.#options.environment(),
+      trigger: (key, event = NO_DETAIL) => {
+        const text = typeof key === "string" ? key : keyText(key);
+        if (this.#started.has(source)) {
+          this.#options.trigger(text, source.name, event);
+        }
+      },
+    });
+  }
+}
+
+/** Several writes in one. */
+export function allWrites(writes: readonly OwnWrite[]): OwnWrite {
+  return {
+    succeed(object: KubernetesObject, result?: OwnWriteResult) {
+      for (const write of writes) write.succeed(object, result);
+    },
+    fail() {
+      for (const write of writes) write.fail();
+    },
+  };
+}
+
+/** Of objects that occur more than once, the newest state. */
+function newestOfEach<T extends KubernetesObject>(objects: readonly T[]): T[] {
+  const newest = new Map<string, T>();
+  for (const object of objects) {
+    const key = keyText(keyOf(object));
+    const other = newest.get(key);
+    const version = object.metadata.resourceVersion ?? "";
+    if (
+      other === undefined ||
+      compareResourceVersions(
+          version,
+          other.metadata.resourceVersion ?? "",
+        ) > 0
+    ) newest.set(key, object);
+  }
+  return [...newest.values()];
+}

@@ -1,0 +1,177 @@
+import type { Kind } from "../api/kind.ts";
+import type { Clock } from "../clock.ts";
+import type {
+  ControllerHealth,
+  ControllerSurroundings,
+} from "../controller/controller.ts";
+import type { ControllerSettings } from "../controller/controller_options.ts";
+import { namespaceSet } from "../controller/namespaces.ts";
+import { installCrd } from "../crd/install_crd.ts";
+import { isDefinedKind } from "../crd/kind_definition.ts";
+import type { StartErrorPolicy } from "./operator_options.ts";
+import { checkWatchable, syncTimeoutError } from "./start_check.ts";
+
+/** What an operator does with its controllers, whatever their kind. */
+export interface ManagedController {
+  readonly name: string;
+  readonly kind: Kind;
+  readonly settings: Pick<ControllerSettings, "install" | "namespaces">;
+  /** The kinds of its event sources, where they are Kubernetes objects. */
+  readonly secondaryKinds: readonly Kind[];
+  /** Which objects run now. */
+  readonly runningKeys: readonly string[];
+  start(surroundings: ControllerSurroundings): Promise<void>;
+  lead(): void;
+  stepDown(): void;
+  pause(): void;
+  abort(): void;
+  whenIdle(): Promise<void>;
+  stop(): Promise<void>;
+  health(): ControllerHealth;
+}
+
+/** How controllers are started. */
+export interface ControllerStartOptions {
+  readonly surroundings: ControllerSurroundings;
+  readonly startErrors: StartErrorPolicy;
+  /** Milliseconds. */
+  readonly syncTimeout: number;
+  /** Fires when the operator stops. */
+  readonly signal: AbortSignal;
+}
+
+/** The first and the longest pause between attempts, in milliseconds. */
+const FIRST_PAUSE = 1_000;
+const LONGEST_PAUSE = 30_000;
+
+/**
+ * Starts a controller as the policy for errors says.
+ *
+ * With `"fail"` it first looks whether the kind can be watched at all, so that
+ * what is missing is told at once and by name. With `"wait"` a controller that
+ * cannot start is tried again until it can, or the operator stops.
+ *
+ * @returns Fulfilled when its caches are complete, or when it waits.
+ * @throws {Error} If it cannot start and the policy is to fail.
+ */
+export async function startController(
+  controller: ManagedController,
+  options: ControllerStartOptions,
+): Promise<void> {
+  const { startErrors, surroundings } = options;
+  try {
+    if (startErrors === "fail") {
+      await install(controller, surroundings);
+      await check(controller, surroundings);
+    }
+    await startInTime(controller, options);
+  } catch (error) {
+    if (startErrors === "fail" || options.signal.aborted) throw error;
+    surroundings.log.warn("A controller cannot start yet, it waits", {
+      controller: controller.name,
+      error,
+    });
+  }
+}
+
+async function check(
+  { kind, settings }: ManagedController,
+  surroundings: ControllerSurroundings,
+): Promise<void> {
+  const { scope = "Namespaced" } = kind;
+  await checkWatchable(
+    surroundings.client,
+    kind,
+    namespaceSet(
+      settings.namespaces ?? surroundings.namespaces,
+      surroundings.currentNamespace,
+      { scope, kind: kind.kind },
+    ),
+  );
+}
+
+/** Starts it, and goes on in the background if that takes too long. */
+async function startInTime(
+  controller: ManagedController,
+  options: ControllerStartOptions,
+): Promise<void> {
+  const { surroundings, syncTimeout, startErrors } = options;
+  const started = startErrors === "fail"
+    ? controller.start(surroundings)
+    : startAgainAndAgain(controller, options);
+  const expired = Promise.withResolvers<never>();
+  const timer = surroundings.clock.setTimer(() => {
+    expired.reject(
+      syncTimeoutError(controller, syncTimeout, lastError(controller)),
+    );
+  }, syncTimeout);
+  try {
+    await Promise.race([started, expired.promise]);
+  } finally {
+    timer.cancel();
+    // Nobody may be listening any more.
+    started.catch(() => {});
+  }
+}
+
+async function startAgainAndAgain(
+  controller: ManagedController,
+  { surroundings, signal }: ControllerStartOptions,
+): Promise<void> {
+  for (let pause = FIRST_PAUSE;; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+    try {
+      await install(controller, surroundings);
+      await controller.start(surroundings);
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      surroundings.log.warn("A controller cannot start, it is tried again", {
+        controller: controller.name,
+        retryIn: pause,
+        error,
+      });
+      await controller.stop();
+      await sleep(surroundings.clock, pause, signal);
+    }
+  }
+}
+
+/** Applies the CustomResourceDefinition of a controller that asks for it. */
+async function install(
+  { kind, settings }: ManagedController,
+  { client, clock }: ControllerSurroundings,
+): Promise<void> {
+  if (settings.install && isDefinedKind(kind)) {
+    await installCrd(client, kind, { clock });
+  }
+}
+
+function lastError(controller: ManagedController): string | undefined {
+  const { informers, sources } = controller.health();
+  const errors = [
+    ...informers.flatMap(({ watches }) =>
+      watches.map((watch) => watch.lastError?.message)
+    ),
+    ...[...sources.values()].map(({ message }) => message),
+  ];
+  return errors.find((message) => message !== undefined);
+}
+
+/** Rejects when the signal fires. */
+function sleep(
+  clock: Clock,
+  duration: number,
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      timer.cancel();
+      reject(signal.reason);
+    };
+    const timer = clock.setTimer(() => {
+      signal.removeEventListener("abort", abort);
+      resolve();
+    }, duration);
+    signal.addEventListener("abort", abort, { once: true });
+  });
+}

@@ -1,0 +1,258 @@
+import type {
+  Counter,
+  Gauge,
+  Histogram,
+  MetricLabels,
+  MetricOptions,
+  Metrics,
+} from "../metrics.ts";
+
+type MetricType = "counter" | "gauge" | "histogram";
+
+/** The upper bounds of histograms that name none, in seconds. */
+const BUCKETS: readonly number[] = [
+  0.005,
+  0.01,
+  0.025,
+  0.05,
+  0.1,
+  0.25,
+  0.5,
+  1,
+  2.5,
+  5,
+  10,
+];
+
+const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
+const NO_LABELS: MetricLabels = Object.freeze({});
+
+/**
+ * Counts and tells in the text format of Prometheus.
+ *
+ * A series is made when it is first written. Callers that count often do best
+ * to pass the same object of labels each time: it is then found without being
+ * read.
+ *
+ * @example Count and tell
+ * ```ts
+ * import { MetricsRegistry } from "@coracle/operator/core";
+ *
+ * const registry = new MetricsRegistry();
+ * const runs = registry.counter({ name: "runs_total", help: "Runs." });
+ * runs.add(2, { result: "success" });
+ * if (!registry.text().includes('runs_total{result="success"} 2')) {
+ *   throw new Error("Unexpected text");
+ * }
+ * ```
+ */
+export class MetricsRegistry implements Metrics {
+  readonly #families: Map<string, Family> = new Map();
+  readonly #collectors: Set<() => void> = new Set();
+
+  counter(options: MetricOptions): Counter {
+    return this.#family("counter", options, NumberFamily);
+  }
+
+  gauge(options: MetricOptions): Gauge {
+    return this.#family("gauge", options, NumberFamily);
+  }
+
+  histogram(
+    options: MetricOptions & { readonly buckets?: readonly number[] },
+  ): Histogram {
+    return this.#family("histogram", options, HistogramFamily);
+  }
+
+  /**
+   * Adds a function that sets gauges right before they are told, so that they
+   * cannot drift from what they measure.
+   *
+   * @returns Takes the function away again.
+   */
+  onCollect(collect: () => void): () => void {
+    this.#collectors.add(collect);
+    return () => this.#collectors.delete(collect);
+  }
+
+  /** Everything in the text format of Prometheus, families by name. */
+  text(): string {
+    for (const collect of this.#collectors) collect();
+    const families = [...this.#families.values()];
+    families.sort((a, b) => a.name < b.name ? -1 : 1);
+    return families.map((family) => family.text()).join("");
+  }
+
+  /** The metric of a name; one that is there already must be of the type. */
+  #family<F extends Family>(
+    type: MetricType,
+    options: MetricOptions & { readonly buckets?: readonly number[] },
+    Type: new (
+      type: MetricType,
+      options: MetricOptions & { readonly buckets?: readonly number[] },
+    ) => F,
+  ): F {
+    const present = this.#families.get(options.name);
+    if (present?.type === type) return present as F;
+    if (present !== undefined || !NAME.test(options.name)) {
+      throw new TypeError(
+        `Cannot make a ${type}: ${
+          present ? `the name is taken by a ${present.type}` : "it is no name"
+        }: received "${options.name}"`,
+      );
+    }
+    const family = new Type(type, options);
+    this.#families.set(options.name, family);
+    return family;
+  }
+}
+
+/** All series of one name. */
+abstract class Family {
+  readonly name: string;
+  readonly type: MetricType;
+  readonly #help: string;
+
+  constructor(type: MetricType, options: MetricOptions) {
+    this.type = type;
+    this.name = options.name;
+    this.#help = options.help;
+  }
+
+  text(): string {
+    const help = this.#help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+    return `# HELP ${this.name} ${help}\n# TYPE ${this.name} ${this.type}\n` +
+      this.lines();
+  }
+
+  protected abstract lines(): string;
+}
+
+/** The values of a family by their labels. */
+class Series<V> {
+  readonly #byText: Map<string, V> = new Map();
+  /** Spares callers that pass the same object the writing of its text. */
+  readonly #byObject: WeakMap<MetricLabels, V> = new WeakMap();
+  readonly #make: () => V;
+
+  constructor(make: () => V) {
+    this.#make = make;
+  }
+
+  get(labels: MetricLabels): V {
+    let value = this.#byObject.get(labels);
+    if (value !== undefined) return value;
+    const text = labelsText(labels);
+    value = this.#byText.get(text);
+    if (value === undefined) {
+      value = this.#make();
+      this.#byText.set(text, value);
+    }
+    // Only what cannot change may be known by its identity.
+    if (Object.isFrozen(labels)) this.#byObject.set(labels, value);
+    return value;
+  }
+
+  remove(labels: MetricLabels): void {
+    this.#byObject.delete(labels);
+    this.#byText.delete(labelsText(labels));
+  }
+
+  entries(): IterableIterator<[string, V]> {
+    return this.#byText.entries();
+  }
+}
+
+class NumberFamily extends Family implements Counter, Gauge {
+  readonly #series: Series<{ value: number }> = new Series(() => ({
+    value: 0,
+  }));
+
+  add(value: number, labels: MetricLabels = NO_LABELS): void {
+    if (this.type === "counter" && !(value >= 0)) {
+      throw new RangeError(
+        `Cannot add to the counter ${this.name}: it only grows: received ${value}`,
+      );
+    }
+    this.#series.get(labels).value += value;
+  }
+
+  set(value: number, labels: MetricLabels = NO_LABELS): void {
+    this.#series.get(labels).value = value;
+  }
+
+  remove(labels: MetricLabels = NO_LABELS): void {
+    this.#series.remove(labels);
+  }
+
+  protected lines(): string {
+    let text = "";
+    for (const [labels, { value }] of this.#series.entries()) {
+      text += `${this.name}${braced(labels)} ${numberText(value)}\n`;
+    }
+    return text;
+  }
+}
+
+class HistogramFamily extends Family implements Histogram {
+  readonly #bounds: readonly number[];
+  readonly #series: Series<{ counts: Float64Array; sum: number }>;
+
+  constructor(
+    type: MetricType,
+    options: MetricOptions & { readonly buckets?: readonly number[] },
+  ) {
+    super(type, options);
+    const bounds = [...options.buckets ?? BUCKETS].sort((a, b) => a - b);
+    this.#bounds = bounds;
+    // One more for what is above all bounds.
+    this.#series = new Series(() => ({
+      counts: new Float64Array(bounds.length + 1),
+      sum: 0,
+    }));
+  }
+
+  observe(value: number, labels: MetricLabels = NO_LABELS): void {
+    const series = this.#series.get(labels);
+    let bucket = 0;
+    while (value > (this.#bounds[bucket] ?? Infinity)) bucket++;
+    series.counts[bucket] = (series.counts[bucket] as number) + 1;
+    series.sum += value;
+  }
+
+  protected lines(): string {
+    let text = "";
+    for (const [labels, { counts, sum }] of this.#series.entries()) {
+      const comma = labels === "" ? "" : ",";
+      let count = 0;
+      for (const [index, inBucket] of counts.entries()) {
+        count += inBucket;
+        const bound = this.#bounds[index] ?? Infinity;
+        text += `${this.name}_bucket{${labels}${comma}le="${
+          numberText(bound)
+        }"} ${count}\n`;
+      }
+      text += `${this.name}_sum${braced(labels)} ${numberText(sum)}\n`;
+      text += `${this.name}_count${braced(labels)} ${count}\n`;
+    }
+    return text;
+  }
+}
+
+function labelsText(labels: MetricLabels): string {
+  return Object.keys(labels).sort().map((name) =>
+    `${name}="${
+      String(labels[name]).replaceAll("\\", "\\\\").replaceAll('"', '\\"')
+        .replaceAll("\n", "\\n")
+    }"`
+  ).join(",");
+}
+
+function braced(labels: string): string {
+  return labels === "" ? "" : `{${labels}}`;
+}
+
+function numberText(value: number): string {
+  if (value === Infinity) return "+Inf";
+  return value === -Infinity ? "-Inf" : String(value);
+}

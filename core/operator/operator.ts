@@ -1,0 +1,377 @@
+import { hostname } from "node:os";
+import type { Kind } from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import { InformerPool } from "../cache/informer_pool.ts";
+import { Client } from "../client/client.ts";
+import type { ClientOptions } from "../client/client_options.ts";
+import { ConcurrencyCap } from "../controller/concurrency_cap.ts";
+import {
+  Controller,
+  type ControllerHealth,
+  type ControllerSurroundings,
+} from "../controller/controller.ts";
+import type {
+  ControllerOptions,
+  Namespaces,
+} from "../controller/controller_options.ts";
+import type { EventSource, PrimaryCache } from "../controller/event_source.ts";
+import type { Reconciler } from "../controller/reconciler.ts";
+import { installCrd } from "../crd/install_crd.ts";
+import { isDefinedKind } from "../crd/kind_definition.ts";
+import type { ObjectKey } from "../api/object_key.ts";
+import { type ManagedController, startController } from "./controller_start.ts";
+import { development, type OperatorHandle } from "./development.ts";
+import { MetricsRegistry } from "./metrics_registry.ts";
+import { OperatorGauges } from "./operator_gauges.ts";
+import {
+  type OperatorOptions,
+  type OperatorSettings,
+  operatorSettings,
+} from "./operator_options.ts";
+import { ProbeServer } from "./probe_server.ts";
+import { drain } from "./shutdown.ts";
+import { onStopSignal } from "./stop_signals.ts";
+
+/** How an operator fares. */
+export interface OperatorHealth {
+  /** Whether it was started and not stopped. */
+  readonly started: boolean;
+  /** Whether the caches of all controllers are complete. */
+  readonly ready: boolean;
+  /** Whether all informers and event sources do their work. */
+  readonly healthy: boolean;
+  readonly controllers: readonly ControllerHealth[];
+}
+
+/** A controller of an operator, as its program sees it. */
+export interface ControllerHandle<
+  P extends KubernetesObject = KubernetesObject,
+> {
+  readonly name: string;
+  readonly kind: Kind<P>;
+  /** The primaries that it knows, once it was started. */
+  readonly primaries: PrimaryCache<P>;
+  /** Watches other namespaces from now on; fulfilled when that is done. */
+  changeNamespaces(namespaces: Namespaces): Promise<void>;
+  /** Makes a primary run, as a change of it would. */
+  trigger(key: ObjectKey | string): void;
+  /** Adds an event source; fulfilled when it has synced. */
+  addSource(source: EventSource<P>): Promise<EventSource<P>>;
+  /** Takes an event source away and stops it. */
+  removeSource(name: string): Promise<void>;
+  health(): ControllerHealth;
+}
+
+type State = "stopped" | "starting" | "started" | "stopping";
+
+/**
+ * Controllers that share a cluster, its caches and a life.
+ *
+ * @example An operator that only looks
+ * ```ts ignore
+ * import { Operator, untyped } from "@coracle/operator";
+ *
+ * const operator = new Operator();
+ * operator.register(untyped({ group: "", version: "v1", kind: "Pod" }), {
+ *   reconcile(pod, ctx) {
+ *     ctx.log.info("Seen", { phase: (pod.status as { phase?: string })?.phase });
+ *   },
+ * });
+ * await operator.run();
+ * ```
+ */
+export class Operator implements OperatorHandle {
+  readonly #settings: OperatorSettings;
+  readonly #controllers: Map<string, ManagedController> = new Map();
+  readonly #cap: ConcurrencyCap;
+  readonly #probes: ProbeServer;
+  readonly #gauges: OperatorGauges;
+  #surroundings: ControllerSurroundings | undefined;
+  #state: State = "stopped";
+  #starting: Promise<void> | undefined;
+  #stopping: Promise<void> | undefined;
+  /** Who waits for the operator to have stopped. */
+  readonly #stopped: (() => void)[] = [];
+  /** Fires when the operator stops. */
+  #ending = new AbortController();
+  /** Fires to end the grace of a stop that is under way. */
+  #hurry = new AbortController();
+
+  /**
+   * Makes an operator; nothing happens before it is started.
+   *
+   * @param options How it behaves.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or
+   * makes no sense, naming it.
+   */
+  constructor(options: OperatorOptions = {}) {
+    const tool = development();
+    this.#settings = operatorSettings(options, tool?.logger);
+    this.#cap = new ConcurrencyCap(this.#settings.concurrency);
+    this.#gauges = new OperatorGauges(this.#settings.metrics);
+    this.#probes = new ProbeServer({
+      live: () => ({ ok: true, body: { state: this.#state } }),
+      ready: () => {
+        const health = this.health();
+        return { ok: health.ready, body: health };
+      },
+      metrics: () => this.metrics(),
+    });
+    tool?.operatorMade(this);
+  }
+
+  /** Its controllers, for tools. */
+  get controllers(): OperatorHandle["controllers"] {
+    return [...this.#controllers.values()];
+  }
+
+  /** The port of the probes; undefined when they are not served. */
+  get probePort(): number | undefined {
+    return this.#probes.port;
+  }
+
+  /**
+   * Adds a controller. On a started operator it starts at once.
+   *
+   * @param kind The kind of its primaries.
+   * @param reconciler What it runs.
+   * @param options How it behaves.
+   * @throws {TypeError} If the name is taken, or the reconciler lacks a method.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or
+   * makes no sense, naming it.
+   */
+  register<P extends KubernetesObject>(
+    kind: Kind<P>,
+    reconciler: Reconciler<P>,
+    options: ControllerOptions<P> = {},
+  ): ControllerHandle<P> {
+    const controller = new Controller(kind, reconciler, options);
+    if (this.#controllers.has(controller.name)) {
+      throw new TypeError(
+        `Cannot register a controller: there is one of this name already, so give one of them another with { name }: received "${controller.name}"`,
+      );
+    }
+    if (options.install && !isDefinedKind(kind)) {
+      throw new TypeError(
+        `Cannot register controller "${controller.name}": only a kind of defineKind carries the definition that "install" needs: received ${kind.kind}`,
+      );
+    }
+    this.#controllers.set(controller.name, controller);
+    if (this.#state === "started") {
+      this.#connect().then((surroundings) =>
+        this.#startController(controller, surroundings)
+      ).catch((error: unknown) =>
+        this.#settings.logger.error("Cannot start a controller", {
+          controller: controller.name,
+          error,
+        })
+      );
+    }
+    return controller;
+  }
+
+  /** Takes a controller away; its runs may end within the shutdown grace. */
+  async unregister(name: string): Promise<void> {
+    const controller = this.#controllers.get(name);
+    if (controller === undefined) return;
+    this.#controllers.delete(name);
+    const { clock, logger, shutdownGrace } = this.#settings;
+    await drain([controller], {
+      clock,
+      log: logger,
+      grace: shutdownGrace,
+      hurry: this.#hurry.signal,
+    });
+    await controller.stop();
+  }
+
+  /**
+   * Starts everything.
+   *
+   * @returns Fulfilled when the caches of all controllers are complete.
+   * @throws {Error} If there is no controller, or one cannot start; what was
+   * started is stopped then.
+   */
+  async start(): Promise<void> {
+    if (development()?.runs === false) return;
+    if (this.#state === "stopping") await this.#stopping;
+    this.#starting ??= this.#start();
+    await this.#starting;
+  }
+
+  /**
+   * Starts and goes on until the process is asked to end by SIGTERM or SIGINT,
+   * or {@linkcode Operator.stop} is called; then stops in order. A second signal
+   * ends the grace.
+   */
+  async run(): Promise<void> {
+    if (development()?.runs === false) return;
+    const removeListener = onStopSignal((signal, count) => {
+      this.#settings.logger.info("Stopping", { because: signal });
+      if (count > 1) this.#hurry.abort();
+      else void this.stop();
+    });
+    try {
+      const stopped = new Promise<void>((resolve) =>
+        this.#stopped.push(resolve)
+      );
+      await this.start();
+      await stopped;
+    } finally {
+      removeListener();
+    }
+  }
+
+  /**
+   * Stops in order: no run begins any more; those that there are may end within
+   * the shutdown grace; then their signals fire; then all watches, timers and
+   * sockets are freed. Safe to call at any time, and more than once.
+   */
+  async stop(): Promise<void> {
+    if (this.#state === "stopped" && this.#starting === undefined) return;
+    this.#stopping ??= this.#stop();
+    await this.#stopping;
+  }
+
+  /**
+   * Applies the CustomResourceDefinitions of all kinds that carry one, and waits
+   * until they are served.
+   */
+  async install(): Promise<void> {
+    const { client, clock } = await this.#connect();
+    for (const { kind } of this.#controllers.values()) {
+      if (isDefinedKind(kind)) await installCrd(client, kind, { clock });
+    }
+  }
+
+  /** How it fares. */
+  health(): OperatorHealth {
+    const controllers = [...this.#controllers.values()].map((controller) =>
+      controller.health()
+    );
+    const started = this.#state === "started";
+    return {
+      started,
+      ready: started && controllers.every(({ ready }) => ready),
+      healthy: controllers.every(({ healthy }) => healthy),
+      controllers,
+    };
+  }
+
+  /**
+   * What was counted, in the text format of Prometheus; empty if the operator
+   * was given other metrics than a `MetricsRegistry`.
+   */
+  metrics(): string {
+    const { metrics } = this.#settings;
+    this.#gauges.set(this.health().controllers);
+    return metrics instanceof MetricsRegistry ? metrics.text() : "";
+  }
+
+  async #start(): Promise<void> {
+    const { logger, probes } = this.#settings;
+    if (this.#controllers.size === 0) {
+      this.#starting = undefined;
+      throw new Error(
+        "Cannot start an operator: it has no controller, so register one first: received none",
+      );
+    }
+    this.#state = "starting";
+    this.#ending = new AbortController();
+    try {
+      if (probes !== undefined) await this.#probes.start(probes);
+      const surroundings = await this.#connect();
+      await Promise.all(
+        [...this.#controllers.values()].map((controller) =>
+          this.#startController(controller, surroundings)
+        ),
+      );
+      this.#ending.signal.throwIfAborted();
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+    this.#state = "started";
+    logger.info("Operator started", {
+      controllers: [...this.#controllers.keys()],
+    });
+    development()?.operatorStarted?.(this);
+  }
+
+  async #startController(
+    controller: ManagedController,
+    surroundings: ControllerSurroundings,
+  ): Promise<void> {
+    controller.lead();
+    await startController(controller, {
+      ...this.#settings,
+      surroundings,
+      signal: this.#ending.signal,
+    });
+  }
+
+  async #stop(): Promise<void> {
+    const { logger, clock, shutdownGrace } = this.#settings;
+    const controllers = [...this.#controllers.values()];
+    this.#state = "stopping";
+    this.#ending.abort(
+      new Error("Cannot go on: the operator was stopped: received a stop"),
+    );
+    this.#hurry = new AbortController();
+    await drain(controllers, {
+      clock,
+      log: logger,
+      grace: shutdownGrace,
+      hurry: this.#hurry.signal,
+    });
+    await Promise.all(controllers.map((controller) => controller.stop()));
+    await this.#disconnect();
+    await this.#probes.stop();
+    this.#state = "stopped";
+    this.#starting = this.#stopping = undefined;
+    logger.info("Operator stopped");
+    for (const resolve of this.#stopped.splice(0)) resolve();
+  }
+
+  /** What all controllers share; made when first needed. */
+  async #connect(): Promise<ControllerSurroundings> {
+    if (this.#surroundings !== undefined) return this.#surroundings;
+    const { clock, logger, metrics, random, reconnect, namespaces } =
+      this.#settings;
+    const client = this.#settings.client ??
+      await connectByConfig({ clock, logger, metrics, random });
+    this.#surroundings = {
+      client,
+      informers: new InformerPool(client, {
+        clock,
+        logger,
+        metrics,
+        random,
+        reconnect,
+      }),
+      cap: this.#cap,
+      clock,
+      log: logger,
+      metrics,
+      random,
+      instance: hostname(),
+      namespaces,
+      currentNamespace: client.namespace,
+      successLevel: development() === undefined ? "debug" : "info",
+    };
+    return this.#surroundings;
+  }
+
+  async #disconnect(): Promise<void> {
+    const surroundings = this.#surroundings;
+    this.#surroundings = undefined;
+    await surroundings?.informers.stop();
+    if (this.#settings.client === undefined) await surroundings?.client.close();
+  }
+}
+
+/** A client of the cluster that the kubeconfig or the service account names. */
+async function connectByConfig(options: ClientOptions): Promise<Client> {
+  const { loadConfig } = await import("../config/load_config.ts");
+  return new Client(await loadConfig(), options);
+}

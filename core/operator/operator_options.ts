@@ -1,0 +1,166 @@
+import { type Duration, milliseconds } from "../api/duration.ts";
+import { checkOptionNames } from "../api/option_names.ts";
+import type { ReconnectOptions } from "../cache/informer_options.ts";
+import type { Client } from "../client/client.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import type { Namespaces } from "../controller/controller_options.ts";
+import { jsonLogger, type Logger } from "../logger.ts";
+import type { Metrics } from "../metrics.ts";
+import { MetricsRegistry } from "./metrics_registry.ts";
+import type { ProbeOptions } from "./probe_server.ts";
+
+/**
+ * What happens when a controller cannot start: its kind is not served, a right
+ * is missing, or its caches do not fill in time.
+ *
+ * - `"fail"`: the start fails, and everything that was started is stopped.
+ * - `"wait"`: it is logged; the others start, and the controller does as soon as
+ *   it can.
+ */
+export type StartErrorPolicy = "fail" | "wait";
+
+/** Options of an {@linkcode Operator}. */
+export interface OperatorOptions {
+  /**
+   * The cluster. The operator closes a client that it made itself.
+   *
+   * @default {as the kubeconfig or the service account says}
+   */
+  readonly client?: Client | undefined;
+  /**
+   * The namespaces of controllers that name none.
+   *
+   * @default {"all"}
+   */
+  readonly namespaces?: Namespaces | undefined;
+  /**
+   * How many runs there may be at once, over all controllers.
+   *
+   * @default {no limit beside those of the controllers}
+   */
+  readonly concurrency?: number | undefined;
+  /**
+   * Where the operator counts.
+   *
+   * @default {a registry of its own, told by `operator.metrics()`}
+   */
+  readonly metrics?: Metrics | undefined;
+  /**
+   * Where the operator logs.
+   *
+   * @default {JSON lines on standard error}
+   */
+  readonly logger?: Logger | undefined;
+  /**
+   * Serves `/healthz`, `/readyz` and `/metrics`.
+   *
+   * @default {not at all}
+   */
+  readonly probes?: ProbeOptions | undefined;
+  /**
+   * How long runs may go on when the operator stops; then their signals fire.
+   *
+   * @default {"10s"}
+   */
+  readonly shutdownGrace?: Duration | undefined;
+  /**
+   * What happens when a controller cannot start.
+   *
+   * @default {"fail"}
+   */
+  readonly startErrors?: StartErrorPolicy | undefined;
+  /**
+   * How long the caches of a controller may take to fill at start.
+   *
+   * @default {"2m"}
+   */
+  readonly syncTimeout?: Duration | undefined;
+  /** How informers connect and recover. */
+  readonly reconnect?: ReconnectOptions | undefined;
+  /**
+   * Where time comes from; a `VirtualClock` in tests.
+   *
+   * @default {the machine's clock}
+   */
+  readonly clock?: Clock | undefined;
+  /**
+   * Gives a number from 0 to below 1, for jitter.
+   *
+   * @default {Math.random}
+   */
+  readonly random?: (() => number) | undefined;
+}
+
+/** The options of an operator, checked and with defaults. */
+export interface OperatorSettings {
+  readonly client: Client | undefined;
+  readonly namespaces: Namespaces;
+  readonly concurrency: number;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly probes: ProbeOptions | undefined;
+  /** Milliseconds. */
+  readonly shutdownGrace: number;
+  readonly startErrors: StartErrorPolicy;
+  /** Milliseconds. */
+  readonly syncTimeout: number;
+  readonly reconnect: ReconnectOptions;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+const NAMES: readonly (keyof OperatorOptions)[] = [
+  "client",
+  "namespaces",
+  "concurrency",
+  "metrics",
+  "logger",
+  "probes",
+  "shutdownGrace",
+  "startErrors",
+  "syncTimeout",
+  "reconnect",
+  "clock",
+  "random",
+];
+
+/**
+ * Checks the options of an operator and fills in the defaults.
+ *
+ * @throws {TypeError | RangeError | SyntaxError} If anything makes no sense,
+ * naming it.
+ */
+export function operatorSettings(
+  options: OperatorOptions,
+  defaultLogger: Logger | undefined,
+): OperatorSettings {
+  checkOptionNames(options, NAMES, "an operator");
+  const { startErrors = "fail", probes } = options;
+  if (startErrors !== "fail" && startErrors !== "wait") {
+    throw new TypeError(
+      `Cannot make an operator: "startErrors" must be "fail" or "wait": received ${
+        JSON.stringify(startErrors)
+      }`,
+    );
+  }
+  if (probes !== undefined) {
+    checkOptionNames(probes, ["port", "host"], "an operator, probes");
+  }
+  return {
+    client: options.client,
+    namespaces: options.namespaces ?? "all",
+    concurrency: options.concurrency ?? Infinity,
+    metrics: options.metrics ?? new MetricsRegistry(),
+    logger: options.logger ?? defaultLogger ?? jsonLogger(),
+    probes,
+    shutdownGrace: milliseconds(
+      options.shutdownGrace ?? "10s",
+      "shutdownGrace",
+    ),
+    startErrors,
+    syncTimeout: milliseconds(options.syncTimeout ?? "2m", "syncTimeout"),
+    reconnect: options.reconnect ?? {},
+    clock: options.clock ?? systemClock,
+    random: options.random ?? Math.random,
+  };
+}

@@ -1,0 +1,151 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** Where the probes are served. */
+export interface ProbeOptions {
+  /** The port; 0 for any that is free. */
+  readonly port: number;
+  /**
+   * The address to listen on.
+   *
+   * @default {"0.0.0.0"}
+   */
+  readonly host?: string | undefined;
+}
+
+/** An answer to a probe. */
+export interface ProbeAnswer {
+  /** Whether all is well: 200, or 503. */
+  readonly ok: boolean;
+  /** What there is to say, as JSON. */
+  readonly body: unknown;
+}
+
+/** What the probes tell. */
+export interface ProbeContent {
+  /** Whether the process should live on. */
+  live(): ProbeAnswer;
+  /** Whether it does its work. */
+  ready(): ProbeAnswer;
+  /** Metrics in the text format of Prometheus. */
+  metrics(): string;
+  /** Answers other paths; undefined if there is nothing. */
+  other?(path: string, query: URLSearchParams): ProbeAnswer | undefined;
+}
+
+/** Serves `/healthz`, `/readyz` and `/metrics` over plain HTTP. */
+export class ProbeServer {
+  readonly #content: ProbeContent;
+  #server: Server | undefined;
+
+  /** @param content What it tells. */
+  constructor(content: ProbeContent) {
+    this.#content = content;
+  }
+
+  /** The port that it listens on; undefined when it does not. */
+  get port(): number | undefined {
+    return (this.#server?.address() as AddressInfo | null | undefined)?.port;
+  }
+
+  /**
+   * Listens.
+   *
+   * @throws {RangeError} If the port is none.
+   * @throws {Error} If it is taken.
+   */
+  async start(options: ProbeOptions): Promise<void> {
+    const { port, host = "0.0.0.0" } = options;
+    if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+      throw new RangeError(
+        `Cannot serve probes: "probes.port" must be from 0 to 65535: received ${port}`,
+      );
+    }
+    const server = createServer((request, response) => {
+      this.#answer(request, response);
+    });
+    // A probe is small and quick: whoever is slow only holds a socket.
+    server.headersTimeout = server.requestTimeout = 5_000;
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (error) =>
+        reject(
+          new Error(
+            `Cannot serve probes on ${host}:${port}: received ${error.message}`,
+            { cause: error },
+          ),
+        ));
+      server.listen({ port, host }, resolve);
+    });
+    this.#server = server;
+  }
+
+  /** Listens no more and closes all connections. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (server === undefined) return;
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const url = new URL(request.url ?? "/", "http://localhost");
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      respond(response, 405, "text/plain", "Only GET is served\n");
+      return;
+    }
+    if (url.pathname === "/metrics") {
+      const type = "text/plain; version=0.0.4; charset=utf-8";
+      respond(response, 200, type, this.#content.metrics());
+      return;
+    }
+    const answer = this.#find(url);
+    if (answer === undefined) {
+      const known = "/healthz, /readyz and /metrics";
+      respond(response, 404, "text/plain", `There are ${known}\n`);
+      return;
+    }
+    respond(
+      response,
+      answer.ok ? 200 : 503,
+      "application/json",
+      `${JSON.stringify(answer.body, plain, 2)}\n`,
+    );
+  }
+
+  #find(url: URL): ProbeAnswer | undefined {
+    switch (url.pathname) {
+      case "/healthz":
+      case "/livez":
+        return this.#content.live();
+      case "/readyz":
+        return this.#content.ready();
+      default:
+        return this.#content.other?.(url.pathname, url.searchParams);
+    }
+  }
+}
+
+function respond(
+  response: ServerResponse,
+  status: number,
+  type: string,
+  body: string,
+): void {
+  response.writeHead(status, {
+    "content-type": type,
+    "cache-control": "no-store",
+  });
+  response.end(body);
+}
+
+function plain(_name: string, value: unknown): unknown {
+  return value instanceof Map ? Object.fromEntries(value) : value;
+}
