@@ -38,7 +38,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "core/crd": CLIENT,
   "core/controller": CACHE,
   "core/operator": [...CACHE, "core/controller"],
-  "core/apiserver": [...CLIENT, "core/crd"],
+  "core/apiserver": [...CLIENT, "core/crd", "core/kinds"],
   "core/cli": [...CORE, "core/kinds", "core/apiserver"],
   "sources": [...CORE, "core/kinds"],
   "workflows": [...CORE, "core/kinds", "sources"],

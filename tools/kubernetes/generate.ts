@@ -7,6 +7,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { builtinFiles } from "./builtin_files.ts";
 import { kindFiles } from "./kind_files.ts";
 import { readKubernetesData } from "./kubernetes_data.ts";
 
@@ -16,6 +17,9 @@ export function generatedFiles(): Map<string, string> {
   const files = new Map<string, string>();
   for (const [name, text] of kindFiles(data)) {
     files.set(`core/kinds/${name}`, text);
+  }
+  for (const [name, text] of builtinFiles(data)) {
+    files.set(`core/apiserver/builtin/data/${name}`, text);
   }
   return files;
 }
