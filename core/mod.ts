@@ -63,6 +63,8 @@ export * from "./json/line_splitter.ts";
 export { type HeaderField, ObjectHeader } from "./json/object_header.ts";
 export { EventScanner, type WatchEventType } from "./json/event_scanner.ts";
 export * from "./json/list_scanner.ts";
+export { FieldReader } from "./json/field_reader.ts";
+export { Pruner } from "./json/prune.ts";
 
 // Patches, field ownership and the schemas that both walk.
 export * from "./patch/schema.ts";

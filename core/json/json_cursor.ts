@@ -223,7 +223,9 @@ export class JsonCursor implements ByteRange {
   /** Whether the last string is this text, given as ASCII bytes. */
   stringIs(text: Uint8Array): boolean {
     const { bytes, stringStart } = this;
-    if (this.escaped) return this.stringText() === String.fromCharCode(...text);
+    if (this.escaped) {
+      return this.stringText() === String.fromCharCode(...text);
+    }
     if (this.stringEnd - stringStart !== text.length) return false;
     for (let i = 0; i < text.length; i++) {
       if (bytes[stringStart + i] !== text[i]) return false;

@@ -1,4 +1,31 @@
 import type { ByteRange } from "./byte_range.ts";
+import { parseFieldPath, type PathStep } from "./field_path.ts";
+import { JsonCursor, OPEN_BRACE, OPEN_BRACKET } from "./json_cursor.ts";
+import { stringEquals } from "./json_text.ts";
+
+/** What the cache and the controllers decide on themselves. */
+const NEEDED = [
+  "apiVersion",
+  "kind",
+  "metadata.name",
+  "metadata.namespace",
+  "metadata.uid",
+  "metadata.resourceVersion",
+  "metadata.generation",
+  "metadata.deletionTimestamp",
+  "metadata.finalizers",
+  "metadata.labels",
+  "metadata.ownerReferences",
+].map((path) => ({ path, steps: parseFieldPath(path) }));
+
+/** All paths as a tree: what to do at one place of an object. */
+interface PruneNode {
+  /** The path that ends here: the value is left out. */
+  path?: string | undefined;
+  readonly members: Map<string, PruneNode>;
+  /** For every element, and every member that is not named. */
+  each?: PruneNode | undefined;
+}
 
 /**
  * Leaves declared paths out of an object while its bytes are copied, without
@@ -6,32 +33,205 @@ import type { ByteRange } from "./byte_range.ts";
  *
  * A path is written as in `metadata.managedFields`,
  * `status.conditions[*].lastProbeTime` or
- * `metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`.
+ * `metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`;
+ * `[*]` means every element of a list, and every member of an object.
  */
-export declare class Pruner {
+export class Pruner {
+  /** The paths as they were given. */
+  readonly paths: readonly string[];
+
+  readonly #root: PruneNode = { members: new Map() };
+  readonly #cursor: JsonCursor = new JsonCursor("an object to prune");
+  /** Starts and ends of what is left out of the current object, in order. */
+  readonly #cuts: number[] = [];
+
   /**
    * @param paths What to leave out.
    * @throws {SyntaxError} If a path is malformed.
-   * @throws {RangeError} If a path would take what the cache needs itself:
-   * `metadata` with its name, namespace, uid or resourceVersion.
+   * @throws {RangeError} If a path takes what the library decides on itself,
+   * such as `metadata.labels`.
    */
-  constructor(paths: readonly string[]);
-
-  /** The paths as they were given. */
-  readonly paths: readonly string[];
+  constructor(paths: readonly string[]) {
+    this.paths = [...paths];
+    for (const path of paths) {
+      const steps = parseFieldPath(path);
+      checkNotNeeded(path, steps);
+      let node = this.#root;
+      for (const step of steps) node = childOf(node, step);
+      node.path = path;
+    }
+    spreadEach(this.#root);
+  }
 
   /**
    * Copies an object without the pruned paths.
    *
-   * @param source The object; it was scanned before and is well-formed.
+   * @param source One JSON object.
    * @param target Where to write; as long as the source at least.
    * @returns How many bytes were written, from the start of `target`.
+   * @throws {SyntaxError} If the object is not well-formed where it is looked
+   * into.
    */
-  prune(source: ByteRange, target: Uint8Array): number;
+  prune(source: ByteRange, target: Uint8Array): number {
+    const { bytes } = source;
+    const cuts = this.#cuts;
+    cuts.length = 0;
+    this.#cursor.reset(source);
+    this.#visit(this.#root);
+    let written = 0;
+    let from = source.start;
+    for (let i = 0; i <= cuts.length; i += 2) {
+      const to = cuts[i] ?? source.end;
+      target.set(bytes.subarray(from, to), written);
+      written += to - from;
+      from = cuts[i + 1] ?? source.end;
+    }
+    return written;
+  }
 
   /**
    * Makes reads of pruned paths of a decoded object throw an error that names
-   * the path. Copies, spreads and `JSON.stringify` are not affected.
+   * the path. Writes, copies, spreads and `JSON.stringify` are not affected.
    */
-  guard(object: object): void;
+  guard(object: object): void {
+    guardNode(this.#root, object);
+  }
+
+  #visit(node: PruneNode): void {
+    const byte = this.#cursor.peek();
+    if (byte === OPEN_BRACE) this.#visitParts(node, true);
+    else if (byte === OPEN_BRACKET) this.#visitParts(node, false);
+    else this.#cursor.skipStructure();
+  }
+
+  /** Looks at each member or element, and notes those to leave out. */
+  #visitParts(node: PruneNode, inObject: boolean): void {
+    const cursor = this.#cursor;
+    const cuts = this.#cuts;
+    let kept = false;
+    let cutStart = -1; // of parts that no kept one precedes
+    let before = -1;
+    for (
+      let more = inObject ? cursor.enterObject() : cursor.enterArray();
+      more;
+      more = inObject ? cursor.nextMember() : cursor.nextElement()
+    ) {
+      const start = inObject ? cursor.stringStart - 1 : cursor.position;
+      const part = inObject ? memberOf(node, cursor) : node.each;
+      if (part?.path === undefined) {
+        // With the first kept part goes the comma behind those left out.
+        if (cutStart >= 0) cuts.push(cutStart, start);
+        cutStart = -1;
+        kept = true;
+        if (part === undefined) cursor.skipStructure();
+        else this.#visit(part);
+      } else {
+        cursor.skipStructure();
+        if (kept) cuts.push(before, cursor.position);
+        else if (cutStart < 0) cutStart = start;
+      }
+      before = cursor.position;
+    }
+    if (cutStart >= 0) cuts.push(cutStart, before);
+  }
+}
+
+function checkNotNeeded(path: string, steps: readonly PathStep[]): void {
+  const taken = NEEDED.find((needed) =>
+    steps.length <= needed.steps.length &&
+    steps.every((step, i) => matches(step, needed.steps[i]))
+  );
+  if (taken !== undefined) {
+    throw new RangeError(
+      `Cannot prune objects: "${taken.path}" is needed by the library itself: received "${path}"`,
+    );
+  }
+}
+
+function matches(step: PathStep, needed: PathStep | undefined): boolean {
+  return "each" in step ||
+    ("key" in step && needed !== undefined && "key" in needed &&
+      step.key === needed.key);
+}
+
+function childOf(node: PruneNode, step: PathStep): PruneNode {
+  if ("each" in step) return node.each ??= { members: new Map() };
+  if ("index" in step) {
+    throw new RangeError(
+      `Cannot prune objects: elements can only be named all together, by [*]: received [${step.index}]`,
+    );
+  }
+  let child = node.members.get(step.key);
+  if (child === undefined) {
+    child = { members: new Map() };
+    node.members.set(step.key, child);
+  }
+  return child;
+}
+
+/** Lets what holds for each member hold for the named ones, too. */
+function spreadEach(node: PruneNode): void {
+  const { each, members } = node;
+  if (each !== undefined) {
+    for (const member of members.values()) merge(member, each);
+    spreadEach(each);
+  }
+  for (const member of members.values()) spreadEach(member);
+}
+
+function merge(target: PruneNode, source: PruneNode): void {
+  target.path ??= source.path;
+  if (source.each !== undefined) {
+    merge(target.each ??= { members: new Map() }, source.each);
+  }
+  for (const [key, node] of source.members) {
+    merge(childOf(target, { key }), node);
+  }
+}
+
+/** What to do with the member whose key the cursor has just read. */
+function memberOf(node: PruneNode, cursor: JsonCursor): PruneNode | undefined {
+  const { members, each } = node;
+  if (members.size === 0) return each;
+  const { bytes, stringStart, stringEnd } = cursor;
+  const range = { bytes, start: stringStart - 1, end: stringEnd + 1 };
+  for (const [key, member] of members) {
+    if (stringEquals(range, key)) return member;
+  }
+  return each;
+}
+
+function guardNode(node: PruneNode, value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, member] of node.members) {
+    if (member.path === undefined) guardNode(member, own(value, key));
+    else if (!Array.isArray(value)) guardMember(value, key, member.path);
+  }
+  if (node.each !== undefined) {
+    for (const [key, part] of Object.entries(value)) {
+      if (!node.members.has(key)) guardNode(node.each, part);
+    }
+  }
+}
+
+function own(object: object, key: string): unknown {
+  return Object.hasOwn(object, key)
+    ? (object as Record<string, unknown>)[key]
+    : undefined;
+}
+
+function guardMember(object: object, key: string, path: string): void {
+  Object.defineProperty(object, key, {
+    configurable: true,
+    enumerable: false,
+    get() {
+      throw new Error(
+        `Cannot read "${path}": the cache does not keep it: received an object without it; take the path off "prune"`,
+      );
+    },
+    set(value: unknown) {
+      const own = { value, writable: true, enumerable: true };
+      Object.defineProperty(object, key, { ...own, configurable: true });
+    },
+  });
 }

@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import fc from "fast-check";
+import { wholeRange } from "../../../core/json/byte_range.ts";
+import { parseFieldPath } from "../../../core/json/field_path.ts";
+import { Pruner } from "../../../core/json/prune.ts";
+import {
+  jsonText,
+  objectText,
+  spelling,
+} from "../../support/json_documents.ts";
+
+type Json = Record<string, unknown>;
+
+function pruned(pruner: Pruner, text: string): string {
+  const source = wholeRange(text);
+  const target = Buffer.alloc(source.end, "#");
+  return target.toString("utf8", 0, pruner.prune(source, target));
+}
+
+/** Deletes a path of a parsed value: the definition of pruning. */
+function deletePath(
+  value: unknown,
+  steps: ReturnType<typeof parseFieldPath>,
+): void {
+  const [step, ...rest] = steps;
+  if (typeof value !== "object" || value === null || step === undefined) return;
+  const object = value as Json;
+  const named = "key" in step ? [step.key] : Object.keys(object);
+  if ("key" in step && Array.isArray(value)) return;
+  for (const key of named) {
+    if (!Object.hasOwn(object, key)) continue;
+    if (rest.length > 0) deletePath(object[key], rest);
+    else if (Array.isArray(value)) value.length = 0;
+    else delete object[key];
+  }
+}
+
+const key = fc.constantFrom("a", "b", "c.d", "é");
+const { tree } = fc.letrec<{ tree: string }>((tie) => ({
+  tree: fc.oneof(
+    { maxDepth: 4, depthSize: "medium", withCrossShrink: true },
+    jsonText,
+    objectText(
+      fc.array(fc.tuple(key.chain(spelling), tie("tree")), { maxLength: 5 }),
+    ),
+    fc.array(tie("tree"), { maxLength: 3 }).map((list) =>
+      `[ ${list.join(" , ")} ]`
+    ),
+  ),
+}));
+const steps = fc.array(
+  fc.oneof(key.map((key) => `[${JSON.stringify(key)}]`), fc.constant("[*]")),
+  { minLength: 2, maxLength: 4 },
+).map((parts) => parts.join(""));
+/** `[*]` alone at the start would take metadata. */
+const paths = fc.array(
+  fc.tuple(key, steps).map(([key, steps]) =>
+    `${JSON.stringify([key])}${steps}`
+  ),
+  { minLength: 1, maxLength: 4 },
+);
+
+test("Pruner gives the parsed object with the paths deleted", () => {
+  fc.assert(
+    fc.property(tree, paths, (text, paths) => {
+      const expected = JSON.parse(text);
+      for (const path of paths) deletePath(expected, parseFieldPath(path));
+      const result = pruned(new Pruner(paths), text);
+      assert.deepEqual(JSON.parse(result), expected);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test("Pruner takes managedFields and a long annotation from real Deployments", () => {
+  const paths = [
+    "metadata.managedFields",
+    'metadata.annotations["deployment.kubernetes.io/revision"]',
+    "status.conditions[*].lastUpdateTime",
+    "spec.template.spec.containers[*].env[*].value",
+  ];
+  const pruner = new Pruner(paths);
+  const lines = readFileSync(
+    new URL("../../../bench/data/deployments.ndjson", import.meta.url),
+    "utf8",
+  ).trim().split("\n");
+  for (const line of lines) {
+    const expected = JSON.parse(line);
+    for (const path of paths) deletePath(expected, parseFieldPath(path));
+    const text = pruned(pruner, line);
+    assert.ok(text.length < line.length * 0.7);
+    assert.deepEqual(JSON.parse(text), expected);
+  }
+});
+
+test("Pruner makes a read of a pruned path fail loudly, and nothing else", () => {
+  const pruner = new Pruner([
+    "metadata.managedFields",
+    "status.conditions[*].lastProbeTime",
+  ]);
+  const text = pruned(
+    pruner,
+    '{"metadata":{"managedFields":[],"name":"a"},"status":{"conditions":[{"type":"Ready","lastProbeTime":null}]}}',
+  );
+  const object = JSON.parse(text);
+  pruner.guard(object);
+  assert.throws(
+    () => object.metadata.managedFields,
+    /^Error: Cannot read "metadata.managedFields": the cache does not keep it/,
+  );
+  const [ready] = object.status.conditions;
+  assert.throws(() => ready.lastProbeTime, /conditions\[\*\]\.lastProbeTime/);
+  assert.deepEqual({ ...ready }, { type: "Ready" });
+  assert.equal(JSON.stringify(object), text);
+  assert.deepEqual(structuredClone(object), JSON.parse(text));
+  object.metadata.managedFields = [];
+  assert.deepEqual(object.metadata, { name: "a", managedFields: [] });
+});
+
+test("Pruner refuses what the library needs, and paths that are none", () => {
+  for (
+    const path of ["metadata", "metadata.name", "metadata[*]", "[*]", "kind"]
+  ) {
+    assert.throws(() => new Pruner([path]), RangeError, path);
+  }
+  assert.throws(() => new Pruner(["spec.list[0]"]), RangeError);
+  for (
+    const path of [
+      "",
+      ".",
+      "a..b",
+      "a.",
+      "a[",
+      "a[b]",
+      "a[*",
+      'a["b]',
+      "a b",
+      "a[-1]",
+    ]
+  ) {
+    assert.throws(() => new Pruner([path]), SyntaxError, path);
+  }
+});
