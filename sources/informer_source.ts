@@ -1,0 +1,309 @@
+import { type Kind, kindText } from "../core/api/kind.ts";
+import type { KubernetesObject } from "../core/api/object.ts";
+import { keyOf, keyText, type ObjectKey } from "../core/api/object_key.ts";
+import type { CacheEvent } from "../core/cache/cache_event.ts";
+import type { InformerClient } from "../core/cache/informer.ts";
+import type { InformerLease } from "../core/cache/informer_lease.ts";
+import type { InformerSelection } from "../core/cache/informer_options.ts";
+import type {
+  HandlerRegistration,
+  OwnWrite,
+} from "../core/cache/shared_informer.ts";
+import type {
+  EventSource,
+  NamespaceSet,
+  PrimaryEvent,
+  SourceContext,
+  SourceHealth,
+} from "../core/controller/event_source.ts";
+import { accepts, type Filters } from "../core/controller/filters.ts";
+import { byOwner, mapped, type MappedObject, type Mapper } from "./mappers.ts";
+import { ReferenceIndex } from "./reference_index.ts";
+
+/** Options of {@linkcode informerSource}. */
+export interface InformerSourceOptions<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+> extends Omit<InformerSelection, "namespaces"> {
+  /**
+   * Unique within the controller.
+   *
+   * @default {the kind with its apiVersion, such as "apps/v1 Deployment"}
+   */
+  readonly name?: string | undefined;
+  /**
+   * Which namespaces are watched; `"inherited"` follows the controller's.
+   *
+   * @default {"inherited"}
+   */
+  readonly namespaces?: "inherited" | NamespaceSet | undefined;
+  /**
+   * Which primaries a secondary belongs to.
+   *
+   * @default {those among its owners, by byOwner()}
+   */
+  readonly mapper?: Mapper<P, S> | undefined;
+  /**
+   * Which secondaries a primary refers to, by key; for secondaries that do not
+   * know their primaries, and may have many. It takes the place of `mapper`.
+   *
+   * @default {none}
+   */
+  readonly references?:
+    | ((primary: P) => Iterable<ObjectKey | string>)
+    | undefined;
+  /** Which events trigger. @default {all} */
+  readonly filters?: Filters<S> | undefined;
+  /**
+   * The cluster in which the secondaries are.
+   *
+   * @default {that of the operator}
+   */
+  readonly client?: InformerClient | undefined;
+  /**
+   * Whether it has synced before other sources start.
+   *
+   * @default {"default"}
+   */
+  readonly startPriority?: "loader" | "default" | undefined;
+}
+
+/** The name under which the lease keeps the index of the mapper. */
+const BY_PRIMARY = "primary";
+
+/**
+ * Watches objects of another kind and triggers the primaries that they belong
+ * to; an update triggers those from before and those from after it.
+ *
+ * Informers are shared with everybody in the operator who watches the same. The
+ * kind may be one of `defineKind`, of `@coracle/operator/kinds`, or `untyped`.
+ *
+ * @param kind What to watch.
+ * @param options Which of them, and whose they are.
+ *
+ * @example Own ConfigMaps
+ * ```ts
+ * import { ConfigMap } from "@coracle/operator/kinds";
+ * import { informerSource } from "@coracle/operator/sources";
+ *
+ * const source = informerSource(ConfigMap, { labelSelector: "app=web" });
+ * if (source.name !== "v1 ConfigMap") throw new Error("Unexpected name");
+ * ```
+ */
+export function informerSource<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+>(
+  kind: Kind<S>,
+  options: InformerSourceOptions<P, S> = {},
+): EventSource<P, S> {
+  return new InformerSource(kind, options);
+}
+
+/** What a started source holds. */
+interface Watching<P extends KubernetesObject, S extends KubernetesObject> {
+  readonly context: SourceContext<P>;
+  readonly lease: InformerLease<S>;
+  readonly registration: HandlerRegistration<S>;
+}
+
+class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
+  implements EventSource<P, S> {
+  readonly name: string;
+  readonly kind: Kind<S>;
+  readonly startPriority: "loader" | "default";
+  readonly #options: InformerSourceOptions<P, S>;
+  readonly #mapper: Mapper<P, S>;
+  readonly #references: ReferenceIndex = new ReferenceIndex();
+  #watching: Watching<P, S> | undefined;
+
+  constructor(kind: Kind<S>, options: InformerSourceOptions<P, S>) {
+    this.kind = kind;
+    this.name = options.name ?? kindText(kind);
+    this.startPriority = options.startPriority ?? "default";
+    this.#options = options;
+    this.#mapper = options.mapper ?? byOwner();
+  }
+
+  async start(context: SourceContext<P>): Promise<void> {
+    if (this.#options.references !== undefined) {
+      for (const primary of context.primaries.list()) this.#refer(primary);
+    }
+    await this.#watch(context, context.namespaces);
+  }
+
+  async stop(): Promise<void> {
+    const watching = this.#watching;
+    this.#watching = undefined;
+    this.#references.clear();
+    await watching?.lease.release();
+  }
+
+  async changeNamespaces(namespaces: NamespaceSet): Promise<void> {
+    const { namespaces: wanted = "inherited" } = this.#options;
+    const before = this.#watching;
+    if (wanted !== "inherited" || before === undefined) return;
+    await this.#watch(before.context, namespaces);
+    await before.lease.release();
+  }
+
+  health(): SourceHealth {
+    const health = this.#watching?.lease.health();
+    if (health === undefined) return { status: "unknown" };
+    const error = health.watches
+      .map(({ lastError }) => lastError?.message)
+      .find((message) => message !== undefined);
+    return health.healthy
+      ? { status: "healthy" }
+      : { status: "unhealthy", message: error ?? "not synced yet" };
+  }
+
+  get(key: ObjectKey): S | undefined {
+    return this.#watching?.lease.get(key);
+  }
+
+  list(namespace?: string): readonly S[] {
+    return this.#watching?.lease.list(namespace) ?? [];
+  }
+
+  secondaries(primary: P): readonly S[] {
+    const watching = this.#watching;
+    if (watching === undefined) return [];
+    const { lease, context } = watching;
+    if (this.#options.references !== undefined) {
+      return textsOf(this.#options.references(primary))
+        .map((key) => lease.get(key))
+        .filter((object) => object !== undefined);
+    }
+    const key = keyText(keyOf(primary));
+    return lease.byIndex(BY_PRIMARY, this.#mapper.indexValue(primary))
+      // The index may know less than the mapper, such as the name alone.
+      .filter((object) => this.#primaries(mapped(object), context).has(key));
+  }
+
+  beginWrite(key: ObjectKey): OwnWrite<S> {
+    const watching = this.#watching;
+    return watching === undefined
+      ? { succeed() {}, fail() {} }
+      : watching.registration.beginWrite(key);
+  }
+
+  onPrimary({ type, key, object }: PrimaryEvent<P>): void {
+    if (this.#options.references === undefined) return;
+    if (type === "deleted" || object === undefined) {
+      this.#references.set(keyText(key), []);
+    } else this.#refer(object);
+  }
+
+  #refer(primary: P): void {
+    this.#references.set(
+      keyText(keyOf(primary)),
+      textsOf(this.#options.references?.(primary) ?? []),
+    );
+  }
+
+  async #watch(
+    context: SourceContext<P>,
+    inherited: NamespaceSet,
+  ): Promise<void> {
+    const {
+      namespaces = "inherited",
+      labelSelector,
+      fieldSelector,
+      metadataOnly,
+      prune,
+      client,
+    } = this.#options;
+    const set = namespaces === "inherited" ? inherited : namespaces;
+    const lease = context.informers.acquire(this.kind, {
+      namespaces: set === "all" ? undefined : set,
+      labelSelector,
+      fieldSelector,
+      metadataOnly,
+      prune,
+      client,
+    });
+    if (this.#options.references === undefined) {
+      lease.addIndex(BY_PRIMARY, this.#mapper.index);
+    }
+    const registration = lease.addHandler(
+      (event) => this.#onEvent(event, context),
+      { name: `${context.controller}/${this.name}` },
+    );
+    this.#watching = { context, lease, registration };
+    await registration.synced;
+  }
+
+  #onEvent(event: CacheEvent<S>, context: SourceContext<P>): void {
+    if (!this.#accepts(event, context)) return;
+    const primaries = this.#options.references === undefined
+      ? this.#affected(event, context)
+      : this.#references.primariesOf(event.key);
+    for (const primary of primaries) {
+      context.trigger(primary, {
+        kind: this.kind.kind,
+        object: keyOfHeader(event),
+        initial: event.initial,
+      });
+    }
+  }
+
+  /** A filter that throws accepts: a run too many is better than one missed. */
+  #accepts(event: CacheEvent<S>, { log }: SourceContext<P>): boolean {
+    try {
+      return accepts(this.#options.filters ?? {}, event);
+    } catch (error) {
+      log.error("Cannot filter an event", { source: this.name, error });
+      return true;
+    }
+  }
+
+  /** The primaries from before the event and those from after it. */
+  #affected(event: CacheEvent<S>, context: SourceContext<P>): Set<string> {
+    const affected = this.#primaries(viewOf(event, "object"), context);
+    if (event.previousHeader !== undefined) {
+      const before = this.#primaries(viewOf(event, "previous"), context);
+      for (const primary of before) affected.add(primary);
+    }
+    return affected;
+  }
+
+  #primaries(
+    secondary: MappedObject<S>,
+    context: SourceContext<P>,
+  ): Set<string> {
+    return new Set(
+      textsOf(this.#mapper.primariesOf(secondary, context.primaryKind)),
+    );
+  }
+}
+
+function textsOf(keys: Iterable<ObjectKey | string>): string[] {
+  return Array.from(
+    keys,
+    (key) => typeof key === "string" ? key : keyText(key),
+  );
+}
+
+function keyOfHeader({ header }: CacheEvent<KubernetesObject>): ObjectKey {
+  const { namespace, name } = header;
+  return namespace === "" ? { name } : { namespace, name };
+}
+
+/** One side of an event, its object decoded only if the mapper wants it. */
+function viewOf<S extends KubernetesObject>(
+  event: CacheEvent<S>,
+  side: "object" | "previous",
+): MappedObject<S> {
+  const header = side === "object" ? event.header : event.previousHeader!;
+  return {
+    name: header.name,
+    namespace: header.namespace,
+    ownerReferences: header.ownerReferences,
+    label: (key) => header.label(key),
+    annotation: (key) => header.annotation(key),
+    get object(): S {
+      return event[side]!;
+    },
+  };
+}

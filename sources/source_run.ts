@@ -1,0 +1,152 @@
+import type { KubernetesObject } from "../core/api/object.ts";
+import type {
+  SourceContext,
+  SourceHealth,
+} from "../core/controller/event_source.ts";
+import type { Timer } from "../core/clock.ts";
+
+/**
+ * One life of a source, from start to stop: its context, its timers, a signal
+ * that fires when it ends, and what went wrong last. A restarted source has a
+ * new one, so that nothing of the old life reaches the new.
+ */
+export class SourceRun<P extends KubernetesObject> {
+  /** What the controller gave the source. */
+  readonly context: SourceContext<P>;
+  readonly #ended: AbortController = new AbortController();
+  readonly #timers: Set<Timer> = new Set();
+  #failure: string | undefined;
+
+  /**
+   * Begins a life.
+   *
+   * @param context What the controller gave.
+   * @param pending What the source waits for before it is healthy.
+   */
+  constructor(context: SourceContext<P>, pending?: string) {
+    this.context = context;
+    this.#failure = pending;
+  }
+
+  /** Fires when the source is stopped. */
+  get signal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** Whether the source was stopped. */
+  get ended(): boolean {
+    return this.#ended.signal.aborted;
+  }
+
+  /** What the source says of itself. */
+  get health(): SourceHealth {
+    return this.#failure === undefined
+      ? { status: "healthy" }
+      : { status: "unhealthy", message: this.#failure };
+  }
+
+  /** Calls back after a delay in milliseconds, unless the source is stopped. */
+  after(delay: number, callback: () => void): Timer {
+    const timer = this.context.clock.setTimer(() => {
+      this.#timers.delete(timer);
+      if (!this.ended) callback();
+    }, delay);
+    this.#timers.add(timer);
+    return {
+      cancel: () => {
+        this.#timers.delete(timer);
+        timer.cancel();
+      },
+    };
+  }
+
+  /** Resolves after a delay in milliseconds, or when the source is stopped. */
+  pause(delay: number): Promise<void> {
+    if (this.ended) return Promise.resolve();
+    return new Promise((resolve) => {
+      const onEnd = () => {
+        timer.cancel();
+        resolve();
+      };
+      const timer = this.after(delay, () => {
+        this.signal.removeEventListener("abort", onEnd);
+        resolve();
+      });
+      this.signal.addEventListener("abort", onEnd, { once: true });
+    });
+  }
+
+  /**
+   * Runs a task of the user's under a time limit and the end of the source; its
+   * result is dropped once either is over, even if the task goes on.
+   *
+   * @throws {Error} What the task throws, or that it took too long.
+   */
+  async bounded<T>(
+    name: string,
+    limit: number,
+    task: (signal: AbortSignal) => Promise<T> | T,
+  ): Promise<T> {
+    const over = new AbortController();
+    const { promise, reject } = Promise.withResolvers<never>();
+    const stop = (reason: Error) => {
+      over.abort(reason);
+      reject(reason);
+    };
+    const onEnd = () =>
+      stop(new Error(`Cannot finish ${name}: the source was stopped`));
+    const timer = this.after(
+      limit,
+      () =>
+        stop(
+          new Error(
+            `Cannot finish ${name}: it took too long: received no answer within ${limit} ms`,
+          ),
+        ),
+    );
+    this.signal.addEventListener("abort", onEnd, { once: true });
+    try {
+      this.signal.throwIfAborted();
+      return await Promise.race([
+        (async () => await task(over.signal))(),
+        promise,
+      ]);
+    } finally {
+      timer.cancel();
+      this.signal.removeEventListener("abort", onEnd);
+    }
+  }
+
+  /** Notes that something failed; it shows in health until it works again. */
+  failed(what: string, error: unknown): void {
+    if (this.ended) return;
+    const message = error instanceof Error ? error.message : String(error);
+    this.#failure = `${what}: ${message}`;
+    this.context.log.warn(what, { error });
+  }
+
+  /** Notes that it works. */
+  worked(): void {
+    this.#failure = undefined;
+  }
+
+  /** Ends the life: fires the signal and frees every timer. */
+  end(): void {
+    this.#ended.abort();
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
+  }
+}
+
+/** The run of a source that must be started. */
+export function started<P extends KubernetesObject>(
+  run: SourceRun<P> | undefined,
+  name: string,
+): SourceRun<P> {
+  if (run === undefined || run.ended) {
+    throw new Error(
+      `Cannot use the source "${name}": it is not started: register it with a controller and start the operator`,
+    );
+  }
+  return run;
+}

@@ -1,0 +1,86 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+
+/** Checks an HMAC of the body that the sender puts into a header. */
+export interface HmacCheck {
+  /** The shared secret. */
+  readonly secret: string;
+  /**
+   * The header that holds the HMAC in hexadecimal digits.
+   *
+   * @default {"x-hub-signature-256", as GitHub sends it}
+   */
+  readonly header?: string | undefined;
+  /**
+   * What stands before the digits.
+   *
+   * @default {"sha256="}
+   */
+  readonly prefix?: string | undefined;
+  /**
+   * The hash function.
+   *
+   * @default {"sha256"}
+   */
+  readonly algorithm?: "sha256" | "sha384" | "sha512" | undefined;
+}
+
+/** Checks a bearer token in the Authorization header. */
+export interface BearerCheck {
+  /** The token. */
+  readonly token: string;
+}
+
+/** How a webhook knows that a request is from who it should be. */
+export type WebhookCheck =
+  | { readonly hmac: HmacCheck }
+  | { readonly bearer: BearerCheck }
+  | "none";
+
+/** What of a request is checked. */
+export interface CheckedRequest {
+  /** The headers, names in lower case. */
+  readonly headers: Readonly<
+    Record<string, string | readonly string[] | undefined>
+  >;
+  /** The body, byte by byte as it came. */
+  readonly body: Uint8Array;
+}
+
+/**
+ * Whether a request carries the right signature or token. The comparison takes
+ * the same time whatever is wrong.
+ */
+export function isAuthentic(
+  request: CheckedRequest,
+  check: WebhookCheck,
+): boolean {
+  if (check === "none") return true;
+  if ("bearer" in check) {
+    const given = single(request.headers["authorization"]);
+    const match = /^bearer +(\S+) *$/i.exec(given);
+    return sameText(match?.[1] ?? "", check.bearer.token);
+  }
+  const {
+    secret,
+    header = "x-hub-signature-256",
+    prefix = "sha256=",
+    algorithm = "sha256",
+  } = check.hmac;
+  const expected = createHmac(algorithm, secret).update(request.body)
+    .digest("hex");
+  return sameText(
+    single(request.headers[header.toLowerCase()]).toLowerCase(),
+    `${prefix}${expected}`.toLowerCase(),
+  );
+}
+
+function single(value: string | readonly string[] | undefined): string {
+  return typeof value === "string" ? value : value?.[0] ?? "";
+}
+
+/** Compares digests of both, which are of one length whatever the texts are. */
+function sameText(given: string, expected: string): boolean {
+  const digest = (text: string) =>
+    createHmac("sha256", "compare").update(text).digest();
+  return timingSafeEqual(digest(given), digest(expected));
+}

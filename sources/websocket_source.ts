@@ -1,0 +1,198 @@
+import type { KubernetesObject } from "../core/api/object.ts";
+import type { ObjectKey } from "../core/api/object_key.ts";
+import { BackOff } from "../core/cache/back_off.ts";
+import type { TransportSettings } from "../core/client/transport_settings.ts";
+import type { StreamConnection } from "../core/client/transport.ts";
+import type {
+  EventSource,
+  SourceContext,
+  SourceHealth,
+} from "../core/controller/event_source.ts";
+import { SourceRun } from "./source_run.ts";
+
+/** Options of {@linkcode websocketSource}. */
+export interface WebsocketOptions {
+  /** Unique within the controller. */
+  readonly name: string;
+  /** Where to connect: a URL with `ws:` or `wss:`. */
+  readonly url: string;
+  /**
+   * The primaries that a message is about, as keys or `namespace/name`; those
+   * that the controller does not know are ignored. A message for which it throws
+   * is logged and dropped.
+   */
+  readonly primaries: (
+    message: Uint8Array,
+  ) => Iterable<ObjectKey | string>;
+  /**
+   * Called when a connection is open, for example to subscribe.
+   *
+   * @default {nothing}
+   */
+  readonly onOpen?:
+    | ((connection: Pick<StreamConnection, "send">) => Promise<void> | void)
+    | undefined;
+  /**
+   * The headers of the upgrade request; a function is asked for each.
+   *
+   * @default {none}
+   */
+  readonly headers?:
+    | Readonly<Record<string, string>>
+    | (() =>
+      | Readonly<Record<string, string>>
+      | Promise<Readonly<Record<string, string>>>)
+    | undefined;
+  /**
+   * The subprotocols to offer.
+   *
+   * @default {[]}
+   */
+  readonly protocols?: readonly string[] | undefined;
+  /**
+   * Certificates and proxy.
+   *
+   * @default {the runtime's own}
+   */
+  readonly tls?: Omit<TransportSettings, "server"> | undefined;
+  /**
+   * Gives a number from 0 to below 1, for jitter.
+   *
+   * @default {Math.random}
+   */
+  readonly random?: (() => number) | undefined;
+}
+
+/** The first pause before a broken connection is made again. */
+const FIRST_PAUSE = 500;
+/** The longest pause. */
+const LONGEST_PAUSE = 30_000;
+/** After how long without a failure the pauses begin small again. */
+const GOOD_TIME = 60_000;
+
+/**
+ * Listens to the messages of a WebSocket server and triggers the primaries that
+ * they are about.
+ *
+ * A connection that breaks, is closed or falls silent (the peer is pinged every
+ * 30 seconds) is made again after pauses from half a second to half a minute,
+ * with jitter; meanwhile the source is unhealthy. After each reconnection all
+ * primaries are triggered, since messages may have been missed.
+ *
+ * The operator does not wait for the first connection.
+ *
+ * @param options Where to connect and what to trigger.
+ * @throws {TypeError} If the URL is none with `ws:` or `wss:`.
+ */
+export function websocketSource<P extends KubernetesObject>(
+  options: WebsocketOptions,
+): EventSource<P, never> {
+  return new WebsocketSource(options);
+}
+
+class WebsocketSource<P extends KubernetesObject>
+  implements EventSource<P, never> {
+  readonly name: string;
+  readonly #options: WebsocketOptions;
+  readonly #url: URL;
+  #run: SourceRun<P> | undefined;
+  #listening: Promise<void> = Promise.resolve();
+
+  constructor(options: WebsocketOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#url = socketUrl(options);
+  }
+
+  start(context: SourceContext<P>): Promise<void> {
+    const run = new SourceRun(context, "not connected yet");
+    this.#run = run;
+    this.#listening = this.#listen(run);
+    return Promise.resolve();
+  }
+
+  async stop(): Promise<void> {
+    this.#run?.end();
+    this.#run = undefined;
+    await this.#listening;
+  }
+
+  health(): SourceHealth {
+    return this.#run?.health ?? { status: "unknown" };
+  }
+
+  async #listen(run: SourceRun<P>): Promise<void> {
+    const { clock } = run.context;
+    const backOff = new BackOff({
+      initial: FIRST_PAUSE,
+      max: LONGEST_PAUSE,
+      resetAfter: GOOD_TIME,
+      clock,
+      random: this.#options.random ?? Math.random,
+    });
+    let connections = 0;
+    while (!run.ended) {
+      try {
+        const connection = await this.#connect(run);
+        run.worked();
+        if (connections++ > 0) this.#catchUp(run);
+        await this.#options.onOpen?.(connection);
+        for await (const message of connection.messages) {
+          this.#onMessage(run, message);
+        }
+        run.failed("Lost a WebSocket", "the server closed the connection");
+      } catch (error) {
+        run.failed("Cannot listen to a WebSocket", error);
+      }
+      if (!run.ended) await run.pause(backOff.next());
+    }
+  }
+
+  async #connect(run: SourceRun<P>): Promise<StreamConnection> {
+    const { headers = {}, protocols = [], tls = {} } = this.#options;
+    const { openWebSocket } = await import("../core/client/web_socket.ts");
+    const { origin, pathname, search } = this.#url;
+    return await openWebSocket(
+      {
+        path: `${pathname}${search}`,
+        headers: typeof headers === "function" ? await headers() : headers,
+        protocols,
+        signal: run.signal,
+      },
+      { ...tls, server: origin },
+      { onClose() {} },
+    );
+  }
+
+  #onMessage(run: SourceRun<P>, message: Uint8Array): void {
+    try {
+      for (const key of this.#options.primaries(message)) {
+        run.context.trigger(key);
+      }
+    } catch (error) {
+      run.context.log.warn("Cannot map a message to primaries", {
+        source: this.name,
+        error,
+      });
+    }
+  }
+
+  #catchUp(run: SourceRun<P>): void {
+    for (const key of run.context.primaries.keys()) {
+      run.context.trigger(key, { initial: true });
+    }
+  }
+}
+
+/** The URL with the scheme of HTTP, which transports speak. */
+function socketUrl({ name, url }: WebsocketOptions): URL {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed?.protocol !== "ws:" && parsed?.protocol !== "wss:") {
+    throw new TypeError(
+      `Cannot make the WebSocket source "${name}": "url" must begin with ws: or wss:: received ${
+        JSON.stringify(parsed?.protocol ?? "no URL")
+      }`,
+    );
+  }
+  return new URL(url.replace(/^ws/, "http"));
+}

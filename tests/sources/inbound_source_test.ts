@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { VirtualClock } from "../../core/virtual_clock.ts";
+import {
+  cachingInboundSource,
+  inboundSource,
+} from "../../sources/inbound_source.ts";
+import { timerSource } from "../../sources/timer_source.ts";
+import { gadget, recordedContext } from "../support/source_context.ts";
+
+const a = gadget("a");
+const key = { namespace: "default", name: "a" };
+
+test("inboundSource triggers while it is started and does nothing else", async () => {
+  const source = inboundSource("inbound");
+  source.trigger(key);
+  const context = recordedContext(new VirtualClock());
+  await source.start(context);
+  source.trigger(key, { kind: "Order" });
+  await source.stop();
+  source.trigger(key);
+  assert.deepEqual(context.triggered, ["default/a"]);
+  assert.deepEqual(context.events, [{ kind: "Order" }]);
+});
+
+test("cachingInboundSource keeps what was pushed and triggers what changed", async () => {
+  const source = cachingInboundSource<typeof a, { id: string; n: number }>({
+    name: "pushed",
+    id: ({ id }) => id,
+  });
+  const context = recordedContext(new VirtualClock());
+  await source.start(context);
+  source.push(key, { id: "x", n: 1 });
+  source.push(key, { id: "x", n: 1 });
+  source.push(key, { id: "y", n: 1 });
+  assert.equal(context.triggered.length, 2);
+  assert.equal((await source.secondaries?.(a))?.length, 2);
+  source.remove(key, "x");
+  source.pushAll(key, []);
+  assert.equal(context.triggered.length, 4);
+  await source.stop();
+});
+
+test("cachingInboundSource fetches on the first read, and what was pushed meanwhile wins", async () => {
+  let answer: (value: string[]) => void = () => {};
+  const source = cachingInboundSource<typeof a, string>({
+    name: "pushed",
+    fetch: () => new Promise<string[]>((resolve) => answer = resolve),
+  });
+  await source.start(recordedContext(new VirtualClock()));
+  const read = source.secondaries?.(a);
+  source.push(key, "pushed");
+  answer(["fetched"]);
+  assert.deepEqual(await read, ["pushed"]);
+  source.onPrimary?.({ type: "deleted", key, object: a });
+  const again = source.secondaries?.(a);
+  answer(["fetched"]);
+  assert.deepEqual(await again, ["fetched"]);
+  await source.stop();
+});
+
+test("timerSource triggers once or again and again, until the primary is deleted", async () => {
+  const clock = new VirtualClock();
+  const context = recordedContext(clock);
+  const source = timerSource("timer");
+  await source.start(context);
+  source.schedule(key, { after: "1s" });
+  source.schedule("default/b", { every: "2s" });
+  await clock.advance(6_000);
+  assert.deepEqual(context.triggered, [
+    "default/a",
+    "default/b",
+    "default/b",
+    "default/b",
+  ]);
+  source.onPrimary?.({
+    type: "deleted",
+    key: { namespace: "default", name: "b" },
+    object: undefined,
+  });
+  assert.equal(clock.pendingTimers, 0);
+  source.schedule(key, { after: "1s" });
+  source.schedule(key, { after: "5s" });
+  await clock.advance(4_000);
+  assert.equal(context.triggered.length, 4, "the newer schedule replaced it");
+  await source.stop();
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("timerSource refuses a schedule without a time", () => {
+  const source = timerSource("timer");
+  assert.throws(() => source.schedule(key, {}), RangeError);
+  assert.throws(() => source.schedule(key, { every: 0 }), RangeError);
+});

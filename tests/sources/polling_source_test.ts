@@ -1,0 +1,222 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { VirtualClock } from "../../core/virtual_clock.ts";
+import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
+import { pollingSource } from "../../sources/polling_source.ts";
+import { gadget, recordedContext } from "../support/source_context.ts";
+
+const a = gadget("a");
+const b = gadget("b");
+
+test("pollingSource has synced after the first fetch and triggers what changed after", async () => {
+  const clock = new VirtualClock();
+  const context = recordedContext(clock);
+  let state = new Map([["default/a", ["one"]], ["default/b", ["two"]]]);
+  const source = pollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => state,
+    interval: "5s",
+  });
+  await source.start(context);
+  assert.deepEqual(source.secondaries?.(a), ["one"]);
+  assert.ok(context.events.every((event) => event?.initial));
+  context.triggered.length = 0;
+  await clock.advance(20_000);
+  assert.deepEqual(context.triggered, []);
+  state = new Map([["default/a", ["changed"]]]);
+  await clock.advance(5_000);
+  assert.deepEqual(context.triggered.toSorted(), ["default/a", "default/b"]);
+  assert.deepEqual(source.secondaries?.(b), []);
+  await source.stop();
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("pollingSource is not synced before a fetch succeeds, and says why", async () => {
+  const clock = new VirtualClock();
+  let fails = 2;
+  const source = pollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => {
+      if (fails-- > 0) throw new Error("no route");
+      return new Map();
+    },
+  });
+  let synced = false;
+  const start = source.start(recordedContext(clock)).then(() => synced = true);
+  await clock.advance(9_000);
+  assert.equal(synced, false);
+  assert.match(source.health?.().message ?? "", /no route/);
+  await clock.advance(1_000);
+  await start;
+  assert.equal(source.health?.().status, "healthy");
+  await source.stop();
+});
+
+test("pollingSource goes on after a fetch that hangs or gives rubbish, with the last state", async () => {
+  const clock = new VirtualClock();
+  const context = recordedContext(clock);
+  const answers: (() => unknown)[] = [
+    () => new Map([["default/a", ["one"]]]),
+    () => new Promise(() => {}),
+    () => "rubbish",
+    () => new Map([["default/a", ["two"]]]),
+  ];
+  let signal: AbortSignal | undefined;
+  const source = pollingSource<typeof a, string>({
+    name: "poll",
+    interval: "1s",
+    timeout: "3s",
+    fetch: (given) => {
+      signal = given;
+      return answers.shift()?.() as Map<string, string[]>;
+    },
+  });
+  await source.start(context);
+  await clock.advance(4_000);
+  assert.equal(signal?.aborted, true);
+  assert.match(source.health?.().message ?? "", /within 3000 ms/);
+  assert.deepEqual(source.secondaries?.(a), ["one"]);
+  await clock.advance(1_000);
+  assert.match(
+    source.health?.().message ?? "",
+    /must be a Map.*received string/,
+  );
+  await clock.advance(1_000);
+  assert.equal(source.health?.().status, "healthy");
+  assert.deepEqual(source.secondaries?.(a), ["two"]);
+  await source.stop();
+});
+
+test("pollingSource stops in the middle of a fetch, and can be started again", async () => {
+  const clock = new VirtualClock();
+  let answer: (value: Map<string, string[]>) => void = () => {};
+  const source = pollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => new Promise((resolve) => answer = resolve),
+  });
+  const context = recordedContext(clock);
+  const start = source.start(context);
+  await source.stop();
+  answer(new Map([["default/a", ["late"]]]));
+  await start;
+  assert.deepEqual(context.triggered, []);
+  assert.equal(clock.pendingTimers, 0);
+  const again = source.start(context);
+  answer(new Map([["default/a", ["new"]]]));
+  await again;
+  assert.deepEqual(source.secondaries?.(a), ["new"]);
+  await source.stop();
+});
+
+test("pollingSource refuses an interval of zero", () => {
+  assert.throws(
+    () => pollingSource({ name: "poll", fetch: () => new Map(), interval: 0 }),
+    RangeError,
+  );
+});
+
+test("perResourcePollingSource polls each primary on its own schedule [PerResourcePollingEventSourceIT]", async () => {
+  const clock = new VirtualClock();
+  const context = recordedContext(clock, [a, b]);
+  const fetched: string[] = [];
+  const source = perResourcePollingSource<typeof a, number>({
+    name: "poll",
+    fetch: (primary) => {
+      fetched.push(primary.metadata.name);
+      return [fetched.length];
+    },
+    interval: (_, primary) => primary.metadata.name === "a" ? "1s" : "3s",
+  });
+  await source.start(context);
+  await clock.advance(3_000);
+  const count = (name: string) => fetched.filter((n) => n === name).length;
+  assert.equal(count("a"), 4);
+  assert.equal(count("b"), 2);
+  assert.equal(context.triggered.length, 6);
+  source.onPrimary?.({
+    type: "deleted",
+    key: { namespace: "default", name: "a" },
+    object: a,
+  });
+  await clock.advance(3_000);
+  assert.equal(count("a"), 4, "a deleted primary is polled no more");
+  await source.stop();
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("perResourcePollingSource fetches at once when it is read first, together with the schedule", async () => {
+  const clock = new VirtualClock();
+  let fetches = 0;
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch: async () => {
+      fetches++;
+      await Promise.resolve();
+      return ["state"];
+    },
+  });
+  await source.start(recordedContext(clock, [a]));
+  assert.deepEqual(await source.secondaries?.(a), ["state"]);
+  assert.equal(fetches, 1);
+  assert.deepEqual(await source.secondaries?.(b), ["state"]);
+  assert.equal(fetches, 2, "of a primary that nobody told it of");
+  await source.stop();
+});
+
+test("perResourcePollingSource fails a read when no fetch has succeeded, and retries by itself", async () => {
+  const clock = new VirtualClock();
+  let fails = true;
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => {
+      if (fails) throw new Error("no route");
+      return ["state"];
+    },
+  });
+  await source.start(recordedContext(clock, [a]));
+  await assert.rejects(async () => await source.secondaries?.(a), /no route/);
+  assert.equal(source.health?.().status, "unhealthy");
+  fails = false;
+  await clock.advance(5_000);
+  assert.equal(source.health?.().status, "healthy");
+  await source.stop();
+});
+
+test("perResourcePollingSource can be restarted and does not ask for what it does not accept", async () => {
+  const clock = new VirtualClock();
+  const fetched: string[] = [];
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch: ({ metadata }) => {
+      fetched.push(metadata.name);
+      return [];
+    },
+    accepts: ({ metadata }) => metadata.name === "b",
+  });
+  for (const expected of [1, 2]) {
+    await source.start(recordedContext(clock, [a, b]));
+    await clock.advance(0);
+    assert.equal(fetched.length, expected);
+    await source.stop();
+  }
+  assert.deepEqual(fetched, ["b", "b"]);
+  await assert.rejects(
+    async () => await source.secondaries?.(a),
+    /not started/,
+  );
+});
+
+test("perResourcePollingSource sees own writes at once", async () => {
+  const clock = new VirtualClock();
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch: () => ["old"],
+  });
+  await source.start(recordedContext(clock, [a]));
+  await clock.advance(0);
+  source.ownExternalWrite(a, "new");
+  assert.deepEqual(await source.secondaries?.(a), ["new"]);
+  source.ownExternalDelete(a);
+  assert.deepEqual(await source.secondaries?.(a), []);
+  await source.stop();
+});

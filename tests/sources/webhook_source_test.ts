@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { connect } from "node:net";
+import { test } from "node:test";
+import { VirtualClock } from "../../core/virtual_clock.ts";
+import {
+  type WebhookOptions,
+  webhookSource,
+} from "../../sources/webhook_source.ts";
+import {
+  type RecordedContext,
+  recordedContext,
+} from "../support/source_context.ts";
+
+const SECRET = "an open secret of this test";
+
+function sign(body: string): Record<string, string> {
+  const digest = createHmac("sha256", SECRET).update(body).digest("hex");
+  return { "x-hub-signature-256": `sha256=${digest}` };
+}
+
+async function withWebhook(
+  options: Partial<WebhookOptions>,
+  use: (url: string, context: RecordedContext) => Promise<void>,
+): Promise<void> {
+  const source = webhookSource({
+    name: "hook",
+    check: { hmac: { secret: SECRET } },
+    primaries: (request) => [(request.json() as { key: string }).key],
+    ...options,
+  });
+  const context = recordedContext(new VirtualClock());
+  await source.start(context);
+  try {
+    await use(source.url!, context);
+  } finally {
+    await source.stop();
+  }
+}
+
+async function post(
+  url: string,
+  body: string,
+  headers: Record<string, string> = sign(body),
+): Promise<number> {
+  const response = await fetch(url, { method: "POST", body, headers });
+  await response.text();
+  return response.status;
+}
+
+test("webhookSource triggers the primaries of a request with the right signature", async () => {
+  await withWebhook({}, async (url, context) => {
+    assert.equal(await post(url, '{"key":"default/a"}'), 202);
+    assert.deepEqual(context.triggered, ["default/a"]);
+  });
+});
+
+test("webhookSource refuses a wrong or missing signature", async () => {
+  await withWebhook({}, async (url, context) => {
+    const body = '{"key":"default/a"}';
+    assert.equal(await post(url, body, sign("another")), 401);
+    assert.equal(await post(url, body, {}), 401);
+    assert.equal(await post(url, body, { "x-hub-signature-256": "" }), 401);
+    assert.deepEqual(context.triggered, []);
+  });
+});
+
+test("webhookSource takes a bearer token instead", async () => {
+  const check = { bearer: { token: SECRET.replaceAll(" ", "-") } };
+  await withWebhook({ check }, async (url) => {
+    const body = '{"key":"default/a"}';
+    const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+    assert.equal(await post(url, body, bearer(check.bearer.token)), 202);
+    assert.equal(await post(url, body, bearer("wrong")), 401);
+    assert.equal(await post(url, body, {}), 401);
+  });
+});
+
+test("webhookSource serves POST to its one path only", async () => {
+  await withWebhook({ path: "/hook" }, async (url) => {
+    assert.equal((await fetch(url)).status, 405);
+    assert.equal(await post(url.replace("/hook", "/other"), "{}"), 404);
+  });
+});
+
+test("webhookSource says that a body is no JSON, and outlives what primaries throw or give", async () => {
+  await withWebhook({}, async (url) => {
+    assert.equal(await post(url, "no json"), 400);
+    assert.equal(await post(url, "null"), 400);
+    assert.equal(await post(url, '{"key":{}}'), 400);
+    assert.equal(await post(url, '{"key":"default/a"}'), 202);
+  });
+});
+
+test("webhookSource refuses a body over the limit, told or not", async () => {
+  await withWebhook({ bodyLimit: 1000 }, async (url, context) => {
+    const large = "x".repeat(1001);
+    assert.equal(await post(url, large), 413);
+    const status = await new Promise<string>((resolve, reject) => {
+      const { hostname, port } = new URL(url);
+      const socket = connect(Number(port), hostname, () => {
+        socket.write(
+          "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n",
+        );
+        socket.write(`${large.length.toString(16)}\r\n${large}\r\n`);
+      });
+      socket.once("data", (data) => {
+        resolve(String(data).split("\r\n")[0]!);
+        socket.destroy();
+      });
+      socket.once("error", reject);
+    });
+    assert.match(status, /413/);
+    assert.deepEqual(context.triggered, []);
+  });
+});
+
+test("webhookSource closes its socket when it stops, and can be started again", async () => {
+  let url = "";
+  await withWebhook({}, (given) => {
+    url = given;
+    return Promise.resolve();
+  });
+  await assert.rejects(post(url, "{}"));
+});
+
+test("webhookSource refuses options that make no sense", () => {
+  const make = (options: Partial<WebhookOptions>) => () =>
+    webhookSource({
+      name: "x",
+      check: "none",
+      primaries: () => [],
+      ...options,
+    });
+  assert.throws(make({ port: 70_000 }), RangeError);
+  assert.throws(make({ bodyLimit: 0 }), RangeError);
+  assert.throws(make({ path: "hook" }), TypeError);
+  assert.throws(make({ check: { hmac: { secret: "" } } }), TypeError);
+});

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { type WebSocket, WebSocketServer } from "ws";
+import { VirtualClock } from "../../core/virtual_clock.ts";
+import { websocketSource } from "../../sources/websocket_source.ts";
+import { gadget, recordedContext } from "../support/source_context.ts";
+import { until } from "../support/until.ts";
+
+/** A server on loopback, and the connections and headers that it has seen. */
+async function startServer() {
+  const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+  await once(server, "listening");
+  const sockets: WebSocket[] = [];
+  const authorizations: (string | undefined)[] = [];
+  server.on("connection", (socket, request) => {
+    sockets.push(socket);
+    authorizations.push(request.headers.authorization);
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `ws://127.0.0.1:${port}/chat`,
+    sockets,
+    authorizations,
+    stop: async () => {
+      for (const socket of sockets) socket.terminate();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+test("websocketSource triggers what messages are about and sends its headers", async () => {
+  const server = await startServer();
+  const source = websocketSource({
+    name: "chat",
+    url: server.url,
+    headers: () => ({ authorization: "Bearer of-this-test" }),
+    primaries: (message) => [JSON.parse(new TextDecoder().decode(message)).key],
+  });
+  const context = recordedContext(new VirtualClock());
+  await source.start(context);
+  const socket = await until("a connection", () => server.sockets[0]);
+  socket.send("no json");
+  socket.send('{"key":"default/a"}');
+  await until("a trigger", () => context.triggered.length > 0);
+  assert.deepEqual(context.triggered, ["default/a"]);
+  assert.deepEqual(server.authorizations, ["Bearer of-this-test"]);
+  assert.equal(source.health?.().status, "healthy");
+  await source.stop();
+  await server.stop();
+});
+
+test("websocketSource connects again when the connection is cut or closed, and triggers everything then", async () => {
+  const server = await startServer();
+  const clock = new VirtualClock();
+  const context = recordedContext(clock, [gadget("a"), gadget("b")]);
+  const source = websocketSource({
+    name: "chat",
+    url: server.url,
+    primaries: () => [],
+    random: () => 0,
+  });
+  await source.start(context);
+  const first = await until("a connection", () => server.sockets[0]);
+  first.terminate();
+  await until("unhealthy", () => source.health?.().status === "unhealthy");
+  await until("a pause", () => clock.pendingTimers > 0);
+  await clock.advance(500);
+  const second = await until("a second one", () => server.sockets[1]);
+  await until("triggers", () => context.triggered.length === 2);
+  second.close();
+  await until("a pause", () => clock.pendingTimers > 0);
+  await clock.advance(1_000);
+  await until("a third one", () => server.sockets[2]);
+  await source.stop();
+  assert.equal(clock.pendingTimers, 0);
+  await server.stop();
+});
+
+test("websocketSource stops while it waits for a server that is away", async () => {
+  const server = await startServer();
+  await server.stop();
+  const clock = new VirtualClock();
+  const source = websocketSource({
+    name: "chat",
+    url: server.url,
+    primaries: () => [],
+  });
+  await source.start(recordedContext(clock));
+  assert.equal(source.health?.().status, "unhealthy");
+  await until("a pause", () => clock.pendingTimers > 0);
+  await source.stop();
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("websocketSource refuses what is no URL of a WebSocket, without showing it", () => {
+  for (const url of ["http://a:secret@b", "no url"]) {
+    assert.throws(
+      () => websocketSource({ name: "chat", url, primaries: () => [] }),
+      (error: unknown) =>
+        error instanceof TypeError && !error.message.includes("secret"),
+    );
+  }
+});

@@ -1,0 +1,69 @@
+import type { KubernetesObject } from "../../core/api/object.ts";
+import { keyOf, keyText } from "../../core/api/object_key.ts";
+import type { Clock } from "../../core/clock.ts";
+import type {
+  SourceContext,
+  SourceEvent,
+} from "../../core/controller/event_source.ts";
+import { silentLogger } from "../../core/logger.ts";
+import { noMetrics } from "../../core/metrics.ts";
+
+/** What a source under test is given, and what it did with it. */
+export interface RecordedContext extends SourceContext {
+  /** The keys that were triggered, in order. */
+  readonly triggered: string[];
+  /** Why they were, in the same order. */
+  readonly events: (SourceEvent | undefined)[];
+}
+
+/** A context that records triggers, for tests of a source on its own. */
+export function recordedContext(
+  clock: Clock,
+  primaries: readonly KubernetesObject[] = [],
+  more: Partial<SourceContext> = {},
+): RecordedContext {
+  const triggered: string[] = [];
+  const events: (SourceEvent | undefined)[] = [];
+  const byKey = new Map(
+    primaries.map((primary) => [keyText(keyOf(primary)), primary]),
+  );
+  return {
+    controller: "test",
+    primaryKind: {
+      group: "example.com",
+      version: "v1",
+      kind: "Gadget",
+      plural: "gadgets",
+      scope: "Namespaced",
+    },
+    primaries: {
+      get: (key) => byKey.get(typeof key === "string" ? key : keyText(key)),
+      has: (key) => byKey.has(typeof key === "string" ? key : keyText(key)),
+      keys: () => byKey.keys(),
+      list: () => [...byKey.values()],
+    },
+    namespaces: "all",
+    // Sources that need neither are given none.
+    client: undefined as unknown as SourceContext["client"],
+    informers: undefined as unknown as SourceContext["informers"],
+    clock,
+    log: silentLogger,
+    metrics: noMetrics,
+    ...more,
+    triggered,
+    events,
+    trigger(key, event) {
+      triggered.push(typeof key === "string" ? key : keyText(key));
+      events.push(event);
+    },
+  };
+}
+
+/** A primary of the kind that {@linkcode recordedContext} names. */
+export function gadget(name: string): KubernetesObject {
+  return {
+    apiVersion: "example.com/v1",
+    kind: "Gadget",
+    metadata: { namespace: "default", name, uid: `uid-${name}` },
+  };
+}
