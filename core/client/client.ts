@@ -8,12 +8,23 @@ import type {
   ObjectList,
 } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
+import { Informer } from "../cache/informer.ts";
+import type { InformerOptions } from "../cache/informer_options.ts";
 import type { LoadConfigOptions } from "../config/load_config.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import type { ClientOptions } from "./client_options.ts";
 import { type ClientTarget, Connection } from "./connection.ts";
+import type { ContainerProcess } from "./container_process.ts";
 import type { DiscoveredResource } from "./discovered_resource.ts";
 import { Discovery } from "./discovery.ts";
+import type {
+  AttachOptions,
+  ExecOptions,
+  LogOptions,
+  PortForwardOptions,
+} from "./pod_options.ts";
+import { PodStreams } from "./pod_streams.ts";
+import type { PortForward } from "./port_forward.ts";
 import {
   type ApiRequest,
   applyRequest,
@@ -95,6 +106,8 @@ export class Client {
   readonly #connection: Connection;
   readonly #discovery: Discovery;
   readonly #fieldManager: string;
+  readonly #pods: PodStreams;
+  readonly #informerDefaults: InformerOptions;
 
   /**
    * Makes a client; nothing is sent before the first call.
@@ -109,6 +122,9 @@ export class Client {
     const connection = new Connection(target, options);
     this.#connection = connection;
     this.#discovery = new Discovery(connection);
+    this.#pods = new PodStreams(connection);
+    const { clock, logger, metrics, random } = options;
+    this.#informerDefaults = { clock, logger, metrics, random };
     this.namespace = "server" in target
       ? target.namespace ?? "default"
       : "default";
@@ -282,6 +298,51 @@ export class Client {
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
     const request = watchRequest(await this.resolve(kind), options);
     yield* watchEvents<T>(request, await this.#connection.request(request));
+  }
+
+  /**
+   * Makes an informer: a copy of the objects of a kind that stays in step with
+   * the server and tells every change. Nothing is sent before it is started.
+   *
+   * @param kind Which objects.
+   * @param options Which of them, and how the informer connects; clock, logger
+   * and metrics are the client's unless given.
+   * @throws {SyntaxError} If a selector or a path to prune is malformed.
+   */
+  informer<T extends KubernetesObject>(
+    kind: Kind<T>,
+    options: InformerOptions = {},
+  ): Informer<T> {
+    return new Informer(this, kind, { ...this.#informerDefaults, ...options });
+  }
+
+  /** Reads the log of a container of a pod, line by line. */
+  logs(
+    key: ObjectKey,
+    options: LogOptions = {},
+  ): AsyncGenerator<string, void, undefined> {
+    return this.#pods.logs(key, options);
+  }
+
+  /** Runs a command in a container of a pod. */
+  exec(key: ObjectKey, options: ExecOptions): Promise<ContainerProcess> {
+    return this.#pods.exec(key, options);
+  }
+
+  /** Connects to the program that a container of a pod runs. */
+  attach(
+    key: ObjectKey,
+    options: AttachOptions = {},
+  ): Promise<ContainerProcess> {
+    return this.#pods.attach(key, options);
+  }
+
+  /**
+   * Gives the way to a port of a pod: connections to it, or a local port that
+   * leads to it. Nothing is sent before the first connection.
+   */
+  portForward(key: ObjectKey, options: PortForwardOptions): PortForward {
+    return this.#pods.portForward(key, options);
   }
 
   /**

@@ -7,6 +7,7 @@ test("importFault lets imports run with the arrows", () => {
     ["core/api/kind.ts", "./object.ts"],
     ["core/api/kind.ts", "../clock.ts"],
     ["core/client/client.ts", "../config/config.ts"],
+    ["core/client/client.ts", "../cache/informer.ts"],
     ["core/apiserver/crd/registry.ts", "../registry.ts"],
     ["core/apiserver/crd/registry.ts", "../../patch/schema.ts"],
     ["core/cli/bin.ts", "../apiserver/server.ts"],

@@ -1,0 +1,144 @@
+/**
+ * What is asked of a single pod beside its object, as plain values.
+ *
+ * @module
+ */
+import { objectPath, type ResolvedKind } from "../api/kind.ts";
+import { keyText, type ObjectKey } from "../api/object_key.ts";
+import { CHANNEL_V4, CHANNEL_V5 } from "./channel_stream.ts";
+import type {
+  AttachOptions,
+  ExecOptions,
+  LogOptions,
+  PortForwardOptions,
+} from "./pod_options.ts";
+import { type ApiRequest, withQuery } from "./request.ts";
+import type { StreamRequest } from "./transport.ts";
+
+const POD: ResolvedKind = {
+  group: "",
+  version: "v1",
+  kind: "Pod",
+  plural: "pods",
+  scope: "Namespaced",
+};
+
+/** A request for a WebSocket that can say what it is for. */
+export interface PodStreamRequest extends StreamRequest {
+  /** What it is for, to read after "Cannot". */
+  readonly action: string;
+}
+
+/** Reads the log of a container. */
+export function logRequest(
+  key: ObjectKey,
+  options: LogOptions = {},
+): ApiRequest {
+  const { signal, follow, previous, timestamps, ...query } = options;
+  return {
+    verb: "get",
+    action: `read the log of Pod ${keyText(key)}`,
+    method: "GET",
+    path: withQuery(objectPath(POD, key, "log"), {
+      ...query,
+      follow: follow || undefined,
+      previous: previous || undefined,
+      timestamps: timestamps || undefined,
+    }),
+    headers: { accept: "*/*" },
+    signal,
+  };
+}
+
+/**
+ * Runs a command in a container.
+ *
+ * @throws {TypeError} If there is no command.
+ */
+export function execRequest(
+  key: ObjectKey,
+  options: ExecOptions,
+): PodStreamRequest {
+  const { command } = options;
+  if (command.length === 0) {
+    throw new TypeError(
+      `Cannot run a command in Pod ${
+        keyText(key)
+      }: "command" must name a program: received []`,
+    );
+  }
+  return streamRequest(key, "exec", {
+    action: `run "${command[0]}" in Pod ${keyText(key)}`,
+    query: { command, ...streamQuery(options) },
+    signal: options.signal,
+  });
+}
+
+/** Connects to the program that a container runs. */
+export function attachRequest(
+  key: ObjectKey,
+  options: AttachOptions = {},
+): PodStreamRequest {
+  return streamRequest(key, "attach", {
+    action: `attach to Pod ${keyText(key)}`,
+    query: streamQuery(options),
+    signal: options.signal,
+  });
+}
+
+/** Connects to a port of a pod. */
+export function portForwardRequest(
+  key: ObjectKey,
+  options: PortForwardOptions,
+): PodStreamRequest {
+  const { port, signal } = options;
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new RangeError(
+      `Cannot connect to Pod ${
+        keyText(key)
+      }: "port" must be from 1 to 65535: received ${port}`,
+    );
+  }
+  return {
+    // This protocol has no way to close one direction, so v5 is not for it.
+    ...streamRequest(key, "portforward", {
+      action: `connect to port ${port} of Pod ${keyText(key)}`,
+      query: { ports: port },
+      signal,
+    }),
+    protocols: [CHANNEL_V4],
+  };
+}
+
+interface StreamParts {
+  readonly action: string;
+  readonly query: Parameters<typeof withQuery>[1];
+  readonly signal: AbortSignal | undefined;
+}
+
+function streamRequest(
+  key: ObjectKey,
+  subresource: string,
+  { action, query, signal }: StreamParts,
+): PodStreamRequest {
+  return {
+    action,
+    path: withQuery(objectPath(POD, key, subresource), query),
+    headers: {},
+    protocols: [CHANNEL_V5, CHANNEL_V4],
+    signal,
+  };
+}
+
+function streamQuery(
+  options: AttachOptions,
+): Record<string, string | boolean | undefined> {
+  const { container, stdin = false, stdout = true, tty = false } = options;
+  return {
+    container,
+    stdin,
+    stdout,
+    stderr: options.stderr ?? !tty,
+    tty,
+  };
+}
