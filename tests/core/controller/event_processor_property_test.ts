@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { FRESH } from "../../../core/controller/run_state.ts";
 import { ProcessorCase } from "../../support/processor_case.ts";
 
 const KEYS = ["default/a", "default/b", "other/c"];
@@ -55,7 +56,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   {
-    weight: 1,
+    weight: 3,
     arbitrary: fc.record({
       do: fc.constantFrom(
         "pause" as const,
@@ -140,7 +141,7 @@ test("EventProcessor: whatever happens, one run at a time, newest state seen, no
     fc.asyncProperty(
       fc.array(step, { maxLength: 80, size: "max" }),
       async (steps) => {
-        const one = new ProcessorCase();
+        const one = new ProcessorCase({ settings: { concurrency: 2 } });
         // The version of each object that its last run saw.
         const seen = new Map<string, string>();
         one.processor.resume();
@@ -148,6 +149,14 @@ test("EventProcessor: whatever happens, one run at a time, newest state seen, no
         for (const step of steps) {
           await take(one, step);
           assert.ok(one.clock.pendingTimers <= 1, "one timer for all objects");
+          assert.ok(
+            one.processor.delayed <= one.primaries.size,
+            "no deadline of an object that is gone",
+          );
+          for (const key of KEYS) {
+            if (one.primaries.has(key)) continue;
+            assert.equal(one.processor.stateOf(key), FRESH);
+          }
         }
         // From now on all is well.
         one.script = (run) => {
@@ -187,6 +196,6 @@ test("EventProcessor: whatever happens, one run at a time, newest state seen, no
         assert.equal(one.clock.pendingTimers, 0);
       },
     ),
-    { numRuns: 150 },
+    { numRuns: 400 },
   );
 });

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  type ControllerOptions,
+  controllerSettings,
+  finalizerOf,
+} from "../../../core/controller/controller_options.ts";
+import type { EventSource } from "../../../core/controller/event_source.ts";
+import { namespaceSet } from "../../../core/controller/namespaces.ts";
+import type { Reconciler } from "../../../core/controller/reconciler.ts";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+
+const KIND = {
+  group: "example.com",
+  version: "v1",
+  kind: "Gadget",
+  plural: "gadgets",
+  scope: "Namespaced",
+} as const;
+
+const plain: Reconciler<KubernetesObject> = { reconcile() {} };
+const cleaner: Reconciler<KubernetesObject> = { ...plain, cleanup() {} };
+
+function settings(options: object, reconciler = plain) {
+  return controllerSettings(KIND, reconciler, options as ControllerOptions);
+}
+
+test("controllerSettings has the defaults of JOSDK where it has them", () => {
+  const made = settings({});
+  assert.equal(made.name, "gadget");
+  assert.equal(made.fieldManager, "gadget");
+  assert.equal(made.concurrency, 10);
+  assert.equal(made.maxInterval, 36_000_000);
+  assert.equal(made.retry.maxAttempts, 5);
+  assert.equal(made.generationAware, true);
+  assert.equal(made.serverSideApply, true);
+  assert.equal(made.timeout, Infinity);
+  assert.equal(made.limiter, undefined);
+  assert.equal(finalizerOf(made, KIND), undefined);
+});
+
+test("controllerSettings turns finalizers on for cleanup", () => {
+  const made = settings({}, cleaner);
+  assert.equal(finalizerOf(made, KIND), "gadgets.example.com/finalizer");
+  const named = settings({ finalizer: "example.com/mine" }, cleaner);
+  assert.equal(finalizerOf(named, KIND), "example.com/mine");
+});
+
+test("controllerSettings refuses what makes no sense and says what does", () => {
+  const source = { name: "pods" } as EventSource;
+  const bad: [object, RegExp][] = [
+    [{ retrys: false }, /did you mean "retry"/],
+    [{ retry: { attempts: 3 } }, /"gadget", retry: .*"attempts"/],
+    [{ maxInterval: "10 hours" }, /"maxInterval".*"10 hours"/],
+    [{ timeout: "soon" }, /"timeout"/],
+    [{ concurrency: 0 }, /"concurrency" must be/],
+    [{ name: "My Controller" }, /name must be of lower-case/],
+    [{ finalizer: "mine" }, /a domain, a slash and a name/],
+    [{ rateLimit: { limit: 0 } }, /"rateLimit.limit"/],
+    [{ rateLimit: { limits: 1 } }, /did you mean "limit"/],
+    [{ filters: { delete: () => true } }, /no option "delete"/],
+    [{ sources: [source, source] }, /"pods" twice/],
+    [{ cache: { pruned: [] } }, /did you mean "prune"/],
+  ];
+  for (const [options, message] of bad) {
+    assert.throws(() => settings(options), message);
+  }
+  assert.throws(
+    () => settings({ allEvents: true }, cleaner),
+    /neither a cleanup nor a workflow/,
+  );
+});
+
+test("controllerSettings wants a reconciler with reconcile", () => {
+  for (const reconciler of [null, {}, { reconcile: 1 }]) {
+    assert.throws(
+      () => settings({}, reconciler as unknown as Reconciler<KubernetesObject>),
+      /needs a method "reconcile\(primary, ctx\)"/,
+    );
+  }
+  const wrong = { reconcile() {}, cleanup: true };
+  assert.throws(
+    () => settings({}, wrong as unknown as Reconciler<KubernetesObject>),
+    /"cleanup" to be a method/,
+  );
+});
+
+test("namespaceSet reads all, current and lists", () => {
+  assert.equal(namespaceSet("all", undefined, KIND), "all");
+  assert.deepEqual(namespaceSet("current", "here", KIND), ["here"]);
+  assert.deepEqual(namespaceSet(["b", "a", "b"], "here", KIND), ["a", "b"]);
+  const cluster = { kind: "Node", scope: "Cluster" } as const;
+  assert.equal(namespaceSet(["a"], undefined, cluster), "all");
+  assert.throws(() => namespaceSet("current", undefined, KIND), TypeError);
+  assert.throws(() => namespaceSet([], undefined, KIND), TypeError);
+  assert.throws(() => namespaceSet(["No"], undefined, KIND), /lower-case/);
+});

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+import type { CacheEvent } from "../../../core/cache/cache_event.ts";
+import {
+  accepts,
+  allOf,
+  anyOf,
+  isRelevantUpdate,
+  not,
+} from "../../../core/controller/filters.ts";
+
+const FINALIZER = "example.com/finalizer";
+
+type Header = Pick<
+  CacheEvent["header"],
+  "generation" | "deletionTimestamp" | "hasFinalizer"
+>;
+
+function header(
+  generation: number | undefined,
+  finalizers: readonly string[] = [],
+  deletionTimestamp?: string,
+): CacheEvent["header"] {
+  const made: Header = {
+    generation,
+    deletionTimestamp,
+    hasFinalizer: (name) => finalizers.includes(name),
+  };
+  return made as CacheEvent["header"];
+}
+
+function relevant(
+  before: CacheEvent["header"] | undefined,
+  after: CacheEvent["header"],
+  finalizer: string | undefined = undefined,
+  generationAware = true,
+): boolean {
+  return isRelevantUpdate({ header: after, previousHeader: before }, {
+    finalizer,
+    generationAware,
+  });
+}
+
+test("isRelevantUpdate lets a new generation pass, or one that is not known [InternalEventFiltersTest]", () => {
+  assert.equal(relevant(header(1), header(2)), true);
+  assert.equal(relevant(header(1), header(1)), false);
+  assert.equal(relevant(header(undefined), header(undefined)), true);
+  assert.equal(relevant(undefined, header(1)), true);
+  assert.equal(relevant(header(1), header(1), undefined, false), true);
+});
+
+test("isRelevantUpdate lets the mark of deletion pass once", () => {
+  const marked = header(1, [], "2026-01-01T00:00:00Z");
+  assert.equal(relevant(header(1), marked), true);
+  assert.equal(relevant(marked, marked), false);
+});
+
+test("isRelevantUpdate lets pass what has or had no finalizer of ours", () => {
+  const with_ = header(1, [FINALIZER]);
+  assert.equal(relevant(header(1), with_, FINALIZER), true);
+  assert.equal(relevant(with_, header(1), FINALIZER), true);
+  assert.equal(relevant(with_, with_, FINALIZER), false);
+});
+
+function event(type: CacheEvent["type"]): CacheEvent {
+  const object: KubernetesObject = { metadata: { name: type } };
+  return {
+    type,
+    object,
+    previous: undefined,
+    finalStateUnknown: true,
+  } as CacheEvent;
+}
+
+test("accepts asks the filter of the type and the generic one", () => {
+  const asked: string[] = [];
+  const filters = {
+    add: (object: KubernetesObject) => asked.push(object.metadata.name) > 0,
+    update: () => false,
+    delete: (_: KubernetesObject, unknown: boolean) => unknown,
+    generic: () => asked.push("generic") > 0,
+  };
+  assert.equal(accepts(filters, event("added")), true);
+  assert.equal(accepts(filters, event("updated")), false);
+  assert.equal(accepts(filters, event("deleted")), true);
+  assert.deepEqual(asked, ["generic", "added", "generic", "generic"]);
+  assert.equal(accepts({}, event("added")), true);
+  assert.equal(accepts({ event: () => false }, event("added")), false);
+});
+
+test("filters are combined by allOf, anyOf and not", () => {
+  const even = (n: number) => n % 2 === 0;
+  const big = (n: number) => n > 10;
+  assert.deepEqual([2, 11, 12].map(allOf(even, big)), [false, false, true]);
+  assert.deepEqual([1, 2, 11].map(anyOf(even, big)), [false, true, true]);
+  assert.deepEqual([1, 2].map(not(even)), [true, false]);
+});

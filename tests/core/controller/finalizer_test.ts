@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiError } from "../../../core/api/api_error.ts";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+import {
+  addFinalizerPatch,
+  changeFinalizers,
+  checkFinalizer,
+  defaultFinalizer,
+  hasFinalizer,
+  removeFinalizerPatch,
+} from "../../../core/controller/finalizer.ts";
+import {
+  applyJsonPatch,
+  JsonPatchError,
+  type JsonPatchOperation,
+} from "../../../core/patch/json_patch.ts";
+
+const OURS = "gadgets.example.com/finalizer";
+const KIND = {
+  group: "example.com",
+  version: "v1",
+  kind: "Gadget",
+  plural: "gadgets",
+  scope: "Namespaced",
+} as const;
+
+function gadget(finalizers?: string[], uid = "1"): KubernetesObject {
+  return {
+    metadata: {
+      namespace: "default",
+      name: "a",
+      uid,
+      resourceVersion: "1",
+      ...(finalizers && { finalizers }),
+    },
+  };
+}
+
+/** One object on a server, changed by others before each of our writes. */
+class Server {
+  object: KubernetesObject | undefined;
+  readonly others: (() => void)[];
+  patches = 0;
+
+  constructor(object: KubernetesObject, ...others: (() => void)[]) {
+    this.object = object;
+    this.others = others;
+  }
+
+  read = () => Promise.resolve(this.object);
+
+  patch = (
+    patch: readonly JsonPatchOperation[],
+  ): Promise<KubernetesObject> => {
+    this.patches++;
+    this.others.shift()?.();
+    try {
+      if (this.object === undefined) {
+        throw new ApiError("Gone", { status: 404, reason: "NotFound" });
+      }
+      this.object = applyJsonPatch(this.object, patch) as KubernetesObject;
+      return Promise.resolve(this.object);
+    } catch (error) {
+      if (!(error instanceof JsonPatchError)) return Promise.reject(error);
+      const { message } = error;
+      return Promise.reject(new ApiError(message, { status: 422 }));
+    }
+  };
+
+  get access() {
+    return { kind: KIND, read: this.read, patch: this.patch };
+  }
+}
+
+function remove(server: Server): Promise<KubernetesObject | undefined> {
+  return changeFinalizers(
+    structuredClone(server.object as KubernetesObject),
+    server.access,
+    (object) =>
+      hasFinalizer(object, OURS)
+        ? removeFinalizerPatch(object, OURS)
+        : undefined,
+  );
+}
+
+test("defaultFinalizer comes from the plural and the group", () => {
+  assert.equal(defaultFinalizer(KIND), OURS);
+  const service = { ...KIND, group: "", plural: "services" };
+  assert.equal(defaultFinalizer(service), "services.coracle.dev/finalizer");
+  const deployment = { ...KIND, group: "apps", plural: "deployments" };
+  assert.equal(
+    defaultFinalizer(deployment),
+    "deployments.coracle.dev/finalizer",
+  );
+});
+
+test("checkFinalizer wants a domain, a slash and a name", () => {
+  assert.equal(checkFinalizer(OURS), OURS);
+  for (const name of ["finalizer", "a/b", "a.b/", "A.b/c", "a.b/c/d", ""]) {
+    assert.throws(() => checkFinalizer(name), /domain, a slash and a name/);
+  }
+});
+
+test("changeFinalizers adds and removes ours and leaves others alone", async () => {
+  const server = new Server(gadget(["other.example.com/x"]));
+  await changeFinalizers(
+    server.object as KubernetesObject,
+    server.access,
+    (object) => addFinalizerPatch(object, OURS),
+  );
+  assert.deepEqual(server.object?.metadata.finalizers, [
+    "other.example.com/x",
+    OURS,
+  ]);
+  await remove(server);
+  assert.deepEqual(server.object?.metadata.finalizers, ["other.example.com/x"]);
+  const empty = new Server(gadget());
+  await changeFinalizers(
+    empty.object as KubernetesObject,
+    empty.access,
+    (object) => addFinalizerPatch(object, OURS),
+  );
+  assert.deepEqual(empty.object?.metadata.finalizers, [OURS]);
+});
+
+test("changeFinalizers finds ours again when another one was removed meanwhile [CleanupConflictIT]", async () => {
+  const server: Server = new Server(
+    gadget(["other.example.com/x", OURS]),
+    () => server.object = gadget([OURS]),
+  );
+  await remove(server);
+  assert.equal(server.patches, 2);
+  assert.deepEqual(server.object?.metadata.finalizers, []);
+});
+
+test("changeFinalizers ends quietly when the object is gone or another one", async () => {
+  const gone: Server = new Server(
+    gadget([OURS]),
+    () => gone.object = undefined,
+  );
+  assert.equal(await remove(gone), undefined);
+  const anew: Server = new Server(
+    gadget([OURS]),
+    () => anew.object = gadget([OURS], "2"),
+  );
+  assert.equal(await remove(anew), undefined);
+  assert.deepEqual(anew.object?.metadata.finalizers, [OURS]);
+});
+
+test("changeFinalizers gives up after ten conflicts in a row", async () => {
+  let length = 20;
+  const change = () => {
+    const others = Array.from(
+      { length: --length },
+      (_, i) => `o.example.com/${i}`,
+    );
+    server.object = gadget([...others, OURS]);
+  };
+  const server: Server = new Server(
+    gadget([...Array(20).fill("o.example.com/x"), OURS]),
+    ...Array(20).fill(change),
+  );
+  await assert.rejects(remove(server), /changed by others 10 times in a row/);
+  assert.equal(server.patches, 10);
+});

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
+
+test("MetricsRegistry tells counters and gauges in Prometheus' text format", () => {
+  const registry = new MetricsRegistry();
+  const runs = registry.counter({ name: "runs_total", help: "Runs\nof all." });
+  runs.add(2, { controller: "a", result: "success" });
+  runs.add(1, { result: "success", controller: "a" });
+  runs.add(0.5);
+  const depth = registry.gauge({ name: "depth", help: "Depth." });
+  depth.set(5, { name: 'say "hi"\\' });
+  depth.add(-2, { name: 'say "hi"\\' });
+  assert.equal(
+    registry.text(),
+    "# HELP depth Depth.\n# TYPE depth gauge\n" +
+      'depth{name="say \\"hi\\"\\\\"} 3\n' +
+      "# HELP runs_total Runs\\nof all.\n# TYPE runs_total counter\n" +
+      'runs_total{controller="a",result="success"} 3\nruns_total 0.5\n',
+  );
+});
+
+test("MetricsRegistry counts observations in cumulative buckets", () => {
+  const registry = new MetricsRegistry();
+  const duration = registry.histogram({
+    name: "seconds",
+    help: "Seconds.",
+    buckets: [1, 0.5],
+  });
+  for (const value of [0.1, 0.5, 0.7, 9]) duration.observe(value, { a: "b" });
+  const lines = registry.text().split("\n").slice(2, -1);
+  assert.deepEqual(lines, [
+    'seconds_bucket{a="b",le="0.5"} 2',
+    'seconds_bucket{a="b",le="1"} 3',
+    'seconds_bucket{a="b",le="+Inf"} 4',
+    'seconds_sum{a="b"} 10.3',
+    'seconds_count{a="b"} 4',
+  ]);
+});
+
+test("MetricsRegistry gives the metric that is there already, if the type fits", () => {
+  const registry = new MetricsRegistry();
+  const first = registry.counter({ name: "a", help: "A." });
+  assert.equal(registry.counter({ name: "a", help: "Other." }), first);
+  assert.throws(() => registry.gauge({ name: "a", help: "A." }), TypeError);
+  assert.throws(() => registry.gauge({ name: "a-b", help: "A." }), TypeError);
+  assert.throws(() => first.add(-1), RangeError);
+});
+
+test("MetricsRegistry does not take changed labels for the old ones", () => {
+  const registry = new MetricsRegistry();
+  const counter = registry.counter({ name: "a", help: "A." });
+  const labels = { to: "x" };
+  counter.add(1, labels);
+  labels.to = "y";
+  counter.add(1, labels);
+  const frozen = Object.freeze({ to: "z" });
+  counter.add(1, frozen);
+  counter.add(1, frozen);
+  assert.deepEqual(registry.text().split("\n").slice(2, -1), [
+    'a{to="x"} 1',
+    'a{to="y"} 1',
+    'a{to="z"} 2',
+  ]);
+});
+
+test("MetricsRegistry removes a series and asks collectors first", () => {
+  const registry = new MetricsRegistry();
+  const gauge = registry.gauge({ name: "a", help: "A." });
+  const labels = Object.freeze({ to: "x" });
+  const stop = registry.onCollect(() => gauge.set(7, labels));
+  assert.match(registry.text(), /a\{to="x"\} 7/);
+  stop();
+  gauge.remove(labels);
+  assert.doesNotMatch(registry.text(), /to="x"/);
+  gauge.add(1, labels);
+  assert.match(registry.text(), /a\{to="x"\} 1/);
+});
