@@ -4,6 +4,7 @@ import type { ObjectKey } from "../api/object_key.ts";
 import type { UntypedObject } from "../api/object.ts";
 import type { FieldSet } from "../patch/field_set.ts";
 import type { Schema } from "../patch/schema.ts";
+import type { ServerRequest } from "./http/exchange.ts";
 
 /** What a resource can be asked to do, in discovery's words. */
 export type Verb =
@@ -247,8 +248,8 @@ export interface ResourceDefinition extends GroupResource {
     context: HookContext,
   ): readonly StatusCause[];
   /**
-   * What else a deletion changes in an object that finalizers hold, in place:
-   * a CRD gets the condition `Terminating`.
+   * What else the beginning of a deletion changes in an object, in place: a CRD
+   * gets the condition `Terminating`, and a finalizer that holds it.
    */
   prepareForDeletion?(object: UntypedObject, context: HookContext): void;
   /**
@@ -339,4 +340,8 @@ export interface CustomResources {
     groupVersion: { readonly group: string; readonly version: string },
     definitions: readonly ResourceDefinition[],
   ): unknown;
+  /** Loads what a request needs and is costly to load. */
+  prepareRequest(request: ServerRequest): Promise<void> | undefined;
+  /** Loads what stored objects need when they come back. */
+  prepareObjects(objects: Iterable<unknown>): Promise<void> | undefined;
 }

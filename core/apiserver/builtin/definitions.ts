@@ -9,6 +9,7 @@ import type {
   Subresource,
   TableColumn,
 } from "../registry.ts";
+import { CRD_LIFECYCLE } from "../crd/crd_lifecycle.ts";
 import { badRequest } from "../status.ts";
 import { convertAutoscaler } from "./autoscaler_conversion.ts";
 import { rowOf } from "./columns/rows.ts";
@@ -22,6 +23,7 @@ import { POD_LIFECYCLE } from "./lifecycle/pod_lifecycle.ts";
 import { serviceLifecycle } from "./lifecycle/service_lifecycle.ts";
 import { WORKLOAD_LIFECYCLES } from "./lifecycle/workload_lifecycle.ts";
 import { selectableFieldsOf } from "./selectable_fields.ts";
+import { toStoredForm } from "./stored_form.ts";
 import { traitsOf } from "./traits.ts";
 import { setTypedDefaults } from "./typed_defaults.ts";
 import { validatorsOf } from "./validation/validators.ts";
@@ -45,6 +47,9 @@ const SCALES: ReadonlyMap<string, ScalePaths> = new Map(
 /** Where the objects of a resource live, if not under its own name. */
 const STORED_AS: ReadonlyMap<string, { group: string; plural: string }> =
   new Map([["events.events.k8s.io", { group: "", plural: "events" }]]);
+
+/** The definitions of custom resources, whose rules stand with those. */
+const CRDS = "customresourcedefinitions.apiextensions.k8s.io";
 
 /** Converters of kinds that have several versions; the others have one. */
 const CONVERTERS: ReadonlyMap<
@@ -117,7 +122,20 @@ function definition(
     convert: converterOf(key, { group, kind }),
     ...lifecycle,
     ...validatorsOf(key),
+    ...(key === CRDS ? CRD_LIFECYCLE : {}),
+    prepareForCreate(object, context): void {
+      lifecycle?.prepareForCreate?.(object, context);
+      toStoredForm(typeOfObject(object), object);
+    },
+    prepareForUpdate(object, live, context): void {
+      lifecycle?.prepareForUpdate?.(object, live, context);
+      toStoredForm(typeOfObject(object), object);
+    },
   };
+}
+
+function typeOfObject({ apiVersion = "", kind = "" }: UntypedObject): GoType {
+  return typeOf(apiVersion, kind);
 }
 
 function subresource(

@@ -1,15 +1,20 @@
 import { isJsonObject, type JsonObject } from "../../patch/json_value.ts";
 import type { Schema } from "../../patch/schema.ts";
+import { setCrdDefaults } from "../crd/crd_lifecycle.ts";
 import { CLUSTER_DEFAULTS } from "./defaults/cluster_defaults.ts";
 import { CORE_DEFAULTS } from "./defaults/core_defaults.ts";
 import type { DefaultRule } from "./defaults/rules.ts";
 import { WORKLOAD_DEFAULTS } from "./defaults/workload_defaults.ts";
 import { type GoType, goType, specialForm } from "./go_types.ts";
 
-const RULES: ReadonlyMap<string, DefaultRule> = new Map(
-  [...CORE_DEFAULTS, ...WORKLOAD_DEFAULTS, ...CLUSTER_DEFAULTS]
-    .map(([definition, rule]) => [`io.k8s.api.${definition}`, rule]),
-);
+const RULES: ReadonlyMap<string, DefaultRule> = new Map([
+  ...[...CORE_DEFAULTS, ...WORKLOAD_DEFAULTS, ...CLUSTER_DEFAULTS]
+    .map(([definition, rule]) => [`io.k8s.api.${definition}`, rule] as const),
+  [
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
+    setCrdDefaults as DefaultRule,
+  ],
+]);
 
 /** What is to be done at one field. */
 interface FieldPlan {

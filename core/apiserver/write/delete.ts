@@ -142,6 +142,12 @@ export function deleteObject(
   }
   const finalizers = collectorFinalizers(request, object, options);
   if (finalizers !== undefined) setFinalizers(object, finalizers);
+  if (object.metadata.deletionTimestamp === undefined) {
+    definition.prepareForDeletion?.(
+      object,
+      hookContext(request, { dryRun: options.dryRun, apply: false }),
+    );
+  }
   const held = (object.metadata.finalizers ?? []).length > 0 ||
     (holdsContent(definition) && hasContent(object));
   if (held) markDeleting(request, object, grace);
@@ -256,10 +262,6 @@ function markDeleting(
   if (holdsContent(definition)) {
     object.status = { ...(object.status as object), phase: "Terminating" };
   } else if (grace === undefined) metadata.deletionGracePeriodSeconds = 0;
-  definition.prepareForDeletion?.(
-    object,
-    hookContext(request, { dryRun: false, apply: false }),
-  );
 }
 
 function hasContent(object: UntypedObject): boolean {

@@ -125,4 +125,6 @@ export const noCustomKinds: CustomResources = {
   },
   nextCrdStatus: (crd) => crd.status,
   customOpenApi: () => ({}),
+  prepareRequest: () => undefined,
+  prepareObjects: () => undefined,
 };

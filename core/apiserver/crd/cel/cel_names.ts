@@ -1,0 +1,41 @@
+/** Words that are no identifiers in CEL. */
+const RESERVED: ReadonlySet<string> = new Set([
+  "true",
+  "false",
+  "null",
+  "in",
+  "as",
+  "break",
+  "const",
+  "continue",
+  "else",
+  "for",
+  "function",
+  "if",
+  "import",
+  "let",
+  "loop",
+  "package",
+  "namespace",
+  "return",
+  "var",
+  "void",
+  "while",
+]);
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  "__": "__underscores__",
+  ".": "__dot__",
+  "-": "__dash__",
+  "/": "__slash__",
+};
+
+/**
+ * The identifier by which rules name a field, such as `my__dash__field`;
+ * undefined if it can have none.
+ */
+export function celName(field: string): string | undefined {
+  if (RESERVED.has(field)) return `__${field}__`;
+  if (!/^[a-zA-Z_./-][a-zA-Z0-9_./-]*$/.test(field)) return undefined;
+  return field.replace(/__|[-./]/g, (part) => ESCAPES[part] ?? part);
+}

@@ -1,0 +1,49 @@
+/**
+ * Whether two values of CEL are equal: ints and doubles by their number, maps
+ * and objects field by field, lists item by item, sets in any order.
+ */
+export function celEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (isNumber(a) && isNumber(b)) return a == b;
+  if (typeof a !== "object" || typeof b !== "object" || !a || !b) return false;
+  if (isList(a) && isList(b)) return listsEqual(a, b);
+  if (a instanceof Map && b instanceof Map) {
+    return a.size === b.size &&
+      [...a].every(([key, one]) => b.has(key) && celEqual(one, b.get(key)));
+  }
+  if (a.constructor !== b.constructor) return false;
+  if (a instanceof Date) return a.getTime() === (b as Date).getTime();
+  if (a instanceof Uint8Array) {
+    return a.length === (b as Uint8Array).length &&
+      a.every((byte, index) => byte === (b as Uint8Array)[index]);
+  }
+  const names = Object.keys(a);
+  if (names.length === 0 && String(a) !== "[object Object]") {
+    return String(a) === String(b);
+  }
+  return names.length === Object.keys(b).length &&
+    names.every((name) =>
+      Object.hasOwn(b, name) &&
+      celEqual(a[name as keyof object], b[name as keyof object])
+    );
+}
+
+function isNumber(value: unknown): value is bigint | number {
+  return typeof value === "bigint" || typeof value === "number";
+}
+
+/** Lists as the library knows them; a set comes from a list of type `set`. */
+export function isList(
+  value: unknown,
+): value is readonly unknown[] | ReadonlySet<unknown> {
+  return Array.isArray(value) || value instanceof Set;
+}
+
+function listsEqual(a: Iterable<unknown>, b: Iterable<unknown>): boolean {
+  const left = [...a];
+  const right = [...b];
+  if (left.length !== right.length) return false;
+  return a instanceof Set || b instanceof Set
+    ? left.every((one) => right.some((other) => celEqual(one, other)))
+    : left.every((one, index) => celEqual(one, right[index]));
+}

@@ -1,0 +1,86 @@
+import type { Environment } from "@marcbachmann/cel-js";
+import {
+  label1035Problems,
+  labelProblems,
+  labelValueProblems,
+  qualifiedNameProblems,
+  subdomainProblems,
+} from "../../names.ts";
+import { matchesFormat } from "../formats.ts";
+import { celLibrary } from "./cel_library.ts";
+
+/** A format by name: what is wrong with a text, nothing if it has the format. */
+class NamedFormat {
+  readonly problems: (text: string) => readonly string[];
+
+  constructor(problems: (text: string) => readonly string[]) {
+    this.problems = problems;
+  }
+}
+
+/** What `format.dns1123Label` and its like are called on. */
+class Formats {}
+
+/** A prefix may end in a dash, since a suffix will follow. */
+function prefix(
+  problems: (text: string) => readonly string[],
+): (text: string) => readonly string[] {
+  return (text) => problems(text.replace(/-$/, "a"));
+}
+
+function known(
+  format: string,
+  problem: string,
+): (text: string) => readonly string[] {
+  return (text) => matchesFormat(format, text) ? [] : [problem];
+}
+
+const FORMATS: Readonly<Record<string, (text: string) => readonly string[]>> = {
+  dns1123Label: labelProblems,
+  dns1123Subdomain: subdomainProblems,
+  dns1035Label: label1035Problems,
+  qualifiedName: qualifiedNameProblems,
+  dns1123LabelPrefix: prefix(labelProblems),
+  dns1123SubdomainPrefix: prefix(subdomainProblems),
+  dns1035LabelPrefix: prefix(label1035Problems),
+  labelValue: labelValueProblems,
+  uri: known("uri", "invalid URI for request"),
+  uuid: known("uuid", "does not match the UUID format"),
+  byte: known("byte", "invalid base64"),
+  date: known("date", "invalid date"),
+  datetime: known("datetime", "invalid datetime"),
+};
+
+/** `format.named()`, the formats themselves, and `validate()`. */
+export function registerFormatFunctions(environment: Environment): void {
+  const { Optional } = celLibrary();
+  const formats = new Map(
+    Object.entries(FORMATS).map(([name, problems]) =>
+      [name, new NamedFormat(problems)] as const
+    ),
+  );
+  environment
+    .registerType("kubernetes.NamedFormat", { ctor: NamedFormat })
+    .registerType("FormatNamespace", { ctor: Formats })
+    .registerConstant("format", "FormatNamespace", new Formats())
+    .registerFunction(
+      "FormatNamespace.named(string): optional<kubernetes.NamedFormat>",
+      (_: Formats, name: string) => {
+        const format = formats.get(name);
+        return format === undefined ? Optional.none() : Optional.of(format);
+      },
+    )
+    .registerFunction(
+      "kubernetes.NamedFormat.validate(string): optional<list<string>>",
+      ({ problems }: NamedFormat, text: string) => {
+        const found = problems(text);
+        return found.length === 0 ? Optional.none() : Optional.of([...found]);
+      },
+    );
+  for (const [name, format] of formats) {
+    environment.registerFunction(
+      `FormatNamespace.${name}(): kubernetes.NamedFormat`,
+      () => format,
+    );
+  }
+}

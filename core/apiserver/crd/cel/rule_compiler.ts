@@ -1,0 +1,148 @@
+import type { Environment } from "@marcbachmann/cel-js";
+import type { ValidationRule } from "../../../crd/crd_manifest.ts";
+import type { OpenApiSchema } from "../../../patch/schema.ts";
+import { followSchemaPath } from "../rule_field_path.ts";
+import type { CelType } from "./cel_types.ts";
+import { compileErrorText } from "./compile_error_text.ts";
+
+/** The variables of a rule. */
+export interface RuleVariables {
+  readonly self: unknown;
+  readonly oldSelf?: unknown;
+}
+
+/** An expression that is ready to run. */
+export type Program = (variables: RuleVariables) => unknown;
+
+/** One rule, compiled. */
+export interface CompiledRule {
+  readonly rule: ValidationRule;
+  /** Runs it; undefined if it does not compile. */
+  readonly program?: Program | undefined;
+  /** Why it does not compile. */
+  readonly error?: string | undefined;
+  /** Gives the message; undefined if there is no expression for it. */
+  readonly message?: Program | undefined;
+  readonly messageError?: string | undefined;
+  /** Whether it compares with the old value. */
+  readonly usesOldSelf: boolean;
+  /** The path of the field to blame, below the rule's own. */
+  readonly fieldPath: string;
+  /** How many nodes a run visits at most, for each value of the data. */
+  readonly weight: RuleWeight;
+}
+
+/** Bounds the work of a rule: `size` nodes, in loops nested `depth` deep. */
+export interface RuleWeight {
+  readonly size: number;
+  readonly depth: number;
+}
+
+/** Compiles the rules of one node of a schema. */
+export function compileNodeRules(
+  schema: OpenApiSchema,
+  type: CelType,
+  environment: Environment,
+): readonly CompiledRule[] {
+  const rules = schema["x-kubernetes-validations"] as
+    | readonly ValidationRule[]
+    | undefined;
+  if (!rules?.length) return [];
+  const plain = environment.clone()
+    .registerVariable("self", type.name)
+    .registerVariable("oldSelf", type.name);
+  const optional = environment.clone()
+    .registerVariable("self", type.name)
+    .registerVariable("oldSelf", `optional<${type.name}>`);
+  return rules.filter(({ rule }) => rule.trim() !== "").map((rule) =>
+    compileRule(rule, schema, rule.optionalOldSelf ? optional : plain)
+  );
+}
+
+function compileRule(
+  rule: ValidationRule,
+  schema: OpenApiSchema,
+  environment: Environment,
+): CompiledRule {
+  const place = followSchemaPath(rule.fieldPath ?? "", schema);
+  const base = {
+    rule,
+    usesOldSelf: mentionsOldSelf(rule.rule),
+    fieldPath: typeof place === "string" ? "" : place.path,
+    weight: { size: 1, depth: 0 },
+  };
+  const compiled = compile(rule.rule, environment);
+  if (typeof compiled === "string") {
+    return { ...base, error: `compilation failed: ${compiled}` };
+  }
+  if (compiled.type !== "bool") {
+    return { ...base, error: "cel expression must evaluate to a bool" };
+  }
+  const { program, weight } = compiled;
+  const ready = { ...base, program, weight };
+  if (!rule.messageExpression) return ready;
+  const message = compile(rule.messageExpression, environment);
+  if (typeof message === "string") {
+    const messageError = `messageExpression compilation failed: ${message}`;
+    return { ...ready, messageError };
+  }
+  return message.type === "string" ? { ...ready, message: message.program } : {
+    ...ready,
+    messageError: "messageExpression must evaluate to a string",
+  };
+}
+
+interface Compiled {
+  readonly program: Program;
+  readonly type: string;
+  readonly weight: RuleWeight;
+}
+
+/** @returns What is wrong, if it does not compile. */
+function compile(source: string, environment: Environment): Compiled | string {
+  try {
+    const parsed = environment.parse(source);
+    const { valid, type = "dyn", error } = parsed.check();
+    if (!valid) return compileErrorText(error, source);
+    return {
+      program: (variables) => parsed({ ...variables }),
+      type,
+      weight: weightOf(parsed.ast),
+    };
+  } catch (error) {
+    return compileErrorText(error, source);
+  }
+}
+
+/** Texts and fields may bear the name too. */
+function mentionsOldSelf(source: string): boolean {
+  const code = source.replace(/"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/g, "''");
+  return /(?<![\w.])oldSelf\b/.test(code);
+}
+
+/** Walks a tree whose nodes are made of `op` and `args`. */
+function weightOf(node: unknown): RuleWeight {
+  const seen = new Set<unknown>();
+  let size = 0;
+  let deepest = 0;
+  const walk = (value: unknown, depth: number): void => {
+    if (typeof value !== "object" || value === null || seen.has(value)) return;
+    seen.add(value);
+    if (Array.isArray(value)) {
+      for (const item of value) walk(item, depth);
+      return;
+    }
+    const { op, args } = value as {
+      readonly op?: string;
+      readonly args?: unknown;
+    };
+    size++;
+    const inner = op === "comprehension" ? depth + 1 : depth;
+    deepest = Math.max(deepest, inner);
+    if (typeof args === "object" && args !== null) {
+      for (const part of Object.values(args)) walk(part, inner);
+    }
+  };
+  walk(node, 0);
+  return { size, depth: deepest };
+}

@@ -1,0 +1,168 @@
+import type { Environment } from "@marcbachmann/cel-js";
+import { goNumber } from "../../go_value.ts";
+import { goRegExp } from "../regular_expression.ts";
+import { CelFailure } from "./cel_failure.ts";
+import { typeWord } from "./type_words.ts";
+
+/** What `strings.quote` is called on. */
+class Strings {}
+
+/** The functions on texts that Kubernetes adds to CEL's own. */
+export function registerStringFunctions(environment: Environment): void {
+  environment
+    .registerType("StringsNamespace", { ctor: Strings })
+    .registerConstant("strings", "StringsNamespace", new Strings())
+    .registerFunction(
+      "StringsNamespace.quote(string): string",
+      (_: Strings, text: string) => JSON.stringify(text),
+    )
+    .registerFunction("string.charAt(int): string", charAt)
+    .registerFunction("string.replace(string, string): string", replace)
+    .registerFunction("string.replace(string, string, int): string", replace)
+    .registerFunction("string.format(list<dyn>): string", format)
+    .registerFunction("string.find(string): string", find)
+    .registerFunction("string.findAll(string): list<string>", findAll)
+    .registerFunction("string.findAll(string, int): list<string>", findAll)
+    .registerFunction(
+      "string(google.protobuf.Timestamp): string",
+      (time: Date) => time.toISOString().replace(/\.000Z$/, "Z"),
+    )
+    .registerFunction(
+      "string(google.protobuf.Duration): string",
+      (duration: object) => String(duration),
+    )
+    .registerFunction(
+      "int(google.protobuf.Timestamp): int",
+      (time: Date) => BigInt(Math.floor(time.getTime() / 1000)),
+    );
+}
+
+function charAt(text: string, position: bigint): string {
+  const characters = [...text];
+  if (position < 0n || position > BigInt(characters.length)) {
+    throw new CelFailure(`index out of range: ${position}`);
+  }
+  return characters[Number(position)] ?? "";
+}
+
+/** The first `most` occurrences; all when it is negative. */
+function replace(
+  text: string,
+  from: string,
+  to: string,
+  most: bigint = -1n,
+): string {
+  if (most < 0n) return text.replaceAll(from, () => to);
+  let result = "";
+  let rest = text;
+  for (let count = 0n; count < most; count++) {
+    const at = rest.indexOf(from);
+    if (at < 0) break;
+    result += rest.slice(0, at) + to;
+    rest = rest.slice(at + from.length);
+  }
+  return result + rest;
+}
+
+function compiled(pattern: string, flags = ""): RegExp {
+  const regexp = goRegExp(pattern);
+  if (regexp === undefined) {
+    throw new CelFailure(`Illegal regex: ${pattern}`);
+  }
+  return new RegExp(regexp.source, regexp.flags + flags);
+}
+
+function find(text: string, pattern: string): string {
+  return compiled(pattern).exec(text)?.[0] ?? "";
+}
+
+function findAll(text: string, pattern: string, most: bigint = -1n): string[] {
+  const found = [...text.matchAll(compiled(pattern, "g"))].map(([match]) =>
+    match
+  );
+  return most < 0n ? found : found.slice(0, Number(most));
+}
+
+const VERB_REGEXP = /%(?:%|(\.\d+)?([sdfebxXo]))|%/g;
+
+/** Go's verbs, of those that CEL has. */
+function format(template: string, values: readonly unknown[]): string {
+  let next = 0;
+  return template.replace(
+    VERB_REGEXP,
+    (whole, precision: string | undefined, verb: string | undefined) => {
+      if (whole === "%%") return "%";
+      if (verb === undefined) {
+        throw new CelFailure("could not parse formatting clause");
+      }
+      if (next >= values.length) {
+        throw new CelFailure(`index ${next} out of range`);
+      }
+      return formatted(values[next++], verb, Number(precision?.slice(1) ?? 6));
+    },
+  );
+}
+
+function formatted(value: unknown, verb: string, digits: number): string {
+  switch (verb) {
+    case "s":
+      return shown(value);
+    case "d":
+      if (typeof value === "bigint") return value.toString();
+      break;
+    case "f":
+      return Number(value).toFixed(digits);
+    case "e":
+      return Number(value).toExponential(digits)
+        .replace(/e([+-])(\d)$/, "e$10$2");
+    case "b":
+      if (typeof value === "boolean") return value ? "1" : "0";
+      if (typeof value === "bigint") return value.toString(2);
+      break;
+    case "o":
+      if (typeof value === "bigint") return value.toString(8);
+      break;
+    case "x":
+    case "X": {
+      const hex = typeof value === "bigint"
+        ? value.toString(16)
+        : typeof value === "string"
+        ? hexOf(new TextEncoder().encode(value))
+        : value instanceof Uint8Array
+        ? hexOf(value)
+        : undefined;
+      if (hex !== undefined) return verb === "X" ? hex.toUpperCase() : hex;
+    }
+  }
+  throw new CelFailure(
+    `error during formatting: %${verb} cannot show a value of type ${
+      typeWord(value)
+    }`,
+  );
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** A value as `%s` shows it; within lists and maps texts are quoted. */
+function shown(value: unknown): string {
+  if (typeof value === "number") return goNumber(value);
+  if (value === null) return "null";
+  if (Array.isArray(value) || value instanceof Set) {
+    return `[${[...value].map(quotedWithin).join(", ")}]`;
+  }
+  if (value instanceof Map) {
+    const entries = [...value].map(([key, one]) =>
+      `${quotedWithin(key)}:${quotedWithin(one)}`
+    );
+    return `{${entries.sort().join(", ")}}`;
+  }
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
+  if (value instanceof Date) return value.toISOString().replace(/\.000Z$/, "Z");
+  return String(value);
+}
+
+function quotedWithin(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value) : shown(value);
+}

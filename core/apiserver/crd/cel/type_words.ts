@@ -1,0 +1,18 @@
+/** The name of a value's type, as CEL's messages have it. */
+export function typeWord(value: unknown): string {
+  switch (typeof value) {
+    case "bigint":
+      return "int";
+    case "number":
+      return "double";
+    case "boolean":
+      return "bool";
+    case "string":
+      return "string";
+  }
+  if (value === null || value === undefined) return "null_type";
+  if (Array.isArray(value) || value instanceof Set) return "list";
+  if (value instanceof Uint8Array) return "bytes";
+  if (value instanceof Date) return "google.protobuf.Timestamp";
+  return "map";
+}

@@ -1,0 +1,184 @@
+import { isIPv4, isIPv6 } from "node:net";
+
+/** Whether a text has a format. */
+type FormatCheck = (text: string) => boolean;
+
+/** Sixteen bytes in hexadecimal, with or without dashes. */
+function uuid(version: string, variant: string): FormatCheck {
+  const regexp = new RegExp(
+    `^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`,
+    "i",
+  );
+  return (text) => regexp.test(text);
+}
+
+function matching(regexp: RegExp): FormatCheck {
+  return (text) => regexp.test(text);
+}
+
+/**
+ * The formats that kube-apiserver checks in custom resources, by their names
+ * without dashes; all others it lets pass.
+ */
+const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
+  ["bsonobjectid", matching(/^[0-9a-f]{24}$/i)],
+  [
+    "byte",
+    matching(
+      /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/,
+    ),
+  ],
+  ["cidr", isCidr],
+  ["creditcard", isCreditCard],
+  ["date", isDate],
+  ["datetime", isDateTime],
+  ["duration", isDuration],
+  ["email", isEmail],
+  ["hexcolor", matching(/^#?(?:[0-9a-f]{3}|[0-9a-f]{6})$/i)],
+  ["hostname", isHostname],
+  ["ipv4", (text) => isIPv4(withoutLeadingZeros(text))],
+  ["ipv6", (text) => isIPv6(text) && !text.includes("%")],
+  ["isbn", (text) => isIsbn10(text) || isIsbn13(text)],
+  ["isbn10", isIsbn10],
+  ["isbn13", isIsbn13],
+  [
+    "mac",
+    matching(
+      /^(?:[0-9a-f]{2}(?:([:-])[0-9a-f]{2})(?:\1[0-9a-f]{2}){4}(?:(?:\1[0-9a-f]{2}){2}|(?:\1[0-9a-f]{2}){14})?|(?:[0-9a-f]{4}\.){2,3}[0-9a-f]{4}|(?:[0-9a-f]{4}\.){9}[0-9a-f]{4})$/i,
+    ),
+  ],
+  ["password", () => true],
+  ["rgbcolor", isRgbColor],
+  ["ssn", matching(/^\d{3}[- ]?\d{2}[- ]?\d{4}$/)],
+  ["uri", isRequestUri],
+  ["uuid", uuid("[0-9a-f]", "[0-9a-f]")],
+  ["uuid3", uuid("3", "[0-9a-f]")],
+  ["uuid4", uuid("4", "[89ab]")],
+  ["uuid5", uuid("5", "[89ab]")],
+]);
+
+/** Whether the server checks a format. */
+export function isKnownFormat(format: string): boolean {
+  return FORMATS.has(format.replaceAll("-", ""));
+}
+
+/** Whether a text has a format; true for a format that is not checked. */
+export function matchesFormat(format: string, text: string): boolean {
+  return FORMATS.get(format.replaceAll("-", ""))?.(text) ?? true;
+}
+
+function isDate(text: string): boolean {
+  const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
+  if (parts === null) return false;
+  const [year = 0, month = 0, day = 0] = parts.slice(1).map(Number);
+  const date = new Date(Date.UTC(2000, month - 1, day));
+  date.setUTCFullYear(year, month - 1, day);
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day &&
+    month >= 1;
+}
+
+/** Seconds and an offset are needed; the character before fractions is not. */
+function isDateTime(text: string): boolean {
+  const [date = "", time] = text.toLowerCase().split("t");
+  if (time === undefined || !isDate(date)) return false;
+  const parts = /^(\d{2}):(\d{2}):(\d{2})(?:.\d+)?(?:z|[+-]\d{2}:\d{2})$/.exec(
+    time,
+  );
+  return parts !== null && String(parts[1]) <= "23" &&
+    String(parts[2]) <= "59" && String(parts[3]) <= "59";
+}
+
+const UNIT = "(?:ns|us|µs|μs|ms|s|m|h)";
+const GO_DURATION_REGEXP = new RegExp(
+  `^[+-]?(?:0|(?:(?:\\d+\\.?\\d*|\\.\\d+)${UNIT})+)$`,
+);
+const UNIT_WORDS_REGEXP =
+  /^(?:ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*)$/i;
+
+/** Go's durations, and words such as `2 days` anywhere in the text. */
+function isDuration(text: string): boolean {
+  if (GO_DURATION_REGEXP.test(text)) return true;
+  return [...text.matchAll(/\d+\s*([A-Za-zµ]+)/g)].some(([, unit = ""]) =>
+    UNIT_WORDS_REGEXP.test(unit)
+  );
+}
+
+/** An address of RFC 5322, alone or with a name before it. */
+function isEmail(text: string): boolean {
+  const bracketed = /^(?:[^<>@]*)<([^<>]+)>$/.exec(text.trim());
+  const address = bracketed?.[1] ?? text.trim();
+  return /^(?:[\w!#$%&'*+\-/=?^`{|}~\u0080-\uFFFF]+(?:\.[\w!#$%&'*+\-/=?^`{|}~\u0080-\uFFFF]+)*|"(?:[^"\\]|\\.)*")@(?:[\w!#$%&'*+\-/=?^`{|}~\u0080-\uFFFF]+(?:\.[\w!#$%&'*+\-/=?^`{|}~\u0080-\uFFFF]+)*|\[[^\]]*\])$/
+    .test(address);
+}
+
+const HOSTNAME_REGEXP =
+  /^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9\-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$/u;
+
+function isHostname(text: string): boolean {
+  return HOSTNAME_REGEXP.test(text) && text.length <= 255 &&
+    text.split(".").every((label) => label.length <= 63);
+}
+
+function isCidr(text: string): boolean {
+  const [address = "", length = "", ...rest] = text.split("/");
+  if (rest.length > 0 || !/^\d+$/.test(length)) return false;
+  if (isIPv4(withoutLeadingZeros(address))) return Number(length) <= 32;
+  return isIPv6(address) && !address.includes("%") && Number(length) <= 128;
+}
+
+/** The server still takes `010.0.0.1`, as Go did for long. */
+function withoutLeadingZeros(address: string): string {
+  return address.replace(/\b0+(?=\d)/g, "");
+}
+
+/** An absolute URI, or an absolute path. */
+function isRequestUri(text: string): boolean {
+  if (/[\s\p{Cc}]/u.test(text) || /%(?![0-9a-fA-F]{2})/.test(text)) {
+    return false;
+  }
+  if (text.startsWith("/")) return true;
+  return /^[a-zA-Z][a-zA-Z0-9+.-]*:/.test(text) &&
+    !/^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/[^/]*:[^/\d@\]]+(?:\/|$)/.test(text);
+}
+
+function isCreditCard(text: string): boolean {
+  const digits = text.replace(/[^0-9]+/g, "");
+  if (
+    !/^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})$/
+      .test(digits)
+  ) return false;
+  const sum = [...digits].reverse().reduce((total, digit, index) => {
+    const doubled = index % 2 === 1 ? Number(digit) * 2 : Number(digit);
+    return total + (doubled > 9 ? doubled - 9 : doubled);
+  }, 0);
+  return sum % 10 === 0;
+}
+
+function isIsbn10(text: string): boolean {
+  const digits = text.replace(/[\s-]+/g, "");
+  if (!/^(?:\d{9}X|\d{10})$/.test(digits)) return false;
+  const sum = [...digits].reduce(
+    (total, digit, index) =>
+      total + (index + 1) * (digit === "X" ? 10 : Number(digit)),
+    0,
+  );
+  return sum % 11 === 0;
+}
+
+function isIsbn13(text: string): boolean {
+  const digits = text.replace(/[\s-]+/g, "");
+  if (!/^\d{13}$/.test(digits)) return false;
+  const sum = [...digits].reduce(
+    (total, digit, index) => total + (index % 2 === 1 ? 3 : 1) * Number(digit),
+    0,
+  );
+  return sum % 10 === 0;
+}
+
+function isRgbColor(text: string): boolean {
+  const parts = /^rgb\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\)$/.exec(text);
+  return parts !== null &&
+    parts.slice(1).every((part) =>
+      /^(?:0|[1-9]\d?|1\d\d|2[0-4]\d|25[0-5])$/.test(part)
+    );
+}

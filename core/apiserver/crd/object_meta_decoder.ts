@@ -1,0 +1,217 @@
+import type { JsonObject } from "./json_tree.ts";
+import { isObject } from "./json_tree.ts";
+
+/** A value that cannot be decoded, in the words of Go's JSON library. */
+export class DecodingError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "DecodingError";
+  }
+}
+
+/** How a field of ObjectMeta is written in Go, and what is left out when empty. */
+interface GoField {
+  /** Go's name of the type, for messages. */
+  readonly type: string;
+  /** The fields of a struct, or of the structs in a list. */
+  readonly fields?: Readonly<Record<string, GoField>>;
+  /** Whether an empty value stays. */
+  readonly keepsEmpty?: boolean;
+}
+
+const STRING: GoField = { type: "string" };
+const KEPT_STRING: GoField = { type: "string", keepsEmpty: true };
+const POINTER_BOOL: GoField = { type: "bool", keepsEmpty: true };
+const TIME: GoField = { type: "v1.Time" };
+
+const OBJECT_META: Readonly<Record<string, GoField>> = {
+  name: STRING,
+  generateName: STRING,
+  namespace: STRING,
+  selfLink: STRING,
+  uid: { type: "types.UID" },
+  resourceVersion: STRING,
+  generation: { type: "int64" },
+  creationTimestamp: TIME,
+  deletionTimestamp: TIME,
+  deletionGracePeriodSeconds: { type: "int64", keepsEmpty: true },
+  labels: { type: "map[string]string" },
+  annotations: { type: "map[string]string" },
+  ownerReferences: {
+    type: "[]v1.OwnerReference",
+    fields: {
+      apiVersion: KEPT_STRING,
+      kind: KEPT_STRING,
+      name: KEPT_STRING,
+      uid: { type: "types.UID", keepsEmpty: true },
+      controller: POINTER_BOOL,
+      blockOwnerDeletion: POINTER_BOOL,
+    },
+  },
+  finalizers: { type: "[]string" },
+  managedFields: {
+    type: "[]v1.ManagedFieldsEntry",
+    fields: {
+      manager: STRING,
+      operation: { type: "v1.ManagedFieldsOperationType" },
+      apiVersion: STRING,
+      time: TIME,
+      fieldsType: STRING,
+      fieldsV1: { type: "v1.FieldsV1" },
+      subresource: STRING,
+    },
+  },
+};
+
+/** The JSON type that each Go type is decoded from. */
+const JSON_TYPES: Readonly<Record<string, string>> = {
+  "string": "string",
+  "types.UID": "string",
+  "v1.ManagedFieldsOperationType": "string",
+  "v1.Time": "string",
+  "int64": "number",
+  "bool": "bool",
+  "map[string]string": "object",
+  "v1.FieldsV1": "object",
+};
+
+/** What decoding made of a `metadata`. */
+export interface DecodedMeta {
+  readonly metadata: JsonObject;
+  /** The fields that ObjectMeta does not know, dotted, in order of the alphabet. */
+  readonly unknown: readonly string[];
+}
+
+/**
+ * Decodes the `metadata` of a custom or embedded resource, as the server does
+ * into Go's ObjectMeta: unknown fields and empty values go.
+ *
+ * @throws {DecodingError} If a value has the wrong type.
+ */
+export function decodeObjectMeta(metadata: unknown): DecodedMeta {
+  const unknown: string[] = [];
+  if (metadata === null) return { metadata: {}, unknown };
+  if (!isObject(metadata)) {
+    throw new DecodingError(
+      `json: cannot unmarshal ${
+        wordOf(metadata)
+      } into Go value of type v1.ObjectMeta`,
+    );
+  }
+  const decoded = decodeStruct(metadata, OBJECT_META, {
+    struct: "ObjectMeta",
+    path: "",
+    unknown,
+  });
+  return { metadata: decoded, unknown: unknown.sort() };
+}
+
+interface Place {
+  readonly struct: string;
+  /** Where in `metadata`, as Go's messages name it. */
+  readonly path: string;
+  readonly unknown: string[];
+}
+
+function decodeStruct(
+  source: JsonObject,
+  fields: Readonly<Record<string, GoField>>,
+  place: Place,
+): JsonObject {
+  const result: JsonObject = {};
+  for (const [name, field] of Object.entries(fields)) {
+    if (field.keepsEmpty && JSON_TYPES[field.type] === "string") {
+      result[name] = "";
+    }
+  }
+  for (const [name, value] of Object.entries(source)) {
+    const path = place.path === "" ? name : `${place.path}.${name}`;
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    if (field === undefined) place.unknown.push(path);
+    else if (value !== null) {
+      const decoded = decodeField(value, field, { ...place, path });
+      if (field.keepsEmpty || !isEmpty(decoded)) result[name] = decoded;
+    }
+  }
+  return result;
+}
+
+function decodeField(value: unknown, field: GoField, place: Place): unknown {
+  const { type, fields } = field;
+  if (type.startsWith("[]")) {
+    if (!Array.isArray(value)) throw mismatch(value, type, place);
+    return value.map((item: unknown, index) =>
+      fields === undefined
+        ? scalar(item, "string", place)
+        : decodeStruct(struct(item, type.slice(2), place), fields, {
+          struct: type.replace("[]v1.", ""),
+          path: `${place.path}[${index}]`,
+          unknown: place.unknown,
+        })
+    );
+  }
+  const decoded = scalar(value, type, place);
+  if (type === "map[string]string") {
+    return Object.fromEntries(
+      Object.entries(decoded as JsonObject).map(([key, one]) =>
+        [key, one === null ? "" : scalar(one, "string", place)] as const
+      ),
+    );
+  }
+  if (type === "v1.Time") return decodeTime(String(decoded));
+  return decoded;
+}
+
+function struct(value: unknown, type: string, place: Place): JsonObject {
+  if (value === null) return {};
+  if (!isObject(value)) throw mismatch(value, type, place);
+  return value;
+}
+
+function scalar(value: unknown, type: string, place: Place): unknown {
+  const word = wordOf(value);
+  if (word !== JSON_TYPES[type]) throw mismatch(value, type, place);
+  if (type === "int64" && !Number.isInteger(value)) {
+    throw mismatch(value, type, place, `number ${String(value)}`);
+  }
+  return value;
+}
+
+function mismatch(
+  value: unknown,
+  type: string,
+  place: Place,
+  word: string = wordOf(value),
+): DecodingError {
+  const field = place.path.replace(/\[\d+\]/g, "");
+  return new DecodingError(
+    `json: cannot unmarshal ${word} into Go struct field ${place.struct}.${field} of type ${type}`,
+  );
+}
+
+function wordOf(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}
+
+function isEmpty(value: unknown): boolean {
+  if (typeof value === "object" && value !== null) {
+    return Object.keys(value).length === 0;
+  }
+  return value === "" || value === 0 || value === false;
+}
+
+const RFC3339_REGEXP =
+  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/;
+
+/** Times are kept to the second, in UTC. */
+function decodeTime(text: string): string {
+  const time = Date.parse(text);
+  if (!RFC3339_REGEXP.test(text) || Number.isNaN(time)) {
+    const shown = JSON.stringify(text);
+    throw new DecodingError(
+      `parsing time ${shown} as "2006-01-02T15:04:05Z07:00": cannot parse ${shown} as "2006"`,
+    );
+  }
+  return new Date(time).toISOString().replace(/\.\d+Z$/, "Z");
+}

@@ -1,0 +1,40 @@
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24;
+const YEAR = 365 * DAY;
+
+/**
+ * A length of time as the columns of kubectl show it: the larger, the coarser.
+ *
+ * @param duration Milliseconds; a little below zero is forgiven.
+ */
+export function humanDuration(duration: number): string {
+  const seconds = Math.trunc(duration / SECOND);
+  if (seconds < -1) return "<invalid>";
+  if (seconds < 0) return "0s";
+  if (seconds < 120) return `${seconds}s`;
+  const minutes = Math.trunc(duration / MINUTE);
+  if (minutes < 10) return `${minutes}m${rest(seconds % 60, "s")}`;
+  if (minutes < 180) return `${minutes}m`;
+  const hours = Math.trunc(duration / HOUR);
+  if (hours < 8) return `${hours}h${rest(minutes % 60, "m")}`;
+  if (hours < 2 * DAY) return `${hours}h`;
+  const days = Math.trunc(hours / DAY);
+  if (hours < 8 * DAY) return `${days}d${rest(hours % DAY, "h")}`;
+  if (hours < 2 * YEAR) return `${days}d`;
+  const years = Math.trunc(hours / YEAR);
+  if (hours < 8 * YEAR) return `${years}y${rest(days % 365, "d")}`;
+  return `${years}y`;
+}
+
+function rest(count: number, unit: string): string {
+  return count === 0 ? "" : `${count}${unit}`;
+}
+
+/** The age of a timestamp, or `<unknown>` when there is none. */
+export function humanAge(timestamp: string | undefined, now: number): string {
+  if (!timestamp) return "<unknown>";
+  const time = Date.parse(timestamp);
+  return Number.isNaN(time) ? "<invalid>" : humanDuration(now - time);
+}
