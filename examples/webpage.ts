@@ -69,13 +69,17 @@ operator.register(WebPage, {
       metadata: { name, labels },
       spec: { selector: labels, ports: [{ port: 80 }] },
     });
-    const backend = { service: { name, port: { number: 80 } } };
-    const paths = [{ path: "/", pathType: "Prefix", backend }];
     if (!exposed) await ctx.delete(Ingress, name);
     else {
+      const backend = { service: { name, port: { number: 80 } } };
       await ctx.apply(Ingress, {
         metadata: { name, labels },
-        spec: { rules: [{ host, http: { paths } }] },
+        spec: {
+          rules: [{
+            host,
+            http: { paths: [{ path: "/", pathType: "Prefix", backend }] },
+          }],
+        },
       });
     }
 

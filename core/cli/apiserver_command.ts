@@ -1,9 +1,9 @@
 import type { Command } from "./command.ts";
 import {
   aborted,
-  fileOf,
   portOf,
   serveOn,
+  textOf,
   writeSecretFile,
 } from "./serving.ts";
 
@@ -42,13 +42,13 @@ export const apiserverCommand: Command = {
   ],
   async run({ flags, terminal }) {
     const port = portOf(flags, "apiserver", 0);
-    const kubeconfig = fileOf(flags, "kubeconfig") ?? "";
+    const kubeconfig = textOf(flags, "kubeconfig") ?? "";
     const interrupts = terminal.interrupts();
     const { ApiServer } = await import("../apiserver/server.ts");
     const server = await serveOn(port, () =>
       ApiServer.start({
         port,
-        data: fileOf(flags, "data"),
+        data: textOf(flags, "data"),
         simulate: flags["simulate"] === true,
       }));
     try {

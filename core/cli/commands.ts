@@ -2,10 +2,12 @@ import { apiserverCommand } from "./apiserver_command.ts";
 import type { Command } from "./command.ts";
 import { crdCommand } from "./crd_command.ts";
 import { devCommand } from "./dev_command.ts";
+import { manifestsCommand } from "./manifests_command.ts";
 
 /** The commands of `coracle`, in the order of its help. */
 export const COMMANDS: readonly Command[] = [
   devCommand,
   crdCommand,
+  manifestsCommand,
   apiserverCommand,
 ];

@@ -13,9 +13,9 @@ import {
 import { readableLogger } from "./readable_log.ts";
 import {
   aborted,
-  fileOf,
   portOf,
   serveOn,
+  textOf,
   writeSecretFile,
 } from "./serving.ts";
 
@@ -49,7 +49,7 @@ export const devCommand: Command = {
     const port = portOf(flags, "dev", 0);
     const interrupts = terminal.interrupts();
     const folder = await mkdtemp(join(tmpdir(), "coracle-"));
-    const kubeconfig = fileOf(flags, "kubeconfig") ??
+    const kubeconfig = textOf(flags, "kubeconfig") ??
       join(folder, "kubeconfig");
     const { ApiServer } = await import("../apiserver/server.ts");
     try {
@@ -58,7 +58,7 @@ export const devCommand: Command = {
         () =>
           ApiServer.start({
             port,
-            data: fileOf(flags, "data"),
+            data: textOf(flags, "data"),
             simulate: true,
           }),
       );

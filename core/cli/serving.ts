@@ -24,10 +24,8 @@ export function portOf(
   );
 }
 
-/**
- * The value of a flag that names a file, as `readArguments` has checked it.
- */
-export function fileOf(flags: FlagValues, name: string): string | undefined {
+/** The value of a flag; undefined if it was not given. */
+export function textOf(flags: FlagValues, name: string): string | undefined {
   const value = flags[name];
   return typeof value === "string" ? value : undefined;
 }

@@ -9,6 +9,8 @@ export interface OperatorHandle {
     readonly kind: Kind;
     /** The kinds of its event sources, where they are Kubernetes objects. */
     readonly secondaryKinds: readonly Kind[];
+    /** Whether it applies the definition of its kind at start. */
+    readonly settings: { readonly install: boolean };
   }[];
   /**
    * Starts it and resolves when its caches are synced. On an operator that was

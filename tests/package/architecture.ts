@@ -61,6 +61,9 @@ const ENTRY_POINTS: Readonly<Record<string, readonly string[]>> = {
   "core/mod.ts": CORE,
 };
 
+/** Only here are all kinds together, and the command line finds them by name. */
+const ALL_KINDS = "core/kinds/mod.ts";
+
 /** The folder of {@linkcode MAY_IMPORT} that a file belongs to. */
 function folderOf(file: string): string | undefined {
   let folder = posix.dirname(file);
@@ -86,6 +89,7 @@ export function importFault(
   const folder = folderOf(file);
   if (entryPoint === undefined && folder === undefined) return undefined;
   if (entryPoint?.includes(target)) return undefined;
+  if (folder === "core/cli" && target === ALL_KINDS) return undefined;
   if (EXCEPTIONS[file]?.includes(target)) return undefined;
   if (posix.basename(target) === "mod.ts") {
     return `Cannot import ${target} from ${file}: a mod.ts is for users, import the file that has the name`;

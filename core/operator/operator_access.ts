@@ -1,0 +1,55 @@
+import { type Kind, untyped } from "../api/kind.ts";
+import type { AccessVerb, KindAccess } from "../crd/rbac.ts";
+import type { OperatorHandle } from "./development.ts";
+
+const WATCH: readonly AccessVerb[] = ["get", "list", "watch"];
+/** How objects that a reconciler makes are kept as they should be. */
+const MANAGE: readonly AccessVerb[] = [...WATCH, "create", "patch", "delete"];
+
+const EVENT = untyped({
+  group: "",
+  version: "v1",
+  kind: "Event",
+  plural: "events",
+  scope: "Namespaced",
+});
+const DEFINITION = untyped({
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  kind: "CustomResourceDefinition",
+  plural: "customresourcedefinitions",
+  scope: "Cluster",
+});
+
+/**
+ * What an operator needs to be allowed: to watch its primaries, to write their
+ * finalizers and status, to keep the objects it makes, and to tell what it does
+ * by Events.
+ *
+ * @param controllers What the operator reconciles and watches.
+ * @param managed Kinds that reconcilers write without watching them, which
+ * nothing but their code tells.
+ */
+export function operatorAccess(
+  controllers: OperatorHandle["controllers"],
+  managed: readonly Kind[] = [],
+): readonly KindAccess[] {
+  const access: KindAccess[] = [];
+  for (const { kind, secondaryKinds, settings } of controllers) {
+    access.push(
+      { kind, verbs: [...WATCH, "patch"] },
+      { kind, subresource: "status", verbs: ["get", "patch"] },
+      // Owner references that block deletion need this right on the owner.
+      { kind, subresource: "finalizers", verbs: ["update"] },
+    );
+    if (settings.install) {
+      access.push({ kind: DEFINITION, verbs: [...WATCH, "create", "patch"] });
+    }
+    for (const secondary of secondaryKinds) {
+      access.push({ kind: secondary, verbs: MANAGE });
+    }
+  }
+  for (const kind of managed) access.push({ kind, verbs: MANAGE });
+  access.push({ kind: EVENT, verbs: ["create", "patch"] });
+  return access;
+}

@@ -1,0 +1,56 @@
+import {
+  defineKind,
+  Operator,
+  patchStatus,
+  VirtualClock,
+} from "@coracle/operator";
+import { type TestCluster, withTestCluster } from "@coracle/operator/apiserver";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+
+const Reminder = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Reminder",
+  spec: z.object({ hours: z.number().min(0) }),
+  status: z.object({ rung: z.boolean() }).partial(),
+});
+
+function reminders(cluster: TestCluster): Operator {
+  const { operatorClient, clock, logger, namespace } = cluster;
+  const operator = new Operator({
+    client: operatorClient,
+    clock,
+    logger,
+    namespaces: [namespace],
+  });
+  operator.register(Reminder, {
+    reconcile({ metadata, spec }) {
+      const made = Date.parse(metadata.creationTimestamp ?? "");
+      const left = made + spec.hours * 3_600_000 - clock.wallTime();
+      return left <= 0
+        ? patchStatus({ rung: true })
+        : patchStatus({ rung: false }).rescheduleAfter(left);
+    },
+  });
+  return operator;
+}
+
+test(
+  "a reminder rings when it is due, through an outage",
+  withTestCluster(
+    { kinds: [Reminder], operator: reminders, clock: new VirtualClock() },
+    async (cluster) => {
+      const { client, namespace, server, clock } = cluster;
+      const key = { namespace, name: "tea" };
+      const rung = async () => (await client.get(Reminder, key)).status?.rung;
+      await client.create(Reminder, { metadata: key, spec: { hours: 8 } });
+      await cluster.until(async () => await rung() === false);
+
+      await server?.faults.restart({ downFor: 30_000 });
+      await cluster.until(rung, { within: "8h" });
+      assert(clock.now() >= 8 * 3_600_000);
+    },
+  ),
+);

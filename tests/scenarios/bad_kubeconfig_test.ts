@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { stringify } from "yaml";
+import { runCommand } from "../support/child_process.ts";
+import { runtimeCommand } from "../support/program.ts";
+
+/** Must never be seen anywhere. */
+const SECRET = "hunter2-hunter2-hunter2";
+
+/** A kubeconfig that would be fine if anything listened. */
+function kubeconfig(
+  user: Record<string, unknown>,
+  cluster: Record<string, unknown> = {},
+): Record<string, unknown> {
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "here",
+    contexts: [{ name: "here", context: { cluster: "c", user: "u" } }],
+    clusters: [{
+      name: "c",
+      cluster: { server: "https://127.0.0.1:1", ...cluster },
+    }],
+    users: [{ name: "u", user }],
+  };
+}
+
+/** How an exec plug-in is named; `script` is its file. */
+function execUser(script: string): Record<string, unknown> {
+  return {
+    exec: {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: `./${script}`,
+      interactiveMode: "Never",
+    },
+  };
+}
+
+/**
+ * Runs an operator file with a kubeconfig, and gives what it said when it
+ * failed.
+ */
+async function failure(
+  config: string | Record<string, unknown>,
+  scripts: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "coracle-kubeconfig-"));
+  try {
+    const file = join(folder, "config.yaml");
+    await writeFile(
+      file,
+      typeof config === "string" ? config : stringify(config),
+    );
+    for (const [name, text] of Object.entries(scripts)) {
+      await writeFile(join(folder, name), text);
+      await chmod(join(folder, name), 0o755);
+    }
+    const { code, stdout, stderr } = await runCommand(
+      [...runtimeCommand(), "examples/greeting.ts"],
+      { env: { KUBECONFIG: file }, limit: 30_000 },
+    );
+    const said = stdout + stderr;
+    assert.notEqual(code, 0, said);
+    assert.notEqual(code, 124, `it did not end:\n${said}`);
+    assert(!said.includes(SECRET), "it told the secret");
+    return said;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+test("An operator names the context that its kubeconfig lacks, and those it has", async () => {
+  const config = {
+    ...kubeconfig({ token: SECRET }),
+    "current-context": "gone",
+  };
+  assert.match(await failure(config), /Cannot use .*config\.yaml.*here.*gone/s);
+});
+
+test("An operator says where its kubeconfig is no YAML, or has the wrong shape", async () => {
+  assert.match(
+    await failure(`users: [{ token: "${SECRET}" }`),
+    /Cannot read kubeconfig .*config\.yaml: it must be YAML: received /,
+  );
+  assert.match(
+    await failure({ ...kubeconfig({}), clusters: SECRET }),
+    /Cannot read kubeconfig .*config\.yaml: .*clusters/,
+  );
+});
+
+test("An operator names the certificate that it cannot read", async () => {
+  const missing = kubeconfig({ token: SECRET }, {
+    "certificate-authority": "missing.crt",
+  });
+  assert.match(
+    await failure(missing),
+    /Cannot use .*config\.yaml.*certificate-authority.*missing\.crt.*ENOENT/s,
+  );
+  const rubbish = kubeconfig({
+    "client-certificate-data": btoa("rubbish"),
+    "client-key-data": btoa(SECRET),
+  });
+  assert.match(
+    await failure(rubbish),
+    /Cannot use .*config\.yaml.*client-certificate-data/s,
+  );
+});
+
+test("An operator tells an exec plug-in that fails from one that prints rubbish", async () => {
+  assert.match(
+    await failure(kubeconfig(execUser("login")), {
+      login: "#!/bin/sh\necho no luck today >&2\nexit 3\n",
+    }),
+    /no luck today[^]*Cannot use .*config\.yaml.*login" must .*received .*3/,
+  );
+  assert.match(
+    await failure(kubeconfig(execUser("login")), {
+      login: `#!/bin/sh\necho 'token: ${SECRET}'\n`,
+    }),
+    /Cannot use .*config\.yaml.*login" must print .*received /s,
+  );
+  assert.match(
+    await failure(kubeconfig(execUser("absent"))),
+    /Cannot use .*config\.yaml.*absent" must be a program that is installed/s,
+  );
+});
+
+test("An operator says that nobody answers where its kubeconfig leads", async () => {
+  assert.match(
+    await failure(kubeconfig({ token: SECRET })),
+    /Cannot .*(?:127\.0\.0\.1:1|ECONNREFUSED)/s,
+  );
+});

@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiError } from "../../core/api/api_error.ts";
+import { withTestCluster } from "../../core/apiserver/test_cluster.ts";
+import { patchStatus } from "../../core/controller/result.ts";
+import { VirtualClock } from "../../core/virtual_clock.ts";
+import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
+import {
+  GREETER,
+  Greeting,
+  greetingOperator,
+  Greetings,
+} from "./greeting_operator.ts";
+
+const skip = ON_REAL_CLUSTER && "a real cluster has no virtual clock";
+
+test(
+  "A reconciler that throws is tried again, and holds nobody up",
+  { skip },
+  () => {
+    let left = 3;
+    return withTestCluster(
+      {
+        kinds: [Greeting],
+        clock: new VirtualClock(),
+        operator: (cluster) =>
+          greetingOperator(cluster, {
+            reconciler: {
+              reconcile(greeting, ctx) {
+                if (greeting.metadata.name === "bad" && left-- > 0) {
+                  throw new Error("not yet");
+                }
+                return GREETER.reconcile(greeting, ctx);
+              },
+            },
+          }),
+      },
+      async (cluster) => {
+        const greetings = new Greetings(cluster);
+        await greetings.ask("bad", "one");
+        await greetings.ask("good", "two");
+        await greetings.says("good", "two");
+        const early = cluster.clock.now();
+        await greetings.says("bad", "one");
+        assert(cluster.clock.now() > early, "the retry did not wait");
+        assert.equal(left, -1);
+        assert.match(cluster.log, /not yet/);
+      },
+    )();
+  },
+);
+
+test("A failure that cannot be mended ends in the status, without retry", {
+  skip,
+}, () => {
+  let runs = 0;
+  return withTestCluster(
+    {
+      kinds: [Greeting],
+      clock: new VirtualClock(),
+      operator: (cluster) =>
+        greetingOperator(cluster, {
+          reconciler: {
+            reconcile() {
+              runs++;
+              throw new TypeError("wrong for good");
+            },
+            onError: (_, error) =>
+              patchStatus({ said: String(error) }).withoutRetry(),
+          },
+        }),
+    },
+    async (cluster) => {
+      const { client, namespace, clock } = cluster;
+      await new Greetings(cluster).ask("a", "x");
+      await cluster.until(async () => {
+        const found = await client.get(Greeting, { namespace, name: "a" });
+        return found.status?.said === "TypeError: wrong for good";
+      });
+      assert(clock instanceof VirtualClock);
+      await clock.advance(3_600_000);
+      assert.equal(runs, 1);
+    },
+  )();
+});
+
+test(
+  "A reconciler that never returns holds a stop up for the grace and no longer",
+  { skip },
+  () => {
+    let reason: unknown;
+    let began = false;
+    return withTestCluster(
+      {
+        kinds: [Greeting],
+        clock: new VirtualClock(),
+        operator: (cluster) =>
+          greetingOperator(cluster, {
+            operator: { shutdownGrace: "7s" },
+            reconciler: {
+              reconcile(_, ctx) {
+                began = true;
+                ctx.signal.addEventListener("abort", () => {
+                  reason = ctx.signal.reason;
+                });
+                return new Promise<never>(() => {});
+              },
+            },
+          }),
+      },
+      async (cluster) => {
+        await new Greetings(cluster).ask("a", "x");
+        await cluster.until(() => began);
+        const start = cluster.clock.now();
+        await cluster.stopOperator();
+        const waited = cluster.clock.now() - start;
+        assert(waited >= 7_000 && waited < 20_000, `waited ${waited} ms`);
+        assert(reason instanceof Error, "its signal did not fire");
+      },
+    )();
+  },
+);
+
+test("An object that violates its schema is refused by the field, and nothing runs", () =>
+  withTestCluster(
+    { kinds: [Greeting], operator: greetingOperator },
+    async (cluster) => {
+      const { client, namespace } = cluster;
+      await assert.rejects(
+        client.create(Greeting, {
+          metadata: { namespace, name: "empty" },
+          spec: { text: "" },
+        }),
+        (error: unknown) => {
+          assert(ApiError.is(error) && error.isInvalid);
+          assert.deepEqual(
+            error.details.causes?.map(({ field }) => field),
+            ["spec.text"],
+          );
+          return true;
+        },
+      );
+      const greetings = new Greetings(cluster);
+      await greetings.ask("fine", "hello");
+      await greetings.says("fine", "hello");
+      assert.doesNotMatch(cluster.log, /empty/);
+    },
+  )());

@@ -1,0 +1,98 @@
+import { z } from "zod";
+import type { TestCluster } from "../../core/apiserver/test_cluster.ts";
+import type { Reconciler } from "../../core/controller/reconciler.ts";
+import type { ControllerOptions } from "../../core/controller/controller_options.ts";
+import { patchStatus } from "../../core/controller/result.ts";
+import { defineKind } from "../../core/crd/define_kind.ts";
+import type {
+  CustomResource,
+  DefinedKind,
+} from "../../core/crd/kind_definition.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { Operator } from "../../core/operator/operator.ts";
+import type { OperatorOptions } from "../../core/operator/operator_options.ts";
+
+/** What a greeting asks for, and what came of it. */
+export type GreetingObject = CustomResource<
+  { text: string },
+  { said?: string | undefined }
+>;
+
+/** The kind that these scenarios are about: a text that becomes a ConfigMap. */
+export const Greeting: DefinedKind<GreetingObject> = defineKind({
+  group: "test.coracle.dev",
+  version: "v1",
+  kind: "Greeting",
+  spec: z.object({ text: z.string().min(1) }),
+  status: z.object({ said: z.string() }).partial(),
+});
+
+/** Makes the ConfigMap and reports what it says. */
+export const GREETER: Reconciler<GreetingObject> = {
+  async reconcile({ metadata: { name }, spec: { text } }, ctx) {
+    await ctx.apply(ConfigMap, { metadata: { name }, data: { text } });
+    return patchStatus({ said: text });
+  },
+};
+
+/** What differs from the operator that just works. */
+export interface GreetingOperatorOptions {
+  readonly reconciler?: Reconciler<GreetingObject> | undefined;
+  readonly controller?: ControllerOptions<GreetingObject> | undefined;
+  readonly operator?: OperatorOptions | undefined;
+}
+
+/** An operator for greetings in the namespace of a test. */
+export function greetingOperator(
+  cluster: TestCluster,
+  options: GreetingOperatorOptions = {},
+): Operator {
+  const { operatorClient, clock, logger, namespace } = cluster;
+  const operator = new Operator({
+    client: operatorClient,
+    clock,
+    logger,
+    namespaces: [namespace],
+    ...options.operator,
+  });
+  operator.register(Greeting, options.reconciler ?? GREETER, {
+    ...options.controller,
+  });
+  return operator;
+}
+
+/** Greetings as their user handles them. */
+export class Greetings {
+  readonly #cluster: TestCluster;
+
+  /** @param cluster Where they are. */
+  constructor(cluster: TestCluster) {
+    this.#cluster = cluster;
+  }
+
+  /** Makes a greeting, or changes its text. */
+  async ask(name: string, text: string): Promise<void> {
+    const { client, namespace } = this.#cluster;
+    const metadata = { namespace, name };
+    await client.apply(Greeting, { metadata, spec: { text } }, {
+      fieldManager: "user",
+    });
+  }
+
+  /** Waits until a greeting says, in its status and its ConfigMap, a text. */
+  async says(name: string, text: string): Promise<void> {
+    const { client, namespace } = this.#cluster;
+    const key = { namespace, name };
+    await this.#cluster.until(async () => {
+      const greeting = await client.find(Greeting, key);
+      const config = await client.find(ConfigMap, key);
+      return greeting?.status?.said === text && config?.data?.["text"] === text;
+    });
+  }
+
+  /** Takes a greeting away. */
+  async forget(name: string): Promise<void> {
+    const { client, namespace } = this.#cluster;
+    await client.delete(Greeting, { namespace, name });
+  }
+}

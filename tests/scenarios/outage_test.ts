@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { withTestCluster } from "../../core/apiserver/test_cluster.ts";
+import { installCrd } from "../../core/crd/install_crd.ts";
+import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
+import { VirtualClock } from "../../core/virtual_clock.ts";
+import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
+import { Greeting, greetingOperator, Greetings } from "./greeting_operator.ts";
+
+const skip = ON_REAL_CLUSTER && "only the embedded server fails on request";
+
+test(
+  "An operator catches up by itself when the API server was away for 30 s",
+  { skip },
+  () =>
+    withTestCluster(
+      {
+        kinds: [Greeting],
+        operator: greetingOperator,
+        clock: new VirtualClock(),
+      },
+      async (cluster) => {
+        const greetings = new Greetings(cluster);
+        await greetings.ask("a", "before");
+        await greetings.says("a", "before");
+        await cluster.server?.faults.restart({ downFor: 30_000 });
+        await cluster.until(() =>
+          cluster.client.version().then(() => true, () => false)
+        );
+        await greetings.ask("a", "after");
+        await greetings.ask("b", "new");
+        await greetings.says("a", "after");
+        await greetings.says("b", "new");
+      },
+    )(),
+);
+
+test(
+  "An operator forgets what an API server forgot that came back without its data",
+  { skip },
+  () =>
+    withTestCluster(
+      {
+        kinds: [Greeting],
+        operator: greetingOperator,
+        clock: new VirtualClock(),
+      },
+      async (cluster) => {
+        const { client, namespace, server } = cluster;
+        const greetings = new Greetings(cluster);
+        await greetings.ask("a", "before");
+        await greetings.ask("gone", "before");
+        await greetings.says("gone", "before");
+        await server?.faults.restart({ downFor: 30_000, keepData: false });
+        await cluster.until(() =>
+          client.version().then(() => true, () => false)
+        );
+        // Nothing is left, not even the kind: it is made anew, as a cluster
+        // that is restored from its manifests would be.
+        await client.create(Namespace, { metadata: { name: namespace } });
+        await installCrd(client, Greeting, { clock: cluster.clock });
+        await greetings.ask("a", "again");
+        await greetings.says("a", "again");
+        const key = { namespace, name: "gone" };
+        assert.equal(await client.find(Greeting, key), undefined);
+        assert.equal(await client.find(ConfigMap, key), undefined);
+      },
+    )(),
+);
+
+test(
+  "An operator works on while its watches are cut again and again",
+  { skip },
+  () =>
+    withTestCluster(
+      {
+        kinds: [Greeting],
+        operator: greetingOperator,
+        clock: new VirtualClock(),
+      },
+      async (cluster) => {
+        const greetings = new Greetings(cluster);
+        for (let round = 0; round < 10; round++) {
+          cluster.server?.faults.cutWatches();
+          await greetings.ask("a", `round ${round}`);
+          await greetings.says("a", `round ${round}`);
+        }
+      },
+    )(),
+);
