@@ -114,7 +114,7 @@ function writeField(field: GoField, value: unknown): unknown {
     case "struct":
       return value ?? zeroOf(field.schema);
     case "always":
-      return isEmpty(value) ? zeroOf(field.schema) : value;
+      return value ?? zeroOf(field.schema);
   }
 }
 
@@ -156,7 +156,7 @@ function decodeValue(
   const special = specialForm(schema);
   switch (special) {
     case "quantity":
-      return decodeQuantity(value);
+      return decodeQuantity(value).toString();
     case "intOrString":
       if (typeof value === "string" || Number.isInteger(value)) return value;
       throw wrongType(value, place, "int32");
@@ -205,15 +205,20 @@ function decodeObject(
       findings,
     );
   }
+  const isResources = specialForm(entries) === "quantity";
   return Object.fromEntries(
     Object.entries(value).map(([name, entry]) => [
       name,
-      entry === null ? zeroOf(entries) : decodeValue(
-        entries,
-        entry,
-        { parent: place, step: name, struct: undefined },
-        findings,
-      ),
+      entry === null
+        ? zeroOf(entries)
+        : isResources
+        ? decodeQuantity(entry).roundUpToMilli().toString()
+        : decodeValue(
+          entries,
+          entry,
+          { parent: place, step: name, struct: undefined },
+          findings,
+        ),
     ]),
   );
 }
@@ -254,11 +259,11 @@ function decodeInteger(schema: Schema, value: unknown, place: Place): number {
   throw wrongType(value, place, type, shown);
 }
 
-function decodeQuantity(value: unknown): string {
+function decodeQuantity(value: unknown): Quantity {
   const text = typeof value === "number" ? String(value) : value;
   if (typeof text === "string") {
     try {
-      return Quantity.parse(text.trim()).roundUpToMilli().toString();
+      return Quantity.parse(text.trim());
     } catch {
       // Told in the server's words below.
     }

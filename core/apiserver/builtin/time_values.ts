@@ -23,7 +23,7 @@ export function decodeTime(
   // Date.parse rolls some days over that Go refuses, such as February 30.
   const day = Number(match?.[3]);
   const inMonth = new Date(Date.parse(`${seconds}Z`)).getUTCDate() === day;
-  const needsFraction = form === "microTime" && fraction === "";
+  const needsFraction = form === "microTime" && fraction.length !== 6;
   if (Number.isNaN(time) || !inMonth || needsFraction) {
     return { problem: parseProblem(text, form) };
   }

@@ -9,7 +9,7 @@ import { type GoType, goType, specialForm } from "./go_types.ts";
 
 const RULES: ReadonlyMap<string, DefaultRule> = new Map([
   ...[...CORE_DEFAULTS, ...WORKLOAD_DEFAULTS, ...CLUSTER_DEFAULTS]
-    .map(([definition, rule]) => [`io.k8s.api.${definition}`, rule] as const),
+    .map(([definition, rule]) => [`io.k8s.${definition}`, rule] as const),
   [
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
     setCrdDefaults as DefaultRule,

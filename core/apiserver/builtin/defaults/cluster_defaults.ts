@@ -52,89 +52,98 @@ function defaultWebhook(webhook: ValidatingWebhook | MutatingWebhook): void {
 
 /** The defaults of what a cluster is made of, beside the core group. */
 export const CLUSTER_DEFAULTS: DefaultRules = [
-  rule("networking.v1.NetworkPolicy", defaultNetworkPolicy),
-  rule("networking.v1.NetworkPolicyPort", (port: NetworkPolicyPort) => {
+  rule("api.networking.v1.NetworkPolicy", defaultNetworkPolicy),
+  rule("api.networking.v1.NetworkPolicyPort", (port: NetworkPolicyPort) => {
     port.protocol ??= "TCP";
   }),
-  rule("networking.v1.IngressClass", ({ spec }: IngressClass) => {
+  rule("api.networking.v1.IngressClass", ({ spec }: IngressClass) => {
     if (spec?.parameters) spec.parameters.scope ??= "Cluster";
   }),
-  rule("storage.v1.StorageClass", (storageClass: StorageClass) => {
+  rule("api.storage.v1.StorageClass", (storageClass: StorageClass) => {
     storageClass.reclaimPolicy ??= "Delete";
     storageClass.volumeBindingMode ??= "Immediate";
   }),
-  rule("storage.v1.CSIDriver", defaultCsiDriver),
-  rule("rbac.v1.RoleRef", (reference: RoleRef) => {
+  rule("api.storage.v1.CSIDriver", defaultCsiDriver),
+  rule("api.rbac.v1.RoleRef", (reference: RoleRef) => {
     reference.apiGroup ||= RBAC_GROUP;
   }),
-  rule("rbac.v1.Subject", (subject: Subject) => {
+  rule("api.rbac.v1.Subject", (subject: Subject) => {
     if (subject.kind === "User" || subject.kind === "Group") {
       subject.apiGroup ??= RBAC_GROUP;
     }
   }),
-  rule("scheduling.v1.PriorityClass", (priority: PriorityClass) => {
+  rule("api.scheduling.v1.PriorityClass", (priority: PriorityClass) => {
     priority.preemptionPolicy ??= "PreemptLowerPriority";
   }),
-  rule("discovery.v1.EndpointPort", (port: DiscoveryEndpointPort) => {
+  rule("api.discovery.v1.EndpointPort", (port: DiscoveryEndpointPort) => {
     port.name ??= "";
     port.protocol ??= "TCP";
   }),
-  rule("admissionregistration.v1.ValidatingWebhook", defaultWebhook),
+  rule("api.admissionregistration.v1.ValidatingWebhook", defaultWebhook),
   rule(
-    "admissionregistration.v1.MutatingWebhook",
+    "api.admissionregistration.v1.MutatingWebhook",
     (webhook: MutatingWebhook) => {
       defaultWebhook(webhook);
       webhook.reinvocationPolicy ??= "Never";
     },
   ),
   rule(
-    "admissionregistration.v1.RuleWithOperations",
+    "api.admissionregistration.v1.RuleWithOperations",
     (rules: RuleWithOperations) => {
       rules.scope ??= "*";
     },
   ),
   rule(
-    "admissionregistration.v1.NamedRuleWithOperations",
+    "api.admissionregistration.v1.NamedRuleWithOperations",
     (rules: RuleWithOperations) => {
       rules.scope ??= "*";
     },
   ),
   rule(
-    "admissionregistration.v1.ServiceReference",
+    "api.admissionregistration.v1.ServiceReference",
     (reference: ServiceReference) => {
       reference.port ??= 443;
     },
   ),
   rule(
-    "admissionregistration.v1.ValidatingAdmissionPolicySpec",
+    "kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference",
+    (reference: ServiceReference) => {
+      reference.port ??= 443;
+    },
+  ),
+  rule(
+    "api.admissionregistration.v1.ValidatingAdmissionPolicySpec",
     (spec: ValidatingAdmissionPolicySpec) => {
       spec.failurePolicy ??= "Fail";
     },
   ),
-  rule("admissionregistration.v1.MatchResources", (match: MatchResources) => {
-    match.matchPolicy ??= "Equivalent";
-    match.namespaceSelector ??= {};
-    match.objectSelector ??= {};
-  }),
-  rule("flowcontrol.v1.FlowSchemaSpec", (spec: FlowSchemaSpec) => {
+  rule(
+    "api.admissionregistration.v1.MatchResources",
+    (match: MatchResources) => {
+      match.matchPolicy ??= "Equivalent";
+      match.namespaceSelector ??= {};
+      match.objectSelector ??= {};
+    },
+  ),
+  rule("api.flowcontrol.v1.FlowSchemaSpec", (spec: FlowSchemaSpec) => {
     spec.matchingPrecedence ||= 1000;
   }),
   rule(
-    "flowcontrol.v1.ExemptPriorityLevelConfiguration",
+    "api.flowcontrol.v1.ExemptPriorityLevelConfiguration",
     (level: ExemptPriorityLevelConfiguration) => {
       level.nominalConcurrencyShares ??= 0;
       level.lendablePercent ??= 0;
     },
   ),
   rule(
-    "flowcontrol.v1.LimitedPriorityLevelConfiguration",
+    "api.flowcontrol.v1.LimitedPriorityLevelConfiguration",
     (level: LimitedPriorityLevelConfiguration) => {
       level.nominalConcurrencyShares ??= 30;
       level.lendablePercent ??= 0;
     },
   ),
   rule(
-    "flowcontrol.v1.QueuingConfiguration",
+    "api.flowcontrol.v1.QueuingConfiguration",
     (queues: QueuingConfiguration) => {
       queues.handSize ||= 8;
       queues.queues ||= 64;

@@ -184,51 +184,51 @@ function defaultPersistentVolume(volume: PersistentVolume): void {
 
 /** The defaults of the core group. */
 export const CORE_DEFAULTS: DefaultRules = [
-  rule("core.v1.Pod", defaultPod),
-  rule("core.v1.PodSpec", defaultPodSpec),
-  rule("core.v1.Container", defaultContainer),
-  rule("core.v1.EphemeralContainer", defaultContainer),
-  rule("core.v1.Volume", defaultVolume),
-  rule("core.v1.Probe", defaultProbe),
-  rule("core.v1.HTTPGetAction", (action: HTTPGetAction) => {
+  rule("api.core.v1.Pod", defaultPod),
+  rule("api.core.v1.PodSpec", defaultPodSpec),
+  rule("api.core.v1.Container", defaultContainer),
+  rule("api.core.v1.EphemeralContainer", defaultContainer),
+  rule("api.core.v1.Volume", defaultVolume),
+  rule("api.core.v1.Probe", defaultProbe),
+  rule("api.core.v1.HTTPGetAction", (action: HTTPGetAction) => {
     action.path ??= "/";
     action.scheme ??= "HTTP";
   }),
-  rule("core.v1.ObjectFieldSelector", (selector: ObjectFieldSelector) => {
+  rule("api.core.v1.ObjectFieldSelector", (selector: ObjectFieldSelector) => {
     selector.apiVersion ??= "v1";
   }),
-  rule("core.v1.SecretVolumeSource", defaultMode),
-  rule("core.v1.ConfigMapVolumeSource", defaultMode),
-  rule("core.v1.DownwardAPIVolumeSource", defaultMode),
-  rule("core.v1.ProjectedVolumeSource", defaultMode),
-  rule("core.v1.HostPathVolumeSource", (source: HostPathVolumeSource) => {
+  rule("api.core.v1.SecretVolumeSource", defaultMode),
+  rule("api.core.v1.ConfigMapVolumeSource", defaultMode),
+  rule("api.core.v1.DownwardAPIVolumeSource", defaultMode),
+  rule("api.core.v1.ProjectedVolumeSource", defaultMode),
+  rule("api.core.v1.HostPathVolumeSource", (source: HostPathVolumeSource) => {
     // Not one of the types to choose from: it asks for no check.
     source.type ??= "" as "File";
   }),
   rule(
-    "core.v1.ServiceAccountTokenProjection",
+    "api.core.v1.ServiceAccountTokenProjection",
     (projection: ServiceAccountTokenProjection) => {
       projection.expirationSeconds ??= 3600;
     },
   ),
-  rule("core.v1.Service", defaultService),
-  rule("core.v1.Secret", defaultSecret),
-  rule("core.v1.LimitRangeItem", defaultLimits),
-  rule("core.v1.ReplicationController", defaultReplicationController),
-  rule("core.v1.Endpoints", defaultEndpoints),
-  rule("core.v1.Namespace", defaultNamespace),
-  rule("core.v1.NamespaceStatus", (status: NamespaceStatus) => {
+  rule("api.core.v1.Service", defaultService),
+  rule("api.core.v1.Secret", defaultSecret),
+  rule("api.core.v1.LimitRangeItem", defaultLimits),
+  rule("api.core.v1.ReplicationController", defaultReplicationController),
+  rule("api.core.v1.Endpoints", defaultEndpoints),
+  rule("api.core.v1.Namespace", defaultNamespace),
+  rule("api.core.v1.NamespaceStatus", (status: NamespaceStatus) => {
     status.phase ??= "Active";
   }),
-  rule("core.v1.NodeStatus", (status: NodeStatus) => {
+  rule("api.core.v1.NodeStatus", (status: NodeStatus) => {
     if (status.capacity) status.allocatable ??= { ...status.capacity };
   }),
-  rule("core.v1.PersistentVolume", defaultPersistentVolume),
-  rule("core.v1.PersistentVolumeClaim", (claim: PersistentVolumeClaim) => {
+  rule("api.core.v1.PersistentVolume", defaultPersistentVolume),
+  rule("api.core.v1.PersistentVolumeClaim", (claim: PersistentVolumeClaim) => {
     (claim.status ??= {}).phase ??= "Pending";
   }),
   rule(
-    "core.v1.PersistentVolumeClaimSpec",
+    "api.core.v1.PersistentVolumeClaimSpec",
     (spec: PersistentVolumeClaimSpec) => {
       spec.volumeMode ??= "Filesystem";
     },

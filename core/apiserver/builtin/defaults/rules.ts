@@ -4,7 +4,7 @@
  */
 export type DefaultRule = (value: never) => void;
 
-/** Rules by the definition that they are for, without `io.k8s.api.`. */
+/** Rules by the definition that they are for, without `io.k8s.`. */
 export type DefaultRules = readonly (readonly [string, DefaultRule])[];
 
 /** One entry of {@linkcode DefaultRules}, whose function is checked. */

@@ -73,7 +73,8 @@ function defaultJob({ metadata, spec }: Job): void {
     ? 6
     : 2 ** 31 - 1;
   const { labels } = spec.template?.metadata ?? {};
-  if (labels) metadata.labels ??= { ...labels };
+  // One map from here on: what is added to the template's is added to it too.
+  if (labels) metadata.labels ??= labels;
   spec.completionMode ??= "NonIndexed";
   spec.suspend ??= false;
   for (const { onPodConditions = [] } of spec.podFailurePolicy?.rules ?? []) {
@@ -92,6 +93,8 @@ function defaultCronJob({ spec }: CronJob): void {
   spec.successfulJobsHistoryLimit ??= 3;
   spec.failedJobsHistoryLimit ??= 1;
 }
+
+const METRICS_ANNOTATION = "autoscaling.alpha.kubernetes.io/metrics";
 
 const SCALE_UP: HPAScalingRules = {
   stabilizationWindowSeconds: 0,
@@ -127,19 +130,23 @@ function defaultAutoscaler({ spec }: HorizontalPodAutoscaler): void {
 
 /** The defaults of what runs and scales Pods. */
 export const WORKLOAD_DEFAULTS: DefaultRules = [
-  rule("apps.v1.Deployment", defaultDeployment),
-  rule("apps.v1.DaemonSet", defaultDaemonSet),
-  rule("apps.v1.StatefulSet", defaultStatefulSet),
-  rule("apps.v1.ReplicaSet", ({ spec }: ReplicaSet) => {
+  rule("api.apps.v1.Deployment", defaultDeployment),
+  rule("api.apps.v1.DaemonSet", defaultDaemonSet),
+  rule("api.apps.v1.StatefulSet", defaultStatefulSet),
+  rule("api.apps.v1.ReplicaSet", ({ spec }: ReplicaSet) => {
     if (spec) spec.replicas ??= 1;
   }),
-  rule("batch.v1.Job", defaultJob),
-  rule("batch.v1.CronJob", defaultCronJob),
-  rule("autoscaling.v2.HorizontalPodAutoscaler", defaultAutoscaler),
+  rule("api.batch.v1.Job", defaultJob),
+  rule("api.batch.v1.CronJob", defaultCronJob),
+  rule("api.autoscaling.v2.HorizontalPodAutoscaler", defaultAutoscaler),
   rule(
-    "autoscaling.v1.HorizontalPodAutoscaler",
-    ({ spec }: AutoscalingV1HorizontalPodAutoscaler) => {
-      if (spec) spec.minReplicas ??= 1;
+    "api.autoscaling.v1.HorizontalPodAutoscaler",
+    ({ metadata, spec }: AutoscalingV1HorizontalPodAutoscaler) => {
+      if (spec === undefined) return;
+      spec.minReplicas ??= 1;
+      // Metrics that this version has no field for are in an annotation.
+      if (metadata.annotations?.[METRICS_ANNOTATION]) return;
+      spec.targetCPUUtilizationPercentage ??= 80;
     },
   ),
 ];

@@ -5,6 +5,7 @@ import type {
   PersistentVolume,
   PersistentVolumeClaim,
   Secret,
+  ServiceAccount,
 } from "../../../kinds/core_v1.ts";
 import type { Ingress, IngressClass } from "../../../kinds/networking_v1.ts";
 import type { StorageClass } from "../../../kinds/storage_v1.ts";
@@ -18,11 +19,16 @@ import {
   type Lifecycles,
 } from "./lifecycle.ts";
 
-const withoutStatus: Lifecycle = {
-  prepareForCreate(object): void {
-    delete object.status;
-  },
+const SERVICE_ACCOUNT: Lifecycle = {
+  prepareForCreate: nameSecretsOnly,
+  prepareForUpdate: nameSecretsOnly,
 };
+
+/** Secrets of an account are in its namespace: only their names are kept. */
+function nameSecretsOnly(object: UntypedObject): void {
+  const { secrets } = object as unknown as ServiceAccount;
+  if (secrets) object.secrets = secrets.map(({ name }) => ({ name }));
+}
 
 const NAMESPACE: Lifecycle = {
   prepareForCreate(object): void {
@@ -187,6 +193,11 @@ const SIGNING_REQUEST: Lifecycle = {
       .spec as Record<string, unknown>;
     object.spec = { ...spec, username: user };
     object.status = {};
+    // The byte strings of this kind are beyond field ownership.
+    delete object.metadata.managedFields;
+  },
+  prepareForUpdate({ metadata }): void {
+    delete metadata.managedFields;
   },
 };
 
@@ -235,5 +246,10 @@ export const CLUSTER_LIFECYCLES: Lifecycles = [
     "validatingadmissionpolicybindings.admissionregistration.k8s.io",
     countingChanges("spec"),
   ],
-  ["volumeattachments.storage.k8s.io", withoutStatus],
+  ["serviceaccounts", SERVICE_ACCOUNT],
+  ["volumeattachments.storage.k8s.io", {
+    prepareForCreate(object): void {
+      object.status = { attached: false };
+    },
+  }],
 ];

@@ -21,10 +21,11 @@ export const POD_LIFECYCLE: Lifecycle = {
     const pod = asPod(object);
     pod.status = { phase: "Pending", qosClass: qosClassOf(pod) };
     if (pod.spec.schedulingGates === undefined) return;
+    const neverProbed = null as unknown as undefined;
     pod.status.conditions = [{
       type: "PodScheduled",
       status: "False",
-      lastProbeTime: undefined,
+      lastProbeTime: neverProbed,
       lastTransitionTime: timeText(context.now),
       reason: "SchedulingGated",
       message: "Scheduling is blocked due to non-empty scheduling gates",

@@ -77,8 +77,7 @@ function selectOwnPods({ metadata, spec }: Job): void {
     "job-name": metadata.name,
   };
   const template = spec.template.metadata ??= {};
-  template.labels = { ...template.labels, ...labels };
-  // Labels that were defaulted from the template are one map with them.
+  template.labels = Object.assign(template.labels ?? {}, labels);
   metadata.labels ??= template.labels;
   spec.selector = {
     ...spec.selector,
