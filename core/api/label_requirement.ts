@@ -20,7 +20,7 @@ export interface LabelRequirement {
 const NAME_REGEXP = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const PREFIX_REGEXP =
   /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
-const INTEGER_REGEXP = /^[+-]?\d+$/;
+const LARGEST_INTEGER = 2n ** 63n - 1n;
 
 /** Whether a text may be the name of a label or an annotation. */
 export function isQualifiedName(name: string): boolean {
@@ -34,6 +34,13 @@ export function isQualifiedName(name: string): boolean {
 /** Whether a text may be the value of a label. */
 export function isLabelValue(value: string): boolean {
   return value === "" || NAME_REGEXP.test(value);
+}
+
+/** The number that `Gt` and `Lt` compare, if the value is one of 64 bits. */
+export function labelInteger(value: string): bigint | undefined {
+  if (!/^\d{1,63}$/.test(value)) return undefined;
+  const number = BigInt(value);
+  return number <= LARGEST_INTEGER ? number : undefined;
 }
 
 /**
@@ -75,7 +82,7 @@ export function labelRequirement(
       break;
     case "Gt":
     case "Lt":
-      if (values.length !== 1 || !INTEGER_REGEXP.test(values[0] ?? "")) {
+      if (values.length !== 1 || labelInteger(values[0] ?? "") === undefined) {
         fail(`"${operator}" needs one integer`, values);
       }
       break;

@@ -1,4 +1,5 @@
 import {
+  labelInteger,
   type LabelOperator,
   type LabelRequirement,
   labelRequirement,
@@ -182,7 +183,8 @@ function meets(
   if (value === undefined) return operator === "NotIn";
   if (operator === "In") return values.includes(value);
   if (operator === "NotIn") return !values.includes(value);
-  if (!/^[+-]?\d+$/.test(value)) return false;
-  const difference = BigInt(value) - BigInt(values[0] ?? "0");
-  return operator === "Gt" ? difference > 0n : difference < 0n;
+  const number = labelInteger(value);
+  const bound = labelInteger(values[0] ?? "");
+  if (number === undefined || bound === undefined) return false;
+  return operator === "Gt" ? number > bound : number < bound;
 }

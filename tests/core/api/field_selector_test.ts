@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  type FieldRequirement,
+  fieldSelectorText,
+  matchesFields,
+  parseFieldSelector,
+} from "../../../core/api/field_selector.ts";
+
+test("parseFieldSelector reads every form that Kubernetes knows", () => {
+  const forms: readonly (readonly [string, readonly FieldRequirement[]])[] = [
+    ["", []],
+    [",,", []],
+    ["a=1", [{ field: "a", operator: "=", value: "1" }]],
+    ["a==1", [{ field: "a", operator: "=", value: "1" }]],
+    ["a!=1", [{ field: "a", operator: "!=", value: "1" }]],
+    ["a=", [{ field: "a", operator: "=", value: "" }]],
+    ["a=1,b.c!=2", [
+      { field: "a", operator: "=", value: "1" },
+      { field: "b.c", operator: "!=", value: "2" },
+    ]],
+    ["a=x\\,y\\=z\\\\", [{ field: "a", operator: "=", value: "x,y=z\\" }]],
+  ];
+  for (const [text, expected] of forms) {
+    assert.deepEqual(parseFieldSelector(text), expected, text);
+  }
+});
+
+test("parseFieldSelector refuses what Kubernetes refuses", () => {
+  for (const text of ["a", "a,b=1", "a=1=2", "a=\\x", "a=1\\"]) {
+    assert.throws(() => parseFieldSelector(text), {
+      name: "SyntaxError",
+      message: /^Cannot read field selector "/,
+    }, text);
+  }
+});
+
+test("fieldSelectorText writes names and values, and is read back", () => {
+  assert.equal(
+    fieldSelectorText({ "metadata.name": "web", "spec.nodeName": "a,b" }),
+    "metadata.name=web,spec.nodeName=a\\,b",
+  );
+  const requirement: fc.Arbitrary<FieldRequirement> = fc.record({
+    field: fc.stringMatching(/^[a-z]+(\.[a-z]+)*$/),
+    operator: fc.constantFrom("=" as const, "!=" as const),
+    value: fc.string({ unit: fc.constantFrom(..."a=,\\! ") }),
+  }, { noNullPrototype: true });
+  fc.assert(fc.property(fc.array(requirement), (requirements) => {
+    const text = fieldSelectorText(requirements);
+    assert.deepEqual(parseFieldSelector(text), requirements, text);
+  }));
+});
+
+test("matchesFields takes a field that is not set for an empty one", () => {
+  const object: Record<string, string> = { "metadata.name": "web" };
+  const read = (field: string) => object[field] ?? "";
+  const matches = (text: string) =>
+    matchesFields(parseFieldSelector(text), read);
+  assert.equal(matches("metadata.name=web"), true);
+  assert.equal(matches("metadata.name!=web"), false);
+  assert.equal(matches("metadata.name=web,spec.nodeName="), true);
+  assert.equal(matches("spec.nodeName!=n1"), true);
+});

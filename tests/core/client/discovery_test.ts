@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiError } from "../../../core/api/api_error.ts";
+import { untyped } from "../../../core/api/kind.ts";
+import { Client } from "../../../core/client/client.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
+import {
+  type Script,
+  ScriptedTransport,
+} from "../../support/scripted_transport.ts";
+
+const GATEWAY = untyped({
+  group: "net.example",
+  version: "v1",
+  kind: "Gateway",
+});
+const RESOURCES = [
+  {
+    name: "gateways",
+    singularName: "gateway",
+    namespaced: true,
+    kind: "Gateway",
+    verbs: ["get", "list"],
+    shortNames: ["gw"],
+    categories: ["all"],
+  },
+  {
+    name: "gateways/status",
+    namespaced: true,
+    kind: "Gateway",
+    verbs: ["get"],
+  },
+  { name: "classes", namespaced: false, kind: "Class", verbs: ["get"] },
+];
+const LIST = { kind: "APIResourceList", resources: RESOURCES };
+const GATEWAYS = {
+  group: "net.example",
+  version: "v1",
+  kind: "Gateway",
+  plural: "gateways",
+  singular: "gateway",
+  scope: "Namespaced",
+  shortNames: ["gw"],
+  categories: ["all"],
+  verbs: ["get", "list"],
+  subresources: ["status"],
+};
+
+function clientWith(
+  script: Script,
+  clock?: VirtualClock,
+): { client: Client; transport: ScriptedTransport } {
+  const transport = new ScriptedTransport(script);
+  return { transport, client: new Client({ transport }, { clock }) };
+}
+
+test("Client.resolve asks once for a group and version, then remembers", async () => {
+  const clock = new VirtualClock();
+  const { client, transport } = clientWith(() => ({ body: LIST }), clock);
+  const both = await Promise.all([
+    client.resolve(GATEWAY),
+    client.resolve(untyped({ ...GATEWAY, kind: "Class" })),
+  ]);
+  assert.deepEqual(both.map(({ plural, scope }) => [plural, scope]), [
+    ["gateways", "Namespaced"],
+    ["classes", "Cluster"],
+  ]);
+  await client.resolve(GATEWAY);
+  assert.deepEqual(
+    transport.requests.map(({ path }) => path),
+    ["/apis/net.example/v1"],
+  );
+  await clock.advance(600_000);
+  await client.resolve(GATEWAY);
+  assert.equal(transport.requests.length, 2);
+});
+
+test("Client.resolve asks again for a kind that was not there before", async () => {
+  const { client, transport } = clientWith((_request, count) => ({
+    body: count === 1 ? { resources: RESOURCES.slice(2) } : LIST,
+  }));
+  await assert.rejects(() => client.resolve(GATEWAY), {
+    name: "ApiError",
+    message:
+      "Cannot find kind net.example/v1 Gateway: the server does not serve it: received 404 NotFound",
+  });
+  assert.equal(transport.requests.length, 1);
+  assert.equal((await client.resolve(GATEWAY)).plural, "gateways");
+  assert.equal(transport.requests.length, 2);
+});
+
+test("Client.resolve tells of a group that is not served, and of other faults", async () => {
+  const missing = clientWith(() => ({
+    status: 404,
+    body: "404 page not found",
+  }));
+  await assert.rejects(
+    () => missing.client.get(GATEWAY, { namespace: "a", name: "b" }),
+    (error: unknown) => ApiError.is(error) && error.isNotFound,
+  );
+  const refused = clientWith((_request, count) =>
+    count === 1 ? { status: 403, body: "" } : { body: LIST }
+  );
+  await assert.rejects(() => refused.client.resolve(GATEWAY), {
+    message: /^Cannot read \/apis\/net.example\/v1: /,
+  });
+  assert.equal((await refused.client.resolve(GATEWAY)).plural, "gateways");
+});
+
+test("Client.resolve sends nothing for a kind that says its path", async () => {
+  const { client, transport } = clientWith(() => ({ body: LIST }));
+  await client.resolve(
+    untyped({ ...GATEWAY, plural: "gateways", scope: "Namespaced" }),
+  );
+  assert.equal(transport.requests.length, 0);
+});
+
+test("Client.resources reads aggregated discovery in two questions", async () => {
+  const { client, transport } = clientWith(({ path }) => ({
+    body: {
+      kind: "APIGroupDiscoveryList",
+      items: path === "/api" ? [] : [{
+        metadata: { name: "net.example" },
+        versions: [
+          {
+            version: "v1",
+            resources: [{
+              resource: "gateways",
+              responseKind: { kind: "Gateway" },
+              scope: "Namespaced",
+              singularResource: "gateway",
+              shortNames: ["gw"],
+              categories: ["all"],
+              verbs: ["get", "list"],
+              subresources: [{ subresource: "status", verbs: ["get"] }],
+            }],
+          },
+          {
+            version: "v1beta1",
+            freshness: "Stale",
+            resources: [{ resource: "old", responseKind: { kind: "Old" } }],
+          },
+        ],
+      }],
+    },
+  }));
+  assert.deepEqual(await client.resources(), [GATEWAYS]);
+  assert.equal(transport.requests.length, 2);
+  assert.match(
+    transport.requests[0]?.headers["accept"] ?? "",
+    /g=apidiscovery\.k8s\.io;v=v2;as=APIGroupDiscoveryList/,
+  );
+});
+
+test("Client.resources asks older servers group by group, and goes past a broken one", async () => {
+  const { client } = clientWith(({ path }) => {
+    switch (path) {
+      case "/api":
+        return { body: { kind: "APIVersions", versions: ["v1"] } };
+      case "/apis":
+        return {
+          body: {
+            kind: "APIGroupList",
+            groups: [
+              { name: "net.example", versions: [{ version: "v1" }] },
+              { name: "down.example", versions: [{ version: "v1" }] },
+            ],
+          },
+        };
+      case "/api/v1":
+        return {
+          body: {
+            resources: [{
+              name: "nodes",
+              kind: "Node",
+              namespaced: false,
+              verbs: [],
+            }],
+          },
+        };
+      case "/apis/net.example/v1":
+        return { body: LIST };
+      default:
+        return { status: 500, body: "down" };
+    }
+  });
+  const resources = await client.resources();
+  assert.deepEqual(
+    resources.map(({ group, plural, scope }) => [group, plural, scope]),
+    [
+      ["", "nodes", "Cluster"],
+      ["net.example", "gateways", "Namespaced"],
+      ["net.example", "classes", "Cluster"],
+    ],
+  );
+  assert.deepEqual(resources[1], GATEWAYS);
+});

@@ -1,0 +1,293 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type {
+  Credential,
+  CredentialSource,
+} from "../../../core/config/cluster_config.ts";
+import { answerTimeout } from "../../../core/client/answer_timeout.ts";
+import {
+  authenticate,
+  identityHeaders,
+} from "../../../core/client/authenticate.ts";
+import {
+  countRequests,
+  logWarnings,
+  parseWarnings,
+} from "../../../core/client/observe.ts";
+import { rateLimit } from "../../../core/client/rate_limit.ts";
+import { type ApiRequest, pathRequest } from "../../../core/client/request.ts";
+import { retry } from "../../../core/client/retry.ts";
+import { type Middleware, type Send } from "../../../core/client/send.ts";
+import { silentLogger } from "../../../core/logger.ts";
+import { noMetrics } from "../../../core/metrics.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
+import {
+  type Script,
+  ScriptedTransport,
+} from "../../support/scripted_transport.ts";
+
+const READ = pathRequest("/x");
+const WRITE: ApiRequest = { ...READ, method: "POST", verb: "create" };
+const WATCH: ApiRequest = { ...READ, verb: "watch" };
+
+function through(
+  middleware: Middleware,
+  script: Script,
+): { send: Send; transport: ScriptedTransport } {
+  const transport = new ScriptedTransport(script);
+  return {
+    transport,
+    send: middleware((request) => transport.send(request)),
+  };
+}
+
+const BUSY = { status: 429, headers: { "retry-after": "1" } };
+
+test("retry waits as long as the server asks, and a little longer", async () => {
+  for (const random of [0, 0.5]) {
+    const clock = new VirtualClock();
+    const { send, transport } = through(
+      retry({ clock, random: () => random }),
+      (_request, count) => count < 3 ? BUSY : {},
+    );
+    const sent = send(WRITE);
+    await clock.advance(999);
+    assert.equal(transport.requests.length, 1);
+    await clock.advance(1 + 1000 * random / 5 * 2 + 1000);
+    assert.equal((await sent).status, 200);
+    assert.equal(transport.requests.length, 3);
+    assert.equal(transport.cancelled, 2);
+    assert.equal(clock.pendingTimers, 0);
+  }
+});
+
+test("retry sends reads again when the connection breaks, with growing pauses", async () => {
+  const clock = new VirtualClock();
+  const { send, transport } = through(
+    retry({ clock, random: () => 0 }),
+    (_request, count) => {
+      if (count < 4) throw new Error("broken");
+      return {};
+    },
+  );
+  const sent = send(READ);
+  await clock.advance(100 + 200 + 399);
+  assert.equal(transport.requests.length, 3);
+  await clock.advance(1);
+  assert.equal((await sent).status, 200);
+});
+
+test("retry leaves alone what must not be repeated", async () => {
+  const clock = new VirtualClock();
+  const broken = through(retry({ clock, random: () => 0 }), () => {
+    throw new Error("broken");
+  });
+  for (const request of [WRITE, WATCH]) {
+    await assert.rejects(() => broken.send(request), /broken/);
+  }
+  assert.equal(broken.transport.requests.length, 2);
+  for (
+    const answer of [
+      { status: 429 },
+      { status: 500, headers: { "retry-after": "1" } },
+      { status: 503, headers: { "retry-after": "100" } },
+      { status: 409 },
+    ]
+  ) {
+    const { send } = through(retry({ clock, random: () => 0 }), () => answer);
+    assert.equal((await send(WRITE)).status, answer.status);
+  }
+});
+
+test("retry gives up after the last attempt, and at once when aborted", async () => {
+  const clock = new VirtualClock();
+  const refused = through(
+    retry({ clock, random: () => 0, maxAttempts: 3 }),
+    () => BUSY,
+  );
+  const sent = refused.send(READ);
+  await clock.advance(10_000);
+  assert.equal((await sent).status, 429);
+  assert.equal(refused.transport.requests.length, 3);
+  const controller = new AbortController();
+  const waiting = refused.send({ ...READ, signal: controller.signal });
+  await clock.settle();
+  controller.abort(new Error("enough"));
+  await assert.rejects(waiting, /enough/);
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("rateLimit lets a burst pass and then keeps the rate, in order", async () => {
+  const clock = new VirtualClock();
+  const { send, transport } = through(
+    rateLimit({ perSecond: 10, burst: 3, clock }),
+    () => ({}),
+  );
+  const all = Array.from(
+    { length: 6 },
+    (_, index) => send(pathRequest(`/${index}`)),
+  );
+  await clock.settle();
+  assert.equal(transport.requests.length, 3);
+  await clock.advance(100);
+  assert.equal(transport.requests.length, 4);
+  await clock.advance(200);
+  await Promise.all(all);
+  assert.deepEqual(
+    transport.requests.map(({ path }) => path),
+    ["/0", "/1", "/2", "/3", "/4", "/5"],
+  );
+  await clock.advance(10_000);
+  await Promise.all([send(READ), send(READ), send(READ)]);
+  for (const options of [{ perSecond: 0 }, { perSecond: 1, burst: 0 }]) {
+    assert.throws(() => rateLimit({ ...options, clock }), RangeError);
+  }
+});
+
+test("answerTimeout gives up what does not begin, and leaves bodies alone", async () => {
+  const clock = new VirtualClock();
+  const limit = answerTimeout(1_000, clock);
+  const silent = limit((request) =>
+    new Promise((_resolve, reject) => {
+      request.signal?.addEventListener(
+        "abort",
+        () => reject(request.signal?.reason),
+      );
+    })
+  );
+  const late = silent(READ);
+  late.catch(() => {});
+  await clock.advance(1_000);
+  await assert.rejects(
+    late,
+    /^Error: Cannot read \/x: the server must begin its answer within 1000 ms: received nothing$/,
+  );
+  const controller = new AbortController();
+  const aborted = silent({ ...READ, signal: controller.signal });
+  controller.abort(new Error("enough"));
+  await assert.rejects(aborted, /enough/);
+  const { send, transport } = through(limit, () => ({}));
+  await send(READ);
+  await clock.advance(10_000);
+  assert.equal(transport.requests[0]?.signal?.aborted, false);
+  assert.equal(clock.pendingTimers, 0);
+});
+
+class Tokens implements CredentialSource {
+  present: Credential = { token: "old" };
+  next: Credential = this.present;
+  refreshed = 0;
+
+  current(): Promise<Credential> {
+    return Promise.resolve(this.present);
+  }
+
+  refresh(): Promise<Credential> {
+    this.refreshed++;
+    this.present = this.next;
+    return Promise.resolve(this.present);
+  }
+}
+
+test("authenticate renews the credentials after a 401 and sends once more", async () => {
+  const tokens = new Tokens();
+  tokens.next = { token: "new" };
+  const { send, transport } = through(
+    authenticate(tokens),
+    ({ headers }) => ({
+      status: headers["authorization"] === "Bearer new" ? 200 : 401,
+    }),
+  );
+  assert.equal((await send(WRITE)).status, 200);
+  assert.equal(transport.requests.length, 2);
+  assert.equal(transport.cancelled, 1);
+  assert.equal((await send(WRITE)).status, 200);
+  assert.equal(tokens.refreshed, 1);
+});
+
+test("authenticate gives the 401 when there is nothing newer, or it is refused too", async () => {
+  const tokens = new Tokens();
+  const { send, transport } = through(
+    authenticate(tokens),
+    () => ({ status: 401 }),
+  );
+  assert.equal((await send(WRITE)).status, 401);
+  assert.equal(transport.requests.length, 1);
+  tokens.next = { token: "new" };
+  assert.equal((await send(WRITE)).status, 401);
+  assert.equal(transport.requests.length, 3);
+});
+
+test("authenticate leaves a header that the caller set", async () => {
+  const { send, transport } = through(authenticate(new Tokens()), () => ({}));
+  await send({ ...READ, headers: { authorization: "mine" } });
+  assert.equal(transport.requests[0]?.headers["authorization"], "mine");
+});
+
+test("identityHeaders writes basic authentication and impersonation", () => {
+  assert.deepEqual(
+    identityHeaders({ username: "jane", password: "ü:x" }, {
+      user: "root",
+      uid: "7",
+      groups: ["dev", "ops"],
+      extra: { "Reason/Why": ["a", "b"] },
+    }),
+    {
+      headers: {
+        authorization: `Basic ${
+          btoa(String.fromCharCode(...new TextEncoder().encode("jane:ü:x")))
+        }`,
+        "impersonate-user": "root",
+        "impersonate-uid": "7",
+      },
+      repeatedHeaders: {
+        "impersonate-group": ["dev", "ops"],
+        "impersonate-extra-reason%2Fwhy": ["a", "b"],
+      },
+    },
+  );
+  assert.deepEqual(identityHeaders({}), { headers: {} });
+});
+
+test("logWarnings writes each warning of the server once", async () => {
+  const written: unknown[] = [];
+  const logger = {
+    ...silentLogger,
+    warn: (_message: string, fields?: object) => written.push(fields),
+  };
+  const { send } = through(logWarnings(logger), () => ({
+    headers: { warning: '299 - "old \\"v1\\"", 299 k8s "unknown field"' },
+  }));
+  await send(READ);
+  await send(READ);
+  assert.deepEqual(written, [
+    { warning: 'old "v1"', action: "read /x" },
+    { warning: "unknown field", action: "read /x" },
+  ]);
+  assert.deepEqual(parseWarnings("rubbish"), []);
+});
+
+test("countRequests counts by verb and code, failures too", async () => {
+  const clock = new VirtualClock();
+  const counts: unknown[] = [];
+  const durations: number[] = [];
+  const metrics = {
+    ...noMetrics,
+    counter: () => ({
+      add: (value: number, labels?: object) => counts.push([value, labels]),
+    }),
+    histogram: () => ({ observe: (value: number) => durations.push(value) }),
+  };
+  const { send } = through(countRequests(metrics, clock), async (_, count) => {
+    if (count === 2) throw new Error("broken");
+    await clock.advance(250);
+    return { status: 404 };
+  });
+  await send(READ);
+  await assert.rejects(() => send(WATCH));
+  assert.deepEqual(counts, [
+    [1, { verb: "get", code: "404" }],
+    [1, { verb: "watch", code: "error" }],
+  ]);
+  assert.equal(durations[0], 0.25);
+});

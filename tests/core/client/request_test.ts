@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ResolvedKind } from "../../../core/api/kind.ts";
+import {
+  type ApiRequest,
+  applyRequest,
+  createRequest,
+  deleteCollectionRequest,
+  deleteRequest,
+  getRequest,
+  listRequest,
+  patchRequest,
+  replaceRequest,
+  watchRequest,
+} from "../../../core/client/request.ts";
+
+const DEPLOYMENT: ResolvedKind = {
+  group: "apps",
+  version: "v1",
+  kind: "Deployment",
+  plural: "deployments",
+  scope: "Namespaced",
+};
+const NODE: ResolvedKind = {
+  group: "",
+  version: "v1",
+  kind: "Node",
+  plural: "nodes",
+  scope: "Cluster",
+};
+const KEY = { namespace: "default", name: "web" };
+const OBJECT = { metadata: KEY, spec: { replicas: 2 } };
+const ROOT = "/apis/apps/v1/namespaces/default/deployments";
+const ENCODED =
+  '{"metadata":{"namespace":"default","name":"web"},"spec":{"replicas":2},"apiVersion":"apps/v1","kind":"Deployment"}';
+
+/** A request as one line and its body. */
+function line({ method, path, headers }: ApiRequest): string {
+  const type = headers["content-type"];
+  return `${method} ${decodeURIComponent(path)}${type ? ` ${type}` : ""}`;
+}
+
+test("getRequest reads an object, or a part of it", () => {
+  const request = getRequest(DEPLOYMENT, KEY);
+  assert.equal(line(request), `GET ${ROOT}/web`);
+  assert.equal(request.headers["accept"], "application/json");
+  assert.equal(request.action, "get Deployment default/web");
+  assert.equal(request.verb, "get");
+  const part = getRequest(DEPLOYMENT, KEY, {
+    subresource: "scale",
+    resourceVersion: "0",
+  });
+  assert.equal(line(part), `GET ${ROOT}/web/scale?resourceVersion=0`);
+  assert.equal(part.action, "get scale of Deployment default/web");
+  assert.equal(line(getRequest(NODE, { name: "n1" })), "GET /api/v1/nodes/n1");
+});
+
+test("requests escape names and refuse keys without a namespace", () => {
+  const strange = { namespace: "default", name: "a/b?c" };
+  assert.equal(getRequest(DEPLOYMENT, strange).path, `${ROOT}/a%2Fb%3Fc`);
+  assert.throws(() => getRequest(DEPLOYMENT, { name: "web" }), TypeError);
+});
+
+test("listRequest writes selectors, page and version", () => {
+  assert.equal(line(listRequest(DEPLOYMENT)), "GET /apis/apps/v1/deployments");
+  const request = listRequest(DEPLOYMENT, {
+    namespace: "default",
+    labelSelector: { matchLabels: { app: "web" } },
+    fieldSelector: { "metadata.name": "web" },
+    limit: 5,
+    continue: "abc=",
+    resourceVersion: "7",
+    resourceVersionMatch: "NotOlderThan",
+  });
+  assert.equal(
+    line(request),
+    `GET ${ROOT}?labelSelector=app=web&fieldSelector=metadata.name=web&limit=5&continue=abc=&resourceVersion=7&resourceVersionMatch=NotOlderThan`,
+  );
+  assert.equal(
+    request.action,
+    "list Deployment objects in namespace default",
+  );
+  assert.equal(
+    line(listRequest(NODE, { namespace: "ignored" })),
+    "GET /api/v1/nodes",
+  );
+});
+
+test("watchRequest writes what a reflector asks for", () => {
+  const request = watchRequest(DEPLOYMENT, {
+    resourceVersion: "7",
+    resourceVersionMatch: "NotOlderThan",
+    bookmarks: true,
+    sendInitialEvents: true,
+    timeoutSeconds: 300,
+    labelSelector: "",
+  });
+  assert.equal(
+    line(request),
+    "GET /apis/apps/v1/deployments?watch=true&resourceVersion=7&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&sendInitialEvents=true&timeoutSeconds=300",
+  );
+  assert.equal(request.verb, "watch");
+});
+
+test("createRequest sends the kind with the object, to its collection", () => {
+  const request = createRequest(DEPLOYMENT, OBJECT, {
+    dryRun: true,
+    fieldManager: "tests",
+    fieldValidation: "Strict",
+  });
+  assert.equal(
+    line(request),
+    `POST ${ROOT}?dryRun=All&fieldManager=tests&fieldValidation=Strict application/json`,
+  );
+  assert.equal(request.body, ENCODED);
+  const generated = createRequest(DEPLOYMENT, {
+    metadata: { namespace: "default", generateName: "web-" },
+  });
+  assert.equal(generated.action, "create Deployment default/web-*");
+  assert.throws(
+    () => createRequest(DEPLOYMENT, { metadata: { name: "web" } }),
+    /Cannot create Deployment: a namespaced kind needs "metadata.namespace"/,
+  );
+});
+
+test("requests refuse an object of another kind, and one without a name", () => {
+  for (
+    const other of [{ ...OBJECT, kind: "Pod" }, {
+      ...OBJECT,
+      apiVersion: "apps/v1beta1",
+    }]
+  ) {
+    assert.throws(() => createRequest(DEPLOYMENT, other), {
+      name: "TypeError",
+      message: /^Cannot send a apps\/v1 Deployment: .* received apps\/v1/,
+    });
+  }
+  const nameless = { metadata: { namespace: "default" } };
+  assert.throws(
+    () => replaceRequest(DEPLOYMENT, nameless),
+    /Cannot replace Deployment: "metadata.name" must be set/,
+  );
+});
+
+test("replaceRequest puts an object, or a part of it", () => {
+  const request = replaceRequest(DEPLOYMENT, OBJECT);
+  assert.equal(line(request), `PUT ${ROOT}/web application/json`);
+  assert.equal(request.verb, "update");
+  const status = replaceRequest(DEPLOYMENT, OBJECT, { subresource: "status" });
+  assert.equal(line(status), `PUT ${ROOT}/web/status application/json`);
+});
+
+test("applyRequest names its manager and forces only when told", () => {
+  const request = applyRequest(DEPLOYMENT, OBJECT, { fieldManager: "tests" });
+  assert.equal(
+    line(request),
+    `PATCH ${ROOT}/web?fieldManager=tests application/apply-patch+yaml`,
+  );
+  assert.equal(request.body, ENCODED);
+  const forced = applyRequest(DEPLOYMENT, OBJECT, {
+    fieldManager: "tests",
+    force: true,
+  });
+  assert.match(forced.path, /&force=true$/);
+  assert.throws(() => applyRequest(DEPLOYMENT, OBJECT), {
+    name: "TypeError",
+    message: /"fieldManager" must name who applies: received undefined/,
+  });
+});
+
+test("patchRequest names the type of the patch by its content type", () => {
+  const types = {
+    merge: "application/merge-patch+json",
+    json: "application/json-patch+json",
+    strategic: "application/strategic-merge-patch+json",
+  } as const;
+  const { merge, ...others } = types;
+  const byDefault = patchRequest(DEPLOYMENT, KEY, { spec: null });
+  assert.equal(line(byDefault), `PATCH ${ROOT}/web ${merge}`);
+  assert.equal(byDefault.body, '{"spec":null}');
+  for (const [type, contentType] of Object.entries(others)) {
+    const request = patchRequest(DEPLOYMENT, KEY, [], {
+      type: type as keyof typeof types,
+    });
+    assert.equal(line(request), `PATCH ${ROOT}/web ${contentType}`);
+  }
+});
+
+test("deleteRequest sends its options as a body", () => {
+  const request = deleteRequest(DEPLOYMENT, KEY, {
+    propagationPolicy: "Foreground",
+    gracePeriodSeconds: 0,
+    dryRun: true,
+    preconditions: { uid: "u1" },
+  });
+  assert.equal(line(request), `DELETE ${ROOT}/web application/json`);
+  assert.deepEqual(JSON.parse(String(request.body)), {
+    kind: "DeleteOptions",
+    apiVersion: "v1",
+    dryRun: ["All"],
+    gracePeriodSeconds: 0,
+    preconditions: { uid: "u1" },
+    propagationPolicy: "Foreground",
+  });
+  const many = deleteCollectionRequest(DEPLOYMENT, {
+    namespace: "default",
+    labelSelector: "app=web",
+  });
+  assert.equal(
+    line(many),
+    `DELETE ${ROOT}?labelSelector=app=web application/json`,
+  );
+  assert.equal(many.verb, "deletecollection");
+});
