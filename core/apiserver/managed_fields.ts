@@ -49,11 +49,15 @@ function managedKind(write: ManagedWrite): ManagedKind {
   });
   return {
     schema: (apiVersion) => versionOf(definition, apiVersion)?.schema,
+    // Owners are kept of all fields, also of those that the schema of another
+    // version would drop.
     convert: ({ value }, apiVersion) =>
-      definition.convert(
-        value as UntypedObject,
-        parseApiVersion(apiVersion).version,
-      ),
+      definition.custom
+        ? { ...value as UntypedObject, apiVersion }
+        : definition.convert(
+          value as UntypedObject,
+          parseApiVersion(apiVersion).version,
+        ),
     resetFields: (apiVersion) => apiVersion === requested ? reset : undefined,
     empty: (apiVersion) => {
       const empty = versionOf(definition, apiVersion)?.empty?.();

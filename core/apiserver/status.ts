@@ -199,9 +199,7 @@ export const fieldError = {
   }),
   tooMany: (field: string, count: number, limit: number): StatusCause => ({
     reason: "FieldValueTooMany",
-    message: `Too many: ${count}: must have at most ${limit} item${
-      limit === 1 ? "" : "s"
-    }`,
+    message: `Too many: ${count}: must have at most ${limit} items`,
     field,
   }),
   notFound: (field: string, value: unknown): StatusCause => ({

@@ -48,9 +48,6 @@ const SCALES: ReadonlyMap<string, ScalePaths> = new Map(
 const STORED_AS: ReadonlyMap<string, { group: string; plural: string }> =
   new Map([["events.events.k8s.io", { group: "", plural: "events" }]]);
 
-/** The definitions of custom resources, whose rules stand with those. */
-const CRDS = "customresourcedefinitions.apiextensions.k8s.io";
-
 /** Converters of kinds that have several versions; the others have one. */
 const CONVERTERS: ReadonlyMap<
   string,
@@ -75,6 +72,7 @@ export function builtinDefinitions(): readonly ResourceDefinition[] {
     ...WORKLOAD_LIFECYCLES,
     ...CLUSTER_LIFECYCLES,
     ["pods", POD_LIFECYCLE],
+    ["customresourcedefinitions.apiextensions.k8s.io", CRD_LIFECYCLE],
     ["services", serviceLifecycle()],
   ]);
   const byResource = new Map<string, ResourceData[]>();
@@ -122,7 +120,6 @@ function definition(
     convert: converterOf(key, { group, kind }),
     ...lifecycle,
     ...validatorsOf(key),
-    ...(key === CRDS ? CRD_LIFECYCLE : {}),
     prepareForCreate(object, context): void {
       lifecycle?.prepareForCreate?.(object, context);
       toStoredForm(typeOfObject(object), object);

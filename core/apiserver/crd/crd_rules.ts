@@ -289,8 +289,9 @@ function goFieldName(keyword: string): string {
 
 function storedVersionCauses(
   { versions = [] }: Loose,
-  stored: readonly string[] = [],
+  storedVersions: readonly string[] | null | undefined,
 ): StatusCause[] {
+  const stored = storedVersions ?? [];
   const field = "status.storedVersions";
   const wrong = (value: string, why: string, place = field): StatusCause => ({
     reason: "FieldValueInvalid",

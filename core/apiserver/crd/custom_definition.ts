@@ -60,7 +60,7 @@ export function customResourceDefinition(
     allowUnconditionalUpdate: false,
     returnsDeletedObject: false,
     hasGeneration: true,
-    convert: (object, version) => convert(crd, object, version),
+    convert: (object, version) => convert(crd, object, versionOf(version)),
     prepareForCreate(object, { version }) {
       if (versionOf(version).hasStatus) delete object.status;
     },
@@ -75,7 +75,7 @@ export function customResourceDefinition(
 }
 
 function subresources(
-  { spec: { group, names } }: CrdObject,
+  { spec: { names } }: CrdObject,
   versions: readonly CustomVersion[],
 ): readonly Subresource[] {
   const found: Subresource[] = [];
@@ -84,7 +84,8 @@ function subresources(
     found.push({
       name: "status",
       kind: names.kind,
-      group,
+      // Its own group, in whichever version is asked for.
+      group: "",
       version: "",
       verbs,
       fields: ["status"],
@@ -109,7 +110,12 @@ function keepStatus(
   hasStatus: boolean,
   { subresource }: HookContext,
 ): void {
-  if (subresource === "status") return;
+  if (subresource === "status") {
+    // Only the record of who wrote what follows the write.
+    const { managedFields } = object.metadata;
+    object.metadata = { ...live.metadata, managedFields };
+    return;
+  }
   if (hasStatus) {
     if (live.status === undefined) delete object.status;
     else object.status = structuredClone(live.status);
@@ -121,28 +127,32 @@ function keepStatus(
   }
 }
 
-/** Without a webhook, only the version in the object changes. */
+/**
+ * Without a webhook, only the version in the object changes; what the schema of
+ * that version does not know goes.
+ */
 function convert(
   { spec, metadata }: CrdObject,
   object: UntypedObject,
-  version: string,
+  version: CustomVersion,
 ): UntypedObject {
-  const apiVersion = apiVersionOf({ group: spec.group, version });
-  const from = parseApiVersion(object.apiVersion ?? "").version;
+  const { apiVersion: stored = "", kind } = object;
+  const apiVersion = apiVersionOf({ group: spec.group, version: version.name });
+  const from = parseApiVersion(stored).version;
   if (!spec.versions.some(({ name }) => name === from)) {
-    throw unknownVersion(object.apiVersion ?? "");
+    throw unknownVersion(stored);
   }
-  if (object.apiVersion === apiVersion) return object;
+  if (stored === apiVersion) return object;
   const { strategy = "None" } =
     (spec as { conversion?: { strategy?: string } }).conversion ?? {};
   if (strategy !== "None") {
     throw new StatusError({
       code: 500,
       message:
-        `conversion webhook for ${object.apiVersion}, Kind=${object.kind} failed: this server calls no webhooks: ${metadata.name} needs one`,
+        `conversion webhook for ${stored}, Kind=${kind} failed: this server calls no webhooks, and ${metadata.name} needs one`,
     });
   }
-  return { ...object, apiVersion };
+  return version.decode(structuredClone({ ...object, apiVersion })).object;
 }
 
 function unknownVersion(apiVersion: string): StatusError {

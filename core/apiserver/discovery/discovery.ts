@@ -210,7 +210,9 @@ function resourceDiscovery(
       ? {
         subresources: subresources.map((one) => ({
           subresource: one.name,
-          responseKind: !custom && one.group === group
+          responseKind: custom && one.group === ""
+            ? own
+            : one.group === group
             ? emptyKind(one.kind)
             : { group: one.group, version: one.version, kind: one.kind },
           verbs: one.verbs,

@@ -1,7 +1,6 @@
-import { apiVersionOf } from "../../api/kind.ts";
+import { apiVersionOf, parseApiVersion } from "../../api/kind.ts";
 import type { UntypedObject } from "../../api/object.ts";
 import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
-import { storageVersionOf } from "../resources.ts";
 import { encodeObject, type StoredObject } from "../storage/stored_object.ts";
 
 /** Through which version of which resource objects are looked at. */
@@ -25,7 +24,7 @@ function isStoredForm(stored: StoredObject, view: View): boolean {
  * An object as a view shows it, as a fresh tree.
  *
  * A custom resource whose CRD changed since it was written is pruned by the
- * new schema and gets the new defaults of the storage version.
+ * new schema and gets the new defaults of the version it was written in.
  *
  * @throws {StatusError} If it cannot be converted.
  */
@@ -40,15 +39,15 @@ function converted(
   { definition, version }: View,
 ): UntypedObject {
   if (!definition.custom) return definition.convert(object, version.name);
+  // Defaults are those of the version in which the object was written.
+  const { version: written } = parseApiVersion(object.apiVersion ?? "");
+  const own = definition.versions.find(({ name }) => name === written);
   let current = object;
-  if (stored.definition !== definition || !stored.current) {
-    const storage = storageVersionOf(definition);
-    current = definition.convert(current, storage.name);
-    current = storage.decode(current).object;
-    storage.setDefaults(current);
+  if (own && (stored.definition !== definition || !stored.current)) {
+    current = own.decode(current).object;
+    own.setDefaults(current);
   }
-  if (version.name === definition.storageVersion) return current;
-  return version.decode(definition.convert(current, version.name)).object;
+  return definition.convert(current, version.name);
 }
 
 /**
