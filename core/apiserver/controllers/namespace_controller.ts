@@ -1,4 +1,5 @@
 import type { UntypedObject } from "../../api/object.ts";
+import type { Timer } from "../../clock.ts";
 import type { ApiContext } from "../api_context.ts";
 import { NAMESPACES } from "../namespaces.ts";
 import type { ResourceDefinition } from "../registry.ts";
@@ -16,6 +17,12 @@ import { WorkQueue } from "./work_queue.ts";
 
 const MANAGER = "kube-controller-manager";
 
+/**
+ * How long a namespace is only marked before it is emptied, in milliseconds:
+ * kube-controller-manager waits five seconds, so that everybody has seen it.
+ */
+const EMPTYING_DELAY = 200;
+
 /** What every namespace has, and gets again when it is deleted. */
 interface Furnishing {
   readonly plural: string;
@@ -29,6 +36,8 @@ interface Furnishing {
 export class NamespaceController {
   readonly #context: ApiContext;
   readonly #furnishings: readonly Furnishing[];
+  /** Namespaces that are marked and not yet emptied. */
+  readonly #marked: Map<string, Timer> = new Map();
   readonly #queue: WorkQueue<string> = new WorkQueue((name) =>
     this.#look(name)
   );
@@ -81,19 +90,34 @@ export class NamespaceController {
 
   stop(): void {
     this.#queue.stop();
+    for (const timer of this.#marked.values()) timer.cancel();
+    this.#marked.clear();
   }
 
-  #observe({ type, object }: Change, { resource }: Collection): void {
+  #observe(
+    { type, object, previous }: Change,
+    { resource }: Collection,
+  ): void {
     if (resource.plural === NAMESPACES.plural && resource.group === "") {
-      if (type !== "DELETED") this.#queue.add(object.name, object.name);
+      if (type === "DELETED") return;
+      if (object.terminating && !previous?.terminating) this.#mark(object.name);
+      else this.#queue.add(object.name, object.name);
     } else if (type === "DELETED" && object.namespace !== "") {
       this.#queue.add(object.namespace, object.namespace);
     }
   }
 
+  #mark(name: string): void {
+    const timer = this.#context.clock.setTimer(() => {
+      this.#marked.delete(name);
+      this.#queue.add(name, name);
+    }, EMPTYING_DELAY);
+    this.#marked.set(name, timer);
+  }
+
   #look(name: string): void {
     const stored = this.#context.store.collection(NAMESPACES).get(name);
-    if (stored === undefined) return;
+    if (stored === undefined || this.#marked.has(name)) return;
     try {
       if (stored.terminating) this.#empty(name);
       else this.#furnish(name);

@@ -2,7 +2,7 @@ import type { UntypedObject } from "../../api/object.ts";
 import { isJsonObject, type JsonObject } from "../../patch/json_value.ts";
 import { MAX_BODY_BYTES, type ServerRequest } from "../http/exchange.ts";
 import { badRequest, StatusError } from "../status.ts";
-import { MAX_DEPTH, type ParsedJson, parseJson } from "./json_body.ts";
+import { MAX_DEPTH, notJson, type ParsedJson, parseJson } from "./json_body.ts";
 
 const decoder = new TextDecoder();
 
@@ -76,7 +76,7 @@ async function parseYaml(text: string): Promise<ParsedJson> {
     Map(_, map, path) {
       const names = new Set<unknown>();
       if (path.length > MAX_DEPTH * 2) {
-        throw new SyntaxError("exceeded max depth");
+        throw notJson("exceeded max depth");
       }
       for (const { key } of map.items) {
         const name = isScalar(key) ? key.value : key;

@@ -10,6 +10,11 @@ export interface ParsedJson {
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
+/** The error for a body that cannot be read, in words that clients know. */
+export function notJson(why: string): SyntaxError {
+  return new SyntaxError(why);
+}
+
 /**
  * Parses JSON with the checks that `JSON.parse` does not make: the depth is
  * bounded, so that whoever walks the value cannot run out of stack, and fields
@@ -22,10 +27,10 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
   try {
     text = decoder.decode(bytes);
   } catch {
-    throw new SyntaxError("invalid UTF-8");
+    throw notJson("invalid UTF-8");
   }
   const { fields, depth } = survey(bytes);
-  if (depth > MAX_DEPTH) throw new SyntaxError("exceeded max depth");
+  if (depth > MAX_DEPTH) throw notJson("exceeded max depth");
   const value: unknown = JSON.parse(text);
   return {
     value,

@@ -306,11 +306,11 @@ export function readDeleteOptions(
     | undefined;
   const options = {
     dryRun: dryRun.length > 0,
-    gracePeriodSeconds: typed(given.gracePeriodSeconds, "number"),
-    propagationPolicy: typed(given.propagationPolicy, "string"),
-    orphanDependents: typed(given.orphanDependents, "boolean"),
-    uid: typed(preconditions?.uid, "string"),
-    resourceVersion: typed(preconditions?.resourceVersion, "string"),
+    gracePeriodSeconds: typed(given.gracePeriodSeconds, TYPE_TESTS.number),
+    propagationPolicy: typed(given.propagationPolicy, TYPE_TESTS.string),
+    orphanDependents: typed(given.orphanDependents, TYPE_TESTS.boolean),
+    uid: typed(preconditions?.uid, TYPE_TESTS.string),
+    resourceVersion: typed(preconditions?.resourceVersion, TYPE_TESTS.string),
   };
   const causes = [
     ...policyProblems(options),
@@ -345,22 +345,20 @@ function texts(value: unknown): string[] {
     : [];
 }
 
-interface Types {
-  number: number;
-  string: string;
-  boolean: boolean;
-}
+const TYPE_TESTS = {
+  number: (value: unknown): value is number => typeof value === "number",
+  string: (value: unknown): value is string => typeof value === "string",
+  boolean: (value: unknown): value is boolean => typeof value === "boolean",
+};
 
 /** A field of the options, which Go would refuse in another type. */
-function typed<T extends keyof Types>(
+function typed<T>(
   value: unknown,
-  type: T,
-): Types[T] | undefined {
+  fits: (value: unknown) => value is T,
+): T | undefined {
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== type) {
-    throw badRequest(
-      `json: cannot unmarshal ${typeof value} into Go struct field DeleteOptions of type ${type}`,
-    );
-  }
-  return value as Types[T];
+  if (fits(value)) return value;
+  throw badRequest(
+    `json: cannot unmarshal ${typeof value} into Go struct field of DeleteOptions`,
+  );
 }

@@ -19,9 +19,14 @@ import {
   type ResourceRequest,
   subjectOf,
 } from "../request/resource_request.ts";
-import { alreadyExists, badRequest, invalid, StatusError } from "../status.ts";
+import {
+  alreadyExists,
+  badRequest,
+  fieldError,
+  invalid,
+  StatusError,
+} from "../status.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
-import { fieldError } from "../status.ts";
 import { metadataProblems } from "./object_meta.ts";
 
 /** What a write came to: a stored object, or what would have been stored. */
@@ -140,14 +145,22 @@ export function placeInNamespace(
   } else metadata.namespace = namespace;
 }
 
+/** What a client may send in the metadata of a new object, and is not kept. */
+const NOT_FROM_CLIENTS = [
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+  "resourceVersion",
+  "selfLink",
+];
+
 function setSystemFields(
   request: ResourceRequest,
   { metadata }: UntypedObject,
 ): void {
   const { clock, random, store } = request.context;
-  delete metadata.deletionTimestamp;
-  delete metadata.deletionGracePeriodSeconds;
-  delete metadata.resourceVersion;
+  for (const field of NOT_FROM_CLIENTS) {
+    Reflect.deleteProperty(metadata, field);
+  }
   metadata.uid = random.uid();
   metadata.creationTimestamp = timestamp(clock.wallTime());
   const { generateName, namespace = "" } = metadata;

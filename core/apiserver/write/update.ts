@@ -22,7 +22,6 @@ import {
 import {
   badRequest,
   conflict,
-  type fieldError,
   invalid,
   notFound,
   StatusError,
@@ -193,7 +192,16 @@ function recordOwners(
     subresource: subresource?.name,
     time: timestamp(context.clock.wallTime()),
   });
-  setManagedFields(next, compared.metadata.managedFields);
+  const entries = compared.metadata.managedFields;
+  setManagedFields(
+    next,
+    // Owners by the scale subresource are recorded without a time.
+    entries?.map((entry) => {
+      if (entry.subresource !== "scale") return entry;
+      const { time: _, ...timeless } = entry;
+      return timeless;
+    }),
+  );
 }
 
 function setManagedFields(
@@ -277,6 +285,7 @@ function keepSystemFields(
 ): void {
   const { metadata } = next;
   placeLike(metadata, live.metadata);
+  Reflect.deleteProperty(metadata, "selfLink");
   for (
     const field of [
       "generation",

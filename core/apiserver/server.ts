@@ -1,0 +1,372 @@
+import { type Clock, systemClock } from "../clock.ts";
+import type { Client } from "../client/client.ts";
+import type { Transport } from "../client/transport.ts";
+import { type Logger, silentLogger } from "../logger.ts";
+import { createAuthority, issueCertificate } from "./certificates.ts";
+import { Faults } from "./faults/faults.ts";
+import type { ServerRequest, ServerResponse } from "./http/exchange.ts";
+import { InProcessTransport } from "./http/in_process_transport.ts";
+import { Listener } from "./http/listener.ts";
+import { Instance } from "./instance.ts";
+import { kubeconfigDocument } from "./kubeconfig.ts";
+import { type Random, seededRandom } from "./random.ts";
+import type { WatchCounts } from "./read/watch_hub.ts";
+import type { BuiltinResources, CustomResources } from "./registry.ts";
+import type { AuditEvent } from "./request_handler.ts";
+import { ADMINISTRATOR, type User } from "./request/user.ts";
+import type { HistoryLimits } from "./storage/history.ts";
+import {
+  FileJournal,
+  type JournalContent,
+  readJournal,
+} from "./storage/file_journal.ts";
+
+/** Options of {@linkcode ApiServer.start}. */
+export interface ApiServerOptions {
+  /**
+   * The port to listen on; 0 for any that is free. `false` opens no socket: the
+   * server is then only reached by its `transport` and `client`.
+   *
+   * @default {0}
+   */
+  readonly port?: number | false | undefined;
+  /**
+   * The address to listen on.
+   *
+   * @default {"127.0.0.1"}
+   */
+  readonly host?: string | undefined;
+  /**
+   * Whether to serve HTTPS, with a certificate of an own authority.
+   *
+   * @default {true}
+   */
+  readonly tls?: boolean | undefined;
+  /**
+   * The bearer token that may do everything.
+   *
+   * @default {a random one}
+   */
+  readonly token?: string | undefined;
+  /**
+   * A file that keeps all objects over restarts.
+   *
+   * @default {undefined, which keeps them in memory only}
+   */
+  readonly data?: string | undefined;
+  /**
+   * Is told of every request and the status of its answer.
+   *
+   * @default {nobody is told}
+   */
+  readonly audit?: ((event: AuditEvent) => void) | undefined;
+  /**
+   * Where the server's time comes from: timeouts, bookmarks, faults, and the
+   * timestamps in objects.
+   *
+   * @default {the machine's clock}
+   */
+  readonly clock?: Clock | undefined;
+  /**
+   * Makes uids, generated names and faults the same in every run.
+   *
+   * @default {a random one}
+   */
+  readonly seed?: number | undefined;
+  /**
+   * How much of the past each resource remembers, for watches that resume and
+   * lists at a past revision.
+   *
+   * @default {{ changes: 10_000, bytes: 33_554_432 }}
+   */
+  readonly history?: HistoryLimits | undefined;
+  /**
+   * Whether Deployments become ready by themselves, since nothing runs pods.
+   *
+   * @default {false}
+   */
+  readonly simulate?: boolean | undefined;
+  /**
+   * Where the server tells what it could not do.
+   *
+   * @default {nowhere}
+   */
+  readonly logger?: Logger | undefined;
+}
+
+/** The parts of a server that take time to load, loaded once. */
+interface Kinds {
+  readonly builtin: BuiltinResources;
+  readonly crd: CustomResources;
+  readonly Client: typeof Client;
+}
+
+/**
+ * A Kubernetes API server in the process that starts it. It answers as
+ * kube-apiserver 1.32 does, with the controllers that belong to every cluster
+ * (garbage collection, namespaces, custom resource definitions); it does not
+ * run pods.
+ */
+export class ApiServer {
+  readonly #options: ApiServerOptions;
+  readonly #kinds: Kinds;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #logger: Logger;
+  readonly #transport: InProcessTransport;
+  /** How to make this server misbehave. */
+  readonly faults: Faults;
+  #instance: Instance | undefined;
+  #journal: FileJournal | undefined;
+  #listener: Listener | undefined;
+  #authority: ReturnType<typeof createAuthority> | undefined;
+  #certificate: { cert: string; key: string } | undefined;
+  #client: Client | undefined;
+  #token: string;
+  #port: number;
+
+  private constructor(options: ApiServerOptions, kinds: Kinds) {
+    this.#options = options;
+    this.#kinds = kinds;
+    this.#clock = options.clock ?? systemClock;
+    this.#random = seededRandom(options.seed);
+    this.#logger = options.logger ?? silentLogger;
+    this.#token = options.token ?? secretToken();
+    this.#port = options.port === false ? 0 : options.port ?? 0;
+    this.faults = new Faults({
+      clock: this.#clock,
+      random: this.#random,
+      server: {
+        watches: () => this.#instance?.context.watches.all() ?? [],
+        compact: () => this.#instance?.context.store.compact(),
+        dropConnections: () => this.#dropConnections(),
+        setToken: (token) => {
+          this.#token = token ?? secretToken();
+          return this.#token;
+        },
+        stop: () => this.#halt(),
+        start: (content) => this.#begin(content),
+      },
+    });
+    this.#transport = new InProcessTransport(
+      (request) => this.#handle(withToken(request, this.#token)),
+    );
+  }
+
+  /**
+   * Starts a server.
+   *
+   * @throws {TypeError} If an option is not known.
+   * @throws {RangeError} If a port is no port.
+   * @throws {Error} If the port is taken or the data file cannot be read.
+   */
+  static async start(options: ApiServerOptions = {}): Promise<ApiServer> {
+    checkOptions(options);
+    const [builtin, crd, { Client }] = await Promise.all([
+      import("./builtin/definitions.ts"),
+      import("./crd/custom_resources.ts"),
+      import("../client/client.ts"),
+    ]);
+    const server = new ApiServer(options, { builtin, crd, Client });
+    const { data } = options;
+    await server.#begin(data === undefined ? undefined : readJournal(data));
+    return server;
+  }
+
+  async #begin(content: JournalContent | undefined): Promise<void> {
+    const { data, port, audit, history } = this.#options;
+    await this.#kinds.crd.prepareObjects(content?.objects ?? []);
+    const instance = new Instance({
+      ...this.#kinds,
+      clock: this.#clock,
+      random: this.#random,
+      logger: this.#logger,
+      history,
+      audit,
+      authenticate: (token) => this.#authenticate(token),
+      authority: () => this.certificateAuthority,
+      content,
+    });
+    if (data !== undefined) {
+      this.#journal = new FileJournal(data, instance.context.store);
+      instance.context.store.attach(this.#journal);
+    }
+    if (port !== false) {
+      this.#listener = await Listener.open({
+        handle: (request) => this.#handle(request),
+        port: this.#port,
+        host: this.#options.host ?? "127.0.0.1",
+        tls: this.#options.tls === false
+          ? undefined
+          : this.#serverCertificate(),
+      });
+      this.#port = this.#listener.port;
+    }
+    this.#instance = instance;
+  }
+
+  /** Ends the present life; gives what it held. */
+  async #halt(): Promise<JournalContent | undefined> {
+    const instance = this.#instance;
+    this.#instance = undefined;
+    this.#transport.dropConnections();
+    await this.#listener?.close();
+    instance?.stop();
+    this.#listener = undefined;
+    this.#journal?.close();
+    this.#journal = undefined;
+    return instance?.content();
+  }
+
+  /** Answers a request; undefined while the server is down. */
+  async #handle(request: ServerRequest): Promise<ServerResponse | undefined> {
+    return await this.faults.around(
+      request,
+      async () => {
+        await this.#kinds.crd.prepareRequest(request);
+        return await this.#instance?.handler.handle(request);
+      },
+    );
+  }
+
+  #dropConnections(): void {
+    this.#listener?.dropConnections();
+    this.#transport.dropConnections();
+  }
+
+  #authenticate(token: string): User | undefined {
+    return token === this.#token ? ADMINISTRATOR : undefined;
+  }
+
+  #authorityPair(): ReturnType<typeof createAuthority> {
+    return this.#authority ??= createAuthority({ commonName: "coracle" });
+  }
+
+  #serverCertificate(): { cert: string; key: string } {
+    if (this.#certificate === undefined) {
+      const host = this.#options.host ?? "127.0.0.1";
+      const { certificate, key } = issueCertificate(this.#authorityPair(), {
+        commonName: "kube-apiserver",
+        usage: "server",
+        hosts: [...new Set(["localhost", "127.0.0.1", "::1", host])],
+      });
+      this.#certificate = { cert: certificate, key };
+    }
+    return this.#certificate;
+  }
+
+  /** The certificate of the server's authority, in PEM. */
+  get certificateAuthority(): string {
+    return this.#authorityPair().certificate;
+  }
+
+  /** The bearer token that may do everything. */
+  get token(): string {
+    return this.#token;
+  }
+
+  /**
+   * Where the server listens.
+   *
+   * @throws {Error} If it was started without a port.
+   */
+  get url(): string {
+    if (this.#options.port === false) {
+      throw new Error(
+        "Cannot give a URL: the server was started without a port: received port false",
+      );
+    }
+    const scheme = this.#options.tls === false ? "http" : "https";
+    const host = this.#options.host ?? "127.0.0.1";
+    return `${scheme}://${
+      host.includes(":") ? `[${host}]` : host
+    }:${this.#port}`;
+  }
+
+  /** A kubeconfig for this server, as YAML; it holds the token. */
+  get kubeconfig(): string {
+    return kubeconfigDocument({
+      server: this.url,
+      authority: this.#options.tls === false
+        ? undefined
+        : this.certificateAuthority,
+      token: this.#token,
+    });
+  }
+
+  /** Reaches the server without a socket, as the administrator. */
+  get transport(): Transport {
+    return this.#transport;
+  }
+
+  /**
+   * A client of the server, over its in-process transport.
+   *
+   * It is the one thing that this room takes from the client's, and it is
+   * loaded with the kinds, so that no module of this room imports it.
+   */
+  get client(): Client {
+    return this.#client ??= new this.#kinds.Client({
+      transport: this.#transport,
+    }, { clock: this.#clock });
+  }
+
+  /** What became of watches since the server's start. */
+  get watchCounts(): Readonly<WatchCounts> {
+    return this.#instance?.context.watches.counts ??
+      { open: 0, dropped: 0, events: 0 };
+  }
+
+  /** Ends every connection and frees the port. Safe to call twice. */
+  async stop(): Promise<void> {
+    this.faults.stop();
+    await this.#halt();
+    await this.#transport.close();
+  }
+}
+
+const OPTIONS: ReadonlySet<string> = new Set([
+  "port",
+  "host",
+  "tls",
+  "token",
+  "data",
+  "audit",
+  "clock",
+  "seed",
+  "history",
+  "simulate",
+  "logger",
+]);
+
+function checkOptions(options: ApiServerOptions): void {
+  const unknown = Object.keys(options).find((name) => !OPTIONS.has(name));
+  if (unknown !== undefined) {
+    throw new TypeError(
+      `Cannot start an API server: no such option: received "${unknown}"`,
+    );
+  }
+  const { port = 0 } = options;
+  if (
+    port !== false && (!Number.isInteger(port) || port < 0 || port > 65_535)
+  ) {
+    throw new RangeError(
+      `Cannot start an API server: "port" must be false or from 0 to 65535: received ${port}`,
+    );
+  }
+}
+
+function secretToken(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(24));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** In-process callers are the administrator unless they say who they are. */
+function withToken(request: ServerRequest, token: string): ServerRequest {
+  return request.headers.authorization === undefined
+    ? {
+      ...request,
+      headers: { ...request.headers, authorization: `Bearer ${token}` },
+    }
+    : request;
+}

@@ -1,0 +1,121 @@
+import { readdir, readFile } from "node:fs/promises";
+import { type Target, WireClient } from "./http_client.ts";
+import { type Difference, Matcher } from "./matcher.ts";
+import { project } from "./projection.ts";
+import { ScenarioRun, type StepRun } from "./scenario.ts";
+import type { Step, Transcript } from "./transcript.ts";
+
+const GOLDEN = new URL("./golden/", import.meta.url);
+
+/** All recordings, in the order of their names. */
+export async function readTranscripts(): Promise<readonly Transcript[]> {
+  const files = (await readdir(GOLDEN)).filter((name) => name.endsWith(".json"))
+    .sort();
+  return await Promise.all(
+    files.map(async (name) =>
+      JSON.parse(await readFile(new URL(name, GOLDEN), "utf8"))
+    ),
+  );
+}
+
+/** What a step gave that it should not have. */
+export interface Finding {
+  readonly step: string;
+  readonly differences: readonly Difference[];
+}
+
+/** Replays transcripts, a few at a time. */
+export class Replay {
+  readonly #client: WireClient;
+  readonly #runs: Map<string, ScenarioRun> = new Map();
+  readonly #results: Map<string, Promise<readonly Finding[]>> = new Map();
+  readonly #waiting: (() => void)[] = [];
+  #free: number;
+
+  /**
+   * @param target The server.
+   * @param jobs How many scenarios run at a time.
+   */
+  constructor(target: Target, jobs = 4) {
+    this.#client = new WireClient(target);
+    this.#free = jobs;
+  }
+
+  /** Begins a transcript as soon as there is room; gives what is wrong. */
+  run(transcript: Transcript): Promise<readonly Finding[]> {
+    const { name } = transcript;
+    const known = this.#results.get(name);
+    if (known) return known;
+    const result = this.#turn(async () => {
+      const scenario = new ScenarioRun(this.#client);
+      this.#runs.set(name, scenario);
+      return judge(await scenario.run(transcript));
+    });
+    this.#results.set(name, result);
+    return result;
+  }
+
+  async #turn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free++;
+    }
+  }
+
+  /** Deletes what the transcripts made. */
+  async cleanUp(transcripts: readonly Transcript[]): Promise<void> {
+    for (const transcript of transcripts) {
+      await this.#runs.get(transcript.name)?.cleanUp(transcript);
+    }
+    this.#client.close();
+  }
+}
+
+function judge(runs: readonly StepRun[]): Finding[] {
+  const matcher = new Matcher();
+  return runs.filter(({ step }) => !step.cleanup).map(({ step, outcome }) => {
+    const { error } = outcome;
+    const differences = error === undefined
+      ? matcher.compare(step.response ?? {}, project(step, outcome))
+        .filter((difference) => !isSoft(step, difference))
+      : [{ path: "", expected: "an answer", actual: error }];
+    return { step: step.id, differences };
+  }).filter(({ differences }) => differences.length > 0);
+}
+
+/** Texts of Go's run time, which no other server has to have. */
+const GO_TEXT =
+  /[a-z]\w*\.[A-Z]\w+\{|map\[|\(\*|strconv|json:|scheme "pkg|\/registry\//;
+
+function isSoft(step: Step, { path, expected, actual }: Difference): boolean {
+  if (
+    path.endsWith("message") && typeof actual === "string" &&
+    GO_TEXT.test(String(expected))
+  ) return true;
+  return (step.soft ?? []).some((soft) => {
+    const pattern = soft.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")
+      .replaceAll("\\[\\*\\]", "\\[\\d+\\]");
+    return new RegExp(`^\\.${pattern}`).test(path);
+  });
+}
+
+/** A finding for people. */
+export function findingText({ step, differences }: Finding): string {
+  const short = (value: unknown) => {
+    const text = JSON.stringify(value) ?? "nothing";
+    return text.length > 300 ? `${text.slice(0, 300)}…` : text;
+  };
+  return [
+    step,
+    ...differences.slice(0, 8).map(({ path, expected, actual, why }) =>
+      `  ${path || "(step)"}: expected ${short(expected)}, got ${
+        short(actual)
+      }${why ? ` (${why})` : ""}`
+    ),
+  ].join("\n");
+}
