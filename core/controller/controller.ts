@@ -408,11 +408,10 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   #accepts(event: CacheEvent<P>): boolean {
-    const { defaultFilters, generationAware, filters, allEvents } =
-      this.settings;
+    const { defaultFilters, generationAware, filters } = this.settings;
     const { finalizer, log } = this.#started;
     if (
-      event.type === "updated" && defaultFilters && !allEvents &&
+      event.type === "updated" && defaultFilters &&
       !isRelevantUpdate(event, { finalizer, generationAware })
     ) return false;
     try {

@@ -1,6 +1,7 @@
 import { ApiError } from "../api/api_error.ts";
 import { apiVersionOf, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
+import { timestamp } from "../api/timestamp.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { ResourceClient } from "./resource_client.ts";
@@ -96,7 +97,7 @@ export class EventRecorder {
     event: RecordedEvent,
   ): void {
     const { clock, log } = this.#options;
-    const now = new Date(clock.wallTime()).toISOString().replace(/\.\d+/, "");
+    const now = timestamp(clock.wallTime());
     const id = JSON.stringify([
       kind.kind,
       object.metadata.uid,

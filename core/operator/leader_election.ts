@@ -1,0 +1,314 @@
+import { type Duration, milliseconds } from "../api/duration.ts";
+import { checkOptionNames } from "../api/option_names.ts";
+import type { Clock } from "../clock.ts";
+import type { Logger } from "../logger.ts";
+import {
+  decideLease,
+  giveUpAt,
+  heldUntil,
+  type LeaseRecord,
+  type LeaseTimes,
+  observe,
+  type ObservedLease,
+} from "./lease_decision.ts";
+
+/** Options of leader election. */
+export interface LeaderElectionOptions {
+  /** The name of the Lease; the same for all replicas, and for nobody else. */
+  readonly name: string;
+  /**
+   * The namespace of the Lease.
+   *
+   * @default {the one in which the operator runs}
+   */
+  readonly namespace?: string | undefined;
+  /**
+   * Who this replica is; unique among all.
+   *
+   * @default {the host name and a random part}
+   */
+  readonly identity?: string | undefined;
+  /**
+   * How long a leader that says nothing more is still taken for one.
+   *
+   * @default {"15s"}
+   */
+  readonly leaseDuration?: Duration | undefined;
+  /**
+   * How long a leader tries to renew before it gives up; shorter than
+   * `leaseDuration`.
+   *
+   * @default {"10s"}
+   */
+  readonly renewDeadline?: Duration | undefined;
+  /**
+   * How long everybody pauses between attempts; shorter than `renewDeadline`.
+   *
+   * @default {"2s"}
+   */
+  readonly retryPeriod?: Duration | undefined;
+}
+
+/** By how much candidates wait longer at random, so that they do not collide. */
+const JITTER = 0.2;
+
+/**
+ * Reads the durations of an election.
+ *
+ * @throws {TypeError | RangeError | SyntaxError} If an option is unknown, or the
+ * durations do not fit each other.
+ */
+export function leaseTimes(options: LeaderElectionOptions): LeaseTimes {
+  checkOptionNames(options, [
+    "name",
+    "namespace",
+    "identity",
+    "leaseDuration",
+    "renewDeadline",
+    "retryPeriod",
+  ], "leader election");
+  if (typeof options.name !== "string" || options.name === "") {
+    throw new TypeError(
+      `Cannot elect a leader: "leaderElection.name" must name the Lease: received ${
+        JSON.stringify(options.name)
+      }`,
+    );
+  }
+  const read = (
+    name: "leaseDuration" | "renewDeadline" | "retryPeriod",
+    otherwise: string,
+  ) => milliseconds(options[name] ?? otherwise, `leaderElection.${name}`);
+  const leaseDuration = read("leaseDuration", "15s");
+  const renewDeadline = read("renewDeadline", "10s");
+  const retryPeriod = read("retryPeriod", "2s");
+  if (
+    leaseDuration < 1_000 || renewDeadline >= leaseDuration ||
+    retryPeriod * (1 + JITTER) >= renewDeadline || retryPeriod <= 0
+  ) {
+    throw new RangeError(
+      `Cannot elect a leader: there must be 1s <= leaseDuration > renewDeadline > 1.2 * retryPeriod > 0: received ${leaseDuration}, ${renewDeadline} and ${retryPeriod} ms`,
+    );
+  }
+  return { leaseDuration, renewDeadline, retryPeriod };
+}
+
+/** The lock that is fought for; a Lease, or a stand-in for tests. */
+export interface ElectionLock {
+  /** Where it is, for logs. */
+  readonly text: string;
+  read(signal: AbortSignal): Promise<LeaseRecord | undefined>;
+  create(signal: AbortSignal): Promise<LeaseRecord | undefined>;
+  take(
+    record: LeaseRecord,
+    transition: boolean,
+    signal: AbortSignal,
+  ): Promise<LeaseRecord | undefined>;
+  release(record: LeaseRecord, signal: AbortSignal): Promise<void>;
+}
+
+/** What a {@linkcode LeaderElection} works with. */
+export interface ElectionSetting {
+  readonly lock: ElectionLock;
+  readonly identity: string;
+  readonly times: LeaseTimes;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  /** Called when this replica begins to lead. */
+  readonly onStarted: () => void;
+  /** Called, at once, when it leads no more. */
+  readonly onStopped: () => void;
+  /** Called when somebody else is seen to lead. */
+  readonly onNewLeader?: ((identity: string) => void) | undefined;
+}
+
+/**
+ * One candidate of an election. It tries for ever: after a lost leadership it is
+ * a candidate again.
+ *
+ * Guarantees
+ * - `onStarted` and `onStopped` alternate.
+ * - {@linkcode LeaderElection.holds} is only true while nobody else can have
+ *   taken over, whatever the event loop was busy with: it looks at the clock, not
+ *   at whether a timer has fired.
+ */
+export class LeaderElection {
+  readonly #setting: ElectionSetting;
+  readonly #ending: AbortController = new AbortController();
+  #observed: ObservedLease | undefined;
+  #leading = false;
+  /** When the last renewal that succeeded was sent. */
+  #renewedAt = -Infinity;
+  #leader: string | undefined;
+  #loop: Promise<void> | undefined;
+
+  /** @param setting What it works with. */
+  constructor(setting: ElectionSetting) {
+    this.#setting = setting;
+  }
+
+  /** Whether this replica has been elected, and not lost it as far as it knows. */
+  get isLeading(): boolean {
+    return this.#leading;
+  }
+
+  /** Whether it leads, and nobody else can at this moment. */
+  get holds(): boolean {
+    const { clock, times } = this.#setting;
+    return this.#leading && clock.now() < heldUntil(this.#renewedAt, times);
+  }
+
+  /** Who leads, as far as it is known. */
+  get leader(): string | undefined {
+    return this.#leader;
+  }
+
+  /** Becomes a candidate; returns at once. */
+  start(): void {
+    this.#loop ??= this.#run();
+  }
+
+  /** Gives the leadership back, if there is one, and is no candidate any more. */
+  async stop(): Promise<void> {
+    const { log, lock, times, clock } = this.#setting;
+    this.#ending.abort();
+    await this.#loop;
+    const held = this.#leading ? this.#observed : undefined;
+    this.#lose("the operator stops");
+    if (held === undefined) return;
+    const limit = new AbortController();
+    const timer = clock.setTimer(() => limit.abort(), times.retryPeriod);
+    try {
+      await lock.release(held.record, limit.signal);
+    } catch (error) {
+      log.warn("Cannot release the lease, others wait until it expires", {
+        lease: lock.text,
+        error,
+      });
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { times, random, clock } = this.#setting;
+    let previousAt = clock.now();
+    while (!this.#ending.signal.aborted) {
+      const at = clock.now();
+      await this.#attempt({ at, previousAt });
+      previousAt = at;
+      const pause = this.#leading
+        ? Math.min(
+          at + times.retryPeriod,
+          this.#renewedAt + times.renewDeadline,
+        ) - clock.now()
+        : times.retryPeriod * (1 + JITTER * random());
+      await this.#sleep(pause);
+    }
+  }
+
+  /** Tries once to get or to keep the lease. */
+  async #attempt(
+    attempt: { readonly at: number; readonly previousAt: number },
+  ): Promise<void> {
+    const { times, clock, log, lock } = this.#setting;
+    const began = attempt.at;
+    const giveUp = this.#leading
+      ? giveUpAt(this.#renewedAt, attempt, times)
+      : began + times.renewDeadline;
+    if (giveUp <= began) {
+      this.#lose("it could not be renewed in time");
+      return;
+    }
+    const limit = new AbortController();
+    const timer = clock.setTimer(() => limit.abort(), giveUp - began);
+    const signal = AbortSignal.any([limit.signal, this.#ending.signal]);
+    try {
+      if (!await this.#tryLock(began, signal)) {
+        this.#lose("somebody else holds the lease");
+      }
+    } catch (error) {
+      if (this.#ending.signal.aborted) return;
+      log.warn("Cannot reach the lease", { lease: lock.text, error });
+      if (this.#leading && clock.now() >= giveUp) {
+        this.#lose("it could not be renewed in time");
+      }
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  /** Whether the lease is ours after this attempt. */
+  async #tryLock(began: number, signal: AbortSignal): Promise<boolean> {
+    const { lock, identity, clock } = this.#setting;
+    // What a leader wrote last is most likely still there: no read is needed.
+    if (this.#leading && this.#observed !== undefined) {
+      const { record } = this.#observed;
+      if (this.#won(await lock.take(record, false, signal), began)) return true;
+    }
+    this.#observed = observe(
+      this.#observed,
+      await lock.read(signal),
+      clock.now(),
+    );
+    const action = decideLease(this.#observed, identity, clock.now());
+    if (action.type === "wait") {
+      this.#sawLeader(this.#observed?.record.holder);
+      return false;
+    }
+    const record = action.type === "create"
+      ? await lock.create(signal)
+      : await lock.take(
+        (this.#observed as ObservedLease).record,
+        action.transition,
+        signal,
+      );
+    return this.#won(record, began);
+  }
+
+  #won(record: LeaseRecord | undefined, began: number): boolean {
+    if (record === undefined) return false;
+    const { clock, identity, log, lock, onStarted } = this.#setting;
+    this.#observed = { record, seenAt: clock.now() };
+    this.#renewedAt = began;
+    if (this.#leading) return true;
+    this.#leading = true;
+    log.info("This replica leads", { lease: lock.text, identity });
+    this.#sawLeader(identity);
+    onStarted();
+    return true;
+  }
+
+  #lose(because: string): void {
+    if (!this.#leading) return;
+    const { identity, log, lock, onStopped } = this.#setting;
+    this.#leading = false;
+    this.#renewedAt = -Infinity;
+    log.warn("This replica leads no more", {
+      lease: lock.text,
+      identity,
+      because,
+    });
+    onStopped();
+  }
+
+  #sawLeader(leader: string | undefined): void {
+    if (leader === this.#leader || leader === undefined) return;
+    this.#leader = leader;
+    this.#setting.onNewLeader?.(leader);
+  }
+
+  #sleep(duration: number): Promise<void> {
+    const { signal } = this.#ending;
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = () => {
+        timer.cancel();
+        signal.removeEventListener("abort", end);
+        resolve();
+      };
+      const timer = this.#setting.clock.setTimer(end, duration);
+      signal.addEventListener("abort", end);
+    });
+  }
+}
