@@ -23,6 +23,17 @@ const OPERATIONS: Readonly<
 const ON_COLLECTION: readonly Verb[] = ["list", "create", "deletecollection"];
 const ON_OBJECT: readonly Verb[] = ["get", "update", "patch", "delete"];
 
+/** By this parameter kubectl knows that the server validates fields itself. */
+const WRITE_PARAMETERS = [{
+  name: "fieldValidation",
+  in: "query",
+  schema: { type: "string", uniqueItems: true },
+}] as const;
+
+function isRead(verb: Verb): boolean {
+  return verb !== "create" && verb !== "update" && verb !== "patch";
+}
+
 type Paths = Record<string, Record<string, unknown>>;
 
 /** The OpenAPI v3 document of `api/v1` or `apis/apps/v1`. */
@@ -88,6 +99,7 @@ function addOperations(
     if (!among.includes(verb) || operation === undefined) continue;
     const [method, action] = operation;
     item[method] = {
+      ...(isRead(verb) ? {} : { parameters: WRITE_PARAMETERS }),
       responses: { "200": { description: "OK" } },
       "x-kubernetes-action": action,
       "x-kubernetes-group-version-kind": { group, version, kind },
