@@ -109,7 +109,7 @@ export class Dispatcher<P extends KubernetesObject> {
     const { reconciler, workflow, writer } = this.#options;
     try {
       const copy = mutableCopy(primary);
-      if (workflow !== undefined) {
+      if (workflow !== undefined && !workflow.explicit) {
         context.workflow = await workflow.reconcile(copy, context);
       }
       const returned = reconciler.reconcile(copy, context);

@@ -26,6 +26,13 @@ export interface WorkflowResult {
 export interface ManagedWorkflow<P extends KubernetesObject> {
   /** Whether something must be deleted by hand, so that a finalizer is needed. */
   readonly needsFinalizer: boolean;
+  /**
+   * Whether the reconciler calls `reconcile` itself, so that the controller must
+   * not; cleanup stays automatic.
+   *
+   * @default {false}
+   */
+  readonly explicit?: boolean | undefined;
   /** The event sources of its nodes. */
   readonly sources: readonly EventSource<P>[];
   /** Reconciles the nodes; what it throws fails the run. */

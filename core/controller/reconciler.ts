@@ -171,6 +171,8 @@ export interface Context<P extends KubernetesObject> {
   readonly cause: RunCause;
   /** The controller that runs. */
   readonly controller: string;
+  /** Whose fields the writes of the controller are. */
+  readonly fieldManager: string;
   /** Which object the run is about. */
   readonly key: ObjectKey;
   /** The primary as it is now in the cache, frozen; it may have changed. */
@@ -245,6 +247,15 @@ export interface Context<P extends KubernetesObject> {
     object: ApplyObject<T>,
     options?: ContextWriteOptions,
   ): Promise<T>;
+  /**
+   * An object as {@linkcode Context.apply} would send it: with its namespace and
+   * the primary among its owners. Nothing is sent.
+   */
+  intent<T extends KubernetesObject>(
+    kind: Kind<T>,
+    object: ApplyObject<T>,
+    options?: Pick<ContextWriteOptions, "owned">,
+  ): Promise<ApplyObject<T>>;
   /** Makes an object; it is an error if it exists. */
   create<T extends KubernetesObject>(
     kind: Kind<T>,

@@ -91,6 +91,10 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     return this.#environment.controller;
   }
 
+  get fieldManager(): string {
+    return this.#environment.fieldManager;
+  }
+
   get key(): ObjectKey {
     return this.#run.objectKey;
   }
@@ -201,6 +205,14 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       send: (signal) =>
         client.apply(kind, intent, { signal, fieldManager, force: true }),
     });
+  }
+
+  intent<T extends KubernetesObject>(
+    kind: Kind<T>,
+    object: ApplyObject<T>,
+    options: Pick<ContextWriteOptions, "owned"> = {},
+  ): Promise<ApplyObject<T>> {
+    return this.#owned(kind, object, options);
   }
 
   async create<T extends KubernetesObject>(
