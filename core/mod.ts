@@ -60,7 +60,11 @@ export type { BookmarkObject, WatchEvent } from "./client/watch_event.ts";
 // Objects as bytes.
 export * from "./json/byte_range.ts";
 export * from "./json/line_splitter.ts";
-export { type HeaderField, ObjectHeader } from "./json/object_header.ts";
+export {
+  type HeaderField,
+  ObjectHeader,
+  type StringField,
+} from "./json/object_header.ts";
 export { EventScanner, type WatchEventType } from "./json/event_scanner.ts";
 export * from "./json/list_scanner.ts";
 export { FieldReader } from "./json/field_reader.ts";
@@ -118,6 +122,7 @@ export * from "./controller/result.ts";
 export { type AbortCause, RunAbortedError } from "./controller/run.ts";
 
 // Controllers together.
+export type { LeaderElectionOptions } from "./operator/leader_election.ts";
 export { MetricsRegistry } from "./operator/metrics_registry.ts";
 export {
   type ControllerHandle,

@@ -47,6 +47,7 @@ import type {
   WatchOptions,
   WriteOptions,
 } from "./request_options.ts";
+import type { Middleware } from "./send.ts";
 import {
   type ClientCore,
   ScaleClient,
@@ -104,6 +105,7 @@ export class Client {
   readonly #connection: Connection;
   readonly #discovery: Discovery;
   readonly #fieldManager: string;
+  readonly #options: ClientOptions;
   readonly #pods: PodStreams;
 
   /**
@@ -115,12 +117,13 @@ export class Client {
    * @throws {RangeError} If an option is out of range.
    */
   constructor(target: ClientTarget, options: ClientOptions = {}) {
+    this.#options = options;
     this.#fieldManager = options.fieldManager ?? DEFAULT_FIELD_MANAGER;
     const connection = new Connection(target, options);
     this.#connection = connection;
     this.#discovery = new Discovery(connection);
     this.#pods = new PodStreams(connection);
-    this.namespace = "server" in target
+    this.namespace = "namespace" in target
       ? target.namespace ?? "default"
       : "default";
     const core: ClientCore = {
@@ -144,6 +147,26 @@ export class Client {
   ): Promise<Client> {
     const { loadConfig } = await import("../config/load_config.ts");
     return new Client(await loadConfig(options), options);
+  }
+
+  /**
+   * A client over the same connections that passes every request through
+   * middleware first. Closing it closes nothing: that is this client's right.
+   *
+   * @param middleware The first sees a request first and its answer last.
+   */
+  with(middleware: readonly Middleware[]): Client {
+    const { namespace } = this;
+    const transport = this.#connection.shared(middleware);
+    // What the first client does with every request is not done twice.
+    const { clock, maxAnswerBytes } = this.#options;
+    const fieldManager = this.#fieldManager;
+    return new Client({ transport, namespace }, {
+      clock,
+      maxAnswerBytes,
+      fieldManager,
+      retry: false,
+    });
   }
 
   /** Reads an object. */

@@ -28,7 +28,11 @@ const MAX_ANSWER_BYTES = 256 << 20;
 const ANSWER_TIMEOUT = 90_000;
 
 /** Where a client sends its requests: to a cluster, or to any transport. */
-export type ClientTarget = ClusterConfig | { readonly transport: Transport };
+export type ClientTarget = ClusterConfig | {
+  readonly transport: Transport;
+  /** The namespace that a person works in. @default {"default"} */
+  readonly namespace?: string | undefined;
+};
 
 /** A transport with everything around it that makes requests succeed. */
 export class Connection {
@@ -71,14 +75,24 @@ export class Connection {
    * @throws {ApiError} If the server says no (any status from 300).
    */
   async request(request: HttpRequest | ApiRequest): Promise<HttpResponse> {
-    const named: ApiRequest = "verb" in request ? request : {
-      ...request,
-      verb: "connect",
-      action: `${request.method} ${request.path.split("?", 1)[0]}`,
-    };
+    const named = withAction(request);
     const response = await this.#send(named);
     if (response.status < 300) return response;
     throw await responseError(named, response);
+  }
+
+  /**
+   * This connection as the transport of another client, with more around every
+   * request. Closing it closes nothing.
+   */
+  shared(middleware: readonly Middleware[]): Transport {
+    const send = compose(this.#send, middleware);
+    return {
+      send: (request) => send(withAction(request)),
+      connect: (request) =>
+        this.stream({ ...request, action: `connect to ${request.path}` }),
+      close: () => Promise.resolve(),
+    };
   }
 
   /**
@@ -124,6 +138,14 @@ export class Connection {
   close(): Promise<void> {
     return this.#transport.close();
   }
+}
+
+/** The request with a name for errors, which those of clients have already. */
+function withAction(request: HttpRequest | ApiRequest): ApiRequest {
+  if ("verb" in request) return request;
+  const { method, path } = request;
+  const action = `${method} ${path.split("?", 1)[0]}`;
+  return { ...request, verb: "connect", action };
 }
 
 /** What a request passes before it is known who asks. */

@@ -1,4 +1,5 @@
 import type { Kind } from "../api/kind.ts";
+import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
 import type {
   ControllerHealth,
@@ -33,6 +34,8 @@ export interface ManagedController {
 /** How controllers are started. */
 export interface ControllerStartOptions {
   readonly surroundings: ControllerSurroundings;
+  /** Installs definitions, also where this replica does not lead. */
+  readonly client: Client;
   readonly startErrors: StartErrorPolicy;
   /** Milliseconds. */
   readonly syncTimeout: number;
@@ -61,7 +64,7 @@ export async function startController(
   const { startErrors, surroundings } = options;
   try {
     if (startErrors === "fail") {
-      await install(controller, surroundings);
+      await install(controller, options);
       await check(controller, surroundings);
     }
     await startInTime(controller, options);
@@ -116,11 +119,12 @@ async function startInTime(
 
 async function startAgainAndAgain(
   controller: ManagedController,
-  { surroundings, signal }: ControllerStartOptions,
+  options: ControllerStartOptions,
 ): Promise<void> {
+  const { surroundings, signal } = options;
   for (let pause = FIRST_PAUSE;; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
     try {
-      await install(controller, surroundings);
+      await install(controller, options);
       await controller.start(surroundings);
       return;
     } catch (error) {
@@ -139,7 +143,7 @@ async function startAgainAndAgain(
 /** Applies the CustomResourceDefinition of a controller that asks for it. */
 async function install(
   { kind, settings }: ManagedController,
-  { client, clock }: ControllerSurroundings,
+  { client, surroundings: { clock } }: ControllerStartOptions,
 ): Promise<void> {
   if (settings.install && isDefinedKind(kind)) {
     await installCrd(client, kind, { clock });

@@ -3,7 +3,6 @@ import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { InformerPool } from "../cache/informer_pool.ts";
 import { Client } from "../client/client.ts";
-import type { ClientOptions } from "../client/client_options.ts";
 import { ConcurrencyCap } from "../controller/concurrency_cap.ts";
 import {
   Controller,
@@ -21,6 +20,7 @@ import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import { type ManagedController, startController } from "./controller_start.ts";
 import { development, type OperatorHandle } from "./development.ts";
+import { Leadership } from "./leadership.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import { OperatorGauges } from "./operator_gauges.ts";
 import {
@@ -40,6 +40,10 @@ export interface OperatorHealth {
   readonly ready: boolean;
   /** Whether all informers and event sources do their work. */
   readonly healthy: boolean;
+  /** Whether it runs what waits; with leader election, whether it leads. */
+  readonly leading: boolean;
+  /** Who leads, as far as it is known; only with leader election. */
+  readonly leader: string | undefined;
   readonly controllers: readonly ControllerHealth[];
 }
 
@@ -87,6 +91,9 @@ export class Operator implements OperatorHandle {
   readonly #probes: ProbeServer;
   readonly #gauges: OperatorGauges;
   #surroundings: ControllerSurroundings | undefined;
+  /** The client as made or given: its writes are not fenced. */
+  #client: Client | undefined;
+  #leadership: Leadership | undefined;
   #state: State = "stopped";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -238,7 +245,9 @@ export class Operator implements OperatorHandle {
    * until they are served.
    */
   async install(): Promise<void> {
-    const { client, clock } = await this.#connect();
+    await this.#connect();
+    const { clock } = this.#settings;
+    const client = this.#client as Client;
     for (const { kind } of this.#controllers.values()) {
       if (isDefinedKind(kind)) await installCrd(client, kind, { clock });
     }
@@ -254,6 +263,8 @@ export class Operator implements OperatorHandle {
       started,
       ready: started && controllers.every(({ ready }) => ready),
       healthy: controllers.every(({ healthy }) => healthy),
+      leading: started && (this.#leadership?.isLeading ?? true),
+      leader: this.#leadership?.leader,
       controllers,
     };
   }
@@ -281,6 +292,7 @@ export class Operator implements OperatorHandle {
     try {
       if (probes !== undefined) await this.#probes.start(probes);
       const surroundings = await this.#connect();
+      await this.#leadership?.start();
       await Promise.all(
         [...this.#controllers.values()].map((controller) =>
           this.#startController(controller, surroundings)
@@ -302,10 +314,11 @@ export class Operator implements OperatorHandle {
     controller: ManagedController,
     surroundings: ControllerSurroundings,
   ): Promise<void> {
-    controller.lead();
+    if (this.#leadership?.isLeading ?? true) controller.lead();
     await startController(controller, {
       ...this.#settings,
       surroundings,
+      client: this.#client as Client,
       signal: this.#ending.signal,
     });
   }
@@ -333,45 +346,51 @@ export class Operator implements OperatorHandle {
     for (const resolve of this.#stopped.splice(0)) resolve();
   }
 
+  /** Lets all controllers run what waits, or no more. */
+  #leadingChanged(leading: boolean): void {
+    for (const controller of this.#controllers.values()) {
+      if (leading) controller.lead();
+      else controller.stepDown();
+    }
+  }
+
   /** What all controllers share; made when first needed. */
   async #connect(): Promise<ControllerSurroundings> {
     if (this.#surroundings !== undefined) return this.#surroundings;
-    const { clock, logger, metrics, random, reconnect, namespaces } =
+    const { clock, logger, metrics, random, reconnect, leaderElection } =
       this.#settings;
-    const client = this.#settings.client ??
-      await connectByConfig({ clock, logger, metrics, random });
+    const common = { clock, logger, metrics, random };
+    const base = this.#settings.client ?? await Client.load(common);
+    this.#client = base;
+    this.#leadership = leaderElection && new Leadership({
+      options: leaderElection,
+      client: base,
+      clock,
+      random,
+      log: logger,
+      onChange: (leading) => this.#leadingChanged(leading),
+    });
+    const client = this.#leadership?.fenced(base) ?? base;
     this.#surroundings = {
       client,
-      informers: new InformerPool(client, {
-        clock,
-        logger,
-        metrics,
-        random,
-        reconnect,
-      }),
+      informers: new InformerPool(base, { ...common, reconnect }),
       cap: this.#cap,
       clock,
       log: logger,
       metrics,
       random,
       instance: hostname(),
-      namespaces,
-      currentNamespace: client.namespace,
+      namespaces: this.#settings.namespaces,
+      currentNamespace: base.namespace,
       successLevel: development() === undefined ? "debug" : "info",
     };
     return this.#surroundings;
   }
 
   async #disconnect(): Promise<void> {
-    const surroundings = this.#surroundings;
-    this.#surroundings = undefined;
-    await surroundings?.informers.stop();
-    if (this.#settings.client === undefined) await surroundings?.client.close();
+    await this.#leadership?.stop();
+    await this.#surroundings?.informers.stop();
+    if (this.#settings.client === undefined) await this.#client?.close();
+    this.#surroundings = this.#leadership = this.#client = undefined;
   }
-}
-
-/** A client of the cluster that the kubeconfig or the service account names. */
-async function connectByConfig(options: ClientOptions): Promise<Client> {
-  const { loadConfig } = await import("../config/load_config.ts");
-  return new Client(await loadConfig(), options);
 }

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "../clock.ts";
 import type { Namespaces } from "../controller/controller_options.ts";
 import { jsonLogger, type Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
+import { type LeaderElectionOptions, leaseTimes } from "./leader_election.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import type { ProbeOptions } from "./probe_server.ts";
 
@@ -33,6 +34,12 @@ export interface OperatorOptions {
    * @default {"all"}
    */
   readonly namespaces?: Namespaces | undefined;
+  /**
+   * Runs on one of several replicas only; the others stand by with warm caches.
+   *
+   * @default {every replica runs}
+   */
+  readonly leaderElection?: LeaderElectionOptions | undefined;
   /**
    * How many runs there may be at once, over all controllers.
    *
@@ -95,6 +102,7 @@ export interface OperatorOptions {
 export interface OperatorSettings {
   readonly client: Client | undefined;
   readonly namespaces: Namespaces;
+  readonly leaderElection: LeaderElectionOptions | undefined;
   readonly concurrency: number;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -112,6 +120,7 @@ export interface OperatorSettings {
 const NAMES: readonly (keyof OperatorOptions)[] = [
   "client",
   "namespaces",
+  "leaderElection",
   "concurrency",
   "metrics",
   "logger",
@@ -146,9 +155,11 @@ export function operatorSettings(
   if (probes !== undefined) {
     checkOptionNames(probes, ["port", "host"], "an operator, probes");
   }
+  if (options.leaderElection !== undefined) leaseTimes(options.leaderElection);
   return {
     client: options.client,
     namespaces: options.namespaces ?? "all",
+    leaderElection: options.leaderElection,
     concurrency: options.concurrency ?? Infinity,
     metrics: options.metrics ?? new MetricsRegistry(),
     logger: options.logger ?? defaultLogger ?? jsonLogger(),
