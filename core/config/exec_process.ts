@@ -37,17 +37,26 @@ export function runExecPlugin(
         KUBERNETES_EXEC_INFO: execInfo(plugin, interactive),
       },
       stdio: [interactive ? "inherit" : "ignore", "pipe", "inherit"],
+      // A group of its own, so that it can be ended with all that it started;
+      // a program that talks to a person must stay with the terminal.
+      detached: !interactive,
     });
-    const timer = clock.setTimer(() => {
-      reject(fail(`end within ${timeout} ms`, "nothing"));
-      child.kill("SIGKILL");
-    }, timeout);
+    const end = (expected: string, received: string) => {
+      reject(fail(expected, received));
+      child.stdout.destroy();
+      if (interactive || child.pid === undefined) child.kill("SIGKILL");
+      else killGroup(child.pid);
+    };
+    const timer = clock.setTimer(
+      () => end(`end within ${timeout} ms`, "nothing"),
+      timeout,
+    );
     let output = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       output += text;
-      if (output.length <= MOST_BYTES) return;
-      reject(fail(`print at most ${MOST_BYTES} bytes`, "more"));
-      child.kill("SIGKILL");
+      if (output.length > MOST_BYTES) {
+        end(`print at most ${MOST_BYTES} bytes`, "more");
+      }
     });
     child.on("error", (error: Error & { readonly code?: string }) => {
       timer.cancel();
@@ -64,4 +73,12 @@ export function runExecPlugin(
       else reject(fail("end well", signal ?? `exit code ${code}`));
     });
   });
+}
+
+function killGroup(leader: number): void {
+  try {
+    process.kill(-leader, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
+  }
 }

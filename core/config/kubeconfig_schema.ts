@@ -128,7 +128,8 @@ function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (typeof value !== "object") return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [name, withoutNulls(item)]),
+    Object.entries(value).filter(([, item]) => item !== null)
+      .map(([name, item]) => [name, withoutNulls(item)]),
   );
 }
 

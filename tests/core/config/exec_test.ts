@@ -1,0 +1,312 @@
+import assert from "node:assert/strict";
+import { chmodSync, existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import {
+  createAuthority,
+  issueCertificate,
+} from "../../../core/apiserver/certificates.ts";
+import type { CredentialSource } from "../../../core/config/cluster_config.ts";
+import { credentialSource } from "../../../core/config/credential_source.ts";
+import { loadConfig } from "../../../core/config/load_config.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
+
+const FOLDER = temporaryFolder();
+const VERSION = "client.authentication.k8s.io/v1";
+const AUTHORITY = createAuthority({ commonName: "test-authority" });
+const JANE = issueCertificate(AUTHORITY, {
+  commonName: "jane",
+  usage: "client",
+});
+
+let scripts = 0;
+
+interface Plugin {
+  readonly source: CredentialSource;
+  /** What each run was told, in order. */
+  runs(): readonly string[];
+}
+
+/** Loads a kubeconfig whose user is given by a shell script. */
+async function plugin(
+  script: string,
+  parts: {
+    readonly exec?: Record<string, unknown>;
+    readonly cluster?: Record<string, unknown>;
+    readonly clock?: VirtualClock;
+  } = {},
+): Promise<Plugin> {
+  const folder = join(FOLDER, String(++scripts));
+  const log = join(folder, "log");
+  const file = writeText(
+    folder,
+    "plugin.sh",
+    `#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" >> ${log}\n${script}\n`,
+  );
+  chmodSync(file, 0o755);
+  const kubeconfig = writeText(
+    folder,
+    "config",
+    JSON.stringify({
+      "current-context": "dev",
+      contexts: [{ name: "dev", context: { cluster: "c", user: "jane" } }],
+      clusters: [{
+        name: "c",
+        cluster: { server: "https://10.0.0.1", ...parts.cluster },
+      }],
+      users: [{
+        name: "jane",
+        user: {
+          exec: {
+            apiVersion: VERSION,
+            command: "./plugin.sh",
+            interactiveMode: "Never",
+            ...parts.exec,
+          },
+        },
+      }],
+    }),
+  );
+  const { credentials } = await loadConfig({
+    kubeconfig,
+    environment: {},
+    clock: parts.clock,
+  });
+  return {
+    source: credentialSource(credentials),
+    runs: () =>
+      existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : [],
+  };
+}
+
+/** A command that prints a credential. */
+function prints(status: Record<string, unknown>, kind = {}): string {
+  const credential = {
+    kind: "ExecCredential",
+    apiVersion: VERSION,
+    status,
+    ...kind,
+  };
+  return `printf '%s' '${JSON.stringify(credential)}'`;
+}
+
+test("an exec plug-in runs once for all who wait, with its arguments and variables", async () => {
+  const { source, runs } = await plugin(
+    `sleep 0.1; printf '{"kind":"ExecCredential","apiVersion":"${VERSION}","status":{"token":"%s-%s-%s"}}' "$1" "$2" "$COLOR"`,
+    { exec: { args: ["a", "b c"], env: [{ name: "COLOR", value: "blue" }] } },
+  );
+  assert.equal(runs().length, 0);
+  const all = await Promise.all(
+    Array.from({ length: 20 }, () => source.current()),
+  );
+  assert.equal(all[0]?.token, "a-b c-blue");
+  assert.equal(new Set(all).size, 1);
+  await source.current();
+  assert.equal(runs().length, 1);
+});
+
+test("an exec plug-in is told of the cluster when it wants to be", async () => {
+  const cluster = {
+    "certificate-authority-data": btoa(AUTHORITY.certificate),
+    "tls-server-name": "api.internal",
+    extensions: [
+      { name: "client.authentication.k8s.io/exec", extension: { id: 7 } },
+      { name: "other", extension: {} },
+    ],
+  };
+  const status = prints({ token: "t" });
+  const told = await plugin(status, {
+    cluster,
+    exec: { provideClusterInfo: true },
+  });
+  await told.source.current();
+  assert.deepEqual(JSON.parse(told.runs()[0] ?? ""), {
+    kind: "ExecCredential",
+    apiVersion: VERSION,
+    spec: {
+      interactive: false,
+      cluster: {
+        server: "https://10.0.0.1",
+        "tls-server-name": "api.internal",
+        "certificate-authority-data": btoa(AUTHORITY.certificate),
+        config: { id: 7 },
+      },
+    },
+  });
+  const untold = await plugin(status, { cluster });
+  await untold.source.current();
+  assert.deepEqual(JSON.parse(untold.runs()[0] ?? "").spec, {
+    interactive: false,
+  });
+});
+
+test("an exec plug-in may give a certificate, and older ones say no mode", async () => {
+  const { source } = await plugin(
+    prints({
+      clientCertificateData: JANE.certificate.replaceAll("\n", "\\n"),
+      clientKeyData: JANE.key.replaceAll("\n", "\\n"),
+    }, { apiVersion: "client.authentication.k8s.io/v1beta1" }).replaceAll(
+      "\\\\n",
+      "\\n",
+    ),
+    {
+      exec: {
+        apiVersion: "client.authentication.k8s.io/v1beta1",
+        interactiveMode: undefined,
+      },
+    },
+  );
+  const credential = await source.current();
+  assert.equal(credential.certificate, JANE.certificate);
+  assert.equal(credential.key, JANE.key);
+});
+
+test("an exec plug-in runs again before its credential ends, and when refused", async () => {
+  const clock = new VirtualClock();
+  const expires = (minutes: number) =>
+    new Date(clock.wallTime() + minutes * 60_000).toISOString();
+  const { source, runs } = await plugin(
+    prints({ token: "t", expirationTimestamp: expires(30) }),
+    { clock },
+  );
+  const first = await source.current();
+  await clock.advance(29 * 60_000 - 1);
+  assert.equal(await source.current(), first);
+  await clock.advance(1);
+  const second = await source.current();
+  assert.notEqual(second, first);
+  assert.equal(runs().length, 2);
+  // Somebody else was refused the first one; the second is newer already.
+  assert.equal(await source.refresh(first), second);
+  const third = await Promise.all([
+    source.refresh(second),
+    source.refresh(second),
+  ]);
+  assert.equal(third[0], third[1]);
+  assert.equal(runs().length, 3);
+});
+
+test("a credential goes on to be used until it ends when its plug-in fails", async () => {
+  const clock = new VirtualClock();
+  const end = new Date(clock.wallTime() + 600_000).toISOString();
+  const { source, runs } = await plugin(
+    `[ $(wc -l < $(dirname $0)/log) -gt 1 ] && exit 3; ${
+      prints({ token: "t", expirationTimestamp: end })
+    }`,
+    { clock },
+  );
+  const first = await source.current();
+  await clock.advance(590_000);
+  assert.equal(await source.current(), first);
+  assert.equal(await source.current(), first);
+  assert.equal(runs().length, 2);
+  await clock.advance(10_000);
+  await assert.rejects(
+    () => source.current(),
+    /must end well: received exit code 3/,
+  );
+});
+
+test("an exec plug-in that cannot be used is named, and nothing it printed", async () => {
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ["exit 7", /must end well: received exit code 7$/],
+    ["kill -9 $$", /must end well: received SIGKILL$/],
+    ["echo s3cret", /an ExecCredential as JSON: received 7 characters$/],
+    ["true", /an ExecCredential as JSON: received 0 characters$/],
+    ["echo '[\"s3cret\"]'", /an ExecCredential as JSON/],
+    [
+      prints({ token: "s3cret" }, { kind: "Secret" }),
+      /the kind "ExecCredential"/,
+    ],
+    [
+      prints({ token: "s3cret" }, {
+        apiVersion: "client.authentication.k8s.io/v1beta1",
+      }),
+      /the apiVersion client\.authentication\.k8s\.io\/v1: received another one$/,
+    ],
+    [prints({}, { status: null }), /a status: received none$/],
+    [prints({}), /a token or a certificate: received neither$/],
+    [prints({ token: 5 }), /a string as status.token: received number$/],
+    [
+      prints({ clientKeyData: "s3cret" }),
+      /certificate and key, or neither: received one of them$/,
+    ],
+    [
+      prints({ clientCertificateData: "s3cret", clientKeyData: "s3cret" }),
+      /status.clientCertificateData: it must hold certificates in PEM/,
+    ],
+    [
+      prints({ token: "s3cret", expirationTimestamp: "soon" }),
+      /a time as status.expirationTimestamp: received something else$/,
+    ],
+    ["yes s3cret", /must print at most 1048576 bytes: received more$/],
+  ];
+  for (const [script, message] of cases) {
+    const { source } = await plugin(script);
+    await assert.rejects(() => source.current(), (error: Error) => {
+      assert.match(
+        error.message,
+        /^Cannot use .*config: "users\[jane\]\.user\.exec"/,
+      );
+      assert.match(error.message, message);
+      assert.doesNotMatch(error.message, /s3cret/);
+      return true;
+    });
+  }
+});
+
+test("an exec plug-in that hangs is ended after a minute", async () => {
+  const clock = new VirtualClock();
+  const { source, runs } = await plugin("exec sleep 600", { clock });
+  const waiting = source.current();
+  const outcome = assert.rejects(
+    waiting,
+    /must end within 60000 ms: received nothing$/,
+  );
+  await clock.advance(60_000);
+  await outcome;
+  assert.equal(clock.pendingTimers, 0);
+  assert.ok(runs().length <= 1);
+});
+
+test("an exec plug-in that is not there is told with its hint", async () => {
+  const { source } = await plugin("", {
+    exec: { command: "no-such-program", installHint: "See the manual" },
+  });
+  await assert.rejects(
+    () => source.current(),
+    /"no-such-program" must be a program that is installed \(See the manual\): received ENOENT$/,
+  );
+});
+
+test("an exec plug-in that must talk to a person needs a terminal", async () => {
+  const { source } = await plugin(prints({ token: "t" }), {
+    exec: { interactiveMode: "Always" },
+  });
+  await assert.rejects(
+    () => source.current(),
+    /must talk to a person: received no terminal$/,
+  );
+});
+
+test("a kubeconfig with a wrong exec part is refused", async () => {
+  const cases: readonly (readonly [Record<string, unknown>, RegExp])[] = [
+    [
+      { command: undefined },
+      /"command" must be the program to run: received undefined$/,
+    ],
+    [
+      { apiVersion: "client.authentication.k8s.io/v1alpha1" },
+      /"apiVersion" must be .*v1 or .*v1beta1: received ".*v1alpha1"$/,
+    ],
+    [
+      { interactiveMode: undefined },
+      /"interactiveMode" must be Never, IfAvailable, Always: received undefined$/,
+    ],
+    [{ interactiveMode: "Maybe" }, /received "Maybe"$/],
+  ];
+  for (const [exec, message] of cases) {
+    await assert.rejects(() => plugin("", { exec }), message);
+  }
+});
