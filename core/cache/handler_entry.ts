@@ -20,9 +20,13 @@ export interface HandlerHost<T extends KubernetesObject> {
   /**
    * Brings the answer to a write into the cache and tells all other handlers.
    *
+   * @param writer Who is not told, if anybody.
    * @returns Undefined if the object does not belong into the cache.
    */
-  store(object: T, writer: HandlerEntry<T>): OwnWriteOutcome | undefined;
+  store(
+    object: T,
+    writer: HandlerEntry<T> | undefined,
+  ): OwnWriteOutcome | undefined;
   /** The generation of a cached object, zero if its kind has none. */
   generation(key: string): number | undefined;
   /** Takes the entry away. */
@@ -119,7 +123,8 @@ export class HandlerEntry<T extends KubernetesObject>
     const release = window.event({
       type: told.type,
       resourceVersion: told.header.resourceVersion,
-      relist: told.relist,
+      // What a list shows may hide changes, the first one as any later.
+      relist: told.relist || told.initial,
       previous: told.previousHeader?.copy(),
     });
     this.#release(event.key, window, release);
@@ -129,8 +134,8 @@ export class HandlerEntry<T extends KubernetesObject>
   known(event: KnownEvent): void {
     const window = this.#windows.get(event.key);
     if (window === undefined) return;
-    const release = event.stale || event.relist
-      ? window.stale(event)
+    const release = event.stale || event.listed
+      ? window.stale({ ...event, relist: event.listed })
       : (window.progress(event.resourceVersion), undefined);
     this.#release(event.key, window, release);
   }
@@ -168,7 +173,7 @@ export class HandlerEntry<T extends KubernetesObject>
     const text = typeof key === "string" ? key : keyText(key);
     const window = this.#windows.get(text) ?? new OwnWriteWindow();
     if (!this.#removed) this.#windows.set(text, window);
-    window.begin();
+    const write = window.begin();
     const generation = this.#host.generation(text);
     let ended = false;
     const once = (end: () => Release<ObjectHeader>) => {
@@ -179,30 +184,33 @@ export class HandlerEntry<T extends KubernetesObject>
     };
     return {
       succeed: (object, result = {}) =>
-        once(() => this.#end(window, { object, result, generation })),
-      fail: () => once(() => window.fail()),
+        once(() => this.#end(window, { write, object, result, generation })),
+      fail: () => once(() => window.fail(write)),
     };
   }
 
   /** An own write was stored. */
   #end(
     window: OwnWriteWindow<ObjectHeader>,
-    write: {
+    ended: {
+      readonly write: number;
       readonly object: T;
       readonly result: OwnWriteResult;
       readonly generation: number | undefined;
     },
   ): Release<ObjectHeader> {
-    const { object, result, generation } = write;
+    const { write, object, result, generation } = ended;
     const { resourceVersion, generation: written = 0 } = object.metadata;
-    const outcome = this.#host.store(object, this);
-    const foreign = result.subresource === true && generation !== undefined &&
-      generation !== written;
-    const isOurs = outcome !== undefined && resourceVersion !== undefined &&
-      resourceVersion !== result.base && !foreign;
-    return isOurs
-      ? window.succeed(resourceVersion, outcome.seen, outcome.before)
-      : window.fail();
+    const isForeign = resourceVersion === undefined ||
+      resourceVersion === result.base ||
+      (result.subresource === true && generation !== undefined &&
+        generation !== written);
+    // A state that is not ours alone is news to this handler, too. It is held,
+    // as this write is still under way, and decided when it fails.
+    const outcome = this.#host.store(object, isForeign ? undefined : this);
+    return outcome !== undefined && !isForeign
+      ? window.succeed(write, { resourceVersion, ...outcome })
+      : window.fail(write);
   }
 
   /** What a live change means for a handler that has not seen the object yet. */

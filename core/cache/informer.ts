@@ -281,7 +281,8 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     return {
       kind: kindText(this.kind),
       healthy: this.#state === "started" &&
-        watches.every(({ consecutiveFailures }) =>
+        watches.every(({ state, consecutiveFailures }) =>
+          state === "watching" ||
           consecutiveFailures < FAILURES_OF_A_BROKEN_WATCH
         ),
       synced: this.hasSynced,

@@ -9,7 +9,7 @@ export interface HeldEvent<S> {
   readonly type: "added" | "updated";
   /** The resourceVersion of the new state. */
   readonly resourceVersion: string;
-  /** Whether it was found by listing again, so that changes may be missing. */
+  /** Whether it was found by listing, so that changes before may be missing. */
   readonly relist: boolean;
   /** The state before, where it is known. */
   readonly previous: S | undefined;
@@ -21,93 +21,114 @@ export interface HeldEvent<S> {
  */
 export type Release<S> = Omit<HeldEvent<S>, "resourceVersion"> | undefined;
 
+/** A held event, and what has been found out about it. */
+interface Held<S> extends HeldEvent<S> {
+  /** How many writes had begun when it came: a later one did not cause it. */
+  readonly begun: number;
+  isEcho: boolean;
+}
+
 /**
  * Tells the echo of our own writes of one object from changes by others.
  *
  * It is open from the start of a write until the write's echo, or the progress
- * of the stream beyond it, was seen. While a write is under way, any event may
- * turn out to be its echo, so events are held; once the answer of the write
- * names its resourceVersion, they are decided:
+ * of the stream beyond it, was seen. An event that comes while writes are under
+ * way may be the echo of any of these, so it is held until they have ended:
  *
  * - an event with the resourceVersion of an own write is an echo, unless it
  *   comes from a relist, which may have skipped a change before it;
  * - every other event is somebody else's;
- * - an event older than an own write that has ended is decided even while
- *   further writes are under way, so that a chain of writes holds nothing back
- *   for ever;
  * - events decided together are let through as one if any of them is somebody
  *   else's.
  *
- * Deletions are not held: {@linkcode OwnWriteWindow.deleted} only clears what
- * they make pointless, and the caller tells them at once.
+ * An event waits only for writes that began before it came, so that a chain of
+ * writes that overlap holds nothing back for ever. Deletions are not held:
+ * {@linkcode OwnWriteWindow.deleted} clears what they make pointless, and the
+ * caller tells them at once.
  *
  * Pure: no clock, no I/O; the caller acts on what comes out.
  *
  * @typeParam S What stands for a state of the object.
  */
 export class OwnWriteWindow<S> {
-  /** How many writes are under way. */
-  #active = 0;
-  /** The resourceVersions of ended writes whose echo was not seen, ascending. */
+  /** Numbers the writes. */
+  #begun = 0;
+  /** The writes under way, in the order of their begin. */
+  readonly #active: Set<number> = new Set();
+  /** The resourceVersions of ended writes whose echo was not seen. */
   #own: string[] = [];
   /** In the order of their arrival. */
-  #held: HeldEvent<S>[] = [];
+  #held: Held<S>[] = [];
   /** The state before the first own write whose echo was not seen. */
   #before: S | undefined;
 
   /** Whether anything is still to be decided; a closed window can be dropped. */
   get isOpen(): boolean {
-    return this.#active > 0 || this.#own.length > 0 || this.#held.length > 0;
+    return this.#active.size > 0 || this.#own.length > 0 ||
+      this.#held.length > 0;
   }
 
-  /** A write begins. */
-  begin(): void {
-    this.#active++;
+  /** A write begins; gives what {@linkcode succeed} or {@linkcode fail} take. */
+  begin(): number {
+    this.#active.add(++this.#begun);
+    return this.#begun;
   }
 
   /**
    * A write was stored by the server.
    *
-   * @param resourceVersion Of the answer.
-   * @param seen How far the stream of events has come; an echo up to there has
-   * arrived already.
-   * @param before The state that the answer replaced in the cache, if it did.
+   * @param write Which one.
+   * @param answer Its `resourceVersion`; how far the stream of events had come,
+   * `seen`, since an echo up to there has arrived; and the state that the answer
+   * replaced in the cache, if it did.
    */
-  succeed(resourceVersion: string, seen: string, before?: S): Release<S> {
-    this.#active--;
+  succeed(
+    write: number,
+    answer: {
+      readonly resourceVersion: string;
+      readonly seen: string;
+      readonly before?: S | undefined;
+    },
+  ): Release<S> {
+    const { resourceVersion, seen, before } = answer;
+    this.#active.delete(write);
+    for (const event of this.#held) {
+      if (event.resourceVersion === resourceVersion) event.isEcho = true;
+    }
     this.#own.push(resourceVersion);
-    this.#own.sort(compareResourceVersions);
     this.#before ??= before;
-    const release = this.#decide();
     this.progress(seen);
-    return release;
+    return this.#decide();
   }
 
   /** A write failed, changed nothing, or nobody knows. */
-  fail(): Release<S> {
-    this.#active--;
+  fail(write: number): Release<S> {
+    this.#active.delete(write);
     return this.#decide();
   }
 
   /** An event that changed the cache. */
   event(event: HeldEvent<S>): Release<S> {
-    this.#held.push(event);
+    this.#held.push({
+      ...event,
+      begun: this.#begun,
+      isEcho: this.#own.includes(event.resourceVersion),
+    });
     return this.#decide();
   }
 
   /**
-   * An event that changed nothing in the cache, since an own write with this
-   * resourceVersion or a newer one is there already.
+   * An event that changed nothing, since an own write with this resourceVersion
+   * or a newer one is in the cache. If no own write of this window is, its owner
+   * was told of that state before.
    */
   stale(event: Omit<HeldEvent<S>, "previous">): Release<S> {
-    const newest = this.#own.at(-1);
-    if (
-      newest === undefined ||
-      compareResourceVersions(event.resourceVersion, newest) > 0
-    ) {
-      return undefined;
-    }
-    return this.event({ ...event, previous: this.#before });
+    const isBehind = this.#own.some((own) =>
+      compareResourceVersions(event.resourceVersion, own) <= 0
+    );
+    return isBehind
+      ? this.event({ ...event, previous: this.#before })
+      : undefined;
   }
 
   /** The object is gone: what happened before does not matter any more. */
@@ -128,27 +149,20 @@ export class OwnWriteWindow<S> {
   }
 
   #decide(): Release<S> {
-    const limit = this.#active === 0 ? undefined : this.#own.at(-1) ?? "";
-    const isDecided = ({ resourceVersion }: HeldEvent<S>) =>
-      limit === undefined ||
-      compareResourceVersions(resourceVersion, limit) <= 0;
-    const decided = this.#held.filter(isDecided);
+    const [oldest = Infinity] = this.#active;
+    const isHeld = ({ begun }: Held<S>) => begun >= oldest;
+    const decided = this.#held.filter((event) => !isHeld(event));
     const [first] = decided;
     if (first === undefined) return undefined;
-    this.#held = this.#held.filter((event) => !isDecided(event));
-    const isForeign = (event: HeldEvent<S>) =>
-      event.relist || !this.#own.includes(event.resourceVersion);
-    const foreign = decided.some(isForeign);
-    const newest = decided.map((event) => event.resourceVersion)
-      .sort(compareResourceVersions).at(-1) ?? "";
-    // An own write that is still to be echoed keeps its place; those up to here
-    // have had their echo.
-    this.progress(newest);
-    if (!foreign) return undefined;
-    return {
-      type: first.type,
-      relist: decided.some((event) => event.relist),
-      previous: first.previous,
-    };
+    this.#held = this.#held.filter(isHeld);
+    for (const { resourceVersion } of decided) this.progress(resourceVersion);
+    const foreign = decided.some(({ isEcho, relist }) => relist || !isEcho);
+    return foreign
+      ? {
+        type: first.type,
+        relist: decided.some(({ relist }) => relist),
+        previous: first.previous,
+      }
+      : undefined;
   }
 }

@@ -323,6 +323,12 @@ export class Reflector {
         (header) => sink.item(header),
         this.#receiving,
       );
+      if (!page.kind.endsWith("List") || page.resourceVersion === "") {
+        throw new ConnectionFault(
+          "garbage",
+          `Cannot ${request.action}: the answer must be a list with a resourceVersion: received kind "${page.kind}" with "${page.resourceVersion}"`,
+        );
+      }
       this.#record.works();
       return page;
     } finally {

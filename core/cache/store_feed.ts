@@ -35,7 +35,8 @@ export interface KnownEvent {
   readonly key: string;
   readonly type: "added" | "updated";
   readonly resourceVersion: string;
-  readonly relist: boolean;
+  /** Whether a list shows it, so that changes before may be missing. */
+  readonly listed: boolean;
   /** Whether the cache holds a later state than the event's. */
   readonly stale: boolean;
 }
@@ -202,7 +203,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
         key: text,
         type: "updated",
         resourceVersion: header.resourceVersion,
-        relist,
+        listed: this.#listing,
         stale: outcome === "stale",
       });
     }
