@@ -36,7 +36,8 @@ export function readJunitReport(xml: string): TestReport {
   const skipped: string[] = [];
   let passed = 0;
   for (const [, attributes = "", body = ""] of guardAngles(xml)) {
-    const name = attribute(attributes, "name");
+    // Node escapes the quotes in names twice.
+    const name = attribute(attributes, "name").replaceAll("&quot;", '"');
     const failure = FAILURE_REGEXP.exec(body);
     if (failure !== null) {
       const [, head = "", text = ""] = failure;

@@ -4,7 +4,7 @@ import { readJunitReport } from "./junit_report.ts";
 
 test("readJunitReport counts cases and keeps why one failed", () => {
   const report = readJunitReport(`<testsuites>
-    <testcase name="a &lt;b> &quot;c&quot;" time="1"/>
+    <testcase name="a &lt;b> &amp;quot;c&amp;quot;" time="1"/>
     <testcase name="fails" file="/x/y_test.ts"><failure message="short">1 &#33;== 2</failure></testcase>
     <testcase name="fails early" classname="./z_test.ts"><error message="why"/></testcase>
     <testcase name="later"><skipped type="skipped" message="no kubectl"/></testcase>

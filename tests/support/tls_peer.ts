@@ -91,6 +91,7 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
     response.end(JSON.stringify({
       method: request.method,
       headers: request.headers,
+      lines: request.rawHeaders,
       body: Buffer.concat(chunks).toString(),
     }));
   },

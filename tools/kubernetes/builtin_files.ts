@@ -10,6 +10,7 @@ const ANY_VALUE: readonly string[] = [
 export function builtinFiles(data: KubernetesData): Map<string, string> {
   return new Map([
     ["definitions.ts", definitionsFile(data)],
+    ["field_numbers.ts", fieldNumbersFile(data)],
     ["resources.ts", resourcesFile(data)],
   ]);
 }
@@ -39,6 +40,17 @@ export const DEFINITIONS: string = ${jsonLiteral(definitions)};
  * empty, by how they are written, as JSON.
  */
 export const FIELD_PRESENCE: string = ${jsonLiteral(data.goFields)};
+`;
+}
+
+function fieldNumbersFile(data: KubernetesData): string {
+  return `${GENERATED_HEADER}
+
+/**
+ * The names of fields in JSON by their numbers in protobuf, of each definition,
+ * as JSON; an object in place of a name stands for a struct that Go embeds.
+ */
+export const FIELD_NUMBERS: string = ${jsonLiteral(data.fieldNumbers)};
 `;
 }
 

@@ -49,12 +49,21 @@ export interface DataColumn {
   readonly priority: number;
 }
 
+/**
+ * The names of a message's fields in JSON, by their numbers in protobuf; those
+ * of a struct that Go embeds stand in place of a name.
+ */
+export interface FieldNumbers {
+  readonly [number: string]: string | FieldNumbers;
+}
+
 /** All that is in `data/`. */
 export interface KubernetesData {
   readonly definitions: Readonly<Record<string, OpenApiSchema>>;
   readonly goFields: Readonly<Record<string, GoFields>>;
   readonly groups: readonly DiscoveredGroup[];
   readonly columns: Readonly<Record<string, readonly DataColumn[]>>;
+  readonly fieldNumbers: Readonly<Record<string, FieldNumbers>>;
 }
 
 /** Reads what is in `data/`. */
@@ -68,6 +77,7 @@ export function readKubernetesData(): KubernetesData {
     goFields: read("go_types") as KubernetesData["goFields"],
     groups: read("discovery") as KubernetesData["groups"],
     columns: read("table_columns") as KubernetesData["columns"],
+    fieldNumbers: read("protobuf") as KubernetesData["fieldNumbers"],
   };
 }
 

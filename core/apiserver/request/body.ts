@@ -40,16 +40,23 @@ export function checkBodySize(body: Uint8Array): void {
   });
 }
 
+/** What a body is written in. */
+export type BodyForm = "json" | "yaml" | "protobuf";
+
 /**
- * Parses a body of JSON or YAML.
+ * Parses a body.
  *
- * @throws {SyntaxError} If it is neither.
+ * @throws {SyntaxError} If it is not what its form says.
  */
 export async function parseBody(
   body: Uint8Array,
-  media: "json" | "yaml",
+  form: BodyForm,
 ): Promise<ParsedJson> {
-  if (media === "json") return parseJson(body);
+  if (form === "json") return parseJson(body);
+  if (form === "protobuf") {
+    const { readProtobuf } = await import("../builtin/protobuf.ts");
+    return { value: readProtobuf(body), duplicates: [] };
+  }
   return await parseYaml(decoder.decode(body));
 }
 

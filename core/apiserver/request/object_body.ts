@@ -9,6 +9,7 @@ import { apiVersionIn } from "../read/object_view.ts";
 import { badRequest, type StatusError } from "../status.ts";
 import {
   asObject,
+  type BodyForm,
   checkBodySize,
   mediaType,
   parseBody,
@@ -18,22 +19,21 @@ import {
 import type { FieldValidation } from "./query_options.ts";
 import type { ResourceRequest } from "./resource_request.ts";
 
-/** What bodies of objects may be written in; protobuf is not read here. */
-const ACCEPTED = [
-  "application/json",
-  "application/yaml",
-  "application/vnd.kubernetes.protobuf",
-];
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+
+/** What bodies of objects may be written in; protobuf only of built-in kinds. */
+const ACCEPTED = ["application/json", "application/yaml", PROTOBUF];
 
 /**
  * The form of a body.
  *
  * @throws {StatusError} 415 if it is none that is read.
  */
-export function bodyForm(request: ResourceRequest): "json" | "yaml" {
+export function bodyForm(request: ResourceRequest): BodyForm {
   const type = mediaType(request.http);
   if (type === "" || type === "application/json") return "json";
   if (type === "application/yaml") return "yaml";
+  if (type === PROTOBUF && !request.definition.custom) return "protobuf";
   throw unsupportedMediaType(ACCEPTED);
 }
 
@@ -90,6 +90,7 @@ export async function readTree(
     parsed = await parseBody(body, form);
   } catch (error) {
     const { message } = error as Error;
+    if (form === "protobuf") throw badRequest(message);
     throw fail(
       /end of|Unterminated|after/.test(message)
         ? "unexpected end of JSON input"

@@ -1,0 +1,454 @@
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { ResolvedKind } from "../../core/api/kind.ts";
+import {
+  matchesLabels,
+  parseLabelSelector,
+} from "../../core/api/label_selector.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
+import { Client } from "../../core/client/client.ts";
+import { openHttpTransport } from "../../core/client/open_transport.ts";
+import type { HttpTransport } from "../../core/client/transport.ts";
+
+/** The one kind that a {@linkcode FakeWatchServer} serves. */
+export interface Widget extends KubernetesObject {
+  spec: { size: number };
+}
+
+export const Widget: ResolvedKind<Widget> = {
+  group: "example.dev",
+  version: "v1",
+  kind: "Widget",
+  plural: "widgets",
+  scope: "Namespaced",
+};
+
+/** Takes the answer to a call: to a socket, or within the process. */
+export interface Answer {
+  writeHead(code: number, headers?: Record<string, string>): void;
+  flushHeaders(): void;
+  write(bytes: string | Uint8Array, onWritten?: () => void): void;
+  end(body?: string): void;
+  /** Breaks the connection. */
+  reset(): void;
+  /** Calls back once the answer has ended, whoever ended it. */
+  onClose(callback: () => void): void;
+}
+
+/** One request as the server saw it, and what a fault does with it. */
+export interface Call {
+  readonly verb: "list" | "watch";
+  readonly namespace: string | undefined;
+  readonly query: URLSearchParams;
+  readonly accept: string;
+  readonly response: Answer;
+  /** Answers as a server in good health. */
+  serve(): void;
+}
+
+/** Answers a call in some wrong way, or does something first and then serves. */
+export type Fault = (call: Call) => void;
+
+interface Change {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly version: number;
+  readonly object: Widget;
+  /** The state before, to tell watches with selectors what left them. */
+  readonly before: Widget | undefined;
+}
+
+interface OpenWatch {
+  readonly call: Call;
+  sent: number;
+}
+
+/**
+ * A small API server of one kind over real sockets, that keeps a history and
+ * fails as told: the next calls of a verb meet the faults of a script, then it
+ * serves in good health.
+ */
+export class FakeWatchServer {
+  /** Every call, in order. */
+  readonly calls: Call[] = [];
+  readonly #server: Server;
+  readonly #sockets: Set<Socket> = new Set();
+  readonly #script: { readonly verb: Call["verb"]; readonly fault: Fault }[] =
+    [];
+  readonly #watches: Set<OpenWatch> = new Set();
+  readonly #objects: Map<string, Widget> = new Map();
+  readonly #transports: HttpTransport[] = [];
+  #history: Change[] = [];
+  #version = 100;
+  /** Changes up to this version are forgotten. */
+  #compacted = 0;
+  #uids = 0;
+  /** Whether it knows `sendInitialEvents`, refuses it, or ignores it. */
+  watchList: "yes" | "refused" | "ignored" = "yes";
+  /** The objects of a page at most, whatever is asked for. */
+  maxPage: number = Infinity;
+
+  private constructor(server: Server) {
+    this.#server = server;
+    server.on("connection", (socket) => {
+      this.#sockets.add(socket);
+      socket.on("close", () => this.#sockets.delete(socket));
+      socket.on("error", () => {});
+    });
+    server.on("request", (request, response) => {
+      response.on("error", () => {});
+      this.receive(
+        request.url ?? "/",
+        request.headers.accept ?? "",
+        socketAnswer(response),
+      );
+    });
+  }
+
+  static async start(): Promise<FakeWatchServer> {
+    const server = createServer();
+    const fake = new FakeWatchServer(server);
+    await new Promise<void>((resolve) =>
+      server.listen(0, "127.0.0.1", resolve)
+    );
+    return fake;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** How many connections are open. */
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  /** How many watches are open. */
+  get watches(): number {
+    return this.#watches.size;
+  }
+
+  /** The newest version. */
+  get version(): string {
+    return String(this.#version);
+  }
+
+  /** The version of each object, by key. */
+  get state(): Record<string, string | undefined> {
+    return stateOf(this.#objects.values());
+  }
+
+  /** A client of it that repeats nothing by itself; `stop` closes it. */
+  async client(): Promise<Client> {
+    const transport = await openHttpTransport({ server: this.url });
+    this.#transports.push(transport);
+    return new Client({ transport }, { retry: false });
+  }
+
+  /** Closes everything. */
+  async stop(): Promise<void> {
+    for (const transport of this.#transports) await transport.close();
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** Makes or changes an object and tells the watches. */
+  put(
+    key: string,
+    part: {
+      readonly size?: number;
+      readonly labels?: Record<string, string>;
+      readonly padding?: number;
+      readonly uid?: string;
+    } = {},
+  ): Widget {
+    const before = this.#objects.get(key);
+    const [namespace = "", name = ""] = key.split("/");
+    const object: Widget = {
+      apiVersion: "example.dev/v1",
+      kind: "Widget",
+      metadata: {
+        name,
+        namespace,
+        uid: before?.metadata.uid ?? part.uid ?? `uid-${++this.#uids}`,
+        resourceVersion: String(++this.#version),
+        generation: (before?.metadata.generation ?? 0) + 1,
+        labels: part.labels ?? before?.metadata.labels ?? {},
+        ...(part.padding
+          ? { annotations: { padding: "x".repeat(part.padding) } }
+          : {}),
+      },
+      spec: { size: part.size ?? (before?.spec.size ?? 0) + 1 },
+    };
+    this.#objects.set(key, object);
+    this.#record(before ? "MODIFIED" : "ADDED", object, before);
+    return object;
+  }
+
+  /** Deletes an object, tells the watches, and gives what it was. */
+  delete(key: string): Widget | undefined {
+    const before = this.#objects.get(key);
+    if (before === undefined) return undefined;
+    this.#objects.delete(key);
+    const metadata = {
+      ...before.metadata,
+      resourceVersion: String(++this.#version),
+    };
+    this.#record("DELETED", { ...before, metadata }, before);
+    return before;
+  }
+
+  /** Forgets the history: older versions are answered with 410. */
+  compact(): void {
+    this.#compacted = this.#version;
+    this.#history = [];
+  }
+
+  /** Loses everything and counts from the start again. */
+  loseData(): void {
+    this.#objects.clear();
+    this.#history = [];
+    this.#version = 1;
+    this.#compacted = 0;
+  }
+
+  /** Lets the next calls of a verb meet these faults. */
+  script(verb: Call["verb"], ...faults: readonly Fault[]): void {
+    this.#script.push(...faults.map((fault) => ({ verb, fault })));
+  }
+
+  /** Tells all watches how far they have come. */
+  bookmark(): void {
+    for (const watch of this.#watches) this.#sendBookmark(watch);
+  }
+
+  /** Sends any bytes to all watches. */
+  send(bytes: string | Uint8Array): void {
+    for (const { call } of this.#watches) call.response.write(bytes);
+  }
+
+  /** Ends all watches in order, or by a reset of their connections. */
+  endWatches(how: "clean" | "reset" = "clean"): void {
+    for (const { call } of this.#watches) {
+      if (how === "clean") call.response.end();
+      else call.response.reset();
+    }
+    this.#watches.clear();
+  }
+
+  #record(
+    type: Change["type"],
+    object: Widget,
+    before: Widget | undefined,
+  ): void {
+    const change = { type, version: this.#version, object, before };
+    this.#history.push(change);
+    for (const watch of this.#watches) this.#sendChange(watch, change);
+  }
+
+  /** Takes a request. */
+  receive(target: string, accept: string, response: Answer): void {
+    const url = new URL(target, "http://fake");
+    const path = /^\/apis\/example\.dev\/v1\/(?:namespaces\/([^/]+)\/)?widgets$/
+      .exec(url.pathname);
+    if (path === null) return sendStatus(response, 404, "NotFound");
+    const verb = url.searchParams.get("watch") === "true" ? "watch" : "list";
+    const call: Call = {
+      verb,
+      namespace: path[1],
+      query: url.searchParams,
+      accept,
+      response,
+      serve: () => verb === "list" ? this.#list(call) : this.#watch(call),
+    };
+    this.calls.push(call);
+    const index = this.#script.findIndex((entry) => entry.verb === verb);
+    const [scripted] = index < 0 ? [] : this.#script.splice(index, 1);
+    if (scripted === undefined) call.serve();
+    else scripted.fault(call);
+  }
+
+  #list(call: Call): void {
+    const { query, response } = call;
+    const [version = this.version, offset = "0"] =
+      query.get("continue")?.split(":") ?? [];
+    if (Number(version) < this.#compacted) {
+      return sendStatus(response, 410, "Expired");
+    }
+    if (Number(query.get("resourceVersion") ?? 0) > this.#version) {
+      return sendTooLarge(response);
+    }
+    const all = this.#selected(call, Number(version));
+    const limit = Math.min(
+      Number(query.get("limit") ?? Infinity),
+      this.maxPage,
+    );
+    const end = Number(offset) + limit;
+    sendJson(response, 200, {
+      apiVersion: "example.dev/v1",
+      kind: "WidgetList",
+      metadata: {
+        resourceVersion: version,
+        ...(end < all.length ? { continue: `${version}:${end}` } : {}),
+      },
+      items: all.slice(Number(offset), end),
+    });
+  }
+
+  /** The objects of a call as they were at a version. */
+  #selected(call: Call, version: number): Widget[] {
+    const objects = new Map(this.#objects);
+    for (const change of this.#history.toReversed()) {
+      if (change.version <= version) break;
+      const { namespace, name } = change.object.metadata;
+      const key = `${namespace}/${name}`;
+      if (change.before === undefined) objects.delete(key);
+      else objects.set(key, change.before);
+    }
+    return [...objects.values()].filter((object) => isSelected(call, object));
+  }
+
+  #watch(call: Call): void {
+    const { query, response } = call;
+    const from = Number(query.get("resourceVersion") ?? 0);
+    const initial = query.get("sendInitialEvents") === "true";
+    if (initial && this.watchList === "refused") {
+      return sendStatus(response, 422, "Invalid");
+    }
+    if (from > this.#version) return sendTooLarge(response);
+    if (!initial && from > 0 && from < this.#compacted) {
+      return sendStatus(response, 410, "Expired");
+    }
+    response.writeHead(200, { "content-type": "application/json" });
+    response.flushHeaders();
+    const watch: OpenWatch = { call, sent: from };
+    this.#watches.add(watch);
+    response.onClose(() => this.#watches.delete(watch));
+    if (initial && this.watchList === "yes") this.#sendState(watch);
+    else {
+      for (const change of this.#history) this.#sendChange(watch, change);
+    }
+  }
+
+  #sendState(watch: OpenWatch): void {
+    for (const object of this.#selected(watch.call, this.#version)) {
+      sendEvent(watch.call, "ADDED", object);
+    }
+    watch.sent = this.#version;
+    this.#sendBookmark(watch, { "k8s.io/initial-events-end": "true" });
+  }
+
+  #sendBookmark(watch: OpenWatch, annotations?: Record<string, string>): void {
+    sendEvent(watch.call, "BOOKMARK", {
+      apiVersion: "example.dev/v1",
+      kind: "Widget",
+      metadata: {
+        resourceVersion: this.version,
+        creationTimestamp: null,
+        ...(annotations ? { annotations } : {}),
+      },
+    });
+  }
+
+  #sendChange(watch: OpenWatch, change: Change): void {
+    const { call } = watch;
+    if (change.version <= watch.sent) return;
+    watch.sent = change.version;
+    const { before, object } = change;
+    const was = before !== undefined && isSelected(call, before);
+    const is = change.type !== "DELETED" && isSelected(call, object);
+    if (was && is) sendEvent(call, "MODIFIED", object);
+    else if (is) sendEvent(call, "ADDED", object);
+    else if (was) sendEvent(call, "DELETED", object);
+  }
+}
+
+/** The version of each object, by key in order. */
+export function stateOf(
+  objects: Iterable<KubernetesObject>,
+): Record<string, string | undefined> {
+  const entries = [...objects].map((
+    { metadata },
+  ): [string, string | undefined] => [
+    `${metadata.namespace}/${metadata.name}`,
+    metadata.resourceVersion,
+  ]);
+  return Object.fromEntries(entries.sort(([a], [b]) => a < b ? -1 : 1));
+}
+
+function isSelected(call: Call, object: Widget): boolean {
+  const { namespace, labels } = object.metadata;
+  const selector = parseLabelSelector(call.query.get("labelSelector") ?? "");
+  return (call.namespace === undefined || call.namespace === namespace) &&
+    matchesLabels(selector, labels);
+}
+
+/** Sends one event to the watch of a call. */
+export function sendEvent(call: Call, type: string, object: unknown): void {
+  const asked = call.accept.includes("as=PartialObjectMetadata");
+  const { metadata } = object as KubernetesObject;
+  const sent = asked && type !== "ERROR"
+    ? {
+      apiVersion: "meta.k8s.io/v1",
+      kind: "PartialObjectMetadata",
+      metadata,
+    }
+    : object;
+  call.response.write(`${JSON.stringify({ type, object: sent })}\n`);
+}
+
+/** Answers with a Status. */
+export function sendStatus(
+  response: Answer,
+  code: number,
+  reason: string,
+  headers: Record<string, string> = {},
+): void {
+  sendJson(response, code, statusBody(code, reason), headers);
+}
+
+/** A Status as the body of an answer or as the object of an ERROR event. */
+export function statusBody(code: number, reason: string): object {
+  return {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message: `told to answer ${reason}`,
+    reason,
+    code,
+  };
+}
+
+function sendTooLarge(response: Answer): void {
+  sendJson(response, 504, {
+    ...statusBody(504, "Timeout"),
+    message: "Too large resource version",
+    details: {
+      causes: [{
+        reason: "ResourceVersionTooLarge",
+        message: "Too large resource version",
+      }],
+    },
+  });
+}
+
+function sendJson(
+  response: Answer,
+  code: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(code, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(body));
+}
+
+function socketAnswer(response: ServerResponse): Answer {
+  return {
+    writeHead: (code, headers) => void response.writeHead(code, headers),
+    flushHeaders: () => response.flushHeaders(),
+    write: (bytes, onWritten) => void response.write(bytes, onWritten),
+    end: (body) => void response.end(body),
+    reset: () => response.socket?.resetAndDestroy(),
+    onClose: (callback) => void response.on("close", callback),
+  };
+}

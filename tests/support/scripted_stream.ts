@@ -1,0 +1,45 @@
+import { ChunkQueue } from "../../core/client/chunk_queue.ts";
+import type { StreamConnection } from "../../core/client/transport.ts";
+
+/** A WebSocket without a network, whose other end is a test. */
+export class ScriptedStream implements StreamConnection {
+  readonly protocol: string;
+  readonly messages: ChunkQueue;
+  /** What was sent, as its first byte and the text that follows. */
+  readonly sent: [number, string][] = [];
+  /** Whether the reader has been asked to be slower. */
+  paused = false;
+  closed = false;
+  /** Called with every message that is sent. */
+  onSend: (message: Uint8Array) => void = () => {};
+
+  constructor(protocol = "v5.channel.k8s.io") {
+    this.protocol = protocol;
+    this.messages = new ChunkQueue({
+      pause: () => this.paused = true,
+      resume: () => this.paused = false,
+      leave: () => this.closed = true,
+    }, { highWaterMark: 0 });
+  }
+
+  /** Lets a message arrive. */
+  receive(channel: number, body: string | Uint8Array): void {
+    const bytes = typeof body === "string"
+      ? new TextEncoder().encode(body)
+      : body;
+    this.messages.push(Uint8Array.of(channel, ...bytes));
+  }
+
+  send(message: Uint8Array): Promise<void> {
+    const text = new TextDecoder().decode(message.subarray(1));
+    this.sent.push([message[0] ?? -1, text]);
+    this.onSend(message);
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    this.closed = true;
+    this.messages.end();
+    return Promise.resolve();
+  }
+}

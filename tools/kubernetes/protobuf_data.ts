@@ -1,0 +1,76 @@
+/**
+ * Writes `data/protobuf.json` from the protobuf descriptions that the Go
+ * modules of Kubernetes carry:
+ * `node tools/kubernetes/protobuf_data.ts API_MODULE APIMACHINERY_MODULE`, each
+ * the folder of a module such as `k8s.io/api@v0.32.2`.
+ *
+ * @module
+ */
+import { globSync, readFileSync, writeFileSync } from "node:fs";
+import process from "node:process";
+import { type FieldNumbers, readKubernetesData } from "./kubernetes_data.ts";
+
+interface Field {
+  readonly type: string;
+  readonly name: string;
+  readonly number: string;
+}
+
+const MESSAGE_REGEXP = /^message (\w+) \{\n([^]*?)^\}/gm;
+const FIELD_REGEXP =
+  /^ {2}(?:optional |repeated |required )?(map<[^>]*>|[\w.]+) (\w+) = (\d+);/gm;
+
+/** The fields of every message, by the name of its OpenAPI definition. */
+function readMessages(files: readonly string[]): Map<string, Field[]> {
+  const messages = new Map<string, Field[]>();
+  for (const file of files) {
+    const text = readFileSync(file, "utf8");
+    const [, name = ""] = /^package k8s\.io\.(\S+);/m.exec(text) ?? [];
+    for (const [, message = "", body = ""] of text.matchAll(MESSAGE_REGEXP)) {
+      const fields = [...body.matchAll(FIELD_REGEXP)].map((
+        [, type = "", name = "", number = ""],
+      ) => ({ type, name, number }));
+      messages.set(`io.k8s.${name}.${message}`, fields);
+    }
+  }
+  return messages;
+}
+
+/**
+ * The numbers of a message's fields, by their names in JSON. A struct that Go
+ * embeds is a message of its own on the wire, and no field in JSON.
+ */
+function fieldNumbers(
+  message: string,
+  messages: ReadonlyMap<string, readonly Field[]>,
+  names: readonly string[],
+): FieldNumbers {
+  const numbers: Record<string, string | FieldNumbers> = {};
+  for (const { type, name, number } of messages.get(message) ?? []) {
+    const json = names.find((one) => one.toLowerCase() === name.toLowerCase());
+    const embedded = message.replace(/\w+$/, type);
+    if (json !== undefined) numbers[number] = json;
+    else if (messages.has(embedded)) {
+      numbers[number] = fieldNumbers(embedded, messages, names);
+    } else throw new Error(`No field of ${message} in JSON: ${name}`);
+  }
+  return numbers;
+}
+
+const [api = "", apimachinery = ""] = process.argv.slice(2);
+const messages = readMessages([
+  ...globSync(`${api}/*/v1/generated.proto`),
+  ...globSync(`${api}/autoscaling/v2/generated.proto`),
+  `${apimachinery}/pkg/apis/meta/v1/generated.proto`,
+]);
+const lines: string[] = [];
+for (const [name, schema] of Object.entries(readKubernetesData().definitions)) {
+  const properties = Object.keys(schema.properties ?? {});
+  if (properties.length === 0 || !messages.has(name)) continue;
+  const numbers = fieldNumbers(name, messages, properties);
+  lines.push(`${JSON.stringify(name)}: ${JSON.stringify(numbers)}`);
+}
+writeFileSync(
+  new URL("data/protobuf.json", import.meta.url),
+  `{\n${lines.toSorted().join(",\n")}\n}\n`,
+);
