@@ -23,7 +23,18 @@ export * from "./conditions/requests.ts";
 export * from "./conditions/result_finalizer.ts";
 export * from "./conditions/settle.ts";
 export * from "./conditions/status_lint.ts";
+export * from "./dependents/bulk_dependent.ts";
+export * from "./dependents/config_map_state.ts";
 export * from "./dependents/dependent.ts";
+export * from "./dependents/external_dependent.ts";
+export {
+  type DependentSourceOptions,
+  kubernetesDependent,
+  type KubernetesDependentOptions,
+  readOnlyDependent,
+} from "./dependents/kubernetes_dependent.ts";
+export type { KeepOptions } from "./dependents/object_keeper.ts";
+export { UpdateLoopError } from "./dependents/update_loop.ts";
 export * from "./graph/concurrency_limit.ts";
 export { GraphError, type GraphNode } from "./graph/graph.ts";
 export * from "./graph/node.ts";

@@ -1,0 +1,270 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+import { firstDifference } from "../../../workflows/dependents/field_match.ts";
+import { MatchMemory } from "../../../workflows/dependents/match_memory.ts";
+import { sameValue } from "../../../workflows/dependents/normalized_value.ts";
+import {
+  UpdateLoopError,
+  UpdateLoops,
+} from "../../../workflows/dependents/update_loop.ts";
+
+const owned = {
+  "f:metadata": { "f:labels": { "f:app": {} } },
+  "f:spec": {
+    "f:replicas": {},
+    "f:template": {
+      "f:containers": {
+        'k:{"name":"web"}': {
+          ".": {},
+          "f:name": {},
+          "f:image": {},
+          "f:args": {},
+          "f:env": {
+            'k:{"name":"A"}': { ".": {}, "f:name": {}, "f:value": {} },
+          },
+          "f:ports": {
+            'k:{"containerPort":80,"protocol":"TCP"}': {
+              ".": {},
+              "f:containerPort": {},
+            },
+          },
+          "f:resources": { "f:limits": { "f:cpu": {}, "f:memory": {} } },
+        },
+      },
+    },
+    "f:finalizers": { 'v:"a"': {}, 'v:"b"': {} },
+    "f:selector": {},
+  },
+};
+
+function container(change: object = {}) {
+  return {
+    name: "web",
+    image: "web:1",
+    args: ["-v"],
+    env: [{ name: "A", value: "1" }],
+    ports: [{ containerPort: 80 }],
+    resources: { limits: { cpu: "1", memory: "1Gi" } },
+    ...change,
+  };
+}
+
+function desired(spec: object = {}, change: object = {}) {
+  return {
+    apiVersion: "v1",
+    kind: "Thing",
+    metadata: { name: "x", namespace: "ns", labels: { app: "x" } },
+    spec: {
+      replicas: 2,
+      template: { containers: [container(change)] },
+      finalizers: ["b", "a"],
+      selector: { app: "x" },
+      ...spec,
+    },
+  };
+}
+
+/** What a server makes of it: defaults and spellings. */
+const actual = {
+  ...desired(),
+  metadata: {
+    ...desired().metadata,
+    labels: { app: "x", other: "y" },
+    uid: "u",
+    generation: 1,
+  },
+  spec: {
+    ...desired().spec,
+    minReadySeconds: 0,
+    template: {
+      containers: [
+        { name: "sidecar", image: "injected" },
+        container({
+          ports: [{ containerPort: 80, protocol: "TCP" }],
+          resources: { limits: { cpu: "1000m", memory: "1Gi" } },
+          imagePullPolicy: "Always",
+        }),
+      ],
+    },
+    finalizers: ["a", "b", "c"],
+  },
+  status: { replicas: 2 },
+};
+
+const difference = (wanted: object) =>
+  firstDifference(wanted as never, actual as never, owned);
+
+test("firstDifference finds none where the server has added defaults, spellings and others' fields", () => {
+  assert.equal(difference(desired()), undefined);
+});
+
+const CHANGES: readonly (readonly [string, object, string])[] = [
+  ["a scalar", desired({ replicas: 3 }), ".spec.replicas"],
+  [
+    "an atomic list",
+    desired({}, { args: ["-v", "-x"] }),
+    '.spec.template.containers[{"name":"web"}].args',
+  ],
+  [
+    "an item of a nested keyed list",
+    desired({}, { env: [{ name: "A", value: "2" }] }),
+    '.spec.template.containers[{"name":"web"}].env[{"name":"A"}].value',
+  ],
+  [
+    "a quantity",
+    desired({}, { resources: { limits: { cpu: "1100m", memory: "1Gi" } } }),
+    '.spec.template.containers[{"name":"web"}].resources.limits.cpu',
+  ],
+  [
+    "a field that we own and do not want any more",
+    desired({ selector: undefined }),
+    ".spec.selector",
+  ],
+  ["a field that we do not own yet", desired({ paused: true }), ".spec.paused"],
+  [
+    "an item that we do not want any more",
+    desired({}, { env: [] }),
+    '.spec.template.containers[{"name":"web"}].env[{"name":"A"}]',
+  ],
+  [
+    "an item that is new",
+    desired({}, { env: [{ name: "A", value: "1" }, { name: "B" }] }),
+    '.spec.template.containers[{"name":"web"}].env[]',
+  ],
+  [
+    "an entry of a set",
+    desired({ finalizers: ["a"] }),
+    '.spec.finalizers["b"]',
+  ],
+  ["an entry of an atomic map", desired({ selector: {} }), ".spec.selector"],
+];
+
+for (const [what, wanted, path] of CHANGES) {
+  test(`firstDifference names ${what}`, () => {
+    assert.equal(difference(JSON.parse(JSON.stringify(wanted))), path);
+  });
+}
+
+test("firstDifference sees what somebody else changed of ours", () => {
+  const changed = { ...actual, spec: { ...actual.spec, replicas: 7 } };
+  assert.equal(
+    firstDifference(desired() as never, changed as never, owned),
+    ".spec.replicas",
+  );
+});
+
+test("firstDifference takes what says nothing for absent", () => {
+  const wanted = desired({ strategy: {}, paused: null, note: "", list: [] });
+  assert.equal(difference(wanted), undefined);
+});
+
+test("sameValue reads quantities only where quantities are", () => {
+  assert.equal(sameValue({ cpu: "1" }, { cpu: "1000m" }, "limits"), true);
+  assert.equal(sameValue({ cpu: 1 }, { cpu: "1" }, "requests"), true);
+  assert.equal(sameValue("1", "1000m", "data"), false);
+  assert.equal(sameValue("1", "1000m", "averageValue"), true);
+  assert.equal(sameValue("1.0", "1.00"), false);
+});
+
+test("sameValue allows what the server fills in inside of atomic values", () => {
+  assert.equal(
+    sameValue({ fieldPath: "x" }, { fieldPath: "x", apiVersion: "v1" }),
+    true,
+  );
+  assert.equal(sameValue([{ port: 1 }], [{ port: 1, protocol: "TCP" }]), true);
+  assert.equal(sameValue([{ port: 1 }], [{ port: 1, protocol: "UDP" }]), false);
+  assert.equal(sameValue({ a: 1 }, { a: 1, b: 2 }), false);
+});
+
+function stored(
+  resourceVersion: string,
+  spec: object,
+  ownedSpec: object | null = { "f:a": {} },
+): KubernetesObject {
+  return {
+    metadata: {
+      name: "x",
+      uid: "u1",
+      resourceVersion,
+      managedFields: [
+        { manager: "other", operation: "Apply", fieldsV1: { "f:spec": {} } },
+        ...(ownedSpec
+          ? [{
+            manager: "me",
+            operation: "Apply" as const,
+            fieldsV1: { "f:spec": ownedSpec },
+          }]
+          : []),
+      ],
+    },
+    spec,
+  } as KubernetesObject;
+}
+
+const wanted = {
+  metadata: { name: "x" },
+  spec: { a: "1h" },
+} as KubernetesObject;
+const me = { desired: wanted, fieldManager: "me" };
+
+test("MatchMemory does not match what we have never applied", () => {
+  const memory = new MatchMemory();
+  const actual = stored("1", { a: "1h" }, null);
+  assert.deepEqual(memory.match("k", { ...me, actual }), {
+    matches: false,
+    field: "",
+  });
+});
+
+test("MatchMemory learns what the server makes of a value", () => {
+  const memory = new MatchMemory();
+  const actual = stored("5", { a: "1h0m0s" });
+  assert.deepEqual(memory.match("k", { ...me, actual }), {
+    matches: false,
+    field: ".spec.a",
+  });
+  memory.applied("k", { ...me, stored: actual });
+  assert.equal(memory.match("k", { ...me, actual }).matches, true);
+  const later = stored("6", { a: "1h0m0s", b: "of somebody else" });
+  assert.equal(memory.match("k", { ...me, actual: later }).matches, true);
+  const changed = stored("7", { a: "2h0m0s" });
+  assert.equal(memory.match("k", { ...me, actual: changed }).matches, false);
+});
+
+test("MatchMemory forgets with a new incarnation, a new wish, or when it is told", () => {
+  const memory = new MatchMemory();
+  const actual = stored("5", { a: "1h0m0s" });
+  memory.applied("k", { ...me, stored: actual });
+  const reborn = structuredClone(actual);
+  reborn.metadata.uid = "u2";
+  assert.equal(memory.match("k", { ...me, actual: reborn }).matches, false);
+  const desired = {
+    metadata: { name: "x" },
+    spec: { a: "60m" },
+  } as KubernetesObject;
+  assert.equal(memory.match("k", { ...me, desired, actual }).matches, false);
+  memory.forget("k");
+  assert.equal(memory.size, 0);
+  assert.equal(memory.match("k", { ...me, actual }).matches, false);
+});
+
+test("UpdateLoops lets five writes for a field pass, then fewer and fewer", () => {
+  const loops = new UpdateLoops();
+  const write = (field = ".spec.a") => {
+    try {
+      loops.beforeWrite("k", { what: "Thing ns/x", field });
+      return true;
+    } catch (error) {
+      assert.ok(error instanceof UpdateLoopError);
+      assert.match(error.message, /received \.spec\.a after \d+ writes/);
+      return false;
+    }
+  };
+  const passed = Array.from({ length: 20 }, () => write());
+  assert.deepEqual(passed.slice(0, 6), Array(6).fill(true));
+  assert.equal(passed.filter(Boolean).length, 9);
+  assert.equal(write(".spec.b"), true, "another field is no loop");
+  loops.settled("k");
+  assert.equal(write(), true);
+});

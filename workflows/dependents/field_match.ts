@@ -1,0 +1,171 @@
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import { fieldOf, isEmptyValue, sameValue } from "./normalized_value.ts";
+import {
+  findKeyed,
+  keysOf,
+  ownedChildren,
+  type OwnedFields,
+} from "./owned_fields.ts";
+
+/** The parts of metadata that a desired object may ask for. */
+const ASKED_METADATA: ReadonlySet<string> = new Set([
+  "annotations",
+  "finalizers",
+  "labels",
+  "ownerReferences",
+]);
+
+/**
+ * The first field in which applying a desired object would change a stored one,
+ * or undefined if it would change nothing that we own.
+ *
+ * A field is different if it is asked for and stored otherwise or not owned, or
+ * owned and not asked for any more. Whether a list is keyed, a set or one value
+ * is taken from what we own, since that is how the server has stored it. The
+ * order of keyed lists is not looked at.
+ *
+ * @param desired What is asked for.
+ * @param actual What is stored.
+ * @param owned Which of its fields we own.
+ */
+export function firstDifference(
+  desired: JsonObject,
+  actual: JsonObject,
+  owned: OwnedFields,
+): string | undefined {
+  const { apiVersion: _apiVersion, kind: _kind, status: _status, ...asked } =
+    desired;
+  const metadata = Object.fromEntries(
+    Object.entries(isJsonObject(asked["metadata"]) ? asked["metadata"] : {})
+      .filter(([name]) => ASKED_METADATA.has(name)),
+  );
+  return inObject({ ...asked, metadata }, actual, {
+    owned,
+    path: "",
+    field: "",
+  });
+}
+
+/** Where in the objects a comparison is. */
+interface Place {
+  readonly owned: unknown;
+  /** The way here, for people. */
+  readonly path: string;
+  /** The last field of the way; see {@linkcode fieldOf}. */
+  readonly field: string;
+}
+
+function inValue(
+  desired: unknown,
+  actual: unknown,
+  place: Place,
+): string | undefined {
+  const [first] = ownedChildren(place.owned);
+  switch (first?.[0][0]) {
+    case "f":
+      if (isJsonObject(desired)) {
+        return inObject(desired, isJsonObject(actual) ? actual : {}, place);
+      }
+      break;
+    case "k":
+      if (Array.isArray(desired)) {
+        return inKeyedList(desired, Array.isArray(actual) ? actual : [], place);
+      }
+      break;
+    case "v":
+      if (Array.isArray(desired)) {
+        return inSet(desired, Array.isArray(actual) ? actual : [], place);
+      }
+  }
+  return sameValue(desired, actual, place.field) ? undefined : place.path;
+}
+
+function inObject(
+  desired: JsonObject,
+  actual: JsonObject,
+  { owned, path, field }: Place,
+): string | undefined {
+  const children = new Map(ownedChildren(owned));
+  for (const [name, value] of Object.entries(desired)) {
+    const place = { path: `${path}.${name}`, field: fieldOf(name, field) };
+    const below = children.get(`f:${name}`);
+    if (below === undefined) {
+      // The server stores nothing for what says nothing.
+      if (!isEmptyValue(value)) return place.path;
+      continue;
+    }
+    const found = inValue(value, actual[name], { ...place, owned: below });
+    if (found !== undefined) return found;
+  }
+  for (const [element] of children) {
+    const name = element.slice(2);
+    if (!Object.hasOwn(desired, name)) return `${path}.${name}`;
+  }
+  return undefined;
+}
+
+function inKeyedList(
+  desired: readonly unknown[],
+  actual: readonly unknown[],
+  { owned, path }: Place,
+): string | undefined {
+  const open = new Map(ownedChildren(owned));
+  for (const item of desired) {
+    // A key that was not asked for was filled in by the server.
+    const match = [...open].find(([element]) =>
+      isJsonObject(item) &&
+      Object.entries(keysOf(element)).every(([name, value]) =>
+        item[name] === value || item[name] === undefined
+      )
+    );
+    if (match === undefined) return `${path}[]`;
+    const [element, below] = match;
+    open.delete(element);
+    const place = {
+      owned: withoutKeys(below, element),
+      path: `${path}[${element.slice(2)}]`,
+      field: "",
+    };
+    const found = inObject(
+      withoutFields(item as JsonObject, element),
+      (findKeyed(actual, element) ?? {}) as JsonObject,
+      place,
+    );
+    if (found !== undefined) return found;
+  }
+  const [left] = open.keys();
+  return left === undefined ? undefined : `${path}[${left.slice(2)}]`;
+}
+
+/** The keys of an item are equal already, or filled in. */
+function withoutFields(item: JsonObject, element: string): JsonObject {
+  const keys = keysOf(element);
+  return Object.fromEntries(
+    Object.entries(item).filter(([name]) => !Object.hasOwn(keys, name)),
+  );
+}
+
+function withoutKeys(owned: unknown, element: string): OwnedFields {
+  const keys = keysOf(element);
+  return Object.fromEntries(
+    ownedChildren(owned)
+      .filter(([name]) => !Object.hasOwn(keys, name.slice(2))),
+  );
+}
+
+function inSet(
+  desired: readonly unknown[],
+  actual: readonly unknown[],
+  { owned, path }: Place,
+): string | undefined {
+  const asked = new Set(desired.map((item) => JSON.stringify(item)));
+  const stored = new Set(actual.map((item) => JSON.stringify(item)));
+  const ours = new Set(ownedChildren(owned).map(([name]) => name.slice(2)));
+  for (const item of asked) {
+    if (!stored.has(item) || !ours.has(item)) return `${path}[${item}]`;
+  }
+  for (const item of ours) {
+    if (!asked.has(item)) return `${path}[${item}]`;
+  }
+  return undefined;
+}

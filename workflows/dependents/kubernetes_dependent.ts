@@ -1,0 +1,168 @@
+import { type Kind, kindText } from "../../core/api/kind.ts";
+import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
+import { keyOf, type ObjectKey } from "../../core/api/object_key.ts";
+import type { EventSource } from "../../core/controller/event_source.ts";
+import type {
+  Context,
+  MaybePromise,
+} from "../../core/controller/reconciler.ts";
+import {
+  informerSource,
+  type InformerSourceOptions,
+} from "../../sources/informer_source.ts";
+import { byAnnotation } from "../../sources/mappers.ts";
+import type { Dependent } from "./dependent.ts";
+import { type KeepOptions, ObjectKeeper } from "./object_keeper.ts";
+
+/** Where dependents of the cluster are read from. */
+export interface DependentSourceOptions<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+> {
+  /**
+   * A source to share, for several dependents of one kind.
+   *
+   * @default {one of its own, by owner references or annotations}
+   */
+  readonly source?: EventSource<P, S> | undefined;
+  /** How the source of its own watches. */
+  readonly watch?: InformerSourceOptions<P, S> | undefined;
+}
+
+/** Options of {@linkcode kubernetesDependent}. */
+export interface KubernetesDependentOptions<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+> extends KeepOptions, DependentSourceOptions<P, S> {
+  /**
+   * The object as it should be; asked at most once a run. Say only what you
+   * want to own: the server keeps what others own.
+   */
+  readonly desired: (
+    primary: P,
+    ctx: Context<P>,
+  ) => MaybePromise<ApplyObject<S>>;
+  /**
+   * The key of the object, where asking for the desired state alone to learn it
+   * would be too much, as when it is deleted.
+   *
+   * @default {that of the desired object}
+   */
+  readonly key?: ((primary: P) => ObjectKey) | undefined;
+}
+
+/**
+ * One object in the cluster for each primary, kept as desired by server-side
+ * apply. While nothing of ours has changed, it costs no request.
+ *
+ * It is deleted with its primary by Kubernetes, unless its relation is one by
+ * annotations: then cleanup deletes it.
+ *
+ * @param kind The kind of the object.
+ * @param options What it should be.
+ *
+ * @example A ConfigMap of a page
+ * ```ts
+ * import { ConfigMap } from "@coracle/operator/kinds";
+ * import { kubernetesDependent, Workflow } from "@coracle/operator/workflows";
+ *
+ * const flow = new Workflow().add(
+ *   "html",
+ *   kubernetesDependent(ConfigMap, {
+ *     desired: ({ metadata: { name, namespace } }) => ({
+ *       metadata: { name, namespace },
+ *       data: { "index.html": "<h1>Hello</h1>" },
+ *     }),
+ *   }),
+ * );
+ * if (flow.sources.length !== 1) throw new Error("Unexpected sources");
+ * ```
+ */
+export function kubernetesDependent<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+>(
+  kind: Kind<S>,
+  options: KubernetesDependentOptions<P, S>,
+): Dependent<P, S> {
+  const source = dependentSource(kind, options);
+  const keeper = new ObjectKeeper(kind, source, options);
+  const desired = async (primary: P, ctx: Context<P>) => {
+    let known = ctx.attributes.get(keeper) as
+      | Promise<ApplyObject<S>>
+      | undefined;
+    if (known === undefined) {
+      known = Promise.resolve(options.desired(primary, ctx))
+        .then((object) => keeper.intent(object, ctx));
+      ctx.attributes.set(keeper, known);
+    }
+    return await known;
+  };
+  const key = async (primary: P, ctx: Context<P>) =>
+    options.key?.(primary) ??
+      keyOf(await desired(primary, ctx) as unknown as S);
+  return {
+    sources: [source],
+    garbageCollected: keeper.garbageCollected,
+    read: async (primary, ctx) =>
+      await keeper.read(await key(primary, ctx), ctx),
+    reconcile: async (primary, ctx) =>
+      await keeper.ensure(await desired(primary, ctx), ctx),
+    delete: async (primary, ctx) =>
+      await keeper.remove(await key(primary, ctx), ctx),
+  };
+}
+
+/**
+ * An object in the cluster that is only read: others make it.
+ *
+ * @param kind The kind of the object.
+ * @param options Where it is read from; by default the one secondary of the
+ * source.
+ */
+export function readOnlyDependent<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+>(
+  kind: Kind<S>,
+  options: DependentSourceOptions<P, S> & {
+    readonly key?: ((primary: P) => ObjectKey) | undefined;
+  } = {},
+): Dependent<P, S> {
+  const source = dependentSource(kind, options);
+  return {
+    sources: [source],
+    garbageCollected: true,
+    read: async (primary, ctx) =>
+      options.key === undefined
+        ? await ctx.secondary(source)
+        : await source.get?.(options.key(primary)),
+  };
+}
+
+/** How many sources were made for dependents of a kind. */
+const made: WeakMap<Kind, number> = new WeakMap();
+
+/** Sources of one controller need different names, in the order they are made. */
+function nextName(kind: Kind): string {
+  const number = (made.get(kind) ?? 0) + 1;
+  made.set(kind, number);
+  return number === 1 ? kindText(kind) : `${kindText(kind)} (${number})`;
+}
+
+/** The source that a dependent shares, or one of its own. */
+export function dependentSource<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+>(
+  kind: Kind<S>,
+  options:
+    & DependentSourceOptions<P, S>
+    & Pick<KeepOptions, "relation">,
+): EventSource<P, S> {
+  return options.source ?? informerSource(kind, {
+    name: nextName(kind),
+    ...(options.relation === "annotations" && { mapper: byAnnotation() }),
+    ...options.watch,
+  });
+}
