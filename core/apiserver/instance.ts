@@ -26,6 +26,8 @@ export interface InstanceOptions {
   readonly random: Random;
   readonly logger: Logger;
   readonly history: HistoryLimits | undefined;
+  /** How long a new CRD waits to be established, in milliseconds. */
+  readonly establishingDelay: number;
   readonly audit: ((event: AuditEvent) => void) | undefined;
   readonly authenticate: (token: string) => User | undefined;
   /** The authority's certificate in PEM. */
@@ -57,7 +59,11 @@ export class Instance {
       authenticate,
     };
     this.context = context;
-    const definitions = new CrdController(context, crd);
+    const definitions = new CrdController(
+      context,
+      crd,
+      options.establishingDelay,
+    );
     const collector = new GarbageCollector(context);
     const namespaces = new NamespaceController(context, options.authority);
     this.#controllers = [definitions, collector, namespaces];

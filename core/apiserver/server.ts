@@ -81,6 +81,13 @@ export interface ApiServerOptions {
    */
   readonly history?: HistoryLimits | undefined;
   /**
+   * How long a new CRD takes to be established and served, in milliseconds. A
+   * real server takes up to some hundreds, so that clients that do not wait fail.
+   *
+   * @default {250}
+   */
+  readonly establishingDelay?: number | undefined;
+  /**
    * Whether Deployments become ready by themselves, since nothing runs pods.
    *
    * @default {false}
@@ -182,6 +189,7 @@ export class ApiServer {
       random: this.#random,
       logger: this.#logger,
       history,
+      establishingDelay: this.#options.establishingDelay ?? 250,
       audit,
       authenticate: (token) => this.#authenticate(token),
       authority: () => this.certificateAuthority,
@@ -335,6 +343,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
   "clock",
   "seed",
   "history",
+  "establishingDelay",
   "simulate",
   "logger",
 ]);
@@ -346,7 +355,12 @@ function checkOptions(options: ApiServerOptions): void {
       `Cannot start an API server: no such option: received "${unknown}"`,
     );
   }
-  const { port = 0 } = options;
+  const { port = 0, establishingDelay = 0 } = options;
+  if (!(establishingDelay >= 0)) {
+    throw new RangeError(
+      `Cannot start an API server: "establishingDelay" must be zero or more milliseconds: received ${establishingDelay}`,
+    );
+  }
   if (
     port !== false && (!Number.isInteger(port) || port < 0 || port > 65_535)
   ) {

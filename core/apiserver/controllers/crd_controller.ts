@@ -1,4 +1,5 @@
 import type { UntypedObject } from "../../api/object.ts";
+import type { Timer } from "../../clock.ts";
 import { jsonEquals } from "../../patch/json_value.ts";
 import type { ApiContext } from "../api_context.ts";
 import type { CustomResources, ResourceDefinition } from "../registry.ts";
@@ -43,15 +44,28 @@ interface Crd extends UntypedObject {
 export class CrdController {
   readonly #context: ApiContext;
   readonly #crd: CustomResources;
+  readonly #establishingDelay: number;
   /** The spec from which each resource is served, as JSON, by CRD name. */
   readonly #served: Map<string, string> = new Map();
+  /** Definitions that are new and not yet looked at. */
+  readonly #young: Map<string, Timer> = new Map();
   readonly #queue: WorkQueue<string> = new WorkQueue((name) =>
     this.#look(name)
   );
 
-  constructor(context: ApiContext, crd: CustomResources) {
+  /**
+   * @param context The server.
+   * @param crd What CRDs mean.
+   * @param establishingDelay How long a new definition waits, in milliseconds.
+   */
+  constructor(
+    context: ApiContext,
+    crd: CustomResources,
+    establishingDelay: number,
+  ) {
     this.#context = context;
     this.#crd = crd;
+    this.#establishingDelay = establishingDelay;
     context.store.listen((change, collection) =>
       this.#observe(change, collection)
     );
@@ -66,11 +80,14 @@ export class CrdController {
 
   stop(): void {
     this.#queue.stop();
+    for (const timer of this.#young.values()) timer.cancel();
+    this.#young.clear();
   }
 
   #observe({ type, object }: Change, { resource }: Collection): void {
     if (resource.group === CRDS.group && resource.plural === CRDS.plural) {
       if (type === "DELETED") this.#withdraw(object.parse() as Crd);
+      if (type === "ADDED") this.#wait(object.name);
       // A name that is free again may be accepted for another.
       for (const { name } of this.#context.store.collection(CRDS).values()) {
         this.#queue.add(name, name);
@@ -84,10 +101,19 @@ export class CrdController {
     }
   }
 
+  #wait(name: string): void {
+    if (this.#establishingDelay === 0) return;
+    const timer = this.#context.clock.setTimer(() => {
+      this.#young.delete(name);
+      this.#queue.add(name, name);
+    }, this.#establishingDelay);
+    this.#young.set(name, timer);
+  }
+
   #look(name: string): void {
     const collection = this.#context.store.collection(CRDS);
     const stored = collection.get(name);
-    if (stored === undefined) return;
+    if (stored === undefined || this.#young.has(name)) return;
     try {
       const crd = stored.parse() as Crd;
       if (stored.terminating) this.#cleanUp(crd);

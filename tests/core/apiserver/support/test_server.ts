@@ -29,6 +29,7 @@ export class TestServer {
       random: seededRandom(1),
       logger: jsonLogger(),
       history: { changes: 100, bytes: 1024 * 1024 },
+      establishingDelay: 0,
       audit: undefined,
       authenticate: (token) => token === "secret" ? ADMINISTRATOR : undefined,
       authority: () => "none",
