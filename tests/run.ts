@@ -13,18 +13,23 @@ import { globSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { relative } from "node:path";
 import process from "node:process";
+import { startControlPlane } from "./cluster/control_plane.ts";
 import { PROJECT, runCommand } from "./support/child_process.ts";
 import type { FailedTest, TestReport } from "./support/junit_report.ts";
 import { readJunitReport } from "./support/junit_report.ts";
+
+type Runtime = "node" | "deno" | "bun";
 
 /** One thing to run. */
 interface Step {
   readonly name: string;
   readonly command: readonly string[];
-  /** Takes test files and writes a JUnit report; else it counts as one test. */
-  readonly report?: "node" | "deno" | "bun" | undefined;
-  /** Runs only when it is named. */
-  readonly onDemand?: boolean | undefined;
+  /** Which test files the command gets; without, it counts as one test. */
+  readonly files?: (() => readonly string[]) | undefined;
+  /** Who writes the report about them. */
+  readonly report?: Runtime | undefined;
+  /** Runs against a real control plane, and only when it is named. */
+  readonly cluster?: boolean | undefined;
   /** Milliseconds after which it is killed and has failed. */
   readonly limit: number;
 }
@@ -41,9 +46,11 @@ const ENTRY_POINTS: readonly string[] = [
   "core/cli/mod.ts",
 ];
 
-/** Each runtime runs these; the checks of the package need to run only once. */
-const TESTS = "tests/**/*_test.ts";
-const ONCE: readonly string[] = ["tests/package/", "tests/cluster/"];
+const TESTS = "{tests,examples}/**/*_test.ts";
+const SHIPPED = "{mod.ts,{core,sources,workflows}/**/*.ts}";
+const PACKAGE = "tests/package/**/*_test.ts";
+/** What holds against a real control plane, too. */
+const ON_CLUSTER = "tests/{scenarios,cluster}/**/*_test.ts";
 
 const STEPS: readonly Step[] = [
   check("format", ["deno", "fmt", "--check"]),
@@ -52,87 +59,110 @@ const STEPS: readonly Step[] = [
   check("types-deno", ["deno", "check", "."]),
   check("docs", ["deno", "doc", "--lint", ...ENTRY_POINTS]),
   check("build", ["npm", "run", "-s", "build"]),
-  tests("node"),
-  tests("deno"),
-  tests("bun"),
+  tests("node", everywhere),
+  tests("deno", everywhere),
+  tests("bun", everywhere),
   {
+    ...tests("deno", () => files(SHIPPED)),
     name: "examples",
     command: ["deno", "test", "-A", "--doc", "--no-check"],
-    report: "deno",
-    limit: 2 * MINUTE,
   },
-  { ...tests("node"), name: "package" },
-  { ...tests("node"), name: "cluster", onDemand: true, limit: 30 * MINUTE },
+  { ...tests("node", () => files(PACKAGE)), name: "package" },
+  {
+    ...tests("node", () => files(ON_CLUSTER)),
+    name: "cluster",
+    cluster: true,
+  },
 ];
 
 function check(name: string, command: readonly string[]): Step {
   return { name, command, limit: 3 * MINUTE };
 }
 
-function tests(runtime: "node" | "deno" | "bun"): Step {
+function tests(runtime: Runtime, files: () => readonly string[]): Step {
   const command = {
     node: ["node", "--test", "--test-reporter=junit"],
     deno: ["deno", "test", "-A", "--no-check"],
     bun: ["bun", "test", "--timeout=60000"],
   }[runtime];
-  return { name: runtime, command, report: runtime, limit: 8 * MINUTE };
+  return { name: runtime, command, files, report: runtime, limit: 8 * MINUTE };
 }
 
-/** The files that a step runs, without those that others ask for. */
-function filesOf(step: Step, only: readonly string[]): string[] {
-  if (step.name === "examples") {
-    return globSync("{mod.ts,{core,sources,workflows}/**/*.ts}").toSorted();
-  }
-  const files = globSync(TESTS).toSorted().map((file) =>
-    file.replaceAll("\\", "/")
-  );
-  const inFolder = (folder: string) => (file: string) =>
-    file.startsWith(folder);
-  const own = ONCE.includes(`tests/${step.name}/`)
-    ? files.filter(inFolder(`tests/${step.name}/`))
-    : files.filter((file) => !ONCE.some((folder) => file.startsWith(folder)));
-  return only.length === 0
-    ? own
-    : own.filter((file) =>
-      only.some((path) => file === path || file.startsWith(`${path}/`))
-    );
+function files(pattern: string): readonly string[] {
+  return globSync(pattern).map((file) => file.replaceAll("\\", "/")).toSorted();
 }
 
+/** The tests of every runtime; those of the package need to run only once. */
+function everywhere(): readonly string[] {
+  const once = new Set([
+    ...files(PACKAGE),
+    ...files("tests/cluster/**/*_test.ts"),
+  ]);
+  return files(TESTS).filter((file) => !once.has(file));
+}
+
+/** Runs a step, against a real control plane where it asks for one. */
 async function runStep(
   step: Step,
   only: readonly string[],
 ): Promise<TestReport> {
-  const log = `.cache/test/${step.name}.log`;
+  if (!step.cluster) return await runCommandOf(step, only);
+  const plane = await startControlPlane();
+  if (plane === undefined) {
+    const why = "no KUBECONFIG, no KUBEBUILDER_ASSETS, no Go toolchain";
+    return {
+      passed: 0,
+      failed: [],
+      skipped: [`a real control plane (${why})`],
+    };
+  }
+  print(`${step.name.padEnd(10)} against ${plane.origin}`);
+  try {
+    return await runCommandOf(step, only, {
+      CORACLE_TEST_CLUSTER: "kubeconfig",
+      KUBECONFIG: plane.kubeconfig,
+    });
+  } finally {
+    await plane.stop();
+  }
+}
+
+async function runCommandOf(
+  step: Step,
+  only: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<TestReport> {
   const report = `.cache/test/${step.name}.xml`;
   await rm(report, { force: true });
   const command = [...step.command];
   if (step.report !== undefined) {
-    const files = filesOf(step, only);
-    if (files.length === 0) return { passed: 0, failed: [], skipped: [] };
+    const chosen = step.files?.().filter((file) =>
+      only.length === 0 ||
+      only.some((path) => file === path || file.startsWith(`${path}/`))
+    ) ?? [];
+    if (chosen.length === 0) return { passed: 0, failed: [], skipped: [] };
     command.push(...reportFlags(step.report, report));
-    command.push(...files.map((file) => `./${file}`));
+    command.push(...chosen.map((file) => `./${file}`));
   }
-  const { code, stdout, stderr } = await runCommand(command, {
-    limit: step.limit,
-  });
-  await writeFile(log, stdout + stderr);
+  const { limit } = step;
+  const { code, stdout, stderr } = await runCommand(command, { limit, env });
+  const output = stdout + stderr;
+  await writeFile(`.cache/test/${step.name}.log`, output);
   if (step.report === undefined) {
-    return code === 0 ? { passed: 1, failed: [], skipped: [] } : {
-      passed: 0,
-      failed: [wholeStep(step, code, stdout + stderr)],
-      skipped: [],
-    };
+    return code === 0
+      ? { passed: 1, failed: [], skipped: [] }
+      : { passed: 0, failed: [wholeStep(step, code, output)], skipped: [] };
   }
   const xml = await readFile(report, "utf8").catch(() => "");
   const result = readJunitReport(xml);
   // A file that does not load, or a crash, is in the exit code only.
   return code === 0 || result.failed.length > 0
     ? result
-    : { ...result, failed: [wholeStep(step, code, stdout + stderr)] };
+    : { ...result, failed: [wholeStep(step, code, output)] };
 }
 
 function reportFlags(
-  runtime: "node" | "deno" | "bun",
+  runtime: Runtime,
   file: string,
 ): readonly string[] {
   switch (runtime) {
@@ -175,7 +205,7 @@ function printReport(step: Step, report: TestReport, seconds: number): void {
 
 async function main(args: readonly string[]): Promise<number> {
   process.chdir(PROJECT);
-  const defaults = STEPS.filter((step) => !step.onDemand).map((s) => s.name);
+  const defaults = STEPS.filter((step) => !step.cluster).map((s) => s.name);
   const only = args.filter((arg) => /[/.]/.test(arg)).map((path) =>
     path.replace(/\/+$/, "")
   );
