@@ -105,10 +105,7 @@ export * from "./queue/window_limiter.ts";
 
 // From an event to a run, and from a run's result to a write.
 export * from "./controller/cause.ts";
-export {
-  type ControllerHealth,
-  type ControllerSurroundings,
-} from "./controller/controller.ts";
+export type { ControllerHealth } from "./controller/controller.ts";
 export type {
   ControllerOptions,
   Namespaces,
@@ -120,6 +117,7 @@ export * from "./controller/managed_workflow.ts";
 export * from "./controller/reconciler.ts";
 export * from "./controller/result.ts";
 export { type AbortCause, RunAbortedError } from "./controller/run.ts";
+export type { RecordedRun } from "./controller/run_history.ts";
 
 // Controllers together.
 export type { LeaderElectionOptions } from "./operator/leader_election.ts";

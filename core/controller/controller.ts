@@ -1,57 +1,24 @@
 import { type Kind, kindText, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
-import type { CacheEvent } from "../cache/cache_event.ts";
+import { keyText, type ObjectKey } from "../api/object_key.ts";
 import type { InformerHealth } from "../cache/informer_options.ts";
-import type { InformerPool } from "../cache/informer_pool.ts";
-import type { Client } from "../client/client.ts";
-import type { Clock } from "../clock.ts";
-import type { Logger, LogLevel } from "../logger.ts";
-import type { Metrics } from "../metrics.ts";
-import type { ConcurrencyCap } from "./concurrency_cap.ts";
 import {
   type ControllerOptions,
   type ControllerSettings,
   controllerSettings,
-  finalizerOf,
   type Namespaces,
 } from "./controller_options.ts";
-import { Dispatcher } from "./dispatcher.ts";
-import { EventProcessor } from "./event_processor.ts";
-import { EventRecorder } from "./event_recorder.ts";
+import type { ControllerSurroundings } from "./controller_surroundings.ts";
 import type {
   EventSource,
   NamespaceSet,
   PrimaryCache,
   SourceHealth,
 } from "./event_source.ts";
-import { accepts, isRelevantUpdate } from "./filters.ts";
+import { assemble, type Machinery } from "./machinery.ts";
 import { namespaceSet } from "./namespaces.ts";
-import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
-import type { ResourceClient } from "./resource_client.ts";
-import { ResultWriter } from "./result_writer.ts";
-import { RunReporter } from "./run_reporter.ts";
-import { SourceGroup } from "./source_group.ts";
-
-/** What a controller shares with the others of its operator. */
-export interface ControllerSurroundings {
-  readonly client: Client & ResourceClient;
-  readonly informers: InformerPool;
-  readonly cap: ConcurrencyCap;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly random: () => number;
-  /** Which replica this is. */
-  readonly instance: string;
-  /** What a controller without namespaces of its own watches. */
-  readonly namespaces: Namespaces;
-  /** The namespace in which the operator runs, if it is known. */
-  readonly currentNamespace: string | undefined;
-  /** At which level runs that went well are logged. */
-  readonly successLevel: LogLevel;
-}
+import type { RecordedRun } from "./run_history.ts";
 
 /** How a controller fares. */
 export interface ControllerHealth {
@@ -72,16 +39,6 @@ export interface ControllerHealth {
   readonly exhausted: number;
   readonly informers: readonly InformerHealth[];
   readonly sources: ReadonlyMap<string, SourceHealth>;
-}
-
-/** What belongs to one kind that is known by now. */
-interface Machinery<P extends KubernetesObject> {
-  readonly finalizer: string | undefined;
-  readonly primaries: PrimarySource<P>;
-  readonly processor: EventProcessor<P>;
-  readonly sources: SourceGroup<P>;
-  readonly recorder: EventRecorder;
-  readonly log: Logger;
 }
 
 /**
@@ -163,9 +120,16 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       );
     }
     const kind = await surroundings.client.resolve(this.kind);
-    this.#machinery = this.#machineryFor(kind, surroundings);
+    const namespaces = () => this.#namespaceSet(kind, surroundings);
+    this.#machinery = assemble<P>({
+      kind,
+      reconciler: this.#reconciler,
+      settings: this.settings,
+      surroundings,
+      namespaces,
+    });
     const { primaries, sources } = this.#machinery;
-    await primaries.watch(this.#namespaceSet(kind, surroundings));
+    await primaries.watch(namespaces());
     await sources.start();
     this.#ready = true;
     if (this.#leading) this.#resume();
@@ -263,6 +227,12 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return this.#started.sources.remove(name);
   }
 
+  /** The last runs of an object, the latest last. */
+  historyOf(key: ObjectKey | string): readonly RecordedRun[] {
+    const text = typeof key === "string" ? key : keyText(key);
+    return this.#machinery?.history.of(text) ?? [];
+  }
+
   /** How it fares. */
   health(): ControllerHealth {
     const { processor, primaries, sources } = this.#machinery ?? {};
@@ -299,129 +269,10 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     processor.resume();
   }
 
-  #machineryFor(
-    kind: ResolvedKind<P>,
-    surroundings: ControllerSurroundings,
-  ): Machinery<P> {
-    const { settings, name } = this;
-    const { client, clock, metrics, random, cap, informers } = surroundings;
-    const log = surroundings.log.with({ controller: name });
-    const finalizer = finalizerOf(settings, kind);
-    const primaries = new PrimarySource<P>({
-      name,
-      kind,
-      informers,
-      selection: settings.selection,
-      onEvent: (event) => this.#primaryEvent(event),
-      onLeft: (key) => processor.forget(key, "namespace"),
-    });
-    const sources = new SourceGroup<P>(settings.sources, {
-      trigger: (key, source, event) => processor.triggered(key, source, event),
-      environment: () => ({
-        controller: name,
-        primaryKind: kind,
-        primaries,
-        namespaces: this.#namespaceSet(kind, surroundings),
-        client,
-        informers,
-        clock,
-        log,
-        metrics,
-      }),
-    });
-    const recorder = new EventRecorder({
-      client,
-      clock,
-      log,
-      component: name,
-      instance: surroundings.instance,
-    });
-    const dispatcher = new Dispatcher<P>({
-      reconciler: this.#reconciler,
-      workflow: settings.workflow,
-      mode: settings,
-      finalizer,
-      log,
-      environment: {
-        controller: name,
-        kind,
-        fieldManager: settings.fieldManager,
-        client,
-        log,
-        primaries,
-        sources,
-        recorder,
-        request: (key) => processor.requested(key),
-      },
-      writer: new ResultWriter<P>({
-        client,
-        kind,
-        fieldManager: settings.fieldManager,
-        serverSideApply: settings.serverSideApply,
-        finalizer,
-        cacheIsPartial: settings.selection.metadataOnly ||
-          settings.selection.prune.some((path) =>
-            path !== "metadata.managedFields"
-          ),
-        beginWrite: (key) => primaries.beginWrite(key),
-      }),
-    });
-    const processor = new EventProcessor<P>({
-      settings,
-      primaries,
-      dispatch: (run) => dispatcher.dispatch(run),
-      cap,
-      clock,
-      random,
-      observer: new RunReporter<P>({
-        controller: name,
-        clock,
-        log,
-        metrics,
-        successLevel: surroundings.successLevel,
-      }),
-    });
-    return { finalizer, primaries, processor, sources, recorder, log };
-  }
-
   #namespaceSet(
     kind: ResolvedKind,
     { namespaces, currentNamespace }: ControllerSurroundings,
   ): NamespaceSet {
     return namespaceSet(this.#namespaces ?? namespaces, currentNamespace, kind);
-  }
-
-  /** Takes a change of a primary: to sources that follow, then to the queue. */
-  #primaryEvent(event: CacheEvent<P>): void {
-    const { processor, sources } = this.#started;
-    if (sources.followsPrimaries) {
-      sources.primaryEvent({
-        type: event.type === "updated" ? "modified" : event.type,
-        key: parseKey(event.key),
-        get object() {
-          return event.object;
-        },
-      });
-    }
-    if (event.type === "deleted") processor.primaryDeleted(event);
-    else if (this.#accepts(event)) processor.primaryChanged(event);
-  }
-
-  #accepts(event: CacheEvent<P>): boolean {
-    const { defaultFilters, generationAware, filters } = this.settings;
-    const { finalizer, log } = this.#started;
-    if (
-      event.type === "updated" && defaultFilters &&
-      !isRelevantUpdate(event, { finalizer, generationAware })
-    ) return false;
-    try {
-      return accepts(filters, event);
-    } catch (error) {
-      log.warn("A filter has thrown: the event is let through", {
-        object: event.key,
-        error,
-      });
-      return true;
-    }
   }
 }

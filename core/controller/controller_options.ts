@@ -123,6 +123,14 @@ export interface ControllerOptions<
   /** What of the primaries is kept. */
   readonly cache?: PrimaryCacheOptions | undefined;
   /**
+   * The annotation by which a person pauses an object, with the value `"true"`:
+   * it is not reconciled and not cleaned up until the annotation goes; `false`
+   * for none.
+   *
+   * @default {"coracle.dev/paused"}
+   */
+  readonly pauseAnnotation?: string | false | undefined;
+  /**
    * Whether `reconcile` is called for primaries marked for deletion and for
    * deleted ones, too. The framework then adds no finalizer.
    *
@@ -171,6 +179,7 @@ export interface ControllerSettings<
   readonly concurrency: number;
   /** Milliseconds; infinite for no limit. */
   readonly timeout: number;
+  readonly pauseAnnotation: string | undefined;
   readonly allEvents: boolean;
   readonly usesFinalizer: boolean;
   readonly fieldManager: string;
@@ -202,6 +211,7 @@ const NAMES: readonly (keyof ControllerOptions)[] = [
   "concurrency",
   "timeout",
   "cache",
+  "pauseAnnotation",
   "allEvents",
   "fieldManager",
   "serverSideApply",
@@ -272,6 +282,9 @@ export function controllerSettings<P extends KubernetesObject>(
     timeout: options.timeout === undefined
       ? Infinity
       : milliseconds(options.timeout, "timeout"),
+    pauseAnnotation: options.pauseAnnotation === false
+      ? undefined
+      : options.pauseAnnotation ?? "coracle.dev/paused",
     allEvents,
     usesFinalizer: needsCleanup && !allEvents,
     fieldManager: options.fieldManager ?? name,

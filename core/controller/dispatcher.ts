@@ -24,6 +24,8 @@ export interface DispatcherOptions<P extends KubernetesObject> {
   readonly mode: RunMode;
   /** The finalizer of the controller; undefined when it uses none. */
   readonly finalizer: string | undefined;
+  /** The annotation that pauses an object; undefined when none does. */
+  readonly pauseAnnotation: string | undefined;
   readonly log: Logger;
 }
 
@@ -52,17 +54,22 @@ export class Dispatcher<P extends KubernetesObject> {
   }
 
   async #dispatch(run: Run<P>): Promise<RunResult> {
-    const { environment, mode, finalizer, writer } = this.#options;
+    const { environment, mode, finalizer, pauseAnnotation, writer } =
+      this.#options;
     const { metadata } = run.primary;
     const step = decideStep({
       deleting: metadata.deletionTimestamp !== undefined,
       hasFinalizer: finalizer !== undefined &&
         hasFinalizer(run.primary, finalizer),
+      paused: pauseAnnotation !== undefined && !run.deleted &&
+        metadata.annotations?.[pauseAnnotation] === "true",
     }, mode);
     run.step = step;
     switch (step) {
       case "nothing":
         return { end: GONE };
+      case "paused":
+        return { end: DONE };
       case "cleanup":
         return { end: await this.#cleanup(run) };
       case "reconcile":
@@ -72,7 +79,7 @@ export class Dispatcher<P extends KubernetesObject> {
           new RunContext(run, environment),
         );
       case "addFinalizer": {
-        const primary = await writer.addFinalizer(run.primary, run.signal);
+        const primary = await writer.addFinalizer(run);
         // If it is gone or was marked meanwhile, an event says what to do.
         if (
           primary === undefined ||
@@ -94,7 +101,7 @@ export class Dispatcher<P extends KubernetesObject> {
       removeFinalizer();
     checkResult(result, CleanupResult, "cleanup");
     if (result.finalizerRemoved && context.workflow?.done !== false) {
-      await writer.removeFinalizer(run.primary, run.signal);
+      await writer.removeFinalizer(run);
       return GONE;
     }
     const { delay = workflowDelay(context) } = result;
@@ -123,7 +130,7 @@ export class Dispatcher<P extends KubernetesObject> {
       }
       checkResult(result, ReconcileResult, "reconcile");
       if (run.deleted) return { end: this.#deletionEnd(run, result) };
-      await writer.write(primary, result, run.signal);
+      await writer.write(primary, result, { run, signal: run.signal });
       const { delay = workflowDelay(context) } = result;
       return { end: { type: "done", delay } };
     } catch (error) {
@@ -180,7 +187,7 @@ export class Dispatcher<P extends KubernetesObject> {
     try {
       // The signal of a run that is out of time has fired: it would end this.
       const signal = run.aborted === undefined ? run.signal : NEVER;
-      await writer.write(primary, result, signal);
+      await writer.write(primary, result, { run, signal });
     } catch (error) {
       const level = run.isDirty() ? "debug" : run.retry.last ? "error" : "warn";
       log[level]("Cannot write the status of a failed run", {

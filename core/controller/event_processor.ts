@@ -81,7 +81,7 @@ export interface EventProcessorOptions<P extends KubernetesObject> {
   readonly cap: ConcurrencyCap;
   readonly clock: Clock;
   readonly random: () => number;
-  readonly observer: RunObserver<P>;
+  readonly observers: readonly RunObserver<P>[];
 }
 
 /**
@@ -224,7 +224,7 @@ export class EventProcessor<P extends KubernetesObject> {
     this.#states.delete(key);
     this.#deleted.delete(key);
     this.#queue.remove(key);
-    this.#options.observer.forgotten?.(key);
+    this.#forgotten(key);
   }
 
   /** Begins to run what waits. */
@@ -348,17 +348,17 @@ export class EventProcessor<P extends KubernetesObject> {
   }
 
   async #execute(slot: number, run: Run<P>): Promise<void> {
-    const { settings, clock, dispatch, observer } = this.#options;
+    const { settings, clock, dispatch, observers } = this.#options;
     this.#runs.set(run.key, run);
     const timer = settings.timeout === Infinity
       ? undefined
       : clock.setTimer(() => run.abort("timeout"), settings.timeout);
-    observer.started?.(run);
+    for (const observer of observers) observer.started?.(run);
     const result = await dispatch(run);
     timer?.cancel();
     this.#runs.delete(run.key);
     const plan = this.#conclude(slot, run, result);
-    observer.ended?.(run, result, plan);
+    for (const observer of observers) observer.ended?.(run, result, plan);
     this.#end(slot);
   }
 
@@ -410,7 +410,10 @@ export class EventProcessor<P extends KubernetesObject> {
     if (plan.visitAt !== undefined) {
       this.#queue.setVisit(slot, plan.visitAt, RESCHEDULE);
     }
-    if (plan.holdUntil > 0) this.#queue.hold(slot, plan.holdUntil);
+    const held = run.pause > 0 ? clock.now() + run.pause : 0;
+    if (plan.holdUntil > 0 || held > 0) {
+      this.#queue.hold(slot, Math.max(plan.holdUntil, held));
+    }
     return plan;
   }
 
@@ -421,7 +424,11 @@ export class EventProcessor<P extends KubernetesObject> {
     this.#queue.setTimer(slot, Infinity);
     this.#queue.setVisit(slot, Infinity);
     if (this.#options.primaries.has(key)) this.#queue.add(key, ADDED);
-    else this.#options.observer.forgotten?.(key);
+    else this.#forgotten(key);
+  }
+
+  #forgotten(key: string): void {
+    for (const observer of this.#options.observers) observer.forgotten?.(key);
   }
 }
 

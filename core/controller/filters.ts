@@ -76,20 +76,22 @@ export interface DefaultFilterOptions {
   readonly finalizer: string | undefined;
   /** Whether changes that leave the generation as it was are ignored. */
   readonly generationAware: boolean;
+  /** The annotation that pauses an object; undefined when none does. */
+  readonly pauseAnnotation: string | undefined;
 }
 
 /**
  * Whether an update of a primary matters to its controller, decided on the
  * scanned metadata: its generation rose or its kind has none, our finalizer was
- * or is missing, it was marked for deletion just now, or what it was before is
- * not known.
+ * or is missing, it was marked for deletion or paused just now or is paused no
+ * longer, or what it was before is not known.
  */
 export function isRelevantUpdate(
   event: Pick<CacheEvent, "header" | "previousHeader">,
   options: DefaultFilterOptions,
 ): boolean {
   const { header, previousHeader: previous } = event;
-  const { finalizer, generationAware } = options;
+  const { finalizer, generationAware, pauseAnnotation } = options;
   if (!generationAware || previous === undefined) return true;
   const generation = header.generation;
   if (generation === undefined || generation !== previous.generation) {
@@ -98,6 +100,10 @@ export function isRelevantUpdate(
   if (
     header.deletionTimestamp !== undefined &&
     previous.deletionTimestamp === undefined
+  ) return true;
+  if (
+    pauseAnnotation !== undefined &&
+    header.annotation(pauseAnnotation) !== previous.annotation(pauseAnnotation)
   ) return true;
   return finalizer !== undefined &&
     !(header.hasFinalizer(finalizer) && previous.hasFinalizer(finalizer));

@@ -1,8 +1,13 @@
 import { ApiError } from "../api/api_error.ts";
-import { apiVersionOf, kindText, type ResolvedKind } from "../api/kind.ts";
+import {
+  apiVersionOf,
+  type Kind,
+  kindText,
+  type ResolvedKind,
+} from "../api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
-import type { OwnWrite, OwnWriteResult } from "../cache/shared_informer.ts";
+import type { OwnWrite } from "../cache/shared_informer.ts";
 import { diffJsonPatch, type JsonPatchOperation } from "../patch/json_patch.ts";
 import { applyMergePatch } from "../patch/merge_patch.ts";
 import {
@@ -14,6 +19,7 @@ import {
 } from "./finalizer.ts";
 import type { PatchBody, ResourceClient } from "./resource_client.ts";
 import type { RunOutcome, WriteMethod } from "./result.ts";
+import type { Run } from "./run.ts";
 
 /** What a {@linkcode ResultWriter} works with. */
 export interface ResultWriterOptions<P extends KubernetesObject> {
@@ -27,6 +33,28 @@ export interface ResultWriterOptions<P extends KubernetesObject> {
   readonly cacheIsPartial: boolean;
   /** Tells the cache that a primary is about to be written. */
   readonly beginWrite: (key: ObjectKey) => OwnWrite<P>;
+  /** Told of every write that the server stored. */
+  readonly onWrite: (run: Run<P>, write: StoredWrite) => void;
+}
+
+/** A write as it is told when the server has stored it. */
+export interface StoredWrite {
+  /** What was done: `apply`, `patch` … */
+  readonly verb: string;
+  readonly kind: Kind;
+  /** What was sent. */
+  readonly body: unknown;
+  /** The object before, as far as a cache had it. */
+  readonly before: KubernetesObject | undefined;
+  /** The object as the server answered it. */
+  readonly after: KubernetesObject;
+}
+
+/** What a write goes along with. */
+interface WriteOptions<P extends KubernetesObject> {
+  readonly run: Run<P>;
+  readonly signal: AbortSignal;
+  readonly subresource: boolean;
 }
 
 /** A body that is only part of an object. */
@@ -54,15 +82,20 @@ export class ResultWriter<P extends KubernetesObject> {
    *
    * @returns The object as it is now; undefined if it is gone.
    */
-  async addFinalizer(primary: P, signal: AbortSignal): Promise<P | undefined> {
+  async addFinalizer(run: Run<P>): Promise<P | undefined> {
+    const { primary, signal } = run;
     const { serverSideApply, finalizer } = this.#options;
     if (finalizer === undefined) return primary;
     if (serverSideApply) {
-      return await this.#apply(primary, {}, { signal, subresource: false });
+      return await this.#apply(primary, {}, {
+        run,
+        signal,
+        subresource: false,
+      });
     }
     return await changeFinalizers(
       primary,
-      this.#access(primary, signal),
+      this.#access(primary, { run, signal, subresource: false }),
       (object) =>
         hasFinalizer(object, finalizer)
           ? undefined
@@ -71,12 +104,13 @@ export class ResultWriter<P extends KubernetesObject> {
   }
 
   /** Removes the finalizer of the controller, if the object still has it. */
-  async removeFinalizer(primary: P, signal?: AbortSignal): Promise<void> {
+  async removeFinalizer(run: Run<P>): Promise<void> {
+    const { primary, signal } = run;
     const { finalizer } = this.#options;
     if (finalizer === undefined) return;
     await changeFinalizers(
       primary,
-      this.#access(primary, signal),
+      this.#access(primary, { run, signal, subresource: false }),
       (object) =>
         hasFinalizer(object, finalizer)
           ? removeFinalizerPatch(object, finalizer)
@@ -84,32 +118,37 @@ export class ResultWriter<P extends KubernetesObject> {
     );
   }
 
-  /** Writes fields of the object and then its status, as far as asked for. */
+  /**
+   * Writes fields of the object and then its status, as far as asked for.
+   *
+   * @param primary The object as the run has it.
+   * @param outcome What is asked for.
+   * @param options Which run asks, and what ends the requests.
+   */
   async write(
     primary: P,
     outcome: RunOutcome,
-    signal: AbortSignal,
+    options: Omit<WriteOptions<P>, "subresource">,
   ): Promise<void> {
     const { serverSideApply } = this.#options;
     const method = outcome.method ?? (serverSideApply ? "apply" : "merge");
     let object = primary;
     if (outcome.resource !== undefined) {
       const { status: _, ...fields } = outcome.resource as Body;
-      const options = { signal, subresource: false };
-      object = await this.#send(method, object, fields, options);
+      const write = { ...options, subresource: false };
+      object = await this.#send(method, { primary: object, fields }, write);
     }
     if (outcome.status !== undefined) {
       const fields = { status: outcome.status };
-      const options = { signal, subresource: true };
-      await this.#send(method, object, fields, options);
+      const write = { ...options, subresource: true };
+      await this.#send(method, { primary: object, fields }, write);
     }
   }
 
   async #send(
     method: WriteMethod,
-    primary: P,
-    fields: Body,
-    options: { readonly signal: AbortSignal; readonly subresource: boolean },
+    { primary, fields }: { readonly primary: P; readonly fields: Body },
+    options: WriteOptions<P>,
   ): Promise<P> {
     const { uid } = primary.metadata;
     switch (method) {
@@ -159,7 +198,7 @@ export class ResultWriter<P extends KubernetesObject> {
   async #apply(
     primary: P,
     fields: Body,
-    options: { readonly signal: AbortSignal; readonly subresource: boolean },
+    options: WriteOptions<P>,
   ): Promise<P> {
     const { client, kind, fieldManager, finalizer } = this.#options;
     const { name, namespace, uid } = primary.metadata;
@@ -182,41 +221,38 @@ export class ResultWriter<P extends KubernetesObject> {
       },
     } as unknown as ApplyObject<P>;
     const writer = options.subresource ? client.status : client;
-    return await this.#own(primary, options, () =>
-      writer.apply(kind, object, {
-        signal: options.signal,
-        fieldManager,
-        force: true,
-      }));
+    const { signal } = options;
+    return await this.#own(
+      primary,
+      { ...options, verb: "apply", body: object },
+      {
+        send: () =>
+          writer.apply(kind, object, { signal, fieldManager, force: true }),
+      },
+    );
   }
 
   async #patch(
     primary: P,
     body: Body | readonly JsonPatchOperation[],
-    options: {
-      readonly type: "merge" | "json";
-      readonly signal?: AbortSignal | undefined;
-      readonly subresource: boolean;
-    },
+    options: WriteOptions<P> & { readonly type: "merge" | "json" },
   ): Promise<P> {
     const { client, kind, fieldManager } = this.#options;
     const { type, signal } = options;
     const writer = options.subresource ? client.status : client;
-    return await this.#own(
-      primary,
-      options,
-      () =>
+    return await this.#own(primary, { ...options, verb: "patch", body }, {
+      send: () =>
         writer.patch(kind, keyOf(primary), body as PatchBody<P>, {
           type,
           signal,
           fieldManager,
         }),
-    );
+    });
   }
 
   async #replace(
     object: P,
-    options: { readonly signal: AbortSignal; readonly subresource: boolean },
+    options: WriteOptions<P>,
   ): Promise<P> {
     const { client, kind, fieldManager } = this.#options;
     const { signal } = options;
@@ -224,39 +260,46 @@ export class ResultWriter<P extends KubernetesObject> {
     const base = object.metadata.resourceVersion;
     return await this.#own(
       object,
-      { ...options, base },
-      () => writer.replace(kind, object, { signal, fieldManager }),
+      { ...options, verb: "update", body: object },
+      {
+        base,
+        send: () => writer.replace(kind, object, { signal, fieldManager }),
+      },
     );
   }
 
   /** Does a write with the cache told before and after. */
   async #own(
-    primary: P,
-    { base, subresource }: OwnWriteResult,
-    send: () => Promise<P>,
+    before: P,
+    write: WriteOptions<P> & { readonly verb: string; readonly body: unknown },
+    request: {
+      readonly send: () => Promise<P>;
+      readonly base?: string | undefined;
+    },
   ): Promise<P> {
-    const write = this.#options.beginWrite(keyOf(primary));
+    const { beginWrite, onWrite, kind } = this.#options;
+    const { run, verb, body, subresource } = write;
+    const own = beginWrite(keyOf(before));
     try {
-      const object = await send();
-      write.succeed(object, { base, subresource });
-      return object;
+      const after = await request.send();
+      own.succeed(after, { base: request.base, subresource });
+      const action = subresource ? `${verb} status of` : verb;
+      onWrite(run, { verb: action, kind, body, before, after });
+      return after;
     } catch (error) {
-      write.fail();
+      own.fail();
       throw error;
     }
   }
 
-  #access(primary: P, signal: AbortSignal | undefined): ObjectAccess<P> {
+  #access(primary: P, options: WriteOptions<P>): ObjectAccess<P> {
     const { client, kind } = this.#options;
+    const { signal } = options;
     return {
       kind,
       read: () => client.find(kind, keyOf(primary), { signal }),
       patch: (patch) =>
-        this.#patch(primary, patch, {
-          type: "json",
-          signal,
-          subresource: false,
-        }),
+        this.#patch(primary, patch, { ...options, type: "json" }),
     };
   }
 }

@@ -36,6 +36,9 @@ const ABORT_TEXTS: Readonly<Record<AbortCause, string>> = {
   namespace: "its namespace is not watched any more",
 };
 
+/** How many writes of a run are remembered. */
+const MOST_WRITES = 20;
+
 /** What a run starts from. */
 export interface RunStart<P extends KubernetesObject> {
   readonly key: string;
@@ -69,6 +72,9 @@ export class Run<P extends KubernetesObject> implements RunStart<P> {
   step: RunStep | undefined;
   /** Why it was asked to end early. */
   aborted: AbortCause | undefined;
+  /** For how long its object must not run again, in milliseconds. */
+  pause = 0;
+  #writes: string[] | undefined;
   #controller: AbortController | undefined;
 
   /** @param start What the run starts from. */
@@ -87,6 +93,17 @@ export class Run<P extends KubernetesObject> implements RunStart<P> {
   /** Which object it is about. */
   get objectKey(): ObjectKey {
     return parseKey(this.key);
+  }
+
+  /** What it wrote, for people: `apply v1 ConfigMap default/web`. */
+  get writes(): readonly string[] {
+    return this.#writes ?? [];
+  }
+
+  /** Remembers a write; of many only the first. */
+  wrote(what: string): void {
+    this.#writes ??= [];
+    if (this.#writes.length < MOST_WRITES) this.#writes.push(what);
   }
 
   /** Fires when the run should end; made when first asked for. */

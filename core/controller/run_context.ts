@@ -2,6 +2,7 @@ import {
   apiVersionOf,
   isResolved,
   type Kind,
+  kindText,
   type ResolvedKind,
   sameKind,
 } from "../api/kind.ts";
@@ -11,7 +12,7 @@ import type {
   NewObject,
   OwnerReference,
 } from "../api/object.ts";
-import { keyOf, type ObjectKey } from "../api/object_key.ts";
+import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
 import type { OwnWrite } from "../cache/shared_informer.ts";
 import type { Client } from "../client/client.ts";
 import type { Logger } from "../logger.ts";
@@ -29,7 +30,8 @@ import type {
   PrimaryEvents,
   RetryInfo,
 } from "./reconciler.ts";
-import type { PatchBody, ResourceClient } from "./resource_client.ts";
+import type { PatchBody } from "./resource_client.ts";
+import type { StoredWrite } from "./result_writer.ts";
 import type { Run } from "./run.ts";
 import type { SourceGroup } from "./source_group.ts";
 
@@ -38,11 +40,13 @@ export interface RunEnvironment<P extends KubernetesObject> {
   readonly controller: string;
   readonly kind: ResolvedKind<P>;
   readonly fieldManager: string;
-  readonly client: Client & ResourceClient;
+  readonly client: Client;
   readonly log: Logger;
   readonly primaries: PrimarySource<P>;
   readonly sources: SourceGroup<P>;
   readonly recorder: EventRecorder;
+  /** Told of every write that the server stored. */
+  readonly onWrite: (run: Run<P>, write: StoredWrite) => void;
   /** Asks for another run of a primary. */
   readonly request: (key: string) => void;
 }
@@ -201,6 +205,8 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const { client, fieldManager } = this.#environment;
     const intent = await this.#owned(kind, object, options);
     return await this.#write(kind, keyOf(intent as KubernetesObject), {
+      verb: "apply",
+      body: intent,
       options,
       send: (signal) =>
         client.apply(kind, intent, { signal, fieldManager, force: true }),
@@ -227,6 +233,8 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       kind,
       name === undefined ? undefined : keyOf(intent as KubernetesObject),
       {
+        verb: "create",
+        body: intent,
         options,
         send: (signal) => client.create(kind, intent, { signal, fieldManager }),
       },
@@ -243,6 +251,8 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const { type = "merge" } = options;
     const target = await this.#keyOf(kind, key);
     return await this.#write(kind, target, {
+      verb: "patch",
+      body,
       options,
       send: (signal) =>
         client.patch(kind, target, body as PatchBody<T>, {
@@ -267,6 +277,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
         propagationPolicy: propagationPolicy ?? "Background",
         ...(uid !== undefined && { preconditions: { uid } }),
       });
+      this.#run.wrote(`delete ${kindText(kind)} ${keyText(target)}`);
     } catch (error) {
       if ((error as { isNotFound?: unknown }).isNotFound !== true) throw error;
     }
@@ -331,22 +342,39 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     kind: Kind<T>,
     key: ObjectKey | undefined,
     write: {
+      readonly verb: string;
+      readonly body: unknown;
       readonly options: ContextWriteOptions;
       readonly send: (signal: AbortSignal) => Promise<T>;
     },
   ): Promise<T> {
     this.#run.throwIfAborted();
     const { trigger = false, signal = this.signal } = write.options;
+    const before = key && await this.#cached(kind, key);
     const own = key && this.#beginWrite(kind, key);
     try {
       const object = await write.send(signal);
       (own ?? this.#beginWrite(kind, keyOf(object))).succeed(object);
+      const { verb, body } = write;
+      const stored = { verb, body, kind, before, after: object };
+      this.#environment.onWrite(this.#run, stored);
       if (trigger) this.#environment.request(this.#run.key);
       return object;
     } catch (error) {
       own?.fail();
       throw error;
     }
+  }
+
+  /** The object as a cache has it, without asking the API server. */
+  async #cached<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+  ): Promise<KubernetesObject | undefined> {
+    const { sources, primaries } = this.#environment;
+    return this.#isPrimaryKind(kind)
+      ? primaries.get(key)
+      : await sources.get(kind, key);
   }
 
   #beginWrite(kind: Kind, key: ObjectKey): OwnWrite {

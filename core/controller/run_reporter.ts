@@ -128,6 +128,8 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
         ? "Reconciled the deletion"
         : run.step === "cleanup"
         ? end.type === "finalizerRemoved" ? "Cleaned up" : "Cleaning up"
+        : run.step === "paused"
+        ? "Paused by its annotation"
         : "Reconciled";
       if (run.step !== "nothing") log[successLevel](done, fields);
     } else if (plan === undefined) {

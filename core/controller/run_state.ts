@@ -35,19 +35,30 @@ export interface RunMode {
 }
 
 /** What one run does with the object that it finds. */
-export type RunStep = "nothing" | "cleanup" | "addFinalizer" | "reconcile";
+export type RunStep =
+  | "nothing"
+  | "paused"
+  | "cleanup"
+  | "addFinalizer"
+  | "reconcile";
 
 /**
  * Decides what a run does.
  *
  * The finalizer is added before anything else, so that nothing is made for an
  * object that could vanish without cleanup. A marked object without our
- * finalizer is none of our business any more.
+ * finalizer is none of our business any more. A paused object is left alone as it
+ * is: its cleanup waits, too.
  */
 export function decideStep(
-  object: { readonly deleting: boolean; readonly hasFinalizer: boolean },
+  object: {
+    readonly deleting: boolean;
+    readonly hasFinalizer: boolean;
+    readonly paused: boolean;
+  },
   mode: RunMode,
 ): RunStep {
+  if (object.paused) return "paused";
   if (mode.allEvents) return "reconcile";
   if (object.deleting) {
     return mode.usesFinalizer && object.hasFinalizer ? "cleanup" : "nothing";

@@ -1,10 +1,8 @@
 import type { Kind } from "../api/kind.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
-import type {
-  ControllerHealth,
-  ControllerSurroundings,
-} from "../controller/controller.ts";
+import type { ControllerHealth } from "../controller/controller.ts";
+import type { ControllerSurroundings } from "../controller/controller_surroundings.ts";
 import type { ControllerSettings } from "../controller/controller_options.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
 import { installCrd } from "../crd/install_crd.ts";

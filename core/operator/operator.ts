@@ -4,11 +4,8 @@ import type { KubernetesObject } from "../api/object.ts";
 import { InformerPool } from "../cache/informer_pool.ts";
 import { Client } from "../client/client.ts";
 import { ConcurrencyCap } from "../controller/concurrency_cap.ts";
-import {
-  Controller,
-  type ControllerHealth,
-  type ControllerSurroundings,
-} from "../controller/controller.ts";
+import { Controller, type ControllerHealth } from "../controller/controller.ts";
+import type { ControllerSurroundings } from "../controller/controller_surroundings.ts";
 import type {
   ControllerOptions,
   Namespaces,

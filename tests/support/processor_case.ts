@@ -77,10 +77,10 @@ export class ProcessorCase {
       cap,
       clock,
       random: () => 0.5,
-      observer: {
+      observers: [{
         ended: (_run, _result, plan) => this.plans.push(plan),
         forgotten: (key) => this.forgotten.push(key),
-      },
+      }],
     });
   }
 

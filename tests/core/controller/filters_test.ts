@@ -14,18 +14,22 @@ const FINALIZER = "example.com/finalizer";
 
 type Header = Pick<
   CacheEvent["header"],
-  "generation" | "deletionTimestamp" | "hasFinalizer"
+  "generation" | "deletionTimestamp" | "hasFinalizer" | "annotation"
 >;
+
+const PAUSED = "coracle.dev/paused";
 
 function header(
   generation: number | undefined,
   finalizers: readonly string[] = [],
   deletionTimestamp?: string,
+  paused = false,
 ): CacheEvent["header"] {
   const made: Header = {
     generation,
     deletionTimestamp,
     hasFinalizer: (name) => finalizers.includes(name),
+    annotation: (key) => key === PAUSED && paused ? "true" : undefined,
   };
   return made as CacheEvent["header"];
 }
@@ -39,8 +43,16 @@ function relevant(
   return isRelevantUpdate({ header: after, previousHeader: before }, {
     finalizer,
     generationAware,
+    pauseAnnotation: PAUSED,
   });
 }
+
+test("isRelevantUpdate lets pause and resumption pass", () => {
+  const paused = header(1, [], undefined, true);
+  assert.equal(relevant(header(1), paused), true);
+  assert.equal(relevant(paused, header(1)), true);
+  assert.equal(relevant(paused, paused), false);
+});
 
 test("isRelevantUpdate lets a new generation pass, or one that is not known [InternalEventFiltersTest]", () => {
   assert.equal(relevant(header(1), header(2)), true);

@@ -27,7 +27,7 @@ const failed = { type: "failed", final: false } as const;
 test("decideStep adds the finalizer before the first work", () => {
   const mode = { usesFinalizer: true, allEvents: false };
   const step = (deleting: boolean, hasFinalizer: boolean) =>
-    decideStep({ deleting, hasFinalizer }, mode);
+    decideStep({ deleting, hasFinalizer, paused: false }, mode);
   assert.equal(step(false, false), "addFinalizer");
   assert.equal(step(false, true), "reconcile");
   assert.equal(step(true, true), "cleanup");
@@ -36,10 +36,18 @@ test("decideStep adds the finalizer before the first work", () => {
 
 test("decideStep leaves deletion alone without finalizers", () => {
   const mode = { usesFinalizer: false, allEvents: false };
-  const object = { deleting: true, hasFinalizer: true };
+  const object = { deleting: true, hasFinalizer: true, paused: false };
   assert.equal(decideStep(object, mode), "nothing");
   const all = { usesFinalizer: false, allEvents: true };
   assert.equal(decideStep(object, all), "reconcile");
+});
+
+test("decideStep leaves a paused object as it is, whatever it wants", () => {
+  const mode = { usesFinalizer: true, allEvents: false };
+  for (const deleting of [true, false]) {
+    const object = { deleting, hasFinalizer: deleting, paused: true };
+    assert.equal(decideStep(object, mode), "paused");
+  }
 });
 
 test("decideEvent ignores an object that should vanish until it is a new one", () => {

@@ -1,0 +1,26 @@
+import type { InformerPool } from "../cache/informer_pool.ts";
+import type { Client } from "../client/client.ts";
+import type { Clock } from "../clock.ts";
+import type { Logger, LogLevel } from "../logger.ts";
+import type { Metrics } from "../metrics.ts";
+import type { ConcurrencyCap } from "./concurrency_cap.ts";
+import type { Namespaces } from "./controller_options.ts";
+
+/** What a controller shares with the others of its operator. */
+export interface ControllerSurroundings {
+  readonly client: Client;
+  readonly informers: InformerPool;
+  readonly cap: ConcurrencyCap;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly random: () => number;
+  /** Which replica this is. */
+  readonly instance: string;
+  /** What a controller without namespaces of its own watches. */
+  readonly namespaces: Namespaces;
+  /** The namespace in which the operator runs, if it is known. */
+  readonly currentNamespace: string | undefined;
+  /** At which level runs that went well are logged. */
+  readonly successLevel: LogLevel;
+}

@@ -1,0 +1,170 @@
+import type { ResolvedKind } from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import { parseKey } from "../api/object_key.ts";
+import type { CacheEvent, InformerHandler } from "../cache/cache_event.ts";
+import type { Logger } from "../logger.ts";
+import { type ControllerSettings, finalizerOf } from "./controller_options.ts";
+import type { ControllerSurroundings } from "./controller_surroundings.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import { EventProcessor } from "./event_processor.ts";
+import { EventRecorder } from "./event_recorder.ts";
+import type { NamespaceSet } from "./event_source.ts";
+import { accepts, isRelevantUpdate } from "./filters.ts";
+import { PrimarySource } from "./primary_source.ts";
+import type { Reconciler } from "./reconciler.ts";
+import { ResultWriter } from "./result_writer.ts";
+import { RunHistory } from "./run_history.ts";
+import { RunReporter } from "./run_reporter.ts";
+import { SourceGroup } from "./source_group.ts";
+import { writeObserver } from "./write_observer.ts";
+
+/** The parts of a controller, which live from one start to the next stop. */
+export interface Machinery<P extends KubernetesObject> {
+  readonly primaries: PrimarySource<P>;
+  readonly sources: SourceGroup<P>;
+  readonly processor: EventProcessor<P>;
+  readonly recorder: EventRecorder;
+  readonly history: RunHistory<P>;
+}
+
+/** What a controller is put together from. */
+export interface MachineryOptions<P extends KubernetesObject> {
+  readonly kind: ResolvedKind<P>;
+  readonly reconciler: Reconciler<P>;
+  readonly settings: ControllerSettings<P>;
+  readonly surroundings: ControllerSurroundings;
+  /** The namespaces that are watched at this moment. */
+  readonly namespaces: () => NamespaceSet;
+}
+
+/**
+ * Puts a controller together: primaries and sources feed the processor, which
+ * has the dispatcher do what it decides.
+ */
+export function assemble<P extends KubernetesObject>(
+  options: MachineryOptions<P>,
+): Machinery<P> {
+  const { kind, reconciler, settings, surroundings } = options;
+  const { client, clock, metrics, informers } = surroundings;
+  const { name: controller, fieldManager, selection } = settings;
+  const log = surroundings.log.with({ controller });
+  const finalizer = finalizerOf(settings, kind);
+  const primaries = new PrimarySource<P>({
+    name: controller,
+    kind,
+    informers,
+    selection,
+    onEvent: (event) => onPrimary(event),
+    onLeft: (key) => processor.forget(key, "namespace"),
+  });
+  const common = { client, informers, clock, log, metrics };
+  const sources = new SourceGroup<P>(settings.sources, {
+    trigger: (key, source, event) => processor.triggered(key, source, event),
+    environment: () => ({
+      ...common,
+      controller,
+      primaryKind: kind,
+      primaries,
+      namespaces: options.namespaces(),
+    }),
+  });
+  const { instance, successLevel } = surroundings;
+  const recorder = new EventRecorder({
+    ...common,
+    component: controller,
+    instance,
+  });
+  const onWrite = writeObserver<P>({ ...common, controller });
+  const dispatcher = new Dispatcher<P>({
+    reconciler,
+    workflow: settings.workflow,
+    mode: settings,
+    finalizer,
+    pauseAnnotation: settings.pauseAnnotation,
+    log,
+    environment: {
+      ...common,
+      controller,
+      kind,
+      fieldManager,
+      primaries,
+      sources,
+      recorder,
+      onWrite,
+      request: (key) => processor.requested(key),
+    },
+    writer: new ResultWriter<P>({
+      client,
+      kind,
+      fieldManager,
+      serverSideApply: settings.serverSideApply,
+      finalizer,
+      cacheIsPartial: selection.metadataOnly ||
+        selection.prune.some((path) => path !== "metadata.managedFields"),
+      beginWrite: (key) => primaries.beginWrite(key),
+      onWrite,
+    }),
+  });
+  const history = new RunHistory<P>({ clock });
+  const processor = new EventProcessor<P>({
+    settings,
+    primaries,
+    dispatch: (run) => dispatcher.dispatch(run),
+    cap: surroundings.cap,
+    clock,
+    random: surroundings.random,
+    observers: [
+      history,
+      new RunReporter<P>({ ...common, controller, successLevel }),
+    ],
+  });
+  const onPrimary = primaryHandler<P>({
+    processor,
+    sources,
+    settings,
+    finalizer,
+    log,
+  });
+  return { primaries, sources, processor, recorder, history };
+}
+
+/** Takes a change of a primary: to sources that follow them, then to runs. */
+function primaryHandler<P extends KubernetesObject>(
+  parts: Pick<Machinery<P>, "processor" | "sources"> & {
+    readonly settings: ControllerSettings<P>;
+    readonly finalizer: string | undefined;
+    readonly log: Logger;
+  },
+): InformerHandler<P> {
+  const { processor, sources, settings, log } = parts;
+  const { defaultFilters, filters } = settings;
+  const relevance = { ...settings, finalizer: parts.finalizer };
+  const isAccepted = (event: CacheEvent<P>): boolean => {
+    if (
+      event.type === "updated" && defaultFilters &&
+      !isRelevantUpdate(event, relevance)
+    ) return false;
+    try {
+      return accepts(filters, event);
+    } catch (error) {
+      log.warn("A filter has thrown: the event is let through", {
+        object: event.key,
+        error,
+      });
+      return true;
+    }
+  };
+  return (event) => {
+    if (sources.followsPrimaries) {
+      sources.primaryEvent({
+        type: event.type === "updated" ? "modified" : event.type,
+        key: parseKey(event.key),
+        get object() {
+          return event.object;
+        },
+      });
+    }
+    if (event.type === "deleted") processor.primaryDeleted(event);
+    else if (isAccepted(event)) processor.primaryChanged(event);
+  };
+}

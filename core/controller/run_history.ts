@@ -1,0 +1,114 @@
+import type { KubernetesObject } from "../api/object.ts";
+import type { Clock } from "../clock.ts";
+import { causeText } from "./cause.ts";
+import type { RunObserver } from "./event_processor.ts";
+import type { Run, RunResult } from "./run.ts";
+import type { RunPlan } from "./run_state.ts";
+
+/** One run as it is remembered. */
+export interface RecordedRun {
+  /** When it began, as the calendar tells it. */
+  readonly at: string;
+  /** Why it happened. */
+  readonly cause: string;
+  /** What it did: `reconcile`, `cleanup`, … */
+  readonly step: string;
+  /** Zero for a run that was no retry. */
+  readonly attempt: number;
+  readonly outcome: "success" | "failure" | "aborted";
+  /** How long it waited for its turn, in milliseconds. */
+  readonly waited: number;
+  /** How long it took, in milliseconds. */
+  readonly duration: number;
+  /** What it wrote, for people: `apply v1 ConfigMap default/web`. */
+  readonly writes: readonly string[];
+  /** What failed. */
+  readonly error?: string | undefined;
+  /** What comes next, if nothing happens before: `retry in 2000 ms`. */
+  readonly next?: string | undefined;
+}
+
+/** Options of a {@linkcode RunHistory}. */
+export interface RunHistoryOptions {
+  readonly clock: Clock;
+  /**
+   * How many runs of an object are remembered.
+   *
+   * @default {10}
+   */
+  readonly runs?: number | undefined;
+  /**
+   * Of how many objects runs are remembered, those that ran last.
+   *
+   * @default {1_000}
+   */
+  readonly objects?: number | undefined;
+}
+
+/** The longest error text that is kept. */
+const LONGEST_ERROR = 500;
+
+/** Remembers the last runs of the objects that ran last. */
+export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
+  readonly #clock: Clock;
+  readonly #runs: number;
+  readonly #objects: number;
+  /** In the order in which the objects ran last. */
+  readonly #byKey: Map<string, RecordedRun[]> = new Map();
+
+  /** @param options How much is remembered. */
+  constructor(options: RunHistoryOptions) {
+    const { clock, runs = 10, objects = 1_000 } = options;
+    this.#clock = clock;
+    this.#runs = runs;
+    this.#objects = objects;
+  }
+
+  /** The last runs of an object, the latest last; empty if there are none. */
+  of(key: string): readonly RecordedRun[] {
+    return this.#byKey.get(key) ?? [];
+  }
+
+  ended(
+    run: Run<P>,
+    { end, error }: RunResult,
+    plan: RunPlan | undefined,
+  ): void {
+    const duration = this.#clock.now() - run.startedAt;
+    const runs = this.#byKey.get(run.key) ?? [];
+    if (runs.length === this.#runs) runs.shift();
+    runs.push({
+      at: new Date(this.#clock.wallTime() - duration).toISOString(),
+      cause: causeText(run.cause),
+      step: run.step ?? "reconcile",
+      attempt: run.retry.attempt,
+      outcome: end.type !== "failed"
+        ? "success"
+        : plan === undefined
+        ? "aborted"
+        : "failure",
+      waited: run.waited,
+      duration,
+      writes: run.writes,
+      ...(error !== undefined && {
+        error: String(error).slice(0, LONGEST_ERROR),
+      }),
+      next: nextText(plan, this.#clock.now()),
+    });
+    this.#byKey.delete(run.key);
+    this.#byKey.set(run.key, runs);
+    if (this.#byKey.size > this.#objects) {
+      const [oldest] = this.#byKey.keys();
+      this.#byKey.delete(oldest as string);
+    }
+  }
+}
+
+function nextText(plan: RunPlan | undefined, now: number): string | undefined {
+  if (plan === undefined) return undefined;
+  const { visitAt = Infinity, timerAt, timerCause } = plan;
+  const at = Math.min(visitAt, timerAt);
+  if (at === Infinity) return plan.failure === "event" ? "event" : undefined;
+  const cause = visitAt < timerAt ? "reschedule" : timerCause;
+  return `${cause} in ${Math.round(at - now)} ms`;
+}
