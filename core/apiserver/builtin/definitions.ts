@@ -118,8 +118,8 @@ function definition(
     subresources: data.subresources.map((one) => subresource(data, one)),
     ...traitsOf(key),
     convert: converterOf(key, { group, kind }),
-    ...lifecycle,
     ...validatorsOf(key),
+    ...lifecycle,
     prepareForCreate(object, context): void {
       lifecycle?.prepareForCreate?.(object, context);
       toStoredForm(typeOfObject(object), object);

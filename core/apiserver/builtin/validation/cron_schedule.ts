@@ -1,0 +1,104 @@
+const DESCRIPTORS = [
+  "@yearly",
+  "@annually",
+  "@monthly",
+  "@weekly",
+  "@daily",
+  "@midnight",
+  "@hourly",
+];
+
+interface CronField {
+  readonly low: number;
+  readonly high: number;
+  readonly names?: readonly string[];
+}
+
+const FIELDS: readonly CronField[] = [
+  { low: 0, high: 59 },
+  { low: 0, high: 23 },
+  { low: 1, high: 31 },
+  {
+    low: 1,
+    high: 12,
+    names: "jan feb mar apr may jun jul aug sep oct nov dec".split(" "),
+  },
+  { low: 0, high: 6, names: "sun mon tue wed thu fri sat".split(" ") },
+];
+
+/** What is wrong with a schedule of cron; undefined if nothing is. */
+export function scheduleProblem(schedule: string): string | undefined {
+  const text = schedule.replace(/^(?:CRON_)?TZ=\S*\s+/, "");
+  if (text.startsWith("@")) {
+    const known = DESCRIPTORS.includes(text) ||
+      /^@every \d+(?:\.\d+)?(?:h|m|s|ms)/.test(text);
+    return known ? undefined : `unrecognized descriptor: ${text}`;
+  }
+  const parts = text.split(/\s+/).filter((part) => part !== "");
+  if (parts.length !== FIELDS.length) {
+    return `expected exactly 5 fields, found ${parts.length}: [${
+      parts.join(" ")
+    }]`;
+  }
+  for (const [index, field] of FIELDS.entries()) {
+    for (const range of (parts[index] ?? "").split(",")) {
+      const problem = rangeProblem(range, field);
+      if (problem !== undefined) return problem;
+    }
+  }
+  return undefined;
+}
+
+function rangeProblem(text: string, field: CronField): string | undefined {
+  const [range = "", step, ...more] = text.split("/");
+  if (more.length > 0) return `too many slashes: ${text}`;
+  const [first = "", last, ...rest] = range.split("-");
+  if (rest.length > 0) return `too many hyphens: ${text}`;
+  if (step !== undefined && !/^\d+$/.test(step)) return notANumber(step);
+  if (step !== undefined && Number(step) === 0) {
+    return `step of range should be a positive number: ${text}`;
+  }
+  if (range === "*" || range === "?") return undefined;
+  const start = numberOf(first, field);
+  const end = last === undefined ? start : numberOf(last, field);
+  if (start === undefined) return notANumber(first);
+  if (end === undefined) return notANumber(last ?? "");
+  if (start < field.low) {
+    return `beginning of range (${start}) below minimum (${field.low}): ${text}`;
+  }
+  if (end > field.high) {
+    return `end of range (${end}) above maximum (${field.high}): ${text}`;
+  }
+  return start > end
+    ? `beginning of range (${start}) beyond end of range (${end}): ${text}`
+    : undefined;
+}
+
+function numberOf(
+  text: string,
+  { names = [], low }: CronField,
+): number | undefined {
+  const name = names.indexOf(text.toLowerCase());
+  if (name >= 0) return name + low;
+  return /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function notANumber(text: string): string {
+  return `failed to parse int from ${text}: strconv.Atoi: parsing ${
+    JSON.stringify(text)
+  }: invalid syntax`;
+}
+
+/** What is wrong with the name of a time zone; undefined if nothing is. */
+export function timeZoneProblem(name: string): string | undefined {
+  if (name === "") return "must be nil or non-empty string";
+  if (name.toLowerCase() === "local") {
+    return "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+  }
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name });
+    return undefined;
+  } catch {
+    return `unknown time zone ${name}`;
+  }
+}

@@ -1,0 +1,90 @@
+import type { LabelSelector } from "../../../kinds/meta_v1.ts";
+import { labelValueProblems, qualifiedNameProblems } from "../../names.ts";
+import { check, type Place, type ValidationRules } from "./place.ts";
+
+/** Checks the names and values of labels. */
+export function checkLabels(
+  labels: Record<string, string> | undefined,
+  place: Place,
+): void {
+  for (const [name, value] of Object.entries(labels ?? {})) {
+    place.problems("", name, qualifiedNameProblems(name));
+    place.problems("", value, labelValueProblems(value));
+  }
+}
+
+/** Checks the names of annotations. */
+export function checkAnnotations(
+  annotations: Record<string, string> | undefined,
+  place: Place,
+): void {
+  for (const name of Object.keys(annotations ?? {})) {
+    place.problems("", name, qualifiedNameProblems(name.toLowerCase()));
+  }
+}
+
+const OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist"];
+
+function checkSelector(
+  { matchLabels, matchExpressions = [] }: LabelSelector,
+  place: Place,
+): void {
+  checkLabels(matchLabels, place.at("matchLabels"));
+  for (const [index, one] of matchExpressions.entries()) {
+    const at = place.at(`matchExpressions[${index}]`);
+    const { key, operator, values = [] } = one;
+    if (operator === "In" || operator === "NotIn") {
+      if (values.length === 0) {
+        at.required(
+          "values",
+          "must be specified when `operator` is 'In' or 'NotIn'",
+        );
+      }
+    } else if (operator === "Exists" || operator === "DoesNotExist") {
+      if (values.length > 0) {
+        at.forbidden(
+          "values",
+          "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        );
+      }
+    } else at.invalid("operator", operator, "not a valid selector operator");
+    at.problems("key", key, qualifiedNameProblems(key));
+    for (const [number, value] of values.entries()) {
+      at.problems(`values[${number}]`, value, labelValueProblems(value));
+    }
+  }
+}
+
+/** Whether labels are what a selector asks for; undefined if it is malformed. */
+export function selects(
+  selector: LabelSelector,
+  labels: Record<string, string>,
+): boolean | undefined {
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  for (const { operator, values = [] } of matchExpressions) {
+    const takesValues = operator === "In" || operator === "NotIn";
+    if (!OPERATORS.includes(operator) || takesValues !== values.length > 0) {
+      return undefined;
+    }
+  }
+  return Object.entries(matchLabels).every(([name, value]) =>
+    labels[name] === value
+  ) && matchExpressions.every(({ key, operator, values = [] }) => {
+    const value = labels[key];
+    switch (operator) {
+      case "In":
+        return value !== undefined && values.includes(value);
+      case "NotIn":
+        return value === undefined || !values.includes(value);
+      case "Exists":
+        return value !== undefined;
+      default:
+        return value === undefined;
+    }
+  });
+}
+
+/** What is checked of selectors wherever they are. */
+export const LABEL_RULES: ValidationRules = [
+  check("apimachinery.pkg.apis.meta.v1.LabelSelector", checkSelector),
+];

@@ -1,0 +1,91 @@
+/** What is wrong with a port's number. */
+export function portProblems(port: number): string[] {
+  return port >= 1 && port <= 65_535
+    ? []
+    : ["must be between 1 and 65535, inclusive"];
+}
+
+/** What is wrong with a port's name. */
+export function portNameProblems(name: string): string[] {
+  const problems: string[] = [];
+  if (name.length > 15) problems.push("must be no more than 15 characters");
+  if (!/^[-a-z0-9]+$/.test(name)) {
+    problems.push(
+      "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+    );
+  }
+  if (!/[a-z]/.test(name)) {
+    problems.push("must contain at least one letter (a-z)");
+  }
+  if (name.includes("--")) {
+    problems.push("must not contain consecutive hyphens");
+  }
+  if (name.startsWith("-") || name.endsWith("-")) {
+    problems.push("must not begin or end with a hyphen");
+  }
+  return problems;
+}
+
+/** What is wrong with a number, or a percentage, of something. */
+export function shareProblems(value: number | string): string[] {
+  if (typeof value === "string") {
+    return /^[0-9]+%$/.test(value) ? [] : [
+      "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
+    ];
+  }
+  return value < 0 ? ["must be greater than or equal to 0"] : [];
+}
+
+/** What a share counts: the number, or the number before the percent sign. */
+export function shareOf(value: number | string | undefined): number {
+  return typeof value === "string"
+    ? Number.parseInt(value, 10) || 0
+    : value ?? 0;
+}
+
+/** What is wrong with a key of a ConfigMap or Secret. */
+export function configKeyProblems(key: string): string[] {
+  const problems: string[] = [];
+  if (key.length > 253) problems.push("must be no more than 253 characters");
+  if (!/^[-._a-zA-Z0-9]+$/.test(key)) {
+    problems.push(
+      "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
+    );
+  }
+  if (key === ".") problems.push("must not be '.'");
+  if (key === "..") problems.push("must not be '..'");
+  else if (key.startsWith("..")) problems.push("must not start with '..'");
+  return problems;
+}
+
+const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/;
+
+/** Whether a text is an address of a host. */
+export function isAddress(text: string): boolean {
+  if (IPV4.test(text)) return true;
+  if (!text.includes(":")) return false;
+  try {
+    new URL(`http://[${text}]/`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What is wrong with an address of a host. */
+export function addressProblems(text: string): string[] {
+  return isAddress(text)
+    ? []
+    : ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"];
+}
+
+/** What is wrong with a network. */
+export function networkProblems(text: string): string[] {
+  const [address = "", bits = "", ...rest] = text.split("/");
+  const limit = address.includes(":") ? 128 : 32;
+  const fits = rest.length === 0 && isAddress(address) &&
+    /^\d{1,3}$/.test(bits) && Number(bits) <= limit;
+  return fits
+    ? []
+    : ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"];
+}
