@@ -36,6 +36,11 @@ export function goSyntax(value: unknown): string {
   return String(value);
 }
 
+/** A list of texts as Go prints it. */
+export function goStrings(texts: readonly string[]): string {
+  return `[]string{${texts.map(goQuote).join(", ")}}`;
+}
+
 /** A value as the message of a field error shows it. */
 export function goShown(value: unknown): string {
   if (value === null || value === undefined) return '"null"';

@@ -1,4 +1,5 @@
 import type { StatusCause } from "../../api/api_error.ts";
+import { goStrings } from "../go_value.ts";
 import { label1035Problems } from "../names.ts";
 import { fieldError } from "../status.ts";
 
@@ -59,8 +60,13 @@ function reviewCauses(versions: readonly string[]): StatusCause[] {
       )
   );
   if (!versions.some((version) => REVIEW_VERSIONS.includes(version))) {
-    const why = `must include at least one of ${REVIEW_VERSIONS.join(", ")}`;
-    causes.push(invalid(field, versions, why));
+    causes.push({
+      reason: "FieldValueInvalid",
+      message: `Invalid value: ${
+        goStrings(versions)
+      }: must include at least one of ${REVIEW_VERSIONS.join(", ")}`,
+      field,
+    });
   }
   return causes;
 }

@@ -3,7 +3,7 @@ import type { UntypedObject } from "../../api/object.ts";
 import type { CrdVersion } from "../../crd/crd_manifest.ts";
 import type { CrdObject } from "../../crd/crd_object.ts";
 import type { OpenApiSchema } from "../../patch/schema.ts";
-import { goQuote } from "../go_value.ts";
+import { goQuote, goStrings } from "../go_value.ts";
 import { label1035Problems, subdomainProblems } from "../names.ts";
 import { fieldError } from "../status.ts";
 import { approvalCauses } from "./api_approval.ts";
@@ -14,7 +14,7 @@ import { defaultCauses } from "./default_rules.ts";
 import { childPath, keyPath } from "./field_path.ts";
 import { sameValue } from "./json_tree.ts";
 import { nameCauses } from "./crd_name_rules.ts";
-import { schemaRuleCauses } from "./schema_rules.ts";
+import { saysUnsupported, schemaRuleCauses } from "./schema_rules.ts";
 import { structuralCauses } from "./structural_rules.ts";
 import {
   columnCauses,
@@ -184,6 +184,13 @@ function versionsCauses(versions: readonly CrdVersion[]): StatusCause[] {
   if (storages !== 1) {
     wrong("must have exactly one version marked as storage version");
   }
+  // The first version is told a second time, under its old field.
+  const first = versions[0]?.name;
+  const problems = first === undefined ? [] : label1035Problems(first);
+  if (problems.length > 0) {
+    const text = problems.join(",");
+    causes.push(fieldError.invalid("spec.version", first, text));
+  }
   return causes;
 }
 
@@ -247,12 +254,16 @@ function schemaCauses(
     const why = "nullable cannot be true at the root";
     causes.push(fieldError.forbidden(field, why));
   }
-  const structural = structuralCauses(schema, place);
-  const defaults = structural.length > 0
-    ? structural
-    : defaultCauses(schema, place, compileRules);
-  causes.push(...defaults);
-  const rules = defaults.length > 0 ? undefined : ruleChecker(schema);
+  // What no schema may say at all is told alone.
+  const readable = !saysUnsupported(schema);
+  const structural = readable ? structuralCauses(schema, place) : [];
+  const wrong = readable && structural.length === 0
+    ? defaultCauses(schema, place, compileRules)
+    : structural;
+  causes.push(...wrong);
+  const rules = readable && wrong.length === 0
+    ? ruleChecker(schema)
+    : undefined;
   causes.push(...schemaRuleCauses(schema, place, rules));
   return causes;
 }
@@ -301,7 +312,7 @@ function storedVersionCauses(
   if (stored.length === 0) {
     return [wrong("[]string(nil)", "must have at least one stored version")];
   }
-  const shown = `[]string{${stored.map(goQuote).join(", ")}}`;
+  const shown = goStrings(stored);
   const known = new Set(versions.map(({ name }) => name));
   return [
     ...versions.filter(({ name, storage }) => storage && !stored.includes(name))

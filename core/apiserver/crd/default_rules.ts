@@ -5,7 +5,6 @@ import type { RuleValidator } from "./cel/rule_validator.ts";
 import { embeddedCauses } from "./embedded_resources.ts";
 import { childPath, keyPath } from "./field_path.ts";
 import { sameValue } from "./json_tree.ts";
-import { listTypeCauses } from "./list_types.ts";
 import { pruneUnknown, pruneValue } from "./pruning.ts";
 import { findingCauses } from "./schema_findings.ts";
 import { validateSchema } from "./schema_validator.ts";
@@ -57,10 +56,7 @@ function oneDefault(
     : [fieldError.invalid(path, value, "must not have unknown fields")];
   const embedded = embeddedCauses(value, schema, path);
   if (embedded.length > 0) return [...unknown, ...embedded];
-  const wrong = [
-    ...findingCauses(validateSchema(value, schema), path),
-    ...listTypeCauses(value, schema, path),
-  ];
+  const wrong = findingCauses(validateSchema(value, schema), path);
   if (wrong.length > 0) return [...unknown, ...wrong];
   const rules = compile(schema, false);
   return [...unknown, ...rules?.validate(value, value, { path }) ?? []];

@@ -32,7 +32,7 @@ const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
   ["creditcard", isCreditCard],
   ["date", isDate],
   ["datetime", isDateTime],
-  ["duration", isDuration],
+  ["duration", isWordyDuration],
   ["email", isEmail],
   ["hexcolor", matching(/^#?(?:[0-9a-f]{3}|[0-9a-f]{6})$/i)],
   ["hostname", isHostname],
@@ -95,9 +95,14 @@ const GO_DURATION_REGEXP = new RegExp(
 const UNIT_WORDS_REGEXP =
   /^(?:ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*)$/i;
 
+/** Whether a text is a duration as Go writes it. */
+export function isDuration(text: string): boolean {
+  return GO_DURATION_REGEXP.test(text);
+}
+
 /** Go's durations, and words such as `2 days` anywhere in the text. */
-function isDuration(text: string): boolean {
-  if (GO_DURATION_REGEXP.test(text)) return true;
+function isWordyDuration(text: string): boolean {
+  if (isDuration(text)) return true;
   return [...text.matchAll(/\d+\s*([A-Za-zµ]+)/g)].some(([, unit = ""]) =>
     UNIT_WORDS_REGEXP.test(unit)
   );

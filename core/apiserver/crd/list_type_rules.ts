@@ -1,5 +1,6 @@
 import type { StatusCause } from "../../api/api_error.ts";
 import type { OpenApiSchema } from "../../patch/schema.ts";
+import { goStrings } from "../go_value.ts";
 import { fieldError } from "../status.ts";
 import { childPath, keyPath } from "./field_path.ts";
 
@@ -90,12 +91,17 @@ function keyCauses(schema: OpenApiSchema, path: string): StatusCause[] {
     ));
     return causes;
   }
+  const wrongKeys = (why: string) =>
+    causes.push({
+      reason: "FieldValueInvalid",
+      message: `Invalid value: ${goStrings(keys)}: ${why}`,
+      field: place,
+    });
   const seen = new Set<string>();
   for (const key of keys) {
     const property = items.properties?.[key];
     if (property === undefined) {
-      const why = "entries must all be names of item properties";
-      causes.push(invalid(place, keys, why));
+      wrongKeys("entries must all be names of item properties");
     } else if (property.type === "array" || property.type === "object") {
       causes.push(invalid(
         childPath(keyPath(childPath(path, "items.properties"), key), "type"),
@@ -103,10 +109,7 @@ function keyCauses(schema: OpenApiSchema, path: string): StatusCause[] {
         "must be a scalar type if parent array's x-kubernetes-list-type is map",
       ));
     }
-    if (seen.has(key)) {
-      const why = "must not contain duplicate entries";
-      causes.push(invalid(place, keys, why));
-    }
+    if (seen.has(key)) wrongKeys("must not contain duplicate entries");
     seen.add(key);
   }
   return causes;

@@ -20,6 +20,29 @@ export function goRegExp(pattern: string): RegExp | undefined {
   return compiled.get(pattern);
 }
 
+/** Why Go refuses a pattern, in its words as far as they can be known. */
+export function goRegExpProblem(pattern: string): string {
+  const perl = NOT_IN_RE2.exec(pattern.replaceAll("\\\\", ""));
+  if (perl) {
+    const escape = perl[0].startsWith("\\");
+    return escape
+      ? `error parsing regexp: invalid escape sequence: \`${perl[0]}\``
+      : `error parsing regexp: invalid or unsupported Perl syntax: \`${
+        perl[0]
+      }\``;
+  }
+  const plain = pattern.replace(/\\.|\[(?:\\.|[^\]])*\]/g, "");
+  const open = plain.split("(").length - plain.split(")").length;
+  const why = open > 0
+    ? "missing closing )"
+    : open < 0
+    ? "unexpected )"
+    : plain.includes("[")
+    ? "missing closing ]"
+    : "invalid nested repetition operator";
+  return `error parsing regexp: ${why}: \`${pattern}\``;
+}
+
 function compile(pattern: string): RegExp | undefined {
   if (NOT_IN_RE2.test(pattern.replaceAll("\\\\", ""))) return undefined;
   const { source, flags } = translate(pattern);

@@ -30,7 +30,6 @@ const TYPES: readonly string[] = [
   "array",
   "boolean",
   "integer",
-  "null",
   "number",
   "object",
   "string",
@@ -58,6 +57,18 @@ const UNSUPPORTED: readonly (readonly [string, string])[] = [
   ["dependencies", "dependencies is not supported"],
   ["$ref", "$ref is not supported"],
 ];
+
+/** Whether a schema uses, anywhere, a keyword that no definition may use. */
+export function saysUnsupported(schema: OpenApiSchema): boolean {
+  const { properties = {}, additionalProperties, items } = schema;
+  return UNSUPPORTED.some(([keyword]) => schema[keyword] !== undefined) ||
+    Array.isArray(items) ||
+    Object.values(properties).some(saysUnsupported) ||
+    (typeof additionalProperties === "object" &&
+      saysUnsupported(additionalProperties)) ||
+    (items !== undefined && saysUnsupported(items)) ||
+    combined(schema, "").some(([inner]) => saysUnsupported(inner));
+}
 
 /**
  * What is wrong with the keywords of a schema, other than that it is not

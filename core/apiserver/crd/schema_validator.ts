@@ -2,7 +2,7 @@ import type { OpenApiSchema } from "../../patch/schema.ts";
 import type { Correlation } from "./correlation.ts";
 import { goNumber, goQuote } from "../go_value.ts";
 import { isKnownFormat, matchesFormat } from "./formats.ts";
-import { isObject, type JsonObject } from "./json_tree.ts";
+import { isObject, type JsonObject, sameValue } from "./json_tree.ts";
 import { goRegExp } from "./regular_expression.ts";
 import type { Finding, Findings } from "./schema_findings.ts";
 
@@ -281,7 +281,7 @@ function checkEnum(subject: Subject): Findings | undefined {
   const { value, schema, path } = subject;
   const values = schema.enum;
   if (values === undefined || values.length === 0) return undefined;
-  if (value !== null && values.some((one) => sameScalar(one, value))) {
+  if (value !== null && values.some((one) => isListed(one, value))) {
     return undefined;
   }
   const shown = values.map((one) => String(one)).join(" ");
@@ -289,10 +289,12 @@ function checkEnum(subject: Subject): Findings | undefined {
   return found(subject, { kind: "enum", text, value, values });
 }
 
-function sameScalar(a: unknown, b: unknown): boolean {
-  return typeof a === "object" || typeof b === "object"
-    ? JSON.stringify(a) === JSON.stringify(b)
-    : a === b;
+/** A fraction is cut off before it is compared with a whole number. */
+function isListed(listed: unknown, value: unknown): boolean {
+  if (Number.isInteger(listed) && typeof value === "number") {
+    return listed === Math.trunc(value);
+  }
+  return sameValue(listed, value);
 }
 
 function checkObject(subject: Subject): Findings {

@@ -3,7 +3,7 @@ import type { OpenApiSchema } from "../../patch/schema.ts";
 import { fieldError } from "../status.ts";
 import { childPath, keyPath } from "./field_path.ts";
 import { sameValue } from "./json_tree.ts";
-import { goRegExp } from "./regular_expression.ts";
+import { goRegExp, goRegExpProblem } from "./regular_expression.ts";
 
 /** Where a schema stands: some rules hold for the root or for items only. */
 type Level = "root" | "item" | "field";
@@ -234,7 +234,9 @@ function valueCauses(
     causes.push(fieldError.invalid(
       childPath(path, "pattern"),
       pattern,
-      `must be a valid regular expression, but isn't: error parsing regexp: invalid or unsupported Perl syntax: \`${pattern}\``,
+      `must be a valid regular expression, but isn't: ${
+        goRegExpProblem(pattern)
+      }`,
     ));
   }
   return causes;

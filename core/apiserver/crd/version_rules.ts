@@ -15,7 +15,6 @@ const COLUMN_TYPES: readonly string[] = [
 ];
 
 const COLUMN_FORMATS: readonly string[] = [
-  "binary",
   "byte",
   "date",
   "date-time",

@@ -1,6 +1,6 @@
 import type { Environment } from "@marcbachmann/cel-js";
 import type { OpenApiSchema } from "../../../patch/schema.ts";
-import { isObject } from "../json_tree.ts";
+import { canonicalText, isObject } from "../json_tree.ts";
 import { durationClass } from "./cel_environment.ts";
 import { celName } from "./cel_names.ts";
 import { celEqual } from "./equality.ts";
@@ -45,11 +45,18 @@ const INT: CelType = {
 export class CelTypes {
   readonly #environment: Environment;
   readonly #known: Map<OpenApiSchema, CelType | undefined> = new Map();
+  /** The items of keyed lists in one run, by their text. */
+  readonly #items: Map<string, unknown> = new Map();
   #count = 0;
 
   /** @param environment Where the types of objects are registered. */
   constructor(environment: Environment) {
     this.#environment = environment;
+  }
+
+  /** Forgets the values of the last run: what is compared comes after. */
+  begin(): void {
+    this.#items.clear();
   }
 
   /**
@@ -60,11 +67,7 @@ export class CelTypes {
   typeOf(schema: OpenApiSchema, root = false): CelType | undefined {
     const whole = root || schema["x-kubernetes-embedded-resource"] === true;
     if (!this.#known.has(schema)) {
-      const type = this.#make(whole ? withRoot(schema) : schema);
-      this.#known.set(
-        schema,
-        type && schema.nullable ? nullable(type) : type,
-      );
+      this.#known.set(schema, this.#make(whole ? withRoot(schema) : schema));
     }
     return this.#known.get(schema);
   }
@@ -92,16 +95,29 @@ export class CelTypes {
   }
 
   #list(schema: OpenApiSchema): CelType | undefined {
-    const items = schema.items && this.typeOf(schema.items);
-    if (items === undefined) return undefined;
-    const unordered = schema["x-kubernetes-list-type"] === "set";
+    const type = schema.items && this.typeOf(schema.items);
+    if (type === undefined) return undefined;
+    const { name, convert } = schema.items?.nullable ? nullable(type) : type;
+    const relation = schema["x-kubernetes-list-type"];
+    // The library compares its sets in any order, by the identity of items.
+    const item = relation === "map"
+      ? (value: unknown) => this.#shared(value, convert)
+      : convert;
     return {
-      name: `list<${items.name}>`,
+      name: `list<${name}>`,
       convert: (value) => {
-        const list = (value as readonly unknown[]).map(items.convert);
-        return unordered ? new Set(list) : list;
+        const list = (value as readonly unknown[]).map(item);
+        return relation === "set" || relation === "map" ? new Set(list) : list;
       },
     };
+  }
+
+  /** Equal values become one object. */
+  #shared(value: unknown, convert: CelType["convert"]): unknown {
+    const text = canonicalText(value);
+    const known = this.#items.get(text) ?? convert(value);
+    this.#items.set(text, known);
+    return known;
   }
 
   #map(values: OpenApiSchema): CelType | undefined {
@@ -110,9 +126,8 @@ export class CelTypes {
       name: `map<string, ${type.name}>`,
       convert: (value) =>
         new Map(
-          Object.entries(value as object).map(([key, one]) =>
-            [key, type.convert(one)] as const
-          ),
+          Object.entries(value as object).filter(isPresent)
+            .map(([key, one]) => [key, type.convert(one)] as const),
         ),
     };
   }
@@ -140,7 +155,10 @@ export class CelTypes {
       name,
       convert: (value) => {
         const object = new ctor() as Record<string, unknown>;
-        for (const [field, inner] of Object.entries(value as object)) {
+        for (
+          const [field, inner] of Object.entries(value as object)
+            .filter(isPresent)
+        ) {
           const known = fields.get(field);
           if (known) object[known.name] = known.type.convert(inner);
         }
@@ -157,7 +175,12 @@ function withRoot(schema: OpenApiSchema): OpenApiSchema {
   };
 }
 
-/** The library knows no type that is null too. */
+/** Rules see a field that is null as one that is not there. */
+function isPresent([, value]: readonly [string, unknown]): boolean {
+  return value !== null;
+}
+
+/** An item may be null; the library knows no such type. */
 function nullable({ convert }: CelType): CelType {
   return {
     name: "dyn",

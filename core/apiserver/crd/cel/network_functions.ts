@@ -43,9 +43,21 @@ function parsed<T>(value: T | undefined, what: string, text: string): T {
   );
 }
 
-const ip = (text: string) => parsed(IpAddress.parse(text), "IP Address", text);
-const cidr = (text: string) =>
-  parsed(CidrBlock.parse(text), "network address", text);
+/** An IPv4 address written as one of IPv6, which is refused. */
+const MAPPED_REGEXP = /^::ffff:/i;
+
+function ip(text: string): IpAddress {
+  if (MAPPED_REGEXP.test(text)) {
+    throw new CelFailure(
+      `IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`,
+    );
+  }
+  return parsed(IpAddress.parse(text), "IP Address", text);
+}
+
+function cidr(text: string): CidrBlock {
+  return parsed(CidrBlock.parse(text), "network address", text);
+}
 
 /** `url()`, `ip()`, `cidr()` and what their values can do. */
 export function registerNetworkFunctions(environment: Environment): void {

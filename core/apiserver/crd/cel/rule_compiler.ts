@@ -3,7 +3,12 @@ import type { ValidationRule } from "../../../crd/crd_manifest.ts";
 import type { OpenApiSchema } from "../../../patch/schema.ts";
 import { followSchemaPath } from "../rule_field_path.ts";
 import type { CelType } from "./cel_types.ts";
-import { compileErrorText } from "./compile_error_text.ts";
+import { compileErrorText, placedText } from "./compile_error_text.ts";
+import {
+  literalProblem,
+  type RuleWeight,
+  weightOf,
+} from "./expression_tree.ts";
 
 /** The variables of a rule. */
 export interface RuleVariables {
@@ -30,12 +35,6 @@ export interface CompiledRule {
   readonly fieldPath: string;
   /** How many nodes a run visits at most, for each value of the data. */
   readonly weight: RuleWeight;
-}
-
-/** Bounds the work of a rule: `size` nodes, in loops nested `depth` deep. */
-export interface RuleWeight {
-  readonly size: number;
-  readonly depth: number;
 }
 
 /** Compiles the rules of one node of a schema. */
@@ -101,48 +100,42 @@ interface Compiled {
 /** @returns What is wrong, if it does not compile. */
 function compile(source: string, environment: Environment): Compiled | string {
   try {
+    // The library lets has() ask for fields that do not exist.
+    const asked = source.replace(/\bhas\(/g, "dyn(");
+    const { error: missing } = environment.check(asked);
+    if (asked !== source && missing?.code === "no_such_key") {
+      return errorText(missing, source, environment);
+    }
     const parsed = environment.parse(source);
     const { valid, type = "dyn", error } = parsed.check();
-    if (!valid) return compileErrorText(error, source);
+    if (!valid) return errorText(error, source, environment);
+    const problem = literalProblem(parsed.ast);
+    if (problem) return placedText(source, problem.start, problem.why);
     return {
       program: (variables) => parsed({ ...variables }),
       type,
       weight: weightOf(parsed.ast),
     };
   } catch (error) {
-    return compileErrorText(error, source);
+    return errorText(error, source, environment);
   }
+}
+
+function errorText(
+  error: unknown,
+  source: string,
+  environment: Environment,
+): string {
+  return compileErrorText(
+    error,
+    source,
+    (name) =>
+      environment.getDefinitions().functions.some((one) => one.name === name),
+  );
 }
 
 /** Texts and fields may bear the name too. */
 function mentionsOldSelf(source: string): boolean {
   const code = source.replace(/"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/g, "''");
   return /(?<![\w.])oldSelf\b/.test(code);
-}
-
-/** Walks a tree whose nodes are made of `op` and `args`. */
-function weightOf(node: unknown): RuleWeight {
-  const seen = new Set<unknown>();
-  let size = 0;
-  let deepest = 0;
-  const walk = (value: unknown, depth: number): void => {
-    if (typeof value !== "object" || value === null || seen.has(value)) return;
-    seen.add(value);
-    if (Array.isArray(value)) {
-      for (const item of value) walk(item, depth);
-      return;
-    }
-    const { op, args } = value as {
-      readonly op?: string;
-      readonly args?: unknown;
-    };
-    size++;
-    const inner = op === "comprehension" ? depth + 1 : depth;
-    deepest = Math.max(deepest, inner);
-    if (typeof args === "object" && args !== null) {
-      for (const part of Object.values(args)) walk(part, inner);
-    }
-  };
-  walk(node, 0);
-  return { size, depth: deepest };
 }

@@ -11,11 +11,8 @@ import { baseEnvironment } from "./cel_environment.ts";
 import { celLibrary, hasRules } from "./cel_library.ts";
 import { type CelType, CelTypes } from "./cel_types.ts";
 import { evaluationErrorText, isNoSuchOverload } from "./compile_error_text.ts";
-import {
-  type CompiledRule,
-  compileNodeRules,
-  type RuleWeight,
-} from "./rule_compiler.ts";
+import type { RuleWeight } from "./expression_tree.ts";
+import { type CompiledRule, compileNodeRules } from "./rule_compiler.ts";
 
 /** How a validation is done. */
 export interface RuleOptions {
@@ -52,9 +49,12 @@ const OUT_OF_BUDGET =
 /** All CEL rules of a schema, compiled. */
 export class RuleValidator {
   readonly #root: RuleNode;
+  readonly #types: CelTypes;
 
-  constructor(root: RuleNode) {
+  /** Made by {@linkcode compileRules}. */
+  constructor(root: RuleNode, types: CelTypes) {
     this.#root = root;
+    this.#types = types;
   }
 
   /**
@@ -69,7 +69,7 @@ export class RuleValidator {
     old: unknown,
     { path = "", correlation, warn }: RuleOptions = {},
   ): StatusCause[] {
-    const run = new RuleRun(warn);
+    const run = new RuleRun(this.#types, warn);
     run.node(this.#root, value, old, {
       path,
       correlation,
@@ -98,7 +98,7 @@ export function compileRules(
     types,
     (type, inner) => compileNodeRules(inner, type, environment),
   );
-  return node && new RuleValidator(node);
+  return node && new RuleValidator(node, types);
 }
 
 type CompileNode = (
@@ -144,10 +144,12 @@ interface Place {
 /** One validation. */
 class RuleRun {
   readonly causes: StatusCause[] = [];
+  readonly #types: CelTypes;
   readonly #warn: ((text: string) => void) | undefined;
   #budget = STEP_BUDGET;
 
-  constructor(warn: ((text: string) => void) | undefined) {
+  constructor(types: CelTypes, warn: ((text: string) => void) | undefined) {
+    this.#types = types;
     this.#warn = warn;
   }
 
@@ -201,6 +203,7 @@ class RuleRun {
     const size = sizeOf(value) + sizeOf(old);
     let self: unknown;
     let oldSelf: unknown;
+    this.#types.begin();
     try {
       self = node.type.convert(value);
       oldSelf = old === undefined || old === null

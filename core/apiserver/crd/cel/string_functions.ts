@@ -19,7 +19,7 @@ export function registerStringFunctions(environment: Environment): void {
     .registerFunction("string.charAt(int): string", charAt)
     .registerFunction("string.replace(string, string): string", replace)
     .registerFunction("string.replace(string, string, int): string", replace)
-    .registerFunction("string.format(list<dyn>): string", format)
+    .registerFunction("string.format(ast): string", formatMacro)
     .registerFunction("string.find(string): string", find)
     .registerFunction("string.findAll(string): list<string>", findAll)
     .registerFunction("string.findAll(string, int): list<string>", findAll)
@@ -34,6 +34,10 @@ export function registerStringFunctions(environment: Environment): void {
     .registerFunction(
       "int(google.protobuf.Timestamp): int",
       (time: Date) => BigInt(Math.floor(time.getTime() / 1000)),
+    )
+    .registerFunction(
+      "int(uint): int",
+      (value: { readonly value: bigint }) => value.value,
     );
 }
 
@@ -83,6 +87,51 @@ function findAll(text: string, pattern: string, most: bigint = -1n): string[] {
   return most < 0n ? found : found.slice(0, Number(most));
 }
 
+/** A piece of a parsed expression. */
+interface Node {
+  readonly op: string;
+  readonly args: unknown;
+}
+
+/** The part of the library's checker that a macro works with. */
+interface Checker {
+  check(node: Node, context: unknown): unknown;
+  getType(name: string): unknown;
+}
+
+/** The part of the library's evaluator that a macro works with. */
+interface Evaluator {
+  run(node: Node, context: unknown): unknown;
+}
+
+/**
+ * Elsewhere the items of a list must have one type; what is written down as the
+ * list of values to format may have many, so that it is looked at item by item.
+ */
+function formatMacro(
+  { args, receiver }: {
+    readonly args: readonly Node[];
+    readonly receiver: Node;
+  },
+): object {
+  const [list] = args as [Node];
+  const items = list.op === "list" ? list.args as readonly Node[] : undefined;
+  return {
+    typeCheck(checker: Checker, _: unknown, context: unknown): unknown {
+      checker.check(receiver, context);
+      for (const node of items ?? [list]) checker.check(node, context);
+      return checker.getType("string");
+    },
+    evaluate(evaluator: Evaluator, _: unknown, context: unknown): string {
+      const template = evaluator.run(receiver, context);
+      const values = items === undefined
+        ? [...evaluator.run(list, context) as Iterable<unknown>]
+        : items.map((node) => evaluator.run(node, context));
+      return format(String(template), values);
+    },
+  };
+}
+
 const VERB_REGEXP = /%(?:%|(\.\d+)?([sdfebxXo]))|%/g;
 
 /** Go's verbs, of those that CEL has. */
@@ -113,8 +162,7 @@ function formatted(value: unknown, verb: string, digits: number): string {
     case "f":
       return Number(value).toFixed(digits);
     case "e":
-      return Number(value).toExponential(digits)
-        .replace(/e([+-])(\d)$/, "e$10$2");
+      return scientific(Number(value), digits);
     case "b":
       if (typeof value === "boolean") return value ? "1" : "0";
       if (typeof value === "bigint") return value.toString(2);
@@ -139,6 +187,17 @@ function formatted(value: unknown, verb: string, digits: number): string {
       typeWord(value)
     }`,
   );
+}
+
+const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+/** `1.5 × 10⁰³`: the exponent has two digits at least. */
+function scientific(value: number, digits: number): string {
+  const [mantissa = "", exponent = ""] = value.toExponential(digits).split("e");
+  const sign = exponent.startsWith("-") ? "⁻" : "";
+  const raised = exponent.slice(1).padStart(2, "0")
+    .replace(/\d/g, (digit) => SUPERSCRIPTS[Number(digit)] ?? "");
+  return `${mantissa} × 10${sign}${raised}`;
 }
 
 function hexOf(bytes: Uint8Array): string {
