@@ -4,6 +4,7 @@ import type { ApiContext } from "./api_context.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { CrdController } from "./controllers/crd_controller.ts";
 import { GarbageCollector } from "./controllers/garbage_collector.ts";
+import { ReadinessSimulator } from "./controllers/readiness_simulator.ts";
 import { NamespaceController } from "./controllers/namespace_controller.ts";
 import { OpenApiRoutes } from "./discovery/openapi_routes.ts";
 import type { ServedVersion } from "./discovery/discovery.ts";
@@ -28,6 +29,8 @@ export interface InstanceOptions {
   readonly history: HistoryLimits | undefined;
   /** How long a new CRD waits to be established, in milliseconds. */
   readonly establishingDelay: number;
+  /** Whether workloads pretend to become ready. */
+  readonly simulate: boolean;
   readonly audit: ((event: AuditEvent) => void) | undefined;
   readonly authenticate: (token: string) => User | undefined;
   /** The authority's certificate in PEM. */
@@ -66,7 +69,12 @@ export class Instance {
     );
     const collector = new GarbageCollector(context);
     const namespaces = new NamespaceController(context, options.authority);
-    this.#controllers = [definitions, collector, namespaces];
+    this.#controllers = [
+      definitions,
+      collector,
+      namespaces,
+      ...(options.simulate ? [new ReadinessSimulator(context)] : []),
+    ];
     if (options.content === undefined) bootstrap(context);
     else {
       this.#load(options.content, definitions);

@@ -88,7 +88,8 @@ export interface ApiServerOptions {
    */
   readonly establishingDelay?: number | undefined;
   /**
-   * Whether Deployments become ready by themselves, since nothing runs pods.
+   * Whether Deployments and StatefulSets become ready by themselves, half a
+   * second after each change, since nothing runs pods.
    *
    * @default {false}
    */
@@ -190,6 +191,7 @@ export class ApiServer {
       logger: this.#logger,
       history,
       establishingDelay: this.#options.establishingDelay ?? 250,
+      simulate: this.#options.simulate === true,
       audit,
       authenticate: (token) => this.#authenticate(token),
       authority: () => this.certificateAuthority,

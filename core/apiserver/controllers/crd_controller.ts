@@ -113,7 +113,7 @@ export class CrdController {
   #look(name: string): void {
     const collection = this.#context.store.collection(CRDS);
     const stored = collection.get(name);
-    if (stored === undefined || this.#young.has(name)) return;
+    if (stored === undefined) return;
     try {
       const crd = stored.parse() as Crd;
       if (stored.terminating) this.#cleanUp(crd);
@@ -131,7 +131,8 @@ export class CrdController {
     const others = [...collection.values()]
       .filter((other) => other.name !== name).map((other) => other.parse());
     const now = this.#context.clock.wallTime();
-    const status = this.#crd.nextCrdStatus(crd, others, now);
+    const next = this.#crd.nextCrdStatus(crd, others, now);
+    const status = this.#young.has(name) ? installing(next) : next;
     if (!jsonEquals(status, crd.status)) {
       updateObject(
         internalRequest(this.#context, this.#definition(), {
@@ -218,6 +219,19 @@ export class CrdController {
       },
     );
   }
+}
+
+/** The status of a definition whose names are accepted and that is young. */
+function installing(status: unknown): unknown {
+  const { conditions = [], ...rest } = status as NonNullable<Crd["status"]>;
+  return {
+    ...rest,
+    conditions: conditions.map((condition) =>
+      isEstablished(condition)
+        ? { ...condition, status: "False", reason: "Installing" }
+        : condition
+    ),
+  };
 }
 
 function isEstablished(
