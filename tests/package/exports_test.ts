@@ -4,7 +4,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { VERSION } from "../../core/version.ts";
 import { PROJECT } from "../support/child_process.ts";
-import { denoJson, packageJson, projectText } from "./shipped_files.ts";
+import {
+  denoJson,
+  packageJson,
+  packageOf,
+  projectText,
+} from "./shipped_files.ts";
 
 const NPM = packageJson();
 const JSR = denoJson();
@@ -48,14 +53,17 @@ test("Every exported and executable file exists, as source and as built", () => 
 });
 
 test("Dependencies have the same versions for npm and JSR", () => {
-  for (const [name, version] of Object.entries(NPM.dependencies)) {
-    assert.equal(JSR.imports[name], `npm:${name}@${version}`);
+  for (const [bare, mapped] of Object.entries(JSR.imports)) {
+    const name = packageOf(bare);
+    const path = bare.slice(name.length);
+    assert.equal(mapped, `npm:${name}@${NPM.dependencies[name]}${path}`);
   }
 });
 
 test("Every entry point begins with a module doc", () => {
   for (const source of Object.values(JSR.exports)) {
-    const [, doc = ""] = /^\/\*\*([^]*?)\*\//.exec(projectText(source)) ?? [];
+    const [, doc = ""] =
+      /^(?:\/\/.*\n)*\/\*\*([^]*?)\*\//.exec(projectText(source)) ?? [];
     assert.match(doc, /@module/, source);
   }
 });

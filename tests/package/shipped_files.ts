@@ -91,6 +91,12 @@ export async function shippedImports(): Promise<readonly ShippedImport[]> {
   return imports;
 }
 
+/** The package that a bare specifier names, without a path in it. */
+export function packageOf(specifier: string): string {
+  return specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+}
+
 /** Whether the run is asked to write the lists that it would compare. */
 export function updating(): boolean {
   return process.env["UPDATE"] === "1";
