@@ -53,7 +53,7 @@ export function pageRequest(
       ? resourceVersion
       : undefined,
   });
-  return metadataOnly(request, target, "PartialObjectMetadataList");
+  return accepting("PartialObjectMetadataList", request, target);
 }
 
 /** Asks for the changes after a state, or for the whole state and its changes. */
@@ -69,35 +69,31 @@ export function streamRequest(
     bookmarks: true,
     timeoutSeconds: position.timeoutSeconds,
   });
-  return metadataOnly(request, target, "PartialObjectMetadata");
+  return accepting("PartialObjectMetadata", request, target);
 }
 
-function selection(target: WatchTarget): Omit<WatchTarget, "kind"> {
+function selection(
+  target: WatchTarget,
+): Pick<WatchTarget, "namespace" | "labelSelector" | "fieldSelector"> {
   const { namespace, labelSelector, fieldSelector } = target;
-  return {
-    namespace,
-    labelSelector,
-    fieldSelector,
-    metadataOnly: target.metadataOnly,
-  };
+  return { namespace, labelSelector, fieldSelector };
 }
 
 /**
- * Asks for metadata where it is wanted, and for the whole object where the
+ * Asks for metadata where no more is wanted, and for the whole object where the
  * server cannot give less.
  */
-function metadataOnly(
+function accepting(
+  as: string,
   request: ApiRequest,
   target: WatchTarget,
-  as: string,
 ): ApiRequest {
-  return target.metadataOnly
+  const headers = target.metadataOnly
     ? {
-      ...request,
-      headers: {
-        ...request.headers,
-        accept: `${METADATA_TYPE}${as},application/json`,
-      },
+      ...request.headers,
+      accept: `${METADATA_TYPE}${as},application/json`,
     }
-    : request;
+    : request.headers;
+  // The reflector tries again by itself, and tells of what fails.
+  return { ...request, headers, mayRetry: false };
 }

@@ -49,6 +49,13 @@ export interface ApiRequest extends HttpRequest {
   readonly verb: Verb;
   /** What it is for, to read after "Cannot": `get Pod default/web`. */
   readonly action: string;
+  /**
+   * Whether the client may send it again when it failed; `false` where the
+   * caller does that himself and wants to know of every failure.
+   *
+   * @default {true}
+   */
+  readonly mayRetry?: boolean | undefined;
 }
 
 /** Any object that a request can carry: its metadata tells where it goes. */

@@ -31,6 +31,8 @@ export interface RetryOptions {
 export interface RetryParts extends RetryOptions {
   readonly clock: Clock;
   readonly random: () => number;
+  /** Aborts when nothing may be sent any more. */
+  readonly ended?: AbortSignal | undefined;
 }
 
 /**
@@ -40,11 +42,13 @@ export interface RetryParts extends RetryOptions {
  * many clients do not come back at once.
  *
  * Watches are never repeated after a broken connection: whoever reads them
- * knows better where to go on.
+ * knows better where to go on. The same holds for requests that say so
+ * themselves, by `mayRetry`.
  */
 export function retry(parts: RetryParts): Middleware {
-  const { maxAttempts = 10, initial = 100, max = 30_000 } = parts;
+  const { clock, ended, maxAttempts = 10, initial = 100, max = 30_000 } = parts;
   return (next) => async (request) => {
+    if (request.mayRetry === false) return await next(request);
     let pause = initial;
     for (let attempt = 1;; attempt++) {
       const last = attempt >= maxAttempts;
@@ -56,13 +60,13 @@ export function retry(parts: RetryParts): Middleware {
         wait = asked;
         await response.cancel();
       } catch (error) {
-        if (last || !mayRepeat(request)) throw error;
+        if (last || ended?.aborted || !mayRepeat(request)) throw error;
         wait = pause;
       }
       pause = Math.min(pause * 2, max);
       await sleep(wait * (1 + parts.random() / 5), {
-        clock: parts.clock,
-        signal: request.signal,
+        clock,
+        signal: eitherSignal(request.signal, ended),
       });
     }
   };
@@ -77,6 +81,14 @@ function askedPause(response: HttpResponse): number | undefined {
 function mayRepeat(request: ApiRequest): boolean {
   return request.method === "GET" && request.verb !== "watch" &&
     !request.signal?.aborted;
+}
+
+/** A signal that aborts when one of two does. */
+export function eitherSignal(
+  a: AbortSignal | undefined,
+  b: AbortSignal | undefined,
+): AbortSignal | undefined {
+  return a !== undefined && b !== undefined ? AbortSignal.any([a, b]) : a ?? b;
 }
 
 /**
