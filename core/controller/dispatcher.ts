@@ -101,6 +101,7 @@ export class Dispatcher<P extends KubernetesObject> {
       removeFinalizer();
     checkResult(result, CleanupResult, "cleanup");
     if (result.finalizerRemoved && context.workflow?.done !== false) {
+      run.isReleasing = true;
       await writer.removeFinalizer(run);
       return GONE;
     }

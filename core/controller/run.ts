@@ -72,6 +72,8 @@ export class Run<P extends KubernetesObject> implements RunStart<P> {
   step: RunStep | undefined;
   /** Why it was asked to end early. */
   aborted: AbortCause | undefined;
+  /** Whether it removes the finalizer: its object may vanish any moment. */
+  isReleasing = false;
   /** For how long its object must not run again, in milliseconds. */
   pause = 0;
   #writes: string[] | undefined;
@@ -118,6 +120,7 @@ export class Run<P extends KubernetesObject> implements RunStart<P> {
   /** Asks the run to end; the first cause counts. */
   abort(cause: AbortCause): void {
     if (this.aborted !== undefined) return;
+    if (cause === "deletion" && this.isReleasing) return;
     this.aborted = cause;
     this.#controller?.abort(this.#reason());
   }
