@@ -132,3 +132,13 @@ export type {
   StartErrorPolicy,
 } from "./operator/operator_options.ts";
 export type { ProbeOptions } from "./operator/probe_server.ts";
+
+// Objects in memory, under a byte budget.
+export * from "./cache/object_store.ts";
+export { type BudgetMember, MemoryBudget } from "./cache/memory_budget.ts";
+export {
+  cgroupMemoryLimit,
+  defaultCacheBudget,
+  type ReadFile,
+} from "./cache/cgroup_limit.ts";
+export { LruCache, type LruCacheOptions } from "./cache/lru_cache.ts";

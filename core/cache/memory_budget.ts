@@ -1,20 +1,25 @@
-import type { StoreUsage } from "./object_store.ts";
+import { parseByteSize } from "./byte_size.ts";
 
 /** A store that can make room, as a budget sees it. */
 export interface BudgetMember {
-  /** How many bytes the member uses. */
-  usage(): StoreUsage;
+  /** How many bytes could sink by one tier or be forgotten. */
+  readonly sinkable: number;
   /**
-   * Moves cold objects a tier down.
+   * Does one step of sinking, of about a millisecond.
    *
-   * @param bytes How much to free.
-   * @returns How much was freed.
+   * @returns Whether there is anything left to sink.
    */
-  sink(bytes: number): number;
+  sink(): boolean;
 }
 
+/** How many steps of sinking one change of a store pays for, at most. */
+const STEPS_PER_CHARGE = 2;
+
 /**
- * How many bytes all the caches of an operator may use together.
+ * How many bytes all the caches of an operator may use together. Stores that
+ * share a budget tell it what they use; when it is too much, the one with the
+ * most to gain moves its cold objects a tier down, a little with every change,
+ * so that no change takes long.
  *
  * @example A budget of 96 MiB
  * ```ts
@@ -24,15 +29,89 @@ export interface BudgetMember {
  * if (budget.limit !== 96 * 1024 * 1024) throw new Error("Unexpected limit");
  * ```
  */
-export declare class MemoryBudget {
+export class MemoryBudget {
+  #limit: number;
+  #used = 0;
+  /** What each member said it uses. */
+  readonly #members: Map<BudgetMember, number> = new Map();
+  #sinking = false;
+
   /**
    * @param limit Bytes, or text such as `96MiB`, `1Gi` or `500M`.
    * @throws {SyntaxError} If the text is not a size.
+   * @throws {RangeError} If it is not a positive number of bytes.
    */
-  constructor(limit: number | string);
+  constructor(limit: number | string) {
+    this.#limit = parseByteSize(limit);
+  }
 
-  /** The bytes allowed; may be set to another number at any time. */
-  limit: number;
+  /**
+   * The bytes allowed. After it was lowered, stores shrink to it as they change,
+   * or at once by {@linkcode MemoryBudget.settle}.
+   */
+  get limit(): number {
+    return this.#limit;
+  }
+
+  set limit(limit: number | string) {
+    this.#limit = parseByteSize(limit);
+  }
+
   /** The bytes used by all members. */
-  get used(): number;
+  get used(): number {
+    return this.#used;
+  }
+
+  /** Whether more is used than allowed. */
+  get isExceeded(): boolean {
+    return this.#used > this.#limit;
+  }
+
+  /** Takes note of what a store uses, and makes room if that is too much. */
+  charge(member: BudgetMember, bytes: number): void {
+    this.#used += bytes - (this.#members.get(member) ?? 0);
+    this.#members.set(member, bytes);
+    if (!this.#sinking && this.isExceeded) this.settle(STEPS_PER_CHARGE);
+  }
+
+  /** Forgets a store that was closed. */
+  leave(member: BudgetMember): void {
+    this.#used -= this.#members.get(member) ?? 0;
+    this.#members.delete(member);
+  }
+
+  /**
+   * Makes room until the limit is kept or nothing is left that could sink.
+   *
+   * @param steps How many steps, of about a millisecond each, at most.
+   * @returns Whether it is done: false if more steps would help.
+   */
+  settle(steps: number = Infinity): boolean {
+    this.#sinking = true;
+    try {
+      for (; this.isExceeded; steps--) {
+        const member = this.#largest();
+        if (member === undefined) return true;
+        if (steps <= 0) return false;
+        member.sink();
+      }
+      return true;
+    } finally {
+      this.#sinking = false;
+    }
+  }
+
+  /** The member with the most to sink. */
+  #largest(): BudgetMember | undefined {
+    let largest: BudgetMember | undefined;
+    let most = 0;
+    for (const member of this.#members.keys()) {
+      const { sinkable } = member;
+      if (sinkable > most) {
+        largest = member;
+        most = sinkable;
+      }
+    }
+    return largest;
+  }
 }

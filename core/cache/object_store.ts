@@ -1,130 +1,36 @@
 import type { Kind } from "../api/kind.ts";
-import type { KubernetesObject } from "../api/object.ts";
-import type { ObjectKey } from "../api/object_key.ts";
 import type { LabelRequirement } from "../api/label_requirement.ts";
-import type { LabelSelector } from "../api/label_selector.ts";
+import { labelRequirements, matchesLabels } from "../api/label_selector.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import { keyText, type ObjectKey } from "../api/object_key.ts";
+import { type ByteRange, wholeRange } from "../json/byte_range.ts";
+import { EventScanner } from "../json/event_scanner.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
-import type { MemoryBudget } from "./memory_budget.ts";
+import { BodyWriter } from "./body_writer.ts";
+import type { BudgetMember, MemoryBudget } from "./memory_budget.ts";
+import { ObjectBodies } from "./object_bodies.ts";
+import { ObjectDecoder } from "./object_decoder.ts";
+import { type IndexDefinition, ObjectIndexes } from "./object_indexes.ts";
+import type {
+  FetchObject,
+  ObjectStoreOptions,
+  PutOptions,
+  PutOutcome,
+  StoreListOptions,
+} from "./object_store_options.ts";
+import { RelistMarks } from "./relist_marks.ts";
+import { PAGE_MASK } from "./slot_page.ts";
+import { SlotTable } from "./slot_table.ts";
+import type { StoreUsage } from "./store_usage.ts";
 
-/**
- * What a put did: `unchanged` means that uid and resourceVersion are those
- * stored; `stale` that a newer version of the same object is stored. Neither
- * changes the store.
- */
-export type PutOutcome = "added" | "updated" | "unchanged" | "stale";
+export type { IndexDefinition, IndexFunction } from "./object_indexes.ts";
+export type * from "./object_store_options.ts";
+export type { StoreUsage, TierUsage } from "./store_usage.ts";
 
-/** Computes under which values an object is found in an index. */
-export type IndexFunction<T extends KubernetesObject> = (
-  object: T,
-) => readonly string[];
-
-/**
- * How an index finds its values. Those by label, annotation and owner read the
- * bytes; a function costs a parse for every put.
- */
-export type IndexDefinition<T extends KubernetesObject> =
-  | { readonly byLabel: string }
-  | { readonly byAnnotation: string }
-  | { readonly byOwner: true }
-  | { readonly byFunction: IndexFunction<T> };
-
-/** Fetches an object of which only the key was kept; undefined if it is gone. */
-export type FetchObject = (
-  key: ObjectKey,
-) => Promise<Uint8Array | undefined>;
-
-/** Options of {@linkcode ObjectStore}. */
-export interface ObjectStoreOptions<T extends KubernetesObject> {
-  /** Restored on objects that came as items of a list, which leave it out. */
-  readonly kind: Kind<T>;
-  /**
-   * Paths that are not kept; reading one throws an error that names it.
-   *
-   * @default {[]}
-   */
-  readonly prune?: readonly string[] | undefined;
-  /**
-   * Indexes from the start, by name.
-   *
-   * @default {{}}
-   */
-  readonly indexes?:
-    | Readonly<Record<string, IndexDefinition<T>>>
-    | undefined;
-  /**
-   * The bytes that this store shares with others; without one nothing sinks.
-   *
-   * @default {undefined}
-   */
-  readonly budget?: MemoryBudget | undefined;
-  /**
-   * Allows the store to keep the keys alone of what does not fit into the
-   * budget; {@linkcode ObjectStore.read} then fetches an object.
-   *
-   * @default {undefined}
-   */
-  readonly fetch?: FetchObject | undefined;
-  /**
-   * Told when an index function throws; the object then has no values there.
-   *
-   * @default {() => {}}
-   */
-  readonly onIndexError?: ((index: string, error: unknown) => void) | undefined;
-}
-
-/** Objects and bytes of one tier. */
-export interface TierUsage {
-  readonly objects: number;
-  readonly bytes: number;
-}
-
-/** How much memory a store uses, in bytes. */
-export interface StoreUsage {
-  /** Parsed objects that were read lately; they are in another tier, too. */
-  readonly decoded: TierUsage;
-  /** JSON bytes. */
-  readonly bytes: TierUsage;
-  /** JSON bytes in compressed pages. */
-  readonly compressed: TierUsage;
-  /** Only the key, uid and resourceVersion. */
-  readonly keyOnly: TierUsage;
-  /** Keys and where each object is. */
-  readonly index: number;
-  /** Everything together. */
-  readonly total: number;
-}
-
-/** Which objects to list. */
-export interface StoreListOptions {
-  /**
-   * Only this namespace.
-   *
-   * @default {undefined}
-   */
-  readonly namespace?: string | undefined;
-  /**
-   * Only objects whose labels match; decided on the bytes.
-   *
-   * @default {undefined}
-   */
-  readonly labelSelector?:
-    | string
-    | LabelSelector
-    | readonly LabelRequirement[]
-    | undefined;
-}
-
-/** Options of {@linkcode ObjectStore.put}. */
-export interface PutOptions {
-  /**
-   * Takes an older version, too: for the answer of a server whose
-   * resourceVersions began anew.
-   *
-   * @default {false}
-   */
-  readonly force?: boolean | undefined;
-}
-
+/** How much of decoded objects is kept where there is no budget. */
+const DEFAULT_DECODED_BYTES = 8 * 1024 * 1024;
+/** How much of a budget decoded objects of one store may take. */
+const DECODED_SHARE = 1 / 8;
 /**
  * The objects of one kind, kept as bytes and decoded when they are read.
  *
@@ -135,85 +41,424 @@ export interface PutOptions {
  * - objects given are frozen and stay valid; {@linkcode ObjectStore.copy} gives
  *   mutable ones.
  *
+ * Wherever a key is wanted, a header will do, and saves decoding its name.
+ *
  * @typeParam T The type of the objects.
+ *
+ * @example Keep an object
+ * ```ts
+ * import {
+ *   EventScanner,
+ *   ObjectStore,
+ *   untyped,
+ *   wholeRange,
+ * } from "@coracle/operator/core";
+ *
+ * const store = new ObjectStore({
+ *   kind: untyped({ group: "", version: "v1", kind: "ConfigMap" }),
+ * });
+ * const scanner = new EventScanner();
+ * const json = '{"metadata":{"namespace":"default","name":"web","resourceVersion":"7"}}';
+ * const outcome = store.put(scanner.scanObject(wholeRange(json)));
+ * const object = store.get({ namespace: "default", name: "web" });
+ * if (outcome !== "added" || object?.kind !== "ConfigMap") throw new Error();
+ * ```
  */
-export declare class ObjectStore<T extends KubernetesObject> {
+export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
+  /** What the objects are. */
+  readonly kind: Kind<T>;
+
+  readonly #slots: SlotTable = new SlotTable();
+  readonly #bodies: ObjectBodies = new ObjectBodies(this.#slots);
+  readonly #writer: BodyWriter;
+  readonly #decoder: ObjectDecoder<T>;
+  readonly #indexes: ObjectIndexes<T>;
+  readonly #scanner: EventScanner = new EventScanner();
+  readonly #budget: MemoryBudget | undefined;
+  readonly #fetch: FetchObject | undefined;
+  /** Fetches under way, by key. */
+  readonly #fetching: Map<string, Promise<T | undefined>> = new Map();
+  /** What the budget was told last. */
+  #charged = -1;
+  readonly #marks: RelistMarks = new RelistMarks(this.#slots);
+
   /**
    * @param options Which kind, and what is kept of it.
    * @throws {SyntaxError} If a prune path is malformed.
    */
-  constructor(options: ObjectStoreOptions<T>);
+  constructor(options: ObjectStoreOptions<T>) {
+    const { kind, prune = [], indexes = {}, budget, fetch } = options;
+    this.kind = kind;
+    this.#writer = new BodyWriter(kind, prune);
+    this.#decoder = new ObjectDecoder(this.#bodies, this.#writer);
+    this.#indexes = new ObjectIndexes(options.onIndexError ?? (() => {}));
+    this.#budget = budget;
+    this.#fetch = fetch;
+    for (const [name, definition] of Object.entries(indexes)) {
+      this.#indexes.add(name, definition);
+    }
+    this.#charge();
+  }
 
-  readonly kind: Kind<T>;
   /** How many objects there are, in all tiers. */
-  get size(): number;
+  get size(): number {
+    return this.#slots.size;
+  }
 
   /**
    * Takes the object that a header describes; its bytes are copied.
    *
    * @throws {TypeError} If the object has no name.
+   * @throws {SyntaxError} If it is not well-formed where a pruned path leads.
    */
-  put(header: ObjectHeader, options?: PutOptions): PutOutcome;
-  /** Removes an object; tells whether it was there. */
-  delete(key: ObjectKey): boolean;
-  /** Removes everything. */
-  clear(): void;
+  put(header: ObjectHeader, options: PutOptions = {}): PutOutcome {
+    const { start, end } = header.string("name");
+    if (start >= end) {
+      throw new TypeError(
+        `Cannot keep a ${this.kind.kind}: it must have a name: received none`,
+      );
+    }
+    const slot = this.#slots.find(header);
+    if (slot < 0) return this.#add(header);
+    this.#marks.see(slot);
+    const order = this.#slots.compareVersion(slot, header);
+    if (order === 0 && this.#isSame(slot, header)) return "unchanged";
+    if (order > 0 && options.force !== true) return "stale";
+    this.#set(slot, header, this.#writer.write(header));
+    return "updated";
+  }
 
-  has(key: ObjectKey): boolean;
+  /** Removes an object; tells whether it was there. */
+  delete(key: ObjectKey | ObjectHeader): boolean {
+    const slot = this.#slots.find(key);
+    if (slot < 0) return false;
+    this.#remove(slot);
+    this.#charge();
+    return true;
+  }
+
+  /** Removes everything. */
+  clear(): void {
+    for (let slot = this.#slots.nextUsed(0); slot >= 0;) {
+      this.#remove(slot);
+      slot = this.#slots.nextUsed(slot + 1);
+    }
+    this.#charge();
+  }
+
+  has(key: ObjectKey | ObjectHeader): boolean {
+    return this.#slots.find(key) >= 0;
+  }
+
   /** The resourceVersion stored, without decoding. */
-  resourceVersion(key: ObjectKey): string | undefined;
+  resourceVersion(key: ObjectKey | ObjectHeader): string | undefined {
+    const slot = this.#slots.find(key);
+    return slot < 0 ? undefined : this.#slots.version(slot);
+  }
+
   /** The uid stored, without decoding. */
-  uid(key: ObjectKey): string | undefined;
+  uid(key: ObjectKey | ObjectHeader): string | undefined {
+    const slot = this.#slots.find(key);
+    return slot < 0 ? undefined : this.#slots.uid(slot);
+  }
+
   /** The generation stored, without decoding; 0 for kinds without it. */
-  generation(key: ObjectKey): number | undefined;
+  generation(key: ObjectKey | ObjectHeader): number | undefined {
+    const slot = this.#slots.find(key);
+    return slot < 0
+      ? undefined
+      : this.#slots.page(slot).generation[slot & PAGE_MASK];
+  }
 
   /**
    * The object, frozen; undefined if there is none.
    *
    * @throws {Error} If only its key is kept: use {@linkcode ObjectStore.read}.
+   * @throws {SyntaxError} If its bytes are not well-formed.
    */
-  get(key: ObjectKey): T | undefined;
+  get(key: ObjectKey | ObjectHeader): T | undefined {
+    const slot = this.#slots.find(key);
+    if (slot < 0) return undefined;
+    const object = this.#present(slot, this.#decoder.get(slot));
+    this.#charge();
+    return object;
+  }
+
+  /** A fresh object that the caller may change; else as `get`. */
+  copy(key: ObjectKey | ObjectHeader): T | undefined {
+    const slot = this.#slots.find(key);
+    return slot < 0 ? undefined : this.#present(slot, this.#decoder.copy(slot));
+  }
+
   /** The object, frozen, fetched if only its key is kept. */
-  read(key: ObjectKey): Promise<T | undefined>;
-  /** A fresh object that the caller may change. */
-  copy(key: ObjectKey): T | undefined;
-  /** The stored JSON, as a copy. */
-  bytes(key: ObjectKey): Uint8Array | undefined;
-  /** The header of the stored bytes, valid until the next call. */
-  header(key: ObjectKey): ObjectHeader | undefined;
+  async read(key: ObjectKey | ObjectHeader): Promise<T | undefined> {
+    const slot = this.#slots.find(key);
+    if (slot < 0) return undefined;
+    const fetch = this.#fetch;
+    const object = this.#decoder.get(slot);
+    this.#charge();
+    if (object !== undefined || fetch === undefined) {
+      return this.#present(slot, object);
+    }
+    const plainKey = this.#slots.key(slot);
+    const text = keyText(plainKey);
+    const underWay = this.#fetching.get(text);
+    if (underWay !== undefined) return await underWay;
+    const fetching = this.#fetchObject(plainKey, fetch)
+      .finally(() => this.#fetching.delete(text));
+    this.#fetching.set(text, fetching);
+    return await fetching;
+  }
+
+  /** The stored JSON, as a copy; undefined if there is none. */
+  bytes(key: ObjectKey | ObjectHeader): Uint8Array | undefined {
+    const slot = this.#slots.find(key);
+    const body = slot < 0 ? undefined : this.#bodies.read(slot);
+    return body && new Uint8Array(body.bytes.subarray(body.start, body.end));
+  }
+
+  /**
+   * The header of the stored JSON, valid until any other call; undefined if
+   * there is none.
+   */
+  header(key: ObjectKey | ObjectHeader): ObjectHeader | undefined {
+    const slot = this.#slots.find(key);
+    const body = slot < 0 ? undefined : this.#bodies.read(slot);
+    return body && this.#scanner.scanObject(body);
+  }
 
   /** All keys, or those of one namespace. */
-  keys(namespace?: string): IterableIterator<ObjectKey>;
-  /** Objects one after the other, each decoded when it is reached. */
-  values(options?: StoreListOptions): IterableIterator<T>;
-  /** Objects as an array. */
-  list(options?: StoreListOptions): T[];
+  *keys(namespace?: string): IterableIterator<ObjectKey> {
+    for (const slot of this.#slotsOf(namespace)) yield this.#slots.key(slot);
+  }
 
-  /** Adds an index over what is there and what will come. */
-  addIndex(name: string, definition: IndexDefinition<T>): void;
-  removeIndex(name: string): void;
+  /**
+   * Objects one after the other, each decoded when it is reached.
+   *
+   * @throws {Error} If only the key of one is kept.
+   */
+  *values(options: StoreListOptions = {}): IterableIterator<T> {
+    const { namespace, labelSelector = [] } = options;
+    const requirements = labelRequirements(labelSelector);
+    for (const slot of this.#slotsOf(namespace)) {
+      if (requirements.length > 0 && !this.#matches(slot, requirements)) {
+        continue;
+      }
+      yield this.#present(slot, this.#decoder.peek(slot)) as T;
+    }
+  }
+
+  /** Objects as an array; else as `values`. */
+  list(options: StoreListOptions = {}): T[] {
+    return [...this.values(options)];
+  }
+
+  /**
+   * Adds an index over what is there and what will come.
+   *
+   * @throws {RangeError} If there is one of that name, or if only the keys of
+   * some objects are kept.
+   */
+  addIndex(name: string, definition: IndexDefinition<T>): void {
+    if (this.#bodies.keyOnly.objects > 0) {
+      throw new RangeError(
+        `Cannot add an index: it must be there before only keys are kept: received "${name}"`,
+      );
+    }
+    this.#indexes.add(name, definition);
+    for (const slot of this.#slotsOf(undefined)) {
+      const body = this.#bodies.read(slot) as ByteRange;
+      this.#index(slot, this.#scanner.scanObject(body), name);
+    }
+    this.#charge();
+  }
+
+  /** Removes an index, if there is one of that name. */
+  removeIndex(name: string): void {
+    this.#indexes.delete(name);
+    this.#charge();
+  }
+
   /** @throws {RangeError} If there is no such index. */
-  byIndex(name: string, value: string): T[];
+  byIndex(name: string, value: string): T[] {
+    return this.#indexes.postings(name).slots(value).map((slot) =>
+      this.#present(slot, this.#decoder.get(slot)) as T
+    );
+  }
+
   /** @throws {RangeError} If there is no such index. */
-  keysByIndex(name: string, value: string): ObjectKey[];
+  keysByIndex(name: string, value: string): ObjectKey[] {
+    return this.#indexes.postings(name).slots(value).map((slot) =>
+      this.#slots.key(slot)
+    );
+  }
+
   /** Every value of an index that some object has. */
-  indexValues(name: string): string[];
+  indexValues(name: string): string[] {
+    return this.#indexes.postings(name).values();
+  }
 
   /** Begins a relist: what is put from now on counts as seen. */
-  beginRelist(): void;
+  beginRelist(): void {
+    this.#marks.begin();
+  }
+
   /**
    * Ends a relist: removes what was not seen since its begin, unless it is
    * newer than the list.
    *
-   * @param resourceVersion That of the list.
+   * @param resourceVersion That of the list; if empty, nothing counts as newer.
    * @param onRemove Told of each object before it is removed, while it can
    * still be read.
    * @returns How many were removed.
+   * @throws {Error} If no relist was begun.
    */
-  sweep(resourceVersion: string, onRemove?: (key: ObjectKey) => void): number;
+  sweep(resourceVersion: string, onRemove?: (key: ObjectKey) => void): number {
+    const removed = this.#marks.sweep(resourceVersion, (slot) => {
+      onRemove?.(this.#slots.key(slot));
+      this.#remove(slot);
+    });
+    this.#charge();
+    return removed;
+  }
 
   /** How much memory is used by what. */
-  usage(): StoreUsage;
+  usage(): StoreUsage {
+    const { bytes, compressed, keyOnly } = this.#bodies;
+    const decoded = this.#decoder.usage;
+    const index = this.#slots.allocatedBytes + this.#indexes.allocatedBytes;
+    const total = index + bytes.bytes + compressed.bytes + decoded.bytes;
+    return { decoded, bytes, compressed, keyOnly, index, total };
+  }
+
   /** Gives all memory back and leaves the budget. */
-  close(): void;
+  close(): void {
+    this.clear();
+    this.#budget?.leave(this);
+  }
+
+  /** For the budget: how many bytes could sink or be forgotten. */
+  get sinkable(): number {
+    const { bytes, compressed } = this.#bodies;
+    return this.#decoder.usage.bytes +
+      (bytes.objects > 0 ? bytes.bytes : 0) +
+      (this.#fetch !== undefined && compressed.objects > 0
+        ? compressed.bytes
+        : 0);
+  }
+
+  /** For the budget: does one step of sinking. */
+  sink(): boolean {
+    const bodies = this.#bodies;
+    if (bodies.bytes.objects > 0) bodies.sink();
+    else if (this.#fetch !== undefined && bodies.compressed.objects > 0) {
+      bodies.drop();
+    } else this.#decoder.shrink();
+    this.#charge();
+    return this.sinkable > 0;
+  }
+
+  #add(header: ObjectHeader): PutOutcome {
+    const body = this.#writer.write(header); // it may throw: before anything
+    const slot = this.#slots.add();
+    this.#set(slot, header, body);
+    this.#marks.see(slot);
+    return "added";
+  }
+
+  /** Keeps the object of a header in a slot. */
+  #set(slot: number, header: ObjectHeader, body: ByteRange): void {
+    const slots = this.#slots;
+    this.#bodies.write(slot, body);
+    slots.setUid(slot, header);
+    slots.setVersion(slot, header);
+    slots.page(slot).generation[slot & PAGE_MASK] = header.generation ?? 0;
+    this.#decoder.forget(slot);
+    if (!this.#indexes.isEmpty) this.#index(slot, header);
+    this.#charge();
+  }
+
+  #index(slot: number, header: ObjectHeader, only?: string): void {
+    const object = () => this.#decoder.get(slot) as T;
+    this.#indexes.update(slot, { header, object, only });
+  }
+
+  #remove(slot: number): void {
+    this.#indexes.remove(slot);
+    this.#decoder.forget(slot);
+    this.#bodies.remove(slot);
+    this.#slots.remove(slot);
+  }
+
+  *#slotsOf(namespace: string | undefined): Generator<number> {
+    const slots = this.#slots;
+    for (
+      let slot = slots.nextUsed(0);
+      slot >= 0;
+      slot = slots.nextUsed(slot + 1)
+    ) {
+      if (namespace === undefined || slots.isIn(slot, namespace)) yield slot;
+    }
+  }
+
+  #matches(slot: number, requirements: readonly LabelRequirement[]): boolean {
+    const body = this.#present(slot, this.#bodies.read(slot)) as ByteRange;
+    const { labels } = this.#scanner.scanObject(body);
+    return matchesLabels(requirements, labels);
+  }
+
+  /** What is there of an object, unless only its key is kept. */
+  #present<V>(slot: number, value: V | undefined): V | undefined {
+    if (value === undefined) {
+      throw new Error(
+        `Cannot get ${this.kind.kind} ${
+          keyText(this.#slots.key(slot))
+        } at once: only its key is kept, and read() would fetch it: received a call of get`,
+      );
+    }
+    return value;
+  }
+
+  /** Whether a header of the stored version is that of the stored object. */
+  #isSame(slot: number, header: ObjectHeader): boolean {
+    return header.has("resourceVersion") && this.#slots.hasUid(slot, header);
+  }
+
+  async #fetchObject(
+    key: ObjectKey,
+    fetch: FetchObject,
+  ): Promise<T | undefined> {
+    const bytes = await fetch(key);
+    const slot = this.#slots.find(key);
+    if (bytes === undefined || slot < 0) return undefined;
+    const header = this.#scanner.scanObject(wholeRange(bytes));
+    if (this.#slots.compareVersion(slot, header) > 0) {
+      // An event came meanwhile and told more.
+      const object = this.#decoder.get(slot);
+      if (object !== undefined) return object;
+    }
+    // The index stays as it is: the event of this version is yet to come.
+    const body = this.#writer.write(header);
+    const object = this.#slots.hasUid(slot, header)
+      ? this.#decoder.keep(slot, body)
+      : this.#decoder.decode(body);
+    this.#charge();
+    return object;
+  }
+
+  /** Tells the budget what is used. */
+  #charge(): void {
+    const budget = this.#budget;
+    if (budget === undefined) {
+      this.#decoder.limit = DEFAULT_DECODED_BYTES;
+      return;
+    }
+    this.#decoder.limit = budget.limit * DECODED_SHARE;
+    const held = this.#slots.allocatedBytes + this.#indexes.allocatedBytes +
+      this.#bodies.allocatedBytes + this.#decoder.usage.bytes;
+    if (held !== this.#charged || budget.isExceeded) {
+      this.#charged = held;
+      budget.charge(this, held);
+    }
+  }
 }

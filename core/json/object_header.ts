@@ -1,6 +1,6 @@
 import type { OwnerReference } from "../api/object.ts";
 import type { ByteRange } from "./byte_range.ts";
-import { JsonCursor } from "./json_cursor.ts";
+import { BACKSLASH, JsonCursor } from "./json_cursor.ts";
 import { asBuffer, parseRange, stringAt, stringEquals } from "./json_text.ts";
 
 /** What the scanner finds of an object, each as a range of bytes. */
@@ -19,6 +19,16 @@ export type HeaderField =
   | "annotations"
   | "ownerReferences"
   | "managedFields";
+
+/** The fields that are strings. */
+export type StringField =
+  | "apiVersion"
+  | "kind"
+  | "name"
+  | "namespace"
+  | "uid"
+  | "resourceVersion"
+  | "deletionTimestamp";
 
 /** Where each field stands in the scanner's notes. */
 export const FIELD_INDEX: Readonly<Record<HeaderField, number>> = {
@@ -67,6 +77,7 @@ export class ObjectHeader implements ByteRange {
   readonly ranges: Int32Array = new Int32Array(2 * FIELD_COUNT).fill(-1);
 
   readonly #cursor: JsonCursor = new JsonCursor("the metadata of an object");
+  readonly #stringRange = { bytes: this.bytes, start: 0, end: 0 };
 
   /** The object's `apiVersion`; empty for items of a list, which leave it out. */
   get apiVersion(): string {
@@ -143,6 +154,27 @@ export class ObjectHeader implements ByteRange {
     return start < 0
       ? undefined
       : { bytes: this.bytes, start, end: this.ranges[at + 1] as number };
+  }
+
+  /**
+   * The bytes of a string field without its quotes, not decoded; empty if the
+   * field is absent. The range is reused by the next call.
+   */
+  string(field: StringField): ByteRange {
+    const at = 2 * FIELD_INDEX[field];
+    const start = this.ranges[at] as number;
+    const range = this.#stringRange;
+    range.bytes = this.bytes;
+    range.start = start + 1;
+    range.end = start < 0 ? 0 : (this.ranges[at + 1] as number) - 1;
+    return range;
+  }
+
+  /** Whether a string field has escapes, so that its bytes are not its text. */
+  isEscaped(field: StringField): boolean {
+    const { bytes, start, end } = this.string(field);
+    for (let i = start; i < end; i++) if (bytes[i] === BACKSLASH) return true;
+    return false;
   }
 
   /** Whether a finalizer is set, decided on the bytes. */

@@ -1,0 +1,182 @@
+/** Entries of one segment; it is split when it is 7/8 full. */
+const SEGMENT_BITS = 12;
+const SEGMENT_ENTRIES = 1 << SEGMENT_BITS;
+const FIRST_ENTRIES = 16;
+/** Beyond this a segment grows instead: somebody makes keys of equal hashes. */
+const MAX_DEPTH = 16;
+/** An entry: the slot in the upper bits, so that it is never 0, and some hash. */
+const FINGERPRINT_BITS = 8;
+const FINGERPRINT_MASK = (1 << FINGERPRINT_BITS) - 1;
+
+/** How many slots can be told apart: 16,777,215. */
+export const MAX_SLOTS: number = (1 << (32 - FINGERPRINT_BITS)) - 1;
+
+/** A part of the table: all keys whose hashes begin with the same bits. */
+interface Segment {
+  entries: Uint32Array;
+  used: number;
+  /** How many bits of the hash all its keys share. */
+  readonly depth: number;
+}
+
+/**
+ * Finds slots by the hash of their keys, in four to nine bytes a key.
+ *
+ * It is an extendible hash table: a directory of segments, each with open
+ * addressing. A segment that is full is split in two, so that growing never
+ * takes longer than that, however many keys there are. The table knows no keys:
+ * it proposes slots, and the caller compares.
+ */
+export class KeyTable {
+  readonly #hashOf: (slot: number) => number;
+  #directory: Segment[];
+  /** How many bits of a hash choose from the directory. */
+  #depth = 0;
+  /** Where the search is. */
+  #segment: Segment;
+  #at = 0;
+  #allocatedBytes = 4 * FIRST_ENTRIES;
+  #fingerprint = 0;
+
+  /** @param hashOf Tells the hash of a slot's key, 32 bits, when it must move. */
+  constructor(hashOf: (slot: number) => number) {
+    this.#hashOf = hashOf;
+    this.#segment = makeSegment(FIRST_ENTRIES, 0);
+    this.#directory = [this.#segment];
+  }
+
+  /** The memory that is held. */
+  get allocatedBytes(): number {
+    return this.#allocatedBytes;
+  }
+
+  /** The first slot that may have a key of this hash, or -1. */
+  first(hash: number): number {
+    const segment = this.#segmentOf(hash);
+    this.#segment = segment;
+    this.#at = home(hash, segment);
+    this.#fingerprint = hash & FINGERPRINT_MASK;
+    return this.#search();
+  }
+
+  /** The next slot that may have the key of the last search, or -1. */
+  next(): number {
+    this.#at = (this.#at + 1) & (this.#segment.entries.length - 1);
+    return this.#search();
+  }
+
+  /** Adds a slot whose key is not in the table. */
+  add(hash: number, slot: number): void {
+    let segment = this.#segmentOf(hash);
+    while (segment.used >= segment.entries.length * 7 / 8) {
+      this.#makeRoom(segment, hash);
+      segment = this.#segmentOf(hash);
+    }
+    insert(segment, hash, slot);
+  }
+
+  /** Removes a slot that is in the table. */
+  remove(hash: number, slot: number): void {
+    let found = this.first(hash);
+    while (found !== slot) {
+      if (found < 0) {
+        throw new Error(
+          `Cannot remove a key: it is not in the table: received slot ${slot}`,
+        );
+      }
+      found = this.next();
+    }
+    this.#closeGap();
+  }
+
+  #segmentOf(hash: number): Segment {
+    const index = this.#depth === 0 ? 0 : hash >>> (32 - this.#depth);
+    return this.#directory[index] as Segment;
+  }
+
+  #search(): number {
+    const { entries } = this.#segment;
+    const mask = entries.length - 1;
+    for (;;) {
+      const entry = entries[this.#at] as number;
+      if (entry === 0) return -1;
+      if ((entry & FINGERPRINT_MASK) === this.#fingerprint) {
+        return (entry >>> FINGERPRINT_BITS) - 1;
+      }
+      this.#at = (this.#at + 1) & mask;
+    }
+  }
+
+  /** Moves up what would not be found behind the entry that goes. */
+  #closeGap(): void {
+    const segment = this.#segment;
+    const { entries } = segment;
+    const mask = entries.length - 1;
+    let gap = this.#at;
+    for (let at = (gap + 1) & mask; entries[at] !== 0; at = (at + 1) & mask) {
+      const entry = entries[at] as number;
+      const hash = this.#hashOf((entry >>> FINGERPRINT_BITS) - 1);
+      // It may move if its home is not between the gap and its place.
+      if (((at - home(hash, segment)) & mask) >= ((at - gap) & mask)) {
+        entries[gap] = entry;
+        gap = at;
+      }
+    }
+    entries[gap] = 0;
+    segment.used--;
+  }
+
+  #makeRoom(full: Segment, hash: number): void {
+    const { length } = full.entries;
+    const parts = length < SEGMENT_ENTRIES || full.depth >= MAX_DEPTH
+      ? [makeSegment(length * 2, full.depth)]
+      : [
+        makeSegment(length, full.depth + 1),
+        makeSegment(length, full.depth + 1),
+      ];
+    this.#replace(full, parts, hash);
+    for (const part of parts) this.#allocatedBytes += part.entries.byteLength;
+    this.#allocatedBytes -= full.entries.byteLength;
+    for (const entry of full.entries) {
+      if (entry === 0) continue;
+      const slot = (entry >>> FINGERPRINT_BITS) - 1;
+      const moved = this.#hashOf(slot);
+      insert(this.#segmentOf(moved), moved, slot);
+    }
+  }
+
+  /** Puts one or two segments where one was in the directory. */
+  #replace(full: Segment, parts: readonly Segment[], hash: number): void {
+    const depth = parts[0]?.depth ?? 0;
+    if (depth > this.#depth) {
+      this.#directory = this.#directory.flatMap((part) => [part, part]);
+      this.#depth = depth;
+    }
+    const share = 1 << (this.#depth - full.depth);
+    const first = this.#depth === 0
+      ? 0
+      : Math.floor((hash >>> (32 - this.#depth)) / share) * share;
+    for (let i = 0; i < share; i++) {
+      const part = Math.floor(i * parts.length / share);
+      this.#directory[first + i] = parts[part] as Segment;
+    }
+  }
+}
+
+function makeSegment(entries: number, depth: number): Segment {
+  return { entries: new Uint32Array(entries), used: 0, depth };
+}
+
+/** Where the search for a hash begins: by bits that neither the directory nor the fingerprint use. */
+function home(hash: number, segment: Segment): number {
+  return (hash >>> FINGERPRINT_BITS) & (segment.entries.length - 1);
+}
+
+function insert(segment: Segment, hash: number, slot: number): void {
+  const { entries } = segment;
+  const mask = entries.length - 1;
+  let at = home(hash, segment);
+  while (entries[at] !== 0) at = (at + 1) & mask;
+  entries[at] = ((slot + 1) << FINGERPRINT_BITS) | (hash & FINGERPRINT_MASK);
+  segment.used++;
+}

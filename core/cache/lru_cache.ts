@@ -1,0 +1,185 @@
+/** No entry: the end of the list. */
+const NONE = -1;
+const FIRST_CAPACITY = 16;
+
+/** Options of {@linkcode LruCache}. */
+export interface LruCacheOptions {
+  /** The sum of sizes up to which entries are kept. */
+  readonly maxSize: number;
+}
+
+/**
+ * A map that forgets what was not used for longest once the sizes of its
+ * entries, in any unit, exceed a limit.
+ *
+ * The order of use is a doubly linked list in typed arrays: a hit moves numbers
+ * and makes no object.
+ *
+ * @typeParam K The type of the keys.
+ * @typeParam V The type of the values.
+ */
+export class LruCache<K, V> {
+  readonly #entries: Map<K, number> = new Map();
+  #keys: (K | undefined)[] = [];
+  #values: (V | undefined)[] = [];
+  #sizes: Float64Array = new Float64Array(FIRST_CAPACITY);
+  /** The neighbour that was used later, or earlier. */
+  #newer: Int32Array = new Int32Array(FIRST_CAPACITY);
+  #older: Int32Array = new Int32Array(FIRST_CAPACITY);
+  #newest = NONE;
+  #oldest = NONE;
+  /** Entries that were removed, linked by `#older`. */
+  #free = NONE;
+  #used = 0;
+  #size = 0;
+  #maxSize: number;
+
+  /**
+   * @param options How much is kept.
+   * @throws {RangeError} If `maxSize` is negative or not a number.
+   */
+  constructor(options: LruCacheOptions) {
+    this.#maxSize = checkedSize(options.maxSize);
+  }
+
+  /** How many entries there are. */
+  get count(): number {
+    return this.#entries.size;
+  }
+
+  /** The sum of their sizes. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The limit; lowering it forgets entries at once. */
+  get maxSize(): number {
+    return this.#maxSize;
+  }
+
+  set maxSize(maxSize: number) {
+    this.#maxSize = checkedSize(maxSize);
+    this.trim(maxSize);
+  }
+
+  /** The value of a key, which becomes the one used last. */
+  get(key: K): V | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    if (entry !== this.#newest) {
+      this.#unlink(entry);
+      this.#linkNewest(entry);
+    }
+    return this.#values[entry];
+  }
+
+  /** The value of a key, without counting as a use. */
+  peek(key: K): V | undefined {
+    const entry = this.#entries.get(key);
+    return entry === undefined ? undefined : this.#values[entry];
+  }
+
+  /**
+   * Keeps a value; it becomes the one used last. One that is larger than the
+   * limit is not kept, and takes the former one with it.
+   *
+   * @param size What it counts against the limit.
+   */
+  set(key: K, value: V, size: number): void {
+    let entry = this.#entries.get(key);
+    if (entry === undefined) {
+      entry = this.#take();
+      this.#entries.set(key, entry);
+      this.#keys[entry] = key;
+    } else {
+      this.#unlink(entry);
+      this.#size -= this.#sizes[entry] as number;
+    }
+    this.#values[entry] = value;
+    this.#sizes[entry] = size;
+    this.#size += size;
+    this.#linkNewest(entry);
+    if (size > this.#maxSize) this.delete(key);
+    else this.trim(this.#maxSize);
+  }
+
+  /** Forgets a key; tells whether it was there. */
+  delete(key: K): boolean {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return false;
+    this.#entries.delete(key);
+    this.#unlink(entry);
+    this.#size -= this.#sizes[entry] as number;
+    this.#keys[entry] = undefined;
+    this.#values[entry] = undefined;
+    this.#older[entry] = this.#free;
+    this.#free = entry;
+    return true;
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#entries.clear();
+    this.#keys = [];
+    this.#values = [];
+    this.#newest = this.#oldest = this.#free = NONE;
+    this.#used = 0;
+    this.#size = 0;
+  }
+
+  /** Forgets what was not used for longest until the sizes sum up to less. */
+  trim(size: number): void {
+    while (this.#size > size && this.#oldest !== NONE) {
+      this.delete(this.#keys[this.#oldest] as K);
+    }
+  }
+
+  #take(): number {
+    const entry = this.#free;
+    if (entry !== NONE) {
+      this.#free = this.#older[entry] as number;
+      return entry;
+    }
+    if (this.#used === this.#sizes.length) this.#grow();
+    return this.#used++;
+  }
+
+  #grow(): void {
+    const capacity = 2 * this.#used;
+    const sizes = new Float64Array(capacity);
+    const newer = new Int32Array(capacity);
+    const older = new Int32Array(capacity);
+    sizes.set(this.#sizes);
+    newer.set(this.#newer);
+    older.set(this.#older);
+    this.#sizes = sizes;
+    this.#newer = newer;
+    this.#older = older;
+  }
+
+  #unlink(entry: number): void {
+    const newer = this.#newer[entry] as number;
+    const older = this.#older[entry] as number;
+    if (newer === NONE) this.#newest = older;
+    else this.#older[newer] = older;
+    if (older === NONE) this.#oldest = newer;
+    else this.#newer[older] = newer;
+  }
+
+  #linkNewest(entry: number): void {
+    this.#newer[entry] = NONE;
+    this.#older[entry] = this.#newest;
+    if (this.#newest === NONE) this.#oldest = entry;
+    else this.#newer[this.#newest] = entry;
+    this.#newest = entry;
+  }
+}
+
+function checkedSize(maxSize: number): number {
+  if (!(maxSize >= 0)) {
+    throw new RangeError(
+      `Cannot limit an LruCache: "maxSize" must not be negative: received ${maxSize}`,
+    );
+  }
+  return maxSize;
+}

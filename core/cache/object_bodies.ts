@@ -1,0 +1,240 @@
+import type { ByteRange } from "../json/byte_range.ts";
+import { PAGE_BYTES, PAGE_OBJECTS, PageStore } from "./page_store.ts";
+import { SlabArena } from "./slab_arena.ts";
+import { PAGE_MASK } from "./slot_page.ts";
+import type { SlotTable } from "./slot_table.ts";
+import type { TierUsage } from "./store_usage.ts";
+
+/** In which tier a body is: the lower bits of its slot's state. */
+const TIER_MASK = 3;
+const BYTES = 1;
+const COMPRESSED = 2;
+const KEY_ONLY = 3;
+/** Set when a body is written or read: it does not sink for one round. */
+const USED = 4;
+
+/** How many slots one step of sinking looks at, at most. */
+const SLOTS_PER_STEP = 64 * 1024;
+/** How many bodies one step gives up, at most. */
+const DROPS_PER_STEP = 512;
+
+/**
+ * The bodies of a store's objects, each in one of three tiers: as bytes, in a
+ * compressed page, or given up. The columns `state` and `body` of the store's
+ * slots belong to this class.
+ *
+ * Which bodies are cold is found as by a clock: a hand goes round over the
+ * slots, takes the mark of use away where there is one, and what it meets
+ * without a mark sinks.
+ */
+export class ObjectBodies {
+  readonly #slots: SlotTable;
+  readonly #arena: SlabArena;
+  readonly #pages: PageStore = new PageStore();
+  /** How many bodies each tier has. */
+  readonly #counts: Uint32Array = new Uint32Array(TIER_MASK + 1);
+  #hand = 0;
+  #dropHand = 0;
+
+  constructor(slots: SlotTable) {
+    this.#slots = slots;
+    this.#arena = new SlabArena((slot, address) => {
+      slots.page(slot).body[slot & PAGE_MASK] = address;
+    });
+  }
+
+  /** Bodies as bytes. */
+  get bytes(): TierUsage {
+    const { allocatedBytes } = this.#arena;
+    return { objects: this.#counts[BYTES] as number, bytes: allocatedBytes };
+  }
+
+  /** Bodies in compressed pages. */
+  get compressed(): TierUsage {
+    const { objects, allocatedBytes } = this.#pages;
+    return { objects, bytes: allocatedBytes };
+  }
+
+  /** Bodies given up. */
+  get keyOnly(): TierUsage {
+    return { objects: this.#counts[KEY_ONLY] as number, bytes: 0 };
+  }
+
+  /** The memory that is held. */
+  get allocatedBytes(): number {
+    return this.#arena.allocatedBytes + this.#pages.allocatedBytes;
+  }
+
+  /** Keeps a body in place of the slot's former one, if it had one. */
+  write(slot: number, body: ByteRange): void {
+    this.#store(slot, body);
+    this.touch(slot);
+  }
+
+  /**
+   * The body of a slot, valid until the next call of any method; undefined if
+   * it was given up.
+   */
+  read(slot: number): ByteRange | undefined {
+    const page = this.#slots.page(slot);
+    const at = slot & PAGE_MASK;
+    const address = page.body[at] as number;
+    switch ((page.state[at] as number) & TIER_MASK) {
+      case BYTES:
+        return this.#arena.look(address);
+      case COMPRESSED:
+        return this.#pages.read(address);
+      default:
+        return undefined;
+    }
+  }
+
+  /** Marks a body as used. */
+  touch(slot: number): void {
+    const { state } = this.#slots.page(slot);
+    const at = slot & PAGE_MASK;
+    state[at] = (state[at] as number) | USED;
+  }
+
+  /** Forgets the body of a slot that is about to be freed. */
+  remove(slot: number): void {
+    const { state, body } = this.#slots.page(slot);
+    const at = slot & PAGE_MASK;
+    const tier = (state[at] as number) & TIER_MASK;
+    this.#setTier(slot, 0);
+    this.#release(tier, body[at] as number);
+  }
+
+  /**
+   * Moves cold bodies into a compressed page: a step of about a millisecond.
+   *
+   * @returns Whether there are bodies left that may sink.
+   */
+  sink(): boolean {
+    const cold = this.#findCold();
+    if (cold.length > 0) {
+      const bodyOf = (slot: number) => this.read(slot) as ByteRange;
+      let address = this.#pages.add(cold, bodyOf);
+      for (const slot of cold) {
+        const { body } = this.#slots.page(slot);
+        const at = slot & PAGE_MASK;
+        this.#arena.free(body[at] as number);
+        body[at] = address++;
+        this.#setTier(slot, COMPRESSED);
+      }
+      this.#arena.reclaim();
+    }
+    const left = this.#counts[BYTES] as number;
+    if (left === 0) this.#pages.rest();
+    return left > 0;
+  }
+
+  /**
+   * Gives cold bodies up: a step of about a millisecond.
+   *
+   * @returns Whether there are bodies left that may be given up.
+   */
+  drop(): boolean {
+    let dropped = 0;
+    const { top } = this.#slots;
+    for (
+      let looked = 0;
+      looked < Math.min(SLOTS_PER_STEP, 2 * top) && dropped < DROPS_PER_STEP;
+      looked++
+    ) {
+      const slot = this.#dropHand < top ? this.#dropHand : 0;
+      this.#dropHand = slot + 1;
+      const { state, body } = this.#slots.page(slot);
+      const at = slot & PAGE_MASK;
+      if (((state[at] as number) & TIER_MASK) !== COMPRESSED) continue;
+      if (this.#wasUsed(slot)) continue;
+      this.#pages.remove(body[at] as number);
+      this.#setTier(slot, KEY_ONLY);
+      dropped++;
+    }
+    this.#pages.reclaim();
+    return this.#pages.objects > 0;
+  }
+
+  /** The next bodies that were not used since the hand passed them. */
+  #findCold(): number[] {
+    const cold: number[] = [];
+    const { top } = this.#slots;
+    const steps = Math.min(SLOTS_PER_STEP, 2 * top);
+    let bytes = 0;
+    for (let looked = 0; looked < steps; looked++) {
+      const slot = this.#hand < top ? this.#hand : 0;
+      this.#hand = slot + 1;
+      const { state, body } = this.#slots.page(slot);
+      const at = slot & PAGE_MASK;
+      if (((state[at] as number) & TIER_MASK) !== BYTES) continue;
+      if (slot === cold[0]) break; // once round
+      if (this.#wasUsed(slot)) continue;
+      const { start, end } = this.#arena.look(body[at] as number);
+      cold.push(slot);
+      bytes += end - start;
+      if (cold.length === PAGE_OBJECTS || bytes >= PAGE_BYTES) break;
+    }
+    return cold;
+  }
+
+  /** Takes the mark of use away; tells whether there was one. */
+  #wasUsed(slot: number): boolean {
+    const { state } = this.#slots.page(slot);
+    const at = slot & PAGE_MASK;
+    const used = ((state[at] as number) & USED) !== 0;
+    state[at] = (state[at] as number) & ~USED;
+    return used;
+  }
+
+  #store(slot: number, { bytes, start, end }: ByteRange): void {
+    const arena = this.#arena;
+    const page = this.#slots.page(slot);
+    const at = slot & PAGE_MASK;
+    const length = end - start;
+    const tier = (page.state[at] as number) & TIER_MASK;
+    if (tier === BYTES && arena.resize(page.body[at] as number, length)) {
+      arena.bytes.set(bytes.subarray(start, end), arena.start);
+      return;
+    }
+    const address = arena.allocate(slot, length);
+    arena.bytes.set(bytes.subarray(start, end), arena.start);
+    const former = page.body[at] as number; // allocating may have moved it
+    page.body[at] = address;
+    this.#setTier(slot, BYTES);
+    this.#release(tier, former);
+  }
+
+  #release(tier: number, address: number): void {
+    if (tier === BYTES) this.#arena.free(address);
+    if (tier === COMPRESSED && this.#pages.remove(address)) {
+      this.#rescue(address);
+    }
+  }
+
+  /** Moves what lives of a page that is half dead back to the bytes. */
+  #rescue(address: number): void {
+    for (const member of this.#pages.slots(address)) {
+      const { state, body } = this.#slots.page(member.slot);
+      const at = member.slot & PAGE_MASK;
+      if (
+        ((state[at] as number) & TIER_MASK) !== COMPRESSED ||
+        body[at] !== member.address
+      ) continue;
+      const { bytes, start, end } = this.#pages.read(member.address);
+      body[at] = this.#arena.allocate(member.slot, end - start);
+      this.#arena.bytes.set(bytes.subarray(start, end), this.#arena.start);
+      this.#setTier(member.slot, BYTES);
+      this.#pages.remove(member.address);
+    }
+  }
+
+  #setTier(slot: number, tier: number): void {
+    const { state } = this.#slots.page(slot);
+    const at = slot & PAGE_MASK;
+    const former = (state[at] as number) & TIER_MASK;
+    if (former !== 0) this.#counts[former] = (this.#counts[former] ?? 0) - 1;
+    if (tier !== 0) this.#counts[tier] = (this.#counts[tier] ?? 0) + 1;
+    state[at] = ((state[at] as number) & ~TIER_MASK) | tier;
+  }
+}

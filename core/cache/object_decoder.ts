@@ -1,0 +1,97 @@
+import type { KubernetesObject } from "../api/object.ts";
+import type { ByteRange } from "../json/byte_range.ts";
+import { parseRange } from "../json/json_text.ts";
+import type { BodyWriter } from "./body_writer.ts";
+import { deepFreeze } from "./deep_freeze.ts";
+import { LruCache } from "./lru_cache.ts";
+import type { ObjectBodies } from "./object_bodies.ts";
+import type { TierUsage } from "./store_usage.ts";
+
+/** A parsed object takes about this many times the bytes of its JSON. */
+const DECODED_FACTOR = 1.5;
+
+/** Parses the bodies of a store, and keeps the objects that were read lately. */
+export class ObjectDecoder<T extends KubernetesObject> {
+  readonly #bodies: ObjectBodies;
+  readonly #writer: BodyWriter;
+  readonly #decoded: LruCache<number, T>;
+
+  constructor(bodies: ObjectBodies, writer: BodyWriter) {
+    this.#bodies = bodies;
+    this.#writer = writer;
+    this.#decoded = new LruCache({ maxSize: 0 });
+  }
+
+  /** How many bytes of decoded objects may be kept. */
+  get limit(): number {
+    return this.#decoded.maxSize;
+  }
+
+  set limit(bytes: number) {
+    if (bytes !== this.#decoded.maxSize) this.#decoded.maxSize = bytes;
+  }
+
+  /** The objects that are kept. */
+  get usage(): TierUsage {
+    return { objects: this.#decoded.count, bytes: this.#decoded.size };
+  }
+
+  /**
+   * The object in a slot, frozen; undefined if its body was given up.
+   *
+   * @throws {SyntaxError} If its bytes are not well-formed.
+   */
+  get(slot: number): T | undefined {
+    const known = this.#decoded.get(slot);
+    if (known !== undefined) return known;
+    const body = this.#bodies.read(slot);
+    if (body === undefined) return undefined;
+    this.#bodies.touch(slot);
+    return this.keep(slot, body);
+  }
+
+  /** The same, without counting as a use: for one pass over all objects. */
+  peek(slot: number): T | undefined {
+    const known = this.#decoded.peek(slot);
+    if (known !== undefined) return known;
+    const body = this.#bodies.read(slot);
+    return body === undefined ? undefined : this.decode(body);
+  }
+
+  /** A fresh object that the caller may change. */
+  copy(slot: number): T | undefined {
+    const body = this.#bodies.read(slot);
+    if (body === undefined) return undefined;
+    this.#bodies.touch(slot);
+    return this.#parse(body);
+  }
+
+  /** Parses and freezes an object. */
+  decode(body: ByteRange): T {
+    return deepFreeze(this.#parse(body));
+  }
+
+  /** Parses and freezes an object, and keeps it as that of a slot. */
+  keep(slot: number, body: ByteRange): T {
+    const size = DECODED_FACTOR * (body.end - body.start);
+    const object = this.decode(body);
+    this.#decoded.set(slot, object, size);
+    return object;
+  }
+
+  /** Forgets the object of a slot. */
+  forget(slot: number): void {
+    this.#decoded.delete(slot);
+  }
+
+  /** Forgets the half that was not read for longest. */
+  shrink(): void {
+    this.#decoded.trim(Math.floor(this.#decoded.size / 2));
+  }
+
+  #parse(body: ByteRange): T {
+    const object = parseRange(body) as T;
+    this.#writer.guard(object);
+    return object;
+  }
+}

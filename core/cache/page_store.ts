@@ -1,0 +1,169 @@
+import { Buffer } from "node:buffer";
+import type { ByteRange } from "../json/byte_range.ts";
+import { pageCodec } from "./page_codec.ts";
+import { SlabArena } from "./slab_arena.ts";
+
+/** How many objects a page has at most; five bits of an address. */
+const ORDINAL_BITS = 5;
+const ORDINAL_MASK = (1 << ORDINAL_BITS) - 1;
+export const PAGE_OBJECTS: number = 1 << ORDINAL_BITS;
+/** A page is closed when it is this long, though it has fewer objects. */
+export const PAGE_BYTES: number = 192 * 1024;
+
+/** Before the bodies: how many there are, then each one's slot and length. */
+const COUNT_BYTES = 4;
+const ENTRY_BYTES = 8;
+const FIRST_SCRATCH_BYTES = 16 * 1024;
+
+/**
+ * Bodies of cold objects in compressed pages of up to 32: neighbours share most
+ * of their text, so that one of them takes a few per cent of its bytes.
+ *
+ * Reading one opens its page; the page opened last stays open.
+ */
+export class PageStore {
+  readonly #arena: SlabArena = new SlabArena((page, address) => {
+    this.#addresses[page] = address;
+  });
+  /** For each page: where it is, how many objects it had, and how many live. */
+  readonly #addresses: number[] = [];
+  readonly #counts: number[] = [];
+  readonly #live: number[] = [];
+  readonly #free: number[] = [];
+  #objects = 0;
+  /** Where pages are put together. */
+  #scratch: Buffer = Buffer.alloc(0);
+  /** The page opened last, decompressed. */
+  #openPage = -1;
+  #open: Buffer = Buffer.alloc(0);
+
+  /** How many objects there are. */
+  get objects(): number {
+    return this.#objects;
+  }
+
+  /** The memory that is held. */
+  get allocatedBytes(): number {
+    return this.#arena.allocatedBytes + this.#open.length +
+      24 * this.#addresses.length;
+  }
+
+  /**
+   * Makes a page of up to {@linkcode PAGE_OBJECTS} objects.
+   *
+   * @param slots Their slots, which {@linkcode PageStore.slots} tells later.
+   * @param bodyOf Tells the bytes of a slot.
+   * @returns The address of the first; those of the others follow by one.
+   */
+  add(slots: readonly number[], bodyOf: (slot: number) => ByteRange): number {
+    const frame = pageCodec.compress(this.#compose(slots, bodyOf));
+    const page = this.#free.pop() ?? this.#addresses.length;
+    this.#addresses[page] = this.#arena.allocate(page, frame.length);
+    this.#arena.bytes.set(frame, this.#arena.start);
+    this.#counts[page] = this.#live[page] = slots.length;
+    this.#objects += slots.length;
+    return (page << ORDINAL_BITS) >>> 0;
+  }
+
+  #compose(
+    slots: readonly number[],
+    bodyOf: (slot: number) => ByteRange,
+  ): Buffer {
+    let end = COUNT_BYTES + ENTRY_BYTES * slots.length;
+    let head = 0;
+    for (let i = 0; i < slots.length; i++) {
+      const slot = slots[i] as number;
+      const body = bodyOf(slot);
+      const length = body.end - body.start;
+      const page = this.#room(end, length);
+      page.set(body.bytes.subarray(body.start, body.end), end);
+      if (i === 0) head = page.writeUInt32LE(slots.length, 0);
+      head = page.writeUInt32LE(slot, head);
+      head = page.writeUInt32LE(length, head);
+      end += length;
+    }
+    return this.#scratch.subarray(0, end);
+  }
+
+  /** The scratch memory with room behind what it holds already. */
+  #room(held: number, more: number): Buffer {
+    if (held + more > this.#scratch.length) {
+      const grown = Buffer.alloc(
+        Math.max(held + more, FIRST_SCRATCH_BYTES, 2 * held),
+      );
+      this.#scratch.copy(grown, 0, 0, held);
+      this.#scratch = grown;
+    }
+    return this.#scratch;
+  }
+
+  /** The body at an address, valid until another page is opened. */
+  read(address: number): ByteRange {
+    const bytes = this.#opened(address >>> ORDINAL_BITS);
+    const ordinal = address & ORDINAL_MASK;
+    const count = bytes.readUInt32LE(0);
+    let start = COUNT_BYTES + ENTRY_BYTES * count;
+    const lengthAt = (i: number) =>
+      bytes.readUInt32LE(COUNT_BYTES + ENTRY_BYTES * i + 4);
+    for (let i = 0; i < ordinal; i++) start += lengthAt(i);
+    return { bytes, start, end: start + lengthAt(ordinal) };
+  }
+
+  /**
+   * Removes an object from its page.
+   *
+   * @returns Whether half of the page or more is dead now: its objects should
+   * move, see {@linkcode PageStore.slots}.
+   */
+  remove(address: number): boolean {
+    const page = address >>> ORDINAL_BITS;
+    const live = (this.#live[page] as number) - 1;
+    this.#live[page] = live;
+    this.#objects--;
+    if (live > 0) return live <= (this.#counts[page] as number) / 2;
+    this.#arena.free(this.#addresses[page] as number);
+    this.#free.push(page);
+    if (page === this.#openPage) this.#close();
+    return false;
+  }
+
+  /**
+   * The slots of all objects that the page of an address was made of, with the
+   * addresses they got: those that have others by now are not meant any more.
+   */
+  slots(address: number): { slot: number; address: number }[] {
+    const page = address >>> ORDINAL_BITS;
+    const bytes = this.#opened(page);
+    return Array.from({ length: bytes.readUInt32LE(0) }, (_, i) => ({
+      slot: bytes.readUInt32LE(COUNT_BYTES + ENTRY_BYTES * i),
+      address: ((page << ORDINAL_BITS) | i) >>> 0,
+    }));
+  }
+
+  /** Gives dead space back. */
+  reclaim(): void {
+    this.#arena.reclaim();
+  }
+
+  /** Gives memory back that is only held for speed. */
+  rest(): void {
+    this.#close();
+    this.#scratch = Buffer.alloc(0);
+  }
+
+  #opened(page: number): Buffer {
+    if (page !== this.#openPage) {
+      const { bytes, start, end } = this.#arena.look(
+        this.#addresses[page] as number,
+      );
+      this.#open = pageCodec.decompress(bytes.subarray(start, end));
+      this.#openPage = page;
+    }
+    return this.#open;
+  }
+
+  #close(): void {
+    this.#openPage = -1;
+    this.#open = Buffer.alloc(0);
+  }
+}

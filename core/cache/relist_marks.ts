@@ -1,0 +1,70 @@
+import { PAGE_MASK } from "./slot_page.ts";
+import type { SlotTable } from "./slot_table.ts";
+
+/** Marks go from 1 to this, and then begin anew. */
+const LAST_MARK = 255;
+
+/**
+ * Which objects were seen in the current relist: mark and sweep, so that a
+ * relist needs no second copy of anything.
+ */
+export class RelistMarks {
+  readonly #slots: SlotTable;
+  #mark = 1;
+  #begun = false;
+
+  constructor(slots: SlotTable) {
+    this.#slots = slots;
+  }
+
+  /** Begins a relist: nothing is seen yet. */
+  begin(): void {
+    this.#begun = true;
+    this.#mark = this.#mark % LAST_MARK + 1;
+    if (this.#mark > 1) return;
+    // Marks of former rounds must not be taken for those of this one.
+    for (
+      let slot = this.#slots.nextUsed(0);
+      slot >= 0;
+      slot = this.#slots.nextUsed(slot + 1)
+    ) this.#slots.page(slot).mark[slot & PAGE_MASK] = 0;
+  }
+
+  /** Marks an object as seen. */
+  see(slot: number): void {
+    this.#slots.page(slot).mark[slot & PAGE_MASK] = this.#mark;
+  }
+
+  /**
+   * Ends a relist.
+   *
+   * @param resourceVersion What is newer stays, for the list could not show it.
+   * @param remove Removes the object of a slot that was not seen.
+   * @returns How many were removed.
+   * @throws {Error} If no relist was begun.
+   */
+  sweep(resourceVersion: string, remove: (slot: number) => void): number {
+    if (!this.#begun) {
+      throw new Error(
+        `Cannot sweep a store: a relist must have begun: received resourceVersion "${resourceVersion}"`,
+      );
+    }
+    this.#begun = false;
+    let removed = 0;
+    const slots = this.#slots;
+    for (
+      let slot = slots.nextUsed(0);
+      slot >= 0;
+      slot = slots.nextUsed(slot + 1)
+    ) {
+      if (slots.page(slot).mark[slot & PAGE_MASK] === this.#mark) continue;
+      if (resourceVersion !== "" && slots.isNewer(slot, resourceVersion)) {
+        this.see(slot);
+      } else {
+        remove(slot);
+        removed++;
+      }
+    }
+    return removed;
+  }
+}

@@ -1,0 +1,24 @@
+/** Objects and bytes of one tier. */
+export interface TierUsage {
+  readonly objects: number;
+  readonly bytes: number;
+}
+
+/** How much memory a store uses, in bytes. */
+export interface StoreUsage {
+  /**
+   * Parsed objects that were read lately, each of which is in another tier,
+   * too; their bytes are an estimate.
+   */
+  readonly decoded: TierUsage;
+  /** JSON bytes. */
+  readonly bytes: TierUsage;
+  /** JSON bytes in compressed pages. */
+  readonly compressed: TierUsage;
+  /** Only the key, uid and resourceVersion. */
+  readonly keyOnly: TierUsage;
+  /** Keys and where each object is, and the indexes. */
+  readonly index: number;
+  /** Everything together. */
+  readonly total: number;
+}

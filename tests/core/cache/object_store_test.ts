@@ -1,0 +1,493 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { test } from "node:test";
+import fc from "fast-check";
+import { untyped } from "../../../core/api/kind.ts";
+import type { UntypedObject } from "../../../core/api/object.ts";
+import { keyText, type ObjectKey } from "../../../core/api/object_key.ts";
+import { MemoryBudget } from "../../../core/cache/memory_budget.ts";
+import {
+  ObjectStore,
+  type ObjectStoreOptions,
+  type PutOptions,
+  type PutOutcome,
+} from "../../../core/cache/object_store.ts";
+import { wholeRange } from "../../../core/json/byte_range.ts";
+import { EventScanner } from "../../../core/json/event_scanner.ts";
+
+const Pod = untyped({ group: "", version: "v1", kind: "Pod" });
+const scanner = new EventScanner();
+
+type Options = Partial<ObjectStoreOptions<UntypedObject>>;
+
+function podStore(options: Options = {}): ObjectStore<UntypedObject> {
+  return new ObjectStore({ kind: Pod, ...options });
+}
+
+/** A text that hardly compresses, the same for the same number. */
+function noise(number: number): string {
+  return Array.from(
+    { length: 8 },
+    (_, i) => createHash("sha256").update(`${number}/${i}`).digest("base64"),
+  ).join("");
+}
+
+interface Fields {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly version?: number | string;
+  readonly labels?: Record<string, string>;
+  readonly owners?: readonly string[];
+  readonly spec?: unknown;
+}
+
+function pod(fields: Fields): UntypedObject {
+  const { name, namespace, uid = "u", version = 1, labels, owners, spec } =
+    fields;
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      uid,
+      resourceVersion: String(version),
+      ...(labels && { labels }),
+      ...(owners && {
+        ownerReferences: owners.map((uid) => ({
+          apiVersion: "v1",
+          kind: "Owner",
+          name: "o",
+          uid,
+        })),
+      }),
+    },
+    ...(spec === undefined ? {} : { spec }),
+  };
+}
+
+function put(
+  store: ObjectStore<UntypedObject>,
+  object: unknown,
+  options?: PutOptions,
+): PutOutcome {
+  const text = JSON.stringify(object);
+  const bytes = Buffer.from(text);
+  const outcome = store.put(scanner.scanObject(wholeRange(bytes)), options);
+  bytes.fill("#"); // the store has made its own copy
+  return outcome;
+}
+
+test("ObjectStore gives back what was put, frozen and decoded once", () => {
+  const store = podStore();
+  const object = pod({
+    name: "web",
+    namespace: "a",
+    spec: { list: [{ x: 1 }] },
+  });
+  assert.equal(put(store, object), "added");
+  const key = { name: "web", namespace: "a" };
+  const read = store.get(key);
+  assert.deepEqual(read, object);
+  assert.ok(Object.isFrozen(read));
+  assert.ok(Object.isFrozen((read?.["spec"] as { list: unknown[] }).list[0]));
+  assert.equal(store.get(key), read);
+  const copy = store.copy(key);
+  assert.notEqual(copy, read);
+  if (copy) copy["spec"] = 1;
+  assert.deepEqual(store.get(key), object);
+  assert.deepEqual(
+    JSON.parse(Buffer.from(store.bytes(key) ?? []).toString()),
+    object,
+  );
+  assert.equal(store.header(key)?.name, "web");
+});
+
+test("ObjectStore restores apiVersion and kind of items of a list", () => {
+  const store = podStore();
+  const full = pod({ name: "web", labels: { a: "b" } });
+  const { apiVersion: _, kind: __, ...item } = full;
+  put(store, item);
+  assert.deepEqual(store.get({ name: "web" }), full);
+  assert.deepEqual(Object.keys(store.get({ name: "web" }) ?? {}).slice(0, 2), [
+    "apiVersion",
+    "kind",
+  ]);
+  put(store, { ...item, kind: "Pod", metadata: { name: "x" } });
+  assert.equal(store.get({ name: "x" })?.apiVersion, "v1");
+  const deployment = new ObjectStore({
+    kind: untyped({ group: "apps", version: "v1", kind: "Deployment" }),
+    prune: ["metadata.managedFields"],
+  });
+  deployment.put(
+    scanner.scanObject(
+      wholeRange(' { "metadata":{"managedFields":[{}],"name":"d"}}'),
+    ),
+  );
+  assert.deepEqual({ ...deployment.get({ name: "d" }) }, {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "d" },
+  });
+});
+
+test("ObjectStore tells added, updated, unchanged and stale apart", () => {
+  const store = podStore();
+  const at = (version: number | string, uid = "u") =>
+    put(store, pod({ name: "web", version, uid, spec: `${version}${uid}` }));
+  assert.equal(at(9), "added");
+  assert.equal(at(9), "unchanged");
+  assert.equal(at(10), "updated");
+  assert.equal(at(9), "stale");
+  assert.equal(at("9007199254740993"), "updated");
+  assert.equal(at("9007199254740992"), "stale");
+  assert.equal(at("9007199254740993", "other"), "updated");
+  assert.equal(at("18446744073709551616000", "other"), "updated");
+  assert.equal(at(7, "third"), "stale");
+  assert.equal(
+    put(store, pod({ name: "web", version: 7, uid: "third" }), { force: true }),
+    "updated",
+  );
+  assert.equal(store.resourceVersion({ name: "web" }), "7");
+  assert.equal(store.uid({ name: "web" }), "third");
+  assert.equal(store.get({ name: "web" })?.metadata.uid, "third");
+});
+
+test("ObjectStore never takes objects without a version for unchanged", () => {
+  const store = podStore();
+  const object = { metadata: { name: "web" }, spec: 1 };
+  assert.equal(put(store, object), "added");
+  assert.equal(put(store, { ...object, spec: 2 }), "updated");
+  assert.equal(store.get({ name: "web" })?.["spec"], 2);
+});
+
+test("ObjectStore refuses an object without a name", () => {
+  assert.throws(() => put(podStore(), { metadata: {} }), TypeError);
+  assert.throws(() => put(podStore(), { metadata: { name: "" } }), TypeError);
+});
+
+test("ObjectStore finds names with escapes and of any script by any key", () => {
+  const store = podStore();
+  const text = '{"metadata":{"name":"\\u0061\\u00e9€","namespace":"\\u006e"}}';
+  store.put(scanner.scanObject(wholeRange(text)));
+  const key = { name: "aé€", namespace: "n" };
+  assert.ok(store.has(key));
+  assert.ok(store.has(scanner.scanObject(wholeRange(text))));
+  assert.deepEqual([...store.keys()], [{ namespace: "n", name: "aé€" }]);
+  assert.ok(!store.has({ name: "aé€" }));
+});
+
+test("ObjectStore removes what a relist did not show, unless it is newer", () => {
+  const store = podStore();
+  for (
+    const [name, version] of [["a", 5], ["b", 6], ["c", 12], ["d", 10]] as const
+  ) {
+    put(store, pod({ name, version }));
+  }
+  store.beginRelist();
+  assert.equal(put(store, pod({ name: "a", version: 5 })), "unchanged");
+  const removed: string[] = [];
+  const count = store.sweep("10", (key) => {
+    removed.push(`${key.name}@${store.get(key)?.metadata.resourceVersion}`);
+  });
+  assert.equal(count, 2);
+  assert.deepEqual(removed, ["b@6", "d@10"]);
+  assert.deepEqual([...store.keys()].map(keyText).sort(), ["a", "c"]);
+  assert.throws(() => store.sweep("11"), /a relist must have begun/);
+});
+
+test("ObjectStore remembers what was seen over hundreds of relists", () => {
+  const store = podStore();
+  put(store, pod({ name: "old" }));
+  put(store, pod({ name: "kept" }));
+  for (let i = 0; i < 255; i++) {
+    store.beginRelist(); // given up: nothing is swept
+    put(store, pod({ name: "kept" }));
+  }
+  store.beginRelist();
+  put(store, pod({ name: "kept" }));
+  assert.equal(store.sweep("9"), 1);
+  assert.ok(store.has({ name: "kept" }));
+});
+
+test("ObjectStore lists by namespace and labels", () => {
+  const store = podStore();
+  put(store, pod({ name: "a", namespace: "x", labels: { app: "web" } }));
+  put(store, pod({ name: "b", namespace: "x", labels: { app: "db" } }));
+  put(store, pod({ name: "c", namespace: "y", labels: { app: "web" } }));
+  put(store, pod({ name: "d" }));
+  const names = (options?: Parameters<typeof store.list>[0]) =>
+    store.list(options).map(({ metadata }) => metadata.name).join();
+  assert.equal(names(), "a,b,c,d");
+  assert.equal(names({ namespace: "x" }), "a,b");
+  assert.equal(names({ namespace: "" }), "d");
+  assert.equal(names({ labelSelector: "app=web" }), "a,c");
+  assert.equal(
+    names({ labelSelector: { matchLabels: { app: "web" } }, namespace: "y" }),
+    "c",
+  );
+  assert.equal(names({ labelSelector: "!app" }), "d");
+});
+
+test("ObjectStore keeps indexes by label, annotation, owner and function in step", () => {
+  const errors: string[] = [];
+  const store = podStore({
+    indexes: {
+      app: { byLabel: "app" },
+      owner: { byOwner: true },
+      size: {
+        byFunction: ({ spec }) => {
+          if (spec === "bad") throw new Error("bad spec");
+          return spec === undefined ? [] : [`size-${spec}`, "any", "any"];
+        },
+      },
+    },
+    onIndexError: (index, error) => errors.push(`${index}: ${error}`),
+  });
+  const names = (index: string, value: string) =>
+    store.byIndex(index, value).map(({ metadata }) => metadata.name).sort()
+      .join();
+  put(
+    store,
+    pod({ name: "a", labels: { app: "web" }, owners: ["1", "2"], spec: 3 }),
+  );
+  put(store, pod({ name: "b", labels: { app: "web" }, owners: ["2"] }));
+  assert.equal(names("app", "web"), "a,b");
+  assert.equal(names("owner", "2"), "a,b");
+  assert.equal(names("owner", "1"), "a");
+  assert.equal(names("size", "any"), "a");
+  put(
+    store,
+    pod({ name: "a", labels: { app: "db" }, version: 2, spec: "bad" }),
+  );
+  assert.equal(names("app", "web"), "b");
+  assert.equal(names("app", "db"), "a");
+  assert.equal(names("owner", "1"), "");
+  assert.equal(names("size", "any"), "");
+  assert.deepEqual(errors, ["size: Error: bad spec"]);
+  assert.deepEqual(store.indexValues("app").sort(), ["db", "web"]);
+  store.addIndex("late", { byLabel: "app" });
+  assert.deepEqual(store.keysByIndex("late", "db"), [{ name: "a" }]);
+  store.delete({ name: "a" });
+  assert.deepEqual(store.keysByIndex("late", "db"), []);
+  assert.deepEqual(store.indexValues("owner"), ["2"]);
+  store.removeIndex("late");
+  assert.throws(() => store.byIndex("late", "db"), RangeError);
+  assert.throws(() => store.addIndex("app", { byOwner: true }), RangeError);
+});
+
+test("ObjectStore prunes, and a read of a pruned path fails loudly", () => {
+  const store = podStore({ prune: ["spec.secret", "metadata.managedFields"] });
+  const object = pod({
+    name: "a",
+    spec: { secret: "x".repeat(1000), open: 1 },
+  });
+  put(store, object);
+  const spec = store.get({ name: "a" })?.["spec"] as { secret: unknown };
+  assert.throws(() => spec.secret, /Cannot read "spec.secret"/);
+  assert.deepEqual({ ...spec }, { open: 1 });
+  assert.ok((store.bytes({ name: "a" })?.length ?? 0) < 300);
+  const copied = store.copy({ name: "a" })?.["spec"] as { secret: unknown };
+  assert.throws(() => copied.secret, /Cannot read "spec.secret"/);
+});
+
+test("ObjectStore sinks what is cold under a budget, and reads it all the same", () => {
+  const budget = new MemoryBudget("600KiB");
+  const store = podStore({ budget });
+  const of = (i: number) =>
+    pod({
+      name: `web-${i}`,
+      namespace: `ns-${i % 7}`,
+      version: i + 1,
+      spec: { text: `text ${i} `.repeat(100), i },
+    });
+  for (let i = 0; i < 1000; i++) put(store, of(i));
+  assert.ok(budget.settle());
+  const { bytes, compressed, total } = store.usage();
+  assert.ok(total <= budget.limit, JSON.stringify(store.usage()));
+  assert.equal(total, budget.used);
+  assert.equal(bytes.objects + compressed.objects, 1000);
+  assert.ok(compressed.objects > 500);
+  for (let i = 0; i < 1000; i += 13) {
+    const { name, namespace } = of(i).metadata;
+    assert.deepEqual(store.get({ name, namespace }), of(i));
+  }
+  assert.equal(store.list().length, 1000);
+  store.close();
+  assert.equal(budget.used, 0);
+});
+
+test("ObjectStore fetches what it kept only the key of", async () => {
+  const budget = new MemoryBudget("120KiB");
+  const of = (i: number, version = i + 1) =>
+    pod({
+      name: `web-${i}`,
+      version,
+      labels: { n: `${i % 5}` },
+      spec: { text: noise(i) },
+    });
+  const fetched: string[] = [];
+  let gone = "";
+  const store = podStore({
+    budget,
+    indexes: { n: { byLabel: "n" } },
+    fetch: async (key) => {
+      await Promise.resolve();
+      fetched.push(key.name);
+      if (key.name === gone) return undefined;
+      return Buffer.from(JSON.stringify(of(Number(key.name.slice(4)))));
+    },
+  });
+  for (let i = 0; i < 500; i++) put(store, of(i));
+  budget.settle();
+  assert.ok(store.usage().keyOnly.objects > 300);
+  assert.ok(store.usage().total <= budget.limit);
+  assert.equal(store.keysByIndex("n", "3").length, 100);
+  const [key] = [...store.keys()].filter((key) =>
+    store.bytes(key) === undefined
+  );
+  assert.ok(key);
+  assert.throws(() => store.get(key), /only its key is kept/);
+  const number = Number(key.name.slice(4));
+  const [one, two] = await Promise.all([store.read(key), store.read(key)]);
+  assert.deepEqual(one, of(number));
+  assert.equal(one, two);
+  assert.equal(fetched.length, 1, "one fetch for both");
+  assert.deepEqual(store.get(key), of(number), "it is among the decoded now");
+  // Reading changes nothing for what comes: the version's own event is news.
+  assert.equal(put(store, of(number, number + 1)), "unchanged");
+  assert.equal(put(store, of(number, 9999)), "updated");
+  const rest = [...store.keys()].filter((key) =>
+    store.bytes(key) === undefined
+  );
+  gone = rest.at(-1)?.name ?? "";
+  assert.equal(await store.read({ name: gone }), undefined);
+  assert.throws(() => store.addIndex("late", { byOwner: true }), RangeError);
+});
+
+// What a model can do to a store, as data.
+interface Step {
+  readonly do: "put" | "delete" | "get" | "relist" | "budget" | "list";
+  readonly key: number;
+  readonly size: number;
+  readonly version: number;
+}
+
+const steps = fc.array(
+  fc.record<Step>({
+    do: fc.constantFrom(
+      "put",
+      "put",
+      "put",
+      "put",
+      "delete",
+      "get",
+      "get",
+      "relist",
+      "budget",
+      "list",
+    ),
+    key: fc.nat(60),
+    size: fc.oneof(fc.nat(40), fc.nat(3000)),
+    version: fc.integer({ min: 1, max: 3 }),
+  }),
+  { minLength: 20, maxLength: 300, size: "max" },
+);
+
+function keyFor(number: number): ObjectKey {
+  return number % 4 === 0
+    ? { name: `web-${number >> 1}` }
+    : { name: `web-${number >> 1}`, namespace: `ns-${number % 4}` };
+}
+
+test("ObjectStore equals a plain Map over any history", () => {
+  fc.assert(
+    fc.property(steps, fc.boolean(), (steps, tiny) => {
+      const budget = new MemoryBudget(tiny ? "40KiB" : "1MiB");
+      const store = podStore({
+        budget,
+        indexes: { size: { byFunction: (pod) => [String(pod["size"])] } },
+      });
+      const model = new Map<string, UntypedObject>();
+      let clock = 10;
+      for (const step of steps) {
+        const key = keyFor(step.key);
+        const text = keyText(key);
+        const known = model.get(text);
+        const version = clock += step.version === 1 ? 0 : step.version;
+        const object = {
+          ...pod(
+            {
+              ...key,
+              uid: `u${step.key % 3}`,
+              version,
+              labels: { n: `${step.key}` },
+            } as Fields,
+          ),
+          size: step.size % 10,
+          body: `${text} `.repeat(step.size / 8),
+        };
+        if (step.do === "put") {
+          const outcome = put(store, object);
+          const same = known?.metadata.resourceVersion === String(version);
+          assert.equal(
+            outcome,
+            known === undefined ? "added" : same ? "unchanged" : "updated",
+          );
+          if (!same) model.set(text, object);
+        } else if (step.do === "delete") {
+          assert.equal(store.delete(key), model.delete(text));
+        } else if (step.do === "get") {
+          assert.deepEqual(store.get(key), known);
+        } else if (step.do === "relist") {
+          store.beginRelist();
+          for (const [text, object] of model) {
+            if (text.length % 3 === step.version) model.delete(text);
+            else put(store, object);
+          }
+          store.sweep(String(clock));
+        } else if (step.do === "budget") {
+          budget.limit = `${20 + step.size}KiB`;
+          if (step.version > 1) budget.settle();
+        } else {
+          const listed = store.list({ labelSelector: `n=${step.key}` });
+          const expected = [...model.values()].filter(({ metadata }) =>
+            metadata.labels?.["n"] === `${step.key}`
+          );
+          assert.deepEqual(new Set(listed), new Set(expected));
+        }
+        assert.equal(store.size, model.size);
+      }
+      assert.deepEqual(
+        [...store.keys()].map(keyText).sort(),
+        [...model.keys()].sort(),
+      );
+      for (const [text, object] of model) {
+        const { name, namespace, uid, resourceVersion } = object.metadata;
+        const key = namespace === undefined ? { name } : { name, namespace };
+        assert.deepEqual(store.get(key), object, text);
+        assert.equal(store.uid(key), uid);
+        assert.equal(store.resourceVersion(key), resourceVersion);
+      }
+      for (let size = 0; size < 10; size++) {
+        assert.deepEqual(
+          store.byIndex("size", String(size)).map(({ metadata }) =>
+            keyText(metadata)
+          ).sort(),
+          [...model.values()].filter((object) => object["size"] === size)
+            .map(({ metadata }) => keyText(metadata)).sort(),
+        );
+      }
+      const usage = store.usage();
+      assert.equal(
+        usage.bytes.objects + usage.compressed.objects + usage.keyOnly.objects,
+        model.size,
+      );
+      store.close();
+      assert.equal(budget.used, 0);
+    }),
+    { numRuns: 120 },
+  );
+});
