@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import { eitherSignal } from "./retry.ts";
 import type { Middleware } from "./send.ts";
 
 /**
@@ -16,9 +17,7 @@ export function answerTimeout(limit: number, clock: Clock): Middleware {
           `Cannot ${request.action}: the server must begin its answer within ${limit} ms: received nothing`,
         ),
       ), limit);
-    const signal = request.signal === undefined
-      ? late.signal
-      : AbortSignal.any([request.signal, late.signal]);
+    const signal = eitherSignal(request.signal, late.signal);
     try {
       return await next({ ...request, signal });
     } finally {

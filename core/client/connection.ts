@@ -42,11 +42,14 @@ export class Connection {
   readonly #send: Send;
   readonly #identity: () => Promise<Pick<StreamRequest, "headers">>;
   readonly #maxAnswerBytes: number;
+  /** Aborts when the connection is closed, for those who wait to send. */
+  readonly #ended = new AbortController();
 
   constructor(target: ClientTarget, options: ClientOptions = {}) {
     this.clock = options.clock ?? systemClock;
     this.#maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
-    const middleware = outerMiddleware(options, this.clock);
+    const ended = this.#ended.signal;
+    const middleware = outerMiddleware(options, { clock: this.clock, ended });
     if ("transport" in target) {
       this.#transport = target.transport;
       this.#identity = () => Promise.resolve({ headers: {} });
@@ -136,6 +139,9 @@ export class Connection {
 
   /** Closes every connection. */
   close(): Promise<void> {
+    this.#ended.abort(
+      new Error("Cannot send: the client was closed: received a request"),
+    );
     return this.#transport.close();
   }
 }
@@ -149,17 +155,20 @@ function withAction(request: HttpRequest | ApiRequest): ApiRequest {
 }
 
 /** What a request passes before it is known who asks. */
-function outerMiddleware(options: ClientOptions, clock: Clock): Middleware[] {
+function outerMiddleware(
+  options: ClientOptions,
+  parts: { readonly clock: Clock; readonly ended: AbortSignal },
+): Middleware[] {
   const { random = Math.random, userAgent = "coracle" } = options;
   const middleware: Middleware[] = [
     (next) => (request) =>
       next(withHeaders(request, { "user-agent": userAgent })),
   ];
   if (options.retry !== false) {
-    middleware.push(retry({ ...options.retry, clock, random }));
+    middleware.push(retry({ ...options.retry, ...parts, random }));
   }
   if (options.rateLimit !== undefined) {
-    middleware.push(rateLimit({ ...options.rateLimit, clock }));
+    middleware.push(rateLimit({ ...options.rateLimit, ...parts }));
   }
   return middleware;
 }

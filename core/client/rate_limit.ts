@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import { sleep } from "./retry.ts";
+import { eitherSignal, sleep } from "./retry.ts";
 import type { Middleware } from "./send.ts";
 
 /** How many requests may be sent. */
@@ -21,9 +21,14 @@ export interface RateLimitOptions {
  * @throws {RangeError} If the rate or burst is not positive.
  */
 export function rateLimit(
-  options: RateLimitOptions & { readonly clock: Clock },
+  options: RateLimitOptions & {
+    readonly clock: Clock;
+    /** Aborts when nothing may be sent any more. */
+    readonly ended?: AbortSignal | undefined;
+  },
 ): Middleware {
-  const { perSecond, burst = Math.max(1, perSecond * 2), clock } = options;
+  const { clock, ended, perSecond } = options;
+  const { burst = Math.max(1, perSecond * 2) } = options;
   if (!(perSecond > 0) || !(burst >= 1)) {
     throw new RangeError(
       `Cannot limit requests: "perSecond" must be positive and "burst" at least 1: received ${perSecond} and ${burst}`,
@@ -37,7 +42,10 @@ export function rateLimit(
     const now = clock.now();
     emptyUntil = Math.max(emptyUntil, now - burst * interval) + interval;
     const delay = emptyUntil - now;
-    if (delay > 0) await sleep(delay, { clock, signal: request.signal });
+    if (delay > 0) {
+      const signal = eitherSignal(request.signal, ended);
+      await sleep(delay, { clock, signal });
+    }
     return next(request);
   };
 }

@@ -1,3 +1,4 @@
+import { type OpenExchange, OpenExchanges } from "./open_exchanges.ts";
 import type { HttpRequest, HttpResponse, HttpTransport } from "./transport.ts";
 import { closedError, connectionError } from "./transport_error.ts";
 import {
@@ -23,9 +24,7 @@ export interface FetchRuntime {
 export class FetchTransport implements HttpTransport {
   readonly #address: ServerAddress;
   readonly #runtime: FetchRuntime;
-  /** What is under way, so that closing can end it. */
-  readonly #exchanges = new Set<FetchExchange>();
-  #onIdle: (() => void) | undefined;
+  readonly #exchanges = new OpenExchanges();
   #closed = false;
 
   constructor(settings: TransportSettings, runtime: FetchRuntime) {
@@ -37,12 +36,11 @@ export class FetchTransport implements HttpTransport {
     const { origin, prefix } = this.#address;
     if (this.#closed) throw closedError(origin);
     request.signal?.throwIfAborted();
-    const exchange = new FetchExchange(origin, request.signal);
-    this.#exchanges.add(exchange);
-    exchange.onEnd = () => {
-      this.#exchanges.delete(exchange);
-      if (this.#exchanges.size === 0) this.#onIdle?.();
-    };
+    const exchange = new FetchExchange({
+      origin,
+      signal: request.signal,
+      exchanges: this.#exchanges,
+    });
     return await exchange.run(`${origin}${prefix}${request.path}`, {
       ...this.#runtime.init,
       method: request.method,
@@ -53,18 +51,14 @@ export class FetchTransport implements HttpTransport {
   }
 
   async retire(): Promise<void> {
-    if (this.#exchanges.size > 0) {
-      await new Promise<void>((resolve) => this.#onIdle = resolve);
-    }
+    await this.#exchanges.idle();
     await this.close();
   }
 
   close(): Promise<void> {
     if (this.#closed) return Promise.resolve();
     this.#closed = true;
-    for (const exchange of this.#exchanges) {
-      exchange.abort(closedError(this.#address.origin));
-    }
+    this.#exchanges.abortAll(closedError(this.#address.origin));
     this.#runtime.close();
     return Promise.resolve();
   }
@@ -80,20 +74,25 @@ function headerLines(request: HttpRequest): [string, string][] {
   ];
 }
 
-/** One request and its answer. */
-class FetchExchange {
-  readonly #origin: string;
-  readonly #signal: AbortSignal | undefined;
-  readonly #controller = new AbortController();
-  onEnd: () => void = () => {};
+interface FetchExchangeParts {
+  readonly origin: string;
+  readonly signal: AbortSignal | undefined;
+  /** Where it is noted until it ends. */
+  readonly exchanges: OpenExchanges;
+}
 
-  constructor(origin: string, signal: AbortSignal | undefined) {
-    this.#origin = origin;
-    this.#signal = signal;
-    signal?.addEventListener("abort", this.#onAbort, { once: true });
+/** One request and its answer. */
+class FetchExchange implements OpenExchange {
+  readonly #parts: FetchExchangeParts;
+  readonly #controller = new AbortController();
+
+  constructor(parts: FetchExchangeParts) {
+    this.#parts = parts;
+    parts.exchanges.add(this);
+    parts.signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  readonly #onAbort = (): void => this.abort(this.#signal?.reason);
+  readonly #onAbort = (): void => this.abort(this.#parts.signal?.reason);
 
   abort(reason: unknown): void {
     this.#controller.abort(reason);
@@ -164,11 +163,11 @@ class FetchExchange {
     const { signal } = this.#controller;
     return signal.aborted
       ? signal.reason
-      : connectionError(this.#origin, error);
+      : connectionError(this.#parts.origin, error);
   }
 
   #end(): void {
-    this.#signal?.removeEventListener("abort", this.#onAbort);
-    this.onEnd();
+    this.#parts.signal?.removeEventListener("abort", this.#onAbort);
+    this.#parts.exchanges.delete(this);
   }
 }

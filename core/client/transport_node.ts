@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { Agent, type Dispatcher, ProxyAgent } from "undici/index.js";
 import { ChunkQueue, type ChunkSource } from "./chunk_queue.ts";
+import { type OpenExchange, OpenExchanges } from "./open_exchanges.ts";
 import { socketQueueOptions } from "./runtime.ts";
 import type { HttpRequest, HttpResponse, HttpTransport } from "./transport.ts";
 import { closedError, connectionError } from "./transport_error.ts";
@@ -53,6 +54,7 @@ function openPool(settings: TransportSettings): Dispatcher {
 class UndiciTransport implements HttpTransport {
   readonly #address: ServerAddress;
   readonly #pool: Dispatcher;
+  readonly #exchanges = new OpenExchanges();
   #closed = false;
 
   constructor(settings: TransportSettings) {
@@ -66,7 +68,14 @@ class UndiciTransport implements HttpTransport {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(closedError(origin));
       if (signal?.aborted) return reject(signal.reason);
-      const exchange = new Exchange({ origin, signal, resolve, reject });
+      const exchanges = this.#exchanges;
+      const exchange = new Exchange({
+        origin,
+        signal,
+        exchanges,
+        resolve,
+        reject,
+      });
       this.#pool.dispatch({
         origin,
         path: prefix + path,
@@ -83,13 +92,15 @@ class UndiciTransport implements HttpTransport {
     });
   }
 
-  retire(): Promise<void> {
-    return this.#pool.close();
+  async retire(): Promise<void> {
+    await this.#exchanges.idle();
+    await this.close();
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#exchanges.abortAll(closedError(this.#address.origin));
     await this.#pool.destroy();
   }
 }
@@ -102,33 +113,36 @@ function repeatedLines(request: HttpRequest): Record<string, string[]> {
 interface ExchangeOptions {
   readonly origin: string;
   readonly signal: AbortSignal | undefined;
+  /** Where it is noted until it ends. */
+  readonly exchanges: OpenExchanges;
   readonly resolve: (response: HttpResponse) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** One request and its answer, as undici tells of them. */
-class Exchange implements Dispatcher.DispatchHandler, ChunkSource {
+class Exchange
+  implements Dispatcher.DispatchHandler, ChunkSource, OpenExchange {
   readonly #options: ExchangeOptions;
   readonly #body: ChunkQueue = new ChunkQueue(this, socketQueueOptions());
   #controller: Dispatcher.DispatchController | undefined;
-  #aborted = false;
+  #stopped = false;
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
+    options.exchanges.add(this);
     options.signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  // A request that waits for a connection has no controller yet: it is aborted
-  // as soon as it gets one, and its caller does not wait for that.
-  readonly #onAbort = (): void => {
-    const reason = this.#options.signal?.reason;
+  readonly #onAbort = (): void => this.abort(this.#options.signal?.reason);
+
+  abort(reason: unknown): void {
     this.#fail(reason);
-    this.#abort(reason);
-  };
+    this.#stop();
+  }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#aborted) controller.abort(new Error("Cannot send: aborted"));
+    if (this.#stopped) this.#stop();
   }
 
   onResponseStart(
@@ -164,7 +178,7 @@ class Exchange implements Dispatcher.DispatchHandler, ChunkSource {
   }
 
   onResponseEnd(): void {
-    this.#forgetSignal();
+    this.#end();
     this.#body.end();
   }
 
@@ -184,8 +198,8 @@ class Exchange implements Dispatcher.DispatchHandler, ChunkSource {
   }
 
   leave(): void {
-    this.#forgetSignal();
-    this.#abort(new Error("Cannot read on: the reader left"));
+    this.#end();
+    this.#stop();
   }
 
   async #cancel(length: number): Promise<void> {
@@ -210,19 +224,22 @@ class Exchange implements Dispatcher.DispatchHandler, ChunkSource {
   }
 
   #fail(error: unknown): void {
-    this.#forgetSignal();
+    this.#end();
     this.#options.reject(error);
     this.#body.fail(error);
   }
 
-  #abort(reason: unknown): void {
-    this.#aborted = true;
+  // A request that waits for a connection has no controller yet: it is stopped
+  // as soon as it gets one, and its caller does not wait for that.
+  #stop(): void {
+    this.#stopped = true;
     this.#controller?.abort(
-      reason instanceof Error ? reason : new Error(String(reason)),
+      new Error("Cannot go on: nobody waits for it: received an answer"),
     );
   }
 
-  #forgetSignal(): void {
+  #end(): void {
+    this.#options.exchanges.delete(this);
     this.#options.signal?.removeEventListener("abort", this.#onAbort);
   }
 }

@@ -17,7 +17,7 @@ import {
 import { rateLimit } from "../../../core/client/rate_limit.ts";
 import { type ApiRequest, pathRequest } from "../../../core/client/request.ts";
 import { retry } from "../../../core/client/retry.ts";
-import { type Middleware, type Send } from "../../../core/client/send.ts";
+import type { Middleware, Send } from "../../../core/client/send.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { noMetrics } from "../../../core/metrics.ts";
 import { VirtualClock } from "../../../core/virtual_clock.ts";

@@ -1,0 +1,192 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { createAuthority } from "../../../core/apiserver/certificates.ts";
+import { Client } from "../../../core/client/client.ts";
+import type {
+  ClusterConfig,
+  Credential,
+} from "../../../core/config/cluster_config.ts";
+import { configFromText } from "../../../core/config/load_config.ts";
+import { silentLogger } from "../../../core/logger.ts";
+import { startTlsServer } from "../../support/tls_server.ts";
+import { until } from "../../support/until.ts";
+
+const server = await startTlsServer();
+after(() => server.stop());
+
+const TRUSTED: ClusterConfig = {
+  server: server.url,
+  certificateAuthority: server.authority,
+};
+
+async function read(
+  client: Client,
+  path: string,
+): Promise<Record<string, unknown>> {
+  const response = await client.request({ method: "GET", path, headers: {} });
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body) text += decoder.decode(chunk);
+  return JSON.parse(text);
+}
+
+async function withClient(
+  config: ClusterConfig,
+  run: (client: Client) => Promise<void>,
+): Promise<void> {
+  const client = new Client(config, { retry: false });
+  try {
+    await run(client);
+  } finally {
+    await client.close();
+  }
+}
+
+test("Client goes from a kubeconfig to a server that knows it by certificate", async () => {
+  const { certificate, key } = server.clients.jane;
+  const config = await configFromText(
+    JSON.stringify({
+      "current-context": "dev",
+      contexts: [{ name: "dev", context: { cluster: "c", user: "u" } }],
+      clusters: [{
+        name: "c",
+        cluster: {
+          server: server.url,
+          "certificate-authority-data": btoa(server.authority),
+          "tls-server-name": "api.internal",
+        },
+      }],
+      users: [{
+        name: "u",
+        user: {
+          "client-certificate-data": btoa(certificate),
+          "client-key-data": btoa(key),
+        },
+      }],
+    }),
+  );
+  await withClient(config, async (client) => {
+    assert.equal((await read(client, "/whoami")).user, "jane");
+    assert.equal(client.namespace, "default");
+  });
+});
+
+test("Client sends its token, and groups of an impersonation one a line", async () => {
+  const config = {
+    ...TRUSTED,
+    credentials: { token: "secret" },
+    impersonate: {
+      user: "root",
+      groups: ["dev", "ops"],
+      extra: { why: ["a", "b"] },
+    },
+  };
+  await withClient(config, async (client) => {
+    const { headers, lines } = await read(client, "/echo");
+    const sent = headers as Record<string, string>;
+    assert.equal(sent["authorization"], "Bearer secret");
+    assert.equal(sent["impersonate-user"], "root");
+    const values = (name: string) =>
+      (lines as string[]).filter((_line, index, all) =>
+        index % 2 === 1 && all[index - 1]?.toLowerCase() === name
+      );
+    assert.deepEqual(values("impersonate-group"), ["dev", "ops"]);
+    assert.deepEqual(values("impersonate-extra-why"), ["a", "b"]);
+  });
+});
+
+test("Client follows a client certificate that changes, and ends old answers in peace", async () => {
+  let present: Credential = server.clients.jane;
+  const credentials = {
+    current: () => Promise.resolve(present),
+    refresh: () => Promise.resolve(present),
+  };
+  await withClient({ ...TRUSTED, credentials }, async (client) => {
+    const response = await client.request({
+      method: "GET",
+      path: "/head-then-silent",
+      headers: {},
+    });
+    const body = response.body[Symbol.asyncIterator]();
+    assert.equal((await body.next()).done, false);
+    assert.equal((await read(client, "/whoami")).user, "jane");
+    present = server.clients.joe;
+    assert.equal((await read(client, "/whoami")).user, "joe");
+    assert.equal((await read(client, "/whoami")).user, "joe");
+    const before = (await server.counters()).abandoned;
+    await body.return?.();
+    await until(
+      "the old answer is given up, and not before",
+      async () => (await server.counters()).abandoned === before + 1,
+    );
+  });
+});
+
+test("Client follows authorities that change", async () => {
+  const other = createAuthority({ commonName: "other" }).certificate;
+  let present = other;
+  const config = {
+    ...TRUSTED,
+    certificateAuthority: () => Promise.resolve(present),
+  };
+  await withClient(config, async (client) => {
+    await assert.rejects(() => read(client, "/whoami"), /Cannot reach/);
+    present = server.authority;
+    assert.equal((await read(client, "/whoami")).user, null);
+    present = other + server.authority;
+    assert.equal((await read(client, "/whoami")).user, null);
+  });
+});
+
+test("Client warns when it does not check the server's certificate", async () => {
+  const warnings: string[] = [];
+  const logger = {
+    ...silentLogger,
+    warn: (message: string) => warnings.push(message),
+  };
+  const client = new Client(
+    { server: server.url, insecureSkipTlsVerify: true },
+    { logger },
+  );
+  assert.equal((await read(client, "/whoami")).user, null);
+  assert.equal((await read(client, "/whoami")).user, null);
+  await client.close();
+  assert.deepEqual(warnings, [
+    "The certificate of the API server is not checked",
+  ]);
+});
+
+test("Client ends all that it has open when it is closed, retired pools too", async () => {
+  let present: Credential = server.clients.jane;
+  const credentials = {
+    current: () => Promise.resolve(present),
+    refresh: () => Promise.resolve(present),
+  };
+  const client = new Client({ ...TRUSTED, credentials });
+  const open = () =>
+    client.request({ method: "GET", path: "/head-then-silent", headers: {} });
+  const bodies = [(await open()).body];
+  present = server.clients.joe;
+  bodies.push((await open()).body);
+  const read = Promise.all(bodies.map((body) =>
+    assert.rejects(async () => {
+      for await (const _chunk of body);
+    }, /Cannot reach/)
+  ));
+  const before = (await server.counters()).abandoned;
+  await client.close();
+  await read;
+  await until(
+    "both are given up",
+    async () => (await server.counters()).abandoned === before + 2,
+  );
+  await assert.rejects(() => open(), /the connections were closed/);
+  await client.close();
+});
+
+test("Client opens nothing before the first call, and refuses what is no URL", async () => {
+  const before = (await server.counters()).handshakes;
+  await new Client(TRUSTED).close();
+  assert.equal((await server.counters()).handshakes, before);
+  assert.throws(() => new Client({ server: "here" }), TypeError);
+});
