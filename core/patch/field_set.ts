@@ -42,7 +42,8 @@ const DEPTH_LIMIT = 1_000;
  */
 export class FieldSet {
   /** The set without a field. */
-  static readonly empty: FieldSet = new FieldSet(new Map());
+  // By "this", since TypeScript 7.0 compiles the name to a variable without value.
+  static readonly empty: FieldSet = new this(new Map());
 
   /** No node is without effect: it is a member or something below it is. */
   readonly #nodes: ReadonlyMap<FieldElement, FieldSetNode>;
