@@ -50,7 +50,7 @@ export function labelInteger(value: string): bigint | undefined {
  */
 export function labelRequirement(
   key: string,
-  operator: LabelOperator,
+  operator: string,
   values: readonly string[],
 ): LabelRequirement {
   const fail = (expected: string, received: unknown): never => {
@@ -89,5 +89,5 @@ export function labelRequirement(
     default:
       fail("the operator is unknown", operator);
   }
-  return { key, operator, values };
+  return { key, operator: operator as LabelOperator, values };
 }

@@ -21,8 +21,11 @@ export interface LabelSelector {
 export interface LabelExpression {
   /** The name of the label. */
   readonly key: string;
-  /** How it compares. */
-  readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
+  /**
+   * How it compares: `In`, `NotIn`, `Exists` or `DoesNotExist`. Any text, since
+   * objects from a server hold such conditions too.
+   */
+  readonly operator: LabelOperator | (string & Record<never, never>);
   /** What `In` and `NotIn` compare with; empty for the others. */
   readonly values?: readonly string[] | undefined;
 }

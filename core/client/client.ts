@@ -8,6 +8,8 @@ import type {
   ObjectList,
 } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
+import { Informer } from "../cache/informer.ts";
+import type { InformerOptions } from "../cache/informer_options.ts";
 import type { LoadConfigOptions } from "../config/load_config.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import type { ClientOptions } from "./client_options.ts";
@@ -107,6 +109,7 @@ export class Client {
   readonly #fieldManager: string;
   readonly #options: ClientOptions;
   readonly #pods: PodStreams;
+  readonly #informerDefaults: InformerOptions;
 
   /**
    * Makes a client; nothing is sent before the first call.
@@ -123,6 +126,8 @@ export class Client {
     this.#connection = connection;
     this.#discovery = new Discovery(connection);
     this.#pods = new PodStreams(connection);
+    const { clock, logger, metrics, random } = options;
+    this.#informerDefaults = { clock, logger, metrics, random };
     this.namespace = "namespace" in target
       ? target.namespace ?? "default"
       : "default";
@@ -316,6 +321,22 @@ export class Client {
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
     const request = watchRequest(await this.resolve(kind), options);
     yield* watchEvents<T>(request, await this.#connection.request(request));
+  }
+
+  /**
+   * Makes an informer: a copy of the objects of a kind that stays in step with
+   * the server and tells every change. Nothing is sent before it is started.
+   *
+   * @param kind Which objects.
+   * @param options Which of them, and how the informer connects; clock, logger
+   * and metrics are the client's unless given.
+   * @throws {SyntaxError} If a selector or a path to prune is malformed.
+   */
+  informer<T extends KubernetesObject>(
+    kind: Kind<T>,
+    options: InformerOptions = {},
+  ): Informer<T> {
+    return new Informer(this, kind, { ...this.#informerDefaults, ...options });
   }
 
   /** Reads the log of a container of a pod, line by line. */

@@ -12,6 +12,7 @@ const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /** What {@linkcode inClusterConfig} needs. */
 export interface InClusterOptions {
+  /** Says where the API server is, by `KUBERNETES_SERVICE_HOST`. */
   readonly environment: Environment;
   readonly clock: Clock;
   /**
@@ -22,29 +23,18 @@ export interface InClusterOptions {
   readonly serviceAccount?: string | undefined;
 }
 
-/** Whether this process runs in a pod that may talk to its cluster. */
-export function isInCluster(environment: Environment): boolean {
-  return Boolean(
-    environment["KUBERNETES_SERVICE_HOST"] &&
-      environment["KUBERNETES_SERVICE_PORT"],
-  );
-}
-
 /**
  * The cluster that this process runs in, by its pod's service account. Token and
  * authority are read again from time to time, since the kubelet replaces them.
  *
- * @throws {Error} If this is not a pod, or its service account is not mounted.
+ * @throws {Error} If its service account is not mounted.
  */
 export async function inClusterConfig(
   options: InClusterOptions,
 ): Promise<ClusterConfig> {
   const { clock, environment, serviceAccount = SERVICE_ACCOUNT } = options;
-  if (!isInCluster(environment)) {
-    throw new Error(
-      "Cannot use the cluster that this runs in: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be set: received none",
-    );
-  }
+  const host = environment["KUBERNETES_SERVICE_HOST"] ?? "";
+  const port = environment["KUBERNETES_SERVICE_PORT"] || "443";
   const origin = "the pod's service account";
   const file = (name: string) =>
     new SecretFile(join(serviceAccount, name), { origin, clock });
@@ -52,8 +42,6 @@ export async function inClusterConfig(
   const credentials = new FileCredentials({}, { token: file("token") });
   await credentials.current();
   checkCertificates(await authority.read(), origin);
-  const host = environment["KUBERNETES_SERVICE_HOST"] ?? "";
-  const port = environment["KUBERNETES_SERVICE_PORT"] ?? "";
   return {
     server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
     namespace: await namespaceOf(serviceAccount),

@@ -3,8 +3,6 @@ import { delimiter, join } from "node:path";
 import process from "node:process";
 import { type Clock, systemClock } from "../clock.ts";
 import type { ClusterConfig } from "./cluster_config.ts";
-import { inClusterConfig, isInCluster } from "./in_cluster.ts";
-import { clusterConfig } from "./kubeconfig_cluster.ts";
 import { mergeKubeconfigs } from "./kubeconfig.ts";
 import type { Environment } from "./proxy.ts";
 import { parseKubeconfig, readKubeconfig } from "./read_kubeconfig.ts";
@@ -73,13 +71,15 @@ export async function loadConfig(
   const kubeconfigs = (await Promise.all(files.map(readKubeconfig)))
     .filter((file) => file !== undefined);
   if (kubeconfigs.length > 0) {
+    const { clusterConfig } = await import("./kubeconfig_cluster.ts");
     return await clusterConfig(mergeKubeconfigs(kubeconfigs), {
       ...parts,
       source: files.join(delimiter),
     });
   }
-  if (!required && isInCluster(environment)) {
+  if (!required && environment["KUBERNETES_SERVICE_HOST"]) {
     const { serviceAccount } = options;
+    const { inClusterConfig } = await import("./in_cluster.ts");
     return await inClusterConfig({ environment, clock, serviceAccount });
   }
   throw new Error(
@@ -104,6 +104,7 @@ export async function configFromText(
   const source = "the given kubeconfig";
   const origin = { file: source, folder: process.cwd() };
   const kubeconfig = await parseKubeconfig(text, origin);
+  const { clusterConfig } = await import("./kubeconfig_cluster.ts");
   return await clusterConfig(kubeconfig, {
     context,
     environment,
