@@ -149,6 +149,13 @@ export class HandlerEntry<T extends KubernetesObject>
     }
   }
 
+  /** Forgets writes of objects that are not watched any more. */
+  leave(left: (key: string) => boolean): void {
+    for (const key of this.#windows.keys()) {
+      if (left(key)) this.#windows.delete(key);
+    }
+  }
+
   /** Shows one object that was there when the handler was added. */
   show(key: string): void {
     if (this.#removed || !this.#unseen?.delete(key)) return;

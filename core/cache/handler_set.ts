@@ -75,6 +75,11 @@ export class HandlerSet<T extends KubernetesObject> {
     }
   }
 
+  /** Forgets writes of objects that are not watched any more. */
+  leave(left: (key: string) => boolean): void {
+    for (const entry of this.#entries) entry.leave(left);
+  }
+
   /** The cache is complete. */
   settle(): void {
     this.#synced = true;

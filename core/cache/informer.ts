@@ -1,6 +1,6 @@
 import { type Kind, kindText } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
+import { type ObjectKey, parseKey } from "../api/object_key.ts";
 import { systemClock } from "../clock.ts";
 import { type Logger, silentLogger } from "../logger.ts";
 import { noMetrics } from "../metrics.ts";
@@ -17,10 +17,7 @@ import { HandlerSet } from "./handler_set.ts";
 import { InformerMetrics } from "./informer_metrics.ts";
 import type { InformerHealth, InformerOptions } from "./informer_options.ts";
 import type { IndexDefinition } from "./object_store.ts";
-import {
-  type ReconnectSettings,
-  reconnectSettings,
-} from "./reconnect_settings.ts";
+import { reconnectSettings } from "./reconnect_settings.ts";
 import type { ReflectorClient } from "./reflector.ts";
 import type {
   AddHandlerOptions,
@@ -29,14 +26,13 @@ import type {
 } from "./shared_informer.ts";
 import type { FeedListener } from "./store_feed.ts";
 import { WatchedNamespace } from "./watched_namespace.ts";
+import { type MakeWatch, WatchedNamespaces } from "./watched_namespaces.ts";
 
 /** What an informer needs of a client; every `Client` has it. */
 export type InformerClient = ReflectorClient;
 
 /** After so many failures in a row a watch counts as broken. */
 const FAILURES_OF_A_BROKEN_WATCH = 3;
-/** The namespace under which the watch of all namespaces is kept. */
-const ALL = "";
 
 /**
  * Keeps a copy of the objects of one kind in step with the server and tells
@@ -51,23 +47,20 @@ const ALL = "";
 export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
   /** Which objects it holds. */
   readonly kind: Kind<T>;
-  readonly #client: InformerClient;
-  readonly #options: InformerOptions;
-  readonly #reconnect: ReconnectSettings;
   readonly #log: Logger;
   readonly #metrics: InformerMetrics;
   readonly #handlers: HandlerSet<T>;
   readonly #source: EventSource<T>;
   readonly #host: HandlerHost<T>;
+  readonly #watches: WatchedNamespaces<T>;
   readonly #indexes: Record<string, IndexDefinition<T>> = {};
   readonly #loops: Set<EventBuffer<T>> = new Set();
+  /** Changes since they were last counted in the metrics. */
   readonly #counts: Record<CacheEventType, number> = {
     added: 0,
     updated: 0,
     deleted: 0,
   };
-  /** By namespace. */
-  #watches: ReadonlyMap<string, WatchedNamespace<T>>;
   #state: "new" | "started" | "stopped" = "new";
   #sync: PromiseWithResolvers<void> = pendingSync();
   #stopping: Promise<void> | undefined;
@@ -86,31 +79,34 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     kind: Kind<T>,
     options: InformerOptions = {},
   ) {
-    const { clock = systemClock, metrics = noMetrics } = options;
-    this.#client = client;
+    const {
+      clock = systemClock,
+      logger = silentLogger,
+      metrics = noMetrics,
+    } = options;
     this.kind = kind;
-    this.#options = options;
-    this.#reconnect = reconnectSettings(options.reconnect);
-    this.#log = options.logger ?? silentLogger;
+    this.#log = logger;
     this.#metrics = new InformerMetrics(metrics, kindText(kind));
     this.#handlers = new HandlerSet(clock);
     this.#source = {
       current: (key) => this.get(key),
       decode: (header) => decodeObject(header, kind),
     };
+    this.#watches = new WatchedNamespaces(
+      kind,
+      this.#watchMaker(client, options),
+    );
+    this.#watches.select(options.namespaces);
     this.#host = this.#makeHost();
-    this.#watches = this.#makeWatches(options.namespaces, new Map());
   }
 
   /** How many objects the cache holds. */
   get size(): number {
-    let size = 0;
-    for (const { store } of this.#watches.values()) size += store.size;
-    return size;
+    return this.#watches.size;
   }
 
   get hasSynced(): boolean {
-    return [...this.#watches.values()].every(({ hasSynced }) => hasSynced);
+    return this.#watches.hasSynced;
   }
 
   get synced(): Promise<void> {
@@ -123,15 +119,9 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
    * @throws {Error} If it was stopped.
    */
   start(): this {
-    if (this.#state === "stopped") {
-      throw new Error(
-        `Cannot start an informer: it was stopped; make a new one: received one of ${
-          kindText(this.kind)
-        }`,
-      );
-    }
+    this.#checkNotStopped("start it");
     this.#state = "started";
-    for (const watch of this.#watches.values()) watch.start();
+    for (const watch of this.#watches.all) watch.start();
     return this;
   }
 
@@ -150,11 +140,9 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     this.#handlers.clear();
     for (const loop of this.#loops) loop.return();
     this.#sync.reject(
-      new Error(
-        `Cannot sync ${kindText(this.kind)}: the informer was stopped`,
-      ),
+      new Error(`Cannot sync ${kindText(this.kind)}: the informer was stopped`),
     );
-    await Promise.all([...this.#watches.values()].map((watch) => watch.stop()));
+    await Promise.all(this.#watches.all.map((watch) => watch.stop()));
     this.#metrics.objects(-this.size);
   }
 
@@ -168,46 +156,41 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
   async changeNamespaces(
     namespaces: readonly string[] | undefined,
   ): Promise<void> {
-    const before = this.#watches;
-    this.#watches = this.#makeWatches(namespaces, before);
-    const left = [...before].filter(([name]) => !this.#watches.has(name));
+    const left = this.#watches.select(namespaces);
     if (this.#state === "started") {
       if (!this.hasSynced) this.#sync = pendingSync();
       this.start();
+      this.#settle();
     }
-    await Promise.all(left.map(async ([, watch]) => {
+    await Promise.all(left.map(async (watch) => {
       await watch.stop();
+      this.#handlers.leave((key) =>
+        this.#watches.of(parseKey(key)) === undefined
+      );
       this.#metrics.objects(-watch.store.size);
       watch.store.close();
     }));
-    this.#settle();
     if (this.#state === "started") await this.synced;
   }
 
   get(key: ObjectKey | string): T | undefined {
-    const found = toKey(key);
-    return this.#watchOf(found)?.store.get(found);
+    return this.#watches.get(key);
   }
 
   has(key: ObjectKey | string): boolean {
-    const found = toKey(key);
-    return this.#watchOf(found)?.store.has(found) ?? false;
+    return this.#watches.has(key);
   }
 
-  *keys(): Generator<string, void, undefined> {
-    for (const { store } of this.#watches.values()) {
-      for (const key of store.keys()) yield keyText(key);
-    }
+  keys(): Iterable<string> {
+    return this.#watches.keys();
   }
 
   list(namespace?: string): readonly T[] {
-    const watches = [...this.#watches.values()];
-    return watches.flatMap(({ store }) => store.list({ namespace }));
+    return this.#watches.list(namespace);
   }
 
   byIndex(index: string, value: string): readonly T[] {
-    const watches = [...this.#watches.values()];
-    return watches.flatMap(({ store }) => store.byIndex(index, value));
+    return this.#watches.byIndex(index, value);
   }
 
   addIndex(name: string, definition: IndexDefinition<T>): void {
@@ -217,15 +200,13 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
       );
     }
     this.#indexes[name] = definition;
-    for (const { store } of this.#watches.values()) {
-      store.addIndex(name, definition);
-    }
+    this.#watches.addIndex(name, definition);
   }
 
   /** Takes an index away; nothing happens if there is none. */
   removeIndex(name: string): void {
     delete this.#indexes[name];
-    for (const { store } of this.#watches.values()) store.removeIndex(name);
+    this.#watches.removeIndex(name);
   }
 
   /**
@@ -237,13 +218,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     handler: InformerHandler<T>,
     options: AddHandlerOptions = {},
   ): HandlerRegistration<T> {
-    if (this.#state === "stopped") {
-      throw new Error(
-        `Cannot add a handler: the informer was stopped: received "${
-          options.name ?? "handler"
-        }"`,
-      );
-    }
+    this.#checkNotStopped("add a handler");
     return this.#handlers.add(handler, {
       name: options.name ?? "handler",
       host: this.#host,
@@ -277,7 +252,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
   }
 
   health(): InformerHealth {
-    const watches = [...this.#watches.values()].map((watch) => watch.health());
+    const watches = this.#watches.all.map((watch) => watch.health());
     return {
       kind: kindText(this.kind),
       healthy: this.#state === "started" &&
@@ -290,63 +265,43 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     };
   }
 
-  #watchOf(key: ObjectKey): WatchedNamespace<T> | undefined {
-    return this.#watches.get(ALL) ?? this.#watches.get(key.namespace ?? ALL);
+  #watchMaker(client: InformerClient, options: InformerOptions): MakeWatch<T> {
+    const { clock = systemClock, random = Math.random } = options;
+    const reconnect = reconnectSettings(options.reconnect);
+    return (namespace) => {
+      const watch: WatchedNamespace<T> = new WatchedNamespace({
+        client,
+        kind: this.kind,
+        namespace,
+        options,
+        reconnect,
+        indexes: this.#indexes,
+        source: this.#source,
+        listener: this.#listenTo(() => watch),
+        clock,
+        random,
+        log: this.#log,
+        metrics: this.#metrics,
+      });
+      return watch;
+    };
   }
 
-  /** The watches of these namespaces; those that exist are kept. */
-  #makeWatches(
-    namespaces: readonly string[] | undefined,
-    existing: ReadonlyMap<string, WatchedNamespace<T>>,
-  ): ReadonlyMap<string, WatchedNamespace<T>> {
-    if (namespaces?.length === 0 || namespaces?.includes("")) {
-      throw new RangeError(
-        `Cannot watch ${
-          kindText(this.kind)
-        }: "namespaces" must name at least one, or be absent for all: received ${
-          JSON.stringify(namespaces)
-        }`,
-      );
-    }
-    return new Map(
-      [...new Set(namespaces ?? [ALL])].map((name) => [
-        name,
-        existing.get(name) ?? this.#makeWatch(name),
-      ]),
-    );
-  }
-
-  #makeWatch(name: string): WatchedNamespace<T> {
-    const { clock = systemClock, random = Math.random } = this.#options;
-    return new WatchedNamespace({
-      client: this.#client,
-      kind: this.kind,
-      namespace: name === ALL ? undefined : name,
-      options: this.#options,
-      reconnect: this.#reconnect,
-      indexes: this.#indexes,
-      source: this.#source,
-      listener: this.#listenTo(name),
-      clock,
-      random,
-      log: this.#log,
-      metrics: this.#metrics,
-    });
-  }
-
-  #listenTo(namespace: string): FeedListener<T> {
-    const covers = (key: string) =>
-      namespace === ALL || key.startsWith(`${namespace}/`);
+  #listenTo(watch: () => WatchedNamespace<T>): FeedListener<T> {
     // A watch that was left behind may still be in the middle of a chunk.
     const isLive = () =>
-      this.#state === "started" && this.#watches.has(namespace);
+      this.#state === "started" && this.#watches.includes(watch());
     return {
       changed: (event) => {
         this.#counts[event.type]++;
         if (isLive()) this.#handlers.changed(event);
       },
       known: (event) => this.#handlers.known(event),
-      progressed: (version) => this.#handlers.progressed(version, covers),
+      progressed: (resourceVersion) =>
+        this.#handlers.progressed(
+          resourceVersion,
+          (key) => this.#watches.of(parseKey(key)) === watch(),
+        ),
       completed: () => this.#settle(),
       rested: () => this.#countEvents(),
     };
@@ -361,36 +316,31 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
   #countEvents(): void {
     const { added, updated, deleted } = this.#counts;
     if (added + updated + deleted === 0) return;
-    for (const type of ["added", "updated", "deleted"] as const) {
-      if (this.#counts[type] > 0) {
-        this.#metrics.events(type, this.#counts[type]);
-      }
-      this.#counts[type] = 0;
-    }
+    this.#metrics.events(this.#counts);
+    this.#counts.added = this.#counts.updated = this.#counts.deleted = 0;
     this.#metrics.objects(added - deleted);
   }
 
   #makeHost(): HandlerHost<T> {
+    const storeOf = (key: ObjectKey) => this.#watches.of(key)?.store;
     return {
       event: (facts) => new CurrentEvent(this.#source, facts),
       header: (text) => {
         const key = parseKey(text);
-        return this.#watchOf(key)?.store.header(key)?.copy();
+        return storeOf(key)?.header(key)?.copy();
       },
       generation: (text) => {
         const key = parseKey(text);
-        return this.#watchOf(key)?.store.generation(key);
+        return storeOf(key)?.generation(key);
       },
       store: (object, writer) => {
         const { name, namespace } = object.metadata;
-        const outcome = this.#watchOf({ name, namespace })?.ownWrite(object);
+        const outcome = this.#watches.of({ name, namespace })?.ownWrite(object);
         if (outcome?.event !== undefined) {
           this.#counts[outcome.event.type]++;
           this.#countEvents();
-          this.#handlers.changed(
-            new CurrentEvent(this.#source, outcome.event),
-            writer,
-          );
+          const event = new CurrentEvent(this.#source, outcome.event);
+          this.#handlers.changed(event, writer);
         }
         return outcome;
       },
@@ -405,10 +355,15 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
       },
     };
   }
-}
 
-function toKey(key: ObjectKey | string): ObjectKey {
-  return typeof key === "string" ? parseKey(key) : key;
+  #checkNotStopped(action: string): void {
+    if (this.#state !== "stopped") return;
+    throw new Error(
+      `Cannot ${action}: the informer was stopped, make a new one: received one of ${
+        kindText(this.kind)
+      }`,
+    );
+  }
 }
 
 function pendingSync(): PromiseWithResolvers<void> {

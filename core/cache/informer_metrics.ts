@@ -47,8 +47,11 @@ export class InformerMetrics {
     });
   }
 
-  events(type: CacheEventType, count: number): void {
-    this.#events.add(count, { ...this.#labels, type });
+  /** @param counts How many changes of each type there were. */
+  events(counts: Readonly<Record<CacheEventType, number>>): void {
+    for (const [type, count] of Object.entries(counts)) {
+      if (count > 0) this.#events.add(count, { ...this.#labels, type });
+    }
   }
 
   relist(): void {

@@ -67,6 +67,7 @@ export async function readEvents(
  *
  * @throws {SyntaxError} If the page is no list, or is not complete.
  * @throws {TooLongError} If an item is too long.
+ * @throws {ConnectionFault} If it is something else than a list.
  */
 export async function readPage(
   exchange: Exchange,
@@ -76,7 +77,7 @@ export async function readPage(
   const scanner = new ListScanner();
   for (;;) {
     const chunk = await exchange.next();
-    if (chunk === undefined) return scanner.finish();
+    if (chunk === undefined) break;
     receiving.onBytes();
     scanner.push(chunk);
     while (scanner.next()) {
@@ -87,6 +88,13 @@ export async function readPage(
     }
     receiving.onRest();
   }
+  const page = scanner.finish();
+  if (page.kind.endsWith("List") && page.resourceVersion !== "") return page;
+  // Anything else, a Status for example, would pass for a list without items.
+  throw new ConnectionFault(
+    "garbage",
+    `Cannot ${exchange.action}: the answer must be a list with a resourceVersion: received kind "${page.kind}" with "${page.resourceVersion}"`,
+  );
 }
 
 function restIfDue(

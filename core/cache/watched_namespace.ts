@@ -44,6 +44,8 @@ export interface WatchedNamespaceParts<T extends KubernetesObject> {
  * @typeParam T The type of the objects.
  */
 export class WatchedNamespace<T extends KubernetesObject> {
+  /** One namespace; all when undefined. */
+  readonly namespace: string | undefined;
   readonly store: ObjectStore<T>;
   readonly #feed: StoreFeed<T>;
   readonly #reflector: Reflector;
@@ -53,6 +55,7 @@ export class WatchedNamespace<T extends KubernetesObject> {
   constructor(parts: WatchedNamespaceParts<T>) {
     const { client, kind, namespace, options, log } = parts;
     const { labelSelector, fieldSelector, metadataOnly = false } = options;
+    this.namespace = namespace;
     this.#labels = labelSelector === undefined
       ? []
       : labelRequirements(labelSelector);

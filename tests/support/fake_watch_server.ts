@@ -137,11 +137,11 @@ export class FakeWatchServer {
     return stateOf(this.#objects.values());
   }
 
-  /** A client of it that repeats nothing by itself; `stop` closes it. */
+  /** A client of it; `stop` closes it. */
   async client(): Promise<Client> {
     const transport = await openHttpTransport({ server: this.url });
     this.#transports.push(transport);
-    return new Client({ transport }, { retry: false });
+    return new Client({ transport });
   }
 
   /** Closes everything. */
