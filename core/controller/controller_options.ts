@@ -5,6 +5,7 @@ import type { LabelRequirement } from "../api/label_requirement.ts";
 import type { LabelSelector } from "../api/label_selector.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { checkOptionNames } from "../api/option_names.ts";
+import type { IndexDefinition } from "../cache/object_store.ts";
 import {
   growingRetry,
   noRetry,
@@ -92,6 +93,13 @@ export interface ControllerOptions<
   readonly defaultFilters?: boolean | undefined;
   /** Which events of the primaries matter. @default {all} */
   readonly filters?: Filters<P> | undefined;
+  /**
+   * Indexes over the primaries, by name, for `primaries.byIndex`. Those by label,
+   * annotation and owner decode nothing.
+   *
+   * @default {{}}
+   */
+  readonly indexes?: Readonly<Record<string, IndexDefinition<P>>> | undefined;
   /** What else triggers runs. @default {[]} */
   readonly sources?: readonly EventSource<P>[] | undefined;
   /** Runs before the reconciler. @default {none} */
@@ -169,6 +177,7 @@ export interface ControllerSettings<
   readonly generationAware: boolean;
   readonly defaultFilters: boolean;
   readonly filters: Filters<P>;
+  readonly indexes: Readonly<Record<string, IndexDefinition<P>>>;
   readonly sources: readonly EventSource<P>[];
   readonly workflow: ManagedWorkflow<P> | undefined;
   readonly retry: RetryPolicy;
@@ -202,6 +211,7 @@ const NAMES: readonly (keyof ControllerOptions)[] = [
   "generationAware",
   "defaultFilters",
   "filters",
+  "indexes",
   "sources",
   "workflow",
   "retry",
@@ -267,6 +277,7 @@ export function controllerSettings<P extends KubernetesObject>(
     generationAware: options.generationAware ?? true,
     defaultFilters: options.defaultFilters ?? true,
     filters: checkFilters(options.filters ?? {}, subject),
+    indexes: options.indexes ?? {},
     sources: checkSources(
       [...options.sources ?? [], ...workflow?.sources ?? []],
       subject,

@@ -44,6 +44,12 @@ export interface PrimaryCache<P extends KubernetesObject> {
   keys(): Iterable<string>;
   /** All primaries of a namespace, or of all. */
   list(namespace?: string): readonly P[];
+  /**
+   * The primaries for which an index of the controller has this value.
+   *
+   * @throws {RangeError} If there is no such index.
+   */
+  byIndex(index: string, value: string): readonly P[];
 }
 
 /** What a controller gives an event source when it starts it. */

@@ -54,6 +54,7 @@ export function assemble<P extends KubernetesObject>(
     kind,
     informers,
     selection,
+    indexes: settings.indexes,
     onEvent: (event) => onPrimary(event),
     onLeft: (key) => processor.forget(key, "namespace"),
   });

@@ -21,6 +21,7 @@ export interface PrimarySourceOptions<P extends KubernetesObject> {
   readonly kind: ResolvedKind<P>;
   readonly informers: Pick<InformerPool, "acquire">;
   readonly selection: Omit<InformerSelection, "namespaces">;
+  readonly indexes: Readonly<Record<string, IndexDefinition<P>>>;
   /** Takes every change, in order. */
   readonly onEvent: InformerHandler<P>;
   /** Told of each primary that is not watched any more. */
@@ -122,6 +123,17 @@ export class PrimarySource<P extends KubernetesObject>
     return lists.length === 1 ? lists[0] as readonly P[] : lists.flat();
   }
 
+  byIndex(index: string, value: string): readonly P[] {
+    if (!Object.hasOwn(this.#options.indexes, index)) {
+      throw new RangeError(
+        `Cannot read by an index: the controller must have it among its options: received "${index}"`,
+      );
+    }
+    return [...this.#watches.values()].flatMap(({ lease }) => [
+      ...lease.byIndex(index, value),
+    ]);
+  }
+
   /** Tells the cache that a primary is about to be written. */
   beginWrite(key: ObjectKey): OwnWrite<P> {
     return this.#watchOf(keyText(key))?.registration.beginWrite(key) ??
@@ -129,11 +141,14 @@ export class PrimarySource<P extends KubernetesObject>
   }
 
   async #open(name: string): Promise<void> {
-    const { informers, kind, selection, onEvent } = this.#options;
+    const { informers, kind, selection, indexes, onEvent } = this.#options;
     const lease = informers.acquire(kind, {
       ...selection,
       namespaces: name === ALL ? undefined : [name],
     });
+    for (const [index, definition] of Object.entries(indexes)) {
+      lease.addIndex(index, definition);
+    }
     let older = [...this.#watches.values()];
     const handler = (event: CacheEvent<P>) => {
       // What an older watch shows already is not new.

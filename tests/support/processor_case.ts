@@ -72,6 +72,7 @@ export class ProcessorCase {
         has: (key) => primaries.has(text(key)),
         keys: () => primaries.keys(),
         list: () => [...primaries.values()],
+        byIndex: () => [],
       },
       dispatch: (run) => this.#dispatch(run),
       cap,

@@ -41,6 +41,7 @@ export function recordedContext(
       has: (key) => byKey.has(typeof key === "string" ? key : keyText(key)),
       keys: () => byKey.keys(),
       list: () => [...byKey.values()],
+      byIndex: () => [],
     },
     namespaces: "all",
     // Sources that need neither are given none.

@@ -1,0 +1,314 @@
+import assert from "node:assert/strict";
+import { patchStatus } from "../../core/controller/result.ts";
+import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import { timerSource } from "../../sources/timer_source.ts";
+import {
+  Gadget,
+  type OperatorCase,
+  scenario,
+} from "../support/operator_case.ts";
+
+const KEY = { namespace: "default", name: "a" };
+
+async function changeMap(
+  one: OperatorCase,
+  data: Record<string, string>,
+  key = KEY,
+): Promise<void> {
+  await one.client.patch(ConfigMap, key, { data });
+}
+
+scenario(
+  "Filters on primaries and secondaries keep runs away [FilterIT]",
+  async (one) => {
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        runs++;
+        await ctx.apply(ConfigMap, {
+          metadata: { name: gadget.metadata.name },
+          data: { made: "yes" },
+        });
+      },
+    }, {
+      filters: { update: (gadget) => gadget.spec.value !== "ignored" },
+      sources: [informerSource(ConfigMap, {
+        filters: { update: (map) => map.data?.["ignored"] === undefined },
+      })],
+    });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => runs === 1);
+    await one.change("a", { value: "seen" });
+    await one.until(() => runs === 2);
+    await one.change("a", { value: "ignored" });
+    await one.advance(5_000);
+    assert.equal(runs, 2);
+    await changeMap(one, { other: "value" });
+    await one.until(() => runs === 3);
+    await changeMap(one, { ignored: "yes" });
+    await one.advance(5_000);
+    assert.equal(runs, 3);
+  },
+);
+
+scenario(
+  "Without the default filters the user's alone decide [WithoutDefaultFiltersIT]",
+  async (one) => {
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile() {
+        runs++;
+      },
+    }, {
+      defaultFilters: false,
+      filters: {
+        update: (gadget) => gadget.metadata.labels?.["skip"] === undefined,
+      },
+    });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => runs === 1);
+    await one.mark("a", { annotations: { any: "thing" } });
+    await one.until(() => runs === 2);
+    await one.change("a", { value: "second" });
+    await one.until(() => runs === 3);
+    await one.mark("a", { labels: { skip: "yes" } });
+    await one.change("a", { value: "third" });
+    await one.advance(5_000);
+    assert.equal(runs, 3);
+  },
+);
+
+scenario(
+  "Metadata and status changes cause no run, with and without finalizer; a spec change after them does [SubResourceUpdateIT]",
+  async (one) => {
+    for (const cleanup of [undefined, () => {}]) {
+      const seen: string[] = [];
+      const operator = one.operator();
+      operator.register(Gadget, {
+        reconcile(gadget) {
+          seen.push(gadget.spec.value);
+          return patchStatus({ value: gadget.spec.value });
+        },
+        ...(cleanup && { cleanup }),
+      });
+      await one.start(operator);
+      const name = cleanup ? "with" : "without";
+      await one.create(name);
+      await one.until(() => seen.length === 1);
+      await one.advance(5_000);
+      assert.deepEqual(seen, ["first"], "the own status write causes no run");
+      await one.client.status.patch(Gadget, { namespace: "default", name }, {
+        status: { count: 5 },
+      }, { type: "merge" });
+      await one.advance(5_000);
+      assert.equal(seen.length, 1);
+      await one.change(name, { value: "second" });
+      await one.until(() => seen.length === 2);
+      await one.remove(name);
+      await one.until(async () => await one.gadget(name) === undefined);
+      await one.done(operator.stop());
+    }
+  },
+);
+
+scenario(
+  "A filter that throws lets the event through and is told of",
+  async (one) => {
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile() {
+        runs++;
+      },
+    }, {
+      filters: {
+        add() {
+          throw new Error("No opinion");
+        },
+      },
+    });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => runs === 1);
+    assert.ok(
+      one.log.some(({ message }) => message.startsWith("A filter has thrown")),
+    );
+  },
+);
+
+scenario(
+  "Only objects with the label are reconciled; one that loses it is deleted to us [LabelSelectorIT]",
+  async (one) => {
+    const seen: string[] = [];
+    const operator = one.operator();
+    const controller = operator.register(Gadget, {
+      reconcile(gadget) {
+        seen.push(gadget.metadata.name);
+      },
+    }, { labelSelector: "app=test" });
+    await one.start(operator);
+    await one.create("in", {}, { labels: { app: "test" } });
+    await one.create("out");
+    await one.until(() => seen.length === 1);
+    await one.advance(1_000);
+    assert.deepEqual(seen, ["in"]);
+    await one.mark("in", { labels: { app: "other" } });
+    await one.until(() => controller.health().primaries === 0);
+    assert.equal(controller.health().delayed, 0);
+  },
+);
+
+scenario(
+  "A field selector limits primaries and secondaries, reconciled and cached [FieldSelectorIT]",
+  async (one) => {
+    const seen: string[] = [];
+    let cached: readonly string[] = [];
+    const operator = one.operator();
+    operator.register(Secret, {
+      async reconcile(secret, ctx) {
+        seen.push(secret.metadata.name);
+        cached = (await ctx.list(Secret)).map(({ metadata }) => metadata.name);
+      },
+    }, { fieldSelector: "type=example.com/watched" });
+    await one.start(operator);
+    for (
+      const [name, type] of [["plain", "Opaque"], [
+        "watched",
+        "example.com/watched",
+      ]] as const
+    ) {
+      await one.client.create(Secret, {
+        metadata: { namespace: "default", name },
+        type,
+      });
+    }
+    await one.until(() => seen.length > 0);
+    await one.advance(1_000);
+    assert.deepEqual(seen, ["watched"]);
+    assert.deepEqual(cached, ["watched"]);
+  },
+);
+
+scenario(
+  "The own making and changing of a secondary causes no run [CreateUpdateInformerEventSourceEventFilterIT] [OwnSecondaryUpdateIT]",
+  async (one) => {
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        runs++;
+        await ctx.apply(ConfigMap, {
+          metadata: { name: gadget.metadata.name },
+          data: { value: gadget.spec.value },
+        });
+        assert.equal(
+          (await ctx.secondary(ConfigMap))?.data?.["value"],
+          gadget.spec.value,
+          "read after write",
+        );
+      },
+    }, { sources: [informerSource(ConfigMap)] });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => runs === 1);
+    await one.advance(5_000);
+    assert.equal(runs, 1);
+    await one.change("a", { value: "second" });
+    await one.until(() => runs === 2);
+    await one.advance(5_000);
+    assert.equal(runs, 2);
+  },
+);
+
+scenario(
+  "A write that asks for it triggers as one of others would [PreviousAnnotationDisabledIT]",
+  async (one) => {
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        runs++;
+        if (runs % 2 === 0) return;
+        await ctx.apply(ConfigMap, {
+          metadata: { name: gadget.metadata.name },
+          data: { value: gadget.spec.value },
+        }, { trigger: true });
+      },
+    }, { sources: [informerSource(ConfigMap)] });
+    await one.start(operator);
+    await one.create("a");
+    await one.advance(5_000);
+    assert.equal(runs, 2);
+    await one.change("a", { value: "second" });
+    await one.advance(5_000);
+    assert.equal(runs, 4);
+  },
+);
+
+scenario(
+  "A source of the user's own triggers again and again [EventSourceIT]",
+  async (one) => {
+    const causes: (string | undefined)[] = [];
+    const ticks = timerSource<Gadget>("ticks");
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile(_gadget, ctx) {
+        causes.push(ctx.cause.source);
+        ticks.schedule(ctx.key, { after: "500ms" });
+      },
+    }, { sources: [ticks] });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => causes.length === 4);
+    assert.deepEqual(causes, [undefined, ticks.name, ticks.name, ticks.name]);
+  },
+);
+
+scenario(
+  "Two sources for two secondaries both trigger, and their changes are seen [MultipleSecondaryEventSourceIT]",
+  async (one) => {
+    const seen: string[] = [];
+    const operator = one.operator();
+    const first = informerSource<Gadget, ConfigMap>(ConfigMap, {
+      name: "first",
+      labelSelector: "n=1",
+    });
+    const second = informerSource<Gadget, ConfigMap>(ConfigMap, {
+      name: "second",
+      labelSelector: "n=2",
+    });
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        for (const n of ["1", "2"]) {
+          const name = `${gadget.metadata.name}-${n}`;
+          if (
+            await ctx.client.find(ConfigMap, { namespace: "default", name })
+          ) continue;
+          await ctx.apply(ConfigMap, {
+            metadata: { name, labels: { n } },
+            data: { value: "0" },
+          });
+        }
+        const maps = [await ctx.secondary(first), await ctx.secondary(second)];
+        seen.push(
+          `${ctx.cause.source ?? ctx.cause.type}: ${
+            maps.map((map) => map?.data?.["value"]).join()
+          }`,
+        );
+      },
+    }, { sources: [first, second] });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => seen.length === 1);
+    await changeMap(one, { value: "1" }, { ...KEY, name: "a-1" });
+    await one.until(() => seen.length === 2);
+    await changeMap(one, { value: "2" }, { ...KEY, name: "a-2" });
+    await one.until(() => seen.length === 3);
+    assert.deepEqual(seen, ["added: 0,0", "first: 1,0", "second: 1,2"]);
+  },
+);

@@ -1,0 +1,351 @@
+import assert from "node:assert/strict";
+import { noUpdate, patchStatus } from "../../core/controller/result.ts";
+import { Gadget, scenario } from "../support/operator_case.ts";
+
+const exact = { jitter: 0 } as const;
+
+scenario(
+  "A run that fails three times and then succeeds runs four times [RetryIT]",
+  async (one) => {
+    const runs: [number, boolean, number][] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile(_gadget, ctx) {
+        runs.push([
+          ctx.retry.attempt,
+          ctx.retry.last,
+          Math.round(one.clock.now()),
+        ]);
+        if (runs.length <= 3) throw new Error("Not yet");
+        return patchStatus({ value: "done" });
+      },
+    }, { retry: { ...exact, initial: "1s", multiplier: 2, maxAttempts: 5 } });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "done"
+    );
+    const [start] = runs.map(([, , at]) => at) as [number];
+    assert.deepEqual(
+      runs.map(([attempt, last, at]) => [attempt, last, at - start]),
+      [
+        [0, false, 0],
+        [1, false, 1_000],
+        [2, false, 3_000],
+        [3, false, 7_000],
+      ],
+    );
+  },
+);
+
+scenario(
+  "After the last attempt nothing runs, until something changes [RetryMaxAttemptIT]",
+  async (one) => {
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile() {
+        runs++;
+        throw new Error("Never");
+      },
+    }, {
+      retry: { ...exact, initial: "100ms", maxAttempts: 3 },
+      maxInterval: false,
+    });
+    await one.start(operator);
+    await one.create("a");
+    await one.advance(600_000);
+    assert.equal(runs, 4);
+    assert.equal(operator.health().controllers[0]?.exhausted, 1);
+    assert.match(
+      operator.metrics(),
+      /coracle_retries_exhausted\{controller="gadget"\} 1/,
+    );
+    assert.match(
+      operator.metrics(),
+      /coracle_reconciliations_total\{controller="gadget",result="failure"\} 4/,
+    );
+    const errors = one.log.filter(({ level }) => level === "error");
+    assert.match(errors[0]?.message ?? "", /no retry is left/);
+    await one.change("a", { value: "second" });
+    await one.advance(60_000);
+    assert.equal(runs, 5);
+  },
+);
+
+scenario(
+  "Changes during a long back-off run at once but use up no attempt [RetryIntervalHonoredOnFrequentEventsIT]",
+  async (one) => {
+    const attempts: number[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile(_gadget, ctx) {
+        attempts.push(ctx.retry.attempt);
+        throw new Error("Never");
+      },
+    }, { retry: { ...exact, initial: "1m", max: "1m", maxAttempts: 5 } });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => attempts.length === 1);
+    for (let index = 0; index < 10; index++) {
+      await one.change("a", { value: `value-${index}` });
+      await one.advance(3_000);
+    }
+    assert.ok(attempts.length > 5, `${attempts.length} runs`);
+    assert.deepEqual([...new Set(attempts.slice(1))], [1]);
+  },
+);
+
+scenario(
+  "onError tells the failure in the status, attempt by attempt [ErrorStatusHandlerIT]",
+  async (one) => {
+    const told: string[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile() {
+        throw new Error("Broken");
+      },
+      onError(gadget, error, ctx) {
+        const { attempt, last } = ctx.retry;
+        told.push(`${(error as Error).message} ${attempt} ${last}`);
+        const messages = [
+          ...gadget.status?.messages ?? [],
+          `attempt ${attempt}`,
+        ];
+        return patchStatus({ messages });
+      },
+    }, { retry: { ...exact, initial: "100ms", maxAttempts: 3 } });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => told.length === 4);
+    await one.settle();
+    assert.deepEqual(told, [
+      "Broken 0 false",
+      "Broken 1 false",
+      "Broken 2 false",
+      "Broken 3 true",
+    ]);
+    assert.deepEqual((await one.gadget("a"))?.status?.messages, [
+      "attempt 0",
+      "attempt 1",
+      "attempt 2",
+      "attempt 3",
+    ]);
+  },
+);
+
+scenario(
+  "onError may declare an error final, or ask to come back later instead of a retry",
+  async (one) => {
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile() {
+        runs++;
+        throw new Error("Broken");
+      },
+      onError(gadget) {
+        const result = patchStatus({ value: gadget.spec.value });
+        return gadget.spec.value === "final"
+          ? result.withoutRetry()
+          : result.rescheduleAfter("7s");
+      },
+    });
+    await one.start(operator);
+    await one.create("a", { value: "final" });
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "final"
+    );
+    await one.advance(600_000);
+    assert.equal(runs, 1);
+    await one.change("a", { value: "later" });
+    await one.until(() => runs === 2);
+    const at = one.clock.now();
+    await one.until(() => runs === 3);
+    assert.equal(Math.round(one.clock.now() - at), 7_000);
+    assert.match(
+      operator.metrics(),
+      /result="failure"\} 3/,
+      "a failure is a failure",
+    );
+  },
+);
+
+scenario(
+  "What onError throws, and a status that cannot be written, do not hide the error",
+  async (one) => {
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile() {
+        throw new Error("The first");
+      },
+      onError(gadget) {
+        if (gadget.spec.value === "throws") throw new Error("The second");
+        return patchStatus({ value: 7 } as never);
+      },
+    }, { retry: false });
+    await one.start(operator);
+    await one.create("a", { value: "throws" });
+    await one.create("b", { value: "invalid" });
+    await one.until(() =>
+      one.log.filter(({ message }) => message.startsWith("Run failed"))
+        .length === 2
+    );
+    for (
+      const { fields } of one.log.filter(({ message }) =>
+        message.startsWith("Run failed")
+      )
+    ) {
+      assert.match(String(fields["error"]), /The first/);
+    }
+    const told = one.log.map(({ message, fields }) =>
+      `${message}: ${fields["error"]}`
+    ).join("\n");
+    assert.match(told, /onError has thrown: Error: The second/);
+    assert.match(
+      told,
+      /Cannot write the status of a failed run: ApiError: .*status\.value/,
+    );
+  },
+);
+
+scenario(
+  "Without any event an object runs once an interval [MaxIntervalIT]",
+  async (one) => {
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile() {
+        runs++;
+      },
+    }, { maxInterval: "50ms" });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => runs === 1);
+    await one.advance(500);
+    assert.equal(runs, 11);
+  },
+);
+
+scenario(
+  "When the retries are used up the interval goes on [MaxIntervalAfterRetryIT]",
+  async (one) => {
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile() {
+        runs++;
+        throw new Error("Never");
+      },
+    }, {
+      retry: { ...exact, initial: "10ms", max: "10ms", maxAttempts: 1 },
+      maxInterval: "10s",
+    });
+    await one.start(operator);
+    await one.create("a");
+    await one.advance(60_000);
+    assert.ok(runs > 5, `${runs} runs`);
+  },
+);
+
+scenario(
+  "Five quick changes give one run, and one more when the period is over [RateLimitIT]",
+  async (one) => {
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile() {
+        runs++;
+      },
+    }, { rateLimit: { limit: 1, period: "3s" } });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => runs === 1);
+    for (let index = 0; index < 5; index++) {
+      await one.change("a", { value: `value-${index}` });
+      await one.settle();
+    }
+    assert.equal(runs, 1);
+    await one.advance(3_000);
+    assert.equal(runs, 2);
+  },
+);
+
+scenario(
+  "With an event waiting the reconciler knows that its status write is pointless [NextReconciliationImminentIT]",
+  async (one) => {
+    const imminent: boolean[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        await new Promise<void>((resolve) =>
+          one.clock.setTimer(resolve, 1_000)
+        );
+        imminent.push(ctx.nextImminent);
+        return ctx.nextImminent
+          ? noUpdate()
+          : patchStatus({ value: gadget.spec.value });
+      },
+    });
+    await one.start(operator);
+    await one.create("a");
+    await one.settle();
+    await one.change("a", { value: "second" });
+    await one.until(() => imminent.length === 2);
+    await one.settle();
+    assert.deepEqual(imminent, [true, false]);
+    const writes = one.requests.filter(({ verb, subresource }) =>
+      verb === "patch" && subresource === "status"
+    );
+    assert.equal(writes.length, 1);
+  },
+);
+
+scenario(
+  "A visit that was asked for comes, although an event made another run meanwhile [3.9.5]",
+  async (one) => {
+    const causes: string[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(_gadget, ctx) {
+        causes.push(ctx.cause.type);
+        await new Promise<void>((resolve) => one.clock.setTimer(resolve, 100));
+        return causes.length === 1
+          ? noUpdate().rescheduleAfter("10s")
+          : noUpdate();
+      },
+    });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => causes.length === 1);
+    await one.change("a", { value: "second" });
+    await one.advance(20_000);
+    assert.deepEqual(causes, ["added", "modified", "reschedule"]);
+  },
+);
+
+scenario(
+  "A run that takes too long is told so by its signal and counts as failed [#2702]",
+  async (one) => {
+    const reasons: string[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(_gadget, ctx) {
+        if (ctx.retry.attempt > 0) return patchStatus({ value: "done" });
+        await new Promise<void>((resolve) => {
+          ctx.signal.addEventListener("abort", () => {
+            reasons.push(String(ctx.signal.reason));
+            resolve();
+          });
+        });
+        return patchStatus({ value: "late" });
+      },
+    }, { timeout: "30s" });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "done"
+    );
+    assert.match(reasons[0] ?? "", /longer than its timeout/);
+  },
+);
