@@ -13,6 +13,7 @@ export * from "./api/api_error.ts";
 export { Quantity } from "./api/quantity.ts";
 export * from "./api/duration.ts";
 export { checkOptionNames } from "./api/option_names.ts";
+export { compareResourceVersions } from "./api/resource_version.ts";
 
 // What every layer may hold.
 export * from "./clock.ts";
@@ -132,6 +133,18 @@ export type {
   StartErrorPolicy,
 } from "./operator/operator_options.ts";
 export type { ProbeOptions } from "./operator/probe_server.ts";
+
+// A cache that follows the server.
+export type * from "./cache/cache_event.ts";
+export { Informer, type InformerClient } from "./cache/informer.ts";
+export type { InformerLease } from "./cache/informer_lease.ts";
+export type * from "./cache/informer_options.ts";
+export {
+  type AcquireOptions,
+  InformerPool,
+  type InformerPoolOptions,
+} from "./cache/informer_pool.ts";
+export type * from "./cache/shared_informer.ts";
 
 // Objects in memory, under a byte budget.
 export * from "./cache/object_store.ts";

@@ -10,7 +10,6 @@ import type {
   InformerHandler,
 } from "./cache_event.ts";
 import { CurrentEvent, type EventSource } from "./current_event.ts";
-import { decodeObject } from "./decode_object.ts";
 import { EventBuffer } from "./event_buffer.ts";
 import type { HandlerHost } from "./handler_entry.ts";
 import { HandlerSet } from "./handler_set.ts";
@@ -90,7 +89,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     this.#handlers = new HandlerSet(clock);
     this.#source = {
       current: (key) => this.get(key),
-      decode: (header) => decodeObject(header, kind),
+      decode: (header) => this.#watches.decode(header),
     };
     this.#watches = new WatchedNamespaces(
       kind,
@@ -247,6 +246,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     return loop;
   }
 
+  /** All events, as {@linkcode Informer.events} gives them. */
   [Symbol.asyncIterator](): AsyncIterableIterator<CacheEvent<T>> {
     return this.events();
   }

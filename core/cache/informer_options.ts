@@ -161,6 +161,7 @@ export type WatchState =
 export interface WatchHealth {
   /** The namespace; absent when the watch covers all. */
   readonly namespace: string | undefined;
+  /** What its connection is doing. */
   readonly state: WatchState;
   /** Whether the cache has once been complete. */
   readonly synced: boolean;

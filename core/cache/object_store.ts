@@ -210,6 +210,16 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return await fetching;
   }
 
+  /**
+   * Decodes any object of the kind into the form that reads give, frozen and
+   * without the pruned paths, whether it is here or not.
+   *
+   * @throws {SyntaxError} If its bytes are not well-formed.
+   */
+  decode(header: ObjectHeader): T {
+    return this.#decoder.decode(this.#writer.write(header));
+  }
+
   /** The stored JSON, as a copy; undefined if there is none. */
   bytes(key: ObjectKey | ObjectHeader): Uint8Array | undefined {
     const slot = this.#slots.find(key);

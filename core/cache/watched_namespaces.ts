@@ -1,6 +1,7 @@
 import { type Kind, kindText } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
+import type { ObjectHeader } from "../json/object_header.ts";
 import type { IndexDefinition } from "./object_store.ts";
 import type { CacheReader } from "./shared_informer.ts";
 import type { WatchedNamespace } from "./watched_namespace.ts";
@@ -96,6 +97,12 @@ export class WatchedNamespaces<T extends KubernetesObject>
     for (const { store } of this.all) {
       for (const key of store.keys()) yield keyText(key);
     }
+  }
+
+  /** Decodes any object of the kind as reads give it. */
+  decode(header: ObjectHeader): T {
+    const [watch] = this.#watches.values();
+    return (watch as WatchedNamespace<T>).store.decode(header);
   }
 
   list(namespace?: string): readonly T[] {
