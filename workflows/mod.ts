@@ -8,6 +8,8 @@
  * - **graph/** brings the resources of a primary in line in their order, and
  *   deletes them in reverse: {@linkcode Workflow}.
  * - **dependents/** are what a graph works on: {@linkcode Dependent}.
+ * - **phases/** rolls out what has state, with the status as write-ahead log:
+ *   {@linkcode phased}.
  * - **kstatus/** says in which state any object is: {@linkcode statusOf}.
  *
  * @module
@@ -43,3 +45,9 @@ export * from "./graph/workflow_result.ts";
 export * from "./kstatus/object_status.ts";
 export * from "./kstatus/status_of.ts";
 export { jobCompletionStatus } from "./kstatus/workload_rules.ts";
+export * from "./phases/change_map.ts";
+export * from "./phases/exclusive_status.ts";
+export * from "./phases/lifecycle_conditions.ts";
+export * from "./phases/phased.ts";
+export * from "./phases/phased_definition.ts";
+export * from "./phases/rollout.ts";

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { changeMap, diffText } from "../../../workflows/phases/change_map.ts";
+
+const diff = changeMap({
+  replicas: "scale",
+  "backup.*": "none",
+  token: { change: "upgrade", ignoreNull: true },
+  path: "redeploy",
+});
+
+test("changeMap lets the strongest change win [L42]", () => {
+  const before = { replicas: 1, image: "a", path: "x", backup: { at: 1 } };
+  const change = (after: object) =>
+    diff(before, { ...before, ...after }).change;
+  assert.equal(change({}), "none");
+  assert.equal(change({ backup: { at: 2 } }), "none");
+  assert.equal(change({ replicas: 2 }), "scale");
+  assert.equal(change({ replicas: 2, image: "b" }), "upgrade");
+  assert.equal(change({ path: "y", image: "b" }), "redeploy");
+  assert.equal(change({ backup: null }), "none");
+});
+
+test("changeMap ignores a token that was taken away, where it is told to [L42]", () => {
+  assert.equal(diff({ token: "1" }, {}).change, "none");
+  assert.equal(diff({}, { token: "1" }).change, "upgrade");
+});
+
+test("changeMap compares lists as a whole and absence with null as equal [L42]", () => {
+  assert.equal(diff({ list: [1, 2] }, { list: [2, 1] }).fields.length, 1);
+  assert.equal(diff({ list: null }, {}).change, "none");
+  assert.equal(diff({ map: null }, { map: { a: 1 } }).change, "upgrade");
+});
+
+test("diffText names fields by their path", () => {
+  const text = diffText(diff({ a: { b: 1 } }, { a: { b: 2 }, c: "x" }));
+  assert.equal(text, 'a.b: 1 -> 2, c: unset -> "x"');
+});

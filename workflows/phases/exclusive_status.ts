@@ -1,0 +1,191 @@
+import { ApiError } from "../../core/api/api_error.ts";
+import type { Kind } from "../../core/api/kind.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
+import { keyOf, keyText } from "../../core/api/object_key.ts";
+import { compareResourceVersions } from "../../core/api/resource_version.ts";
+import type { Client } from "../../core/client/client.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
+
+/** Somebody else has written the status that only one writer may write. */
+export class StatusTamperedError extends Error {
+  /**
+   * Says whose status it is.
+   *
+   * @param key The object.
+   */
+  constructor(key: string) {
+    super(
+      `Cannot write the status of ${key}: another writer has changed it: received a status that we did not write`,
+    );
+    this.name = "StatusTamperedError";
+  }
+}
+
+/** An object with a status. */
+export type WithStatus = KubernetesObject & { status?: unknown };
+
+/** What is remembered of an object. */
+interface Written {
+  /** The status, as JSON. */
+  readonly status: string;
+  /** The resourceVersion that it was written at, or found at first. */
+  readonly version: string;
+}
+
+/** How often a write is tried again when only other parts have changed. */
+const ATTEMPTS = 3;
+
+/** What {@linkcode ExclusiveStatus} works with. */
+export interface ExclusiveStatusOptions<P extends WithStatus> {
+  /**
+   * Told of each status that was written, and what was there before. What it
+   * throws is dropped: a listener must not stop a rollout.
+   */
+  readonly onChange?: ((object: P, previous: unknown) => void) | undefined;
+}
+
+/**
+ * Writes statuses that nobody else may write, as the memory of a state machine
+ * needs it: one PUT for each change, none where nothing changed, and never over
+ * a change of somebody else's.
+ *
+ * The last status written is remembered by uid, so that a pass which is given an
+ * older copy of the object still goes on from what was written, and a re-created
+ * object never inherits the status of a dead one.
+ *
+ * @typeParam P The type of the objects.
+ */
+export class ExclusiveStatus<P extends WithStatus> {
+  readonly #kind: Kind<P>;
+  readonly #options: ExclusiveStatusOptions<P>;
+  readonly #written: Map<string, Written> = new Map();
+
+  /**
+   * Makes a writer that has written nothing yet.
+   *
+   * @param kind The kind of the objects.
+   * @param options Whom to tell.
+   */
+  constructor(kind: Kind<P>, options: ExclusiveStatusOptions<P> = {}) {
+    this.#kind = kind;
+    this.#options = options;
+  }
+
+  /** How many objects are remembered. */
+  get size(): number {
+    return this.#written.size;
+  }
+
+  /**
+   * Gives an object that is older than our last write the status that we wrote;
+   * remembers the status of one that was never seen before.
+   *
+   * @throws {StatusTamperedError} If the object is newer than our last write and
+   * has another status; what was remembered is forgotten, so that the next pass
+   * starts from what is there.
+   */
+  adopt(object: P): void {
+    const written = this.#written.get(uidOf(object));
+    const { resourceVersion = "" } = object.metadata;
+    if (written === undefined) this.#remember(object);
+    else if (compareResourceVersions(resourceVersion, written.version) < 0) {
+      object.status = parse(written.status);
+    } else if (!jsonEquals(object.status ?? null, JSON.parse(written.status))) {
+      throw this.#tampered(object);
+    }
+  }
+
+  /** The status of an object as it was last written, as a copy. */
+  last(object: P): unknown {
+    const written = this.#written.get(uidOf(object));
+    return written === undefined ? undefined : parse(written.status);
+  }
+
+  /**
+   * Writes the status of an object, unless it is what was written last. The
+   * object takes on the new resourceVersion, so that it can be written again.
+   *
+   * @returns Whether anything was written.
+   * @throws {StatusTamperedError} If somebody else wrote the status; what was
+   * remembered is forgotten, so that the next pass starts from what is there.
+   * @throws {ApiError} If the object is gone or the server refuses the write.
+   */
+  async write(
+    object: P,
+    client: Client,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<boolean> {
+    const previous = this.last(object);
+    if (jsonEquals(previous ?? null, plain(object.status) ?? null)) {
+      return false;
+    }
+    for (let attempt = 1;; attempt++) {
+      try {
+        const stored = await client.status.replace(this.#kind, object, options);
+        object.metadata = stored.metadata;
+        break;
+      } catch (error) {
+        if (!ApiError.is(error) || !error.isConflict || attempt === ATTEMPTS) {
+          throw error;
+        }
+        await this.#rebase(object, { client, previous, ...options });
+      }
+    }
+    this.#remember(object);
+    try {
+      this.#options.onChange?.(object, previous);
+    } catch {
+      // See ExclusiveStatusOptions.onChange.
+    }
+    return true;
+  }
+
+  /** Forgets an object that is gone. */
+  forget(object: P): void {
+    this.#written.delete(uidOf(object));
+  }
+
+  /** Takes on a newer version of the object if its status is still ours. */
+  async #rebase(
+    object: P,
+    { client, previous, signal }: {
+      readonly client: Client;
+      readonly previous: unknown;
+      readonly signal?: AbortSignal | undefined;
+    },
+  ): Promise<void> {
+    const latest = await client.get(this.#kind, keyOf(object), { signal });
+    const same = latest.metadata.uid === object.metadata.uid &&
+      jsonEquals(latest.status ?? null, previous ?? null);
+    if (!same) throw this.#tampered(object);
+    object.metadata = {
+      ...object.metadata,
+      resourceVersion: latest.metadata.resourceVersion,
+    };
+  }
+
+  #remember(object: P): void {
+    this.#written.set(uidOf(object), {
+      status: JSON.stringify(object.status ?? null),
+      version: object.metadata.resourceVersion ?? "",
+    });
+  }
+
+  #tampered(object: P): StatusTamperedError {
+    this.forget(object);
+    return new StatusTamperedError(keyText(keyOf(object)));
+  }
+}
+
+function uidOf(object: KubernetesObject): string {
+  return object.metadata.uid ?? keyText(keyOf(object));
+}
+
+function parse(text: string): unknown {
+  return JSON.parse(text) ?? undefined;
+}
+
+/** A value as it is on the wire. */
+function plain(value: unknown): unknown {
+  return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
+}
