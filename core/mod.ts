@@ -40,7 +40,8 @@ export {
 export { type Environment, proxyFromEnvironment } from "./config/proxy.ts";
 
 // The client, and what it is made of: requests as values, transports.
-export { Client, type ServerVersion } from "./client/client.ts";
+export { Client } from "./client/client.ts";
+export type { ServerVersion } from "./client/discovery.ts";
 export type { ClientOptions } from "./client/client_options.ts";
 export type { ClientTarget } from "./client/connection.ts";
 export type { DiscoveredResource } from "./client/discovered_resource.ts";
@@ -48,6 +49,7 @@ export * from "./client/request.ts";
 export * from "./client/request_options.ts";
 export type { RateLimitOptions } from "./client/rate_limit.ts";
 export type { RetryOptions } from "./client/retry.ts";
+export type { Middleware, Send } from "./client/send.ts";
 export {
   type ClientCore,
   type Scale,
@@ -55,6 +57,17 @@ export {
   StatusClient,
 } from "./client/subresource_clients.ts";
 export * from "./client/transport.ts";
+export * from "./client/pod_options.ts";
+export {
+  ContainerProcess,
+  type ProcessOutput,
+} from "./client/container_process.ts";
+export {
+  type ListenOptions,
+  PortConnection,
+  PortForward,
+  type PortListener,
+} from "./client/port_forward.ts";
 export { StreamRefusedError } from "./client/transport_error.ts";
 export type { BookmarkObject, WatchEvent } from "./client/watch_event.ts";
 

@@ -4,6 +4,8 @@ import type {
   Impersonation,
 } from "../config/cluster_config.ts";
 import type { Middleware } from "./send.ts";
+import type { StreamConnection, StreamRequest } from "./transport.ts";
+import { StreamRefusedError } from "./transport_error.ts";
 import { basicAuthorization } from "./transport_settings.ts";
 
 /** Headers that say who asks. */
@@ -13,6 +15,17 @@ export interface IdentityHeaders {
     | Readonly<Record<string, readonly string[]>>
     | undefined;
 }
+
+/** A request for a WebSocket that can say what it is for. */
+export interface NamedStreamRequest extends StreamRequest {
+  /** What it is for, to read after "Cannot". */
+  readonly action: string;
+}
+
+/** Opens a WebSocket. */
+export type Connect = (
+  request: NamedStreamRequest,
+) => Promise<StreamConnection>;
 
 /**
  * Adds to every request who asks. An answer of 401 makes the credentials fresh
@@ -24,20 +37,50 @@ export function authenticate(
 ): Middleware {
   return (next) => async (request) => {
     const credential = await credentials.current();
-    const identified = (by: Credential) => {
-      const identity = identityHeaders(by, impersonate);
-      return {
-        ...request,
-        ...identity,
-        headers: { ...identity.headers, ...request.headers },
-      };
-    };
-    const response = await next(identified(credential));
+    const response = await next(identified(request, credential, impersonate));
     if (response.status !== 401) return response;
     const renewed = await credentials.refresh(credential);
     if (renewed === credential) return response;
     await response.cancel();
-    return await next(identified(renewed));
+    return await next(identified(request, renewed, impersonate));
+  };
+}
+
+/** Does for WebSockets what {@linkcode authenticate} does for requests. */
+export function authenticateStream(
+  next: Connect,
+  who: {
+    readonly credentials: CredentialSource;
+    readonly impersonate: Impersonation | undefined;
+  },
+): Connect {
+  const { credentials, impersonate } = who;
+  return async (request) => {
+    const credential = await credentials.current();
+    try {
+      return await next(identified(request, credential, impersonate));
+    } catch (error) {
+      if (!(error instanceof StreamRefusedError) || error.status !== 401) {
+        throw error;
+      }
+      const renewed = await credentials.refresh(credential);
+      if (renewed === credential) throw error;
+      return await next(identified(request, renewed, impersonate));
+    }
+  };
+}
+
+/** A request with headers that say who asks; the caller's own come first. */
+function identified<R extends Pick<StreamRequest, "headers">>(
+  request: R,
+  credential: Credential,
+  impersonate: Impersonation | undefined,
+): R {
+  const identity = identityHeaders(credential, impersonate);
+  return {
+    ...request,
+    ...identity,
+    headers: { ...identity.headers, ...request.headers },
   };
 }
 

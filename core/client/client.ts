@@ -16,7 +16,8 @@ import type { ClientOptions } from "./client_options.ts";
 import { type ClientTarget, Connection } from "./connection.ts";
 import type { ContainerProcess } from "./container_process.ts";
 import type { DiscoveredResource } from "./discovered_resource.ts";
-import { Discovery } from "./discovery.ts";
+import { Discovery, type ServerVersion } from "./discovery.ts";
+import { listPages } from "./list_pages.ts";
 import type {
   AttachOptions,
   ExecOptions,
@@ -34,7 +35,6 @@ import {
   getRequest,
   listRequest,
   patchRequest,
-  pathRequest,
   replaceRequest,
   watchRequest,
 } from "./request.ts";
@@ -60,18 +60,6 @@ import type { WatchEvent } from "./watch_event.ts";
 import { watchEvents } from "./watch_events.ts";
 
 const DEFAULT_FIELD_MANAGER = "coracle";
-/** How many objects a page of {@linkcode Client.listAll} has. */
-const PAGE_SIZE = 500;
-
-/** What an API server says of itself. */
-export interface ServerVersion {
-  /** The first part of the version, such as `1`. */
-  readonly major: string;
-  /** The second part of the version, such as `32`. */
-  readonly minor: string;
-  /** The whole version, such as `v1.32.0`. */
-  readonly gitVersion: string;
-}
 
 /**
  * Reads and writes the objects of one cluster. Objects that it gives are plain
@@ -213,24 +201,11 @@ export class Client {
    * takes so long that the server forgets that moment, the call fails with
    * `isGone`.
    */
-  async *listAll<T extends KubernetesObject>(
+  listAll<T extends KubernetesObject>(
     kind: Kind<T>,
     options: ListOptions = {},
   ): AsyncGenerator<T, void, undefined> {
-    const { limit = PAGE_SIZE } = options;
-    let page = await this.list(kind, { ...options, limit });
-    yield* page.items;
-    while (page.metadata.continue) {
-      page = await this.list(kind, {
-        ...options,
-        limit,
-        continue: page.metadata.continue,
-        // A continued list is of the first page's moment; servers refuse both.
-        resourceVersion: undefined,
-        resourceVersionMatch: undefined,
-      });
-      yield* page.items;
-    }
+    return listPages((page) => this.list(kind, page), options);
   }
 
   /** Makes an object and gives it as stored. */
@@ -385,9 +360,8 @@ export class Client {
   }
 
   /** What the server says of itself. */
-  async version(options: RequestOptions = {}): Promise<ServerVersion> {
-    const request = pathRequest("/version", options);
-    return await this.#connection.json(request) as ServerVersion;
+  version(options: RequestOptions = {}): Promise<ServerVersion> {
+    return this.#discovery.version(options);
   }
 
   /**

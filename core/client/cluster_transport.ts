@@ -60,10 +60,9 @@ export class ClusterTransport implements Transport {
     const settings = await this.#settings();
     this.#checkOpen();
     const { openWebSocket } = await import("./web_socket.ts");
-    const stream = await openWebSocket(request, settings, {
-      onClose: () => this.#streams.delete(stream),
-    });
+    const stream = await openWebSocket(request, settings);
     this.#streams.add(stream);
+    void stream.ended.then(() => this.#streams.delete(stream));
     if (this.#closed) await stream.abort(closedError(this.#config.server));
     return stream;
   }

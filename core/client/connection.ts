@@ -4,7 +4,12 @@ import { credentialSource } from "../config/credential_source.ts";
 import { silentLogger } from "../logger.ts";
 import { noMetrics } from "../metrics.ts";
 import { answerTimeout } from "./answer_timeout.ts";
-import { authenticate, identityHeaders } from "./authenticate.ts";
+import {
+  authenticate,
+  authenticateStream,
+  type Connect,
+  type NamedStreamRequest,
+} from "./authenticate.ts";
 import type { ClientOptions } from "./client_options.ts";
 import { ClusterTransport } from "./cluster_transport.ts";
 import { countRequests, logWarnings } from "./observe.ts";
@@ -17,7 +22,6 @@ import type {
   HttpRequest,
   HttpResponse,
   StreamConnection,
-  StreamRequest,
   Transport,
 } from "./transport.ts";
 import { StreamRefusedError } from "./transport_error.ts";
@@ -30,7 +34,11 @@ const ANSWER_TIMEOUT = 90_000;
 /** Where a client sends its requests: to a cluster, or to any transport. */
 export type ClientTarget = ClusterConfig | {
   readonly transport: Transport;
-  /** The namespace that a person works in. @default {"default"} */
+  /**
+   * The namespace that a person works in.
+   *
+   * @default {"default"}
+   */
   readonly namespace?: string | undefined;
 };
 
@@ -40,7 +48,7 @@ export class Connection {
   readonly clock: Clock;
   readonly #transport: Transport;
   readonly #send: Send;
-  readonly #identity: () => Promise<Pick<StreamRequest, "headers">>;
+  readonly #connect: Connect;
   readonly #maxAnswerBytes: number;
   /** Aborts when the connection is closed, for those who wait to send. */
   readonly #ended = new AbortController();
@@ -50,16 +58,18 @@ export class Connection {
     this.#maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
     const ended = this.#ended.signal;
     const middleware = outerMiddleware(options, { clock: this.clock, ended });
+    let transport: Transport;
+    let connect: Connect = (request) => connectVia(transport, request);
     if ("transport" in target) {
-      this.#transport = target.transport;
-      this.#identity = () => Promise.resolve({ headers: {} });
+      transport = target.transport;
     } else {
       const credentials = credentialSource(target.credentials);
       const { impersonate } = target;
-      this.#transport = new ClusterTransport(target, credentials);
-      this.#identity = async () =>
-        identityHeaders(await credentials.current(), impersonate);
-      middleware.push(authenticate(credentials, impersonate));
+      transport = new ClusterTransport(target, credentials);
+      connect = authenticateStream(connect, { credentials, impersonate });
+      // A credential that cannot be had is no broken connection: it is outside
+      // of what is sent again.
+      middleware.unshift(authenticate(credentials, impersonate));
       if (target.insecureSkipTlsVerify) {
         options.logger?.warn(
           "The certificate of the API server is not checked",
@@ -68,7 +78,8 @@ export class Connection {
       }
     }
     middleware.push(...innerMiddleware(options, this.clock));
-    const transport = this.#transport;
+    this.#transport = transport;
+    this.#connect = connect;
     this.#send = compose((request) => transport.send(request), middleware);
   }
 
@@ -116,21 +127,9 @@ export class Connection {
    * @throws {ApiError} If the server says no.
    * @throws {Error} If the transport has no WebSockets.
    */
-  async stream(
-    request: StreamRequest & Pick<ApiRequest, "action">,
-  ): Promise<StreamConnection> {
-    if (this.#transport.connect === undefined) {
-      throw new Error(
-        `Cannot ${request.action}: the transport must have WebSockets: received one without`,
-      );
-    }
-    const identity = await this.#identity();
+  async stream(request: NamedStreamRequest): Promise<StreamConnection> {
     try {
-      return await this.#transport.connect({
-        ...request,
-        ...identity,
-        headers: { ...identity.headers, ...request.headers },
-      });
+      return await this.#connect(request);
     } catch (error) {
       if (!(error instanceof StreamRefusedError)) throw error;
       throw bodyError(request.action, error);
@@ -154,6 +153,16 @@ function withAction(request: HttpRequest | ApiRequest): ApiRequest {
   return { ...request, verb: "connect", action };
 }
 
+function connectVia(
+  transport: Transport,
+  request: NamedStreamRequest,
+): Promise<StreamConnection> {
+  if (transport.connect !== undefined) return transport.connect(request);
+  throw new Error(
+    `Cannot ${request.action}: the transport must have WebSockets: received one without`,
+  );
+}
+
 /** What a request passes before it is known who asks. */
 function outerMiddleware(
   options: ClientOptions,
@@ -165,7 +174,8 @@ function outerMiddleware(
       next(withHeaders(request, { "user-agent": userAgent })),
   ];
   if (options.retry !== false) {
-    middleware.push(retry({ ...options.retry, ...parts, random }));
+    const { logger } = options;
+    middleware.push(retry({ ...options.retry, ...parts, random, logger }));
   }
   if (options.rateLimit !== undefined) {
     middleware.push(rateLimit({ ...options.rateLimit, ...parts }));

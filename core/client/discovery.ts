@@ -14,6 +14,7 @@ import {
   readResourceList,
 } from "./discovered_resource.ts";
 import { type ApiRequest, pathRequest } from "./request.ts";
+import type { RequestOptions } from "./request_options.ts";
 
 /** How long what a server said stays good, in milliseconds. */
 const LIFETIME = 600_000;
@@ -28,6 +29,16 @@ export interface DiscoveryParts {
   /** Sends a request and decodes its answer. */
   json(request: ApiRequest): Promise<unknown>;
   readonly clock: Clock;
+}
+
+/** What an API server says of itself. */
+export interface ServerVersion {
+  /** The first part of the version, such as `1`. */
+  readonly major: string;
+  /** The second part of the version, such as `32`. */
+  readonly minor: string;
+  /** The whole version, such as `v1.32.0`. */
+  readonly gitVersion: string;
 }
 
 interface Answer {
@@ -96,6 +107,12 @@ export class Discovery {
       );
     }));
     return roots.flat();
+  }
+
+  /** What the server says of itself; asked anew each time. */
+  async version(options: RequestOptions): Promise<ServerVersion> {
+    const request = pathRequest("/version", options);
+    return await this.#parts.json(request) as ServerVersion;
   }
 
   #recall(kind: Kind): Answer["resources"] | undefined {

@@ -5,6 +5,7 @@
  */
 import { objectPath, type ResolvedKind } from "../api/kind.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
+import type { NamedStreamRequest } from "./authenticate.ts";
 import { CHANNEL_V4, CHANNEL_V5 } from "./channel_stream.ts";
 import type {
   AttachOptions,
@@ -12,8 +13,8 @@ import type {
   LogOptions,
   PortForwardOptions,
 } from "./pod_options.ts";
-import { type ApiRequest, withQuery } from "./request.ts";
-import type { StreamRequest } from "./transport.ts";
+import { withQuery } from "./query.ts";
+import type { ApiRequest } from "./request.ts";
 
 const POD: ResolvedKind = {
   group: "",
@@ -22,12 +23,6 @@ const POD: ResolvedKind = {
   plural: "pods",
   scope: "Namespaced",
 };
-
-/** A request for a WebSocket that can say what it is for. */
-export interface PodStreamRequest extends StreamRequest {
-  /** What it is for, to read after "Cannot". */
-  readonly action: string;
-}
 
 /** Reads the log of a container. */
 export function logRequest(
@@ -58,7 +53,7 @@ export function logRequest(
 export function execRequest(
   key: ObjectKey,
   options: ExecOptions,
-): PodStreamRequest {
+): NamedStreamRequest {
   const { command } = options;
   if (command.length === 0) {
     throw new TypeError(
@@ -78,7 +73,7 @@ export function execRequest(
 export function attachRequest(
   key: ObjectKey,
   options: AttachOptions = {},
-): PodStreamRequest {
+): NamedStreamRequest {
   return streamRequest(key, "attach", {
     action: `attach to Pod ${keyText(key)}`,
     query: streamQuery(options),
@@ -90,7 +85,7 @@ export function attachRequest(
 export function portForwardRequest(
   key: ObjectKey,
   options: PortForwardOptions,
-): PodStreamRequest {
+): NamedStreamRequest {
   const { port, signal } = options;
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
     throw new RangeError(
@@ -120,7 +115,7 @@ function streamRequest(
   key: ObjectKey,
   subresource: string,
   { action, query, signal }: StreamParts,
-): PodStreamRequest {
+): NamedStreamRequest {
   return {
     action,
     path: withQuery(objectPath(POD, key, subresource), query),

@@ -4,7 +4,6 @@
  *
  * @module
  */
-import { fieldSelectorText } from "../api/field_selector.ts";
 import {
   apiVersionOf,
   collectionPath,
@@ -13,9 +12,9 @@ import {
   objectPath,
   type ResolvedKind,
 } from "../api/kind.ts";
-import { labelSelectorText } from "../api/label_selector.ts";
 import type { ObjectMeta } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
+import { selectionQuery, withQuery, writeQuery } from "./query.ts";
 import type {
   ApplyOptions,
   DeleteCollectionOptions,
@@ -25,7 +24,6 @@ import type {
   PatchOptions,
   PatchType,
   RequestOptions,
-  SelectionOptions,
   WatchOptions,
   WriteOptions,
 } from "./request_options.ts";
@@ -308,25 +306,6 @@ export function pathRequest(
   };
 }
 
-/** What a query may hold; `undefined` is left out. */
-export type QueryValue = string | number | boolean | undefined;
-
-/** Adds a query to a path. */
-export function withQuery(
-  path: string,
-  query: Readonly<Record<string, QueryValue | readonly string[]>>,
-): string {
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined) continue;
-    for (const item of Array.isArray(value) ? value : [value]) {
-      search.append(name, String(item));
-    }
-  }
-  const text = search.toString();
-  return text === "" ? path : `${path}?${text}`;
-}
-
 function deletion(
   options: DeleteOptions,
 ): Pick<HttpRequest, "headers" | "body" | "signal"> {
@@ -342,27 +321,6 @@ function deletion(
       propagationPolicy,
     }),
     signal: options.signal,
-  };
-}
-
-function selectionQuery(options: SelectionOptions): Record<string, QueryValue> {
-  const { labelSelector, fieldSelector } = options;
-  return {
-    labelSelector: labelSelector === undefined
-      ? undefined
-      : labelSelectorText(labelSelector) || undefined,
-    fieldSelector: fieldSelector === undefined
-      ? undefined
-      : fieldSelectorText(fieldSelector) || undefined,
-  };
-}
-
-function writeQuery(options: WriteOptions): Record<string, QueryValue> {
-  const { fieldManager, fieldValidation } = options;
-  return {
-    dryRun: options.dryRun ? "All" : undefined,
-    fieldManager,
-    fieldValidation,
   };
 }
 

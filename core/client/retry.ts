@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import type { Logger } from "../logger.ts";
 import type { ApiRequest } from "./request.ts";
 import { retryAfter } from "./response.ts";
 import type { Middleware } from "./send.ts";
@@ -31,6 +32,8 @@ export interface RetryOptions {
 export interface RetryParts extends RetryOptions {
   readonly clock: Clock;
   readonly random: () => number;
+  /** Told when more than one attempt in a row has failed. */
+  readonly logger?: Logger | undefined;
   /** Aborts when nothing may be sent any more. */
   readonly ended?: AbortSignal | undefined;
 }
@@ -62,6 +65,13 @@ export function retry(parts: RetryParts): Middleware {
       } catch (error) {
         if (last || ended?.aborted || !mayRepeat(request)) throw error;
         wait = pause;
+        if (attempt > 1) {
+          const { action } = request;
+          parts.logger?.warn("No answer yet, it is tried again", {
+            action,
+            error,
+          });
+        }
       }
       pause = Math.min(pause * 2, max);
       await sleep(wait * (1 + parts.random() / 5), {

@@ -20,14 +20,10 @@ const LONGEST_REFUSAL = 64 << 10;
 /** The longest message that is taken; API servers send 32 KiB at most. */
 const LONGEST_MESSAGE = 16 << 20;
 
-/** Options of {@linkcode openWebSocket}. */
-export interface WebSocketOptions {
-  /** Called once when the connection has ended, in whatever way. */
-  readonly onClose: () => void;
-}
-
 /** An open WebSocket that can be ended without the peer's consent. */
 export interface OpenStream extends StreamConnection {
+  /** Resolves when the connection has ended, in whatever way. */
+  readonly ended: Promise<void>;
   /** Ends the connection at once; its reader gets the reason. */
   abort(reason: unknown): Promise<void>;
 }
@@ -42,7 +38,6 @@ export interface OpenStream extends StreamConnection {
 export async function openWebSocket(
   request: StreamRequest,
   settings: TransportSettings,
-  options: WebSocketOptions,
 ): Promise<OpenStream> {
   const { origin, prefix } = serverAddress(settings.server);
   request.signal?.throwIfAborted();
@@ -58,7 +53,7 @@ export async function openWebSocket(
       perMessageDeflate: false,
     },
   );
-  const stream = new WebSocketStream(socket, { origin, ...options });
+  const stream = new WebSocketStream(socket, origin);
   const onAbort = () => stream.abort(request.signal?.reason);
   request.signal?.addEventListener("abort", onAbort, { once: true });
   socket.once("close", () => {
@@ -126,21 +121,17 @@ async function proxyOptions(
   };
 }
 
-interface StreamParts extends WebSocketOptions {
-  readonly origin: string;
-}
-
 class WebSocketStream implements OpenStream {
   /** Resolves once the connection is open. */
   readonly opened: Promise<void>;
   readonly #socket: WebSocket;
   readonly #messages: ChunkQueue;
-  readonly #closed: Promise<void>;
+  readonly ended: Promise<void>;
   readonly #heartbeat: ReturnType<typeof setInterval>;
   #failure: unknown;
   #heard = true;
 
-  constructor(socket: WebSocket, parts: StreamParts) {
+  constructor(socket: WebSocket, origin: string) {
     this.#socket = socket;
     this.#messages = new ChunkQueue({
       pause: () => socket.pause(),
@@ -152,7 +143,7 @@ class WebSocketStream implements OpenStream {
       socket.on("open", resolve);
       socket.on("unexpected-response", (request, response) => {
         void readRefusal(response).then((body) => {
-          this.#failure ??= new StreamRefusedError(parts.origin, {
+          this.#failure ??= new StreamRefusedError(origin, {
             status: response.statusCode ?? 0,
             body,
           });
@@ -163,18 +154,17 @@ class WebSocketStream implements OpenStream {
       });
       socket.on("close", () => reject(this.#failure));
     });
-    this.#closed = new Promise((resolve) => {
+    this.ended = new Promise((resolve) => {
       socket.on("error", (error) => {
-        this.#failure ??= connectionError(parts.origin, error);
+        this.#failure ??= connectionError(origin, error);
       });
       socket.on("close", (code) => {
         clearInterval(this.#heartbeat);
         if (code === 1006) {
-          this.#failure ??= connectionError(parts.origin, "a broken stream");
+          this.#failure ??= connectionError(origin, "a broken stream");
         }
         if (this.#failure === undefined) this.#messages.end();
         else this.#messages.fail(this.#failure);
-        parts.onClose();
         resolve();
       });
     });
@@ -207,13 +197,13 @@ class WebSocketStream implements OpenStream {
     // A close frame cannot be read while nobody reads what comes before it.
     this.#messages.end();
     if (this.#socket.isPaused) this.#socket.resume();
-    await this.#closed;
+    await this.ended;
   }
 
   async abort(reason: unknown): Promise<void> {
     this.#failure ??= reason;
     this.#socket.terminate();
-    await this.#closed;
+    await this.ended;
   }
 
   /** A peer that says nothing, not even to a ping, is gone. */

@@ -157,6 +157,17 @@ const STREAMS: Readonly<Record<string, (socket: WebSocket) => void>> = {
     socket.send("one", () => socket.terminate());
   },
   "/stream/silent"() {},
+  // What a kubelet does for `cat`, with the channels of Kubernetes.
+  "/api/v1/namespaces/default/pods/web/exec"(socket) {
+    socket.on("message", (data: Buffer) => {
+      if (data[0] === 0) {
+        socket.send(Buffer.concat([Buffer.of(1), data.subarray(1)]));
+      } else if (data[0] === 255) {
+        socket.send(`\x03${JSON.stringify({ status: "Success" })}`);
+        socket.close(1000);
+      }
+    });
+  },
 };
 
 /** Answers upgrades: with a WebSocket, or with a refusal. */
@@ -167,11 +178,15 @@ function serveStreams(server: Server): void {
       offered.has("v5.channel.k8s.io") ? "v5.channel.k8s.io" : false,
   });
   server.on("upgrade", (request: IncomingMessage, socket: TLSSocket, head) => {
-    const serve = STREAMS[request.url ?? ""];
-    if (serve === undefined || request.headers["x-refuse"] !== undefined) {
+    const serve = STREAMS[request.url?.split("?")[0] ?? ""];
+    const expired = request.headers.authorization === "Bearer expired";
+    if (serve === undefined || expired) {
+      const [code, reason] = expired
+        ? [401, "Unauthorized"]
+        : [404, "Not Found"];
       const body = JSON.stringify({ kind: "Status", message: "no pod" });
       socket.end(
-        `HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+        `HTTP/1.1 ${code} ${reason}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
       );
       return;
     }

@@ -138,6 +138,33 @@ test("Client follows authorities that change", async () => {
   });
 });
 
+test("Client runs a command over a stream, after renewing its credentials", async () => {
+  let present: Credential = { token: "expired", ...server.clients.jane };
+  const credentials = {
+    current: () => Promise.resolve(present),
+    refresh() {
+      present = { ...present, token: "fresh" };
+      return Promise.resolve(present);
+    },
+  };
+  await withClient({ ...TRUSTED, credentials }, async (client) => {
+    const key = { namespace: "default", name: "web" };
+    const process = await client.exec(key, { command: ["cat"], stdin: true });
+    await process.write("through ");
+    await process.write("and back");
+    await process.end();
+    assert.deepEqual(await process.output(), {
+      code: 0,
+      stdout: "through and back",
+      stderr: "",
+    });
+    await assert.rejects(
+      () => client.attach({ ...key, name: "none" }),
+      /^ApiError: Cannot attach to Pod default\/none: no pod: received 404/,
+    );
+  });
+});
+
 test("Client warns when it does not check the server's certificate", async () => {
   const warnings: string[] = [];
   const logger = {
