@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { stringify } from "yaml";
 import { runCommand } from "../support/child_process.ts";
-import { runtimeCommand } from "../support/program.ts";
+import { Program, runtimeCommand } from "../support/program.ts";
 
 /** Must never be seen anywhere. */
 const SECRET = "hunter2-hunter2-hunter2";
@@ -128,9 +128,19 @@ test("An operator tells an exec plug-in that fails from one that prints rubbish"
   );
 });
 
-test("An operator says that nobody answers where its kubeconfig leads", async () => {
-  assert.match(
-    await failure(kubeconfig({ token: SECRET })),
-    /Cannot .*(?:127\.0\.0\.1:1|ECONNREFUSED)/s,
-  );
+test("An operator says at once that nobody answers, goes on trying, and can be stopped", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "coracle-kubeconfig-"));
+  const file = join(folder, "config.yaml");
+  await writeFile(file, stringify(kubeconfig({ token: SECRET })));
+  const operator = new Program([...runtimeCommand(), "examples/greeting.ts"], {
+    env: { KUBECONFIG: file },
+  });
+  try {
+    await operator.says(/No answer yet.*Cannot reach https:\/\/127\.0\.0\.1:1/);
+    await operator.end("SIGTERM");
+    assert(!operator.output.includes(SECRET), "it told the secret");
+  } finally {
+    await operator.kill();
+    await rm(folder, { recursive: true, force: true });
+  }
 });

@@ -158,13 +158,15 @@ export class Watcher implements ResponseStream {
   bookmark(revision: number): void {
     if (!this.#options.bookmarks) return;
     this.#revision = Math.max(this.#revision, revision);
-    this.#bookmark(false);
+    // A client that asked for a revision that is yet to come, since the server
+    // lost its data, learns here where the server really is.
+    this.#bookmark(false, revision);
   }
 
-  #bookmark(initialEventsEnd: boolean): void {
+  #bookmark(initialEventsEnd: boolean, revision = this.#revision): void {
     const now = this.#options.clock.wallTime();
     this.#write(
-      bookmarkFrame(this.#revision, this.format, { initialEventsEnd, now }),
+      bookmarkFrame(revision, this.format, { initialEventsEnd, now }),
     );
   }
 

@@ -1,0 +1,408 @@
+import assert from "node:assert/strict";
+import {
+  patchResource,
+  patchResourceAndStatus,
+  patchStatus,
+} from "../../core/controller/result.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import {
+  Gadget,
+  type OperatorCase,
+  scenario,
+} from "../support/operator_case.ts";
+
+const KEY = { namespace: "default", name: "a" };
+const OURS = "gadgets.sample.coracle.dev/finalizer";
+
+function managers(gadget: Gadget | undefined): string[] {
+  return (gadget?.metadata.managedFields ?? []).map((
+    { manager, operation, subresource },
+  ) => `${manager} ${operation}${subresource ? ` ${subresource}` : ""}`);
+}
+
+function pause(one: OperatorCase, duration: number): Promise<void> {
+  return new Promise((resolve) => one.clock.setTimer(resolve, duration));
+}
+
+scenario(
+  "patchResource applies fields, leaves others alone and keeps the finalizer [PatchResourceWithSSAIT]",
+  async (one) => {
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile: () =>
+        patchResource({ metadata: { annotations: { ours: "yes" } } }),
+      cleanup() {},
+    });
+    await one.start(operator);
+    await one.create("a", {}, { labels: { theirs: "yes" } });
+    await one.until(async () =>
+      (await one.gadget("a"))?.metadata.annotations?.["ours"] === "yes"
+    );
+    const gadget = await one.gadget("a");
+    assert.deepEqual(gadget?.metadata.finalizers, [OURS]);
+    assert.deepEqual(gadget?.metadata.labels, { theirs: "yes" });
+    assert.equal(gadget?.spec.value, "first");
+    assert.ok(managers(gadget).includes("gadget Apply"));
+  },
+);
+
+scenario(
+  "patchResourceAndStatus writes both [PatchResourceAndStatusWithSSAIT]",
+  async (one) => {
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile() {
+        runs++;
+        return patchResourceAndStatus(
+          {
+            metadata: { annotations: { ours: "yes" } },
+            spec: { numberOfExecutions: 3 },
+          },
+          { value: "written" },
+        );
+      },
+      cleanup() {},
+    });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "written"
+    );
+    const gadget = await one.gadget("a");
+    assert.equal(gadget?.spec.numberOfExecutions, 3);
+    assert.deepEqual(gadget?.metadata.finalizers, [OURS]);
+    assert.ok(managers(gadget).includes("gadget Apply status"));
+    await one.advance(10_000);
+    assert.equal(runs, 1, "the own change of the spec causes no run");
+  },
+);
+
+scenario(
+  "Without server-side apply both are patched, and null takes a field away [PatchResourceAndStatusNoSSAIT]",
+  async (one) => {
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile: (gadget) =>
+        patchResourceAndStatus(
+          {
+            metadata: {
+              annotations: { theirs: null, ours: gadget.spec.value },
+            },
+          },
+          { value: gadget.spec.value },
+        ),
+      cleanup() {},
+    }, { serverSideApply: false });
+    await one.start(operator);
+    await one.create("a", {}, { annotations: { theirs: "yes" } });
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "first"
+    );
+    const gadget = await one.gadget("a");
+    assert.deepEqual(gadget?.metadata.annotations, { ours: "first" });
+    assert.deepEqual(gadget?.metadata.finalizers, [OURS]);
+  },
+);
+
+scenario(
+  "A merge patch of the status takes no lock, and null deletes a field [StatusPatchNotLockingForNonSSAIT] [StatusUpdateLockingIT]",
+  async (one) => {
+    const operator = one.operator();
+    const attempts: number[] = [];
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        attempts.push(ctx.retry.attempt);
+        await pause(one, 1_000);
+        return patchStatus({
+          value: gadget.spec.value,
+          count: gadget.spec.value === "first" ? 1 : null,
+        });
+      },
+    }, { serverSideApply: false });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => attempts.length === 1);
+    await one.mark("a", { labels: { changed: "meanwhile" } });
+    await one.until(async () => (await one.gadget("a"))?.status?.count === 1);
+    await one.change("a", { value: "second" });
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "second"
+    );
+    assert.deepEqual((await one.gadget("a"))?.status, { value: "second" });
+    assert.deepEqual(attempts, [0, 0]);
+  },
+);
+
+scenario(
+  "A replacement is refused if somebody else changed the object, and is retried",
+  async (one) => {
+    const attempts: number[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        attempts.push(ctx.retry.attempt);
+        if (attempts.length === 1) {
+          await one.client.patch(Gadget, KEY, {
+            metadata: { labels: { changed: "meanwhile" } },
+          });
+        }
+        return patchStatus({ value: gadget.spec.value }, { method: "replace" });
+      },
+    }, { retry: { initial: "1s", jitter: 0 } });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "first"
+    );
+    assert.deepEqual(attempts, [0, 1]);
+    const conflict = one.log.find(({ message }) =>
+      message.startsWith("Run failed")
+    );
+    assert.equal(conflict?.level, "info", "a conflict is part of life");
+  },
+);
+
+scenario(
+  "After a change to server-side apply old fields stay until their owner lets go [StatusPatchSSAMigrationIT]",
+  async (one) => {
+    const make = (serverSideApply: boolean, status: object) => {
+      const operator = one.operator();
+      operator.register(Gadget, {
+        reconcile: () => patchStatus(status as never),
+      }, { serverSideApply });
+      return operator;
+    };
+    const before = make(false, { value: "old", count: 1 });
+    await one.start(before);
+    await one.create("a");
+    await one.until(async () => (await one.gadget("a"))?.status?.count === 1);
+    await one.done(before.stop());
+    const after = make(true, { value: "new" });
+    await one.start(after);
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "new"
+    );
+    assert.equal(
+      (await one.gadget("a"))?.status?.count,
+      1,
+      "the merge patch still owns it",
+    );
+  },
+);
+
+scenario(
+  "A user who applied under the controller's name loses fields when it takes over [SSAFinalizerIssueIT] [SSASpecUpdateIT]",
+  async (one) => {
+    const operator = one.operator();
+    operator.register(Gadget, { reconcile() {}, cleanup() {} });
+    await one.start(operator);
+    // numberOfExecutions is applied under the name that the controller uses, too.
+    await one.client.apply(Gadget, {
+      metadata: KEY,
+      spec: { value: "first" },
+    }, { fieldManager: "user" });
+    await one.client.apply(Gadget, {
+      metadata: KEY,
+      spec: { numberOfExecutions: 3 },
+    }, { fieldManager: "gadget" });
+    await one.until(async () =>
+      (await one.gadget("a"))?.metadata.finalizers?.length === 1
+    );
+    const gadget = await one.gadget("a");
+    assert.equal(gadget?.spec.value, "first");
+    assert.equal(gadget?.spec.numberOfExecutions, undefined);
+    // And the other way round: who applies without the finalizer takes it away.
+    const applied = await one.client.apply(Gadget, {
+      metadata: KEY,
+      spec: { numberOfExecutions: 3 },
+    }, { fieldManager: "gadget" });
+    assert.deepEqual(applied.metadata.finalizers, undefined);
+    await one.until(async () =>
+      (await one.gadget("a"))?.metadata.finalizers?.length === 1
+    );
+  },
+);
+
+scenario(
+  "Every way to write the primary is seen by the next read and causes no run [ResourceOperationsIT]",
+  async (one) => {
+    const ways: string[] = [];
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        runs++;
+        const { name } = gadget.metadata;
+        const check = (way: string) => {
+          ways.push(way);
+          assert.equal(
+            ctx.current?.metadata.annotations?.["way"] ??
+              ctx.current?.status?.value,
+            way,
+          );
+        };
+        const annotated = (way: string) => ({
+          metadata: { annotations: { way } },
+        });
+        await ctx.patch(Gadget, name, annotated("merge"));
+        check("merge");
+        await ctx.patch(Gadget, name, [
+          { op: "replace", path: "/metadata/annotations/way", value: "json" },
+        ], { type: "json" });
+        check("json");
+        await ctx.apply(Gadget, {
+          metadata: { name, annotations: { way: "apply" } },
+        }, { owned: false });
+        check("apply");
+        return patchStatus({ value: "status" });
+      },
+    }, { defaultFilters: false });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "status"
+    );
+    await one.advance(10_000);
+    assert.equal(runs, 1);
+    assert.deepEqual(ways, ["merge", "json", "apply"]);
+  },
+);
+
+scenario(
+  "Every way to write a secondary is seen by the next read and causes no run [SecondaryResourceOperationsIT]",
+  async (one) => {
+    const values: (string | undefined)[] = [];
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        runs++;
+        const { name } = gadget.metadata;
+        const read = async () =>
+          values.push((await ctx.get(ConfigMap, name))?.data?.["value"]);
+        const metadata = { name };
+        await ctx.create(ConfigMap, { metadata, data: { value: "create" } });
+        await read();
+        await ctx.apply(ConfigMap, { metadata, data: { value: "apply" } });
+        await read();
+        await ctx.patch(ConfigMap, name, { data: { value: "merge" } });
+        await read();
+        await ctx.patch(ConfigMap, name, [{
+          op: "replace",
+          path: "/data/value",
+          value: "json",
+        }], { type: "json" });
+        await read();
+      },
+    }, { sources: [informerSource(ConfigMap)] });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => values.length === 4);
+    await one.advance(10_000);
+    assert.deepEqual(values, ["create", "apply", "merge", "json"]);
+    assert.equal(runs, 1);
+  },
+);
+
+scenario(
+  "Part of a secondary may keep its first value though the spec changes [UnmodifiableDependentPartIT]",
+  async (one) => {
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        const present = await ctx.secondary(ConfigMap);
+        await ctx.apply(ConfigMap, {
+          metadata: { name: gadget.metadata.name },
+          data: {
+            fixed: present?.data?.["fixed"] ?? gadget.spec.value,
+            changing: gadget.spec.value,
+          },
+        });
+      },
+    }, { sources: [informerSource(ConfigMap)] });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () =>
+      await one.client.find(ConfigMap, KEY) !== undefined
+    );
+    await one.change("a", { value: "second" });
+    await one.until(async () =>
+      (await one.client.get(ConfigMap, KEY)).data?.["changing"] === "second"
+    );
+    assert.equal(
+      (await one.client.get(ConfigMap, KEY)).data?.["fixed"],
+      "first",
+    );
+  },
+);
+
+scenario(
+  "A status that violates the schema is refused by name, and nothing is lost",
+  async (one) => {
+    const operator = one.operator();
+    let runs = 0;
+    operator.register(Gadget, {
+      reconcile(gadget) {
+        runs++;
+        return patchStatus(
+          { count: gadget.spec.value === "first" ? "many" : 2 } as never,
+        );
+      },
+    });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => runs === 2);
+    const failure = one.log.find(({ message }) =>
+      message.startsWith("Run failed")
+    );
+    assert.match(String(failure?.fields["error"]), /status\.count/);
+    await one.change("a", { value: "second" });
+    await one.until(async () => (await one.gadget("a"))?.status?.count === 2);
+  },
+);
+
+scenario(
+  "A write that does not last is told with its field and slowed down [#2290]",
+  async (one) => {
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        runs++;
+        await ctx.apply(ConfigMap, {
+          metadata: { name: gadget.metadata.name },
+          data: { mode: "ours" },
+        });
+      },
+    }, { sources: [informerSource(ConfigMap)] });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => runs === 1);
+    // Somebody else sets the field back again and again.
+    let fights = 0;
+    const fight = async () => {
+      const map = await one.client.get(ConfigMap, KEY);
+      if (map.data?.["mode"] === "ours") {
+        fights++;
+        await one.client.patch(ConfigMap, KEY, { data: { mode: "theirs" } });
+      }
+    };
+    for (let step = 0; step < 600; step++) {
+      await fight();
+      await one.advance(100);
+    }
+    assert.ok(runs < 20, `${runs} runs in a minute`);
+    assert.ok(fights > 5);
+    const loop = one.log.find(({ message }) =>
+      message.startsWith("The same is written")
+    );
+    assert.deepEqual(loop?.fields["fields"], ["data.mode"]);
+    assert.equal(loop?.fields["target"], "v1 ConfigMap default/a");
+    assert.match(
+      operator.metrics(),
+      /coracle_write_loops_total\{controller="gadget"\} \d/,
+    );
+  },
+);
