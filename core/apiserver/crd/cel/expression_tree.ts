@@ -27,6 +27,19 @@ const LITERALS: Readonly<Record<string, (text: string) => boolean>> = {
   timestamp: (text) => matchesFormat("date-time", text),
 };
 
+/** The macros that go over a list or a map. */
+const LOOPS: ReadonlySet<unknown> = new Set([
+  "all",
+  "exists",
+  "exists_one",
+  "filter",
+  "map",
+]);
+
+function isLoop({ op, args }: Node): boolean {
+  return op === "rcall" && LOOPS.has((args as readonly unknown[])[0]);
+}
+
 /** Visits every node once, told how many loops are around it. */
 function walk(
   tree: unknown,
@@ -42,7 +55,7 @@ function walk(
     }
     const node = value as Node;
     if (typeof node.op !== "string") return;
-    const inner = node.op === "comprehension" ? depth + 1 : depth;
+    const inner = isLoop(node) ? depth + 1 : depth;
     visit(node, inner);
     if (typeof node.args === "object" && node.args !== null) {
       for (const part of Object.values(node.args)) step(part, inner);
