@@ -1,13 +1,13 @@
 import type { KubernetesObject } from "../api/object.ts";
 import { EventScanner } from "../json/event_scanner.ts";
-import type { ObjectHeader } from "../json/object_header.ts";
-import { wholeRange } from "../json/byte_range.ts";
+import { ObjectHeader } from "../json/object_header.ts";
+import type { ByteRange } from "../json/byte_range.ts";
 import type { CacheEvent, CacheEventType } from "./cache_event.ts";
 
 /** How an event finds what it does not hold. */
 export interface EventSource<T extends KubernetesObject> {
-  /** The object that the cache holds under a key, frozen. */
-  current(key: string): T | undefined;
+  /** The object that the cache holds under the name of a header, frozen. */
+  current(header: ObjectHeader): T | undefined;
   /** Decodes and freezes the object that a header describes. */
   decode(header: ObjectHeader): T;
 }
@@ -15,11 +15,10 @@ export interface EventSource<T extends KubernetesObject> {
 /** What is known of one change. */
 export interface EventFacts {
   readonly type: CacheEventType;
-  readonly key: string;
   /** Of the new state, of a deleted object the last one. */
   readonly header: ObjectHeader;
   /** The state before: as a header, or as bytes that nobody scanned yet. */
-  readonly previous?: ObjectHeader | Uint8Array | undefined;
+  readonly previous?: ObjectHeader | ByteRange | undefined;
   readonly initial?: boolean | undefined;
   readonly relist?: boolean | undefined;
   readonly finalStateUnknown?: boolean | undefined;
@@ -57,7 +56,7 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
   }
 
   get key(): string {
-    return this.#facts.key;
+    return keyTextOf(this.#facts.header);
   }
 
   get header(): ObjectHeader {
@@ -66,21 +65,19 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
 
   get previousHeader(): ObjectHeader | undefined {
     const { previous } = this.#facts;
-    if (previous instanceof Uint8Array) {
-      this.#previousScanner ??= new EventScanner();
-      this.#previousHeader ??= this.#previousScanner.scanObject(
-        wholeRange(previous),
-      );
-      return this.#previousHeader;
+    if (previous === undefined || previous instanceof ObjectHeader) {
+      return previous;
     }
-    return previous;
+    this.#previousScanner ??= new EventScanner();
+    this.#previousHeader ??= this.#previousScanner.scanObject(previous);
+    return this.#previousHeader;
   }
 
   get object(): T {
-    const { type, key, header } = this.#facts;
+    const { type, header } = this.#facts;
     // What the cache holds is decoded once for all who read it.
     this.#object ??=
-      (type === "deleted" ? undefined : this.#source.current(key)) ??
+      (type === "deleted" ? undefined : this.#source.current(header)) ??
         this.#source.decode(header);
     return this.#object;
   }
@@ -116,4 +113,10 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
       previous: this.previousHeader?.copy(),
     });
   }
+}
+
+/** The key of the object that a header describes, as text. */
+export function keyTextOf(header: ObjectHeader): string {
+  const { namespace, name } = header;
+  return namespace === "" ? name : `${namespace}/${name}`;
 }

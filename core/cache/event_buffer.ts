@@ -89,7 +89,6 @@ export class EventBuffer<T extends KubernetesObject>
     return [
       new CurrentEvent(this.#source, {
         type,
-        key: event.key,
         header: event.header.copy(),
         previous: last.previousHeader,
         initial: last.initial && event.initial,

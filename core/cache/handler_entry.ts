@@ -161,9 +161,7 @@ export class HandlerEntry<T extends KubernetesObject>
     if (this.#removed || !this.#unseen?.delete(key)) return;
     const header = this.#host.header(key);
     if (header === undefined) return;
-    this.#call(
-      this.#host.event({ type: "added", key, header, initial: true }),
-    );
+    this.#call(this.#host.event({ type: "added", header, initial: true }));
   }
 
   /** What the handler has still to be shown. */
@@ -226,7 +224,6 @@ export class HandlerEntry<T extends KubernetesObject>
     if (event.type === "deleted") return undefined;
     return this.#host.event({
       type: "added",
-      key: event.key,
       header: event.header,
       initial: true,
     });
@@ -241,7 +238,7 @@ export class HandlerEntry<T extends KubernetesObject>
     if (release === undefined || this.#removed) return;
     const header = this.#host.header(key);
     if (header === undefined) return;
-    this.#call(this.#host.event({ ...release, key, header }));
+    this.#call(this.#host.event({ ...release, header }));
   }
 
   #closeIfDone(key: string, window: OwnWriteWindow<ObjectHeader>): void {

@@ -88,7 +88,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     this.#metrics = new InformerMetrics(metrics, kindText(kind));
     this.#handlers = new HandlerSet(clock);
     this.#source = {
-      current: (key) => this.get(key),
+      current: (header) => this.#watches.of(header)?.store.get(header),
       decode: (header) => this.#watches.decode(header),
     };
     this.#watches = new WatchedNamespaces(
@@ -291,7 +291,11 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     // A watch that was left behind may still be in the middle of a chunk.
     const isLive = () =>
       this.#state === "started" && this.#watches.includes(watch());
+    const handlers = this.#handlers;
     return {
+      get isIdle() {
+        return handlers.isEmpty;
+      },
       changed: (event) => {
         this.#counts[event.type]++;
         if (isLive()) this.#handlers.changed(event);

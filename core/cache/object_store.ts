@@ -150,6 +150,12 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     return this.#slots.find(key) >= 0;
   }
 
+  /** Whether another object is there under the name: one with another uid. */
+  hasFormer(header: ObjectHeader): boolean {
+    const slot = this.#slots.find(header);
+    return slot >= 0 && !this.#slots.hasUid(slot, header);
+  }
+
   /** The resourceVersion stored, without decoding. */
   resourceVersion(key: ObjectKey | ObjectHeader): string | undefined {
     const slot = this.#slots.find(key);
@@ -218,6 +224,15 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
    */
   decode(header: ObjectHeader): T {
     return this.#decoder.decode(this.#writer.write(header));
+  }
+
+  /**
+   * The stored JSON where it lies, valid until any other call; undefined if
+   * there is none.
+   */
+  body(key: ObjectKey | ObjectHeader): ByteRange | undefined {
+    const slot = this.#slots.find(key);
+    return slot < 0 ? undefined : this.#bodies.read(slot);
   }
 
   /** The stored JSON, as a copy; undefined if there is none. */
@@ -330,6 +345,18 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     });
     this.#charge();
     return removed;
+  }
+
+  /**
+   * What a sweep would remove, one after the other: for those who remove it
+   * themselves, with a word about each. Objects may be put and deleted between.
+   *
+   * @param resourceVersion That of the list, as for `sweep`.
+   */
+  *unseen(resourceVersion: string): Generator<ObjectKey, void, undefined> {
+    for (const slot of this.#marks.unseen(resourceVersion)) {
+      yield this.#slots.key(slot);
+    }
   }
 
   /** How much memory is used by what. */

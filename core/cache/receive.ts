@@ -17,8 +17,15 @@ export interface Receiving {
   onRest(): void;
 }
 
-/** Takes one event of a watch. */
-export type TakeEvent = (type: WatchEventType, header: ObjectHeader) => void;
+/**
+ * Takes one event of a watch.
+ *
+ * @returns A promise if the next event has to wait.
+ */
+export type TakeEvent = (
+  type: WatchEventType,
+  header: ObjectHeader,
+) => Promise<void> | undefined;
 
 /**
  * Reads a watch to its end.
@@ -42,10 +49,11 @@ export async function readEvents(
     receiving.onBytes();
     splitter.push(chunk);
     while (splitter.next()) {
-      take(scanner.scan(splitter), scanner.header);
+      // Awaited only where there is something to wait for: a turn of the
+      // microtask queue for each event would cost as much as its scan.
+      const taken = take(scanner.scan(splitter), scanner.header);
+      if (taken !== undefined) await taken;
       events++;
-      // Awaited only when it is due: a turn of the microtask queue for each
-      // event would cost as much as its scan.
       const rest = restIfDue(splitter.end - splitter.start, receiving);
       if (rest !== undefined) await rest;
     }

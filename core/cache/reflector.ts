@@ -20,7 +20,7 @@ import type { InformerSelection, WatchHealth } from "./informer_options.ts";
 import { readEvents, readPage, type Receiving } from "./receive.ts";
 import type { ReflectorSink } from "./reflector_sink.ts";
 import type { ReconnectSettings } from "./reconnect_settings.ts";
-import { TimeSlice } from "./time_slice.ts";
+import type { TimeSlice } from "./time_slice.ts";
 import {
   type ReflectorPhase,
   type Remedy,
@@ -58,6 +58,8 @@ export interface ReflectorParts
   readonly namespace: string | undefined;
   readonly metadataOnly: boolean;
   readonly sink: ReflectorSink;
+  /** Cuts long work into slices. */
+  readonly slice: TimeSlice;
   readonly reconnect: ReconnectSettings;
   readonly clock: Clock;
   readonly random: () => number;
@@ -98,7 +100,7 @@ export class Reflector {
     this.#parts = parts;
     this.#record = new WatchRecord(clock, parts.namespace);
     this.#receiving = {
-      slice: new TimeSlice(clock),
+      slice: parts.slice,
       signal: this.#stop.signal,
       onBytes: () => this.#record.contact(),
       onRest: () => sink.rest(),
@@ -218,7 +220,7 @@ export class Reflector {
     type: WatchEventType,
     header: ObjectHeader,
     exchange: Exchange,
-  ): void {
+  ): Promise<void> | undefined {
     if (type === "ERROR") {
       this.#phase = "error-event";
       throw statusError(exchange.action, readStatus(header));
@@ -241,17 +243,22 @@ export class Reflector {
       else sink.item(header);
       this.#checkForEnd(exchange);
     }
+    return undefined;
   }
 
-  #takeBookmark(header: ObjectHeader, exchange: Exchange): void {
+  #takeBookmark(
+    header: ObjectHeader,
+    exchange: Exchange,
+  ): Promise<void> | undefined {
     if (this.#complete) {
       this.#advance(header, exchange);
       this.#parts.sink.progress(this.#resourceVersion);
       exchange.expectWithin(SILENCE_AFTER_BOOKMARKS);
     } else if (header.annotation(INITIAL_EVENTS_END) === "true") {
-      this.#endState(header.resourceVersion);
       exchange.expectWithin(Infinity);
+      return this.#endState(header.resourceVersion);
     } else this.#checkForEnd(exchange);
+    return undefined;
   }
 
   /**
@@ -307,7 +314,7 @@ export class Reflector {
       }
       continueToken = page.continue;
       if (continueToken === "") {
-        return this.#endState(page.resourceVersion);
+        return await this.#endState(page.resourceVersion);
       }
     }
   }
@@ -330,8 +337,9 @@ export class Reflector {
     }
   }
 
-  #endState(resourceVersion: string): void {
-    this.#parts.sink.endState(resourceVersion);
+  async #endState(resourceVersion: string): Promise<void> {
+    await this.#parts.sink.endState(resourceVersion);
+    this.#stop.signal.throwIfAborted();
     if (this.#phase === "stream") this.#streamFailures = 0;
     if (this.#streams === "skip") this.#streams = "yes";
     this.#phase = "watch";

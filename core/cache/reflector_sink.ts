@@ -1,5 +1,8 @@
 import type { ObjectHeader } from "../json/object_header.ts";
 
+/** What an event of a watch tells of an object. */
+export type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
+
 /**
  * Takes what a reflector reads. Headers are valid during the call only.
  *
@@ -13,14 +16,15 @@ export interface ReflectorSink {
   /** One object of the state. */
   item(header: ObjectHeader): void;
   /**
-   * The state is complete: what was not in it does not exist.
+   * The state is complete: what was not in it does not exist. Nothing else
+   * comes until the promise resolves.
    *
    * @param resourceVersion Which state it is.
    * @throws {ConnectionFault} If the state must be read again.
    */
-  endState(resourceVersion: string): void;
+  endState(resourceVersion: string): Promise<void>;
   /** One object changed. */
-  change(type: "ADDED" | "MODIFIED" | "DELETED", header: ObjectHeader): void;
+  change(type: ChangeType, header: ObjectHeader): void;
   /** All changes up to this state have been told. */
   progress(resourceVersion: string): void;
   /** A slice of work is done, or the stream rests. */

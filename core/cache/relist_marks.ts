@@ -51,6 +51,20 @@ export class RelistMarks {
     }
     this.#begun = false;
     let removed = 0;
+    for (const slot of this.unseen(resourceVersion)) {
+      remove(slot);
+      removed++;
+    }
+    return removed;
+  }
+
+  /**
+   * The slots of the objects that were not seen, one after the other; each may
+   * be removed when it is reached.
+   *
+   * @param resourceVersion What is newer counts as seen.
+   */
+  *unseen(resourceVersion: string): Generator<number, void, undefined> {
     const slots = this.#slots;
     for (
       let slot = slots.nextUsed(0);
@@ -60,11 +74,7 @@ export class RelistMarks {
       if (slots.page(slot).mark[slot & PAGE_MASK] === this.#mark) continue;
       if (resourceVersion !== "" && slots.isNewer(slot, resourceVersion)) {
         this.see(slot);
-      } else {
-        remove(slot);
-        removed++;
-      }
+      } else yield slot;
     }
-    return removed;
   }
 }

@@ -1,20 +1,26 @@
+import { Buffer } from "node:buffer";
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import { keyText, type ObjectKey } from "../api/object_key.ts";
+import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
+import type { ByteRange } from "../json/byte_range.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import { ConnectionFault } from "./connection_fault.ts";
 import {
   CurrentEvent,
   type EventFacts,
   type EventSource,
+  keyTextOf,
 } from "./current_event.ts";
 import { MetadataReducer } from "./metadata_reducer.ts";
 import type { ObjectStore } from "./object_store.ts";
-import type { ReflectorSink } from "./reflector_sink.ts";
+import type { ChangeType, ReflectorSink } from "./reflector_sink.ts";
+import type { TimeSlice } from "./time_slice.ts";
 
 /** Who is told what a {@linkcode StoreFeed} did. */
 export interface FeedListener<T extends KubernetesObject> {
+  /** Whether anybody wants to know of changes at the moment. */
+  readonly isIdle: boolean;
   /** The cache changed. The event is valid during the call only. */
   changed(event: CurrentEvent<T>): void;
   /**
@@ -51,6 +57,17 @@ export interface OwnWriteOutcome {
   readonly event: EventFacts | undefined;
 }
 
+/** What a {@linkcode StoreFeed} works with. */
+export interface StoreFeedParts<T extends KubernetesObject> {
+  readonly store: ObjectStore<T>;
+  readonly source: EventSource<T>;
+  readonly listener: FeedListener<T>;
+  /** Cuts the end of a long state into slices. */
+  readonly slice: TimeSlice;
+  /** The kind of which only the metadata is kept. */
+  readonly metadataOnly: Kind<T> | undefined;
+}
+
 /**
  * Brings what a reflector reads, and the answers to our own writes, into a
  * store, and tells every change once.
@@ -63,32 +80,30 @@ export interface OwnWriteOutcome {
  * @typeParam T The type of the objects.
  */
 export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
+  readonly #parts: StoreFeedParts<T>;
   readonly #store: ObjectStore<T>;
   readonly #listener: FeedListener<T>;
   readonly #reducer: MetadataReducer | undefined;
   /** The one event that the reflector's changes are told by. */
   readonly #event: CurrentEvent<T>;
+  /** Holds the state that the present change replaces. */
+  readonly #former: FormerState = new FormerState();
   /** The resourceVersions of own writes ahead of the stream, by key. */
   readonly #pending: Map<string, string> = new Map();
+  /** Own writes that the list now being read has not shown. */
+  readonly #unlisted: Set<string> = new Set();
   /** How far the stream has come; empty before the first state. */
   #seen = "";
   #listing = false;
   #complete = false;
 
-  constructor(
-    store: ObjectStore<T>,
-    parts: {
-      readonly source: EventSource<T>;
-      readonly listener: FeedListener<T>;
-      /** The kind of which only the metadata is kept. */
-      readonly metadataOnly?: Kind<T> | undefined;
-    },
-  ) {
+  constructor(parts: StoreFeedParts<T>) {
+    const { store, listener, source, metadataOnly } = parts;
+    this.#parts = parts;
     this.#store = store;
-    this.#listener = parts.listener;
-    this.#reducer = parts.metadataOnly &&
-      new MetadataReducer(parts.metadataOnly);
-    this.#event = new CurrentEvent(parts.source);
+    this.#listener = listener;
+    this.#reducer = metadataOnly && new MetadataReducer(metadataOnly);
+    this.#event = new CurrentEvent(source);
   }
 
   /** Whether the store has once been complete. */
@@ -98,6 +113,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
 
   beginState(): void {
     this.#listing = true;
+    this.#unlisted.clear();
     this.#store.beginRelist();
   }
 
@@ -105,7 +121,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     this.#put(header);
   }
 
-  change(type: "ADDED" | "MODIFIED" | "DELETED", header: ObjectHeader): void {
+  change(type: ChangeType, header: ObjectHeader): void {
     if (type === "DELETED") this.#remove(header);
     else this.#put(header);
     if (!this.#listing) this.#seen = header.resourceVersion;
@@ -121,13 +137,25 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     this.#listener.progressed(resourceVersion);
   }
 
-  endState(resourceVersion: string): void {
+  async endState(resourceVersion: string): Promise<void> {
     let newest = resourceVersion;
     if (compareResourceVersions(resourceVersion, this.#seen) < 0) {
       // The history of the server began anew, so nothing of the old one counts.
       newest = this.#forgetHistory();
     }
-    this.#sweep(newest);
+    // From here on, an answer to an own write that is older is no news.
+    this.#seen = resourceVersion;
+    for (const key of this.#unlisted) {
+      const pending = this.#pending.get(key) ?? "";
+      if (compareResourceVersions(pending, resourceVersion) <= 0) {
+        this.#vanish(parseKey(key));
+      }
+    }
+    const { slice } = this.#parts;
+    for (const key of this.#store.unseen(newest)) {
+      this.#vanish(key);
+      if (slice.step(0)) await slice.rest();
+    }
     this.#listing = false;
     this.#complete = true;
     this.progress(resourceVersion);
@@ -142,68 +170,58 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
    * Brings in the answer to a write of ours.
    *
    * @param answer Its header.
-   * @param options `mayAdd`: whether the object belongs into the cache if it is not there.
+   * @param options `mayAdd`: whether the object belongs into the cache if it is
+   * not there.
    */
   ownWrite(
     answer: ObjectHeader,
     { mayAdd }: { readonly mayAdd: boolean },
   ): OwnWriteOutcome {
     const header = this.#reducer?.reduce(answer).copy() ?? answer;
-    const key = keyOfHeader(header);
-    const text = keyText(key);
     const { resourceVersion } = header;
     const seen = this.#seen;
-    const uid = this.#store.uid(key);
     const nothing = { seen, before: undefined, event: undefined };
     if (
       // The stream has told this state or what came after it: if the object is
       // not in the cache now, it is gone.
       compareResourceVersions(resourceVersion, seen) <= 0 ||
-      (uid === undefined && !mayAdd)
+      !(mayAdd || this.#store.has(header))
     ) return nothing;
-    if (uid !== undefined && uid !== header.uid) this.#replaceIncarnation(key);
-    const before = this.#store.header(key)?.copy();
+    if (this.#store.hasFormer(header)) this.#vanish(keyOf(header));
+    const before = this.#store.header(header)?.copy();
     const outcome = this.#store.put(header);
     if (outcome === "stale") return nothing;
-    this.#pending.set(text, resourceVersion);
+    const key = keyTextOf(header);
+    this.#pending.set(key, resourceVersion);
+    if (this.#listing) this.#unlisted.add(key);
     if (outcome === "unchanged") return nothing;
-    return {
-      seen,
-      before,
-      event: { type: outcome, key: text, header, previous: before },
-    };
+    return { seen, before, event: { type: outcome, header, previous: before } };
   }
 
   #put(told: ObjectHeader): void {
     const header = this.#reducer?.reduce(told) ?? told;
-    const key = keyOfHeader(header);
-    const text = keyText(key);
-    const relist = this.#listing && this.#complete;
-    const stale = this.#pending.size > 0 &&
-      this.#isBehindOwnWrite(text, header);
-    const uid = this.#store.uid(key);
-    if (uid !== undefined && uid !== header.uid && !stale) {
-      this.#replaceIncarnation(key);
-    }
-    const previous = this.#store.bytes(key);
-    const outcome = this.#store.put(header, {
-      force: this.#listing && !stale,
-    });
+    const store = this.#store;
+    const stale = this.#pending.size > 0 && this.#isBehindOwnWrite(header);
+    if (!stale && store.hasFormer(header)) this.#vanish(keyOf(header));
+    const previous = this.#listener.isIdle
+      ? undefined
+      : this.#former.keep(store.body(header));
+    const outcome = store.put(header, { force: this.#listing && !stale });
+    const listed = this.#listing;
     if (outcome === "added" || outcome === "updated") {
       this.#listener.changed(this.#event.set({
         type: outcome,
-        key: text,
         header,
         previous,
-        initial: this.#listing && !this.#complete,
-        relist,
+        initial: listed && !this.#complete,
+        relist: listed && this.#complete,
       }));
-    } else {
+    } else if (!this.#listener.isIdle) {
       this.#listener.known({
-        key: text,
+        key: keyTextOf(header),
         type: "updated",
         resourceVersion: header.resourceVersion,
-        listed: this.#listing,
+        listed,
         stale: outcome === "stale",
       });
     }
@@ -211,50 +229,30 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
 
   #remove(told: ObjectHeader): void {
     const header = this.#reducer?.reduce(told) ?? told;
-    const key = keyOfHeader(header);
-    const text = keyText(key);
-    const uid = this.#store.uid(key);
-    if (uid === undefined) return;
+    const store = this.#store;
+    if (!store.has(header)) return;
     // The next object of this name, made by us, is in the cache already; that
     // the former one is gone was told when it came.
-    if (uid !== header.uid && this.#isBehindOwnWrite(text, header)) return;
-    this.#pending.delete(text);
-    const previous = this.#store.bytes(key);
-    this.#store.delete(key);
+    if (store.hasFormer(header) && this.#isBehindOwnWrite(header)) return;
+    this.#pending.delete(keyTextOf(header));
+    const previous = this.#former.keep(store.body(header));
+    store.delete(header);
     this.#listener.changed(this.#event.set({
       type: "deleted",
-      key: text,
       header,
       previous,
       relist: this.#listing && this.#complete,
     }));
   }
 
-  /** Tells that an object is gone which another of the same name replaces. */
-  #replaceIncarnation(key: ObjectKey): void {
+  /** Removes an object of which nobody told that it is gone. */
+  #vanish(key: ObjectKey): void {
+    this.#pending.delete(keyText(key));
     const last = this.#store.header(key)?.copy();
+    if (last === undefined) return;
     this.#store.delete(key);
-    if (last !== undefined) this.#tellVanished(key, last);
-  }
-
-  /** Removes what was not in the state that has just been read. */
-  #sweep(newest: string): void {
-    const vanished: { readonly key: ObjectKey; readonly last: ObjectHeader }[] =
-      [];
-    this.#store.sweep(newest, (key) => {
-      const last = this.#store.header(key)?.copy();
-      if (last !== undefined) vanished.push({ key, last });
-    });
-    for (const { key, last } of vanished) {
-      this.#pending.delete(keyText(key));
-      this.#tellVanished(key, last);
-    }
-  }
-
-  #tellVanished(key: ObjectKey, last: ObjectHeader): void {
     this.#listener.changed(this.#event.set({
       type: "deleted",
-      key: keyText(key),
       header: last,
       previous: last,
       relist: this.#listing && this.#complete,
@@ -263,7 +261,9 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
   }
 
   /** Whether an own write after this state is in the cache; forgets those before. */
-  #isBehindOwnWrite(key: string, header: ObjectHeader): boolean {
+  #isBehindOwnWrite(header: ObjectHeader): boolean {
+    const key = keyTextOf(header);
+    if (this.#listing) this.#unlisted.delete(key);
     const pending = this.#pending.get(key);
     if (pending === undefined) return false;
     if (compareResourceVersions(header.resourceVersion, pending) < 0) {
@@ -292,7 +292,24 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
   }
 }
 
-function keyOfHeader(header: ObjectHeader): ObjectKey {
+/** The state that a change replaces, copied to where the next one is copied. */
+class FormerState implements ByteRange {
+  bytes: Buffer = Buffer.alloc(0);
+  readonly start = 0;
+  end = 0;
+
+  keep(body: ByteRange | undefined): this | undefined {
+    if (body === undefined) return undefined;
+    const { bytes, start, end } = body;
+    const length = end - start;
+    if (this.bytes.length < length) this.bytes = Buffer.alloc(length * 2);
+    this.bytes.set(bytes.subarray(start, end));
+    this.end = length;
+    return this;
+  }
+}
+
+function keyOf(header: ObjectHeader): ObjectKey {
   const { namespace, name } = header;
   return namespace === "" ? { name } : { namespace, name };
 }

@@ -19,6 +19,7 @@ import {
   type OwnWriteOutcome,
   StoreFeed,
 } from "./store_feed.ts";
+import { TimeSlice } from "./time_slice.ts";
 
 /** What a {@linkcode WatchedNamespace} is made of. */
 export interface WatchedNamespaceParts<T extends KubernetesObject> {
@@ -68,9 +69,12 @@ export class WatchedNamespace<T extends KubernetesObject> {
       onIndexError: (index, error) =>
         log.error("An index function failed", { index, error }),
     });
-    this.#feed = new StoreFeed(this.store, {
+    const slice = new TimeSlice(parts.clock);
+    this.#feed = new StoreFeed({
+      store: this.store,
       source: parts.source,
       listener: parts.listener,
+      slice,
       metadataOnly: metadataOnly ? kind : undefined,
     });
     this.#reflector = new Reflector({
@@ -81,6 +85,7 @@ export class WatchedNamespace<T extends KubernetesObject> {
       fieldSelector,
       metadataOnly,
       sink: this.#feed,
+      slice,
       reconnect: parts.reconnect,
       clock: parts.clock,
       random: parts.random,
