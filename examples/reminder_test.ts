@@ -48,7 +48,7 @@ test(
       await client.create(Reminder, { metadata: key, spec: { hours: 8 } });
       await cluster.until(async () => await rung() === false);
 
-      await server?.faults.restart({ downFor: 30_000 });
+      await cluster.complete(server!.faults.restart({ downFor: 30_000 }));
       await cluster.until(rung, { within: "8h" });
       assert(clock.now() >= 8 * 3_600_000);
     },

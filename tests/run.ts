@@ -14,7 +14,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { relative } from "node:path";
 import process from "node:process";
 import { startControlPlane } from "./cluster/control_plane.ts";
-import { PROJECT, runCommand } from "./support/child_process.ts";
+import { killAll, PROJECT, runCommand } from "./support/child_process.ts";
 import type { FailedTest, TestReport } from "./support/junit_report.ts";
 import { readJunitReport } from "./support/junit_report.ts";
 
@@ -239,4 +239,10 @@ async function main(args: readonly string[]): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => {
+    killAll();
+    process.exit(130);
+  });
+}
 process.exitCode = await main(process.argv.slice(2));

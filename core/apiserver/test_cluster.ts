@@ -141,7 +141,7 @@ export class TestCluster {
       permissions,
     );
     try {
-      await cluster.#during(cluster.#prepare(options));
+      await cluster.complete(cluster.#prepare(options));
       return cluster;
     } catch (error) {
       await cluster.stop();
@@ -231,8 +231,23 @@ export class TestCluster {
     );
   }
 
-  /** Waits for what may need a virtual clock to move. */
-  async #during<T>(work: Promise<T>): Promise<T> {
+  /**
+   * Waits for work that needs time to pass; a virtual clock moves on until it is
+   * done.
+   *
+   * @example The server is away for a while
+   * ```ts
+   * import { VirtualClock } from "@coracle/operator";
+   * import { TestCluster } from "@coracle/operator/apiserver";
+   *
+   * const cluster = await TestCluster.start({ clock: new VirtualClock() });
+   * const { server, clock } = cluster;
+   * await cluster.complete(server!.faults.restart({ downFor: 30_000 }));
+   * if (clock.now() < 30_000) throw new Error("Too early");
+   * await cluster.stop();
+   * ```
+   */
+  async complete<T>(work: Promise<T>): Promise<T> {
     if (!(this.clock instanceof VirtualClock)) return await work;
     let settled = false;
     const end = () => void (settled = true);
@@ -245,7 +260,7 @@ export class TestCluster {
   async stopOperator(): Promise<void> {
     const operator = this.#operator;
     this.#operator = undefined;
-    if (operator !== undefined) await this.#during(operator.stop());
+    if (operator !== undefined) await this.complete(operator.stop());
   }
 
   /**

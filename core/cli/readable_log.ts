@@ -33,15 +33,27 @@ const COLOURS: Readonly<Record<LogLevel, string>> = {
   error: "\x1b[31m",
 };
 
-/** Fields that say what a line is about; they come first, without names. */
-const SUBJECTS: readonly string[] = ["controller", "object"];
+/** Fields that are read like a sentence, or that only machines look for. */
+const KNOWN: ReadonlySet<string> = new Set([
+  "controller",
+  "object",
+  "namespace",
+  "name",
+  "kind",
+  "uid",
+  "resourceVersion",
+  "generation",
+  "cause",
+  "because",
+  "duration",
+]);
 
 /**
  * A logger for somebody who looks on: a line a message, the time, the object,
  * then the message and its fields; stacks on lines of their own.
  *
  * ```text
- * 10:31:07.250  webpage default/hello  Reconciled  cause=modified duration=12
+ * 10:31:07.250  webpage default/hello  Reconciled (modified, 12 ms)
  * ```
  */
 export function readableLogger(options: ReadableLoggerOptions): Logger {
@@ -79,18 +91,23 @@ function describe(
   fields: LogFields,
   level: LogLevel,
 ): { subject: string; details: string; stack: string } {
-  const subject: string[] = [];
-  const details: string[] = [];
+  const { controller, name, namespace, cause, because, duration } = fields;
+  const object = fields["object"] ??
+    (namespace === undefined ? name : `${namespace}/${name}`);
+  const asides = [
+    cause,
+    because,
+    duration === undefined ? undefined : `${duration} ms`,
+  ].filter((text) => text !== undefined);
+  const details = asides.length === 0 ? [] : [`(${asides.join(", ")})`];
   let stack = "";
-  for (const name of SUBJECTS) {
-    if (fields[name] !== undefined) subject.push(String(fields[name]));
-  }
-  for (const [name, value] of Object.entries(fields)) {
-    if (SUBJECTS.includes(name) || value === undefined) continue;
+  for (const [field, value] of Object.entries(fields)) {
+    if (KNOWN.has(field) || value === undefined) continue;
     if (value instanceof Error && level === "error" && value.stack) {
       stack += `${value.stack.replaceAll(/^/gm, "    ")}\n`;
-    } else details.push(`${name}=${valueText(value)}`);
+    } else details.push(`${field}=${valueText(value)}`);
   }
+  const subject = [controller, object].filter((part) => part !== undefined);
   return { subject: subject.join(" "), details: details.join(" "), stack };
 }
 

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { withTestCluster } from "../../core/apiserver/test_cluster.ts";
+import type { RestartOptions } from "../../core/apiserver/faults/faults.ts";
+import {
+  type TestCluster,
+  withTestCluster,
+} from "../../core/apiserver/test_cluster.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
 import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
 import { VirtualClock } from "../../core/virtual_clock.ts";
@@ -8,6 +12,14 @@ import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import { Greeting, greetingOperator, Greetings } from "./greeting_operator.ts";
 
 const skip = ON_REAL_CLUSTER && "only the embedded server fails on request";
+
+async function away(
+  cluster: TestCluster,
+  options: RestartOptions,
+): Promise<void> {
+  assert(cluster.server !== undefined);
+  await cluster.complete(cluster.server.faults.restart(options));
+}
 
 test(
   "An operator catches up by itself when the API server was away for 30 s",
@@ -23,10 +35,7 @@ test(
         const greetings = new Greetings(cluster);
         await greetings.ask("a", "before");
         await greetings.says("a", "before");
-        await cluster.server?.faults.restart({ downFor: 30_000 });
-        await cluster.until(() =>
-          cluster.client.version().then(() => true, () => false)
-        );
+        await away(cluster, { downFor: 30_000 });
         await greetings.ask("a", "after");
         await greetings.ask("b", "new");
         await greetings.says("a", "after");
@@ -46,19 +55,17 @@ test(
         clock: new VirtualClock(),
       },
       async (cluster) => {
-        const { client, namespace, server } = cluster;
+        const { client, namespace } = cluster;
         const greetings = new Greetings(cluster);
         await greetings.ask("a", "before");
         await greetings.ask("gone", "before");
         await greetings.says("gone", "before");
-        await server?.faults.restart({ downFor: 30_000, keepData: false });
-        await cluster.until(() =>
-          client.version().then(() => true, () => false)
-        );
+        await away(cluster, { downFor: 30_000, keepData: false });
         // Nothing is left, not even the kind: it is made anew, as a cluster
         // that is restored from its manifests would be.
         await client.create(Namespace, { metadata: { name: namespace } });
-        await installCrd(client, Greeting, { clock: cluster.clock });
+        const { clock } = cluster;
+        await cluster.complete(installCrd(client, Greeting, { clock }));
         await greetings.ask("a", "again");
         await greetings.says("a", "again");
         const key = { namespace, name: "gone" };

@@ -57,6 +57,13 @@ export function childEnvironment(
   };
 }
 
+const running: Set<ChildProcess> = new Set();
+
+/** Kills everything that was started and still runs. */
+export function killAll(): void {
+  for (const child of running) killGroup(child);
+}
+
 /**
  * Starts a command in a process group of its own, so that it can be ended with
  * everything it started.
@@ -73,6 +80,8 @@ export function startCommand(
     detached: true,
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
   });
+  running.add(child);
+  child.once("close", () => running.delete(child));
   child.stdin?.on("error", () => {}); // It may end without having read it all.
   child.stdin?.end(input);
   return child;

@@ -14,12 +14,25 @@ function logged(
   return { lines, log };
 }
 
-test("readableLogger puts the object first and the rest behind the message", () => {
+test("readableLogger puts the object first, then what happened and why", () => {
   const { lines, log } = logged(false);
   log.with({ object: "default/hello", controller: "webpage" })
-    .info("Reconciled", { cause: "modified", took: 12, why: "two words" });
+    .info("Reconciled", { cause: "modified", duration: 12 });
+  log.info("Stopping", { because: "SIGTERM", text: "two words", count: 1 });
   assert.deepEqual(lines, [
-    '10:31:07.250  webpage default/hello  Reconciled  cause=modified took=12 why="two words"\n',
+    "10:31:07.250  webpage default/hello  Reconciled  (modified, 12 ms)\n",
+    '10:31:07.250  Stopping  (SIGTERM) text="two words" count=1\n',
+  ]);
+});
+
+test("readableLogger takes the object from its fields, too", () => {
+  const { lines, log } = logged(false);
+  const fields = { kind: "WebPage", uid: "1", resourceVersion: "2" };
+  log.with(fields).info("Seen", { namespace: "default", name: "hello" });
+  log.info("Seen", { name: "node-1" });
+  assert.deepEqual(lines, [
+    "10:31:07.250  default/hello  Seen\n",
+    "10:31:07.250  node-1  Seen\n",
   ]);
 });
 
