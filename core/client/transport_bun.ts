@@ -5,12 +5,12 @@ import type { TransportSettings } from "./transport_settings.ts";
 /**
  * Opens a transport over Bun's own `fetch`, which takes certificates and a proxy
  * with every call and keeps connections apart by them. What it cannot do, headers
- * of several lines, goes through undici.
+ * of several lines and SOCKS proxies, goes through undici.
  */
 export async function openHttpTransport(
   settings: TransportSettings,
 ): Promise<HttpTransport> {
-  if (settings.repeatsHeaders) {
+  if (settings.repeatsHeaders || settings.proxyUrl?.startsWith("socks")) {
     const { openHttpTransport } = await import("./transport_node.ts");
     return openHttpTransport(settings);
   }

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
+import { connect as tlsConnect, type ConnectionOptions } from "node:tls";
 import { createGunzip } from "node:zlib";
-import { Agent, type Dispatcher, ProxyAgent } from "undici/index.js";
+import { Agent, type buildConnector, type Dispatcher } from "undici/index.js";
 import { ChunkQueue, type ChunkSource } from "./chunk_queue.ts";
 import { type OpenExchange, OpenExchanges } from "./open_exchanges.ts";
 import { socketQueueOptions } from "./runtime.ts";
@@ -13,6 +14,7 @@ import {
   SHORT_BODY,
   type TransportSettings,
 } from "./transport_settings.ts";
+import { openTunnel } from "./tunnel.ts";
 
 /** API servers keep idle connections for 90 seconds; ours go before that. */
 const KEEP_ALIVE_TIMEOUT = 60_000;
@@ -40,15 +42,31 @@ function openPool(settings: TransportSettings): Dispatcher {
     allowH2: false,
     timeout: settings.connectTimeout ?? CONNECT_TIMEOUT,
   };
-  const keepAlive = { keepAliveTimeout: KEEP_ALIVE_TIMEOUT, allowH2: false };
-  return proxyUrl === undefined
-    ? new Agent({ ...keepAlive, connect: tls })
-    : new ProxyAgent({
-      ...keepAlive,
-      uri: proxyUrl,
-      requestTls: tls,
-      proxyTls: { timeout: tls.timeout },
-    });
+  return new Agent({
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
+    allowH2: false,
+    connect: proxyUrl === undefined
+      ? tls
+      : connectThrough(proxyUrl, { ...settings, tls }),
+  });
+}
+
+/** Connects by a proxy; undici knows some itself, but not all of them well. */
+function connectThrough(
+  proxyUrl: string,
+  settings: TransportSettings & { readonly tls: ConnectionOptions },
+): buildConnector.connector {
+  const { connectTimeout = CONNECT_TIMEOUT, server, tls } = settings;
+  const url = new URL(server);
+  return (_target, done) => {
+    openTunnel(proxyUrl, url, { timeout: connectTimeout }).then((tunnel) => {
+      if (url.protocol === "http:") return done(null, tunnel);
+      const host = url.hostname.replace(/^\[|\]$/g, "");
+      const socket = tlsConnect({ host, ...tls, socket: tunnel });
+      socket.once("secureConnect", () => done(null, socket));
+      socket.once("error", (error) => done(error, null));
+    }, (error) => done(error, null));
+  };
 }
 
 class UndiciTransport implements HttpTransport {

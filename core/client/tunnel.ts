@@ -1,6 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import type { Socket } from "node:net";
+import { connect, type Socket } from "node:net";
+import { socks5Connect } from "./socks5.ts";
 import { basicAuthorization, withoutUser } from "./transport_settings.ts";
 
 /** How {@linkcode openTunnel} connects. */
@@ -11,59 +12,120 @@ export interface TunnelOptions {
   readonly timeout: number;
 }
 
+/** A proxy and whom it shall connect to. */
+interface Route {
+  readonly proxy: URL;
+  readonly username: string;
+  readonly password: string;
+  readonly host: string;
+  readonly port: number;
+}
+
 /**
- * Asks an HTTP proxy for a connection to a host (the method CONNECT).
+ * Asks a proxy for a connection to a server: one of HTTP by the method CONNECT,
+ * or one of SOCKS5.
  *
  * @param proxyUrl The proxy, with user and password if it wants them.
- * @param target The host and port, such as `10.0.0.1:6443`.
- * @throws {TypeError} If the proxy is not one of HTTP.
- * @throws {Error} If the proxy refuses or does not answer.
+ * @param server The URL of the server.
+ * @throws {TypeError} If the proxy is of another kind.
+ * @throws {Error} If the proxy refuses or does not answer in time.
  */
-export function openTunnel(
+export async function openTunnel(
   proxyUrl: string,
-  target: string,
+  server: URL,
   options: TunnelOptions,
 ): Promise<Socket> {
   const proxy = new URL(proxyUrl);
-  const fail = (why: string, received: unknown) =>
-    `Cannot go through the proxy ${
-      withoutUser(proxy)
-    }: ${why}: received ${received}`;
-  if (proxy.protocol !== "http:" && proxy.protocol !== "https:") {
-    return Promise.reject(
-      new TypeError(
-        fail("WebSockets need http: or https:", proxy.protocol),
-      ),
+  const { signal, timeout } = options;
+  const late = AbortSignal.timeout(timeout);
+  const ended = signal === undefined ? late : AbortSignal.any([signal, late]);
+  const route: Route = {
+    proxy,
+    username: decodeURIComponent(proxy.username),
+    password: decodeURIComponent(proxy.password),
+    host: server.hostname.replace(/^\[|\]$/g, ""),
+    port: Number(server.port) || (server.protocol === "https:" ? 443 : 80),
+  };
+  try {
+    switch (proxy.protocol) {
+      case "http:":
+      case "https:":
+        return await httpTunnel(route, ended);
+      case "socks5:":
+        return await socksTunnel(route, ended);
+    }
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    const received = late.aborted
+      ? `nothing within ${timeout} ms`
+      : error instanceof Error
+      ? error.message
+      : String(error);
+    throw new Error(
+      `Cannot go through the proxy ${
+        withoutUser(proxy)
+      }: it must connect to the server: received ${received}`,
+      { cause: error },
     );
   }
-  const send = proxy.protocol === "https:" ? httpsRequest : httpRequest;
-  const user = decodeURIComponent(proxy.username);
-  const password = decodeURIComponent(proxy.password);
+  throw new TypeError(
+    `Cannot go through the proxy ${
+      withoutUser(proxy)
+    }: it must be one of http:, https: and socks5:: received ${proxy.protocol}`,
+  );
+}
+
+function httpTunnel(route: Route, signal: AbortSignal): Promise<Socket> {
+  const { host, password, port, proxy, username } = route;
+  const secure = proxy.protocol === "https:";
+  const target = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   return new Promise((resolve, reject) => {
-    const request = send({
+    const request = (secure ? httpsRequest : httpRequest)({
       host: proxy.hostname.replace(/^\[|\]$/g, ""),
-      port: proxy.port || (proxy.protocol === "https:" ? 443 : 80),
+      port: proxy.port || (secure ? 443 : 80),
       method: "CONNECT",
       path: target,
       agent: false,
-      timeout: options.timeout,
       headers: {
         host: target,
-        ...(user && {
-          "proxy-authorization": basicAuthorization(user, password),
+        ...(username && {
+          "proxy-authorization": basicAuthorization(username, password),
         }),
       },
-      signal: options.signal,
+      signal,
     });
     request.on("connect", (response, socket) => {
       if (response.statusCode === 200) return resolve(socket as Socket);
       socket.destroy();
-      reject(new Error(fail("it refused", response.statusCode)));
-    });
-    request.on("timeout", () => {
-      request.destroy(new Error(fail("it did not answer", "nothing")));
+      reject(new Error(`Cannot connect: received ${response.statusCode}`));
     });
     request.on("error", reject);
     request.end();
   });
+}
+
+async function socksTunnel(
+  route: Route,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const { proxy } = route;
+  const socket = connect(
+    Number(proxy.port) || 1080,
+    proxy.hostname.replace(/^\[|\]$/g, ""),
+  );
+  const onAbort = () => socket.destroy(new Error("Cannot wait any longer"));
+  signal.addEventListener("abort", onAbort);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once("connect", resolve);
+      socket.once("error", reject);
+    });
+    await socks5Connect(socket, route);
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
 }

@@ -104,20 +104,15 @@ async function proxyOptions(
   const { proxyUrl, connectTimeout = CONNECT_TIMEOUT } = settings;
   if (proxyUrl === undefined) return {};
   if (currentRuntime() === "bun") return { proxy: proxyUrl } as ClientOptions;
-  const secure = server.protocol === "https:";
-  const target = `${server.hostname}:${server.port || (secure ? 443 : 80)}`;
-  const tunnel = await openTunnel(proxyUrl, target, {
+  const tunnel = await openTunnel(proxyUrl, server, {
     signal,
     timeout: connectTimeout,
   });
-  if (!secure) return { createConnection: () => tunnel };
+  if (server.protocol === "http:") return { createConnection: () => tunnel };
+  const host = server.hostname.replace(/^\[|\]$/g, "");
   return {
     createConnection: () =>
-      tlsConnect({
-        ...tlsOptions(settings),
-        host: server.hostname.replace(/^\[|\]$/g, ""),
-        socket: tunnel,
-      }),
+      tlsConnect({ host, ...tlsOptions(settings), socket: tunnel }),
   };
 }
 

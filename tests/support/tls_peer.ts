@@ -34,6 +34,8 @@ export interface TlsPeer {
   readonly proxyPort: number;
   /** An HTTP proxy for the user `jane` with the password `p@ss`. */
   readonly guardedProxyPort: number;
+  /** A SOCKS5 proxy for everybody. */
+  readonly socksPort: number;
   /** Accepts connections and never says a word. */
   readonly stalledPort: number;
   /** The authority of all certificates, in PEM. */
@@ -241,6 +243,27 @@ function proxy(authorization?: string): Server {
   return server;
 }
 
+/** SOCKS5 (RFC 1928) without a password, for addresses of IPv4 and names. */
+function serveSocks(client: Socket): void {
+  client.once("data", () => {
+    client.write(Uint8Array.of(5, 0));
+    client.once("data", (request: Buffer) => {
+      const name = request[3] === 3;
+      const end = name ? 5 + (request[4] ?? 0) : 8;
+      const host = name
+        ? request.subarray(5, end).toString()
+        : request.subarray(4, end).join(".");
+      const upstream = connect(request.readUInt16BE(end), host, () => {
+        counters.tunnels++;
+        client.write(Uint8Array.of(5, 0, 0, 1, 0, 0, 0, 0, 0, 0));
+        upstream.pipe(client).pipe(upstream);
+      });
+      upstream.on("error", () => client.destroy());
+      client.on("close", () => upstream.destroy());
+    });
+  });
+}
+
 async function main(): Promise<void> {
   const authority = createAuthority({ commonName: "test-authority" });
   const server = issueCertificate(authority, {
@@ -282,6 +305,7 @@ async function main(): Promise<void> {
     controlPort,
     proxyPort: await listen(proxy()),
     guardedProxyPort: await listen(proxy(`Basic ${credentials}`)),
+    socksPort: await listen(createTcpServer(serveSocks)),
     stalledPort: await listen(createTcpServer((socket) => socket.resume())),
     authority: authority.certificate,
     clients: { jane: client("jane"), joe: client("joe") },

@@ -199,6 +199,20 @@ test("transport keeps its tunnels through a proxy over many requests", async () 
   });
 });
 
+test("transport goes through a SOCKS5 proxy", async () => {
+  const proxyUrl = `socks5://127.0.0.1:${server.socksPort}`;
+  const settings = { ...TRUSTED, ...server.clients.jane, proxyUrl };
+  await withTransport(settings, async (transport) => {
+    const before = await server.counters();
+    for (let count = 0; count < 10; count++) {
+      const { user } = await json(await transport.send(get("/whoami")));
+      assert.equal(user, "jane");
+    }
+    const tunnels = (await server.counters()).tunnels - before.tunnels;
+    assert.ok(tunnels >= 1 && tunnels <= CONNECTIONS_IN_A_ROW, `${tunnels}`);
+  });
+});
+
 test("transport gives a proxy the user and password of its URL", async () => {
   const host = `127.0.0.1:${server.guardedProxyPort}`;
   await withTransport(
