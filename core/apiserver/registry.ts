@@ -98,6 +98,10 @@ export interface ResourceVersion {
   readonly columns: readonly TableColumn[];
   /** The cells of one row, one for each column. `now` in epoch milliseconds. */
   cells(object: UntypedObject, now: number): readonly unknown[];
+  /** What else a row says of its object: that a pod has ended. */
+  rowConditions?(
+    object: UntypedObject,
+  ): readonly Readonly<Record<string, string>>[] | undefined;
   /**
    * The fields, beside `metadata.name` and `metadata.namespace`, that field
    * selectors may name, and how to read them (as text; empty when absent).

@@ -12,7 +12,7 @@ import type {
 import { CRD_LIFECYCLE } from "../crd/crd_lifecycle.ts";
 import { badRequest } from "../status.ts";
 import { convertAutoscaler } from "./autoscaler_conversion.ts";
-import { rowOf } from "./columns/rows.ts";
+import { rowConditionsOf, rowOf } from "./columns/rows.ts";
 import { type ResourceData, RESOURCES } from "./data/resources.ts";
 import { DecodeError, decodeTyped, emptyStruct } from "./decode.ts";
 import { convertEvent } from "./event_conversion.ts";
@@ -245,5 +245,11 @@ class BuiltinVersion implements ResourceVersion {
 
   cells(object: UntypedObject, now: number): readonly unknown[] {
     return rowOf(this.#resource, object, now);
+  }
+
+  rowConditions(
+    object: UntypedObject,
+  ): readonly Readonly<Record<string, string>>[] | undefined {
+    return rowConditionsOf(this.#resource, object);
   }
 }

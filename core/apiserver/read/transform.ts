@@ -47,6 +47,7 @@ export function table(
     columnDefinitions: columns ? view.version.columns : null,
     rows: objects.map((object) => ({
       cells: view.version.cells(object, now),
+      conditions: view.version.rowConditions?.(object),
       object: include === "None"
         ? null
         : include === "Object"
