@@ -31,7 +31,7 @@ const VERSION = {
 };
 
 /** What everybody may read. */
-const PUBLIC_PATHS = /^\/(?:healthz|livez|readyz)(?:\/.*)?$|^\/version\/?$/;
+const PUBLIC_PATHS = /^\/(?:healthz|livez|readyz)(?:\/.+)?$|^\/version\/?$/;
 
 /** Answers above this size are compressed for clients that take that. */
 const GZIP_THRESHOLD = 128 * 1024;

@@ -63,7 +63,8 @@ function readResource(path: string): ResourcePath | undefined {
     parts[0] === "namespaces" && parts.length > 2 &&
     !(parts.length === 3 && NAMESPACE_SUBRESOURCES.has(parts[2] as string))
   ) {
-    namespace = parts[1];
+    // An empty one is none, as Go has it.
+    namespace = parts[1] || undefined;
     parts.splice(0, 2);
   }
   const [plural = "", name, subresource, ...rest] = parts;

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { TestServer } from "../support/test_server.ts";
+
+const C = "/api/v1/namespaces/default/configmaps";
+
+test("create sets what is the server's, whatever the client sends", async () => {
+  const server = new TestServer();
+  const { status, body } = await server.send("POST", C, {
+    metadata: {
+      name: "a",
+      uid: "mine",
+      creationTimestamp: "2001-01-01T00:00:00Z",
+      deletionTimestamp: "2001-01-01T00:00:00Z",
+      deletionGracePeriodSeconds: 5,
+      selfLink: "/x",
+    },
+  });
+  assert.equal(status, 201);
+  const { metadata } = body;
+  assert.match(metadata.uid, /^[0-9a-f]{8}-[0-9a-f]{4}-4/);
+  assert.notEqual(metadata.creationTimestamp, "2001-01-01T00:00:00Z");
+  assert.equal(metadata.namespace, "default");
+  for (
+    const field of [
+      "deletionTimestamp",
+      "deletionGracePeriodSeconds",
+      "selfLink",
+    ]
+  ) {
+    assert.equal(field in metadata, false, field);
+  }
+  server.stop();
+});
+
+test("create makes names of a prefix that is cut to leave room", async () => {
+  const server = new TestServer();
+  const { body } = await server.send("POST", C, {
+    metadata: { generateName: `${"a".repeat(80)}-` },
+  });
+  assert.match(body.metadata.name, /^a{58}[bcdfghjklmnpqrstvwxz2456789]{5}$/);
+  server.stop();
+});
+
+test("create refuses names and namespaces that do not fit", async () => {
+  const server = new TestServer();
+  const refused = async (object: unknown, path = C) =>
+    (await server.send("POST", path, object)).status;
+  assert.equal(await refused({ metadata: {} }), 422);
+  assert.equal(await refused({ metadata: { name: "A" } }), 422);
+  assert.equal(await refused({ metadata: { name: "a", namespace: "b" } }), 400);
+  assert.equal(
+    await refused(
+      { metadata: { name: "a" } },
+      "/api/v1/namespaces/none/configmaps",
+    ),
+    404,
+  );
+  assert.equal(
+    await refused({ metadata: { name: "a", resourceVersion: "1" } }),
+    500,
+  );
+  server.stop();
+});
+
+test("create with dryRun answers and stores nothing", async () => {
+  const server = new TestServer();
+  await server.send("GET", C);
+  const { revision } = server.instance.context.store;
+  const { status, body } = await server.send("POST", `${C}?dryRun=All`, {
+    metadata: { name: "a" },
+  });
+  assert.equal(status, 201);
+  assert.equal(body.metadata.resourceVersion, undefined);
+  assert.equal(server.instance.context.store.revision, revision);
+  assert.equal((await server.send("GET", `${C}/a`)).status, 404);
+  server.stop();
+});
+
+test("a PUT creates where the resource allows it, and only there", async () => {
+  const server = new TestServer();
+  const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+  const lease = { metadata: { name: "l" } };
+  assert.equal((await server.send("PUT", `${leases}/l`, lease)).status, 201);
+  assert.equal((await server.send("PUT", `${leases}/l`, lease)).status, 422);
+  assert.equal((await server.send("PUT", `${C}/l`, lease)).status, 404);
+  server.stop();
+});

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { TestServer } from "../support/test_server.ts";
+
+const C = "/api/v1/namespaces/default/configmaps";
+const A = `${C}/a`;
+
+async function withConfigMap(
+  work: (server: TestServer, metadata: Record<string, string>) => Promise<void>,
+  metadata: Record<string, unknown> = {},
+): Promise<void> {
+  const server = new TestServer();
+  const { body } = await server.send("POST", C, {
+    metadata: { name: "a", ...metadata },
+    data: { k: "1" },
+  });
+  await work(server, body.metadata);
+  server.stop();
+}
+
+test("update of an old state is a conflict, and of the present one is none", async () => {
+  await withConfigMap(async (server, { resourceVersion }) => {
+    const write = (data: unknown, resourceVersion?: string) =>
+      server.send("PUT", A, { metadata: { name: "a", resourceVersion }, data });
+    assert.equal((await write({ k: "2" }, resourceVersion)).status, 200);
+    assert.equal((await write({ k: "3" }, resourceVersion)).status, 409);
+    assert.equal((await write({ k: "3" })).status, 200);
+    assert.equal((await write({ k: "3" }, "0")).status, 200);
+    assert.equal((await write({ k: "3" }, "x")).status, 500);
+  });
+});
+
+test("a write that changes nothing is none: no revision, no event", async () => {
+  await withConfigMap(async (server) => {
+    const { store } = server.instance.context;
+    const { revision } = store;
+    const { body } = await server.send("PUT", `${A}?fieldManager=other`, {
+      data: { k: "1" },
+      metadata: { name: "a" },
+    });
+    assert.equal(store.revision, revision);
+    assert.equal(body.metadata.managedFields[0].manager, "tester");
+  });
+});
+
+test("update keeps what is not the client's to change", async () => {
+  await withConfigMap(async (server, { uid, creationTimestamp }) => {
+    const { body } = await server.send("PUT", A, {
+      metadata: {
+        name: "a",
+        creationTimestamp: "2001-01-01T00:00:00Z",
+        generation: 99,
+      },
+    });
+    assert.equal(body.metadata.uid, uid);
+    assert.equal(body.metadata.creationTimestamp, creationTimestamp);
+    assert.equal(body.metadata.generation, undefined);
+  });
+});
+
+test("update of another uid or name is refused", async () => {
+  await withConfigMap(async (server) => {
+    const other = { metadata: { name: "a", uid: "other" } };
+    const { status, body } = await server.send("PUT", A, other);
+    assert.equal(status, 409);
+    assert.match(body.message, /UID in precondition: other/);
+    const { status: renamed } = await server.send("PUT", A, {
+      metadata: { name: "b" },
+    });
+    assert.equal(renamed, 400);
+  });
+});
+
+test("the update that removes the last finalizer of a deleted object removes it", async () => {
+  await withConfigMap(async (server) => {
+    const { body: marked } = await server.send("DELETE", A);
+    assert.equal(marked.metadata.deletionGracePeriodSeconds, 0);
+    const added = await server.send("PUT", A, {
+      metadata: { name: "a", finalizers: ["example.com/a", "example.com/b"] },
+    });
+    assert.equal(added.status, 422);
+    const { body } = await server.send("PUT", A, { metadata: { name: "a" } });
+    assert.equal(
+      body.metadata.resourceVersion,
+      marked.metadata.resourceVersion,
+    );
+    assert.equal((await server.send("GET", A)).status, 404);
+  }, { finalizers: ["example.com/a"] });
+});
+
+const patches: [string, unknown, Record<string, string> | undefined][] = [
+  ["application/merge-patch+json", { data: { k: null, l: "2" } }, { l: "2" }],
+  [
+    "application/json-patch+json",
+    [{ op: "add", path: "/data/l", value: "2" }],
+    { k: "1", l: "2" },
+  ],
+  [
+    "application/strategic-merge-patch+json",
+    { data: { l: "2" } },
+    { k: "1", l: "2" },
+  ],
+  [
+    "application/apply-patch+yaml",
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {l: '2'}\n",
+    { k: "1", l: "2" },
+  ],
+];
+
+for (const [type, patch, data] of patches) {
+  test(`patch of type ${type} changes what it names`, async () => {
+    await withConfigMap(async (server) => {
+      const { status, body } = await server.send(
+        "PATCH",
+        `${A}?fieldManager=me`,
+        patch,
+        { "content-type": type },
+      );
+      assert.equal(status, 200, JSON.stringify(body));
+      assert.deepEqual(body.data, data);
+    });
+  });
+}
+
+test("patches of other types, too many steps or no shape are refused", async () => {
+  await withConfigMap(async (server) => {
+    const patch = async (type: string, body: unknown) =>
+      (await server.send("PATCH", A, body, { "content-type": type })).status;
+    assert.equal(await patch("application/json", {}), 415);
+    assert.equal(await patch("application/merge-patch+json", []), 400);
+    assert.equal(await patch("application/json-patch+json", {}), 400);
+    const many = Array.from({ length: 10_001 }, () => ({
+      op: "test",
+      path: "/kind",
+      value: "ConfigMap",
+    }));
+    assert.equal(await patch("application/json-patch+json", many), 413);
+  });
+});
+
+test("a key __proto__ is data like any other", async () => {
+  await withConfigMap(async (server) => {
+    const body = '{"metadata":{"name":"a"},"data":{"__proto__":"x"}}';
+    assert.equal((await server.send("PUT", A, body)).status, 200);
+    const merged = await server.send("PATCH", A, '{"data":{"__proto__":"y"}}', {
+      "content-type": "application/merge-patch+json",
+    });
+    assert.equal(Object.hasOwn(merged.body.data, "__proto__"), true);
+    assert.equal(Object.entries(merged.body.data)[0]?.[1], "y");
+    assert.equal(({} as Record<string, unknown>).x, undefined);
+  });
+});
