@@ -62,12 +62,31 @@ export interface ObjectList<T extends KubernetesObject> {
   readonly items: T[];
 }
 
+/** Under this key a type tells what its objects may leave out when written. */
+declare const WRITTEN: unique symbol;
+
+/**
+ * Says, in types only, what a writer may send where defaults fill in the rest.
+ *
+ * @typeParam W The type of an object as it may be written.
+ */
+export interface WrittenAs<W extends KubernetesObject> {
+  /** Never set: it only carries the type. */
+  readonly [WRITTEN]?: W | undefined;
+}
+
+/** A type as its objects may be written. */
+type Written<T extends KubernetesObject> = T extends WrittenAs<infer W>
+  ? KubernetesObject extends W ? T : W
+  : T;
+
 /**
  * What a caller sends to make an object: `apiVersion` and `kind` come from the
- * kind descriptor, and a name may be left to `generateName`.
+ * kind descriptor, a name may be left to `generateName`, and fields with a
+ * default may be absent.
  */
 export type NewObject<T extends KubernetesObject> =
-  & Omit<T, "apiVersion" | "kind" | "metadata">
+  & Omit<Written<T>, "apiVersion" | "kind" | "metadata" | typeof WRITTEN>
   & {
     apiVersion?: string | undefined;
     kind?: string | undefined;

@@ -1,7 +1,6 @@
 import type {
   DefinedKind,
   DefinedObject,
-  DefinedObjectInput,
   KindDefinition,
   KindVersion,
 } from "./kind_definition.ts";
@@ -70,7 +69,7 @@ const KIND_OPTIONS: readonly string[] = [
  */
 export function defineKind<const D extends KindDefinition>(
   definition: D,
-): DefinedKind<DefinedObject<D>, DefinedObjectInput<D>> {
+): DefinedKind<DefinedObject<D>> {
   const { group, version, kind, scope = "Namespaced" } = definition;
   const names = kindNames(definition);
   refuseUnknown(definition, [...KIND_OPTIONS, ...VERSION_OPTIONS], kind);

@@ -2,6 +2,7 @@ import { ApiError } from "../api/api_error.ts";
 import type { ApplyObject } from "../api/object.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import type { Client } from "../client/client.ts";
+import type { WatchEvent } from "../client/watch_event.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { crdManifest } from "./crd_manifest.ts";
 import { CRD_KIND, crdCondition, type CrdObject } from "./crd_object.ts";
@@ -121,25 +122,35 @@ function isServed(crd: CrdObject): boolean {
     crdCondition(crd, "Established")?.status === "True";
 }
 
-/** The next state that the server tells, from a watch that may end early. */
+/** The next state that the server tells; a watch may end or break early. */
 async function nextState(from: CrdObject, wait: Wait): Promise<CrdObject> {
   const { client, name, signal, clock } = wait;
-  const events = client.watch(CRD_KIND, {
-    fieldSelector: `metadata.name=${name}`,
-    resourceVersion: from.metadata.resourceVersion,
-    signal,
-  });
-  for await (const event of events) {
-    if (event.type === "DELETED") {
-      throw new Error(
-        `Cannot install ${name}: it was deleted meanwhile: received ${event.type}`,
-      );
-    }
-    if (event.type !== "BOOKMARK") return event.object;
-  }
+  const changed = await firstChange(from, wait);
   signal.throwIfAborted();
+  if (changed?.type === "DELETED") {
+    throw new Error(
+      `Cannot install ${name}: it was deleted meanwhile: received ${changed.type}`,
+    );
+  }
+  if (changed !== undefined) return changed.object;
   await pause(clock, signal);
   return await client.get(CRD_KIND, { name }, { signal });
+}
+
+async function firstChange(
+  { metadata: { resourceVersion } }: CrdObject,
+  { client, name, signal }: Wait,
+): Promise<Exclude<WatchEvent<CrdObject>, { type: "BOOKMARK" }> | undefined> {
+  try {
+    const fieldSelector = `metadata.name=${name}`;
+    const options = { fieldSelector, resourceVersion, signal };
+    for await (const event of client.watch(CRD_KIND, options)) {
+      if (event.type !== "BOOKMARK") return event;
+    }
+  } catch {
+    // Whatever broke the watch: the definition is read again.
+  }
+  return undefined;
 }
 
 function pause(clock: Clock, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import type { ResolvedKind, Scope } from "../api/kind.ts";
-import type { KubernetesObject } from "../api/object.ts";
+import type { KubernetesObject, WrittenAs } from "../api/object.ts";
 import type { CrdVersion, ValidationRule } from "./crd_manifest.ts";
 import type {
   SchemaInput,
@@ -133,28 +133,29 @@ export interface KindDefinition extends KindVersion {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The type of a definition's objects as they are read: defaults are there. */
-export type DefinedObject<D extends KindDefinition> = CustomResource<
-  SchemaOutput<D["spec"]>,
-  D["status"] extends StandardSchema ? SchemaOutput<D["status"]> : never
->;
-
-/** The type of its objects as they may be written: defaults may be absent. */
-export type DefinedObjectInput<D extends KindDefinition> = CustomResource<
-  SchemaInput<D["spec"]>,
-  D["status"] extends StandardSchema ? SchemaInput<D["status"]> : never
->;
+/**
+ * The type of a definition's objects: as they are read, with defaults, and for
+ * writers as they may be written, without.
+ */
+export type DefinedObject<D extends KindDefinition> =
+  & CustomResource<
+    SchemaOutput<D["spec"]>,
+    D["status"] extends StandardSchema ? SchemaOutput<D["status"]> : never
+  >
+  & WrittenAs<
+    CustomResource<
+      SchemaInput<D["spec"]>,
+      D["status"] extends StandardSchema ? SchemaInput<D["status"]> : never
+    >
+  >;
 
 /**
  * A kind whose CustomResourceDefinition the program itself carries.
  *
- * @typeParam T The type of its objects as they are read.
- * @typeParam Written The type of its objects as they may be written.
+ * @typeParam T The type of its objects.
  */
-export interface DefinedKind<
-  T extends KubernetesObject = KubernetesObject,
-  Written extends KubernetesObject = T,
-> extends ResolvedKind<T> {
+export interface DefinedKind<T extends KubernetesObject = KubernetesObject>
+  extends ResolvedKind<T> {
   readonly singular: string;
   readonly listKind: string;
   readonly shortNames: readonly string[];
@@ -167,8 +168,6 @@ export interface DefinedKind<
   readonly specSchema: StandardSchema;
   /** The schema of the status, as it was given. */
   readonly statusSchema: StandardSchema | undefined;
-  /** Never set: it only carries the type. */
-  readonly writtenType?: Written | undefined;
 }
 
 /** Whether a kind carries its own CustomResourceDefinition. */

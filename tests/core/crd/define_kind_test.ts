@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
 import type { ObjectOf } from "../../../core/api/kind.ts";
+import type { NewObject } from "../../../core/api/object.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { pluralOf } from "../../../core/crd/kind_names.ts";
@@ -97,6 +98,21 @@ test("defineKind() types objects as they are read", () => {
   // @ts-expect-error -- this kind has no status
   const status: ObjectOf<typeof bare>["status"] = {};
   assert.deepEqual(status, {});
+});
+
+test("defineKind() types objects as they may be written", () => {
+  const WebPage = defineKind({
+    ...base,
+    status: z.object({ since: z.date() }).partial(),
+  });
+  type Written = NewObject<ObjectOf<typeof WebPage>>;
+  const page: Written = { metadata: { name: "a" }, spec: { html: "" } };
+  assert.equal(page.spec.exposed, undefined);
+  // @ts-expect-error -- what has no default must be there
+  const incomplete: Written = { metadata: { name: "a" }, spec: {} };
+  // @ts-expect-error -- no such field
+  const other: Written = { metadata: {}, spec: { html: "", colour: 1 } };
+  assert.ok(incomplete && other);
 });
 
 test("defineKind() serves several versions and stores one", () => {

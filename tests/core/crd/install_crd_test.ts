@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { ApiServer } from "../../../core/apiserver/server.ts";
+import { CRD_KIND, crdCondition } from "../../../core/crd/crd_object.ts";
+import { defineKind } from "../../../core/crd/define_kind.ts";
+import { installCrd } from "../../../core/crd/install_crd.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
+
+const Lamp = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Lamp",
+  spec: z.object({ watts: z.int().max(60).default(5) }),
+});
+const key = { name: "lamps.sample.coracle.dev" };
+
+/** A server without a socket, stopped when the test ends. */
+async function withServer(
+  run: (server: ApiServer) => Promise<void>,
+): Promise<void> {
+  const server = await ApiServer.start({
+    port: false,
+    establishingDelay: 10,
+  });
+  try {
+    await run(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+test("installCrd() waits until the server serves the kind", async () => {
+  await withServer(async ({ client }) => {
+    await installCrd(client, Lamp);
+    const crd = await client.get(CRD_KIND, key);
+    assert.equal(crdCondition(crd, "Established")?.status, "True");
+    const lamp = await client.create(Lamp, {
+      metadata: { name: "a", namespace: "default" },
+      spec: {},
+    });
+    assert.equal(lamp.spec.watts, 5);
+    await assert.rejects(
+      client.create(Lamp, {
+        metadata: { name: "b", namespace: "default" },
+        spec: { watts: 100 },
+      }),
+      /spec\.watts in body should be less than or equal to 60/,
+    );
+  });
+});
+
+test("installCrd() changes nothing when it is done again", async () => {
+  await withServer(async ({ client }) => {
+    await installCrd(client, Lamp, { fieldManager: "one" });
+    const before = await client.get(CRD_KIND, key);
+    await installCrd(client, Lamp, { fieldManager: "one" });
+    const after = await client.get(CRD_KIND, key);
+    assert.equal(
+      after.metadata.resourceVersion,
+      before.metadata.resourceVersion,
+    );
+  });
+});
+
+test("installCrd() takes over what another manager applied", async () => {
+  await withServer(async ({ client }) => {
+    const other = defineKind({
+      group: "sample.coracle.dev",
+      version: "v1",
+      kind: "Lamp",
+      spec: z.object({ colour: z.string() }),
+    });
+    await installCrd(client, other, { fieldManager: "kubectl" });
+    await installCrd(client, Lamp, { fieldManager: "operator" });
+    const crd = await client.get(CRD_KIND, key);
+    const [version] = crd.spec.versions;
+    const { spec } = version?.schema.openAPIV3Schema.properties ?? {};
+    assert.deepEqual(Object.keys(spec?.properties ?? {}), ["watts"]);
+  });
+});
+
+test("installCrd() refuses to change the scope", async () => {
+  await withServer(async ({ client }) => {
+    await installCrd(client, Lamp);
+    const cluster = defineKind({
+      group: "sample.coracle.dev",
+      version: "v1",
+      kind: "Lamp",
+      scope: "Cluster",
+      spec: z.object({}),
+    });
+    await assert.rejects(
+      installCrd(client, cluster),
+      /its scope is Namespaced on the server and cannot change.*received Cluster/,
+    );
+  });
+});
+
+test("installCrd() tells at once that the names are taken", async () => {
+  await withServer(async ({ client }) => {
+    await installCrd(client, Lamp);
+    const Torch = defineKind({
+      group: "sample.coracle.dev",
+      version: "v1",
+      kind: "Torch",
+      shortNames: ["lamp"],
+      spec: z.object({}),
+    });
+    await assert.rejects(
+      installCrd(client, Torch),
+      /its names are taken: received ShortNamesConflict: "lamp" is already in use/,
+    );
+  });
+});
+
+test("installCrd() gives up when the time is up, and says how far it came", async () => {
+  const clock = new VirtualClock();
+  const options = { port: false, clock, establishingDelay: 60_000 } as const;
+  const server = await ApiServer.start(options);
+  try {
+    const failed = assert.rejects(
+      installCrd(server.client, Lamp, { clock, timeout: "5s" }),
+      /was not established within 5000 ms: received conditions NamesAccepted=True, Established=False/,
+    );
+    await clock.advance(6_000);
+    await failed;
+  } finally {
+    await server.stop();
+  }
+});
+
+test("installCrd() reads the definition again when the watch breaks", async () => {
+  await withServer(async ({ client, faults }) => {
+    const effect = { reset: "request" } as const;
+    faults.add({ verb: "watch", effect, count: 1 });
+    await installCrd(client, Lamp);
+    const crd = await client.get(CRD_KIND, key);
+    assert.equal(crdCondition(crd, "Established")?.status, "True");
+  });
+});
+
+test("installCrd() ends when its signal aborts", async () => {
+  await withServer(async ({ client }) => {
+    await assert.rejects(
+      installCrd(client, Lamp, { signal: AbortSignal.abort() }),
+      /the signal was aborted/,
+    );
+  });
+});
