@@ -69,20 +69,19 @@ const DEFAULT_FIELD_MANAGER = "coracle";
  * {@linkcode ApiError} when the server says no.
  *
  * @example Make and read an object
- * ```ts no-run
+ * ```ts
+ * import { ApiServer } from "@coracle/operator/apiserver";
  * import { Client } from "@coracle/operator/core";
  * import { ConfigMap } from "@coracle/operator/kinds";
  *
- * const client = await Client.load();
- * await client.create(ConfigMap, {
- *   metadata: { namespace: "default", name: "web" },
- *   data: { color: "blue" },
- * });
- * const found = await client.find(ConfigMap, {
- *   namespace: "default",
- *   name: "web",
- * });
- * await client.close();
+ * // With a cluster at hand: const client = await Client.load();
+ * const server = await ApiServer.start({ port: false });
+ * const client = new Client({ transport: server.transport });
+ * const key = { namespace: "default", name: "web" };
+ * await client.create(ConfigMap, { metadata: key, data: { color: "blue" } });
+ * const found = await client.find(ConfigMap, key);
+ * if (found?.data?.["color"] !== "blue") throw new Error("Unexpected data");
+ * await server.stop();
  * ```
  */
 export class Client {

@@ -54,13 +54,6 @@ export interface LoadConfigOptions {
  *
  * @throws {Error} If there is none, or one that cannot be used; the error names
  * file, field and what is expected, and no secret.
- *
- * @example The cluster of a context
- * ```ts no-run
- * import { Client, loadConfig } from "@coracle/operator/core";
- *
- * const client = new Client(await loadConfig({ context: "staging" }));
- * ```
  */
 export async function loadConfig(
   options: LoadConfigOptions = {},
@@ -95,6 +88,19 @@ export async function loadConfig(
  * @param text YAML or JSON. Relative paths in it start from the working folder.
  * @param options Which context, and where time comes from.
  * @throws {Error} If it cannot be used.
+ *
+ * @example A cluster from a secret
+ * ```ts
+ * import { configFromText } from "@coracle/operator/core";
+ *
+ * const config = await configFromText(`
+ *   current-context: remote
+ *   contexts: [{ name: remote, context: { cluster: there, user: me } }]
+ *   clusters: [{ name: there, cluster: { server: "https://10.0.0.1" } }]
+ *   users: [{ name: me, user: { token: "…" } }]
+ * `);
+ * if (config.server !== "https://10.0.0.1") throw new Error("Wrong server");
+ * ```
  */
 export async function configFromText(
   text: string,
