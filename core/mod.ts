@@ -126,6 +126,7 @@ export type {
   PrimaryCacheOptions,
 } from "./controller/controller_options.ts";
 export * from "./controller/event_source.ts";
+export * from "./controller/expectations.ts";
 export { allOf, anyOf, type Filters, not } from "./controller/filters.ts";
 export * from "./controller/managed_workflow.ts";
 export * from "./controller/reconciler.ts";

@@ -77,6 +77,9 @@ export class RestrictedTransport implements Transport {
 
   async send(request: HttpRequest): Promise<HttpResponse> {
     const access = accessOf(request.method, request.path);
+    if (access?.resource === "selfsubjectaccessreviews") {
+      return this.#review(request);
+    }
     return access === undefined || permits(this.#rules, access)
       ? await this.#inner.send(request)
       : this.#forbidden(access, request.path);
@@ -97,6 +100,18 @@ export class RestrictedTransport implements Transport {
 
   close(): Promise<void> {
     return this.#inner.close();
+  }
+
+  /** Everybody may ask what they may do. */
+  #review(request: HttpRequest): HttpResponse {
+    const { body } = request;
+    const review = JSON.parse(
+      typeof body === "string" ? body : new TextDecoder().decode(body),
+    ) as { spec?: { resourceAttributes?: Partial<AccessRequest> } };
+    const { verb = "get", group = "", resource = "" } =
+      review.spec?.resourceAttributes ?? {};
+    const allowed = permits(this.#rules, { verb, group, resource });
+    return jsonAnswer(201, { ...review, status: { allowed } });
   }
 
   #refusal(access: AccessRequest, path: string): string {
@@ -126,13 +141,17 @@ export class RestrictedTransport implements Transport {
       details: { name, group: access.group || undefined, kind: target?.plural },
       code: 403,
     };
-    return {
-      status: 403,
-      headers: { "content-type": "application/json" },
-      body: (async function* () {
-        yield encoder.encode(JSON.stringify(status));
-      })(),
-      cancel: () => Promise.resolve(),
-    };
+    return jsonAnswer(403, status);
   }
+}
+
+function jsonAnswer(status: number, body: unknown): HttpResponse {
+  return {
+    status,
+    headers: { "content-type": "application/json" },
+    body: (async function* () {
+      yield encoder.encode(JSON.stringify(body));
+    })(),
+    cancel: () => Promise.resolve(),
+  };
 }

@@ -1,4 +1,4 @@
-import { type Kind, kindText, type ResolvedKind } from "../api/kind.ts";
+import { type Kind, kindText } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
 import type { InformerHealth } from "../cache/informer_options.ts";
@@ -11,7 +11,6 @@ import {
 import type { ControllerSurroundings } from "./controller_surroundings.ts";
 import type {
   EventSource,
-  NamespaceSet,
   PrimaryCache,
   SourceHealth,
 } from "./event_source.ts";
@@ -104,13 +103,18 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
    * Fills the caches.
    *
    * @param surroundings What it shares with others.
-   * @returns Fulfilled when the caches are complete.
+   * @param options With `partly`, it begins with the namespaces that can be
+   * watched, and goes on to wait for the others.
+   * @returns Fulfilled when the caches are complete, or those that can be.
    * @throws {TypeError} If its namespaces make no sense.
    * @throws {ApiError} If the server does not serve its kind.
    * @throws {Error} If a run of the last start has still not ended: a second one
    * of the same object might begin.
    */
-  async start(surroundings: ControllerSurroundings): Promise<void> {
+  async start(
+    surroundings: ControllerSurroundings,
+    options: { readonly partly?: boolean | undefined } = {},
+  ): Promise<void> {
     const { runningKeys } = this;
     if (runningKeys.length > 0) {
       throw new Error(
@@ -120,19 +124,25 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       );
     }
     const kind = await surroundings.client.resolve(this.kind);
-    const namespaces = () => this.#namespaceSet(kind, surroundings);
-    this.#machinery = assemble<P>({
+    const machinery = assemble<P>({
       kind,
       reconciler: this.#reconciler,
       settings: this.settings,
       surroundings,
-      namespaces,
     });
-    const { primaries, sources } = this.#machinery;
-    await primaries.watch(namespaces());
-    await sources.start();
-    this.#ready = true;
-    if (this.#leading) this.#resume();
+    this.#machinery = machinery;
+    const namespaces = namespaceSet(
+      this.#namespaces ?? surroundings.namespaces,
+      surroundings.currentNamespace,
+      kind,
+    );
+    await machinery.watches.watch(namespaces, {
+      partly: options.partly ?? false,
+      onReady: () => {
+        this.#ready = true;
+        if (this.#leading) this.#resume();
+      },
+    });
   }
 
   /** Begins to run what waits, as soon as the caches are complete. */
@@ -169,9 +179,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     this.pause();
     this.#ready = false;
     this.#hasLed = false;
-    const { processor, sources, primaries, recorder } = this.#machinery ?? {};
-    await sources?.stop();
-    await primaries?.stop();
+    const { processor, watches, recorder } = this.#machinery ?? {};
+    await watches?.stop();
     processor?.clear();
     await recorder?.flush();
   }
@@ -198,8 +207,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     });
     this.#namespaces = namespaces;
     if (this.#machinery === undefined) return;
-    await this.#machinery.primaries.watch(set);
-    await this.#machinery.sources.changeNamespaces(set);
+    await this.#machinery.watches.watch(set, { partly: false });
   }
 
   /**
@@ -267,12 +275,5 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     if (this.#hasLed) processor.resync();
     this.#hasLed = true;
     processor.resume();
-  }
-
-  #namespaceSet(
-    kind: ResolvedKind,
-    { namespaces, currentNamespace }: ControllerSurroundings,
-  ): NamespaceSet {
-    return namespaceSet(this.#namespaces ?? namespaces, currentNamespace, kind);
   }
 }

@@ -8,7 +8,6 @@ import type { ControllerSurroundings } from "./controller_surroundings.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { EventProcessor } from "./event_processor.ts";
 import { EventRecorder } from "./event_recorder.ts";
-import type { NamespaceSet } from "./event_source.ts";
 import { accepts, isRelevantUpdate } from "./filters.ts";
 import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
@@ -16,12 +15,15 @@ import { ResultWriter } from "./result_writer.ts";
 import { RunHistory } from "./run_history.ts";
 import { RunReporter } from "./run_reporter.ts";
 import { SourceGroup } from "./source_group.ts";
+import { WatchGroup } from "./watch_group.ts";
 import { writeObserver } from "./write_observer.ts";
 
 /** The parts of a controller, which live from one start to the next stop. */
 export interface Machinery<P extends KubernetesObject> {
   readonly primaries: PrimarySource<P>;
   readonly sources: SourceGroup<P>;
+  /** Primaries and sources in step. */
+  readonly watches: WatchGroup<P>;
   readonly processor: EventProcessor<P>;
   readonly recorder: EventRecorder;
   readonly history: RunHistory<P>;
@@ -33,8 +35,6 @@ export interface MachineryOptions<P extends KubernetesObject> {
   readonly reconciler: Reconciler<P>;
   readonly settings: ControllerSettings<P>;
   readonly surroundings: ControllerSurroundings;
-  /** The namespaces that are watched at this moment. */
-  readonly namespaces: () => NamespaceSet;
 }
 
 /**
@@ -61,13 +61,7 @@ export function assemble<P extends KubernetesObject>(
   const common = { client, informers, clock, log, metrics };
   const sources = new SourceGroup<P>(settings.sources, {
     trigger: (key, source, event) => processor.triggered(key, source, event),
-    environment: () => ({
-      ...common,
-      controller,
-      primaryKind: kind,
-      primaries,
-      namespaces: options.namespaces(),
-    }),
+    environment: { ...common, controller, primaryKind: kind, primaries },
   });
   const { instance, successLevel } = surroundings;
   const recorder = new EventRecorder({
@@ -126,7 +120,8 @@ export function assemble<P extends KubernetesObject>(
     finalizer,
     log,
   });
-  return { primaries, sources, processor, recorder, history };
+  const watches = new WatchGroup<P>({ primaries, sources, clock, log });
+  return { primaries, sources, watches, processor, recorder, history };
 }
 
 /** Takes a change of a primary: to sources that follow them, then to runs. */

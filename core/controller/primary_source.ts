@@ -32,16 +32,21 @@ export interface PrimarySourceOptions<P extends KubernetesObject> {
 /** The watch of one namespace, or of all. */
 interface Watch<P extends KubernetesObject> {
   readonly lease: InformerLease<P>;
-  readonly registration: HandlerRegistration<P>;
+  /** The handler, once its events are wanted. */
+  registration: HandlerRegistration<P> | undefined;
 }
 
 /** Stands for all namespaces in the table of watches. */
 const ALL = "";
 
+/** A watch as it is called here: a namespace, or the empty text for all. */
+export type WatchName = string;
+
 /**
  * The primaries of a controller: one shared informer for each namespace, or one
- * for all. Namespaces can be changed at any time; what is watched before and
- * after is not disturbed.
+ * for all. Each is opened first, which fills its cache, and attached when
+ * everything that a run may need is there, too: then its events come, what is
+ * there first.
  *
  * @typeParam P The type of the primaries.
  */
@@ -53,13 +58,6 @@ export class PrimarySource<P extends KubernetesObject>
   /** @param options What it works with. */
   constructor(options: PrimarySourceOptions<P>) {
     this.#options = options;
-  }
-
-  /** Whether every watch has once been complete. */
-  get hasSynced(): boolean {
-    return [...this.#watches.values()].every(({ registration }) =>
-      registration.hasSynced
-    );
   }
 
   /** How many primaries there are. */
@@ -74,26 +72,81 @@ export class PrimarySource<P extends KubernetesObject>
     return [...this.#watches.values()].map(({ lease }) => lease.health());
   }
 
+  /** The watches that namespaces need. */
+  namesOf(namespaces: NamespaceSet): readonly WatchName[] {
+    return namespaces === "all" || this.#options.kind.scope === "Cluster"
+      ? [ALL]
+      : namespaces;
+  }
+
+  /** The namespaces whose events come. */
+  get attached(): NamespaceSet {
+    const names = [...this.#watches]
+      .filter(([, { registration }]) => registration !== undefined)
+      .map(([name]) => name);
+    return names.includes(ALL) ? "all" : names;
+  }
+
   /**
-   * Watches these namespaces and no others.
+   * Begins to watch, unless it does already.
    *
-   * @returns Fulfilled when the handler has seen all that is there.
+   * @returns Fulfilled when the cache is complete; rejected when it is closed
+   * before.
    */
-  async watch(namespaces: NamespaceSet): Promise<void> {
-    const { kind } = this.#options;
-    const wanted = new Set(
-      namespaces === "all" || kind.scope === "Cluster" ? [ALL] : namespaces,
-    );
-    const added = [...wanted].filter((name) => !this.#watches.has(name));
-    const left = [...this.#watches].filter(([name]) => !wanted.has(name));
-    const synced = added.map((name) => this.#open(name));
-    // While the new watches sync, the old ones go on, so that nothing that
-    // stays watched is ever unknown.
-    try {
-      await Promise.all(synced);
-    } finally {
-      await Promise.all(left.map(([name, watch]) => this.#close(name, watch)));
+  open(name: WatchName): Promise<void> {
+    let watch = this.#watches.get(name);
+    if (watch === undefined) {
+      const { informers, kind, selection, indexes } = this.#options;
+      const lease = informers.acquire(kind, {
+        ...selection,
+        namespaces: name === ALL ? undefined : [name],
+      });
+      for (const [index, definition] of Object.entries(indexes)) {
+        lease.addIndex(index, definition);
+      }
+      watch = { lease, registration: undefined };
+      this.#watches.set(name, watch);
     }
+    return watch.lease.synced;
+  }
+
+  /**
+   * Lets the events of an open watch come: first what is there and was not known
+   * before, then every change.
+   *
+   * @returns Fulfilled when what is there has been told.
+   */
+  async attach(name: WatchName): Promise<void> {
+    const watch = this.#watches.get(name);
+    if (watch === undefined || watch.registration !== undefined) return;
+    let older = [...this.#watches.values()].filter(({ registration }) =>
+      registration !== undefined
+    );
+    const handler = (event: CacheEvent<P>) => {
+      const known = event.initial &&
+        older.some(({ lease }) => lease.has(event.key));
+      if (!known) this.#options.onEvent(event);
+    };
+    watch.registration = watch.lease.addHandler(handler, {
+      name: this.#options.name,
+    });
+    await watch.registration.synced;
+    older = [];
+  }
+
+  /** Closes all watches but these; tells of each primary that is left. */
+  async keep(names: readonly WatchName[]): Promise<void> {
+    const left = [...this.#watches].filter(([name]) => !names.includes(name));
+    for (const [name, { registration }] of left) {
+      registration?.remove();
+      this.#watches.delete(name);
+    }
+    for (const [, { lease }] of left) {
+      for (const key of lease.keys()) {
+        if (!this.has(key)) this.#options.onLeft(key);
+      }
+    }
+    await Promise.all(left.map(([, { lease }]) => lease.release()));
   }
 
   /** Watches nothing any more. */
@@ -137,41 +190,8 @@ export class PrimarySource<P extends KubernetesObject>
 
   /** Tells the cache that a primary is about to be written. */
   beginWrite(key: ObjectKey): OwnWrite<P> {
-    return this.#watchOf(keyText(key))?.registration.beginWrite(key) ??
+    return this.#watchOf(keyText(key))?.registration?.beginWrite(key) ??
       NO_OWN_WRITE;
-  }
-
-  async #open(name: string): Promise<void> {
-    const { informers, kind, selection, indexes, onEvent } = this.#options;
-    const lease = informers.acquire(kind, {
-      ...selection,
-      namespaces: name === ALL ? undefined : [name],
-    });
-    for (const [index, definition] of Object.entries(indexes)) {
-      lease.addIndex(index, definition);
-    }
-    let older = [...this.#watches.values()];
-    const handler = (event: CacheEvent<P>) => {
-      // What an older watch shows already is not new.
-      const known = event.initial &&
-        older.some((watch) => watch.lease.has(event.key));
-      if (!known) onEvent(event);
-    };
-    const registration = lease.addHandler(handler, {
-      name: this.#options.name,
-    });
-    this.#watches.set(name, { lease, registration });
-    await registration.synced;
-    older = [];
-  }
-
-  async #close(name: string, { lease, registration }: Watch<P>): Promise<void> {
-    registration.remove();
-    this.#watches.delete(name);
-    for (const key of lease.keys()) {
-      if (!this.has(key)) this.#options.onLeft(key);
-    }
-    await lease.release();
   }
 
   #watchOf(key: string): Watch<P> | undefined {

@@ -15,7 +15,7 @@ import type {
 /** What a source is given when it is started, apart from its own trigger. */
 export type SourceEnvironment<P extends KubernetesObject> = Omit<
   SourceContext<P>,
-  "trigger"
+  "trigger" | "namespaces"
 >;
 
 /** What a {@linkcode SourceGroup} works with. */
@@ -26,8 +26,8 @@ export interface SourceGroupOptions<P extends KubernetesObject> {
     source: string,
     event: SourceEvent,
   ) => void;
-  /** What the sources are given; asked for at each start. */
-  readonly environment: () => SourceEnvironment<P>;
+  /** What the sources are given. */
+  readonly environment: SourceEnvironment<P>;
 }
 
 const NO_DETAIL: SourceEvent = Object.freeze({});
@@ -42,6 +42,7 @@ export class SourceGroup<P extends KubernetesObject> {
   readonly #options: SourceGroupOptions<P>;
   readonly #sources: EventSource<P>[];
   readonly #started: Set<EventSource<P>> = new Set();
+  #namespaces: NamespaceSet = [];
 
   /**
    * @param sources The sources that are there from the start.
@@ -68,9 +69,11 @@ export class SourceGroup<P extends KubernetesObject> {
   /**
    * Starts all sources: loaders first, the others together.
    *
+   * @param namespaces Those of the controller.
    * @returns Fulfilled when all have synced.
    */
-  async start(): Promise<void> {
+  async start(namespaces: NamespaceSet): Promise<void> {
+    this.#namespaces = namespaces;
     const isLoader = (source: EventSource<P>) =>
       source.startPriority === "loader";
     for (const loaders of [true, false]) {
@@ -111,6 +114,7 @@ export class SourceGroup<P extends KubernetesObject> {
 
   /** Lets every source that can follow a change of namespaces. */
   async changeNamespaces(namespaces: NamespaceSet): Promise<void> {
+    this.#namespaces = namespaces;
     await Promise.all(
       [...this.#started].map((source) => source.changeNamespaces?.(namespaces)),
     );
@@ -203,7 +207,8 @@ export class SourceGroup<P extends KubernetesObject> {
   #startOne(source: EventSource<P>): Promise<void> {
     this.#started.add(source);
     return source.start({
-      ...this.#options.environment(),
+      ...this.#options.environment,
+      namespaces: this.#namespaces,
       trigger: (key, event = NO_DETAIL) => {
         const text = typeof key === "string" ? key : keyText(key);
         if (this.#started.has(source)) {

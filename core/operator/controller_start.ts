@@ -19,7 +19,10 @@ export interface ManagedController {
   readonly secondaryKinds: readonly Kind[];
   /** Which objects run now. */
   readonly runningKeys: readonly string[];
-  start(surroundings: ControllerSurroundings): Promise<void>;
+  start(
+    surroundings: ControllerSurroundings,
+    options?: { readonly partly?: boolean | undefined },
+  ): Promise<void>;
   lead(): void;
   stepDown(): void;
   pause(): void;
@@ -123,7 +126,7 @@ async function startAgainAndAgain(
   for (let pause = FIRST_PAUSE;; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
     try {
       await install(controller, options);
-      await controller.start(surroundings);
+      await controller.start(surroundings, { partly: true });
       return;
     } catch (error) {
       signal.throwIfAborted();

@@ -1,0 +1,147 @@
+import type { KubernetesObject } from "../api/object.ts";
+import type { Clock } from "../clock.ts";
+import type { Logger } from "../logger.ts";
+import type { NamespaceSet } from "./event_source.ts";
+import type { PrimarySource, WatchName } from "./primary_source.ts";
+import type { SourceGroup } from "./source_group.ts";
+
+/** What a {@linkcode WatchGroup} works with. */
+export interface WatchGroupOptions<P extends KubernetesObject> {
+  readonly primaries: PrimarySource<P>;
+  readonly sources: SourceGroup<P>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** How namespaces are begun with. */
+export interface WatchOptions {
+  /**
+   * Whether to begin with those that can be watched, and to go on waiting for the
+   * others.
+   */
+  readonly partly: boolean;
+  /** Called when the first of them can run. */
+  readonly onReady?: (() => void) | undefined;
+}
+
+/** How long others may take when the first of several has synced. */
+const PATIENCE = 1_000;
+
+/**
+ * The primaries and the sources of a controller, watched in step: no primary of a
+ * namespace is told of before its own cache, and what the sources have in that
+ * namespace, are complete.
+ *
+ * @typeParam P The type of the primaries.
+ */
+export class WatchGroup<P extends KubernetesObject> {
+  readonly #options: WatchGroupOptions<P>;
+  #sourcesStarted = false;
+  /** Namespaces are begun with one group after the other. */
+  #entering: Promise<void> = Promise.resolve();
+  /** Which call of {@linkcode WatchGroup.watch} is the latest. */
+  #latest = 0;
+
+  /** @param options What it works with. */
+  constructor(options: WatchGroupOptions<P>) {
+    this.#options = options;
+  }
+
+  /**
+   * Watches these namespaces and no others. What was watched before and still is,
+   * is not disturbed.
+   *
+   * @returns Fulfilled when they can run; with `partly` when the first can.
+   */
+  async watch(namespaces: NamespaceSet, options: WatchOptions): Promise<void> {
+    const { primaries } = this.#options;
+    const call = ++this.#latest;
+    const names = primaries.namesOf(namespaces);
+    // A single watch of all covers what is watched by namespace until it has
+    // synced; what it does not cover is left at once.
+    if (namespaces !== "all") await primaries.keep(names);
+    const opened = names.map((name) => primaries.open(name));
+    if (options.partly && names.length > 1) {
+      await this.#enterPartly(names, opened, { ...options, call });
+      return;
+    }
+    await Promise.all(opened);
+    await this.#enter(names, call);
+    if (call === this.#latest) await primaries.keep(names);
+    options.onReady?.();
+  }
+
+  /** Watches nothing any more. */
+  async stop(): Promise<void> {
+    this.#latest++;
+    this.#sourcesStarted = false;
+    await this.#options.sources.stop();
+    await this.#options.primaries.keep([]);
+  }
+
+  async #enterPartly(
+    names: readonly WatchName[],
+    opened: readonly Promise<void>[],
+    options: WatchOptions & { readonly call: number },
+  ): Promise<void> {
+    const { call } = options;
+    const synced = new Set<WatchName>();
+    const marked = opened.map((promise, index) =>
+      promise.then(() => {
+        synced.add(names[index] as WatchName);
+      })
+    );
+    await Promise.any(marked);
+    await this.#withPatience(Promise.allSettled(marked));
+    const first = [...synced];
+    await this.#enter(first, call);
+    options.onReady?.();
+    const late = names.filter((name) => !first.includes(name));
+    if (late.length === 0) return;
+    const { log } = this.#options;
+    log.warn("Some namespaces cannot be watched yet, the others run", {
+      namespaces: late,
+    });
+    for (const name of late) {
+      // A watch that is closed before it has synced is no failure.
+      marked[names.indexOf(name)]?.then(() => this.#enter([name], call)).catch(
+        (error: unknown) => {
+          if (call === this.#latest) {
+            log.error("Cannot watch a namespace", { namespace: name, error });
+          }
+        },
+      );
+    }
+  }
+
+  /** Lets the sources and then the events of namespaces in. */
+  #enter(names: readonly WatchName[], call: number): Promise<void> {
+    const entered = this.#entering.then(async () => {
+      if (call !== this.#latest) return;
+      const { primaries, sources } = this.#options;
+      const before = primaries.attached;
+      const now = before === "all" || names.includes("")
+        ? "all"
+        : [...new Set([...before, ...names])].sort();
+      if (this.#sourcesStarted) await sources.changeNamespaces(now);
+      else {
+        this.#sourcesStarted = true;
+        await sources.start(now);
+      }
+      await Promise.all(names.map((name) => primaries.attach(name)));
+    });
+    this.#entering = entered.catch(() => {});
+    return entered;
+  }
+
+  #withPatience(promise: Promise<unknown>): Promise<void> {
+    const { clock } = this.#options;
+    return new Promise((resolve) => {
+      const timer = clock.setTimer(resolve, PATIENCE);
+      void promise.then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+}

@@ -1,0 +1,323 @@
+import assert from "node:assert/strict";
+import { RestrictedTransport } from "../../core/apiserver/restricted_transport.ts";
+import { Client } from "../../core/client/client.ts";
+import { patchStatus } from "../../core/controller/result.ts";
+import { defineKind } from "../../core/crd/define_kind.ts";
+import type { PolicyRule } from "../../core/crd/rbac.ts";
+import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
+import type { Operator } from "../../core/operator/operator.ts";
+import type { OperatorOptions } from "../../core/operator/operator_options.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import { z } from "zod";
+import {
+  Gadget,
+  type OperatorCase,
+  scenario,
+} from "../support/operator_case.ts";
+
+const EVERYTHING: PolicyRule = {
+  apiGroups: ["*"],
+  resources: ["*"],
+  verbs: ["get", "list", "watch", "create", "update", "patch", "delete"],
+};
+const GADGETS: PolicyRule = {
+  apiGroups: ["sample.coracle.dev"],
+  resources: ["gadgets", "gadgets/status"],
+  verbs: ["get", "list", "watch", "patch"],
+};
+const MAPS: PolicyRule = {
+  apiGroups: [""],
+  resources: ["configmaps"],
+  verbs: ["get", "list", "watch", "patch"],
+};
+
+/** A client that may only do what the rules say, which may change. */
+function restricted(one: OperatorCase, rules: readonly PolicyRule[]): Client {
+  const transport = new RestrictedTransport(one.server.transport, rules, {
+    user: "system:serviceaccount:default:operator",
+  });
+  return new Client({ transport, namespace: "default" }, { clock: one.clock });
+}
+
+/** An operator that reports what it has seen, with ConfigMaps as secondaries. */
+function reporting(one: OperatorCase, options: OperatorOptions): Operator {
+  const operator = one.operator(options);
+  operator.register(Gadget, {
+    reconcile: (gadget) => patchStatus({ value: gadget.spec.value }),
+  }, { sources: [informerSource(ConfigMap)] });
+  return operator;
+}
+
+async function reconciled(one: OperatorCase, name: string): Promise<void> {
+  await one.create(name);
+  await one.until(
+    async () => (await one.gadget(name))?.status?.value === "first",
+    600_000,
+  );
+}
+
+scenario(
+  "A missing right on the primary fails the start, and says which [InformerRelatedBehaviorITS]",
+  async (one) => {
+    const operator = reporting(one, { client: restricted(one, [MAPS]) });
+    await assert.rejects(
+      one.start(operator),
+      /Cannot watch sample\.coracle\.dev\/v1 Gadget: the right is missing.*ClusterRole.*apiGroups: \["sample\.coracle\.dev"\], resources: \["gadgets"\]/s,
+    );
+    assert.equal(operator.health().started, false);
+    assert.equal(
+      operator.health().controllers[0]?.informers.length,
+      0,
+      "what was started is stopped",
+    );
+  },
+);
+
+scenario(
+  "A missing right in one of two namespaces fails the start, and says which [InformerRelatedBehaviorITS]",
+  async (one) => {
+    const operator = one.operator({ client: restricted(one, []) });
+    operator.register(Gadget, { reconcile() {} }, {
+      namespaces: ["default", "other"],
+    });
+    await assert.rejects(
+      one.start(operator),
+      /in namespace default: .* a Role with/,
+    );
+  },
+);
+
+scenario(
+  "A right on a secondary that is missing makes the start time out, and says why [InformerRelatedBehaviorITS]",
+  async (one) => {
+    const operator = reporting(one, {
+      client: restricted(one, [GADGETS]),
+      syncTimeout: "20s",
+    });
+    await assert.rejects(
+      one.start(operator),
+      /not complete within 20000 ms.*configmaps.*forbidden/s,
+    );
+  },
+);
+
+scenario(
+  "An operator that waits starts without rights, and works as soon as it is given them [InformerErrorHandlerStartIT] [InformerRelatedBehaviorITS]",
+  async (one) => {
+    for (const first of [[], [MAPS], [GADGETS]]) {
+      const rules: PolicyRule[] = [...first];
+      const operator = reporting(one, {
+        client: restricted(one, rules),
+        startErrors: "wait",
+        syncTimeout: "5s",
+      });
+      await one.start(operator);
+      assert.equal(operator.health().started, true);
+      assert.equal(operator.health().ready, false);
+      assert.ok(
+        one.log.some(({ message }) =>
+          message.startsWith("A controller cannot start yet")
+        ),
+      );
+      rules.push(EVERYTHING);
+      await reconciled(
+        one,
+        `gadget-${first.length}-${rules.length}${first[0]?.resources[0] ?? ""}`,
+      );
+      assert.equal(operator.health().ready, true);
+      await one.done(operator.stop());
+    }
+  },
+);
+
+scenario(
+  "An operator works in one namespace while it has no right in the other, and in both when it has [InformerRelatedBehaviorITS]",
+  async (one) => {
+    await one.client.create(Namespace, { metadata: { name: "other" } });
+    const { transport } = one.server;
+    const refusing = new RestrictedTransport(transport, [], {
+      user: "operator",
+    });
+    let isRefused = true;
+    const client = new Client({
+      transport: {
+        send: (request) =>
+          (isRefused && request.path.includes("/namespaces/other/")
+            ? refusing
+            : transport).send(request),
+        close: () => Promise.resolve(),
+      },
+    }, { clock: one.clock });
+    const operator = one.operator({
+      client,
+      startErrors: "wait",
+      syncTimeout: "5s",
+    });
+    const seen: string[] = [];
+    const controller = operator.register(Gadget, {
+      reconcile(gadget) {
+        seen.push(`${gadget.metadata.namespace}/${gadget.metadata.name}`);
+      },
+    }, { namespaces: ["default", "other"] });
+    await one.start(operator);
+    await one.create("a");
+    await one.client.create(Gadget, {
+      metadata: { namespace: "other", name: "b" },
+      spec: { value: "first" },
+    });
+    await one.advance(10_000);
+    assert.deepEqual(seen, ["default/a"]);
+    assert.equal(controller.health().informers.length, 2);
+    isRefused = false;
+    await one.until(() => seen.length === 2);
+    assert.deepEqual(seen, ["default/a", "other/b"]);
+  },
+);
+
+scenario(
+  "Rights that are lost after the start do not stop the operator, and it heals when they are back [InformerRelatedBehaviorITS]",
+  async (one) => {
+    const rules: PolicyRule[] = [EVERYTHING];
+    const operator = reporting(one, { client: restricted(one, rules) });
+    await one.start(operator);
+    await reconciled(one, "before");
+    rules.length = 0;
+    one.server.faults.expireWatches();
+    await one.advance(120_000);
+    assert.equal(operator.health().started, true);
+    assert.equal(operator.health().healthy, false, "and it shows");
+    rules.push(EVERYTHING);
+    await reconciled(one, "after");
+    await one.until(() => operator.health().healthy);
+  },
+);
+
+const Late = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Late",
+  plural: "lates",
+  spec: z.object({ value: z.string() }),
+  status: z.object({ value: z.string() }).partial(),
+});
+
+scenario(
+  "A kind that the server does not serve fails the start, and says what to do",
+  async (one) => {
+    const operator = one.operator();
+    operator.register(Late, { reconcile() {} });
+    await assert.rejects(
+      one.start(operator),
+      /does not serve it.*CustomResourceDefinition.*install: true/s,
+    );
+  },
+);
+
+scenario(
+  "An operator that waits starts without the definition, and works as soon as it is there",
+  async (one) => {
+    const operator = one.operator({ startErrors: "wait", syncTimeout: "5s" });
+    operator.register(Late, {
+      reconcile: (late) => patchStatus({ value: late.spec.value }),
+    });
+    await one.start(operator);
+    await one.advance(60_000);
+    await one.install(Late);
+    await one.client.create(Late, {
+      metadata: { namespace: "default", name: "a" },
+      spec: { value: "here" },
+    });
+    const key = { namespace: "default", name: "a" };
+    await one.until(async () =>
+      (await one.client.get(Late, key)).status?.value === "here"
+    );
+  },
+);
+
+scenario(
+  "A kind whose scope the program has wrong fails the start, and says so",
+  async (one) => {
+    const operator = one.operator();
+    const Wrong = { ...Gadget, scope: "Cluster" } as const;
+    operator.register(Wrong, { reconcile() {} });
+    await assert.rejects(
+      one.start(operator),
+      /another scope.*received Cluster for Namespaced/s,
+    );
+  },
+);
+
+scenario(
+  "An operator installs the definitions of its kinds when it is asked to",
+  async (one) => {
+    const operator = one.operator();
+    operator.register(Late, { reconcile() {} }, { install: true });
+    await one.start(operator);
+    assert.deepEqual((await one.client.list(Late)).items, []);
+    const plain = one.operator();
+    assert.throws(
+      () => plain.register(ConfigMap, { reconcile() {} }, { install: true }),
+      /only a kind of defineKind/,
+    );
+  },
+);
+
+scenario(
+  "What makes no sense is refused at registration, and says what does",
+  async (one) => {
+    const operator = one.operator();
+    const reconciler = { reconcile() {} };
+    operator.register(Gadget, reconciler);
+    assert.throws(
+      () => operator.register(Gadget, reconciler),
+      /one of this name already.*\{ name \}.*"gadget"/s,
+    );
+    assert.throws(
+      () =>
+        operator.register(
+          Gadget,
+          reconciler,
+          { name: "b", retries: 1 } as never,
+        ),
+      /did you mean "retry"/,
+    );
+    assert.throws(
+      () => one.operator({ namespace: "x" } as never),
+      /did you mean "namespaces"/,
+    );
+    assert.throws(
+      () => one.operator({ shutdownGrace: "1 minute" }),
+      /"shutdownGrace"/,
+    );
+    assert.throws(
+      () => one.operator({ startErrors: "ignore" as never }),
+      /"fail" or "wait"/,
+    );
+    await assert.rejects(
+      one.start(one.operator()),
+      /no controller, so register one first/,
+    );
+  },
+);
+
+scenario(
+  "A controller can be added to and taken from a running operator",
+  async (one) => {
+    const operator = one.operator();
+    operator.register(Gadget, { reconcile() {} });
+    await one.start(operator);
+    await one.create("a");
+    const seen: string[] = [];
+    operator.register(Gadget, {
+      reconcile(gadget) {
+        seen.push(gadget.spec.value);
+      },
+    }, { name: "late" });
+    await one.until(() => seen.length === 1);
+    await one.done(operator.unregister("late"));
+    await one.change("a", { value: "second" });
+    await one.advance(5_000);
+    assert.deepEqual(seen, ["first"]);
+    assert.equal(operator.health().controllers.length, 1);
+  },
+);
