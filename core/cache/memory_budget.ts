@@ -4,12 +4,8 @@ import { parseByteSize } from "./byte_size.ts";
 export interface BudgetMember {
   /** How many bytes could sink by one tier or be forgotten. */
   readonly sinkable: number;
-  /**
-   * Does one step of sinking, of about a millisecond.
-   *
-   * @returns Whether there is anything left to sink.
-   */
-  sink(): boolean;
+  /** Does one step of sinking, of about a millisecond. */
+  sink(): void;
 }
 
 /** How many steps of sinking one change of a store pays for, at most. */

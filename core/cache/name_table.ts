@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { ByteRange } from "../json/byte_range.ts";
 
 const FIRST_BLOCK_BYTES = 1024;
-const BLOCK_BITS = 20;
+const BLOCK_BITS = 18;
 const BLOCK_BYTES = 1 << BLOCK_BITS;
 const BLOCK_MASK = BLOCK_BYTES - 1;
 const MAX_BLOCKS = 1 << (32 - BLOCK_BITS);
@@ -11,8 +11,6 @@ const MAX_BLOCKS = 1 << (32 - BLOCK_BITS);
 export const MAX_NAME_BYTES = 0xfff;
 /** How much a name may share with its base: one byte tells it. */
 const MAX_SHARED = 0xff;
-/** Sharing costs the four bytes of the base's place, so it must save more. */
-const MIN_SHARED = 6;
 const HEAD_BYTES = 3;
 const BASE_BYTES = 4;
 
@@ -161,7 +159,8 @@ export class NameTable {
     const most = Math.min(base.length, length, MAX_SHARED);
     let shared = 0;
     while (shared < most && base[shared] === bytes[start + shared]) shared++;
-    return shared >= MIN_SHARED ? shared : 0;
+    // A name that shares less is the better base for those that follow.
+    return shared > BASE_BYTES && shared >= length / 2 ? shared : 0;
   }
 
   #blockFor(size: number): Block {

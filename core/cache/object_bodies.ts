@@ -105,12 +105,17 @@ export class ObjectBodies {
     this.#release(tier, body[at] as number);
   }
 
+  /** How many bytes may sink: pages of a few bodies would not be worth it. */
+  get sinkableBytes(): number {
+    const { objects, bytes } = this.bytes;
+    return objects >= PAGE_OBJECTS || bytes >= 2 * PAGE_BYTES ? bytes : 0;
+  }
+
   /**
-   * Moves cold bodies into a compressed page: a step of about a millisecond.
-   *
-   * @returns Whether there are bodies left that may sink.
+   * Moves cold bodies into a compressed page: a step of about a millisecond. A
+   * step that only finds bodies in use makes them cold for the next one.
    */
-  sink(): boolean {
+  sink(): void {
     const cold = this.#findCold();
     if (cold.length > 0) {
       const bodyOf = (slot: number) => this.read(slot) as ByteRange;
@@ -124,17 +129,10 @@ export class ObjectBodies {
       }
       this.#arena.reclaim();
     }
-    const left = this.#counts[BYTES] as number;
-    if (left === 0) this.#pages.rest();
-    return left > 0;
   }
 
-  /**
-   * Gives cold bodies up: a step of about a millisecond.
-   *
-   * @returns Whether there are bodies left that may be given up.
-   */
-  drop(): boolean {
+  /** Gives cold bodies in pages up: a step of about a millisecond. */
+  drop(): void {
     let dropped = 0;
     const { top } = this.#slots;
     for (
@@ -153,7 +151,6 @@ export class ObjectBodies {
       dropped++;
     }
     this.#pages.reclaim();
-    return this.#pages.objects > 0;
   }
 
   /** The next bodies that were not used since the hand passed them. */

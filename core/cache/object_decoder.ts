@@ -9,6 +9,8 @@ import type { TierUsage } from "./store_usage.ts";
 
 /** A parsed object takes about this many times the bytes of its JSON. */
 const DECODED_FACTOR = 1.5;
+/** How much of the limit is not given up when memory is short. */
+const KEPT_SHARE = 1 / 8;
 
 /** Parses the bodies of a store, and keeps the objects that were read lately. */
 export class ObjectDecoder<T extends KubernetesObject> {
@@ -34,6 +36,12 @@ export class ObjectDecoder<T extends KubernetesObject> {
   /** The objects that are kept. */
   get usage(): TierUsage {
     return { objects: this.#decoded.count, bytes: this.#decoded.size };
+  }
+
+  /** How much of them may be forgotten: a few are always kept. */
+  get shrinkableBytes(): number {
+    const { size } = this.#decoded;
+    return size > this.limit * KEPT_SHARE ? size : 0;
   }
 
   /**

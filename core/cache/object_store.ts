@@ -6,11 +6,7 @@ import { keyText, type ObjectKey } from "../api/object_key.ts";
 import { type ByteRange, wholeRange } from "../json/byte_range.ts";
 import { EventScanner } from "../json/event_scanner.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
-import { BodyWriter } from "./body_writer.ts";
-import type { BudgetMember, MemoryBudget } from "./memory_budget.ts";
-import { ObjectBodies } from "./object_bodies.ts";
-import { ObjectDecoder } from "./object_decoder.ts";
-import { type IndexDefinition, ObjectIndexes } from "./object_indexes.ts";
+import type { IndexDefinition } from "./object_indexes.ts";
 import type {
   FetchObject,
   ObjectStoreOptions,
@@ -20,17 +16,14 @@ import type {
 } from "./object_store_options.ts";
 import { RelistMarks } from "./relist_marks.ts";
 import { PAGE_MASK } from "./slot_page.ts";
-import { SlotTable } from "./slot_table.ts";
+import type { SlotTable } from "./slot_table.ts";
 import type { StoreUsage } from "./store_usage.ts";
+import { StoredObjects } from "./stored_objects.ts";
 
 export type { IndexDefinition, IndexFunction } from "./object_indexes.ts";
 export type * from "./object_store_options.ts";
 export type { StoreUsage, TierUsage } from "./store_usage.ts";
 
-/** How much of decoded objects is kept where there is no budget. */
-const DEFAULT_DECODED_BYTES = 8 * 1024 * 1024;
-/** How much of a budget decoded objects of one store may take. */
-const DECODED_SHARE = 1 / 8;
 /**
  * The objects of one kind, kept as bytes and decoded when they are read.
  *
@@ -64,40 +57,28 @@ const DECODED_SHARE = 1 / 8;
  * if (outcome !== "added" || object?.kind !== "ConfigMap") throw new Error();
  * ```
  */
-export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
+export class ObjectStore<T extends KubernetesObject> {
   /** What the objects are. */
   readonly kind: Kind<T>;
 
-  readonly #slots: SlotTable = new SlotTable();
-  readonly #bodies: ObjectBodies = new ObjectBodies(this.#slots);
-  readonly #writer: BodyWriter;
-  readonly #decoder: ObjectDecoder<T>;
-  readonly #indexes: ObjectIndexes<T>;
+  readonly #objects: StoredObjects<T>;
+  readonly #slots: SlotTable;
+  readonly #marks: RelistMarks;
   readonly #scanner: EventScanner = new EventScanner();
-  readonly #budget: MemoryBudget | undefined;
   readonly #fetch: FetchObject | undefined;
   /** Fetches under way, by key. */
   readonly #fetching: Map<string, Promise<T | undefined>> = new Map();
-  /** What the budget was told last. */
-  #charged = -1;
-  readonly #marks: RelistMarks = new RelistMarks(this.#slots);
 
   /**
    * @param options Which kind, and what is kept of it.
    * @throws {SyntaxError} If a prune path is malformed.
    */
   constructor(options: ObjectStoreOptions<T>) {
-    const { kind, prune = [], indexes = {}, budget, fetch } = options;
-    this.kind = kind;
-    this.#writer = new BodyWriter(kind, prune);
-    this.#decoder = new ObjectDecoder(this.#bodies, this.#writer);
-    this.#indexes = new ObjectIndexes(options.onIndexError ?? (() => {}));
-    this.#budget = budget;
-    this.#fetch = fetch;
-    for (const [name, definition] of Object.entries(indexes)) {
-      this.#indexes.add(name, definition);
-    }
-    this.#charge();
+    this.kind = options.kind;
+    this.#objects = new StoredObjects(options);
+    this.#slots = this.#objects.slots;
+    this.#marks = new RelistMarks(this.#slots);
+    this.#fetch = options.fetch;
   }
 
   /** How many objects there are, in all tiers. */
@@ -119,12 +100,15 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
       );
     }
     const slot = this.#slots.find(header);
-    if (slot < 0) return this.#add(header);
+    if (slot < 0) {
+      this.#marks.see(this.#objects.add(header));
+      return "added";
+    }
     this.#marks.see(slot);
     const order = this.#slots.compareVersion(slot, header);
     if (order === 0 && this.#isSame(slot, header)) return "unchanged";
     if (order > 0 && options.force !== true) return "stale";
-    this.#set(slot, header, this.#writer.write(header));
+    this.#objects.replace(slot, header);
     return "updated";
   }
 
@@ -132,18 +116,15 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   delete(key: ObjectKey | ObjectHeader): boolean {
     const slot = this.#slots.find(key);
     if (slot < 0) return false;
-    this.#remove(slot);
-    this.#charge();
+    this.#objects.remove(slot);
     return true;
   }
 
   /** Removes everything. */
   clear(): void {
-    for (let slot = this.#slots.nextUsed(0); slot >= 0;) {
-      this.#remove(slot);
-      slot = this.#slots.nextUsed(slot + 1);
+    for (const slot of this.#objects.slotsIn(undefined)) {
+      this.#objects.remove(slot);
     }
-    this.#charge();
   }
 
   has(key: ObjectKey | ObjectHeader): boolean {
@@ -184,16 +165,13 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
    */
   get(key: ObjectKey | ObjectHeader): T | undefined {
     const slot = this.#slots.find(key);
-    if (slot < 0) return undefined;
-    const object = this.#present(slot, this.#decoder.get(slot));
-    this.#charge();
-    return object;
+    return slot < 0 ? undefined : this.#objects.get(slot);
   }
 
   /** A fresh object that the caller may change; else as `get`. */
   copy(key: ObjectKey | ObjectHeader): T | undefined {
     const slot = this.#slots.find(key);
-    return slot < 0 ? undefined : this.#present(slot, this.#decoder.copy(slot));
+    return slot < 0 ? undefined : this.#objects.copy(slot);
   }
 
   /** The object, frozen, fetched if only its key is kept. */
@@ -201,10 +179,9 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     const slot = this.#slots.find(key);
     if (slot < 0) return undefined;
     const fetch = this.#fetch;
-    const object = this.#decoder.get(slot);
-    this.#charge();
+    const object = this.#objects.find(slot);
     if (object !== undefined || fetch === undefined) {
-      return this.#present(slot, object);
+      return this.#objects.present(slot, object);
     }
     const plainKey = this.#slots.key(slot);
     const text = keyText(plainKey);
@@ -223,7 +200,7 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
    * @throws {SyntaxError} If its bytes are not well-formed.
    */
   decode(header: ObjectHeader): T {
-    return this.#decoder.decode(this.#writer.write(header));
+    return this.#objects.decode(header);
   }
 
   /**
@@ -232,13 +209,12 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
    */
   body(key: ObjectKey | ObjectHeader): ByteRange | undefined {
     const slot = this.#slots.find(key);
-    return slot < 0 ? undefined : this.#bodies.read(slot);
+    return slot < 0 ? undefined : this.#objects.body(slot);
   }
 
   /** The stored JSON, as a copy; undefined if there is none. */
   bytes(key: ObjectKey | ObjectHeader): Uint8Array | undefined {
-    const slot = this.#slots.find(key);
-    const body = slot < 0 ? undefined : this.#bodies.read(slot);
+    const body = this.body(key);
     return body && new Uint8Array(body.bytes.subarray(body.start, body.end));
   }
 
@@ -248,13 +224,14 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
    */
   header(key: ObjectKey | ObjectHeader): ObjectHeader | undefined {
     const slot = this.#slots.find(key);
-    const body = slot < 0 ? undefined : this.#bodies.read(slot);
-    return body && this.#scanner.scanObject(body);
+    return slot < 0 ? undefined : this.#objects.header(slot);
   }
 
   /** All keys, or those of one namespace. */
   *keys(namespace?: string): IterableIterator<ObjectKey> {
-    for (const slot of this.#slotsOf(namespace)) yield this.#slots.key(slot);
+    for (const slot of this.#objects.slotsIn(namespace)) {
+      yield this.#slots.key(slot);
+    }
   }
 
   /**
@@ -265,11 +242,11 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
   *values(options: StoreListOptions = {}): IterableIterator<T> {
     const { namespace, labelSelector = [] } = options;
     const requirements = labelRequirements(labelSelector);
-    for (const slot of this.#slotsOf(namespace)) {
+    for (const slot of this.#objects.slotsIn(namespace)) {
       if (requirements.length > 0 && !this.#matches(slot, requirements)) {
         continue;
       }
-      yield this.#present(slot, this.#decoder.peek(slot)) as T;
+      yield this.#objects.peek(slot);
     }
   }
 
@@ -285,42 +262,33 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
    * some objects are kept.
    */
   addIndex(name: string, definition: IndexDefinition<T>): void {
-    if (this.#bodies.keyOnly.objects > 0) {
-      throw new RangeError(
-        `Cannot add an index: it must be there before only keys are kept: received "${name}"`,
-      );
-    }
-    this.#indexes.add(name, definition);
-    for (const slot of this.#slotsOf(undefined)) {
-      const body = this.#bodies.read(slot) as ByteRange;
-      this.#index(slot, this.#scanner.scanObject(body), name);
-    }
-    this.#charge();
+    this.#objects.addIndex(name, definition);
   }
 
   /** Removes an index, if there is one of that name. */
   removeIndex(name: string): void {
-    this.#indexes.delete(name);
-    this.#charge();
+    this.#objects.removeIndex(name);
   }
 
   /** @throws {RangeError} If there is no such index. */
   byIndex(name: string, value: string): T[] {
-    return this.#indexes.postings(name).slots(value).map((slot) =>
-      this.#present(slot, this.#decoder.get(slot)) as T
+    const { indexes } = this.#objects;
+    return indexes.postings(name).slots(value).map((slot) =>
+      this.#objects.get(slot)
     );
   }
 
   /** @throws {RangeError} If there is no such index. */
   keysByIndex(name: string, value: string): ObjectKey[] {
-    return this.#indexes.postings(name).slots(value).map((slot) =>
+    const { indexes } = this.#objects;
+    return indexes.postings(name).slots(value).map((slot) =>
       this.#slots.key(slot)
     );
   }
 
   /** Every value of an index that some object has. */
   indexValues(name: string): string[] {
-    return this.#indexes.postings(name).values();
+    return this.#objects.indexes.postings(name).values();
   }
 
   /** Begins a relist: what is put from now on counts as seen. */
@@ -339,12 +307,10 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
    * @throws {Error} If no relist was begun.
    */
   sweep(resourceVersion: string, onRemove?: (key: ObjectKey) => void): number {
-    const removed = this.#marks.sweep(resourceVersion, (slot) => {
+    return this.#marks.sweep(resourceVersion, (slot) => {
       onRemove?.(this.#slots.key(slot));
-      this.#remove(slot);
+      this.#objects.remove(slot);
     });
-    this.#charge();
-    return removed;
   }
 
   /**
@@ -361,99 +327,21 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
 
   /** How much memory is used by what. */
   usage(): StoreUsage {
-    const { bytes, compressed, keyOnly } = this.#bodies;
-    const decoded = this.#decoder.usage;
-    const index = this.#slots.allocatedBytes + this.#indexes.allocatedBytes;
-    const total = index + bytes.bytes + compressed.bytes + decoded.bytes;
-    return { decoded, bytes, compressed, keyOnly, index, total };
+    return this.#objects.usage();
   }
 
   /** Gives all memory back and leaves the budget. */
   close(): void {
     this.clear();
-    this.#budget?.leave(this);
-  }
-
-  /** For the budget: how many bytes could sink or be forgotten. */
-  get sinkable(): number {
-    const { bytes, compressed } = this.#bodies;
-    return this.#decoder.usage.bytes +
-      (bytes.objects > 0 ? bytes.bytes : 0) +
-      (this.#fetch !== undefined && compressed.objects > 0
-        ? compressed.bytes
-        : 0);
-  }
-
-  /** For the budget: does one step of sinking. */
-  sink(): boolean {
-    const bodies = this.#bodies;
-    if (bodies.bytes.objects > 0) bodies.sink();
-    else if (this.#fetch !== undefined && bodies.compressed.objects > 0) {
-      bodies.drop();
-    } else this.#decoder.shrink();
-    this.#charge();
-    return this.sinkable > 0;
-  }
-
-  #add(header: ObjectHeader): PutOutcome {
-    const body = this.#writer.write(header); // it may throw: before anything
-    const slot = this.#slots.add();
-    this.#set(slot, header, body);
-    this.#marks.see(slot);
-    return "added";
-  }
-
-  /** Keeps the object of a header in a slot. */
-  #set(slot: number, header: ObjectHeader, body: ByteRange): void {
-    const slots = this.#slots;
-    this.#bodies.write(slot, body);
-    slots.setUid(slot, header);
-    slots.setVersion(slot, header);
-    slots.page(slot).generation[slot & PAGE_MASK] = header.generation ?? 0;
-    this.#decoder.forget(slot);
-    if (!this.#indexes.isEmpty) this.#index(slot, header);
-    this.#charge();
-  }
-
-  #index(slot: number, header: ObjectHeader, only?: string): void {
-    const object = () => this.#decoder.get(slot) as T;
-    this.#indexes.update(slot, { header, object, only });
-  }
-
-  #remove(slot: number): void {
-    this.#indexes.remove(slot);
-    this.#decoder.forget(slot);
-    this.#bodies.remove(slot);
-    this.#slots.remove(slot);
-  }
-
-  *#slotsOf(namespace: string | undefined): Generator<number> {
-    const slots = this.#slots;
-    for (
-      let slot = slots.nextUsed(0);
-      slot >= 0;
-      slot = slots.nextUsed(slot + 1)
-    ) {
-      if (namespace === undefined || slots.isIn(slot, namespace)) yield slot;
-    }
+    this.#objects.close();
   }
 
   #matches(slot: number, requirements: readonly LabelRequirement[]): boolean {
-    const body = this.#present(slot, this.#bodies.read(slot)) as ByteRange;
-    const { labels } = this.#scanner.scanObject(body);
-    return matchesLabels(requirements, labels);
-  }
-
-  /** What is there of an object, unless only its key is kept. */
-  #present<V>(slot: number, value: V | undefined): V | undefined {
-    if (value === undefined) {
-      throw new Error(
-        `Cannot get ${this.kind.kind} ${
-          keyText(this.#slots.key(slot))
-        } at once: only its key is kept, and read() would fetch it: received a call of get`,
-      );
-    }
-    return value;
+    const header = this.#objects.header(slot);
+    return matchesLabels(
+      requirements,
+      this.#objects.present(slot, header).labels,
+    );
   }
 
   /** Whether a header of the stored version is that of the stored object. */
@@ -471,31 +359,9 @@ export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
     const header = this.#scanner.scanObject(wholeRange(bytes));
     if (this.#slots.compareVersion(slot, header) > 0) {
       // An event came meanwhile and told more.
-      const object = this.#decoder.get(slot);
+      const object = this.#objects.find(slot);
       if (object !== undefined) return object;
     }
-    // The index stays as it is: the event of this version is yet to come.
-    const body = this.#writer.write(header);
-    const object = this.#slots.hasUid(slot, header)
-      ? this.#decoder.keep(slot, body)
-      : this.#decoder.decode(body);
-    this.#charge();
-    return object;
-  }
-
-  /** Tells the budget what is used. */
-  #charge(): void {
-    const budget = this.#budget;
-    if (budget === undefined) {
-      this.#decoder.limit = DEFAULT_DECODED_BYTES;
-      return;
-    }
-    this.#decoder.limit = budget.limit * DECODED_SHARE;
-    const held = this.#slots.allocatedBytes + this.#indexes.allocatedBytes +
-      this.#bodies.allocatedBytes + this.#decoder.usage.bytes;
-    if (held !== this.#charged || budget.isExceeded) {
-      this.#charged = held;
-      budget.charge(this, held);
-    }
+    return this.#objects.keepFetched(slot, header);
   }
 }

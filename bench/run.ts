@@ -1,0 +1,89 @@
+/**
+ * Runs the benchmarks: `run.ts [--only NAME] [--rounds N] [--json FILE]`.
+ *
+ * Every subject runs in a fresh process, by turns with its rivals, in rounds
+ * whose order is turned round each time; told are the medians and the spread.
+ *
+ * @module
+ */
+import { execFile } from "node:child_process";
+import { readdirSync, writeFileSync } from "node:fs";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { parseArgs, promisify } from "node:util";
+import type { Bench, Measure } from "./support/bench.ts";
+import { type Result, resultsOf, table } from "./support/report.ts";
+import { currentRuntime } from "./support/runtime.ts";
+
+const DEFAULT_ROUNDS = 5;
+const SUBJECT_TIMEOUT_MS = 10 * 60_000;
+
+const runtime = currentRuntime();
+const runFile = promisify(execFile);
+
+async function runSubject(bench: string, subject: string): Promise<Measure[]> {
+  const file = fileURLToPath(
+    new URL("./support/run_subject.ts", import.meta.url),
+  );
+  const { stdout } = await runFile(
+    runtime.program,
+    [...runtime.flags, file, bench, subject],
+    { timeout: SUBJECT_TIMEOUT_MS, maxBuffer: 16 * 1024 * 1024 },
+  );
+  return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
+}
+
+async function runBench(bench: Bench, rounds: number): Promise<Result[]> {
+  const measures = new Map<string, Measure[][]>(
+    bench.subjects.map(({ name }) => [name, []]),
+  );
+  for (let round = 0; round < rounds; round++) {
+    const subjects = round % 2 === 0
+      ? bench.subjects
+      : bench.subjects.toReversed();
+    for (const { name } of subjects) {
+      measures.get(name)?.push(await runSubject(bench.name, name));
+    }
+  }
+  return [...measures].flatMap(([subject, rounds]) =>
+    resultsOf({ bench, subject, rounds })
+  );
+}
+
+/** The names of all benches, or of those asked for. */
+function namesOf(only: readonly string[]): string[] {
+  const all = readdirSync(new URL(".", import.meta.url))
+    .filter((file) => file.endsWith("_bench.ts"))
+    .map((file) => file.slice(0, -"_bench.ts".length)).sort();
+  const unknown = only.find((name) => !all.includes(name));
+  if (unknown !== undefined) {
+    throw new Error(
+      `Cannot run benchmarks: there are ${all.join(", ")}: received ${unknown}`,
+    );
+  }
+  return only.length === 0 ? all : all.filter((name) => only.includes(name));
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      only: { type: "string", multiple: true, default: [] },
+      rounds: { type: "string" },
+      json: { type: "string" },
+    },
+  });
+  const results: Result[] = [];
+  for (const name of namesOf(values.only)) {
+    const { bench } = await import(`./${name}_bench.ts`) as { bench: Bench };
+    const rounds = Number(values.rounds ?? bench.rounds ?? DEFAULT_ROUNDS);
+    const own = await runBench(bench, rounds);
+    process.stdout.write(`${table(bench, own)}\n\n`);
+    results.push(...own);
+    if (values.json !== undefined) {
+      const report = { runtime: runtime.name, results };
+      writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
+    }
+  }
+}
+
+await main();

@@ -1,0 +1,35 @@
+/** One number that a subject gave. */
+export interface Measure {
+  /** Such as `µs/event` or `B/object`. */
+  readonly unit: string;
+  readonly value: number;
+}
+
+/** One contestant of a bench. */
+export interface Subject {
+  readonly name: string;
+  /**
+   * Does the work once, in a process of its own, checks that it was done, and
+   * tells what it took. The first measure is the one that counts.
+   *
+   * @throws {Error} If the work was not done right.
+   */
+  run(): Promise<readonly Measure[]>;
+}
+
+/** One question and all who answer it. A file `NAME_bench.ts` exports one. */
+export interface Bench {
+  readonly name: string;
+  /** What is done, in one line. */
+  readonly what: string;
+  /** What is aimed at, in one line. */
+  readonly target: string;
+  readonly subjects: readonly Subject[];
+  /** How many rounds of fresh processes; three where one takes long. */
+  readonly rounds?: number;
+}
+
+/** Throws if the work was not done: a bench must not win by doing nothing. */
+export function verify(done: boolean, what: string): void {
+  if (!done) throw new Error(`Cannot count a run: ${what}`);
+}

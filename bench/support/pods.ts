@@ -1,0 +1,194 @@
+import { Buffer } from "node:buffer";
+import { readFileSync } from "node:fs";
+import { Random } from "./random.ts";
+
+/**
+ * As many Pods as wanted, made from real ones of `bench/data`. What differs in a
+ * cluster differs here, too, or compression would be flattered: names, uids,
+ * hashes, digests, container ids, addresses, nodes and times. Pods of one
+ * ReplicaSet share the rest, as they do there.
+ *
+ * @module
+ */
+
+/** What Kubernetes makes the random parts of names from. */
+const NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+const HEX = "0123456789abcdef";
+/** Pods of one ReplicaSet. */
+const REPLICAS = 8;
+const PODS_PER_NODE = 60;
+
+/** A part of a Pod that is not the same in each. */
+type Variable =
+  | "app"
+  | "templateHash"
+  | "ownerUid"
+  | "checksum"
+  | "digest"
+  | "namespace"
+  | "suffix"
+  | "uid"
+  | "version"
+  | "containerId"
+  | "volume"
+  | "podIp"
+  | "hostIp"
+  | "node"
+  | "time";
+
+/** A Pod's text, cut where something varies. */
+interface Template {
+  readonly parts: readonly (string | Variable)[];
+}
+
+interface PodShape {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly ownerReferences?: readonly { readonly uid: string }[];
+  };
+  readonly spec: { readonly nodeName?: string };
+  readonly status: { readonly podIP?: string; readonly hostIP?: string };
+}
+
+const TIME_REGEXP = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/;
+const PATTERNS: readonly (readonly [RegExp, Variable])[] = [
+  [/(?<=checksum\/config":")[0-9a-f]{64}/, "checksum"],
+  [/(?<=sha256:)[0-9a-f]{64}/, "digest"],
+  [/(?<=containerd:\/\/)[0-9a-f]{64}/, "containerId"],
+  [/(?<=kube-api-access-)[a-z0-9]{5}/, "volume"],
+  [TIME_REGEXP, "time"],
+];
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+function makeTemplate(text: string): Template {
+  const { metadata, spec, status } = JSON.parse(text) as PodShape;
+  const labels = metadata.labels ?? {};
+  const literal: [string | undefined, Variable][] = [
+    [metadata.uid, "uid"],
+    [metadata.ownerReferences?.[0]?.uid, "ownerUid"],
+    [metadata.name.split("-").at(-1), "suffix"],
+    [labels["pod-template-hash"], "templateHash"],
+    [spec.nodeName, "node"],
+    [status.podIP, "podIp"],
+    [status.hostIP, "hostIp"],
+    [labels["app"], "app"],
+  ];
+  const patterns: (readonly [RegExp, Variable])[] = [
+    [
+      new RegExp(`(?<="resourceVersion":")${metadata.resourceVersion}`),
+      "version",
+    ],
+    [new RegExp(`(?<=")${escaped(metadata.namespace)}(?=")`), "namespace"],
+    ...literal.flatMap(([value, variable]) =>
+      value ? [[new RegExp(escaped(value)), variable] as const] : []
+    ),
+    ...PATTERNS,
+  ];
+  const any = new RegExp(
+    patterns.map(([{ source }]) => `(${source})`).join("|"),
+    "g",
+  );
+  const parts: (string | Variable)[] = [];
+  let end = 0;
+  for (const match of text.matchAll(any)) {
+    const index = match.slice(1).findIndex((group) => group !== undefined);
+    parts.push(text.slice(end, match.index), patterns[index]?.[1] ?? "");
+    end = match.index + match[0].length;
+  }
+  parts.push(text.slice(end));
+  return { parts };
+}
+
+/** Options of {@linkcode PodFactory}. */
+export interface PodFactoryOptions {
+  /** Leave managedFields out, as a cache does that prunes them. */
+  readonly pruned?: boolean;
+}
+
+/** Makes Pods by number: the same number gives the same Pod. */
+export class PodFactory {
+  readonly #templates: readonly Template[];
+
+  constructor(options: PodFactoryOptions = {}) {
+    const file = new URL("../data/pods.ndjson", import.meta.url);
+    this.#templates = readFileSync(file, "utf8").trim().split("\n")
+      .filter((text) => text.includes('"ReplicaSet"'))
+      .map((text) => {
+        if (!options.pruned) return text;
+        const pod = JSON.parse(text);
+        delete pod.metadata.managedFields;
+        return JSON.stringify(pod);
+      })
+      .map(makeTemplate);
+  }
+
+  /**
+   * The JSON of a Pod.
+   *
+   * @param number Which Pod.
+   * @param version Its resourceVersion; another one has other times, too.
+   */
+  text(number: number, version: number = number + 1000): string {
+    const workload = Math.floor(number / REPLICAS);
+    const template = this.#templates[workload % this.#templates.length];
+    if (template === undefined) throw new RangeError(`No Pod ${number}`);
+    const values = this.#values(number, workload, version);
+    let text = "";
+    template.parts.forEach((part, i) => {
+      text += i % 2 === 0 ? part : values[part as Variable];
+    });
+    return text;
+  }
+
+  /** The JSON of a Pod as bytes. */
+  bytes(number: number, version?: number): Buffer {
+    return Buffer.from(this.text(number, version));
+  }
+
+  /** A line of a watch that tells of a Pod, without its line feed. */
+  event(type: string, number: number, version?: number): Buffer {
+    return Buffer.from(
+      `{"type":"${type}","object":${this.text(number, version)}}`,
+    );
+  }
+
+  #values(
+    number: number,
+    workload: number,
+    version: number,
+  ): Record<Variable, string> {
+    const shared = new Random(workload);
+    const own = new Random(0x5eed ^ Math.imul(number, 2654435761));
+    const node = Math.floor(number / PODS_PER_NODE);
+    const uuid = (random: Random) =>
+      `${random.text(HEX, 8)}-${random.text(HEX, 4)}-4${random.text(HEX, 3)}-a${
+        random.text(HEX, 3)
+      }-${random.text(HEX, 12)}`;
+    const host = `10.${(node >> 16) & 255}.${(node >> 8) & 255}.${node & 255}`;
+    return {
+      app: `app-${workload.toString(36)}`,
+      templateHash: shared.text(NAME_ALPHABET, 10),
+      ownerUid: uuid(shared),
+      checksum: shared.text(HEX, 64),
+      digest: shared.text(HEX, 64),
+      namespace: `team-${workload % 250}`,
+      suffix: own.text(NAME_ALPHABET, 5),
+      uid: uuid(own),
+      version: String(version),
+      containerId: own.text(HEX, 64),
+      volume: own.text(NAME_ALPHABET, 5),
+      podIp: `10.${own.below(256)}.${own.below(256)}.${own.below(256)}`,
+      hostIp: host,
+      node: `ip-${host.replaceAll(".", "-")}.eu-west-1.compute.internal`,
+      time: new Date(1.79e12 + (number + version) * 1009)
+        .toISOString().replace(/\.\d+Z/, "Z"),
+    };
+  }
+}

@@ -1,0 +1,26 @@
+/** Pseudo-random numbers from a seed, the same on every runtime (mulberry32). */
+export class Random {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** A whole number below a limit. */
+  below(limit: number): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let t = this.#state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return Math.floor(((t ^ (t >>> 14)) >>> 0) / 2 ** 32 * limit);
+  }
+
+  /** A text of characters from an alphabet. */
+  text(alphabet: string, length: number): string {
+    let text = "";
+    for (let i = 0; i < length; i++) {
+      text += alphabet.charAt(this.below(alphabet.length));
+    }
+    return text;
+  }
+}

@@ -1,0 +1,15 @@
+/**
+ * One subject of one bench, in the process of its own that `run.ts` starts:
+ * `run_subject.ts BENCH SUBJECT` prints its measures as one line of JSON.
+ *
+ * @module
+ */
+import process from "node:process";
+import type { Bench } from "./bench.ts";
+
+const [name, wanted] = process.argv.slice(2);
+const { bench } = await import(`../${name}_bench.ts`) as { bench: Bench };
+const subject = bench.subjects.find((subject) => subject.name === wanted);
+if (subject === undefined) throw new Error(`No subject ${wanted} in ${name}`);
+const measures = await subject.run();
+process.stdout.write(`${JSON.stringify(measures)}\n`, () => process.exit(0));

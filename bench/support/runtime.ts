@@ -1,0 +1,35 @@
+import process from "node:process";
+
+/** The runtime that runs this, and how it runs another file. */
+export interface Runtime {
+  /** Such as `node 24.21.0`. */
+  readonly name: string;
+  /** The program. */
+  readonly program: string;
+  /** What comes before the file, so that a collection can be asked for. */
+  readonly flags: readonly string[];
+}
+
+/** Which runtime this is. */
+export function currentRuntime(): Runtime {
+  const { versions, execPath } = process;
+  if (versions["deno"] !== undefined) {
+    return {
+      name: `deno ${versions["deno"]}`,
+      program: execPath,
+      flags: ["run", "-A", "--no-check", "--v8-flags=--expose-gc"],
+    };
+  }
+  if (versions["bun"] !== undefined) {
+    return {
+      name: `bun ${versions["bun"]}`,
+      program: execPath,
+      flags: ["run"],
+    };
+  }
+  return {
+    name: `node ${versions.node}`,
+    program: execPath,
+    flags: ["--expose-gc"],
+  };
+}
