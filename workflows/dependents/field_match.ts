@@ -91,8 +91,8 @@ function inObject(
     const below = children.get(`f:${name}`);
     if (below === undefined) {
       // The server stores nothing for what says nothing.
-      if (!isEmptyValue(value)) return place.path;
-      continue;
+      if (isEmptyValue(value)) continue;
+      return changedLeaf(value, actual[name], place.path);
     }
     const found = inValue(value, actual[name], { ...place, owned: below });
     if (found !== undefined) return found;
@@ -102,6 +102,17 @@ function inObject(
     if (!Object.hasOwn(desired, name)) return `${path}.${name}`;
   }
   return undefined;
+}
+
+/** The first field below a value that is stored otherwise, or the value itself. */
+function changedLeaf(desired: unknown, actual: unknown, path: string): string {
+  if (!isJsonObject(desired) || !isJsonObject(actual)) return path;
+  const name = Object.keys(desired).find((key) =>
+    !sameValue(desired[key], actual[key])
+  );
+  return name === undefined
+    ? path
+    : changedLeaf(desired[name], actual[name], `${path}.${name}`);
 }
 
 function inKeyedList(

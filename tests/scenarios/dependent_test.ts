@@ -1,0 +1,474 @@
+import assert from "node:assert/strict";
+import type { ApplyObject } from "../../core/api/object.ts";
+import {
+  ConfigMap,
+  Deployment,
+  Secret,
+  Service,
+  ServiceAccount,
+  StatefulSet,
+} from "../../core/kinds/mod.ts";
+import { untyped } from "../../core/api/kind.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import { byAnnotation } from "../../sources/mappers.ts";
+import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
+import { Workflow } from "../../workflows/graph/workflow.ts";
+import {
+  Gadget,
+  type OperatorCase,
+  scenario,
+} from "../support/operator_case.ts";
+
+/** A ConfigMap that holds the value of its gadget. */
+function valueMap(suffix: string) {
+  return ({ metadata, spec }: Gadget): ApplyObject<ConfigMap> => ({
+    metadata: { name: `${metadata.name}${suffix}` },
+    data: { value: spec.value },
+  });
+}
+
+async function map(
+  one: OperatorCase,
+  name: string,
+  namespace = "default",
+): Promise<ConfigMap | undefined> {
+  return await one.client.find(ConfigMap, { namespace, name });
+}
+
+/** What was written since the mark, beside the gadgets themselves. */
+function writesSince(one: OperatorCase, mark: number): string[] {
+  return one.requests.slice(mark)
+    .filter(({ method, resource }) =>
+      method !== "GET" && resource !== "gadgets"
+    )
+    .map(({ verb, resource, name }) => `${verb} ${resource} ${name}`);
+}
+
+/** What a person's kubectl would write: without a status, and so on. */
+type Templates = NonNullable<StatefulSet["spec"]>["volumeClaimTemplates"];
+
+/** Registers a workflow whose reconciler counts its runs. */
+function register(one: OperatorCase, workflow: Workflow<Gadget>) {
+  const counter = { runs: 0 };
+  const operator = one.operator();
+  const controller = operator.register(Gadget, {
+    reconcile() {
+      counter.runs++;
+    },
+  }, { workflow });
+  return { operator, controller, counter };
+}
+
+scenario(
+  "Two dependents of one kind are told apart by their names, made, changed and deleted [MultipleDependentResourceIT] [MultipleManagedDependentNoDiscriminatorIT]",
+  async (one) => {
+    const workflow = new Workflow<Gadget>()
+      .add("first", kubernetesDependent(ConfigMap, { desired: valueMap("-1") }))
+      .add(
+        "second",
+        kubernetesDependent(ConfigMap, { desired: valueMap("-2") }),
+      );
+    const { operator } = register(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => (await map(one, "a-2")) !== undefined);
+    await one.change("a", { value: "changed" });
+    for (const name of ["a-1", "a-2"]) {
+      await one.until(async () =>
+        (await map(one, name))?.data?.["value"] === "changed"
+      );
+    }
+    await one.remove("a");
+    await one.until(async () => (await map(one, "a-1")) === undefined);
+    await one.until(async () => (await map(one, "a-2")) === undefined);
+  },
+);
+
+scenario(
+  "Dependents of one kind may share a source [MultipleManagedDependentSameTypeIT]",
+  async (one) => {
+    const source = informerSource<Gadget, ConfigMap>(ConfigMap);
+    const workflow = new Workflow<Gadget>()
+      .add(
+        "first",
+        kubernetesDependent(ConfigMap, { source, desired: valueMap("-1") }),
+      )
+      .add(
+        "second",
+        kubernetesDependent(ConfigMap, { source, desired: valueMap("-2") }),
+      );
+    assert.equal(workflow.sources.length, 1);
+    const { operator } = register(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => (await map(one, "a-2")) !== undefined);
+    await one.client.delete(ConfigMap, { namespace: "default", name: "a-1" });
+    await one.until(async () => (await map(one, "a-1")) !== undefined);
+  },
+);
+
+scenario(
+  "A dependent can be called by hand, and its own write is seen at once [StandaloneDependentResourceIT]",
+  async (one) => {
+    const dependent = kubernetesDependent<Gadget, ConfigMap>(ConfigMap, {
+      desired: valueMap(""),
+    });
+    const seen: (string | undefined)[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        await dependent.reconcile!(gadget, ctx);
+        seen.push((await ctx.get(ConfigMap))?.data?.["value"]);
+      },
+    }, { sources: dependent.sources });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => seen.length === 1);
+    await one.change("a", { value: "second" });
+    await one.until(() => seen.length === 2);
+    assert.deepEqual(seen, ["first", "second"]);
+  },
+);
+
+scenario(
+  "A dependent in another namespace is mapped by annotations and deleted by cleanup [DependentDifferentNamespaceIT] [DependentAnnotationSecondaryMapperIT]",
+  async (one) => {
+    const namespace = untyped({
+      group: "",
+      version: "v1",
+      kind: "Namespace",
+      plural: "namespaces",
+      scope: "Cluster",
+    });
+    await one.client.create(namespace, { metadata: { name: "far" } });
+    const workflow = new Workflow<Gadget>().add(
+      "far",
+      kubernetesDependent(ConfigMap, {
+        relation: "annotations",
+        desired: (gadget) => {
+          const { metadata, ...rest } = valueMap("")(gadget);
+          return { ...rest, metadata: { ...metadata, namespace: "far" } };
+        },
+      }),
+    );
+    const { operator, counter } = register(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => (await map(one, "a", "far")) !== undefined);
+    await one.settle();
+    const { runs } = counter;
+    await one.client.patch(ConfigMap, { namespace: "far", name: "a" }, {
+      data: { value: "of somebody else" },
+    });
+    await one.until(() => counter.runs > runs);
+    await one.until(async () =>
+      (await map(one, "a", "far"))?.data?.["value"] === "first"
+    );
+    await one.remove("a");
+    await one.until(async () => (await one.gadget("a")) === undefined);
+    assert.equal(await map(one, "a", "far"), undefined);
+  },
+);
+
+scenario(
+  "The annotations that lead to the primary can be one's own [DependentCustomMappingAnnotationIT]",
+  async (one) => {
+    const mapper = byAnnotation<Gadget, ConfigMap>("example.com/gadget", {});
+    const workflow = new Workflow<Gadget>().add(
+      "map",
+      kubernetesDependent(ConfigMap, {
+        source: informerSource(ConfigMap, { mapper }),
+        desired: (gadget) => {
+          const { metadata, ...rest } = valueMap("")(gadget);
+          const annotations = { "example.com/gadget": gadget.metadata.name };
+          return { ...rest, metadata: { ...metadata, annotations } };
+        },
+      }),
+    );
+    const { operator } = register(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => (await map(one, "a")) !== undefined);
+    await one.client.delete(ConfigMap, { namespace: "default", name: "a" });
+    await one.until(async () => (await map(one, "a")) !== undefined);
+  },
+);
+
+scenario(
+  "An owned dependent is collected with its primary, and needs no finalizer [KubernetesDependentGarbageCollectionIT]",
+  async (one) => {
+    const workflow = new Workflow<Gadget>()
+      .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
+    const { operator } = register(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => (await map(one, "a")) !== undefined);
+    const [owner] = (await map(one, "a"))!.metadata.ownerReferences!;
+    assert.equal(owner?.kind, "Gadget");
+    assert.equal((await one.gadget("a"))?.metadata.finalizers, undefined);
+    await one.remove("a");
+    await one.until(async () => (await map(one, "a")) === undefined);
+  },
+);
+
+scenario(
+  "An untyped dependent is made, changed and deleted [GenericKubernetesDependentManagedIT]",
+  async (one) => {
+    const kind = untyped({ group: "", version: "v1", kind: "ConfigMap" });
+    const workflow = new Workflow<Gadget>().add(
+      "map",
+      kubernetesDependent(kind, {
+        desired: (gadget) => valueMap("")(gadget) as never,
+      }),
+    );
+    const { operator } = register(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => (await map(one, "a")) !== undefined);
+    await one.change("a", { value: "second" });
+    await one.until(async () =>
+      (await map(one, "a"))?.data?.["value"] === "second"
+    );
+  },
+);
+
+scenario(
+  "A kind without a spec is matched and changed rightly [SpecialResourcesDependentIT]",
+  async (one) => {
+    const workflow = new Workflow<Gadget>().add(
+      "account",
+      kubernetesDependent(ServiceAccount, {
+        desired: ({ metadata: { name }, spec }) => ({
+          metadata: { name },
+          automountServiceAccountToken: spec.value === "mount",
+        }),
+      }),
+    );
+    const { operator, counter } = register(one, workflow);
+    const account = () =>
+      one.client.find(ServiceAccount, { namespace: "default", name: "a" });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => (await account()) !== undefined);
+    await one.change("a", { value: "mount" });
+    await one.until(async () =>
+      (await account())?.automountServiceAccountToken === true
+    );
+    const { runs } = counter;
+    await one.advance(60_000);
+    assert.equal(counter.runs, runs);
+  },
+);
+
+scenario(
+  "An object that somebody else made is not taken over, unless that is asked for [CreateOnlyIfNotExistingDependentWithSSAIT]",
+  async (one) => {
+    await one.client.create(ConfigMap, {
+      metadata: { namespace: "default", name: "a" },
+      data: { value: "foreign" },
+    });
+    const strict = new Workflow<Gadget>().add(
+      "map",
+      kubernetesDependent(ConfigMap, {
+        // Only what is ours is in the cache, so the other one is not seen.
+        watch: { labelSelector: "ours=yes" },
+        desired: valueMap(""),
+      }),
+    );
+    const operator = one.operator();
+    const errors: string[] = [];
+    operator.register(Gadget, {
+      reconcile() {},
+      onError(_gadget, error) {
+        errors.push(String(error));
+      },
+    }, { workflow: strict });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => errors.length > 0);
+    assert.match(errors[0]!, /1 of 1 nodes failed.*map/);
+    assert.equal((await map(one, "a"))?.data?.["value"], "foreign");
+  },
+);
+
+scenario(
+  "Fields of others survive, our own are restored, and nothing is written for nothing [DependentSSAMatchingIT]",
+  async (one) => {
+    const workflow = new Workflow<Gadget>()
+      .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
+    const { operator, counter } = register(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => (await map(one, "a")) !== undefined);
+    const mark = one.requests.length;
+    const patch = (data: Record<string, string>) =>
+      one.client.patch(ConfigMap, { namespace: "default", name: "a" }, {
+        data,
+      });
+    await patch({ other: "kept" });
+    await one.until(() => counter.runs >= 2);
+    await one.settle();
+    assert.deepEqual(writesSince(one, mark), [
+      "patch configmaps a",
+    ], "no write but that of the other one");
+    await patch({ value: "overwritten" });
+    await one.until(async () =>
+      (await map(one, "a"))?.data?.["value"] === "first"
+    );
+    assert.equal((await map(one, "a"))?.data?.["other"], "kept");
+  },
+);
+
+scenario(
+  "Dependents whose values the server defaults and spells otherwise are written once [StatefulSetDesiredSanitizerIT] [PrevAnnotationBlockReconcilerIT] [ServiceStrictMatcherIT] [SSAWithLegacyMatcherIT]",
+  async (one) => {
+    const labels = { app: "a" };
+    const template = {
+      metadata: { labels },
+      spec: {
+        containers: [{
+          name: "web",
+          image: "web:1",
+          env: [
+            { name: "EMPTY", value: "" },
+            {
+              name: "POD",
+              valueFrom: { fieldRef: { fieldPath: "metadata.name" } },
+            },
+          ],
+          ports: [{ containerPort: 80 }],
+          resources: { limits: { cpu: "1000m", memory: "1024Mi" } },
+        }],
+      },
+    };
+    const metadata = { name: "a" };
+    const workflow = new Workflow<Gadget>()
+      .add(
+        "deployment",
+        kubernetesDependent(Deployment, {
+          desired: () => ({
+            metadata,
+            spec: { selector: { matchLabels: labels }, template },
+          }),
+        }),
+      )
+      .add(
+        "set",
+        kubernetesDependent(StatefulSet, {
+          desired: () => ({
+            metadata,
+            spec: {
+              serviceName: "a",
+              selector: { matchLabels: labels },
+              template,
+              volumeClaimTemplates: [{
+                metadata: { name: "data" },
+                spec: {
+                  accessModes: ["ReadWriteOnce"],
+                  resources: { requests: { storage: "1024Mi" } },
+                },
+              }] as Templates,
+            },
+          }),
+        }),
+      )
+      .add(
+        "service",
+        kubernetesDependent(Service, {
+          desired: () => ({
+            metadata,
+            spec: { selector: labels, ports: [{ port: 80 }] },
+          }),
+        }),
+      )
+      .add(
+        "secret",
+        kubernetesDependent(Secret, {
+          desired: () => ({ metadata, stringData: { password: "of a test" } }),
+        }),
+      );
+    const { operator, counter } = register(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () =>
+      (await one.client.find(Secret, { namespace: "default", name: "a" })) !==
+        undefined
+    );
+    await one.settle();
+    const mark = one.requests.length;
+    const { runs } = counter;
+    for (let index = 0; index < 100; index++) {
+      await one.change("a", { value: `run ${index}` });
+      await one.until(() => counter.runs > runs + index);
+    }
+    assert.deepEqual(writesSince(one, mark), []);
+    const restarted = register(one, workflow);
+    await one.done(operator.stop());
+    await one.start(restarted.operator);
+    await one.until(() => restarted.counter.runs > 0);
+    assert.deepEqual(writesSince(one, mark), [], "nor after a restart");
+  },
+);
+
+scenario(
+  "A field that somebody else changes back each time is named, and the writes slow down",
+  async (one) => {
+    const workflow = new Workflow<Gadget>()
+      .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
+    const operator = one.operator();
+    operator.register(Gadget, { reconcile() {} }, { workflow });
+    await one.start(operator);
+    await one.create("a");
+    let fighting = true;
+    const restore = async () => {
+      const found = await map(one, "a");
+      if (fighting && found?.data?.["value"] === "first") {
+        await one.client.patch(
+          ConfigMap,
+          { namespace: "default", name: "a" },
+          { data: { value: "fought" } },
+        );
+      }
+    };
+    const isNamed = ({ fields }: OperatorCase["log"][number]) =>
+      String(fields["error"]).includes("changes back after each write");
+    await one.until(async () => {
+      await restore();
+      return one.log.some(isNamed);
+    }, 600_000);
+    assert.match(
+      String(one.log.find(isNamed)?.fields["error"]),
+      /received \.data\.value after \d+ writes/,
+    );
+    fighting = false;
+    await one.change("a", { value: "second" });
+    await one.until(
+      async () => (await map(one, "a"))?.data?.["value"] === "second",
+      3_600_000,
+    );
+  },
+);
+
+scenario(
+  "Ten dependents of which nothing changed cost no request",
+  async (one) => {
+    const workflow = Array.from({ length: 10 }, (_, index) => index).reduce(
+      (flow, index) =>
+        flow.add(
+          `map-${index}`,
+          kubernetesDependent(ConfigMap, { desired: valueMap(`-${index}`) }),
+        ),
+      new Workflow<Gadget>() as Workflow<Gadget, Record<string, unknown>>,
+    );
+    const { operator, controller, counter } = register(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => (await map(one, "a-9")) !== undefined);
+    await one.settle();
+    const { runs } = counter;
+    const mark = one.requests.length;
+    controller.trigger("default/a");
+    await one.until(() => counter.runs > runs);
+    assert.deepEqual(one.requests.slice(mark).map(({ target }) => target), []);
+  },
+);
