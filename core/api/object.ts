@@ -62,9 +62,6 @@ export interface ObjectList<T extends KubernetesObject> {
   readonly items: T[];
 }
 
-/** Under this key a type tells what its objects may leave out when written. */
-declare const WRITTEN: unique symbol;
-
 /**
  * Says, in types only, what a writer may send where defaults fill in the rest.
  *
@@ -72,12 +69,12 @@ declare const WRITTEN: unique symbol;
  */
 export interface WrittenAs<W extends KubernetesObject> {
   /** Never set: it only carries the type. */
-  readonly [WRITTEN]?: W | undefined;
+  readonly "~written"?: W | undefined;
 }
 
-/** A type as its objects may be written. */
-type Written<T extends KubernetesObject> = T extends WrittenAs<infer W>
-  ? KubernetesObject extends W ? T : W
+/** The type of objects as they may be written; for most it is the type itself. */
+export type WrittenForm<T extends KubernetesObject> = T extends
+  WrittenAs<infer W> ? KubernetesObject extends W ? T : W
   : T;
 
 /**
@@ -86,7 +83,7 @@ type Written<T extends KubernetesObject> = T extends WrittenAs<infer W>
  * default may be absent.
  */
 export type NewObject<T extends KubernetesObject> =
-  & Omit<Written<T>, "apiVersion" | "kind" | "metadata" | typeof WRITTEN>
+  & Omit<WrittenForm<T>, "apiVersion" | "kind" | "metadata" | "~written">
   & {
     apiVersion?: string | undefined;
     kind?: string | undefined;

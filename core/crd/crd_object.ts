@@ -1,6 +1,6 @@
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import type { CrdManifest } from "./crd_manifest.ts";
+import type { CrdManifest, CrdNames } from "./crd_manifest.ts";
 
 /** What the API server says about a definition, such as `Established`. */
 export interface CrdCondition {
@@ -16,7 +16,7 @@ export interface CrdObject extends KubernetesObject {
   spec: CrdManifest["spec"];
   status?: {
     readonly conditions?: readonly CrdCondition[] | undefined;
-    readonly acceptedNames?: CrdManifest["spec"]["names"] | undefined;
+    readonly acceptedNames?: CrdNames | undefined;
     readonly storedVersions?: readonly string[] | undefined;
   } | undefined;
 }

@@ -5,7 +5,9 @@ export type StandardPath = ReadonlyArray<
 
 /** One reason why a value does not fit a schema. */
 export interface StandardIssue {
+  /** The reason, for people. */
   readonly message: string;
+  /** Where in the value; the value itself if absent. */
   readonly path?: StandardPath | undefined;
 }
 

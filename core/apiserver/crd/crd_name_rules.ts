@@ -1,12 +1,12 @@
 import type { StatusCause } from "../../api/api_error.ts";
-import type { CrdManifest } from "../../crd/crd_manifest.ts";
+import type { CrdNames } from "../../crd/crd_manifest.ts";
 import { label1035Problems } from "../names.ts";
 import { fieldError } from "../status.ts";
 import { childPath, keyPath } from "./field_path.ts";
 
 /** What is wrong with the names in the spec of a definition. */
 export function nameCauses(
-  names: Partial<CrdManifest["spec"]["names"]>,
+  names: Partial<CrdNames>,
 ): StatusCause[] {
   const base = "spec.names";
   const causes: StatusCause[] = [];

@@ -1,9 +1,9 @@
 import type { UntypedObject } from "../../api/object.ts";
-import type { CrdManifest } from "../../crd/crd_manifest.ts";
+import type { CrdNames } from "../../crd/crd_manifest.ts";
 import type { CrdCondition, CrdObject } from "../../crd/crd_object.ts";
 import { sameValue } from "./json_tree.ts";
 
-type Names = Partial<CrdManifest["spec"]["names"]>;
+type Names = Partial<CrdNames>;
 
 /** Names that other definitions of the group hold already. */
 interface TakenNames {

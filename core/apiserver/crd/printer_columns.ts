@@ -1,5 +1,5 @@
 import type { UntypedObject } from "../../api/object.ts";
-import type { CrdVersion } from "../../crd/crd_manifest.ts";
+import type { CrdColumn, CrdVersion } from "../../crd/crd_manifest.ts";
 import { goNumber } from "../go_value.ts";
 import { humanAge } from "../human_duration.ts";
 import type { TableColumn } from "../registry.ts";
@@ -19,10 +19,8 @@ const NAME_COLUMN: TableColumn = {
   priority: 0,
 };
 
-type Column = NonNullable<CrdVersion["additionalPrinterColumns"]>[number];
-
 /** What is shown where a definition names no columns. */
-const DEFAULT_COLUMNS: readonly Column[] = [{
+const DEFAULT_COLUMNS: readonly CrdColumn[] = [{
   name: "Age",
   type: "date",
   description: "When the server made the object.",
