@@ -283,8 +283,8 @@ export class Client {
   }
 
   /**
-   * Watches objects until the server ends the stream, the signal aborts or the
-   * loop is left. It does not resume by itself: that is an informer's work.
+   * Watches objects until the server ends the stream or the loop is left; an
+   * abort is thrown. It does not resume by itself: that is an informer's work.
    *
    * @throws {ApiError} Also in the midst of it; `isGone` means that the resource
    * version is too old.

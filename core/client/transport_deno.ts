@@ -19,7 +19,8 @@ interface DenoRuntime {
 /**
  * Opens a transport over Deno's own `fetch`, whose HTTP client holds the pool
  * and the certificates. What that client cannot do, another name or no check of
- * the server's certificate, goes through undici, which Deno runs as well.
+ * the server's certificate, goes through undici, which Deno runs as well, though
+ * without holding the sender back.
  */
 export async function openHttpTransport(
   settings: TransportSettings,

@@ -1,5 +1,9 @@
 import { Readable } from "node:stream";
-import { connect as tlsConnect, type ConnectionOptions } from "node:tls";
+import {
+  connect as tlsConnect,
+  type ConnectionOptions,
+  type TLSSocket,
+} from "node:tls";
 import { createGunzip } from "node:zlib";
 import { Agent, type buildConnector, type Dispatcher } from "undici/index.js";
 import { ChunkQueue, type ChunkSource } from "./chunk_queue.ts";
@@ -63,10 +67,34 @@ function connectThrough(
       if (url.protocol === "http:") return done(null, tunnel);
       const host = url.hostname.replace(/^\[|\]$/g, "");
       const socket = tlsConnect({ host, ...tls, socket: tunnel });
-      socket.once("secureConnect", () => done(null, socket));
-      socket.once("error", (error) => done(error, null));
+      whenSecure(socket, connectTimeout).then(
+        () => done(null, socket),
+        (error) => done(error, null),
+      );
     }, (error) => done(error, null));
   };
+}
+
+/** Waits for the end of a TLS handshake; a late or broken one is ended. */
+function whenSecure(socket: TLSSocket, limit: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() =>
+      socket.destroy(
+        new Error(
+          `Cannot connect: TLS must be agreed within ${limit} ms: received nothing`,
+        ),
+      ), limit);
+    const onError = (error: Error) => {
+      clearTimeout(timer);
+      reject(error);
+    };
+    socket.once("error", onError);
+    socket.once("secureConnect", () => {
+      clearTimeout(timer);
+      socket.off("error", onError);
+      resolve();
+    });
+  });
 }
 
 class UndiciTransport implements HttpTransport {

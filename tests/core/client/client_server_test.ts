@@ -231,6 +231,19 @@ test("Client waits for a busy server, and goes on after a broken connection", as
   assert.equal(await client.find(ConfigMap, inDefault("none")), undefined);
 });
 
+test("Client goes over plain HTTP, as to kubectl proxy", async () => {
+  const plain = await ApiServer.start({ tls: false });
+  const config = await configFromText(plain.kubeconfig);
+  assert.match(config.server, /^http:/);
+  const proxied = new Client(config);
+  const { items } = await proxied.list(ConfigMap, {
+    namespace: "kube-system",
+  });
+  assert.ok(items.length > 0);
+  await proxied.close();
+  await plain.stop();
+});
+
 test("Client makes an informer that follows the server", async () => {
   const here = new Client({ transport: server.transport });
   const informer = here.informer(ConfigMap, {

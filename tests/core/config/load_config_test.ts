@@ -109,6 +109,18 @@ test("configFromText gives tokens, basic authentication and impersonation", asyn
   });
 });
 
+test("configFromText takes the proxy of the cluster, else of the environment", async () => {
+  const environment = { HTTPS_PROXY: "proxy:3128", NO_PROXY: "10.0.0.2" };
+  const proxyOf = async (cluster: Record<string, unknown>) =>
+    (await configFromText(kubeconfig(cluster), { environment })).proxyUrl;
+  assert.equal(await proxyOf({}), "http://proxy:3128");
+  assert.equal(await proxyOf({ server: "https://10.0.0.2" }), undefined);
+  assert.equal(
+    await proxyOf({ "proxy-url": "https://own:3128" }),
+    "https://own:3128",
+  );
+});
+
 test("configFromText takes a server without a scheme as kubectl does", async () => {
   const plain = await fromText({ server: "localhost:8080" });
   assert.equal(plain.server, "http://localhost:8080");
