@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
+import { pollingSource } from "../../sources/polling_source.ts";
+import { bulkDependent } from "../../workflows/dependents/bulk_dependent.ts";
+import { configMapState } from "../../workflows/dependents/config_map_state.ts";
+import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
+import { Workflow } from "../../workflows/graph/workflow.ts";
+import {
+  Gadget,
+  type OperatorCase,
+  scenario,
+} from "../support/operator_case.ts";
+
+/** An account in a system that knows nothing of Kubernetes. */
+interface Account {
+  readonly id: string;
+  readonly owner: string;
+  readonly value: string;
+}
+
+/** The outside system. */
+class Accounts {
+  readonly all: Map<string, Account> = new Map();
+  created = 0;
+
+  create(owner: string, value: string): Account {
+    const account = { id: `id-${++this.created}`, owner, value };
+    this.all.set(account.id, account);
+    return account;
+  }
+}
+
+function start(one: OperatorCase, workflow: Workflow<Gadget>) {
+  const operator = one.operator();
+  const controller = operator.register(Gadget, { reconcile() {} }, {
+    workflow,
+  });
+  return { operator, controller };
+}
+
+scenario(
+  "An outside resource whose id is in a ConfigMap is made once, changed, deleted, and outlives a restart [ExternalStateDependentIT] [ExternalStateIT]",
+  async (one) => {
+    const accounts = new Accounts();
+    const make = () => {
+      const store = configMapState<Gadget>("-account");
+      const source = perResourcePollingSource<Gadget, Account>({
+        name: "accounts",
+        id: ({ id }) => id,
+        fetch: async (gadget) => {
+          const key = {
+            namespace: "default",
+            name: `${gadget.metadata.name}-account`,
+          };
+          const id = (await one.client.find(ConfigMap, key))?.data?.["id"];
+          const account = id === undefined ? undefined : accounts.all.get(id);
+          return account === undefined ? [] : [account];
+        },
+      });
+      return new Workflow<Gadget>().add(
+        "account",
+        externalDependent<Gadget, { value: string }, Account>({
+          source,
+          desired: ({ spec }) => ({ value: spec.value }),
+          create: ({ value }, gadget) =>
+            Promise.resolve(accounts.create(gadget.metadata.name, value)),
+          update: ({ value }, actual) => {
+            const account = { ...actual, value };
+            accounts.all.set(actual.id, account);
+            return Promise.resolve(account);
+          },
+          delete: ({ id }) => {
+            accounts.all.delete(id);
+            return Promise.resolve();
+          },
+          state: { store, id: ({ id }) => id },
+        }),
+      );
+    };
+    const { operator } = start(one, make());
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => accounts.all.size === 1);
+    await one.advance(30_000);
+    assert.equal(accounts.created, 1);
+    await one.done(operator.stop());
+    const next = start(one, make());
+    await one.start(next.operator);
+    await one.change("a", { value: "second" });
+    await one.until(() => accounts.all.get("id-1")?.value === "second");
+    assert.equal(accounts.created, 1);
+    await one.remove("a");
+    await one.until(() => accounts.all.size === 0);
+    await one.until(async () => (await one.gadget("a")) === undefined);
+  },
+);
+
+scenario(
+  "Two outside dependents of one type are kept side by side [MultipleManagedExternalDependentSameTypeIT]",
+  async (one) => {
+    const accounts = new Accounts();
+    const source = pollingSource<Gadget, Account>({
+      name: "accounts",
+      id: ({ id }) => id,
+      fetch: () => {
+        const found = new Map<string, Account[]>();
+        for (const account of accounts.all.values()) {
+          const key = `default/${account.owner}`;
+          found.set(key, [...found.get(key) ?? [], account]);
+        }
+        return found;
+      },
+    });
+    const account = (suffix: string) =>
+      externalDependent<Gadget, { value: string }, Account>({
+        source,
+        desired: ({ spec }) => ({ value: `${spec.value}${suffix}` }),
+        select: ({ value }) => value.endsWith(suffix),
+        create: ({ value }, gadget) =>
+          Promise.resolve(accounts.create(gadget.metadata.name, value)),
+        update: ({ value }, actual) => {
+          const next = { ...actual, value };
+          accounts.all.set(actual.id, next);
+          return Promise.resolve(next);
+        },
+        delete: ({ id }) => {
+          accounts.all.delete(id);
+          return Promise.resolve();
+        },
+      });
+    const workflow = new Workflow<Gadget>()
+      .add("first", account("-1"))
+      .add("second", account("-2"));
+    const { operator } = start(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    const values = () => [...accounts.all.values()].map(({ value }) => value);
+    await one.until(() => accounts.all.size === 2);
+    assert.deepEqual(values().toSorted(), ["first-1", "first-2"]);
+    await one.change("a", { value: "new" });
+    await one.until(() => values().toSorted().join() === "new-1,new-2");
+    await one.remove("a");
+    await one.until(() => accounts.all.size === 0);
+  },
+);
+
+function bulk(relation: "owner" | "annotations") {
+  return new Workflow<Gadget>().add(
+    "maps",
+    bulkDependent<Gadget, ConfigMap>(ConfigMap, {
+      relation,
+      desired: ({ metadata: { name }, spec }) =>
+        Array.from({ length: spec.numberOfExecutions ?? 0 }, (_, index) => ({
+          metadata: { name: `${name}-${index}` },
+          data: { value: spec.value },
+        })),
+    }),
+    { readyWhen: ({ resource }) => (resource?.size ?? 0) > 0 },
+  );
+}
+
+for (const relation of ["owner", "annotations"] as const) {
+  scenario(
+    `As many ConfigMaps as the spec asks for are kept, related by ${relation} [ManagedBulkDependentIT] [BulkDependentDeleterIT] [BulkDependentWithConditionIT]`,
+    async (one) => {
+      const names = async () =>
+        (await one.client.list(ConfigMap, { namespace: "default" })).items
+          .map(({ metadata }) => metadata.name)
+          .filter((name) => name.startsWith("a-"));
+      const { operator } = start(one, bulk(relation));
+      await one.start(operator);
+      await one.create("a", { numberOfExecutions: 3 });
+      await one.until(async () => (await names()).length === 3);
+      await one.change("a", { numberOfExecutions: 1 });
+      await one.until(async () => (await names()).length === 1);
+      await one.change("a", { numberOfExecutions: 5, value: "changed" });
+      await one.until(async () => (await names()).length === 5);
+      await one.until(async () => {
+        const key = { namespace: "default", name: "a-0" };
+        return (await one.client.get(ConfigMap, key)).data?.["value"] ===
+          "changed";
+      });
+      await one.remove("a");
+      await one.until(async () => (await names()).length === 0);
+      await one.until(async () => (await one.gadget("a")) === undefined);
+    },
+  );
+}
+
+scenario(
+  "Secondaries that others make are counted and never written [ReadOnlyBulkDependentIT]",
+  async (one) => {
+    const counts: (number | undefined)[] = [];
+    const workflow = new Workflow<Gadget>()
+      .add("maps", bulkDependent<Gadget, ConfigMap>(ConfigMap, {}));
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile(_gadget, ctx) {
+        const result = ctx.workflow as Awaited<
+          ReturnType<typeof workflow.reconcile>
+        >;
+        counts.push(result.node("maps").resource?.size);
+      },
+    }, { workflow });
+    await one.start(operator);
+    const gadget = await one.create("a");
+    for (const name of ["x", "y"]) {
+      await one.client.create(ConfigMap, {
+        metadata: {
+          namespace: "default",
+          name,
+          ownerReferences: [{
+            apiVersion: "sample.coracle.dev/v1",
+            kind: "Gadget",
+            name: "a",
+            uid: gadget.metadata.uid!,
+          }],
+        },
+      });
+    }
+    await one.until(() => counts.at(-1) === 2);
+  },
+);

@@ -1,0 +1,300 @@
+import assert from "node:assert/strict";
+import type { ApplyObject } from "../../core/api/object.ts";
+import {
+  ConfigMap,
+  Deployment,
+  Secret,
+  Service,
+  StatefulSet,
+} from "../../core/kinds/mod.ts";
+import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
+import { Workflow } from "../../workflows/graph/workflow.ts";
+import {
+  Gadget,
+  type OperatorCase,
+  scenario,
+} from "../support/operator_case.ts";
+
+const KEY = { namespace: "default", name: "a" };
+
+function configMap(
+  options: Partial<
+    Parameters<typeof kubernetesDependent<Gadget, ConfigMap>>[1]
+  > = {},
+) {
+  return kubernetesDependent<Gadget, ConfigMap>(ConfigMap, {
+    desired: ({ metadata: { name }, spec }) => ({
+      metadata: { name },
+      data: { value: spec.value },
+    }),
+    ...options,
+  });
+}
+
+function secret() {
+  return kubernetesDependent<Gadget, Secret>(Secret, {
+    desired: ({ metadata: { name }, spec }) => ({
+      metadata: { name },
+      stringData: { value: spec.value },
+    }),
+  });
+}
+
+const labels = { app: "a" };
+const template = {
+  metadata: { labels },
+  spec: { containers: [{ name: "web", image: "web:1" }] },
+};
+
+function deployment() {
+  return kubernetesDependent<Gadget, Deployment>(Deployment, {
+    desired: ({ metadata: { name } }) => ({
+      metadata: { name },
+      spec: { selector: { matchLabels: labels }, template },
+    }),
+  });
+}
+
+function run(one: OperatorCase, workflow: Workflow<Gadget>) {
+  const counter = { runs: 0 };
+  const operator = one.operator();
+  const controller = operator.register(Gadget, {
+    reconcile() {
+      counter.runs++;
+    },
+  }, { workflow });
+  return { operator, controller, counter };
+}
+
+const exists = async (
+  one: OperatorCase,
+  kind: typeof ConfigMap | typeof Secret,
+) => (await one.client.find(kind as typeof ConfigMap, KEY)) !== undefined;
+
+scenario(
+  "A ConfigMap waits for a ready Deployment, for its condition, and is held until it is gone [WorkflowAllFeatureIT]",
+  async (one) => {
+    let gone = false;
+    const workflow = new Workflow<Gadget>()
+      .add("deployment", deployment(), {
+        readyWhen: ({ resource }) => resource?.status?.readyReplicas === 1,
+      })
+      .add("map", configMap({ relation: "annotations" }), {
+        dependsOn: ["deployment"],
+        reconcileWhen: ({ primary }) => primary.spec.value !== "no map",
+        deletedWhen: () => gone,
+      });
+    const { operator, controller } = run(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () =>
+      (await one.client.find(Deployment, KEY)) !== undefined
+    );
+    await one.settle();
+    assert.equal(await exists(one, ConfigMap), false);
+    await one.client.status.patch(Deployment, KEY, {
+      status: { replicas: 1, readyReplicas: 1 },
+    });
+    await one.until(() => exists(one, ConfigMap));
+    await one.remove("a");
+    await one.until(async () => !await exists(one, ConfigMap));
+    await one.advance(10_000);
+    assert.notEqual(await one.gadget("a"), undefined, "held by deletedWhen");
+    gone = true;
+    controller.trigger("default/a");
+    await one.until(async () => (await one.gadget("a")) === undefined);
+  },
+);
+
+scenario(
+  "StatefulSets and Services come up in the order of their dependencies [ComplexWorkflowIT] [OrderedManagedDependentIT]",
+  async (one) => {
+    const set = (suffix: string) =>
+      kubernetesDependent<Gadget, StatefulSet>(StatefulSet, {
+        desired: ({ metadata: { name } }) => ({
+          metadata: { name: `${name}${suffix}` },
+          spec: {
+            serviceName: `${name}${suffix}`,
+            selector: { matchLabels: labels },
+            template,
+          },
+        }),
+      });
+    const service = (suffix: string) =>
+      kubernetesDependent<Gadget, Service>(Service, {
+        desired: ({ metadata: { name } }): ApplyObject<Service> => ({
+          metadata: { name: `${name}${suffix}` },
+          spec: { selector: labels, ports: [{ port: 80 }] },
+        }),
+      });
+    const isReady = ({ resource }: { resource: StatefulSet | undefined }) =>
+      resource?.status?.readyReplicas === 1;
+    const workflow = new Workflow<Gadget>()
+      .add("first", set("-1"), { readyWhen: isReady })
+      .add("first-service", service("-1"), { dependsOn: ["first"] })
+      .add("second", set("-2"), { dependsOn: ["first"], readyWhen: isReady })
+      .add("second-service", service("-2"), { dependsOn: ["second"] });
+    const { operator } = run(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    const created = () =>
+      one.requests
+        .filter(({ resource, status, verb }) =>
+          ["statefulsets", "services"].includes(resource) &&
+          verb === "patch" && status === 201
+        )
+        .map(({ resource, name }) => `${resource} ${name}`);
+    for (const name of ["a-1", "a-2"]) {
+      await one.until(() => created().includes(`statefulsets ${name}`));
+      await one.settle();
+      await one.client.status.patch(
+        StatefulSet,
+        { namespace: "default", name },
+        { status: { replicas: 1, readyReplicas: 1 } },
+      );
+      await one.until(() => created().includes(`services ${name}`));
+    }
+    assert.deepEqual(created(), [
+      "statefulsets a-1",
+      "services a-1",
+      "statefulsets a-2",
+      "services a-2",
+    ]);
+  },
+);
+
+scenario(
+  "The primary stays until the finalizer of its ConfigMap is gone, and the parent is deleted after it [ManagedDependentDeleteConditionIT]",
+  async (one) => {
+    const workflow = new Workflow<Gadget>()
+      .add("secret", secret())
+      .add("map", configMap({ relation: "annotations" }), {
+        dependsOn: ["secret"],
+        deletedWhen: ({ resource }) => resource === undefined,
+      });
+    const { operator } = run(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => exists(one, ConfigMap));
+    await one.client.patch(ConfigMap, KEY, {
+      metadata: { finalizers: ["example.com/hold"] },
+    });
+    await one.remove("a");
+    await one.until(async () =>
+      (await one.client.get(ConfigMap, KEY)).metadata.deletionTimestamp !==
+        undefined
+    );
+    await one.settle();
+    assert.equal(await exists(one, Secret), true);
+    assert.notEqual(await one.gadget("a"), undefined);
+    await one.client.patch(ConfigMap, KEY, { metadata: { finalizers: [] } });
+    await one.until(async () => (await one.gadget("a")) === undefined);
+    await one.until(async () => !await exists(one, Secret));
+  },
+);
+
+scenario(
+  "An inactive node is not touched and reads as nothing; the rest reconciles [WorkflowActivationConditionIT] [WorkflowInactiveDependentAccessIT] [OneDependentActivationConditionIT]",
+  async (one) => {
+    let active = false;
+    const seen: (string | undefined)[] = [];
+    const workflow = new Workflow<Gadget>()
+      .add("map", configMap(), { activeWhen: () => active })
+      .add("secret", secret());
+    const operator = one.operator();
+    const controller = operator.register(Gadget, {
+      async reconcile(_gadget, ctx) {
+        seen.push((await ctx.secondary(ConfigMap))?.metadata.name);
+      },
+    }, { workflow });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => exists(one, Secret));
+    await one.settle();
+    assert.equal(await exists(one, ConfigMap), false);
+    active = true;
+    controller.trigger("default/a");
+    await one.until(() => exists(one, ConfigMap));
+    active = false;
+    controller.trigger("default/a");
+    await one.settle();
+    assert.equal(await exists(one, ConfigMap), true, "left alone");
+    assert.equal(seen[0], undefined);
+    assert.ok(seen.includes("a"));
+  },
+);
+
+scenario(
+  "Nothing happens until the reconciler calls the workflow; cleanup is automatic [WorkflowExplicitInvocationIT]",
+  async (one) => {
+    const workflow = new Workflow<Gadget>({ explicit: true })
+      .add("map", configMap({ relation: "annotations" }));
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        if (gadget.spec.value === "go") await workflow.reconcile(gadget, ctx);
+      },
+    }, { workflow });
+    await one.start(operator);
+    await one.create("a");
+    await one.settle();
+    assert.equal(await exists(one, ConfigMap), false);
+    await one.change("a", { value: "go" });
+    await one.until(() => exists(one, ConfigMap));
+    await one.remove("a");
+    await one.until(async () => (await one.gadget("a")) === undefined);
+    assert.equal(await exists(one, ConfigMap), false);
+  },
+);
+
+scenario(
+  "Errors of nodes are readable from the result when they are collected [WorkflowSilentExceptionHandlingIT]",
+  async (one) => {
+    const broken = {
+      read: () => undefined,
+      reconcile: () => Promise.reject(new Error("no route")),
+      delete: () => Promise.reject(new Error("no way back")),
+    };
+    const errors: string[] = [];
+    const workflow = new Workflow<Gadget>({ errors: "collect" })
+      .add("broken", broken)
+      .add("secret", secret());
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile(_gadget, ctx) {
+        const { nodes } = ctx.workflow as Awaited<
+          ReturnType<typeof workflow.reconcile>
+        >;
+        errors.push(String(nodes.get("broken")?.error));
+      },
+      cleanup(_gadget, ctx) {
+        errors.push(`done: ${ctx.workflow?.done}`);
+      },
+    }, { workflow });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => exists(one, Secret));
+    await one.remove("a");
+    await one.until(() => errors.includes("done: false"));
+    assert.equal(errors[0], "Error: no route");
+    assert.notEqual(await one.gadget("a"), undefined, "held by the failure");
+  },
+);
+
+scenario(
+  "A node that is not wanted any more is deleted, and made again when it is",
+  async (one) => {
+    const workflow = new Workflow<Gadget>()
+      .add("map", configMap(), {
+        reconcileWhen: ({ primary }) => primary.spec.value !== "none",
+      });
+    const { operator } = run(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => exists(one, ConfigMap));
+    await one.change("a", { value: "none" });
+    await one.until(async () => !await exists(one, ConfigMap));
+    await one.change("a", { value: "some" });
+    await one.until(() => exists(one, ConfigMap));
+  },
+);
