@@ -25,7 +25,7 @@ scenario(
         const { name } = gadget.metadata;
         const count = gadget.status?.count ?? 0;
         if (count !== (written.get(name) ?? 0)) stale.push(name);
-        if (count === 5) return noUpdate();
+        if (count === 3) return noUpdate();
         written.set(name, count + 1);
         assert.equal(ctx.current?.status?.count ?? 0, count);
         return patchStatus({ count: count + 1 }).rescheduleAfter(0);
@@ -35,7 +35,7 @@ scenario(
     const names = Array.from({ length: 250 }, (_, index) => `gadget-${index}`);
     await Promise.all(names.map((name) => one.create(name)));
     await one.until(() =>
-      [...written.values()].filter((count) => count === 5).length === 250
+      [...written.values()].filter((count) => count === 3).length === 250
     );
     assert.deepEqual(stale, []);
   },
