@@ -18,7 +18,7 @@ import {
 } from "../../support/json_documents.ts";
 import { withoutLeapt } from "../../support/leapt_values.ts";
 
-const RUNS = { numRuns: 1500 };
+const RUNS = { numRuns: 600 };
 
 function parsed(text: string): unknown {
   try {
@@ -95,7 +95,7 @@ test("EventScanner never gives a wrong header for damaged bytes", () => {
       );
       if (isWatchEvent(value)) assertHeader(scanner.header, value.object);
     }),
-    { numRuns: 4000 },
+    { numRuns: 1200 },
   );
   assert.ok(refused > 0 && accepted > 0, `${refused} and ${accepted}`);
 });

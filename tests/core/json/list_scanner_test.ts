@@ -94,7 +94,7 @@ test("ListScanner gives items and list header as JSON.parse does, with any chunk
         });
       },
     ),
-    { numRuns: 800 },
+    { numRuns: 300 },
   );
 });
 
@@ -139,7 +139,7 @@ test("ListScanner never takes a damaged page for a good one", () => {
       assert.equal(page.items.length, list.items?.length ?? 0);
       page.items.forEach((item, i) => assertHeader(item, list.items[i]));
     }),
-    { numRuns: 1500 },
+    { numRuns: 400 },
   );
 });
 

@@ -71,7 +71,7 @@ test("Pruner gives the parsed object with the paths deleted", () => {
       const result = pruned(new Pruner(paths), text);
       assert.deepEqual(JSON.parse(result), expected);
     }),
-    { numRuns: 2000 },
+    { numRuns: 700 },
   );
 });
 

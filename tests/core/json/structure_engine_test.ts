@@ -34,7 +34,7 @@ test("WasmEngine finds the end that ScalarEngine finds, of good and bad values",
         assert.equal(wasm.skip(offset), scalar.skip(offset));
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: 500 },
   );
 });
 
@@ -65,7 +65,7 @@ test("WasmEngine and ScalarEngine find the end of a value that comes in parts", 
         }
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: 500 },
   );
 });
 
