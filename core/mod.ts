@@ -100,10 +100,12 @@ export type { JsonObject } from "./patch/json_value.ts";
 export { defineKind } from "./crd/define_kind.ts";
 export * from "./crd/kind_definition.ts";
 export type {
-  SchemaInput,
-  SchemaOutput,
-  StandardSchema,
-} from "./crd/standard_schema.ts";
+  CrdColumn,
+  CrdSubresources,
+  CrdVersion,
+  ValidationRule,
+} from "./crd/crd_manifest.ts";
+export type * from "./crd/standard_schema.ts";
 
 // Which key runs when.
 export {
