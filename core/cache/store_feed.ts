@@ -190,11 +190,10 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     if (this.#store.hasFormer(header)) this.#vanish(keyOf(header));
     const before = this.#store.header(header)?.copy();
     const outcome = this.#store.put(header);
-    if (outcome === "stale") return nothing;
+    if (outcome === "stale" || outcome === "unchanged") return nothing;
     const key = keyTextOf(header);
     this.#pending.set(key, resourceVersion);
     if (this.#listing) this.#unlisted.add(key);
-    if (outcome === "unchanged") return nothing;
     return { seen, before, event: { type: outcome, header, previous: before } };
   }
 

@@ -5,27 +5,30 @@ import type {
 } from "../../core/client/transport.ts";
 import type { Answer, FakeWatchServer } from "./fake_watch_server.ts";
 
+/** How the answers of a {@linkcode memoryTransport} arrive. */
+export interface MemoryPace {
+  /** How many bytes come at once at most. */
+  readonly pieceSize: number;
+  /** Whether each piece takes a turn of the event loop, at the moment. */
+  isSlow: boolean;
+}
+
 /**
  * A transport that hands requests to a {@linkcode FakeWatchServer} within the
  * process: without sockets, so that thousands of histories run in a second, and
  * with answers cut into small pieces.
  *
  * @param server Who answers.
- * @param pieceSize How many bytes come at once at most.
+ * @param pace How the answers arrive; may be changed meanwhile.
  */
 export function memoryTransport(
   server: FakeWatchServer,
-  pieceSize: number,
+  pace: MemoryPace,
 ): Transport {
   return {
     send: (request) =>
       new Promise((resolve, reject) => {
-        const answer = new MemoryAnswer({
-          request,
-          pieceSize,
-          resolve,
-          reject,
-        });
+        const answer = new MemoryAnswer({ request, pace, resolve, reject });
         server.receive(request.path, request.headers["accept"] ?? "", answer);
       }),
     close: () => Promise.resolve(),
@@ -34,7 +37,7 @@ export function memoryTransport(
 
 interface MemoryAnswerParts {
   readonly request: HttpRequest;
-  readonly pieceSize: number;
+  readonly pace: MemoryPace;
   readonly resolve: (response: HttpResponse) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -66,7 +69,7 @@ class MemoryAnswer implements Answer {
 
   write(bytes: string | Uint8Array, onWritten?: () => void): void {
     if (this.#ended) return;
-    const { pieceSize } = this.#parts;
+    const { pieceSize } = this.#parts.pace;
     const all = typeof bytes === "string"
       ? new TextEncoder().encode(bytes)
       : bytes;
@@ -104,6 +107,7 @@ class MemoryAnswer implements Answer {
 
   async *#read(): AsyncGenerator<Uint8Array, void, undefined> {
     for (;;) {
+      if (this.#parts.pace.isSlow) await new Promise(setImmediate);
       const piece = this.#pieces.shift();
       if (piece !== undefined) yield piece;
       else if (this.#error !== undefined) throw this.#error;

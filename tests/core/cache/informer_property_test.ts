@@ -11,7 +11,10 @@ import {
   stateOf,
   Widget,
 } from "../../support/fake_watch_server.ts";
-import { memoryTransport } from "../../support/memory_transport.ts";
+import {
+  type MemoryPace,
+  memoryTransport,
+} from "../../support/memory_transport.ts";
 import {
   endAtOnce,
   errorEvent,
@@ -56,7 +59,7 @@ type Command =
   }
   | { readonly do: "end"; readonly how: "clean" | "reset" }
   | { readonly do: "advance"; readonly by: number }
-  | { readonly do: "compact" | "bookmark" | "settle" | "pages" };
+  | { readonly do: "compact" | "bookmark" | "settle" | "turn" | "pages" };
 
 const KEY = fc.constantFrom("one/a", "one/b", "two/a");
 
@@ -108,7 +111,8 @@ const COMMAND: fc.Arbitrary<Command> = fc.oneof(
         "compact" as const,
         "bookmark" as const,
         "settle" as const,
-        "settle" as const,
+        "turn" as const,
+        "turn" as const,
         "pages" as const,
       ),
     }),
@@ -138,6 +142,7 @@ class Mirror {
 class History {
   readonly clock: VirtualClock = new VirtualClock();
   readonly server: FakeWatchServer;
+  readonly pace: MemoryPace;
   readonly informer: Informer<Widget>;
   readonly mirror: Mirror = new Mirror();
   readonly writes: {
@@ -155,11 +160,12 @@ class History {
 
   constructor(
     server: FakeWatchServer,
-    pieceSize: number,
+    pace: MemoryPace,
     namespaces: string[] | undefined,
   ) {
     this.server = server;
-    const transport = memoryTransport(server, pieceSize);
+    this.pace = pace;
+    const transport = memoryTransport(server, pace);
     const client = new Client({ transport });
     this.informer = new Informer(client, Widget, {
       clock: this.clock,
@@ -228,6 +234,9 @@ class History {
       case "settle":
         await clock.settle();
         break;
+      case "turn":
+        await new Promise(setImmediate);
+        break;
       case "compact":
         server.compact();
         break;
@@ -242,6 +251,7 @@ class History {
   /** Lets time pass until all is well, then checks. */
   async check(): Promise<void> {
     const { informer, server, clock } = this;
+    this.pace.isSlow = false;
     for (const { write, answer } of this.writes.splice(0)) {
       write.succeed(answer);
     }
@@ -277,11 +287,14 @@ for (const namespaces of [undefined, ["one", "two"]]) {
     await fc.assert(
       fc.asyncProperty(
         fc.array(COMMAND, { maxLength: 40 }),
-        fc.integer({ min: 1, max: 400 }),
-        async (commands, pieceSize) => {
+        fc.record({
+          pieceSize: fc.integer({ min: 1, max: 400 }),
+          isSlow: fc.boolean(),
+        }),
+        async (commands, pace) => {
           const server = await FakeWatchServer.start();
           try {
-            const history = new History(server, pieceSize, namespaces);
+            const history = new History(server, { ...pace }, namespaces);
             history.informer.start();
             for (const command of commands) await history.run(command);
             await history.check();
@@ -290,7 +303,7 @@ for (const namespaces of [undefined, ["one", "two"]]) {
           }
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 300 },
     );
   });
 }
