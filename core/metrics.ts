@@ -12,6 +12,8 @@ export interface MetricOptions {
 /** A number that only grows. */
 export interface Counter {
   /**
+   * Adds to the series.
+   *
    * @param value How much to add; not negative.
    * @param labels Which series.
    */

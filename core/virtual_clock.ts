@@ -75,6 +75,8 @@ export class VirtualClock implements Clock {
   #moving = false;
 
   /**
+   * Makes a clock that stands still.
+   *
    * @param options Where the clock starts and how it waits.
    * @throws {RangeError} If a number is not a positive integer or the start is
    * not a valid date.

@@ -1,29 +1,46 @@
 /** One cause within a Status: which field is wrong, and how. */
 export interface StatusCause {
+  /** What is wrong in one word, such as `FieldValueRequired`. */
   readonly reason?: string | undefined;
+  /** What is wrong, for a person. */
   readonly message?: string | undefined;
+  /** Which field, such as `spec.replicas`. */
   readonly field?: string | undefined;
 }
 
 /** What a Status tells beside its reason. */
 export interface StatusDetails {
+  /** The object that the request was about. */
   readonly name?: string | undefined;
+  /** The API group of its kind. */
   readonly group?: string | undefined;
+  /** Its kind, or the plural where the path named it. */
   readonly kind?: string | undefined;
+  /** Its incarnation. */
   readonly uid?: string | undefined;
+  /** Each thing that is wrong, where there are several. */
   readonly causes?: readonly StatusCause[] | undefined;
+  /** How long to wait before the next attempt. */
   readonly retryAfterSeconds?: number | undefined;
 }
 
 /** The body with which an API server says that a request failed. */
 export interface Status {
+  /** What it is. */
   readonly kind: "Status";
+  /** Its version. */
   readonly apiVersion: "v1";
+  /** Empty but for lists. */
   readonly metadata: Record<string, unknown>;
+  /** Whether the request succeeded. */
   readonly status: "Success" | "Failure";
+  /** Why not, for a person. */
   readonly message?: string | undefined;
+  /** Why not, in one word, such as `NotFound`. */
   readonly reason?: string | undefined;
+  /** Which object and which fields it is about. */
   readonly details?: StatusDetails | undefined;
+  /** The HTTP status code. */
   readonly code?: number | undefined;
 }
 
@@ -36,6 +53,7 @@ export interface ApiErrorOptions {
   readonly status: number;
   /** The reason of the Status, such as `NotFound`; empty when there was none. */
   readonly reason?: string | undefined;
+  /** Which object and which fields the error is about. */
   readonly details?: StatusDetails | undefined;
   /** How long the server asks to wait, in milliseconds. */
   readonly retryAfter?: number | undefined;
@@ -67,6 +85,8 @@ export class ApiError extends Error {
   readonly retryAfter: number | undefined;
 
   /**
+   * Makes the error of an answer.
+   *
    * @param message What failed and why, without credentials.
    * @param options What the server answered.
    */

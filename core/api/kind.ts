@@ -32,7 +32,9 @@ export interface Kind<T extends KubernetesObject = KubernetesObject> {
 /** A kind whose path is known. */
 export interface ResolvedKind<T extends KubernetesObject = KubernetesObject>
   extends Kind<T> {
+  /** The name in paths, such as `deployments`. */
   readonly plural: string;
+  /** Where its objects live. */
   readonly scope: Scope;
 }
 

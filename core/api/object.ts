@@ -1,64 +1,100 @@
 /** Who owns an object, as `metadata.ownerReferences` says it. */
 export interface OwnerReference {
+  /** The version of the owner's kind, such as `apps/v1`. */
   apiVersion: string;
+  /** The kind of the owner. */
   kind: string;
+  /** The name of the owner, in the same namespace or in none. */
   name: string;
+  /** Which incarnation of the owner. */
   uid: string;
+  /** Whether the owner manages the object; only one owner may. */
   controller?: boolean | undefined;
+  /** Whether a foreground deletion of the owner waits for the object. */
   blockOwnerDeletion?: boolean | undefined;
 }
 
 /** Which manager set which fields, as `metadata.managedFields` says it. */
 export interface ManagedFieldsEntry {
+  /** Who it is. */
   manager?: string | undefined;
+  /** How the fields were set. */
   operation?: "Apply" | "Update" | undefined;
+  /** The version in which the fields are named. */
   apiVersion?: string | undefined;
+  /** When the entry was written last. */
   time?: string | undefined;
+  /** The form of `fieldsV1`. */
   fieldsType?: "FieldsV1" | undefined;
+  /** The fields, as a tree of `f:`, `k:` and `v:` names. */
   fieldsV1?: Record<string, unknown> | undefined;
+  /** The subresource through which they were set. */
   subresource?: string | undefined;
 }
 
 /** The metadata of a stored object. */
 export interface ObjectMeta {
+  /** Unique among the objects of the kind and namespace. */
   name: string;
+  /** Where the object lives; absent for cluster-scoped kinds. */
   namespace?: string | undefined;
+  /** What the server made the name from. */
   generateName?: string | undefined;
+  /** Which incarnation of the name it is. */
   uid?: string | undefined;
+  /** The version of the stored object; opaque. */
   resourceVersion?: string | undefined;
+  /** How often what the user asks for has changed. */
   generation?: number | undefined;
+  /** When it was made. */
   creationTimestamp?: string | undefined;
+  /** When its deletion was asked for; absent while it may stay. */
   deletionTimestamp?: string | undefined;
+  /** How long its deletion may take. */
   deletionGracePeriodSeconds?: number | undefined;
+  /** What selectors look at. */
   labels?: Record<string, string> | undefined;
+  /** Further notes of tools and people. */
   annotations?: Record<string, string> | undefined;
+  /** With whom it goes. */
   ownerReferences?: OwnerReference[] | undefined;
+  /** Who has to clean up before it may vanish. */
   finalizers?: string[] | undefined;
+  /** Who has set which fields. */
   managedFields?: ManagedFieldsEntry[] | undefined;
 }
 
 /** Any Kubernetes object. */
 export interface KubernetesObject {
+  /** The version of its kind, such as `apps/v1`. */
   apiVersion?: string | undefined;
+  /** Its kind, such as `Deployment`. */
   kind?: string | undefined;
+  /** What every object has. */
   metadata: ObjectMeta;
 }
 
 /** An object of a kind that is not known at compile time. */
 export interface UntypedObject extends KubernetesObject {
+  /** Whatever its kind has. */
   [field: string]: unknown;
 }
 
 /** The metadata of a list. */
 export interface ListMeta {
+  /** The version at which the list was read: a watch can begin there. */
   resourceVersion?: string | undefined;
+  /** What the next page is asked for with; absent on the last. */
   continue?: string | undefined;
+  /** How many objects the further pages have, where it is known. */
   remainingItemCount?: number | undefined;
 }
 
 /** One page of objects. */
 export interface ObjectList<T extends KubernetesObject> {
+  /** Where the page stands. */
   readonly metadata: ListMeta;
+  /** The objects of the page. */
   readonly items: T[];
 }
 

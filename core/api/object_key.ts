@@ -2,7 +2,11 @@ import type { KubernetesObject } from "./object.ts";
 
 /** Names one object of a kind. */
 export interface ObjectKey {
-  /** Absent for cluster-scoped kinds. */
+  /**
+   * The name of the object.
+   *
+   * Absent for cluster-scoped kinds.
+   */
   readonly namespace?: string | undefined;
   readonly name: string;
 }

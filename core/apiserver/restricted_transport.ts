@@ -11,7 +11,9 @@ import { verbOf } from "./router.ts";
 
 /** What a request would do, in the words of a role. */
 export interface AccessRequest {
+  /** What is done. */
   readonly verb: AccessVerb;
+  /** The API group; empty for the core group. */
   readonly group: string;
   /** The name in paths, with the subresource behind a slash if there is one. */
   readonly resource: string;
@@ -61,6 +63,8 @@ export class RestrictedTransport implements Transport {
   readonly #user: string;
 
   /**
+   * Makes a transport that sends through another one.
+   *
    * @param inner Sends what is permitted.
    * @param rules What is permitted.
    * @param options.user Who is refused, in the answer.

@@ -16,7 +16,9 @@ import { ApiServer, type ApiServerOptions } from "./server.ts";
 
 /** What a test starts and stops: an `Operator`, or anything alike. */
 export interface TestedOperator {
+  /** Starts it; fulfilled when it works. */
   start(): Promise<void>;
+  /** Stops it; fulfilled when nothing of it is left. */
   stop(): Promise<void>;
 }
 

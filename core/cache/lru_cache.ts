@@ -35,6 +35,8 @@ export class LruCache<K, V> {
   #maxSize: number;
 
   /**
+   * Makes an empty cache.
+   *
    * @param options How much is kept.
    * @throws {RangeError} If `maxSize` is negative or not a number.
    */

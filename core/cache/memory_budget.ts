@@ -33,6 +33,8 @@ export class MemoryBudget {
   #sinking = false;
 
   /**
+   * Makes a budget of which nothing is used.
+   *
    * @param limit Bytes, or text such as `96MiB`, `1Gi` or `500M`.
    * @throws {SyntaxError} If the text is not a size.
    * @throws {RangeError} If it is not a positive number of bytes.

@@ -70,6 +70,8 @@ export class ObjectStore<T extends KubernetesObject> {
   readonly #fetching: Map<string, Promise<T | undefined>> = new Map();
 
   /**
+   * Makes an empty store.
+   *
    * @param options Which kind, and what is kept of it.
    * @throws {SyntaxError} If a prune path is malformed.
    */

@@ -1,6 +1,8 @@
 /** Objects and bytes of one tier. */
 export interface TierUsage {
+  /** How many objects there are. */
   readonly objects: number;
+  /** How many bytes they take. */
   readonly bytes: number;
 }
 

@@ -30,14 +30,17 @@ export interface Terminal {
 
 /** What a command is run with. */
 export interface CommandInput {
+  /** The values of its flags. */
   readonly flags: FlagValues;
   /** The arguments that belong to no flag, usually files. */
   readonly operands: readonly string[];
+  /** Where it reads and writes. */
   readonly terminal: Terminal;
 }
 
 /** One thing that the command line can do. */
 export interface Command {
+  /** The word that names it. */
   readonly name: string;
   /** What its operands are, such as `FILE…`; none if empty. */
   readonly operands: string;
@@ -47,6 +50,7 @@ export interface Command {
   readonly summary: string;
   /** What a person should know beside its flags. */
   readonly description: string;
+  /** The flags that it takes. */
   readonly flags: readonly Flag[];
   /** Does it and gives the exit code. */
   run(input: CommandInput): Promise<number>;
@@ -61,6 +65,8 @@ export class UsageError extends Error {
   readonly command: string | undefined;
 
   /**
+   * Makes the error of a wrong command line.
+   *
    * @param message What is wrong and what would be right.
    * @param command The command whose help may tell more.
    */

@@ -3,6 +3,7 @@ import type { Command } from "./command.ts";
 import { crdCommand } from "./crd_command.ts";
 import { devCommand } from "./dev_command.ts";
 import { manifestsCommand } from "./manifests_command.ts";
+import { whyCommand } from "./why_command.ts";
 
 /** The commands of `coracle`, in the order of its help. */
 export const COMMANDS: readonly Command[] = [
@@ -10,4 +11,5 @@ export const COMMANDS: readonly Command[] = [
   crdCommand,
   manifestsCommand,
   apiserverCommand,
+  whyCommand,
 ];

@@ -26,6 +26,7 @@ export type CauseType =
 
 /** Why a run happens, and what exactly was the reason. */
 export interface RunCause {
+  /** What kind of reason it was. */
   readonly type: CauseType;
   /** The event source that triggered the run. */
   readonly source?: string | undefined;

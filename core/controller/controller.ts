@@ -21,6 +21,7 @@ import type { RecordedRun } from "./run_history.ts";
 
 /** How a controller fares. */
 export interface ControllerHealth {
+  /** The name of the controller. */
   readonly name: string;
   /** Its kind, for people: `apps/v1 Deployment`. */
   readonly kind: string;
@@ -30,14 +31,37 @@ export interface ControllerHealth {
   readonly healthy: boolean;
   /** Whether it runs what waits: false before start and on standby. */
   readonly active: boolean;
+  /** How many primaries it knows. */
   readonly primaries: number;
+  /** How many wait for a worker. */
   readonly waiting: number;
+  /** How many run. */
   readonly running: number;
+  /** How many wait for a time. */
   readonly delayed: number;
   /** How many objects have used up their retries. */
   readonly exhausted: number;
+  /** How its watches fare. */
   readonly informers: readonly InformerHealth[];
+  /** How its event sources fare, by name. */
   readonly sources: ReadonlyMap<string, SourceHealth>;
+}
+
+/** What a controller remembers of an object. */
+export interface ObjectHistory {
+  readonly controller: string;
+  /** The object, as `namespace/name`. */
+  readonly object: string;
+  /** Whether it is in the cache. */
+  readonly known: boolean;
+  /** Whether it runs now. */
+  readonly running: boolean;
+  /** Which retry is next or was last; 0 when none. */
+  readonly attempt: number;
+  /** Whether its retries are used up. */
+  readonly exhausted: boolean;
+  /** Its last runs, the latest last. */
+  readonly runs: readonly RecordedRun[];
 }
 
 /**
@@ -235,10 +259,26 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return this.#started.sources.remove(name);
   }
 
-  /** The last runs of an object, the latest last. */
-  historyOf(key: ObjectKey | string): readonly RecordedRun[] {
+  /**
+   * Why an object ran and will run; undefined if the controller does not know it
+   * and has not run it lately.
+   */
+  why(key: ObjectKey | string): ObjectHistory | undefined {
     const text = typeof key === "string" ? key : keyText(key);
-    return this.#machinery?.history.of(text) ?? [];
+    const { primaries, processor, history } = this.#machinery ?? {};
+    const runs = history?.of(text) ?? [];
+    const known = primaries?.has(text) ?? false;
+    if (!known && runs.length === 0) return undefined;
+    const { attempt = 0, exhausted = false } = processor?.stateOf(text) ?? {};
+    return {
+      controller: this.name,
+      object: text,
+      known,
+      running: this.runningKeys.includes(text),
+      attempt,
+      exhausted,
+      runs,
+    };
   }
 
   /** How it fares. */

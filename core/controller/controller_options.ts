@@ -57,7 +57,11 @@ export interface ControllerOptions<
    * @default {the kind in lower case, such as "webpage"}
    */
   readonly name?: string | undefined;
-  /** @default {that of the operator, which is "all"} */
+  /**
+   * Which namespaces are watched.
+   *
+   * @default {that of the operator, which is "all"}
+   */
   readonly namespaces?: Namespaces | undefined;
   /** Only primaries with such labels. @default {all} */
   readonly labelSelector?:

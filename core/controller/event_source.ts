@@ -58,14 +58,19 @@ export interface SourceContext<P extends KubernetesObject = KubernetesObject> {
   readonly controller: string;
   /** The kind of the primaries. */
   readonly primaryKind: Kind<P>;
+  /** The primaries that the controller knows. */
   readonly primaries: PrimaryCache<P>;
   /** The namespaces of the controller at this moment. */
   readonly namespaces: NamespaceSet;
+  /** Talks to the API server. */
   readonly client: Client;
   /** Shares informers with everybody who watches the same. */
   readonly informers: InformerPool;
+  /** Where time comes from. */
   readonly clock: Clock;
+  /** Where the source logs. */
   readonly log: Logger;
+  /** Where the source counts. */
   readonly metrics: Metrics;
   /**
    * Asks for a run of a primary. Cheap; many calls before the run make one run.
@@ -79,7 +84,9 @@ export interface SourceContext<P extends KubernetesObject = KubernetesObject> {
 
 /** What happened to a primary, told to sources that follow them. */
 export interface PrimaryEvent<P extends KubernetesObject> {
+  /** What happened. */
   readonly type: "added" | "modified" | "deleted";
+  /** To which primary. */
   readonly key: ObjectKey;
   /** The newest state, or the last one known; read lazily, frozen. */
   readonly object: P | undefined;
@@ -108,7 +115,11 @@ export interface EventSource<
   readonly name: string;
   /** The kind of the secondaries, where they are Kubernetes objects. */
   readonly kind?: Kind | undefined;
-  /** @default {"default"} */
+  /**
+   * When it is started.
+   *
+   * @default {"default"}
+   */
   readonly startPriority?: "loader" | "default" | undefined;
   /**
    * Begins to watch.

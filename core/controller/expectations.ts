@@ -73,7 +73,11 @@ export class Expectations<P extends KubernetesObject>
   readonly #waiting: Map<string, Waiting<P>> = new Map();
   #context: SourceContext<P> | undefined;
 
-  /** @param name Unique among the sources of the controller. */
+  /**
+   * Makes a source that expects nothing yet.
+   *
+   * @param name Unique among the sources of the controller.
+   */
   constructor(name = "expectations") {
     this.name = name;
   }

@@ -113,7 +113,11 @@ export interface ContextWriteOptions {
    * @default {false}
    */
   readonly trigger?: boolean | undefined;
-  /** @default {the signal of the run} */
+  /**
+   * Ends the request when it fires.
+   *
+   * @default {the signal of the run}
+   */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -224,6 +228,7 @@ export interface Context<P extends KubernetesObject> {
   secondary<T extends KubernetesObject>(
     kind: Kind<T>,
   ): Promise<T | undefined>;
+  /** The one secondary of a source, or undefined if there is none. */
   secondary<T>(source: EventSource<P, T>): Promise<T | undefined>;
   /**
    * All secondaries of the primary of a kind, from every event source that has
@@ -234,6 +239,7 @@ export interface Context<P extends KubernetesObject> {
   secondaries<T extends KubernetesObject>(
     kind: Kind<T>,
   ): Promise<readonly T[]>;
+  /** All secondaries of the primary that one source knows. */
   secondaries<T>(source: EventSource<P, T>): Promise<readonly T[]>;
 
   /**

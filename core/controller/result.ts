@@ -59,6 +59,7 @@ export interface RunOutcome {
   readonly resource?: object | undefined;
   /** Fields of the status to write. */
   readonly status?: object | undefined;
+  /** How they are written. */
   readonly method?: WriteMethod | undefined;
   /** When to run again, in milliseconds from the end of the run. */
   readonly delay?: number | undefined;
@@ -78,11 +79,16 @@ export class ReconcileResult<
 > implements RunOutcome {
   readonly resource: Resource | undefined;
   readonly status: Status | undefined;
+  /** How they are written. */
   readonly method: WriteMethod | undefined;
   readonly delay: number | undefined;
   readonly retry: boolean;
 
-  /** @param outcome What the run asks for. */
+  /**
+   * Makes a result; the functions of this module read better.
+   *
+   * @param outcome What the run asks for.
+   */
   constructor(outcome: {
     readonly resource?: Resource | undefined;
     readonly status?: Status | undefined;
@@ -130,7 +136,11 @@ export class CleanupResult {
   /** When to run again, in milliseconds from the end of the run. */
   readonly delay: number | undefined;
 
-  /** @param outcome What the run asks for. */
+  /**
+   * Makes a result; the functions of this module read better.
+   *
+   * @param outcome What the run asks for.
+   */
   constructor(outcome: {
     readonly finalizerRemoved: boolean;
     readonly delay?: number | undefined;

@@ -18,6 +18,8 @@ export class RunAbortedError extends Error {
   readonly abortCause: AbortCause;
 
   /**
+   * Makes the reason of an aborted run.
+   *
    * @param message What was aborted and why.
    * @param abortCause Why.
    */

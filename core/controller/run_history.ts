@@ -15,6 +15,7 @@ export interface RecordedRun {
   readonly step: string;
   /** Zero for a run that was no retry. */
   readonly attempt: number;
+  /** How it ended. */
   readonly outcome: "success" | "failure" | "aborted";
   /** How long it waited for its turn, in milliseconds. */
   readonly waited: number;

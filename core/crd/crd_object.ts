@@ -4,16 +4,23 @@ import type { CrdManifest, CrdNames } from "./crd_manifest.ts";
 
 /** What the API server says about a definition, such as `Established`. */
 export interface CrdCondition {
+  /** What is stated, such as `Established`. */
   readonly type: string;
+  /** Whether it holds. */
   readonly status: "True" | "False" | "Unknown";
+  /** Why, in one word. */
   readonly reason?: string | undefined;
+  /** Why, for a person. */
   readonly message?: string | undefined;
+  /** When the status changed last. */
   readonly lastTransitionTime?: string | undefined;
 }
 
 /** A CustomResourceDefinition as a server gives it. */
 export interface CrdObject extends KubernetesObject {
+  /** What was asked for. */
   spec: CrdManifest["spec"];
+  /** What the server made of it. */
   status?: {
     readonly conditions?: readonly CrdCondition[] | undefined;
     readonly acceptedNames?: CrdNames | undefined;

@@ -14,7 +14,9 @@ import type {
  * @typeParam Status What the operator reports; `never` if it reports nothing.
  */
 export interface CustomResource<Spec, Status> extends KubernetesObject {
+  /** What the user asks for. */
   spec: Spec;
+  /** What the operator reports. */
   status?: Status | undefined;
 }
 
@@ -22,6 +24,7 @@ export interface CustomResource<Spec, Status> extends KubernetesObject {
 export interface PrinterColumn {
   /** The heading, such as `Ready`. */
   readonly name: string;
+  /** How the value is shown. */
   readonly type: "integer" | "number" | "string" | "boolean" | "date";
   /** Where the value stands, such as `.status.ready`. */
   readonly jsonPath: string;
@@ -156,11 +159,17 @@ export type DefinedObject<D extends KindDefinition> =
  */
 export interface DefinedKind<T extends KubernetesObject = KubernetesObject>
   extends ResolvedKind<T> {
+  /** The name of one object for kubectl. */
   readonly singular: string;
+  /** The kind of its lists. */
   readonly listKind: string;
+  /** Short forms for kubectl. */
   readonly shortNames: readonly string[];
+  /** Groups of kinds for kubectl. */
   readonly categories: readonly string[];
+  /** Labels of the CustomResourceDefinition. */
   readonly labels: Readonly<Record<string, string>>;
+  /** Annotations of the CustomResourceDefinition. */
   readonly annotations: Readonly<Record<string, string>>;
   /** All versions, as the CustomResourceDefinition says them. */
   readonly versions: readonly CrdVersion[];

@@ -13,7 +13,9 @@ export type AccessVerb =
 
 /** What an operator does with the objects of one kind. */
 export interface KindAccess {
+  /** Which objects. */
   readonly kind: Kind;
+  /** What is done with them. */
   readonly verbs: readonly AccessVerb[];
   /** Such as `status`; the verbs then are about it and not about the object. */
   readonly subresource?: string | undefined;
@@ -21,8 +23,11 @@ export interface KindAccess {
 
 /** A rule of a Role or ClusterRole. */
 export interface PolicyRule {
+  /** The API groups; the core group is empty. */
   readonly apiGroups: readonly string[];
+  /** The names in paths, subresources behind a slash. */
   readonly resources: readonly string[];
+  /** What is permitted. */
   readonly verbs: readonly AccessVerb[];
 }
 
@@ -50,14 +55,20 @@ export interface RbacOptions {
 
 /** An account, a role or a binding, as plain data. */
 export interface RbacManifest {
+  /** The version of its kind. */
   readonly apiVersion: string;
+  /** Its kind, such as `ClusterRole`. */
   readonly kind: string;
+  /** Its name, and its namespace if it has one. */
   readonly metadata: {
     readonly name: string;
     readonly namespace?: string | undefined;
   };
+  /** What a role permits. */
   readonly rules?: readonly PolicyRule[] | undefined;
+  /** The role of a binding. */
   readonly roleRef?: Readonly<Record<string, string>> | undefined;
+  /** Who gets the role of a binding. */
   readonly subjects?: readonly Readonly<Record<string, string>>[] | undefined;
 }
 

@@ -6,8 +6,11 @@
  * or scanner gives are valid until its next step. Who keeps one copies it.
  */
 export interface ByteRange {
+  /** The bytes that it is a part of. */
   readonly bytes: Uint8Array;
+  /** Where it begins. */
   readonly start: number;
+  /** Where it ends: the first byte behind it. */
   readonly end: number;
 }
 

@@ -22,6 +22,8 @@ export class FieldReader {
   readonly #cursor: JsonCursor = new JsonCursor("a field");
 
   /**
+   * Makes a reader of one field.
+   *
    * @param path Such as `spec.nodeName` or `spec.containers[0].image`.
    * @throws {SyntaxError} If it is not a path.
    * @throws {RangeError} If it has `[*]`, which names many fields.

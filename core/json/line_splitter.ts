@@ -23,6 +23,8 @@ export class TooLongError extends RangeError {
   readonly limit: number;
 
   /**
+   * Makes the error of a line.
+   *
    * @param what What is too long, such as `a watch line`.
    * @param lengths The size met and the limit, in bytes.
    */
@@ -94,6 +96,8 @@ export class LineSplitter implements ByteRange {
   #carried = 0;
 
   /**
+   * Makes a splitter that has seen nothing.
+   *
    * @param options How long a line may be.
    * @throws {RangeError} If `maxLineBytes` is not a positive integer.
    */

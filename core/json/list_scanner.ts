@@ -102,6 +102,8 @@ export class ListScanner {
   #itemCount = 0;
 
   /**
+   * Makes a scanner that has seen nothing.
+   *
    * @param options How long an item may be.
    * @throws {RangeError} If `maxItemBytes` is not a positive integer.
    */

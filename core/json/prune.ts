@@ -46,6 +46,8 @@ export class Pruner {
   readonly #cuts: number[] = [];
 
   /**
+   * Makes a pruner of paths.
+   *
    * @param paths What to leave out.
    * @throws {SyntaxError} If a path is malformed.
    * @throws {RangeError} If a path takes what the library decides on itself,

@@ -1,7 +1,11 @@
 import type { Kind } from "../api/kind.ts";
+import type { ObjectKey } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
-import type { ControllerHealth } from "../controller/controller.ts";
+import type {
+  ControllerHealth,
+  ObjectHistory,
+} from "../controller/controller.ts";
 import type { ControllerSurroundings } from "../controller/controller_surroundings.ts";
 import type { ControllerSettings } from "../controller/controller_options.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
@@ -30,6 +34,7 @@ export interface ManagedController {
   whenIdle(): Promise<void>;
   stop(): Promise<void>;
   health(): ControllerHealth;
+  why(key: ObjectKey | string): ObjectHistory | undefined;
 }
 
 /** How controllers are started. */

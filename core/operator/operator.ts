@@ -4,7 +4,11 @@ import type { KubernetesObject } from "../api/object.ts";
 import { InformerPool } from "../cache/informer_pool.ts";
 import { Client } from "../client/client.ts";
 import { ConcurrencyCap } from "../controller/concurrency_cap.ts";
-import { Controller, type ControllerHealth } from "../controller/controller.ts";
+import {
+  Controller,
+  type ControllerHealth,
+  type ObjectHistory,
+} from "../controller/controller.ts";
 import type { ControllerSurroundings } from "../controller/controller_surroundings.ts";
 import type {
   ControllerOptions,
@@ -41,6 +45,7 @@ export interface OperatorHealth {
   readonly leading: boolean;
   /** Who leads, as far as it is known; only with leader election. */
   readonly leader: string | undefined;
+  /** How each controller fares. */
   readonly controllers: readonly ControllerHealth[];
 }
 
@@ -48,7 +53,9 @@ export interface OperatorHealth {
 export interface ControllerHandle<
   P extends KubernetesObject = KubernetesObject,
 > {
+  /** Its name, unique within the operator. */
   readonly name: string;
+  /** The kind of its primaries. */
   readonly kind: Kind<P>;
   /** The primaries that it knows, once it was started. */
   readonly primaries: PrimaryCache<P>;
@@ -60,6 +67,7 @@ export interface ControllerHandle<
   addSource(source: EventSource<P>): Promise<EventSource<P>>;
   /** Takes an event source away and stops it. */
   removeSource(name: string): Promise<void>;
+  /** How it fares. */
   health(): ControllerHealth;
 }
 
@@ -120,6 +128,10 @@ export class Operator implements OperatorHandle {
         return { ok: health.ready, body: health };
       },
       metrics: () => this.metrics(),
+      why: (object) => {
+        const body = this.why(object);
+        return { ok: body.length > 0, body };
+      },
     });
     tool?.operatorMade(this);
   }
@@ -248,6 +260,18 @@ export class Operator implements OperatorHandle {
     for (const { kind } of this.#controllers.values()) {
       if (isDefinedKind(kind)) await installCrd(client, kind, { clock });
     }
+  }
+
+  /**
+   * Why an object ran and will run, by each controller that knows it: its last
+   * runs with causes, writes and outcomes.
+   *
+   * @param key The object, as a key or as `namespace/name`.
+   */
+  why(key: ObjectKey | string): readonly ObjectHistory[] {
+    return [...this.#controllers.values()].flatMap((controller) =>
+      controller.why(key) ?? []
+    );
   }
 
   /** How it fares. */

@@ -153,7 +153,11 @@ export function operatorSettings(
     );
   }
   if (probes !== undefined) {
-    checkOptionNames(probes, ["port", "host"], "an operator, probes");
+    checkOptionNames(
+      probes,
+      ["port", "host", "debug"],
+      "an operator, probes",
+    );
   }
   if (options.leaderElection !== undefined) leaseTimes(options.leaderElection);
   return {

@@ -16,6 +16,13 @@ export interface ProbeOptions {
    * @default {"0.0.0.0"}
    */
   readonly host?: string | undefined;
+  /**
+   * Whether `/debug/why?object=NAMESPACE/NAME` tells the last runs of an object,
+   * for `coracle why`. Error messages of reconcilers are among what it tells.
+   *
+   * @default {false}
+   */
+  readonly debug?: boolean | undefined;
 }
 
 /** An answer to a probe. */
@@ -34,13 +41,14 @@ export interface ProbeContent {
   ready(): ProbeAnswer;
   /** Metrics in the text format of Prometheus. */
   metrics(): string;
-  /** Answers other paths; undefined if there is nothing. */
-  other?(path: string, query: URLSearchParams): ProbeAnswer | undefined;
+  /** Why an object ran, and will run. */
+  why(object: string): ProbeAnswer;
 }
 
 /** Serves `/healthz`, `/readyz` and `/metrics` over plain HTTP. */
 export class ProbeServer {
   readonly #content: ProbeContent;
+  #debug = false;
   #server: Server | undefined;
 
   /** @param content What it tells. */
@@ -60,7 +68,8 @@ export class ProbeServer {
    * @throws {Error} If it is taken.
    */
   async start(options: ProbeOptions): Promise<void> {
-    const { port, host = "0.0.0.0" } = options;
+    const { port, host = "0.0.0.0", debug = false } = options;
+    this.#debug = debug;
     if (!Number.isInteger(port) || port < 0 || port > 65_535) {
       throw new RangeError(
         `Cannot serve probes: "probes.port" must be from 0 to 65535: received ${port}`,
@@ -127,8 +136,12 @@ export class ProbeServer {
         return this.#content.live();
       case "/readyz":
         return this.#content.ready();
+      case "/debug/why":
+        return this.#debug
+          ? this.#content.why(url.searchParams.get("object") ?? "")
+          : undefined;
       default:
-        return this.#content.other?.(url.pathname, url.searchParams);
+        return undefined;
     }
   }
 }

@@ -10,6 +10,7 @@ import type { Schema } from "./schema.ts";
 
 /** A field set as `fieldsV1` writes it. */
 export interface FieldsV1 {
+  /** The fields below an element, by its name. */
   readonly [element: string]: FieldsV1;
 }
 

@@ -2,43 +2,59 @@ import { isJsonObject, jsonEquals, type JsonObject } from "./json_value.ts";
 
 /** Puts a value at a path: a new field, or an item before the one there. */
 export interface JsonPatchAdd {
+  /** Adds a field or an item. */
   readonly op: "add";
   /** A JSON pointer; `-` as its last step is the end of a list. */
   readonly path: string;
+  /** What is added. */
   readonly value: unknown;
 }
 
 /** Takes away what is at a path. */
 export interface JsonPatchRemove {
+  /** Takes a value away. */
   readonly op: "remove";
+  /** Where it is. */
   readonly path: string;
 }
 
 /** Puts a value in the place of what is at a path. */
 export interface JsonPatchReplace {
+  /** Puts a value in place of another. */
   readonly op: "replace";
+  /** Where it is. */
   readonly path: string;
+  /** The new value. */
   readonly value: unknown;
 }
 
 /** Takes what is at one path to another. */
 export interface JsonPatchMove {
+  /** Takes a value from one place to another. */
   readonly op: "move";
+  /** Where it was. */
   readonly from: string;
+  /** Where it goes. */
   readonly path: string;
 }
 
 /** Puts what is at one path at another too. */
 export interface JsonPatchCopy {
+  /** Adds a value that is elsewhere, too. */
   readonly op: "copy";
+  /** Where it is. */
   readonly from: string;
+  /** Where it goes. */
   readonly path: string;
 }
 
 /** Fails the whole patch unless a value is at a path. */
 export interface JsonPatchTest {
+  /** Fails the whole patch unless a value is as given. */
   readonly op: "test";
+  /** Where it is. */
   readonly path: string;
+  /** What it must be. */
   readonly value: unknown;
 }
 
@@ -173,7 +189,8 @@ function replace(
 ): unknown {
   if (path.length === 0) return value;
   return rewrite(document, path, (parent, step) => {
-    child(parent, step);
+    // A field that is not there is added, as in kube-apiserver.
+    if (!isJsonObject(parent)) child(parent, step);
     return withChild(parent, step, value);
   });
 }

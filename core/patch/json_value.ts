@@ -1,5 +1,6 @@
 /** An object of a JSON tree. */
 export interface JsonObject {
+  /** The value of a field. */
   [name: string]: unknown;
 }
 

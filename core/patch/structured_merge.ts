@@ -10,7 +10,9 @@ import { typeProblems, typeProblemsText } from "./typed_value.ts";
 
 /** An object in one version, which its schema fits. */
 export interface TypedObject {
+  /** The version in which the value is. */
   readonly apiVersion: string;
+  /** The object as plain data. */
   readonly value: unknown;
 }
 

@@ -66,7 +66,11 @@ export interface SchedulingQueueOptions {
 
 /** Why and how urgently a key is added. */
 export interface AddOptions {
-  /** @default {Priority.live} */
+  /**
+   * How urgent it is.
+   *
+   * @default {Priority.live}
+   */
   readonly priority?: Priority | undefined;
   /**
    * A number of the caller's that tells why, from 0 to 255.
@@ -137,7 +141,11 @@ export class SchedulingQueue {
   #closed = false;
   #drained: (() => void)[] = [];
 
-  /** @param options How the queue behaves. */
+  /**
+   * Makes an empty queue.
+   *
+   * @param options How the queue behaves.
+   */
   constructor(options: SchedulingQueueOptions = {}) {
     const { clock = systemClock, onReady = () => {}, limiter } = options;
     this.#clock = clock;

@@ -28,6 +28,8 @@ export class TokenBucket {
   #fullAt = -Infinity;
 
   /**
+   * Makes a full bucket.
+   *
    * @param options Rate and burst.
    * @throws {RangeError | SyntaxError} If an option makes no sense.
    */

@@ -28,6 +28,8 @@ export class WindowLimiter implements Limiter {
   readonly #windows: Map<string, { start: number; runs: number }> = new Map();
 
   /**
+   * Makes a limiter that has counted nothing.
+   *
    * @param options The limit and the period.
    * @throws {RangeError | SyntaxError} If an option makes no sense.
    */
