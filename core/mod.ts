@@ -121,7 +121,10 @@ export * from "./queue/window_limiter.ts";
 
 // From an event to a run, and from a run's result to a write.
 export * from "./controller/cause.ts";
-export type { ControllerHealth } from "./controller/controller.ts";
+export type {
+  ControllerHealth,
+  ObjectHistory,
+} from "./controller/controller.ts";
 export type {
   ControllerOptions,
   Namespaces,

@@ -1,0 +1,97 @@
+import { parseKey } from "../api/object_key.ts";
+import type { ObjectHistory } from "../controller/controller.ts";
+import type { RecordedRun } from "../controller/run_history.ts";
+import { type Command, UsageError } from "./command.ts";
+
+const DEFAULT_URL = "http://127.0.0.1:8080";
+/** How long an operator may take to answer, in milliseconds. */
+const TIMEOUT = 10_000;
+
+/** `coracle why`: the last runs of an object, from a running operator. */
+export const whyCommand: Command = {
+  name: "why",
+  operands: "NAMESPACE/NAME",
+  count: [1, 1],
+  summary: "tell why an object was reconciled, from a running operator",
+  description:
+    "Asks an operator for the last runs of an object: why they happened, what they\n" +
+    "wrote and how they ended. The operator must serve probes with debug: true, such\n" +
+    "as new Operator({ probes: { port: 8080, debug: true } }); kubectl port-forward\n" +
+    "reaches one in a cluster.",
+  flags: [{
+    name: "url",
+    value: "URL",
+    help: `where its probes are (${DEFAULT_URL})`,
+  }],
+  async run({ flags, operands, terminal }) {
+    const [object = ""] = operands;
+    parseKey(object);
+    const { url = DEFAULT_URL } = flags;
+    for (const history of await ask(String(url), object)) {
+      terminal.out(historyText(history));
+    }
+    return 0;
+  },
+};
+
+async function ask(
+  url: string,
+  object: string,
+): Promise<readonly ObjectHistory[]> {
+  const target = new URL("/debug/why", url);
+  target.searchParams.set("object", object);
+  let response: Response;
+  try {
+    response = await fetch(target, { signal: AbortSignal.timeout(TIMEOUT) });
+  } catch (error) {
+    throw new UsageError(
+      `Cannot ask the operator at ${url}: is it running, and with probes?: received ${
+        error instanceof Error ? error.message : error
+      }`,
+      "why",
+    );
+  }
+  if (response.status === 404) {
+    throw new UsageError(
+      `Cannot ask the operator at ${url}: its probes must be served with debug: true: received status 404`,
+      "why",
+    );
+  }
+  const histories = await response.json() as readonly ObjectHistory[];
+  if (histories.length > 0) return histories;
+  throw new UsageError(
+    `Cannot tell why ${object} was reconciled: no controller of the operator knows it: received no history`,
+    "why",
+  );
+}
+
+function historyText(history: ObjectHistory): string {
+  const { controller, object, known, running, attempt, exhausted } = history;
+  const notes = [
+    ...(known ? [] : ["gone"]),
+    ...(running ? ["running now"] : []),
+    ...(exhausted
+      ? ["no retry is left"]
+      : attempt > 0
+      ? [`retry ${attempt}`]
+      : []),
+  ];
+  const head = `${controller} ${object}${
+    notes.length > 0 ? ` (${notes.join(", ")})` : ""
+  }\n`;
+  return head + history.runs.map(runText).join("");
+}
+
+function runText(run: RecordedRun): string {
+  const { at, step, cause, outcome, duration, waited, writes } = run;
+  const lines = [
+    `  ${at}  ${step}: ${outcome} in ${Math.round(duration)} ms after waiting ${
+      Math.round(waited)
+    } ms`,
+    `    because  ${cause}${run.attempt > 0 ? `, retry ${run.attempt}` : ""}`,
+    ...writes.map((write) => `    wrote    ${write}`),
+    ...(run.error === undefined ? [] : [`    failed   ${run.error}`]),
+    ...(run.next === undefined ? [] : [`    next     ${run.next}`]),
+  ];
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { UsageError } from "../../../core/cli/command.ts";
+import { whyCommand } from "../../../core/cli/why_command.ts";
+import type { ObjectHistory } from "../../../core/controller/controller.ts";
+import { ProbeServer } from "../../../core/operator/probe_server.ts";
+
+const HISTORY: ObjectHistory = {
+  controller: "webpage",
+  object: "default/web",
+  known: true,
+  running: false,
+  attempt: 1,
+  exhausted: false,
+  runs: [{
+    at: "2026-01-01T00:00:00.000Z",
+    cause: "modified (2 events)",
+    step: "reconcile",
+    attempt: 0,
+    outcome: "failure",
+    waited: 0.4,
+    duration: 12.3,
+    writes: ["apply v1 ConfigMap default/web"],
+    error: "Error: Not yet",
+    next: "retry in 2000 ms",
+  }],
+};
+
+async function why(
+  object: string,
+  options: { debug?: boolean; histories?: readonly ObjectHistory[] } = {},
+): Promise<string> {
+  const { debug = true, histories = [HISTORY] } = options;
+  const asked: string[] = [];
+  const probes = new ProbeServer({
+    live: () => ({ ok: true, body: {} }),
+    ready: () => ({ ok: true, body: {} }),
+    metrics: () => "",
+    why(name) {
+      asked.push(name);
+      return { ok: histories.length > 0, body: histories };
+    },
+  });
+  await probes.start({ port: 0, host: "127.0.0.1", debug });
+  let printed = "";
+  try {
+    await whyCommand.run({
+      flags: { url: `http://127.0.0.1:${probes.port}` },
+      operands: [object],
+      terminal: {
+        out: (text) => printed += text,
+        say() {},
+        colors: false,
+        interrupts: () => new AbortController().signal,
+      },
+    });
+  } finally {
+    await probes.stop();
+  }
+  assert.deepEqual(asked, [object]);
+  return printed;
+}
+
+test("coracle why prints the last runs of an object", async () => {
+  assert.equal(
+    await why("default/web"),
+    `webpage default/web (retry 1)
+  2026-01-01T00:00:00.000Z  reconcile: failure in 12 ms after waiting 0 ms
+    because  modified (2 events)
+    wrote    apply v1 ConfigMap default/web
+    failed   Error: Not yet
+    next     retry in 2000 ms
+`,
+  );
+});
+
+test("coracle why says what is missing", async () => {
+  await assert.rejects(why("default/web", { debug: false }), /debug: true/);
+  await assert.rejects(why("default/web", { histories: [] }), /no controller/);
+  await assert.rejects(why("a/b/c"), SyntaxError);
+  const nowhere = whyCommand.run({
+    flags: { url: "http://127.0.0.1:1" },
+    operands: ["default/web"],
+    terminal: {
+      out() {},
+      say() {},
+      colors: false,
+      interrupts: () => new AbortController().signal,
+    },
+  });
+  await assert.rejects(nowhere, (error) => error instanceof UsageError);
+});

@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { noUpdate, patchStatus } from "../../core/controller/result.ts";
+import { ConfigMap, Event } from "../../core/kinds/mod.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import { Gadget, scenario } from "../support/operator_case.ts";
+
+scenario("Kubernetes Events are written once and then counted", async (one) => {
+  let runs = 0;
+  const operator = one.operator();
+  operator.register(Gadget, {
+    reconcile(_gadget, ctx) {
+      runs++;
+      ctx.events.normal("Synced", "All parts are there");
+      if (runs === 3) ctx.events.warning("Slow", "It took long");
+      return noUpdate().rescheduleAfter("1m");
+    },
+  });
+  await one.start(operator);
+  const gadget = await one.create("a");
+  await one.until(() => runs === 4, 600_000);
+  await one.done(operator.stop());
+  const { items } = await one.client.list(Event, { namespace: "default" });
+  const told = items.map((
+    { type, reason, count, involvedObject, reportingComponent },
+  ) => [type, reason, count, involvedObject.uid, reportingComponent]);
+  assert.deepEqual(told.sort(), [
+    ["Normal", "Synced", 4, gadget.metadata.uid, "gadget"],
+    ["Warning", "Slow", 1, gadget.metadata.uid, "gadget"],
+  ]);
+});
+
+scenario(
+  "Probes tell whether it lives and works, and what it counted",
+  async (one) => {
+    const operator = one.operator({ probes: { port: 0, host: "127.0.0.1" } });
+    operator.register(Gadget, {
+      reconcile(gadget) {
+        if (gadget.spec.value === "bad") throw new Error("Broken");
+        return patchStatus({ value: gadget.spec.value });
+      },
+    }, { retry: false });
+    await one.start(operator);
+    await one.create("a");
+    await one.create("b", { value: "bad" });
+    await one.until(() =>
+      (operator.health().controllers[0]?.exhausted ?? 0) === 1
+    );
+    const url = `http://127.0.0.1:${operator.probePort}`;
+    const get = async (path: string) => {
+      const response = await fetch(url + path);
+      return { status: response.status, body: await response.text() };
+    };
+    const [live, ready, metrics, why, missing] = await Promise.all(
+      [
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/debug/why?object=default/a",
+        "/other",
+      ].map(get),
+    );
+    assert.equal(live?.status, 200);
+    assert.equal(ready?.status, 200);
+    assert.equal(JSON.parse(ready?.body ?? "").controllers[0].primaries, 2);
+    assert.match(
+      metrics?.body ?? "",
+      /coracle_reconciliations_total\{controller="gadget",result="success"\} 1/,
+    );
+    assert.match(
+      metrics?.body ?? "",
+      /coracle_reconciliations_total\{controller="gadget",result="failure"\} 1/,
+    );
+    assert.match(
+      metrics?.body ?? "",
+      /coracle_primaries\{controller="gadget"\} 2/,
+    );
+    assert.equal(why?.status, 404, "only where it was asked for");
+    assert.equal(missing?.status, 404);
+    const posted = await fetch(`${url}/healthz`, { method: "POST", body: "x" });
+    assert.equal(posted.status, 405);
+    await posted.text();
+    await one.done(operator.stop());
+    assert.equal(operator.probePort, undefined);
+    await assert.rejects(fetch(`${url}/healthz`));
+  },
+);
+
+scenario(
+  "An operator tells why an object ran, what it wrote and what comes next",
+  async (one) => {
+    const operator = one.operator();
+    let fails = true;
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        await ctx.apply(ConfigMap, {
+          metadata: { name: gadget.metadata.name },
+        });
+        if (fails) throw new Error("Not yet");
+        return patchStatus({ value: gadget.spec.value }).rescheduleAfter("1m");
+      },
+    }, {
+      retry: { initial: "2s", jitter: 0 },
+      sources: [informerSource(ConfigMap)],
+    });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => operator.why("default/a")[0]?.runs.length === 1);
+    fails = false;
+    await one.until(() => operator.why("default/a")[0]?.runs.length === 2);
+    await one.client.patch(ConfigMap, { namespace: "default", name: "a" }, {
+      data: { by: "others" },
+    });
+    await one.until(() => operator.why("default/a")[0]?.runs.length === 3);
+    const [history] = operator.why({ namespace: "default", name: "a" });
+    assert.deepEqual(
+      history?.runs.map((
+        { cause, outcome, attempt, error, next, writes },
+      ) => [cause, outcome, attempt, error, next, writes]),
+      [
+        ["added", "failure", 0, "Error: Not yet", "retry in 2000 ms", [
+          "apply v1 ConfigMap default/a",
+        ]],
+        ["retry", "success", 1, undefined, "reschedule in 60000 ms", [
+          "apply v1 ConfigMap default/a",
+          "apply status of sample.coracle.dev/v1 Gadget default/a",
+        ]],
+        [
+          "source v1 ConfigMap: ConfigMap default/a",
+          "success",
+          0,
+          undefined,
+          "reschedule in 60000 ms",
+          [
+            "apply v1 ConfigMap default/a",
+            "apply status of sample.coracle.dev/v1 Gadget default/a",
+          ],
+        ],
+      ],
+    );
+    assert.deepEqual(operator.why("default/unknown"), []);
+  },
+);
+
+scenario(
+  "Log lines of a run name the object, and the run's own line its cause",
+  async (one) => {
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile(_gadget, ctx) {
+        ctx.log.info("Working");
+      },
+    });
+    await one.start(operator);
+    const gadget = await one.create("a");
+    await one.until(() =>
+      one.log.some(({ message }) => message === "Reconciled")
+    );
+    const { fields } = one.log.find(({ message }) => message === "Working") ??
+      {};
+    assert.deepEqual(fields, {
+      controller: "gadget",
+      kind: "Gadget",
+      namespace: "default",
+      name: "a",
+      uid: gadget.metadata.uid,
+      resourceVersion: gadget.metadata.resourceVersion,
+      generation: 1,
+    });
+    const run = one.log.find(({ message }) => message === "Reconciled");
+    assert.equal(run?.fields["object"], "default/a");
+    assert.equal(run?.fields["cause"], "added");
+  },
+);
