@@ -69,6 +69,7 @@ export {
   type PortListener,
 } from "./client/port_forward.ts";
 export { StreamRefusedError } from "./client/transport_error.ts";
+export type { TransportSettings } from "./client/transport_settings.ts";
 export type { BookmarkObject, WatchEvent } from "./client/watch_event.ts";
 
 // Objects as bytes.
@@ -141,6 +142,7 @@ export type { RecordedRun } from "./controller/run_history.ts";
 
 // Controllers together.
 export type { LeaderElectionOptions } from "./operator/leader_election.ts";
+export type { OperatorHandle } from "./operator/development.ts";
 export { MetricsRegistry } from "./operator/metrics_registry.ts";
 export {
   type ControllerHandle,
@@ -167,6 +169,7 @@ export type * from "./cache/shared_informer.ts";
 
 // Objects in memory, under a byte budget.
 export * from "./cache/object_store.ts";
+export type { OnIndexError } from "./cache/object_indexes.ts";
 export { type BudgetMember, MemoryBudget } from "./cache/memory_budget.ts";
 export {
   cgroupMemoryLimit,

@@ -160,7 +160,6 @@ class WebsocketSource<P extends KubernetesObject>
         signal: run.signal,
       },
       { ...tls, server: origin },
-      { onClose() {} },
     );
   }
 

@@ -2,12 +2,9 @@ import type { KubernetesObject } from "./object.ts";
 
 /** Names one object of a kind. */
 export interface ObjectKey {
-  /**
-   * The name of the object.
-   *
-   * Absent for cluster-scoped kinds.
-   */
+  /** Where the object lives; absent for cluster-scoped kinds. */
   readonly namespace?: string | undefined;
+  /** The name of the object. */
   readonly name: string;
 }
 

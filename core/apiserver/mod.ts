@@ -6,6 +6,16 @@
  */
 
 export * from "./server.ts";
+export type { AuditEvent } from "./request_handler.ts";
+export type { HistoryLimits } from "./storage/history.ts";
+export type { WatchCounts } from "./read/watch_hub.ts";
+
+// How it is made to fail.
+export * from "./faults/faults.ts";
+export * from "./faults/fault_rule.ts";
+
+// Certificates, for servers of one's own.
+export * from "./certificates.ts";
 
 // For tests: a cluster each, embedded or real.
 export {
@@ -16,8 +26,8 @@ export {
   withTestCluster,
 } from "./test_cluster.ts";
 export {
-  type AccessRequest,
   accessOf,
+  type AccessRequest,
   permits,
   RestrictedTransport,
 } from "./restricted_transport.ts";

@@ -129,6 +129,7 @@ export class ObjectStore<T extends KubernetesObject> {
     }
   }
 
+  /** Whether it knows an object of that key. */
   has(key: ObjectKey | ObjectHeader): boolean {
     return this.#slots.find(key) >= 0;
   }
@@ -272,7 +273,11 @@ export class ObjectStore<T extends KubernetesObject> {
     this.#objects.removeIndex(name);
   }
 
-  /** @throws {RangeError} If there is no such index. */
+  /**
+   * The objects that have a value in an index.
+   *
+   * @throws {RangeError} If there is no such index.
+   */
   byIndex(name: string, value: string): T[] {
     const { indexes } = this.#objects;
     return indexes.postings(name).slots(value).map((slot) =>
@@ -280,7 +285,11 @@ export class ObjectStore<T extends KubernetesObject> {
     );
   }
 
-  /** @throws {RangeError} If there is no such index. */
+  /**
+   * The keys of the objects that have a value in an index.
+   *
+   * @throws {RangeError} If there is no such index.
+   */
   keysByIndex(name: string, value: string): ObjectKey[] {
     const { indexes } = this.#objects;
     return indexes.postings(name).slots(value).map((slot) =>

@@ -49,6 +49,7 @@ export interface ControllerHealth {
 
 /** What a controller remembers of an object. */
 export interface ObjectHistory {
+  /** Which controller remembers it. */
   readonly controller: string;
   /** The object, as `namespace/name`. */
   readonly object: string;

@@ -153,9 +153,13 @@ export class Failed extends Outcome {
   }
 }
 
-interface Outcomes {
+/** The three errors by the name of their outcome. */
+export interface Outcomes {
+  /** Nothing but a change of the object helps. */
   readonly stalled: Stalled;
+  /** Something else has to happen first. */
   readonly waiting: Waiting;
+  /** It is worth another try. */
   readonly failed: Failed;
 }
 

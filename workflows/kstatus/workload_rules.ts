@@ -195,11 +195,13 @@ export const jobStatus: StatusRule = (object) => {
  * Jobs as who waits for their end sees them: suspended is as good as done, at
  * work is not.
  */
-export const jobCompletionStatus: StatusRule = (object, context) => {
+export function jobCompletionStatus(
+  ...[object, context]: Parameters<StatusRule>
+): ReturnType<StatusRule> {
   if (at(object, "spec.suspend") === true) return current("Job Suspended");
   const status = jobStatus(object, context);
   const complete = find(object, "Complete")?.status === "True";
   return status.status === "Current" && !complete
     ? inProgress("JobInProgress", "Job in progress")
     : status;
-};
+}
