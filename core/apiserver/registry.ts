@@ -23,6 +23,12 @@ export interface GroupResource {
   readonly plural: string;
 }
 
+/** Where the definitions of custom resources live. */
+export const CRDS: GroupResource = {
+  group: "apiextensions.k8s.io",
+  plural: "customresourcedefinitions",
+};
+
 /** What a hook may know of the request that it is called for. */
 export interface HookContext {
   /** The version that the request speaks. */

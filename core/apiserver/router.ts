@@ -12,11 +12,20 @@ import { watch } from "./read/watch.ts";
 import type { ResourceDefinition, Subresource, Verb } from "./registry.ts";
 import { readListOptions } from "./request/query_options.ts";
 import type { RequestInfo, ResourcePath } from "./request/request_info.ts";
-import { type ResourceRequest, subjectOf } from "./request/resource_request.ts";
+import {
+  methodNotAllowed,
+  type ResourceRequest,
+  subjectOf,
+} from "./request/resource_request.ts";
 import { readSelection } from "./request/selection.ts";
 import type { User } from "./request/user.ts";
 import { servedVersion } from "./resources.ts";
-import { badRequest, noSuchPath, notFound, StatusError } from "./status.ts";
+import {
+  badRequest,
+  noSuchPath,
+  notFound,
+  type StatusError,
+} from "./status.ts";
 import { create } from "./write/create.ts";
 import { remove, removeCollection } from "./write/delete.ts";
 import { patch } from "./write/patch.ts";
@@ -99,7 +108,7 @@ export async function route(
     if (!definition.custom) throw noSuchPath();
     throw notFound(subjectOf(resourceRequest));
   }
-  if (path.rest.length > 0) throw noSuchPath();
+  if (path.rest.length > 0 && !definition.custom) throw noSuchPath();
   return await dispatch(resourceRequest, path);
 }
 
@@ -132,38 +141,43 @@ async function dispatch(
   const across = collection && definition.scope === "Namespaced" &&
     namespace === undefined;
   switch (http.method) {
-    case "GET":
     case "HEAD":
+    case "GET":
+      if (http.method === "HEAD" && !definition.custom) {
+        throw methodNotAllowed(request);
+      }
       if (subresource) return await getSubresource(request, subresource);
       if (collection || path.watch) return await listOrWatch(request, path);
-      allow(definition.verbs, "get");
+      allow(request, definition.verbs, "get");
       return await get(request);
     case "POST":
       if (subresource) return await postSubresource(request, subresource);
-      if (across || (!collection && !definition.custom)) throw notAllowed();
-      allow(definition.verbs, "create");
+      if (across || (!collection && !definition.custom)) {
+        throw methodNotAllowed(request);
+      }
+      allow(request, definition.verbs, "create");
       if (isReview(definition)) return await createReview(request);
       return await create(request);
     case "PUT":
-      if (collection) throw nameless(definition);
+      if (collection) throw nameless(request);
       if (subresource?.name === "scale") return await updateScale(request);
-      allow((subresource ?? definition).verbs, "update");
+      allow(request, (subresource ?? definition).verbs, "update");
       return await update(request);
     case "PATCH":
-      if (collection) throw nameless(definition);
+      if (collection) throw nameless(request);
       if (subresource?.name === "scale") return await patchScale(request);
-      allow((subresource ?? definition).verbs, "patch");
+      allow(request, (subresource ?? definition).verbs, "patch");
       return await patch(request);
     case "DELETE":
-      if (subresource || across) throw notAllowed();
+      if (subresource || across) throw methodNotAllowed(request);
       if (collection) {
-        allow(definition.verbs, "deletecollection");
+        allow(request, definition.verbs, "deletecollection");
         return await removeCollection(request);
       }
-      allow(definition.verbs, "delete");
+      allow(request, definition.verbs, "delete");
       return await remove(request);
     default:
-      throw notAllowed();
+      throw methodNotAllowed(request);
   }
 }
 
@@ -172,7 +186,7 @@ async function getSubresource(
   subresource: Subresource,
 ): Promise<ServerResponse> {
   if (subresource.name === "scale") return await getScale(request);
-  allow(subresource.verbs, "get");
+  allow(request, subresource.verbs, "get");
   return await get(request);
 }
 
@@ -183,7 +197,7 @@ async function listOrWatch(
   const { query, definition } = request;
   const representation = representationOf(request);
   const options = readListOptions(query, path.watch);
-  allow(definition.verbs, options.watch ? "watch" : "list");
+  allow(request, definition.verbs, options.watch ? "watch" : "list");
   const selection = readSelection(query, request, path);
   return options.watch
     ? watch(request, { selection, options, representation })
@@ -194,21 +208,17 @@ async function listOrWatch(
     );
 }
 
-function allow(verbs: readonly Verb[], verb: Verb): void {
-  if (!verbs.includes(verb)) throw notAllowed();
-}
-
-/** 405: the resource cannot be asked to do that. */
-function notAllowed(): StatusError {
-  return new StatusError({
-    code: 405,
-    reason: "MethodNotAllowed",
-    message: "the server does not allow this method on the requested resource",
-    details: {},
-  });
+function allow(
+  request: ResourceRequest,
+  verbs: readonly Verb[],
+  verb: Verb,
+): void {
+  if (!verbs.includes(verb)) throw methodNotAllowed(request);
 }
 
 /** A write to a collection that needs a name: custom resources say so. */
-function nameless(definition: ResourceDefinition): StatusError {
-  return definition.custom ? badRequest("name must be provided") : notAllowed();
+function nameless(request: ResourceRequest): StatusError {
+  return request.definition.custom
+    ? badRequest("name must be provided")
+    : methodNotAllowed(request);
 }

@@ -2,7 +2,11 @@ import type { UntypedObject } from "../../api/object.ts";
 import type { Timer } from "../../clock.ts";
 import { jsonEquals } from "../../patch/json_value.ts";
 import type { ApiContext } from "../api_context.ts";
-import type { CustomResources, ResourceDefinition } from "../registry.ts";
+import {
+  CRDS,
+  type CustomResources,
+  type ResourceDefinition,
+} from "../registry.ts";
 import type { Collection } from "../storage/collection.ts";
 import type { Change } from "../storage/history.ts";
 import { deleteObject } from "../write/delete.ts";
@@ -13,12 +17,6 @@ import {
   internalWrite,
 } from "./internal_request.ts";
 import { WorkQueue } from "./work_queue.ts";
-
-/** Where the definitions of custom resources live. */
-const CRDS = {
-  group: "apiextensions.k8s.io",
-  plural: "customresourcedefinitions",
-} as const;
 
 /** Holds a deleted definition until its objects are gone. */
 const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
@@ -134,19 +132,7 @@ export class CrdController {
     const next = this.#crd.nextCrdStatus(crd, others, now);
     const status = this.#young.has(name) ? installing(next) : next;
     if (!jsonEquals(status, crd.status)) {
-      updateObject(
-        internalRequest(this.#context, this.#definition(), {
-          namespace: "",
-          name,
-          subresource: "status",
-        }),
-        {
-          options: internalWrite("kube-apiserver"),
-          conditional: false,
-          mayCreate: false,
-          next: (live) => ({ ...live, status }),
-        },
-      );
+      this.#writeStatus(name, () => status);
       // The change brings the CRD back here.
       return;
     }
@@ -199,7 +185,10 @@ export class CrdController {
           internalDelete(),
         );
       }
-      if (collection.size > 0) return;
+      if (collection.size > 0) {
+        this.#tellProgress(crd);
+        return;
+      }
     }
     updateObject(
       internalRequest(this.#context, this.#definition(), {
@@ -216,6 +205,44 @@ export class CrdController {
           );
           return live;
         },
+      },
+    );
+  }
+
+  /** Tells in the status that objects are still there. */
+  #tellProgress({ metadata: { name } }: Crd): void {
+    this.#writeStatus(name, (status) => ({
+      ...status,
+      conditions: (status.conditions ?? []).map((condition) =>
+        condition.type === "Terminating"
+          ? {
+            ...condition,
+            reason: "InstanceDeletionInProgress",
+            message: "CustomResource deletion is in progress",
+          }
+          : condition
+      ),
+    }));
+  }
+
+  #writeStatus(
+    name: string,
+    next: (status: NonNullable<Crd["status"]>) => unknown,
+  ): void {
+    updateObject(
+      internalRequest(this.#context, this.#definition(), {
+        namespace: "",
+        name,
+        subresource: "status",
+      }),
+      {
+        options: internalWrite("kube-apiserver"),
+        conditional: false,
+        mayCreate: false,
+        next: (live) => ({
+          ...live,
+          status: next((live as Crd).status ?? {}),
+        }),
       },
     );
   }

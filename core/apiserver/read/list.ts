@@ -200,7 +200,7 @@ export async function respondPage(
   const objects = page.objects.map((stored) => objectIn(stored, request));
   const { metadata } = page;
   const value = as === "Table"
-    ? table(objects, metadata, request, {
+    ? table(objects, metadata, request.version, {
       version,
       columns: true,
       include: readIncludeObject(request.query.get("includeObject")),

@@ -9,6 +9,7 @@ import {
   partialObject,
   readIncludeObject,
   table,
+  type TableShape,
 } from "./transform.ts";
 
 /** The representation that a request wants. */
@@ -48,9 +49,14 @@ export async function respondStored(
 export async function respondObject(
   request: ResourceRequest,
   object: UntypedObject,
-  how: { readonly status: number; readonly representation: Representation },
+  how: {
+    readonly status: number;
+    readonly representation: Representation;
+    /** The Table's shape where it is not the resource's. */
+    readonly shape?: TableShape | undefined;
+  },
 ): Promise<ServerResponse> {
-  const { status, representation } = how;
+  const { status, representation, shape = request.version } = how;
   const { as, version } = representation;
   if (as === "PartialObjectMetadataList") throw objectIsNoList();
   const value = as === undefined
@@ -60,7 +66,7 @@ export async function respondObject(
     : table(
       [object],
       { resourceVersion: object.metadata.resourceVersion },
-      request,
+      shape,
       {
         version,
         columns: true,

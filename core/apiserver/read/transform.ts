@@ -1,6 +1,7 @@
 import type { ListMeta, UntypedObject } from "../../api/object.ts";
 import type { Representation } from "../request/negotiation.ts";
-import { StatusError } from "../status.ts";
+import { badRequest, StatusError } from "../status.ts";
+import type { ResourceVersion } from "../registry.ts";
 import type { View } from "./object_view.ts";
 
 /** What a row of a Table carries beside its cells. */
@@ -15,9 +16,19 @@ export interface TableOptions {
   readonly columns: boolean;
 }
 
-/** Reads the `includeObject` parameter; unknown values count as absent. */
+/**
+ * Reads the `includeObject` parameter.
+ *
+ * @throws {StatusError} 400 if it is not one of the three.
+ */
 export function readIncludeObject(text: string | null): IncludeObject {
-  return text === "None" || text === "Object" ? text : "Metadata";
+  if (text === null || text === "" || text === "Metadata") return "Metadata";
+  if (text === "None" || text === "Object") return text;
+  throw badRequest(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${
+      JSON.stringify(text)
+    }: must be 'Metadata', 'Object', 'None', or empty`,
+  );
 }
 
 /** An object's metadata as a PartialObjectMetadata. */
@@ -32,11 +43,17 @@ export function partialObject(
   };
 }
 
+/** What makes a Table's columns and the cells of its rows. */
+export type TableShape = Pick<
+  ResourceVersion,
+  "columns" | "cells" | "rowConditions"
+>;
+
 /** Objects as a Table. */
 export function table(
   objects: readonly UntypedObject[],
   metadata: ListMeta,
-  view: View,
+  shape: TableShape,
   how: TableOptions & { readonly version: Representation["version"] },
 ): Record<string, unknown> {
   const { include, now, columns, version } = how;
@@ -44,10 +61,10 @@ export function table(
     kind: "Table",
     apiVersion: `meta.k8s.io/${version}`,
     metadata,
-    columnDefinitions: columns ? view.version.columns : null,
+    columnDefinitions: columns ? shape.columns : null,
     rows: objects.map((object) => ({
-      cells: view.version.cells(object, now),
-      conditions: view.version.rowConditions?.(object),
+      cells: shape.cells(object, now),
+      conditions: shape.rowConditions?.(object),
       object: include === "None"
         ? null
         : include === "Object"

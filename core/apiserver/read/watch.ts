@@ -39,7 +39,9 @@ export function watch(
     format: {
       view: request,
       representation,
-      include: readIncludeObject(request.query.get("includeObject")),
+      include: representation.as === "Table"
+        ? readIncludeObject(request.query.get("includeObject"))
+        : "Metadata",
     },
     start: startOf(options, store.revision),
     revision: () => store.revision,

@@ -61,7 +61,7 @@ function shown(
   if (as === undefined) return object;
   if (as !== "Table") return partialObject(object, version);
   const { resourceVersion } = object.metadata;
-  return table([object], { resourceVersion }, view, {
+  return table([object], { resourceVersion }, view.version, {
     version,
     include,
     now,

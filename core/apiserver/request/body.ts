@@ -2,7 +2,7 @@ import type { UntypedObject } from "../../api/object.ts";
 import { isJsonObject, type JsonObject } from "../../patch/json_value.ts";
 import { MAX_BODY_BYTES, type ServerRequest } from "../http/exchange.ts";
 import { badRequest, StatusError } from "../status.ts";
-import { MAX_DEPTH, notJson, type ParsedJson, parseJson } from "./json_body.ts";
+import { parseJson } from "./json_body.ts";
 
 const decoder = new TextDecoder();
 
@@ -43,6 +43,15 @@ export function checkBodySize(body: Uint8Array): void {
 /** What a body is written in. */
 export type BodyForm = "json" | "yaml" | "protobuf";
 
+/** A parsed body, and which of its fields are given twice. */
+export interface ParsedBody {
+  readonly value: unknown;
+  /** That as warnings, one for each. */
+  readonly warnings: readonly string[];
+  /** The same as parts of the error of strict validation. */
+  readonly objections: readonly string[];
+}
+
 /**
  * Parses a body.
  *
@@ -51,53 +60,26 @@ export type BodyForm = "json" | "yaml" | "protobuf";
 export async function parseBody(
   body: Uint8Array,
   form: BodyForm,
-): Promise<ParsedJson> {
-  if (form === "json") return parseJson(body);
+): Promise<ParsedBody> {
   if (form === "protobuf") {
     const { readProtobuf } = await import("../builtin/protobuf.ts");
-    return { value: readProtobuf(body), duplicates: [] };
+    return { value: readProtobuf(body), warnings: [], objections: [] };
   }
-  return await parseYaml(decoder.decode(body));
-}
-
-async function parseYaml(text: string): Promise<ParsedJson> {
-  // Most of what is sent as YAML is JSON, which needs no library.
-  if (/^\s*[{[]/.test(text)) {
-    try {
-      return parseJson(new TextEncoder().encode(text));
-    } catch {
-      // Flow mappings begin with the same brackets.
-    }
+  if (form === "yaml") {
+    const { parseYaml } = await import("./yaml_body.ts");
+    const { value, problems } = await parseYaml(decoder.decode(body));
+    const list = problems.map((problem) => `\n  ${problem}`).join("");
+    return {
+      value,
+      warnings: problems,
+      objections: list === "" ? [] : [`yaml: unmarshal errors:${list}`],
+    };
   }
-  const { isMap, isScalar, parseDocument, visit } = await import("yaml");
-  const document = parseDocument(text, {
-    uniqueKeys: false,
-    schema: "yaml-1.1",
-    merge: true,
-    customTags: (tags) => tags.filter((tag) => tag !== "timestamp"),
-  });
-  const [error] = document.errors;
-  if (error) throw new SyntaxError(error.message.split("\n")[0]);
-  const duplicates = new Set<string>();
-  visit(document, {
-    Map(_, map, path) {
-      const names = new Set<unknown>();
-      if (path.length > MAX_DEPTH * 2) {
-        throw notJson("exceeded max depth");
-      }
-      for (const { key } of map.items) {
-        const name = isScalar(key) ? key.value : key;
-        if (names.has(name) && isMap(map)) duplicates.add(String(name));
-        names.add(name);
-      }
-    },
-  });
-  const value: unknown = document.toJS({ maxAliasCount: 100 });
-  // Keys that are no texts become ones, as in JSON.
-  return {
-    value: JSON.parse(JSON.stringify(value ?? null)),
-    duplicates: [...duplicates],
-  };
+  const { value, duplicates } = parseJson(body);
+  const warnings = duplicates.map((path) =>
+    `duplicate field ${JSON.stringify(path)}`
+  );
+  return { value, warnings, objections: warnings };
 }
 
 /** What Go says of the first bytes of something that it cannot read. */

@@ -13,6 +13,7 @@ import {
   checkBodySize,
   mediaType,
   parseBody,
+  type ParsedBody,
   summary,
   unsupportedMediaType,
 } from "./body.ts";
@@ -48,22 +49,22 @@ export async function readObjectBody(
   validation: FieldValidation,
 ): Promise<UntypedObject> {
   const { definition, version } = request;
-  const { value, duplicates } = await readTree(request, definition.kind);
+  const { value, warnings, objections } = await readTree(
+    request,
+    definition.kind,
+  );
   checkType(request, value);
   const decoded = decode(request, asObject(value));
   applyValidation(
     request,
-    [
-      ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
-      ...decoded.problems,
-    ],
+    [...warnings, ...decoded.problems],
     validation,
-    (problems) =>
+    () =>
       badRequest(
         `${definition.kind} in version ${
           JSON.stringify(version.name)
         } cannot be handled as a ${definition.kind}: strict decoding error: ${
-          problems.join(", ")
+          [...objections, ...decoded.problems].join(", ")
         }`,
       ),
   );
@@ -75,7 +76,7 @@ export async function readObjectBody(
 export async function readTree(
   request: ResourceRequest,
   kind: string,
-): Promise<{ value: JsonObject; duplicates: readonly string[] }> {
+): Promise<ParsedBody & { readonly value: JsonObject }> {
   const form = bodyForm(request);
   const { body } = request.http;
   checkBodySize(body);
@@ -97,7 +98,8 @@ export async function readTree(
         : message,
     );
   }
-  const { value, duplicates } = parsed;
+  // Go reads null as an object of which nothing is given.
+  const value = parsed.value === null ? {} : parsed.value;
   if (!isJsonObject(value)) {
     throw fail(
       `json: cannot unmarshal ${
@@ -105,11 +107,15 @@ export async function readTree(
       } into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
     );
   }
-  return { value, duplicates };
+  return { ...parsed, value };
 }
 
-/** Checks `apiVersion` and `kind`, and fills them in where they may be absent. */
-function checkType(request: ResourceRequest, value: JsonObject): void {
+/**
+ * Checks `apiVersion` and `kind`, and fills them in where they may be absent.
+ *
+ * @throws {StatusError} 400 if they are of another kind.
+ */
+export function checkType(request: ResourceRequest, value: JsonObject): void {
   const { definition } = request;
   const expected = apiVersionIn(request);
   const { kind = "", apiVersion = "" } = value;
@@ -120,7 +126,7 @@ function checkType(request: ResourceRequest, value: JsonObject): void {
       } into Go struct field of type string`,
     );
   }
-  if (definition.custom) checkCustomType(request, { kind, apiVersion });
+  if (definition.custom) checkCustomBody(request, { kind, apiVersion });
   else {
     checkBuiltinType(request, {
       kind: kind || definition.kind,
@@ -136,7 +142,7 @@ interface TypeMeta {
   readonly apiVersion: string;
 }
 
-function checkCustomType(
+function checkCustomBody(
   request: ResourceRequest,
   { kind, apiVersion }: TypeMeta,
 ): void {
@@ -208,9 +214,9 @@ export function applyValidation(
   request: ResourceRequest,
   problems: readonly string[],
   validation: FieldValidation,
-  refusal: (problems: readonly string[]) => StatusError,
+  refusal: () => StatusError,
 ): void {
   if (problems.length === 0 || validation === "Ignore") return;
-  if (validation === "Strict") throw refusal(problems);
+  if (validation === "Strict") throw refusal();
   request.warnings.push(...problems);
 }

@@ -358,7 +358,9 @@ function typed<T>(
 ): T | undefined {
   if (value === undefined || value === null) return undefined;
   if (fits(value)) return value;
-  throw badRequest(
-    `json: cannot unmarshal ${typeof value} into Go struct field of DeleteOptions`,
-  );
+  throw new StatusError({
+    code: 500,
+    message:
+      `json: cannot unmarshal ${typeof value} into Go struct field of DeleteOptions`,
+  });
 }

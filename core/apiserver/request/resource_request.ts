@@ -6,7 +6,7 @@ import type {
   ResourceVersion,
   Subresource,
 } from "../registry.ts";
-import type { ErrorSubject } from "../status.ts";
+import { type ErrorSubject, StatusError } from "../status.ts";
 import { storageKey } from "../storage/stored_object.ts";
 import type { User } from "./user.ts";
 
@@ -81,4 +81,28 @@ export function hookContext(
       warnings.push(text);
     },
   };
+}
+
+const METHOD_VERBS: Readonly<Record<string, string>> = {
+  GET: "get",
+  POST: "create",
+  PUT: "update",
+  PATCH: "patch",
+  DELETE: "delete",
+};
+
+/** 405: the resource cannot be asked to do what the method says. */
+export function methodNotAllowed(
+  { definition, http }: Pick<ResourceRequest, "definition" | "http">,
+): StatusError {
+  const { group, plural, custom } = definition;
+  const verb = METHOD_VERBS[http.method] ?? "";
+  return new StatusError({
+    code: 405,
+    reason: "MethodNotAllowed",
+    message: custom
+      ? `${verb} is not supported on resources of kind "${plural}.${group}"`
+      : "the server does not allow this method on the requested resource",
+    details: custom ? { group, kind: plural } : {},
+  });
 }

@@ -1,8 +1,11 @@
+import { parseApiVersion } from "../../api/kind.ts";
 import type { UntypedObject } from "../../api/object.ts";
 import { timestamp } from "../api_context.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { updateManagedFields } from "../managed_fields.ts";
 import { checkNamespaceAccepts } from "../namespaces.ts";
+import { CRDS } from "../registry.ts";
+import { apiVersionIn } from "../read/object_view.ts";
 import {
   representationOf,
   respondObject,
@@ -27,7 +30,7 @@ import {
   StatusError,
 } from "../status.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
-import { metadataProblems } from "./object_meta.ts";
+import { finalizerWarnings, metadataProblems } from "./object_meta.ts";
 
 /** What a write came to: a stored object, or what would have been stored. */
 export type Written =
@@ -89,6 +92,7 @@ export function createObject(
   const { context, definition } = request;
   const { options, apply } = how;
   const hooks = hookContext(request, { dryRun: options.dryRun, apply });
+  checkNotTerminating(request);
   placeInNamespace(request, object);
   checkNamespaceAccepts(request, object);
   setSystemFields(request, object);
@@ -116,6 +120,21 @@ export function createObject(
     home.convert(object, home.storageVersion),
   );
   return { stored, created: true };
+}
+
+/** A custom resource whose definition is being deleted takes in nothing. */
+function checkNotTerminating({ context, definition }: ResourceRequest): void {
+  const { group, plural, custom } = definition;
+  if (!custom) return;
+  const crd = context.store.collection(CRDS).get(`${plural}.${group}`);
+  if (!crd?.terminating) return;
+  throw new StatusError({
+    code: 405,
+    reason: "MethodNotAllowed",
+    message:
+      "create not allowed while custom resource definition is terminating",
+    details: { group, kind: plural },
+  });
 }
 
 function exists(
@@ -180,12 +199,8 @@ function validateNew(
   hooks: ReturnType<typeof hookContext>,
 ): void {
   const { definition } = request;
-  const { kind = "", metadata } = object;
-  if (kind !== definition.kind) {
-    throw invalid({ group: definition.group, kind, name: metadata.name }, [
-      fieldError.invalid("kind", kind, `must be ${definition.kind}`),
-    ]);
-  }
+  const { metadata } = object;
+  checkCustomType(request, object);
   const causes = [
     ...metadataProblems(metadata, definition),
     ...definition.validateCreate?.(object, hooks) ?? [],
@@ -193,4 +208,32 @@ function validateNew(
   if (causes.length > 0) {
     throw invalid(kindSubjectOf(request, metadata.name), causes);
   }
+  if (definition.custom) {
+    request.warnings.push(...finalizerWarnings(metadata));
+  }
+}
+
+/**
+ * Checks that a custom resource says of what kind and version it is.
+ *
+ * @throws {StatusError} 422 if it says another.
+ */
+export function checkCustomType(
+  request: ResourceRequest,
+  { kind = "", apiVersion = "", metadata }: UntypedObject,
+): void {
+  const { definition } = request;
+  if (!definition.custom) return;
+  const expected = apiVersionIn(request);
+  const causes = [
+    ...(kind === definition.kind
+      ? []
+      : [fieldError.invalid("kind", kind, `must be ${definition.kind}`)]),
+    ...(apiVersion === expected
+      ? []
+      : [fieldError.invalid("apiVersion", apiVersion, `must be ${expected}`)]),
+  ];
+  if (causes.length === 0) return;
+  const { group } = parseApiVersion(apiVersion);
+  throw invalid({ group, kind, name: metadata.name }, causes);
 }

@@ -251,8 +251,11 @@ function markDeleting(
   const { metadata } = object;
   const { definition, context } = request;
   const now = context.clock.wallTime();
+  // Namespaces and CRDs are deleted in a way of their own.
+  const plain = !holdsContent(definition) &&
+    definition.prepareForDeletion === undefined;
   if (metadata.deletionTimestamp === undefined) {
-    bumpGeneration(object);
+    if (plain) bumpGeneration(object);
     metadata.deletionTimestamp = timestamp(now);
   } else if (
     grace === undefined && Date.parse(metadata.deletionTimestamp) > now
@@ -261,7 +264,8 @@ function markDeleting(
   }
   if (holdsContent(definition)) {
     object.status = { ...(object.status as object), phase: "Terminating" };
-  } else if (grace === undefined) metadata.deletionGracePeriodSeconds = 0;
+  }
+  if (plain && grace === undefined) metadata.deletionGracePeriodSeconds = 0;
 }
 
 function hasContent(object: UntypedObject): boolean {

@@ -23,10 +23,19 @@ const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
 const ANNOTATIONS_LIMIT = 256 * 1024;
 
 /** What of a definition decides how metadata is judged. */
-export type MetadataRules = Pick<
-  ResourceDefinition,
-  "nameRule" | "scope" | "custom"
->;
+export type MetadataRules =
+  & Pick<ResourceDefinition, "nameRule" | "scope" | "custom">
+  & Partial<Pick<ResourceDefinition, "group">>;
+
+/** Groups of other servers within the server: they know no standard finalizers. */
+const EXTENSION_GROUPS: ReadonlySet<string | undefined> = new Set([
+  "apiextensions.k8s.io",
+  "apiregistration.k8s.io",
+]);
+
+function knowsStandardFinalizers({ custom, group }: MetadataRules): boolean {
+  return !custom && !EXTENSION_GROUPS.has(group);
+}
 
 /** What is wrong with the metadata of a new object. */
 export function metadataProblems(
@@ -81,7 +90,9 @@ export function metadataProblems(
     ...causes,
     ...sharedProblems(metadata),
     ...finalizerProblems(metadata),
-    ...(definition.custom ? [] : standardFinalizerProblems(metadata)),
+    ...(knowsStandardFinalizers(definition)
+      ? standardFinalizerProblems(metadata)
+      : []),
   ];
 }
 
@@ -92,12 +103,31 @@ function maskTrailingDash(prefix: string): string {
     : prefix;
 }
 
-/** What is wrong with the metadata of a changed object. */
-export function metadataChangeProblems(
+/**
+ * What is wrong with the metadata of a changed object. kube-apiserver looks
+ * three times, and so its causes tell some problems three times.
+ */
+export function metadataUpdateProblems(
   metadata: ObjectMeta,
   live: ObjectMeta,
-  definition: Pick<MetadataRules, "custom">,
+  definition: MetadataRules,
 ): StatusCause[] {
+  const problems = changeProblems(metadata, live);
+  return [
+    ...metadataProblems(metadata, {
+      scope: definition.scope,
+      nameRule: "path-segment",
+      custom: true,
+    }),
+    ...problems,
+    ...problems,
+    ...(knowsStandardFinalizers(definition)
+      ? standardFinalizerProblems(metadata)
+      : []),
+  ];
+}
+
+function changeProblems(metadata: ObjectMeta, live: ObjectMeta): StatusCause[] {
   const causes: StatusCause[] = [];
   if (live.deletionTimestamp !== undefined) {
     const added = (metadata.finalizers ?? []).filter((finalizer) =>
@@ -134,11 +164,25 @@ export function metadataChangeProblems(
       ));
     }
   }
-  return [
-    ...causes,
-    ...sharedProblems(metadata),
-    ...(definition.custom ? [] : standardFinalizerProblems(metadata)),
-  ];
+  return [...causes, ...sharedProblems(metadata)];
+}
+
+/**
+ * Warnings for finalizers of custom resources whose name others might choose
+ * too.
+ */
+export function finalizerWarnings(
+  { finalizers = [] }: ObjectMeta,
+  live?: ObjectMeta,
+): string[] {
+  return finalizers.filter((finalizer) =>
+    !finalizer.includes("/") && !STANDARD_FINALIZERS.has(finalizer) &&
+    !live?.finalizers?.includes(finalizer)
+  ).map((finalizer) =>
+    `metadata.finalizers: ${
+      JSON.stringify(finalizer)
+    }: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`
+  );
 }
 
 const IMMUTABLE = [

@@ -3,7 +3,11 @@ import {
   applyJsonPatch,
   type JsonPatchOperation,
 } from "../../patch/json_patch.ts";
-import { isJsonObject, type JsonObject } from "../../patch/json_value.ts";
+import {
+  goText,
+  isJsonObject,
+  type JsonObject,
+} from "../../patch/json_value.ts";
 import { applyMergePatch } from "../../patch/merge_patch.ts";
 import {
   applyStrategicMergePatch,
@@ -20,9 +24,10 @@ import {
   checkBodySize,
   mediaType,
   parseBody,
+  type ParsedBody,
   unsupportedMediaType,
 } from "../request/body.ts";
-import { applyValidation, decode } from "../request/object_body.ts";
+import { applyValidation, checkType, decode } from "../request/object_body.ts";
 import {
   readWriteOptions,
   type WriteOptions,
@@ -55,11 +60,8 @@ const TYPES: ReadonlyMap<string, PatchType> = new Map([
 const MAX_OPERATIONS = 10_000;
 
 /** A patch that was read but not yet applied. */
-export interface Patch {
+export interface Patch extends ParsedBody {
   readonly type: PatchType;
-  readonly value: unknown;
-  /** Fields that it names twice. */
-  readonly duplicates: readonly string[];
 }
 
 /** Answers a PATCH of an object or a subresource of it. */
@@ -161,6 +163,8 @@ function checkShape(type: PatchType, value: unknown): void {
           `Request entity too large: The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${value.length}`,
       });
     }
+  } else if (value === null && type !== "apply") {
+    throw badRequest("Invalid JSON Patch");
   } else if (!isJsonObject(value)) {
     throw badRequest(
       type === "apply"
@@ -182,23 +186,25 @@ function patched(
   const { version } = request;
   const value = applyTo(live, patch, version.schema);
   if (!isJsonObject(value)) throw unprocessable();
-  const type = { kind: live.kind, apiVersion: live.apiVersion };
-  const { object, problems } = decodePatched(request, {
-    ...structuredClone(value),
-    ...type,
-  });
-  const duplicates = patch.duplicates.map((path) =>
-    `duplicate field ${JSON.stringify(path)}`
-  );
+  const { object, problems } = decodePatched(request, structuredClone(value));
   applyValidation(
     request,
-    [...duplicates, ...problems],
+    [...patch.warnings, ...problems],
     options.fieldValidation,
-    (all) => invalidPatch(value, `strict decoding error: ${all.join(", ")}`),
+    () =>
+      invalidPatch(
+        patch.type === "strategic" ? goText(patch.value) : value,
+        `strict decoding error: ${
+          [...patch.objections, ...problems].join(", ")
+        }`,
+      ),
   );
   version.setDefaults(object);
   return object;
 }
+
+/** What errors of decoding a body begin with, and those of a patch do not. */
+const DECODE_PREFIX = /^\S* in version "[^"]*" cannot be handled as a \S+: /;
 
 /** A patched object that cannot be decoded is the patch's fault: 422. */
 function decodePatched(
@@ -206,18 +212,22 @@ function decodePatched(
   value: JsonObject,
 ): { object: UntypedObject; problems: readonly string[] } {
   try {
+    // A custom resource is asked for its type when it is validated.
+    if (!request.definition.custom || !value.kind) checkType(request, value);
     return decode(request, asObject(value));
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.code !== 400) {
       throw error;
     }
-    throw invalidPatch(value, error.message);
+    throw invalidPatch(value, error.message.replace(DECODE_PREFIX, ""));
   }
 }
 
-function invalidPatch(value: unknown, why: string): StatusError {
+/** 422: what a patch makes cannot be decoded. */
+export function invalidPatch(value: unknown, why: string): StatusError {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
   return invalid({ group: "", kind: "" }, [
-    fieldError.invalid("patch", JSON.stringify(value), why),
+    fieldError.invalid("patch", text, why),
   ]);
 }
 
@@ -304,13 +314,14 @@ function applied(
   }
   applyValidation(
     request,
-    patch.duplicates.map((path) =>
-      `error converting YAML to JSON: key ${
-        JSON.stringify(path)
-      } already set in map`
-    ),
+    patch.warnings,
     options.fieldValidation,
-    (all) => badRequest(`error strict decoding YAML: ${all.join(", ")}`),
+    () =>
+      badRequest(
+        `error strict decoding YAML: error converting YAML to JSON: ${
+          patch.objections.join(", ")
+        }`,
+      ),
   );
   return object;
 }

@@ -16,9 +16,17 @@ import {
   kindSubjectOf,
   type ResourceRequest,
 } from "../request/resource_request.ts";
-import type { ScalePaths } from "../registry.ts";
-import { badRequest, fieldError, internalError, invalid } from "../status.ts";
-import { applyTo, patchApplied, readPatch } from "./patch.ts";
+import { humanAge } from "../human_duration.ts";
+import type { TableShape } from "../read/transform.ts";
+import type { ScalePaths, TableColumn } from "../registry.ts";
+import {
+  badRequest,
+  fieldError,
+  internalError,
+  invalid,
+  StatusError,
+} from "../status.ts";
+import { applyTo, invalidPatch, patchApplied, readPatch } from "./patch.ts";
 import { checkPath, updateObject } from "./update.ts";
 import type { Written } from "./create.ts";
 
@@ -33,6 +41,27 @@ function pathsOf(request: ResourceRequest): ScalePaths {
   }
   return scale;
 }
+
+function column(name: string, type: string, description: string): TableColumn {
+  const format = name === "Name" ? "name" : "";
+  return { name, type, format, description, priority: 0 };
+}
+
+/** A Scale as a Table. */
+const SCALE_TABLE: TableShape = {
+  columns: [
+    column("Name", "string", "The name of the object."),
+    column("Desired", "integer", "Number of desired replicas"),
+    column("Available", "integer", "Number of actual replicas"),
+    column("Age", "string", "When the object was created."),
+  ],
+  cells: ({ metadata, spec, status }, now) => [
+    metadata.name,
+    (spec as { replicas?: number }).replicas ?? null,
+    (status as { replicas?: number }).replicas ?? 0,
+    humanAge(metadata.creationTimestamp, now),
+  ],
+};
 
 /** The fields that a dotted path such as `.spec.replicas` names. */
 function steps(path: string): string[] {
@@ -74,13 +103,6 @@ function scaleOf(
 ): UntypedObject {
   const paths = pathsOf(request);
   const replicas = valueAt(object, paths.specReplicas);
-  if (typeof replicas !== "number" && request.definition.custom) {
-    throw internalError(
-      `the spec replicas field ${
-        JSON.stringify(paths.specReplicas)
-      } does not exist`,
-    );
-  }
   const selector = selectorText(
     paths.labelSelector && valueAt(object, paths.labelSelector),
   );
@@ -132,9 +154,19 @@ export async function getScale(
 ): Promise<ServerResponse> {
   const representation = representationOf(request);
   const object = objectIn(findStored(request), request);
+  const { specReplicas } = pathsOf(request);
+  if (
+    request.definition.custom &&
+    typeof valueAt(object, specReplicas) !== "number"
+  ) {
+    throw internalError(
+      `the spec replicas field ${JSON.stringify(specReplicas)} does not exist`,
+    );
+  }
   return await respondObject(request, scaleOf(request, object), {
     status: 200,
     representation,
+    shape: SCALE_TABLE,
   });
 }
 
@@ -164,6 +196,7 @@ export async function patchScale(
 ): Promise<ServerResponse> {
   const { patch, options } = await readPatch(request);
   if (patch.type === "apply") {
+    if (request.definition.custom) throw cannotApply();
     const scale = asObject(patch.value as JsonObject);
     const paths = pathsOf(request);
     const replicas = replicasOf(scale);
@@ -189,7 +222,28 @@ export async function patchScale(
     if (!isJsonObject(value)) throw badRequest("the patch removes the Scale");
     const scale = asObject(value);
     checkPath(request, scale.metadata);
+    checkPatched(value);
     return scale;
+  });
+}
+
+/** A patched Scale whose replicas are no number is the patch's fault. */
+function checkPatched(value: JsonObject): void {
+  const { replicas = 0 } = isJsonObject(value.spec) ? value.spec : {};
+  if (typeof replicas !== "number") {
+    throw invalidPatch(
+      value,
+      `json: cannot unmarshal ${typeof replicas} into Go struct field ScaleSpec.spec.replicas of type int32`,
+    );
+  }
+}
+
+/** 500: kube-apiserver cannot apply to the Scale of a custom resource. */
+function cannotApply(): StatusError {
+  return new StatusError({
+    code: 500,
+    message:
+      "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
   });
 }
 
@@ -264,5 +318,6 @@ async function respondScale(
   return await respondObject(request, scaleOf(request, object), {
     status: 200,
     representation: representationOf(request),
+    shape: SCALE_TABLE,
   });
 }

@@ -9,10 +9,13 @@ import {
   readDeleteOptions,
   readWriteOptions,
 } from "../request/query_options.ts";
-import type { ResourceRequest } from "../request/resource_request.ts";
 import type { Subresource } from "../registry.ts";
-import { badRequest, conflict, StatusError } from "../status.ts";
-import { subjectOf } from "../request/resource_request.ts";
+import {
+  methodNotAllowed,
+  type ResourceRequest,
+  subjectOf,
+} from "../request/resource_request.ts";
+import { badRequest, conflict } from "../status.ts";
 import { deleteObject } from "./delete.ts";
 import { checkPath, updateObject } from "./update.ts";
 
@@ -30,13 +33,7 @@ export async function postSubresource(
     case "serviceaccounts/token":
       return await requestToken(request, kind);
     default:
-      throw new StatusError({
-        code: 405,
-        reason: "MethodNotAllowed",
-        message:
-          "the server does not allow this method on the requested resource",
-        details: {},
-      });
+      throw methodNotAllowed(request);
   }
 }
 

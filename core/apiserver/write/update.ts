@@ -27,8 +27,13 @@ import {
   StatusError,
 } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
-import { createObject, respondWritten, type Written } from "./create.ts";
-import { metadataChangeProblems } from "./object_meta.ts";
+import {
+  checkCustomType,
+  createObject,
+  respondWritten,
+  type Written,
+} from "./create.ts";
+import { finalizerWarnings, metadataUpdateProblems } from "./object_meta.ts";
 import { storagePath } from "./storage_path.ts";
 
 /** Answers a PUT to an object or a subresource of it. */
@@ -62,7 +67,12 @@ export function checkPath(
   { name, namespace }: ResourceRequest,
   metadata: ObjectMeta,
 ): void {
-  if (metadata.name && metadata.name !== name) {
+  if (!metadata.name) {
+    throw badRequest(
+      `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
+  if (metadata.name !== name) {
     throw badRequest(
       `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,
     );
@@ -72,7 +82,7 @@ export function checkPath(
     metadata.namespace !== namespace
   ) {
     throw badRequest(
-      `the namespace of the object (${metadata.namespace}) does not match the namespace on the URL (${namespace})`,
+      "the namespace of the provided object does not match the namespace sent on the request",
     );
   }
 }
@@ -131,18 +141,15 @@ export function updateObject(
   definition.admit?.(next, live, hooks);
   definition.prepareForUpdate?.(next, live, hooks);
   next.metadata.uid ||= live.metadata.uid;
-  const problems = metadataChangeProblems(
-    next.metadata,
-    live.metadata,
-    definition,
-  );
-  // kube-apiserver checks the metadata twice, and says so in the causes.
+  checkCustomType(request, next);
   const causes = [
-    ...problems,
-    ...problems,
+    ...metadataUpdateProblems(next.metadata, live.metadata, definition),
     ...definition.validateUpdate?.(next, live, hooks) ?? [],
   ];
   if (causes.length > 0) throw invalid(kindSubjectOf(request), causes);
+  if (definition.custom) {
+    request.warnings.push(...finalizerWarnings(next.metadata, live.metadata));
+  }
   return store(request, { stored, next, dryRun: options.dryRun });
 }
 
@@ -305,7 +312,6 @@ function keepSystemFields(
 }
 
 function placeLike(metadata: ObjectMeta, live: ObjectMeta): void {
-  metadata.name ||= live.name;
   if (live.namespace === undefined) delete metadata.namespace;
   else metadata.namespace ||= live.namespace;
 }
@@ -362,6 +368,7 @@ function store(
 function isGone(request: ResourceRequest, object: UntypedObject): boolean {
   const { deletionTimestamp, finalizers = [] } = object.metadata;
   if (deletionTimestamp === undefined || finalizers.length > 0) return false;
+  if (request.definition.prepareForDeletion) return true;
   return holdsContent(request.definition)
     ? !(object.spec as { finalizers?: string[] } | undefined)?.finalizers
       ?.length

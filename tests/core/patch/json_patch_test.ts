@@ -63,6 +63,9 @@ const examples: [
     [{ op: "replace", path: "", value: 2 }],
     2,
   ],
+  ["adds by replacing a field that is not there, as kube-apiserver does", {}, [
+    { op: "replace", path: "/a", value: 1 },
+  ], { a: 1 }],
   ["treats a name like __proto__ as any other", {}, [
     { op: "add", path: "/__proto__", value: { polluted: true } },
   ], JSON.parse('{"__proto__":{"polluted":true}}')],
@@ -85,8 +88,8 @@ test("applyJsonPatch never touches a prototype", () => {
 const misfits: [title: string, document: unknown, patch: unknown][] = [
   ["a failing test", { a: 1 }, [{ op: "test", path: "/a", value: 2 }]],
   ["removing what is not there", {}, [{ op: "remove", path: "/a" }]],
-  ["replacing what is not there", {}, [
-    { op: "replace", path: "/a", value: 1 },
+  ["replacing below what is not there", {}, [
+    { op: "replace", path: "/a/b", value: 1 },
   ]],
   ["a missing parent", {}, [{ op: "add", path: "/a/b", value: 1 }]],
   ["an index past the end", [1], [{ op: "add", path: "/2", value: 1 }]],

