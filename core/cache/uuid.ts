@@ -1,7 +1,5 @@
 import type { ByteRange } from "../json/byte_range.ts";
 
-/** Where the dashes are among 36 characters. */
-const DASHES: readonly number[] = [8, 13, 18, 23];
 const DASH = 0x2d;
 const LENGTH = 36;
 /** The value of a lower-case hexadecimal digit, or 255. */
@@ -22,7 +20,7 @@ export function readUuid(
   let digits = 0;
   for (let i = 0; i < LENGTH; i++) {
     const byte = bytes[start + i] as number;
-    if (DASHES.includes(i)) {
+    if (i === 8 || i === 13 || i === 18 || i === 23) {
       if (byte !== DASH) return false;
       continue;
     }

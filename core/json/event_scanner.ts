@@ -1,6 +1,11 @@
 import type { ByteRange } from "./byte_range.ts";
 import { bytesOf, JsonCursor, OPEN_BRACE, QUOTE } from "./json_cursor.ts";
-import { FIELD_INDEX, ObjectHeader } from "./object_header.ts";
+import {
+  FIELD_INDEX,
+  NO_CUT,
+  NO_MEMBER,
+  ObjectHeader,
+} from "./object_header.ts";
 
 /** What a watch event says of its object. */
 export type WatchEventType =
@@ -157,12 +162,12 @@ export class EventScanner {
     const cursor = this.#cursor;
     header.bytes = cursor.bytes;
     header.start = cursor.position;
-    header.ranges.fill(-1);
+    this.#forget(0);
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const index = this.#field(OBJECT_FIELDS);
       const start = cursor.position;
       if (index === METADATA) {
-        header.ranges.fill(-1, 2 * METADATA); // its members are the last fields
+        this.#forget(METADATA); // of an earlier metadata nothing counts
         if (cursor.peek() === OPEN_BRACE) this.#metadata();
         else cursor.skipStructure();
       } else cursor.skipStructure();
@@ -173,12 +178,25 @@ export class EventScanner {
 
   #metadata(): void {
     const cursor = this.#cursor;
+    const { cutStarts } = this.header;
+    let before = NO_CUT;
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const index = this.#field(METADATA_FIELDS);
       const start = cursor.position;
       cursor.skipStructure();
-      if (index >= 0) this.#note(index, start);
+      if (index >= 0) {
+        cutStarts[index] = cutStarts[index] === NO_MEMBER ? before : NO_CUT;
+        this.#note(index, start);
+      }
+      before = cursor.position;
     }
+  }
+
+  /** Forgets the fields from an index on; those of the metadata are the last. */
+  #forget(index: number): void {
+    const { ranges, cutStarts } = this.header;
+    for (let i = 2 * index; i < ranges.length; i++) ranges[i] = -1;
+    for (let i = index; i < cutStarts.length; i++) cutStarts[i] = NO_MEMBER;
   }
 
   /** Which field the key is that the cursor has read, or -1. */

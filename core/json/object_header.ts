@@ -49,6 +49,11 @@ export const FIELD_INDEX: Readonly<Record<HeaderField, number>> = {
 };
 const FIELD_COUNT = 14;
 
+/** There is no such member. */
+export const NO_MEMBER = -1;
+/** It is the first member, or one of several of the same key. */
+export const NO_CUT = -2;
+
 const NOTHING: Readonly<Record<string, string>> = Object.freeze({});
 const NONE: readonly never[] = Object.freeze([]);
 
@@ -75,6 +80,11 @@ export class ObjectHeader implements ByteRange {
    * range has its quotes.
    */
   readonly ranges: Int32Array = new Int32Array(2 * FIELD_COUNT).fill(-1);
+  /**
+   * For each field of the metadata where the member before it ends, so that it
+   * can be cut out together with its comma; or one of the constants below.
+   */
+  readonly cutStarts: Int32Array = new Int32Array(FIELD_COUNT).fill(NO_MEMBER);
 
   readonly #cursor: JsonCursor = new JsonCursor("the metadata of an object");
   readonly #stringRange = { bytes: this.bytes, start: 0, end: 0 };
@@ -211,6 +221,10 @@ export class ObjectHeader implements ByteRange {
     for (let i = 0; i < this.ranges.length; i++) {
       const position = this.ranges[i] as number;
       copy.ranges[i] = position < 0 ? -1 : position - this.start;
+    }
+    for (let i = 0; i < FIELD_COUNT; i++) {
+      const position = this.cutStarts[i] as number;
+      copy.cutStarts[i] = position < 0 ? position : position - this.start;
     }
     return copy;
   }

@@ -2,6 +2,13 @@ import type { ByteRange } from "./byte_range.ts";
 import { parseFieldPath, type PathStep } from "./field_path.ts";
 import { JsonCursor, OPEN_BRACE, OPEN_BRACKET } from "./json_cursor.ts";
 import { stringEquals } from "./json_text.ts";
+import {
+  FIELD_INDEX,
+  type HeaderField,
+  NO_CUT,
+  NO_MEMBER,
+  ObjectHeader,
+} from "./object_header.ts";
 
 /** What the cache and the controllers decide on themselves. */
 const NEEDED = [
@@ -44,6 +51,8 @@ export class Pruner {
   readonly #cursor: JsonCursor = new JsonCursor("an object to prune");
   /** Starts and ends of what is left out of the current object, in order. */
   readonly #cuts: number[] = [];
+  /** The fields to leave out, if the scanner notes where they all are. */
+  readonly #noted: readonly number[] | undefined;
 
   /**
    * Makes a pruner of paths.
@@ -63,12 +72,14 @@ export class Pruner {
       node.path = path;
     }
     spreadEach(this.#root);
+    this.#noted = notedFields(paths);
   }
 
   /**
    * Copies an object without the pruned paths.
    *
-   * @param source One JSON object.
+   * @param source One JSON object; its header, if it was scanned, since the
+   * scanner has found the fields of the metadata already.
    * @param target Where to write; as long as the source at least.
    * @returns How many bytes were written, from the start of `target`.
    * @throws {SyntaxError} If the object is not well-formed where it is looked
@@ -78,8 +89,10 @@ export class Pruner {
     const { bytes } = source;
     const cuts = this.#cuts;
     cuts.length = 0;
-    this.#cursor.reset(source);
-    this.#visit(this.#root);
+    if (!(source instanceof ObjectHeader) || !this.#findNoted(source)) {
+      this.#cursor.reset(source);
+      this.#visit(this.#root);
+    }
     let written = 0;
     let from = source.start;
     for (let i = 0; i <= cuts.length; i += 2) {
@@ -97,6 +110,24 @@ export class Pruner {
    */
   guard(object: object): void {
     guardNode(this.#root, object);
+  }
+
+  /** Finds all cuts in the notes of the scanner, if they are there. */
+  #findNoted({ ranges, cutStarts }: ObjectHeader): boolean {
+    if (this.#noted === undefined) return false;
+    const cuts = this.#cuts;
+    for (const index of this.#noted) {
+      const from = cutStarts[index] as number;
+      const end = ranges[2 * index + 1] as number;
+      if (from === NO_MEMBER) continue;
+      if (from === NO_CUT || end < 0) {
+        cuts.length = 0;
+        return false;
+      }
+      cuts.push(from, end);
+    }
+    if (cuts.length > 2) cuts.sort((a, b) => a - b);
+    return true;
   }
 
   #visit(node: PruneNode): void {
@@ -148,6 +179,18 @@ function checkNotNeeded(path: string, steps: readonly PathStep[]): void {
       `Cannot prune objects: "${taken.path}" is needed by the library itself: received "${path}"`,
     );
   }
+}
+
+/** The fields that all paths name, if each is a field of the metadata. */
+function notedFields(paths: readonly string[]): number[] | undefined {
+  const fields = paths.map((path) => /^metadata\.(\w+)$/.exec(path)?.[1] ?? "");
+  return fields.every(isMetadataField)
+    ? fields.map((field) => FIELD_INDEX[field])
+    : undefined;
+}
+
+function isMetadataField(field: string): field is HeaderField {
+  return field === "managedFields" || field === "annotations";
 }
 
 function matches(step: PathStep, needed: PathStep | undefined): boolean {

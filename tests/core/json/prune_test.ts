@@ -6,8 +6,11 @@ import fc from "fast-check";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { parseFieldPath } from "../../../core/json/field_path.ts";
 import { Pruner } from "../../../core/json/prune.ts";
+import { EventScanner } from "../../../core/json/event_scanner.ts";
+import { hasHeader } from "../../support/expected_header.ts";
 import {
   jsonText,
+  kubernetesText,
   objectText,
   spelling,
 } from "../../support/json_documents.ts";
@@ -72,6 +75,36 @@ test("Pruner gives the parsed object with the paths deleted", () => {
       assert.deepEqual(JSON.parse(result), expected);
     }),
     { numRuns: 700 },
+  );
+});
+
+test("Pruner finds fields by the scanner's notes just as without them", () => {
+  const scanner = new EventScanner();
+  const pruners = [
+    new Pruner(["metadata.managedFields"]),
+    new Pruner(["metadata.managedFields", "metadata.annotations"]),
+    new Pruner(["metadata.annotations", "metadata.managedFields"]),
+  ];
+  const texts = kubernetesText.filter((text) => hasHeader(JSON.parse(text)));
+  fc.assert(
+    fc.property(texts, fc.nat(20), (text, offset) => {
+      const bytes = Buffer.from(" ".repeat(offset) + text);
+      const range = { bytes, start: offset, end: bytes.length };
+      const target = Buffer.alloc(bytes.length);
+      for (const pruner of pruners) {
+        const header = scanner.scanObject(range);
+        for (const source of [header, header.copy()]) {
+          const expected = JSON.parse(bytes.toString());
+          for (const path of pruner.paths) {
+            deletePath(expected, parseFieldPath(path));
+          }
+          const length = pruner.prune(source, target);
+          const result = JSON.parse(target.toString("utf8", 0, length));
+          assert.deepEqual(result, expected);
+        }
+      }
+    }),
+    { numRuns: 500 },
   );
 });
 
