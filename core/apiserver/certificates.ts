@@ -24,7 +24,9 @@ import {
 
 /** A certificate and the key that belongs to it, both in PEM. */
 export interface KeyPair {
+  /** The X.509 certificate, a `CERTIFICATE` block. */
   readonly certificate: string;
+  /** The private key, a `PRIVATE KEY` block (PKCS #8). */
   readonly key: string;
 }
 

@@ -11,8 +11,13 @@ export type { HistoryLimits } from "./storage/history.ts";
 export type { WatchCounts } from "./read/watch_hub.ts";
 
 // How it is made to fail.
-export * from "./faults/faults.ts";
-export * from "./faults/fault_rule.ts";
+export type { Faults, RestartOptions } from "./faults/faults.ts";
+export type {
+  ActiveFault,
+  FaultEffect,
+  FaultMatch,
+  FaultRule,
+} from "./faults/fault_rule.ts";
 
 // Certificates, for servers of one's own.
 export * from "./certificates.ts";

@@ -38,18 +38,25 @@ const GZIP_THRESHOLD = 128 * 1024;
 
 /** One request as the audit log tells it. */
 export interface AuditEvent {
+  /** The HTTP method, such as `GET`. */
   readonly method: string;
   /** Path and query. */
   readonly target: string;
   /** Such as `list`; the method in lower case where no resource is named. */
   readonly verb: string;
+  /** The API group; empty for the core group or where no resource is named. */
   readonly group: string;
   /** The plural; empty where no resource is named. */
   readonly resource: string;
+  /** Such as `status`; empty for the objects themselves. */
   readonly subresource: string;
+  /** The namespace; empty for the whole cluster. */
   readonly namespace: string;
+  /** The name; empty where a request names no object, as a list. */
   readonly name: string;
+  /** Who asked: `system:anonymous` without a token. */
   readonly user: string;
+  /** The `User-Agent` header; empty if there is none. */
   readonly userAgent: string;
   /** The status of the answer. */
   readonly status: number;

@@ -3,7 +3,8 @@ import type { Client } from "../client/client.ts";
 import type { Transport } from "../client/transport.ts";
 import { type Logger, silentLogger } from "../logger.ts";
 import { createAuthority, issueCertificate } from "./certificates.ts";
-import { Faults } from "./faults/faults.ts";
+import { FaultInjector } from "./faults/fault_injector.ts";
+import type { Faults } from "./faults/faults.ts";
 import type { ServerRequest, ServerResponse } from "./http/exchange.ts";
 import { InProcessTransport } from "./http/in_process_transport.ts";
 import { Listener } from "./http/listener.ts";
@@ -122,8 +123,7 @@ export class ApiServer {
   readonly #random: Random;
   readonly #logger: Logger;
   readonly #transport: InProcessTransport;
-  /** How to make this server misbehave. */
-  readonly faults: Faults;
+  readonly #faults: FaultInjector;
   #instance: Instance | undefined;
   #journal: FileJournal | undefined;
   #listener: Listener | undefined;
@@ -141,7 +141,7 @@ export class ApiServer {
     this.#logger = options.logger ?? silentLogger;
     this.#token = options.token ?? secretToken();
     this.#port = options.port === false ? 0 : options.port ?? 0;
-    this.faults = new Faults({
+    this.#faults = new FaultInjector({
       clock: this.#clock,
       random: this.#random,
       server: {
@@ -230,7 +230,7 @@ export class ApiServer {
 
   /** Answers a request; undefined while the server is down. */
   async #handle(request: ServerRequest): Promise<ServerResponse | undefined> {
-    return await this.faults.around(
+    return await this.#faults.around(
       request,
       async () => {
         await this.#kinds.crd.prepareRequest(request);
@@ -321,6 +321,11 @@ export class ApiServer {
     }, { clock: this.#clock });
   }
 
+  /** How to make this server misbehave. */
+  get faults(): Faults {
+    return this.#faults;
+  }
+
   /** What became of watches since the server's start. */
   get watchCounts(): Readonly<WatchCounts> {
     return this.#instance?.context.watches.counts ??
@@ -329,7 +334,7 @@ export class ApiServer {
 
   /** Ends every connection and frees the port. Safe to call twice. */
   async stop(): Promise<void> {
-    this.faults.stop();
+    this.#faults.stop();
     await this.#halt();
     await this.#transport.close();
   }

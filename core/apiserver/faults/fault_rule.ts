@@ -6,7 +6,9 @@ export interface FaultMatch {
   readonly resource?: string | undefined;
   /** The API group; empty for the core group. */
   readonly group?: string | undefined;
+  /** The namespace; empty for objects of the cluster. */
   readonly namespace?: string | undefined;
+  /** The name; empty where a request names no object, as a list. */
   readonly name?: string | undefined;
   /** Such as `status`; empty for the objects themselves. */
   readonly subresource?: string | undefined;
@@ -37,6 +39,7 @@ export type FaultEffect =
 
 /** One rule: which requests, how often, and what happens to them. */
 export interface FaultRule extends FaultMatch {
+  /** What happens to a request that is hit. */
   readonly effect: FaultEffect;
   /**
    * How likely it is that a matching request is hit, from 0 to 1.

@@ -1,36 +1,4 @@
-import type { Clock, Timer } from "../../clock.ts";
-import {
-  jsonResponse,
-  type ServerRequest,
-  type ServerResponse,
-} from "../http/exchange.ts";
-import type { Random } from "../random.ts";
-import type { Watcher } from "../read/watcher.ts";
-import { readTarget } from "../request/request_info.ts";
-import { verbOf } from "../router.ts";
-import { conflict, StatusError } from "../status.ts";
-import type { JournalContent } from "../storage/file_journal.ts";
-import {
-  type ActiveFault,
-  checkFaultRule,
-  type FaultEffect,
-  type FaultMatch,
-  type FaultRule,
-  type FaultSubject,
-  matchesFault,
-} from "./fault_rule.ts";
-import { withBodyFaults } from "./faulty_stream.ts";
-
-/** What faults do to a server, beside its requests. */
-export interface FaultTarget {
-  watches(): Iterable<Watcher>;
-  compact(): void;
-  dropConnections(): void;
-  /** Sets a token, or a random one; gives it. */
-  setToken(token: string | undefined): string;
-  stop(): Promise<JournalContent | undefined>;
-  start(content: JournalContent | undefined): Promise<void>;
-}
+import type { ActiveFault, FaultMatch, FaultRule } from "./fault_rule.ts";
 
 /** How {@linkcode Faults.restart} goes. */
 export interface RestartOptions {
@@ -47,12 +15,6 @@ export interface RestartOptions {
    * @default {true}
    */
   readonly keepData?: boolean | undefined;
-}
-
-interface Rule {
-  readonly rule: FaultRule;
-  hits: number;
-  seen: number;
 }
 
 /**
@@ -75,95 +37,35 @@ interface Rule {
  * await server.stop();
  * ```
  */
-export class Faults {
-  readonly #clock: Clock;
-  readonly #random: Random;
-  readonly #server: FaultTarget;
-  readonly #rules: Set<Rule> = new Set();
-  readonly #delays: Set<Timer> = new Set();
-
-  constructor(
-    { clock, random, server }: {
-      readonly clock: Clock;
-      readonly random: Random;
-      readonly server: FaultTarget;
-    },
-  ) {
-    this.#clock = clock;
-    this.#random = random;
-    this.#server = server;
-  }
-
+export interface Faults {
   /**
    * Puts a rule in force. Where several match, all are applied, in the order in
    * which they were added, until one answers.
    *
    * @throws {RangeError} If a number in it is out of range.
    */
-  add(rule: FaultRule): ActiveFault {
-    checkFaultRule(rule);
-    const active: Rule = { rule, hits: 0, seen: 0 };
-    this.#rules.add(active);
-    return {
-      get hits() {
-        return active.hits;
-      },
-      remove: () => {
-        this.#rules.delete(active);
-      },
-    };
-  }
+  add(rule: FaultRule): ActiveFault;
 
   /** Ends every rule. */
-  clear(): void {
-    this.#rules.clear();
-  }
+  clear(): void;
 
   /** Breaks the connections of open watches; gives how many. */
-  cutWatches(match: FaultMatch = {}): number {
-    return this.#eachWatch(match, (watch) => watch.cut());
-  }
+  cutWatches(match?: FaultMatch): number;
 
   /** Ends open watches in order; gives how many. */
-  endWatches(match: FaultMatch = {}): number {
-    return this.#eachWatch(match, (watch) => watch.end());
-  }
+  endWatches(match?: FaultMatch): number;
 
   /** Lets open watches stay silent from now on; gives how many. */
-  stallWatches(match: FaultMatch = {}): number {
-    return this.#eachWatch(match, (watch) => watch.stall());
-  }
+  stallWatches(match?: FaultMatch): number;
 
   /** Ends open watches with a 410 event; gives how many. */
-  expireWatches(match: FaultMatch = {}): number {
-    return this.#eachWatch(match, (watch) => watch.fail(tooOld()));
-  }
-
-  #eachWatch(match: FaultMatch, act: (watch: Watcher) => void): number {
-    const watches = [...this.#server.watches()].filter((watch) => {
-      const { definition } = watch.format.view;
-      return matchesFault(match, {
-        verb: "watch",
-        resource: definition.plural,
-        group: definition.group,
-        namespace: watch.namespace ?? "",
-        name: "",
-        subresource: "",
-      });
-    });
-    for (const watch of watches) act(watch);
-    return watches.length;
-  }
+  expireWatches(match?: FaultMatch): number;
 
   /** Forgets the past: older resourceVersions and continue tokens are 410. */
-  compact(): void {
-    this.#server.compact();
-  }
+  compact(): void;
 
   /** Breaks every connection; the server goes on listening. */
-  dropConnections(): void {
-    this.#server.dropConnections();
-  }
+  dropConnections(): void;
 
   /**
    * Replaces the bearer token; the old one is 401 from now on.
@@ -171,164 +73,8 @@ export class Faults {
    * @param token The new one; a random one by default.
    * @returns The new token.
    */
-  rotateToken(token?: string): string {
-    return this.#server.setToken(token);
-  }
+  rotateToken(token?: string): string;
 
   /** Crashes the server and starts it again on the same port. */
-  async restart(options: RestartOptions = {}): Promise<void> {
-    const { downFor = 0, keepData = true } = options;
-    const content = await this.#server.stop();
-    if (downFor > 0) await this.#wait(downFor);
-    await this.#server.start(keepData ? content : undefined);
-  }
-
-  /** Frees every timer; the server calls it when it stops. */
-  stop(): void {
-    this.clear();
-    for (const timer of this.#delays) timer.cancel();
-    this.#delays.clear();
-  }
-
-  /**
-   * Answers a request with the faults that befall it.
-   *
-   * @param request The request.
-   * @param answer Gives the server's own answer; undefined when it is down.
-   * @returns undefined if the connection is to break.
-   */
-  async around(
-    request: ServerRequest,
-    answer: () => Promise<ServerResponse | undefined>,
-  ): Promise<ServerResponse | undefined> {
-    if (this.#rules.size === 0) return await answer();
-    const subject = subjectOf(request);
-    const effects = [...this.#rules].filter((rule) => this.#hits(rule, subject))
-      .map(({ rule }) => rule.effect);
-    for (const effect of effects) {
-      if ("delay" in effect) await this.#wait(effect.delay);
-      else if ("reset" in effect) return undefined;
-      else {
-        const refusal = refusalOf(effect, subject);
-        if (refusal) {
-          return jsonResponse(
-            refusal.status.code,
-            refusal.status,
-            refusal.headers,
-          );
-        }
-      }
-    }
-    const response = await answer();
-    return response && effects.reduce(
-      (result, effect) => withBodyFaults(result, bodyFaults(effect)),
-      response,
-    );
-  }
-
-  #hits(active: Rule, subject: FaultSubject): boolean {
-    const { rule } = active;
-    const { probability = 1, count = Infinity, skip = 0 } = rule;
-    if (!matchesFault(rule, subject) || !isPossible(rule.effect, subject)) {
-      return false;
-    }
-    if (active.seen++ < skip) return false;
-    if (probability < 1 && this.#random.next() >= probability) return false;
-    if (++active.hits >= count) this.#rules.delete(active);
-    return true;
-  }
-
-  #wait(delay: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.#clock.setTimer(() => {
-        this.#delays.delete(timer);
-        resolve();
-      }, delay);
-      this.#delays.add(timer);
-    });
-  }
-}
-
-function subjectOf(
-  request: ServerRequest,
-): FaultSubject & { query: URLSearchParams } {
-  const info = readTarget(request.target);
-  const { resource } = info ?? {};
-  return {
-    verb: info === undefined ? "" : verbOf(request.method, info),
-    resource: resource?.plural ?? "",
-    group: resource?.group ?? "",
-    namespace: resource?.namespace ?? "",
-    name: resource?.name ?? "",
-    subresource: resource?.subresource ?? "",
-    query: info?.query ?? new URLSearchParams(),
-  };
-}
-
-/** Effects that make sense for some requests only count on those. */
-function isPossible(
-  effect: FaultEffect,
-  subject: FaultSubject & { readonly query?: URLSearchParams },
-): boolean {
-  const { verb, query } = subject;
-  if ("conflict" in effect) return verb === "update" || verb === "patch";
-  if ("expired" in effect) {
-    return (verb === "list" && query?.has("continue") === true) ||
-      (verb === "watch" && Number(query?.get("resourceVersion") ?? 0) > 0);
-  }
-  if ("stallAfter" in effect || "withoutEndBookmark" in effect) {
-    return verb === "watch";
-  }
-  return true;
-}
-
-function refusalOf(
-  effect: FaultEffect,
-  { group, resource, name }: FaultSubject,
-): StatusError | undefined {
-  if ("conflict" in effect) {
-    return conflict(
-      { group, kind: resource, name },
-      "the object has been modified; please apply your changes to the latest version and try again",
-    );
-  }
-  if ("expired" in effect) return tooOld();
-  if (!("status" in effect)) return undefined;
-  const { status, retryAfter } = effect;
-  return new StatusError({
-    code: status,
-    reason: REASONS[status],
-    message: MESSAGES[status],
-    details: retryAfter === undefined ? {} : { retryAfterSeconds: retryAfter },
-  }, retryAfter === undefined ? {} : { "retry-after": String(retryAfter) });
-}
-
-const REASONS = {
-  429: "TooManyRequests",
-  500: "InternalError",
-  502: "InternalError",
-  503: "ServiceUnavailable",
-  504: "Timeout",
-} as const;
-
-const MESSAGES = {
-  429: "Too many requests, please try again later.",
-  500: "Internal error occurred: a fault was injected",
-  502: "bad gateway",
-  503: "the server is currently unable to handle the request",
-  504: "Timeout: request did not complete within the allowed duration",
-} as const;
-
-function tooOld(): StatusError {
-  return new StatusError({
-    code: 410,
-    reason: "Expired",
-    message: "too old resource version",
-  });
-}
-
-function bodyFaults(effect: FaultEffect): Parameters<typeof withBodyFaults>[1] {
-  if ("cutAfter" in effect) return { cutAfter: effect.cutAfter };
-  if ("stallAfter" in effect) return { stallAfter: effect.stallAfter };
-  return "withoutEndBookmark" in effect ? { withoutEndBookmark: true } : {};
+  restart(options?: RestartOptions): Promise<void>;
 }
