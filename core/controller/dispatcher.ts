@@ -3,6 +3,7 @@ import type { Logger } from "../logger.ts";
 import { hasFinalizer } from "./finalizer.ts";
 import type { ManagedWorkflow } from "./managed_workflow.ts";
 import { milliseconds } from "../api/duration.ts";
+import { mutableCopy } from "./mutable_copy.ts";
 import type { Reconciler } from "./reconciler.ts";
 import {
   CleanupResult,
@@ -200,11 +201,6 @@ export class Dispatcher<P extends KubernetesObject> {
 }
 
 const NEVER: AbortSignal = new AbortController().signal;
-
-/** A copy of a cached object that may be changed. */
-function mutableCopy<P extends KubernetesObject>(object: P): P {
-  return structuredClone(object);
-}
 
 function workflowDelay<P extends KubernetesObject>(
   context: RunContext<P>,

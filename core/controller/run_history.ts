@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../api/object.ts";
 import type { Clock } from "../clock.ts";
-import { causeText } from "./cause.ts";
+import { causeText, type RunCause } from "./cause.ts";
 import type { RunObserver } from "./event_processor.ts";
 import type { Run, RunResult } from "./run.ts";
 import type { RunPlan } from "./run_state.ts";
@@ -49,13 +49,28 @@ export interface RunHistoryOptions {
 /** The longest error text that is kept. */
 const LONGEST_ERROR = 500;
 
+/** A run as it is kept: what is for people is made when it is asked for. */
+interface KeptRun extends
+  Pick<
+    RecordedRun,
+    "attempt" | "duration" | "error" | "outcome" | "waited" | "writes"
+  > {
+  /** Milliseconds since the Unix epoch. */
+  readonly at: number;
+  readonly cause: RunCause;
+  readonly step: string | undefined;
+  /** What comes next, and in how many milliseconds. */
+  readonly next: string | undefined;
+  readonly nextIn: number;
+}
+
 /** Remembers the last runs of the objects that ran last. */
 export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
   readonly #clock: Clock;
   readonly #runs: number;
   readonly #objects: number;
   /** In the order in which the objects ran last. */
-  readonly #byKey: Map<string, RecordedRun[]> = new Map();
+  readonly #byKey: Map<string, KeptRun[]> = new Map();
 
   /** @param options How much is remembered. */
   constructor(options: RunHistoryOptions) {
@@ -67,7 +82,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
 
   /** The last runs of an object, the latest last; empty if there are none. */
   of(key: string): readonly RecordedRun[] {
-    return this.#byKey.get(key) ?? [];
+    return (this.#byKey.get(key) ?? []).map(recorded);
   }
 
   ended(
@@ -75,13 +90,15 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
     { end, error }: RunResult,
     plan: RunPlan | undefined,
   ): void {
-    const duration = this.#clock.now() - run.startedAt;
+    const now = this.#clock.now();
+    const duration = now - run.startedAt;
+    const { visitAt = Infinity, timerAt = Infinity } = plan ?? {};
     const runs = this.#byKey.get(run.key) ?? [];
     if (runs.length === this.#runs) runs.shift();
     runs.push({
-      at: new Date(this.#clock.wallTime() - duration).toISOString(),
-      cause: causeText(run.cause),
-      step: run.step ?? "reconcile",
+      at: this.#clock.wallTime() - duration,
+      cause: run.cause,
+      step: run.step,
       attempt: run.retry.attempt,
       outcome: end.type !== "failed"
         ? "success"
@@ -91,10 +108,15 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
       waited: run.waited,
       duration,
       writes: run.writes,
-      ...(error !== undefined && {
-        error: String(error).slice(0, LONGEST_ERROR),
-      }),
-      next: nextText(plan, this.#clock.now()),
+      error: error === undefined
+        ? undefined
+        : String(error).slice(0, LONGEST_ERROR),
+      next: plan?.failure === "event"
+        ? "event"
+        : visitAt < timerAt
+        ? "reschedule"
+        : plan?.timerCause,
+      nextIn: Math.min(visitAt, timerAt) - now,
     });
     this.#byKey.delete(run.key);
     this.#byKey.set(run.key, runs);
@@ -105,11 +127,15 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
   }
 }
 
-function nextText(plan: RunPlan | undefined, now: number): string | undefined {
-  if (plan === undefined) return undefined;
-  const { visitAt = Infinity, timerAt, timerCause } = plan;
-  const at = Math.min(visitAt, timerAt);
-  if (at === Infinity) return plan.failure === "event" ? "event" : undefined;
-  const cause = visitAt < timerAt ? "reschedule" : timerCause;
-  return `${cause} in ${Math.round(at - now)} ms`;
+function recorded(run: KeptRun): RecordedRun {
+  const { next, nextIn, error, ...kept } = run;
+  return {
+    ...kept,
+    at: new Date(run.at).toISOString(),
+    cause: causeText(run.cause),
+    step: run.step ?? "reconcile",
+    ...(error !== undefined && { error }),
+    ...(next === "event" && { next }),
+    ...(nextIn < Infinity && { next: `${next} in ${Math.round(nextIn)} ms` }),
+  };
 }
