@@ -2,7 +2,11 @@ import { type Clock, systemClock } from "../clock.ts";
 import type { Client } from "../client/client.ts";
 import type { Transport } from "../client/transport.ts";
 import { type Logger, silentLogger } from "../logger.ts";
-import { createAuthority, issueCertificate } from "./certificates.ts";
+import {
+  createAuthority,
+  issueCertificate,
+  type KeyPair,
+} from "./certificates.ts";
 import { FaultInjector } from "./faults/fault_injector.ts";
 import type { Faults } from "./faults/faults.ts";
 import type { ServerRequest, ServerResponse } from "./http/exchange.ts";
@@ -49,6 +53,13 @@ export interface ApiServerOptions {
    * @default {a random one}
    */
   readonly token?: string | undefined;
+  /**
+   * Who vouches for the server's certificate. Given again, a server that starts
+   * anew is the same to its clients.
+   *
+   * @default {a new authority}
+   */
+  readonly authority?: KeyPair | undefined;
   /**
    * A file that keeps all objects over restarts.
    *
@@ -127,7 +138,7 @@ export class ApiServer {
   #instance: Instance | undefined;
   #journal: FileJournal | undefined;
   #listener: Listener | undefined;
-  #authority: ReturnType<typeof createAuthority> | undefined;
+  #authority: KeyPair | undefined;
   #certificate: { cert: string; key: string } | undefined;
   #client: Client | undefined;
   #token: string;
@@ -248,8 +259,9 @@ export class ApiServer {
     return token === this.#token ? ADMINISTRATOR : undefined;
   }
 
-  #authorityPair(): ReturnType<typeof createAuthority> {
-    return this.#authority ??= createAuthority({ commonName: "coracle" });
+  #authorityPair(): KeyPair {
+    return this.#authority ??= this.#options.authority ??
+      createAuthority({ commonName: "coracle" });
   }
 
   #serverCertificate(): { cert: string; key: string } {
@@ -345,6 +357,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
   "host",
   "tls",
   "token",
+  "authority",
   "data",
   "audit",
   "clock",

@@ -1,4 +1,5 @@
 import type { Command } from "./command.ts";
+import { serverIdentity } from "./server_identity.ts";
 import {
   aborted,
   portOf,
@@ -33,7 +34,7 @@ export const apiserverCommand: Command = {
     {
       name: "data",
       value: "FILE",
-      help: "keeps the objects over restarts",
+      help: "keep the objects, and who the server is, over restarts",
     },
     {
       name: "simulate",
@@ -45,10 +46,13 @@ export const apiserverCommand: Command = {
     const kubeconfig = textOf(flags, "kubeconfig") ?? "";
     const interrupts = terminal.interrupts();
     const { ApiServer } = await import("../apiserver/server.ts");
+    const data = textOf(flags, "data");
+    const identity = await serverIdentity(data);
     const server = await serveOn(port, () =>
       ApiServer.start({
+        ...identity,
         port,
-        data: textOf(flags, "data"),
+        data,
         simulate: flags["simulate"] === true,
       }));
     try {

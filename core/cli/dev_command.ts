@@ -11,6 +11,7 @@ import {
   requireOperator,
 } from "./operator_module.ts";
 import { readableLogger } from "./readable_log.ts";
+import { serverIdentity } from "./server_identity.ts";
 import {
   aborted,
   portOf,
@@ -39,7 +40,7 @@ export const devCommand: Command = {
     {
       name: "data",
       value: "FILE",
-      help: "keeps the objects over restarts",
+      help: "keep the objects, and who the server is, over restarts",
     },
     { name: "verbose", help: "log more" },
   ],
@@ -53,14 +54,11 @@ export const devCommand: Command = {
       join(folder, "kubeconfig");
     const { ApiServer } = await import("../apiserver/server.ts");
     try {
+      const data = textOf(flags, "data");
+      const identity = await serverIdentity(data);
       const server = await serveOn(
         port,
-        () =>
-          ApiServer.start({
-            port,
-            data: textOf(flags, "data"),
-            simulate: true,
-          }),
+        () => ApiServer.start({ ...identity, port, data, simulate: true }),
       );
       try {
         await writeSecretFile(kubeconfig, server.kubeconfig);

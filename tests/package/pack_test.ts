@@ -2,9 +2,13 @@ import assert from "node:assert/strict";
 import { copyFile, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { Client } from "../../core/client/client.ts";
+import { loadConfig } from "../../core/config/load_config.ts";
+import { tellWebPageStory } from "../scenarios/webpage/webpage_story.ts";
 import { PROJECT, runCommand } from "../support/child_process.ts";
 import type { InstalledPackage } from "../support/installed_package.ts";
 import { installPackage } from "../support/installed_package.ts";
+import { Program, runtimeCommand } from "../support/program.ts";
 import { packageJson, shippedSources } from "./shipped_files.ts";
 
 const PACKAGE = packageJson();
@@ -59,6 +63,43 @@ test("A consumer's compiler finds the types of every entry point", async () => {
     { cwd: installed.folder, env: installed.env },
   );
   assert.equal(code, 0, stdout);
+});
+
+test("The example runs from the installed package on each runtime", async () => {
+  const { folder, env } = installed;
+  const kubeconfig = join(folder, "kubeconfig");
+  const bin = join(folder, "node_modules", ".bin", "coracle");
+  const cwd = folder;
+  const server = new Program(
+    [bin, "apiserver", "--port=0", `--kubeconfig=${kubeconfig}`, "--simulate"],
+    { cwd, env },
+  );
+  try {
+    await server.says(/Serving on https:/);
+    await copyFile(
+      join(PROJECT, "examples/webpage.ts"),
+      join(folder, "webpage.ts"),
+    );
+    const client = new Client(await loadConfig({ kubeconfig }));
+    for (const runtime of ["node", "deno", "bun"] as const) {
+      const command = [...runtimeCommand(runtime), "webpage.ts"];
+      const operator = new Program(command, {
+        cwd,
+        env: { ...env, KUBECONFIG: kubeconfig },
+      });
+      try {
+        await operator.says(/Operator started/);
+        await tellWebPageStory(client, "default");
+        assert.equal(await operator.end("SIGTERM"), 0, operator.describe());
+      } finally {
+        await operator.kill();
+      }
+    }
+    await client.close();
+    assert.equal(await server.end("SIGTERM"), 0, server.describe());
+  } finally {
+    await server.kill();
+  }
 });
 
 test("Every entry point loads on each runtime", async () => {
