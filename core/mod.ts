@@ -144,11 +144,15 @@ export type { RecordedRun } from "./controller/run_history.ts";
 export type { LeaderElectionOptions } from "./operator/leader_election.ts";
 export type { OperatorHandle } from "./operator/development.ts";
 export { MetricsRegistry } from "./operator/metrics_registry.ts";
+export type { ControllerHandle } from "./operator/controller_handle.ts";
+export { Operator } from "./operator/operator.ts";
+export type { OperatorHealth } from "./operator/operator_health.ts";
 export {
-  type ControllerHandle,
-  Operator,
-  type OperatorHealth,
-} from "./operator/operator.ts";
+  type ConfiguredOptions,
+  loadOperatorConfig,
+  type LoadOperatorConfigOptions,
+  type OperatorConfig,
+} from "./operator/operator_config.ts";
 export type {
   OperatorOptions,
   StartErrorPolicy,

@@ -1,29 +1,27 @@
 import { hostname } from "node:os";
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
+import type { ObjectKey } from "../api/object_key.ts";
 import { InformerPool } from "../cache/informer_pool.ts";
 import { Client } from "../client/client.ts";
 import { ConcurrencyCap } from "../controller/concurrency_cap.ts";
-import {
-  Controller,
-  type ControllerHealth,
-  type ObjectHistory,
-} from "../controller/controller.ts";
+import { Controller, type ObjectHistory } from "../controller/controller.ts";
+import type { ControllerOptions } from "../controller/controller_options.ts";
 import type { ControllerSurroundings } from "../controller/controller_surroundings.ts";
-import type {
-  ControllerOptions,
-  Namespaces,
-} from "../controller/controller_options.ts";
-import type { EventSource, PrimaryCache } from "../controller/event_source.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
-import type { ObjectKey } from "../api/object_key.ts";
+import type { ControllerHandle } from "./controller_handle.ts";
 import { type ManagedController, startController } from "./controller_start.ts";
 import { development, type OperatorHandle } from "./development.ts";
 import { Leadership } from "./leadership.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
+import {
+  checkControllerNames,
+  configuredController,
+} from "./operator_config.ts";
 import { OperatorGauges } from "./operator_gauges.ts";
+import type { OperatorHealth } from "./operator_health.ts";
 import {
   type OperatorOptions,
   type OperatorSettings,
@@ -32,44 +30,6 @@ import {
 import { ProbeServer } from "./probe_server.ts";
 import { drain } from "./shutdown.ts";
 import { onStopSignal } from "./stop_signals.ts";
-
-/** How an operator fares. */
-export interface OperatorHealth {
-  /** Whether it was started and not stopped. */
-  readonly started: boolean;
-  /** Whether the caches of all controllers are complete. */
-  readonly ready: boolean;
-  /** Whether all informers and event sources do their work. */
-  readonly healthy: boolean;
-  /** Whether it runs what waits; with leader election, whether it leads. */
-  readonly leading: boolean;
-  /** Who leads, as far as it is known; only with leader election. */
-  readonly leader: string | undefined;
-  /** How each controller fares. */
-  readonly controllers: readonly ControllerHealth[];
-}
-
-/** A controller of an operator, as its program sees it. */
-export interface ControllerHandle<
-  P extends KubernetesObject = KubernetesObject,
-> {
-  /** Its name, unique within the operator. */
-  readonly name: string;
-  /** The kind of its primaries. */
-  readonly kind: Kind<P>;
-  /** The primaries that it knows, once it was started. */
-  readonly primaries: PrimaryCache<P>;
-  /** Watches other namespaces from now on; fulfilled when that is done. */
-  changeNamespaces(namespaces: Namespaces): Promise<void>;
-  /** Makes a primary run, as a change of it would. */
-  trigger(key: ObjectKey | string): void;
-  /** Adds an event source; fulfilled when it has synced. */
-  addSource(source: EventSource<P>): Promise<EventSource<P>>;
-  /** Takes an event source away and stops it. */
-  removeSource(name: string): Promise<void>;
-  /** How it fares. */
-  health(): ControllerHealth;
-}
 
 type State = "stopped" | "starting" | "started" | "stopping";
 
@@ -161,7 +121,13 @@ export class Operator implements OperatorHandle {
     reconciler: Reconciler<P>,
     options: ControllerOptions<P> = {},
   ): ControllerHandle<P> {
-    const controller = new Controller(kind, reconciler, options);
+    const { config } = this.#settings;
+    const name = options.name ?? kind.kind.toLowerCase();
+    const controller = new Controller(
+      kind,
+      reconciler,
+      configuredController(name, options, config),
+    );
     if (this.#controllers.has(controller.name)) {
       throw new TypeError(
         `Cannot register a controller: there is one of this name already, so give one of them another with { name }: received "${controller.name}"`,
@@ -308,6 +274,7 @@ export class Operator implements OperatorHandle {
         "Cannot start an operator: it has no controller, so register one first: received none",
       );
     }
+    checkControllerNames([...this.#controllers.keys()], this.#settings.config);
     this.#state = "starting";
     this.#ending = new AbortController();
     try {

@@ -8,6 +8,7 @@ import { jsonLogger, type Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import { type LeaderElectionOptions, leaseTimes } from "./leader_election.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
+import { configuredOperator, type OperatorConfig } from "./operator_config.ts";
 import type { ProbeOptions } from "./probe_server.ts";
 
 /**
@@ -85,6 +86,13 @@ export interface OperatorOptions {
   /** How informers connect and recover. */
   readonly reconnect?: ReconnectOptions | undefined;
   /**
+   * What `loadOperatorConfig` has read: it counts more than the options here and
+   * those of the controllers.
+   *
+   * @default {none}
+   */
+  readonly config?: OperatorConfig | undefined;
+  /**
    * Where time comes from; a `VirtualClock` in tests.
    *
    * @default {the machine's clock}
@@ -113,6 +121,7 @@ export interface OperatorSettings {
   /** Milliseconds. */
   readonly syncTimeout: number;
   readonly reconnect: ReconnectOptions;
+  readonly config: OperatorConfig | undefined;
   readonly clock: Clock;
   readonly random: () => number;
 }
@@ -129,6 +138,7 @@ const NAMES: readonly (keyof OperatorOptions)[] = [
   "startErrors",
   "syncTimeout",
   "reconnect",
+  "config",
   "clock",
   "random",
 ];
@@ -140,9 +150,10 @@ const NAMES: readonly (keyof OperatorOptions)[] = [
  * naming it.
  */
 export function operatorSettings(
-  options: OperatorOptions,
+  given: OperatorOptions,
   defaultLogger: Logger | undefined,
 ): OperatorSettings {
+  const options = configuredOperator(given);
   checkOptionNames(options, NAMES, "an operator");
   const { startErrors = "fail", probes } = options;
   if (startErrors !== "fail" && startErrors !== "wait") {
@@ -175,6 +186,7 @@ export function operatorSettings(
     startErrors,
     syncTimeout: milliseconds(options.syncTimeout ?? "2m", "syncTimeout"),
     reconnect: options.reconnect ?? {},
+    config: options.config,
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
   };

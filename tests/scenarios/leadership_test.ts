@@ -3,10 +3,8 @@ import { RestrictedTransport } from "../../core/apiserver/restricted_transport.t
 import { Client } from "../../core/client/client.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Lease, Namespace } from "../../core/kinds/mod.ts";
-import type {
-  ControllerHandle,
-  Operator,
-} from "../../core/operator/operator.ts";
+import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
+import type { Operator } from "../../core/operator/operator.ts";
 import {
   Gadget,
   type OperatorCase,

@@ -5,7 +5,7 @@ import { keyOf } from "../../core/api/object_key.ts";
 import { ApiServer } from "../../core/apiserver/server.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
-import type { ControllerHandle } from "../../core/operator/operator.ts";
+import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
 import { informerSource } from "../../sources/informer_source.ts";
 import { byAnnotation, byFunction } from "../../sources/mappers.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";

@@ -6,6 +6,7 @@ import { defineKind } from "../../core/crd/define_kind.ts";
 import type { PolicyRule } from "../../core/crd/rbac.ts";
 import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
 import type { Operator } from "../../core/operator/operator.ts";
+import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
 import type { OperatorOptions } from "../../core/operator/operator_options.ts";
 import { informerSource } from "../../sources/informer_source.ts";
 import { z } from "zod";
@@ -319,5 +320,47 @@ scenario(
     await one.advance(5_000);
     assert.deepEqual(seen, ["first"]);
     assert.equal(operator.health().controllers.length, 1);
+  },
+);
+
+scenario(
+  "Concurrency and retries of the configuration take effect [ConfigLoaderIT]",
+  async (one) => {
+    const config = await loadOperatorConfig({
+      environment: {
+        CORACLE_CONTROLLER_GADGET_CONCURRENCY: "2",
+        CORACLE_CONTROLLER_GADGET_RETRY_MAX_ATTEMPTS: "1",
+        CORACLE_CONTROLLER_GADGET_RETRY_INITIAL: "1s",
+        CORACLE_OPERATOR_SHUTDOWN_GRACE: "1s",
+      },
+    });
+    const operator = one.operator({ config, shutdownGrace: "1h" });
+    let most = 0;
+    let running = 0;
+    const attempts: number[] = [];
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        most = Math.max(most, ++running);
+        await new Promise<void>((resolve) => one.clock.setTimer(resolve, 10));
+        running--;
+        if (gadget.metadata.name !== "gadget-0") return;
+        attempts.push(ctx.retry.attempt);
+        throw new Error("Never");
+      },
+    }, { concurrency: 50, retry: { maxAttempts: 9, jitter: 0 } });
+    await one.start(operator);
+    for (let index = 0; index < 10; index++) {
+      await one.create(`gadget-${index}`);
+    }
+    await one.advance(60_000);
+    assert.equal(most, 2);
+    assert.deepEqual(attempts, [0, 1]);
+    const wrong = one.operator({
+      config: await loadOperatorConfig({
+        environment: { CORACLE_CONTROLLER_GADGT_TIMEOUT: "1s" },
+      }),
+    });
+    wrong.register(Gadget, { reconcile() {} });
+    await assert.rejects(one.start(wrong), /CORACLE_CONTROLLER_GADGT_TIMEOUT/);
   },
 );

@@ -1,0 +1,374 @@
+import { readFile } from "node:fs/promises";
+import process from "node:process";
+import { milliseconds } from "../api/duration.ts";
+import { nearestName } from "../api/option_names.ts";
+import type { ControllerOptions } from "../controller/controller_options.ts";
+import type { OperatorOptions } from "./operator_options.ts";
+
+/** A part of the options, as a configuration gives it. */
+export type ConfiguredOptions = Readonly<Record<string, unknown>>;
+
+/** Options from outside of the program, checked. */
+export interface OperatorConfig {
+  /** For the operator itself. */
+  readonly operator: ConfiguredOptions;
+  /** For controllers, by name. */
+  readonly controllers: Readonly<Record<string, ConfiguredOptions>>;
+  /** The environment, in which controllers look for more by their name. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Options of {@linkcode loadOperatorConfig}. */
+export interface LoadOperatorConfigOptions {
+  /**
+   * A YAML or JSON file.
+   *
+   * @default {the one that CORACLE_CONFIG names, if any}
+   */
+  readonly file?: string | undefined;
+  /**
+   * The environment.
+   *
+   * @default {that of the process}
+   */
+  readonly environment?:
+    | Readonly<Record<string, string | undefined>>
+    | undefined;
+}
+
+/** How a value is written in an environment, and what it must be. */
+type Reader = (value: unknown, path: string) => unknown;
+
+const OPERATOR: Readonly<Record<string, Reader>> = {
+  "namespaces": namespaces,
+  "concurrency": wholeNumber,
+  "shutdownGrace": duration,
+  "startErrors": text,
+  "syncTimeout": duration,
+  "leaderElection.name": text,
+  "leaderElection.namespace": text,
+  "leaderElection.identity": text,
+  "leaderElection.leaseDuration": duration,
+  "leaderElection.renewDeadline": duration,
+  "leaderElection.retryPeriod": duration,
+  "probes.port": wholeNumber,
+  "probes.host": text,
+  "probes.debug": flag,
+};
+
+const CONTROLLER: Readonly<Record<string, Reader>> = {
+  "namespaces": namespaces,
+  "labelSelector": text,
+  "fieldSelector": text,
+  "finalizer": text,
+  "generationAware": flag,
+  "maxInterval": durationOrFalse,
+  "concurrency": wholeNumber,
+  "timeout": duration,
+  "allEvents": flag,
+  "fieldManager": text,
+  "serverSideApply": flag,
+  "retry.initial": duration,
+  "retry.multiplier": number,
+  "retry.max": duration,
+  "retry.maxAttempts": wholeNumber,
+  "retry.jitter": number,
+  "rateLimit.limit": wholeNumber,
+  "rateLimit.period": duration,
+};
+
+const OPERATOR_PREFIX = "CORACLE_OPERATOR_";
+const CONTROLLER_PREFIX = "CORACLE_CONTROLLER_";
+
+/**
+ * Reads options from a file and the environment, so that an operator can be
+ * configured where it is deployed. What it gives goes into
+ * `new Operator({ config })` and counts more than what the program says; the
+ * environment counts more than the file.
+ *
+ * In the file, options have their own names, those of controllers under
+ * `controllers` and the controller's name. In the environment, names are in
+ * capitals: `CORACLE_OPERATOR_SHUTDOWN_GRACE=30s`,
+ * `CORACLE_CONTROLLER_WEBPAGE_RETRY_MAX_ATTEMPTS=3`.
+ *
+ * @throws {TypeError | RangeError | SyntaxError} If a name is unknown or a value
+ * makes no sense, with where it was found.
+ * @throws {Error} If the file cannot be read.
+ */
+export async function loadOperatorConfig(
+  options: LoadOperatorConfigOptions = {},
+): Promise<OperatorConfig> {
+  const { environment = process.env } = options;
+  const { file = environment["CORACLE_CONFIG"] } = options;
+  const { controllers = {}, ...operator } = file === undefined
+    ? {}
+    : record(await parseFile(file), file);
+  const byName: Record<string, ConfiguredOptions> = {};
+  for (
+    const [name, given] of Object.entries(record(controllers, "controllers"))
+  ) {
+    byName[name] = check(record(given, name), CONTROLLER, `${file}, ${name}`);
+  }
+  const variables = variablesOf(environment, OPERATOR_PREFIX, OPERATOR);
+  const unknown = variables.unknown[0];
+  if (unknown !== undefined) {
+    throw unknownVariable(unknown, OPERATOR_PREFIX, OPERATOR);
+  }
+  return {
+    operator: merge(check(operator, OPERATOR, file ?? ""), variables.options),
+    controllers: byName,
+    environment,
+  };
+}
+
+/** The options of an operator with what the configuration says. */
+export function configuredOperator(options: OperatorOptions): OperatorOptions {
+  const { config } = options;
+  if (config === undefined) return options;
+  return merge(options as ConfiguredOptions, config.operator);
+}
+
+/** The options of a controller with what the configuration says. */
+export function configuredController<O extends ControllerOptions<never>>(
+  name: string,
+  options: O,
+  config: OperatorConfig | undefined,
+): O {
+  if (config === undefined) return options;
+  const prefix = `${CONTROLLER_PREFIX}${variableName(name)}_`;
+  const { environment, controllers } = config;
+  const variables = variablesOf(environment, prefix, CONTROLLER);
+  const given = merge(controllers[name] ?? {}, variables.options);
+  return merge(options as ConfiguredOptions, given) as unknown as O;
+}
+
+/**
+ * Refuses what concerns controllers that there are not.
+ *
+ * @throws {TypeError} If a name in the file or the environment is none of these.
+ */
+export function checkControllerNames(
+  names: readonly string[],
+  config: OperatorConfig | undefined,
+): void {
+  if (config === undefined) return;
+  for (const name of Object.keys(config.controllers)) {
+    if (names.includes(name)) continue;
+    const nearest = nearestName(name, names) ?? names.join(", ");
+    throw new TypeError(
+      `Cannot use the configuration: there is no controller of this name, did you mean ${nearest}?: received "${name}"`,
+    );
+  }
+  const prefixes = names.map((name) =>
+    `${CONTROLLER_PREFIX}${variableName(name)}_`
+  );
+  for (const variable of Object.keys(config.environment)) {
+    if (!variable.startsWith(CONTROLLER_PREFIX)) continue;
+    const prefix = prefixes.find((known) => variable.startsWith(known));
+    const known = prefix !== undefined &&
+      readerOf(variable.slice(prefix.length), CONTROLLER) !== undefined;
+    if (known) continue;
+    throw unknownVariable(variable, prefix ?? prefixes[0] ?? "", CONTROLLER);
+  }
+}
+
+async function parseFile(file: string): Promise<unknown> {
+  let content: string;
+  try {
+    content = await readFile(file, "utf8");
+  } catch (error) {
+    throw new Error(
+      `Cannot read the configuration: received ${(error as Error).message}`,
+      { cause: error },
+    );
+  }
+  const { parse } = await import("yaml");
+  try {
+    return parse(content) ?? {};
+  } catch (error) {
+    throw new SyntaxError(
+      `Cannot read the configuration ${file}: it must be YAML or JSON: received ${
+        (error as Error).message
+      }`,
+      { cause: error },
+    );
+  }
+}
+
+/** Checks nested options against the readers of their paths. */
+function check(
+  options: ConfiguredOptions,
+  readers: Readonly<Record<string, Reader>>,
+  place: string,
+): ConfiguredOptions {
+  const result: Record<string, unknown> = {};
+  for (const [path, value] of leaves(options, readers)) {
+    const read = readers[path];
+    if (read === undefined) {
+      const nearest = nearestName(path, Object.keys(readers));
+      throw new TypeError(
+        `Cannot use the configuration ${place}: there is no option "${path}"${
+          nearest ? `, did you mean "${nearest}"?` : ""
+        }: received ${JSON.stringify(value)}`,
+      );
+    }
+    set(result, path, read(value, `${place}: ${path}`));
+  }
+  return result;
+}
+
+/** The values of nested options by their paths. */
+function* leaves(
+  options: ConfiguredOptions,
+  readers: Readonly<Record<string, Reader>>,
+  prefix = "",
+): Iterable<[string, unknown]> {
+  for (const [name, value] of Object.entries(options)) {
+    const path = prefix + name;
+    const nested = Object.keys(readers).some((known) =>
+      known.startsWith(`${path}.`)
+    );
+    if (nested && typeof value === "object" && value !== null) {
+      yield* leaves(value as ConfiguredOptions, readers, `${path}.`);
+    } else yield [path, value];
+  }
+}
+
+/** The options that variables of a prefix give, and those that give none. */
+function variablesOf(
+  environment: Readonly<Record<string, string | undefined>>,
+  prefix: string,
+  readers: Readonly<Record<string, Reader>>,
+): { options: ConfiguredOptions; unknown: readonly string[] } {
+  const options: Record<string, unknown> = {};
+  const unknown: string[] = [];
+  for (const [variable, value] of Object.entries(environment)) {
+    if (!variable.startsWith(prefix) || value === undefined) continue;
+    const found = readerOf(variable.slice(prefix.length), readers);
+    if (found === undefined) unknown.push(variable);
+    else set(options, found.path, found.read(value, variable));
+  }
+  return { options, unknown };
+}
+
+function readerOf(
+  variable: string,
+  readers: Readonly<Record<string, Reader>>,
+): { readonly path: string; readonly read: Reader } | undefined {
+  for (const [path, read] of Object.entries(readers)) {
+    if (variableName(path) === variable) return { path, read };
+  }
+  return undefined;
+}
+
+/** A path in capitals: `retry.maxAttempts` is `RETRY_MAX_ATTEMPTS`. */
+function variableName(path: string): string {
+  return path.replaceAll(/([a-z])([A-Z])/g, "$1_$2").replaceAll(/[.-]/g, "_")
+    .toUpperCase();
+}
+
+function unknownVariable(
+  variable: string,
+  prefix: string,
+  readers: Readonly<Record<string, Reader>>,
+): TypeError {
+  const known = Object.keys(readers).map((path) => prefix + variableName(path));
+  const nearest = nearestName(variable, known);
+  return new TypeError(
+    `Cannot use the environment: no option has this variable${
+      nearest ? `, did you mean ${nearest}?` : ""
+    }: received ${variable}`,
+  );
+}
+
+/** The second counts more; options within options are merged. */
+function merge(
+  first: ConfiguredOptions,
+  second: ConfiguredOptions,
+): ConfiguredOptions {
+  const result: Record<string, unknown> = { ...first };
+  for (const [name, value] of Object.entries(second)) {
+    const before = result[name];
+    result[name] = isPlain(before) && isPlain(value)
+      ? { ...before, ...value }
+      : value;
+  }
+  return result;
+}
+
+function isPlain(value: unknown): value is ConfiguredOptions {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function set(
+  options: Record<string, unknown>,
+  path: string,
+  value: unknown,
+): void {
+  const [name = "", nested] = path.split(".");
+  if (nested === undefined) options[name] = value;
+  else {
+    const inner = (options[name] ??= {}) as Record<string, unknown>;
+    inner[nested] = value;
+  }
+}
+
+function record(value: unknown, place: string): Record<string, unknown> {
+  if (isPlain(value)) return value as Record<string, unknown>;
+  throw new TypeError(
+    `Cannot use the configuration ${place}: it must have named options: received ${
+      JSON.stringify(value)
+    }`,
+  );
+}
+
+function refuse(value: unknown, path: string, rule: string): never {
+  throw new TypeError(
+    `Cannot use the configuration ${path}: it must be ${rule}: received ${
+      JSON.stringify(value)
+    }`,
+  );
+}
+
+function text(value: unknown, path: string): string {
+  return typeof value === "string" ? value : refuse(value, path, "text");
+}
+
+function flag(value: unknown, path: string): boolean {
+  if (value === true || value === "true") return true;
+  if (value === false || value === "false") return false;
+  return refuse(value, path, "true or false");
+}
+
+function number(value: unknown, path: string): number {
+  const read = typeof value === "string" && value.trim() !== ""
+    ? Number(value)
+    : value;
+  return typeof read === "number" && Number.isFinite(read)
+    ? read
+    : refuse(value, path, "a number");
+}
+
+function wholeNumber(value: unknown, path: string): number {
+  const read = number(value, path);
+  return Number.isInteger(read) ? read : refuse(value, path, "a whole number");
+}
+
+function duration(value: unknown, path: string): number {
+  const plain = typeof value === "string" && /^\d+$/.test(value)
+    ? Number(value)
+    : value;
+  return milliseconds(plain as string | number, path);
+}
+
+function durationOrFalse(value: unknown, path: string): number | false {
+  return value === false || value === "false" ? false : duration(value, path);
+}
+
+function namespaces(value: unknown, path: string): string | readonly string[] {
+  if (value === "all" || value === "current") return value;
+  const list = typeof value === "string" ? value.split(",") : value;
+  return Array.isArray(list) && list.every((name) => typeof name === "string")
+    ? list
+    : refuse(value, path, '"all", "current" or a list of names');
+}
