@@ -1,6 +1,6 @@
 import { crdManifest } from "../crd/crd_manifest.ts";
 import type { Command } from "./command.ts";
-import { definedKinds, loadOperatorModule } from "./operator_module.ts";
+import { definedKinds, readOperatorModule } from "./operator_module.ts";
 import { yamlDocuments } from "./yaml_documents.ts";
 
 /** `coracle crd`: the CustomResourceDefinitions of files, as YAML. */
@@ -16,7 +16,7 @@ export const crdCommand: Command = {
   async run({ operands, terminal }) {
     const manifests = new Map<string, unknown>();
     for (const file of operands) {
-      const module = await loadOperatorModule(file, { runs: false });
+      const module = await readOperatorModule(file);
       for (const kind of await definedKinds(module)) {
         const manifest = crdManifest(kind);
         manifests.set(manifest.metadata.name, manifest);

@@ -7,7 +7,7 @@ import { operatorAccess } from "../operator/operator_access.ts";
 import type { OperatorHandle } from "../operator/development.ts";
 import type { Command } from "./command.ts";
 import { UsageError } from "./command.ts";
-import { loadOperatorModule, requireOperator } from "./operator_module.ts";
+import { readOperatorModule, requireOperator } from "./operator_module.ts";
 import { textOf } from "./serving.ts";
 import { suggestion } from "./suggestion.ts";
 import { yamlDocuments } from "./yaml_documents.ts";
@@ -48,7 +48,7 @@ export const manifestsCommand: Command = {
   async run({ flags, operands, terminal }) {
     const controllers: OperatorHandle["controllers"][number][] = [];
     for (const file of operands) {
-      const module = await loadOperatorModule(file, { runs: false });
+      const module = await readOperatorModule(file);
       requireOperator(module, await module.exports);
       for (const operator of module.operators) {
         controllers.push(...operator.controllers);

@@ -80,6 +80,25 @@ export async function loadOperatorModule(
 }
 
 /**
+ * Loads an operator file only to see what it has: its operators do not run.
+ *
+ * @param file Its path as the user wrote it.
+ * @returns Once the file has run to its end.
+ * @throws {UsageError} If there is no such file, or it is no module.
+ */
+export async function readOperatorModule(
+  file: string,
+): Promise<OperatorModule> {
+  try {
+    const module = await loadOperatorModule(file, { runs: false });
+    await module.exports;
+    return module;
+  } finally {
+    setDevelopment(undefined);
+  }
+}
+
+/**
  * The kinds that a file defines: those that its operators reconcile, and those
  * that it exports.
  *
