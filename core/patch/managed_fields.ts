@@ -290,6 +290,11 @@ function ownersBeforeApply(
   );
 }
 
+/** A version as messages show it: with its group, also the empty one. */
+function versionText(apiVersion: string): string {
+  return apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
+}
+
 function checkTyped(
   kind: ManagedKind,
   { object, what, write }: {
@@ -307,9 +312,9 @@ function checkTyped(
   const { namespace = "", name = "" } = object.metadata ?? {};
   throw new ApplyError(
     "type",
-    `failed to create typed ${what} object (${namespace}/${name}; ${write.apiVersion}, Kind=${object.kind}): ${
-      typeProblemsText(problems)
-    }`,
+    `failed to create typed ${what} object (${namespace}/${name}; ${
+      versionText(write.apiVersion)
+    }, Kind=${object.kind}): ${typeProblemsText(problems)}`,
   );
 }
 

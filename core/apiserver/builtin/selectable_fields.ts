@@ -88,10 +88,6 @@ const SELECTABLE: ReadonlyMap<string, ReadonlyMap<string, FieldReader>> =
       new Map([["status.replicas", reader("status.replicas", "0")]]),
     ],
     [
-      "replicasets.apps",
-      new Map([["status.replicas", reader("status.replicas", "0")]]),
-    ],
-    [
       "jobs.batch",
       new Map([["status.successful", reader("status.succeeded", "0")]]),
     ],

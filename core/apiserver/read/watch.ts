@@ -13,11 +13,7 @@ const LEAST_TIMEOUT = 30 * 60_000;
 /** How many bytes may wait for a client that does not read: 16 MiB. */
 const MAX_PENDING = 16 * 1024 * 1024;
 
-/**
- * Answers a watch.
- *
- * @throws {StatusError} 504 if it is to begin in the future.
- */
+/** Answers a watch; one that cannot begin gets its answer as an event. */
 export function watch(
   request: ResourceRequest,
   { selection, options, representation }: {
@@ -60,7 +56,8 @@ function startOf(options: ListOptions, present: number): WatchStart {
   const { resourceVersion = 0, sendInitialEvents, bookmarks } = options;
   if (sendInitialEvents === true) {
     if (resourceVersion > present) {
-      throw tooLargeVersion(resourceVersion, present);
+      const error = tooLargeVersion(resourceVersion, present);
+      return { from: "error", error };
     }
     return { from: "state", endBookmark: bookmarks };
   }

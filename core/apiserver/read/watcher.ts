@@ -18,7 +18,9 @@ export type WatchStart =
   /** With the present state as ADDED events, ended by a bookmark if wanted. */
   | { readonly from: "state"; readonly endBookmark: boolean }
   /** With what changed after a revision. */
-  | { readonly from: "revision"; readonly revision: number };
+  | { readonly from: "revision"; readonly revision: number }
+  /** Not at all: it ends with this. */
+  | { readonly from: "error"; readonly error: StatusError };
 
 /** What one watch shows, and for how long. */
 export interface WatcherOptions {
@@ -82,6 +84,10 @@ export class Watcher implements ResponseStream {
   /** Writes what precedes live events; false if there can be none. */
   #begin(): boolean {
     const { collection, selection, start, revision } = this.#options;
+    if (start.from === "error") {
+      this.fail(start.error);
+      return false;
+    }
     if (start.from === "revision") {
       this.#revision = start.revision;
       const { watchFloor } = collection.history;

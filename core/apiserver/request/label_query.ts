@@ -108,8 +108,7 @@ class LabelQueryParser {
       const cause = fieldError.invalid("<nil>", key.text, problems.join("; "));
       fail(`<nil>: ${cause.message}`);
     }
-    // "!key=value" ignores the "!", as apimachinery does.
-    if (this.#sees("") || this.#sees(",")) {
+    if (negated || this.#sees("") || this.#sees(",")) {
       const operator = negated ? "DoesNotExist" : "Exists";
       return { key: key.text, operator, values: [] };
     }
@@ -121,7 +120,7 @@ class LabelQueryParser {
       );
     }
     const values = word.kind === "word" ? this.#list() : [this.#value()];
-    checkValues(operator, values);
+    checkValues(key.text, operator, values);
     return { key: key.text, operator, values };
   }
 
@@ -178,6 +177,7 @@ function fail(why: string): never {
 }
 
 function checkValues(
+  key: string,
   operator: LabelOperator,
   values: readonly string[],
 ): void {
@@ -188,16 +188,20 @@ function checkValues(
     );
   }
   values.forEach((value, index) => {
-    const field = `values[${index}]`;
-    const add = (why: string) =>
+    const add = (field: string, why: string) =>
       problems.push(
         `${field}: ${fieldError.invalid(field, value, why).message}`,
       );
     if (
       (operator === "Gt" || operator === "Lt") && !/^[+-]?\d+$/.test(value)
-    ) add("for 'Gt', 'Lt' operators, the value must be an integer");
+    ) {
+      add(
+        `values[${index}]`,
+        "for 'Gt', 'Lt' operators, the value must be an integer",
+      );
+    }
     const wrong = labelValueProblems(value);
-    if (wrong.length > 0) add(wrong.join("; "));
+    if (wrong.length > 0) add(`values[${index}][${key}]`, wrong.join("; "));
   });
   if (problems.length > 0) {
     fail(problems.length === 1 ? problems[0]! : `[${problems.join(", ")}]`);

@@ -54,7 +54,13 @@ function integer(query: URLSearchParams, name: string): number | undefined {
       `strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`,
     );
   }
-  return Number(text);
+  const value = BigInt(text);
+  if (BigInt.asIntN(64, value) !== value) {
+    throw badRequest(
+      `strconv.ParseInt: parsing ${JSON.stringify(text)}: value out of range`,
+    );
+  }
+  return Number(value);
 }
 
 /**
@@ -168,12 +174,12 @@ function watchProblems(
     if (match !== "NotOlderThan") {
       causes.push(fieldError.notSupported(MATCH, match, ["NotOlderThan"]));
     }
-    if (options.continue !== "") {
-      causes.push(fieldError.forbidden(
-        MATCH,
-        "resourceVersionMatch is forbidden when continue is provided",
-      ));
-    }
+  }
+  if (options.continue !== "") {
+    causes.push(fieldError.forbidden(
+      MATCH,
+      "resourceVersionMatch is forbidden when continue is provided",
+    ));
   }
   return causes;
 }

@@ -73,13 +73,25 @@ function readFields(text: string): FieldRequirement[] {
   try {
     return parseFieldSelector(text);
   } catch {
-    const term = text.split(",").find((part) => !part.includes("="));
-    throw badRequest(
-      term === undefined
-        ? `invalid field selector: unescaped character in value: ${text}`
-        : `invalid selector: '${text}'; can't understand '${term}'`,
-    );
+    throw badRequest(fieldProblem(text));
   }
+}
+
+/** What apimachinery says of a field selector that it cannot read. */
+function fieldProblem(text: string): string {
+  const term = text.split(",").find((part) =>
+    part !== "" && !part.includes("=")
+  );
+  if (term !== undefined) {
+    return `invalid selector: '${text}'; can't understand '${term}'`;
+  }
+  const [, escape] = /\\(?![\\,=])([^]?)/.exec(
+    text.replaceAll(/\\[\\,=]/g, ""),
+  ) ?? [];
+  return escape === undefined
+    // It tells the number of the character "=".
+    ? "invalid field selector: unescaped character in value: 61"
+    : `invalid field selector: invalid escape sequence: \\${escape}`;
 }
 
 function checkField(

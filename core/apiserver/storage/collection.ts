@@ -28,16 +28,16 @@ export class Collection {
   /**
    * @param resource Whose objects.
    * @param limits How much of the past to remember.
-   * @param revision The present revision of the store.
+   * @param floors From which revisions on it can be watched, and listed.
    */
   constructor(
     resource: GroupResource,
     limits: HistoryLimits,
-    revision: number,
+    floors: { readonly watch: number; readonly list: number },
   ) {
     this.resource = resource;
-    this.history = new History(limits, revision);
-    this.#head = revision;
+    this.history = new History(limits, floors);
+    this.#head = floors.watch;
   }
 
   /** How many objects there are. */

@@ -32,15 +32,19 @@ export class History {
   #head = 0;
   #bytes = 0;
   #watchFloor: number;
-  #listFloor = 0;
+  #listFloor: number;
 
   /**
    * @param limits How much to remember.
-   * @param revision The revision at which the collection began to be watched.
+   * @param floors From where on it can be watched, and listed.
    */
-  constructor(limits: HistoryLimits, revision: number) {
+  constructor(
+    limits: HistoryLimits,
+    floors: { readonly watch: number; readonly list: number },
+  ) {
     this.#limits = limits;
-    this.#watchFloor = revision;
+    this.#watchFloor = floors.watch;
+    this.#listFloor = floors.list;
   }
 
   /** The least revision from which a watch misses nothing. */

@@ -93,7 +93,7 @@ export class Store {
     const collection = new Collection(
       { group, plural },
       this.#history,
-      floor,
+      { watch: floor, list: this.#baseline },
     );
     this.#collections.set(resourceKey({ group, plural }), collection);
     return collection;

@@ -1,3 +1,4 @@
+import { parseApiVersion } from "../../api/kind.ts";
 import type { UntypedObject } from "../../api/object.ts";
 import {
   applyJsonPatch,
@@ -126,8 +127,10 @@ export async function readPatch(
         : `error decoding patch: ${message}`,
     );
   }
-  checkShape(type, parsed.value);
-  return { patch: { type, ...parsed }, options };
+  // An empty document applies nothing.
+  const value = type === "apply" ? parsed.value ?? {} : parsed.value;
+  checkShape(type, value);
+  return { patch: { ...parsed, type, value }, options };
 }
 
 function patchType(request: ResourceRequest): PatchType {
@@ -163,12 +166,14 @@ function checkShape(type: PatchType, value: unknown): void {
           `Request entity too large: The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${value.length}`,
       });
     }
-  } else if (value === null && type !== "apply") {
+  } else if (value === null) {
     throw badRequest("Invalid JSON Patch");
   } else if (!isJsonObject(value)) {
     throw badRequest(
       type === "apply"
-        ? "error decoding YAML: error unmarshaling JSON: json: cannot unmarshal into Go value of type map[string]interface {}"
+        ? `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${
+          Array.isArray(value) ? "array" : typeof value
+        } into Go value of type map[string]interface {}`
         : "error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}",
     );
   }
@@ -335,5 +340,6 @@ function checkAppliedType(
   ) {
     return;
   }
-  throw badRequest(`invalid object type: ${apiVersion}, Kind=${kind}`);
+  const { group, version } = parseApiVersion(apiVersion);
+  throw badRequest(`invalid object type: ${group}/${version}, Kind=${kind}`);
 }

@@ -209,12 +209,10 @@ export async function patchScale(
       paths.specReplicas,
       replicas,
     );
+    const value = { ...patch, value: configuration };
     return await respondScale(
       request,
-      patchApplied(request, {
-        patch: { ...patch, value: configuration },
-        options,
-      }),
+      inScaleTerms(() => patchApplied(request, { patch: value, options })),
     );
   }
   return await writeScale(request, options, (current) => {
@@ -235,6 +233,31 @@ function checkPatched(value: JsonObject): void {
       value,
       `json: cannot unmarshal ${typeof replicas} into Go struct field ScaleSpec.spec.replicas of type int32`,
     );
+  }
+}
+
+/** Conflicts about a Scale name its version, not that of what is scaled. */
+function inScaleTerms<T>(write: () => T): T {
+  try {
+    return write();
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 409) {
+      throw error;
+    }
+    const { message = "", details } = error.status;
+    const text = (message: string) =>
+      message.replaceAll(/ using [^\s:]+/g, " using autoscaling/v1");
+    throw new StatusError({
+      ...error.status,
+      message: text(message),
+      details: {
+        ...details,
+        causes: details?.causes?.map((cause) => ({
+          ...cause,
+          message: text(cause.message ?? ""),
+        })),
+      },
+    });
   }
 }
 

@@ -131,6 +131,7 @@ export function updateObject(
   const next = how.next(structuredClone(live));
   const apply = how.managed === true;
   if (!apply) recordOwners(request, { live, next }, how);
+  if (request.subresource?.name === "scale") dropScaleTimes(next);
   keepTimes(live, next);
   checkVersion(request, next.metadata, {
     stored,
@@ -199,16 +200,17 @@ function recordOwners(
     subresource: subresource?.name,
     time: timestamp(context.clock.wallTime()),
   });
-  const entries = compared.metadata.managedFields;
-  setManagedFields(
-    next,
-    // Owners by the scale subresource are recorded without a time.
-    entries?.map((entry) => {
-      if (entry.subresource !== "scale") return entry;
-      const { time: _, ...timeless } = entry;
-      return timeless;
-    }),
-  );
+  setManagedFields(next, compared.metadata.managedFields);
+}
+
+/** Owners by the scale subresource are recorded without a time. */
+function dropScaleTimes({ metadata }: UntypedObject): void {
+  if (metadata.managedFields === undefined) return;
+  metadata.managedFields = metadata.managedFields.map((entry) => {
+    if (entry.subresource !== "scale") return entry;
+    const { time: _, ...timeless } = entry;
+    return timeless;
+  });
 }
 
 function setManagedFields(
