@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
+import { MemoryBudget } from "../cache/memory_budget.ts";
 import { InformerPool } from "../cache/informer_pool.ts";
 import { Client } from "../client/client.ts";
 import { ConcurrencyCap } from "../controller/concurrency_cap.ts";
@@ -28,6 +29,7 @@ import {
   operatorSettings,
 } from "./operator_options.ts";
 import { ProbeServer } from "./probe_server.ts";
+import { cacheBudgetOfProcess } from "./process_memory.ts";
 import { drain } from "./shutdown.ts";
 import { onStopSignal } from "./stop_signals.ts";
 
@@ -345,8 +347,8 @@ export class Operator implements OperatorHandle {
   /** What all controllers share; made when first needed. */
   async #connect(): Promise<ControllerSurroundings> {
     if (this.#surroundings !== undefined) return this.#surroundings;
-    const { clock, logger, metrics, random, reconnect, leaderElection } =
-      this.#settings;
+    const { clock, logger, metrics, random, reconnect, cache } = this.#settings;
+    const { leaderElection } = this.#settings;
     const common = { clock, logger, metrics, random };
     const base = this.#settings.client ?? await Client.load(common);
     this.#client = base;
@@ -361,7 +363,11 @@ export class Operator implements OperatorHandle {
     const client = this.#leadership?.fenced(base) ?? base;
     this.#surroundings = {
       client,
-      informers: new InformerPool(base, { ...common, reconnect }),
+      informers: new InformerPool(base, {
+        ...common,
+        reconnect,
+        budget: new MemoryBudget(cache.budget ?? cacheBudgetOfProcess()),
+      }),
       cap: this.#cap,
       clock,
       log: logger,

@@ -21,6 +21,17 @@ import type { ProbeOptions } from "./probe_server.ts";
  */
 export type StartErrorPolicy = "fail" | "wait";
 
+/** How much memory the caches of an operator may use. */
+export interface OperatorCacheOptions {
+  /**
+   * The bytes for the bodies of all cached objects, as a number or as text such
+   * as `"96MiB"`. What does not fit is kept compressed; keys always stay.
+   *
+   * @default {a fraction of the memory that the process may use}
+   */
+  readonly budget?: number | string | undefined;
+}
+
 /** Options of an {@linkcode Operator}. */
 export interface OperatorOptions {
   /**
@@ -83,6 +94,8 @@ export interface OperatorOptions {
    * @default {"2m"}
    */
   readonly syncTimeout?: Duration | undefined;
+  /** How much memory the caches of all controllers may use. */
+  readonly cache?: OperatorCacheOptions | undefined;
   /** How informers connect and recover. */
   readonly reconnect?: ReconnectOptions | undefined;
   /**
@@ -120,6 +133,7 @@ export interface OperatorSettings {
   readonly startErrors: StartErrorPolicy;
   /** Milliseconds. */
   readonly syncTimeout: number;
+  readonly cache: OperatorCacheOptions;
   readonly reconnect: ReconnectOptions;
   readonly config: OperatorConfig | undefined;
   readonly clock: Clock;
@@ -137,6 +151,7 @@ const NAMES: readonly (keyof OperatorOptions)[] = [
   "shutdownGrace",
   "startErrors",
   "syncTimeout",
+  "cache",
   "reconnect",
   "config",
   "clock",
@@ -170,6 +185,7 @@ export function operatorSettings(
       "an operator, probes",
     );
   }
+  checkOptionNames(options.cache ?? {}, ["budget"], "an operator, cache");
   if (options.leaderElection !== undefined) leaseTimes(options.leaderElection);
   return {
     client: options.client,
@@ -185,6 +201,7 @@ export function operatorSettings(
     ),
     startErrors,
     syncTimeout: milliseconds(options.syncTimeout ?? "2m", "syncTimeout"),
+    cache: options.cache ?? {},
     reconnect: options.reconnect ?? {},
     config: options.config,
     clock: options.clock ?? systemClock,

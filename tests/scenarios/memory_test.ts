@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { patchStatus } from "../../core/controller/result.ts";
+import { defineKind } from "../../core/crd/define_kind.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import {
+  Gadget,
+  type OperatorCase,
+  scenario,
+} from "../support/operator_case.ts";
+
+const BULK = "x".repeat(2_000);
+
+const Plot = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Plot",
+  scope: "Cluster",
+  spec: z.object({ value: z.string(), bulk: z.string() }),
+  status: z.object({ value: z.string() }).partial(),
+});
+
+/** Changes every object twice, each of which must be seen. */
+async function live(
+  one: OperatorCase,
+  change: (index: number, value: string) => Promise<unknown>,
+  seen: Map<string, string>,
+): Promise<void> {
+  for (const value of ["second", "third"]) {
+    for (let index = 0; index < 100; index++) await change(index, value);
+    await one.until(() =>
+      seen.size === 100 && [...seen.values()].every((last) => last === value)
+    );
+  }
+}
+
+scenario(
+  "With a tiny cache everything goes on, in namespaces [CaffeineBoundedCacheNamespacedIT]",
+  async (one) => {
+    const seen = new Map<string, string>();
+    const operator = one.operator({ cache: { budget: "64KiB" } });
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        const { name } = gadget.metadata;
+        await ctx.apply(ConfigMap, {
+          metadata: { name },
+          data: { value: gadget.spec.value, bulk: BULK },
+        });
+        assert.equal(
+          (await ctx.secondary(ConfigMap))?.data?.["value"],
+          gadget.spec.value,
+        );
+        seen.set(name, gadget.spec.value);
+        return patchStatus({ value: gadget.spec.value });
+      },
+    }, { sources: [informerSource(ConfigMap)] });
+    await one.start(operator);
+    for (let index = 0; index < 100; index++) {
+      await one.create(`gadget-${index}`);
+    }
+    await live(
+      one,
+      (index, value) => one.change(`gadget-${index}`, { value }),
+      seen,
+    );
+  },
+);
+
+scenario(
+  "With a tiny cache everything goes on, without namespaces [CaffeineBoundedCacheClusterScopeIT]",
+  async (one) => {
+    await one.install(Plot);
+    const seen = new Map<string, string>();
+    const operator = one.operator({ cache: { budget: "64KiB" } });
+    operator.register(Plot, {
+      reconcile(plot) {
+        assert.equal(plot.spec.bulk, BULK);
+        seen.set(plot.metadata.name, plot.spec.value);
+        return patchStatus({ value: plot.spec.value });
+      },
+    });
+    await one.start(operator);
+    for (let index = 0; index < 100; index++) {
+      await one.client.create(Plot, {
+        metadata: { name: `plot-${index}` },
+        spec: { value: "first", bulk: BULK },
+      });
+    }
+    await live(
+      one,
+      (index, value) =>
+        one.client.patch(Plot, { name: `plot-${index}` }, { spec: { value } }),
+      seen,
+    );
+  },
+);
