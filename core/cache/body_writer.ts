@@ -52,9 +52,13 @@ export class BodyWriter {
     return { bytes: scratch, start: 0, end: from + length };
   }
 
-  /** Makes reads of pruned paths of a decoded object fail loudly. */
-  guard(object: object): void {
-    this.#pruner?.guard(object);
+  /**
+   * Makes reads of pruned paths of a decoded object fail loudly.
+   *
+   * @returns The parts of the object that do.
+   */
+  guard(object: object): ReadonlySet<unknown> | undefined {
+    return this.#pruner?.guard(object);
   }
 
   #missingStart(header: ObjectHeader): Buffer | undefined {

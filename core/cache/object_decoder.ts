@@ -2,13 +2,11 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { ByteRange } from "../json/byte_range.ts";
 import { parseRange } from "../json/json_text.ts";
 import type { BodyWriter } from "./body_writer.ts";
-import { deepFreeze } from "./deep_freeze.ts";
 import { LruCache } from "./lru_cache.ts";
 import type { ObjectBodies } from "./object_bodies.ts";
+import { PartSharing } from "./part_sharing.ts";
 import type { TierUsage } from "./store_usage.ts";
 
-/** A parsed object takes about this many times the bytes of its JSON. */
-const DECODED_FACTOR = 1.5;
 /** How much of the limit is not given up when memory is short. */
 const KEPT_SHARE = 1 / 8;
 
@@ -17,6 +15,7 @@ export class ObjectDecoder<T extends KubernetesObject> {
   readonly #bodies: ObjectBodies;
   readonly #writer: BodyWriter;
   readonly #decoded: LruCache<number, T>;
+  readonly #sharing: PartSharing = new PartSharing();
 
   constructor(bodies: ObjectBodies, writer: BodyWriter) {
     this.#bodies = bodies;
@@ -71,19 +70,21 @@ export class ObjectDecoder<T extends KubernetesObject> {
     const body = this.#bodies.read(slot);
     if (body === undefined) return undefined;
     this.#bodies.touch(slot);
-    return this.#parse(body);
+    const object = parseRange(body) as T;
+    this.#writer.guard(object);
+    return object;
   }
 
   /** Parses and freezes an object. */
   decode(body: ByteRange): T {
-    return deepFreeze(this.#parse(body));
+    const object = parseRange(body) as T;
+    return this.#sharing.share(object, this.#writer.guard(object));
   }
 
   /** Parses and freezes an object, and keeps it as that of a slot. */
   keep(slot: number, body: ByteRange): T {
-    const size = DECODED_FACTOR * (body.end - body.start);
     const object = this.decode(body);
-    this.#decoded.set(slot, object, size);
+    this.#decoded.set(slot, object, this.#sharing.bytes);
     return object;
   }
 
@@ -95,11 +96,6 @@ export class ObjectDecoder<T extends KubernetesObject> {
   /** Forgets the half that was not read for longest. */
   shrink(): void {
     this.#decoded.trim(Math.floor(this.#decoded.size / 2));
-  }
-
-  #parse(body: ByteRange): T {
-    const object = parseRange(body) as T;
-    this.#writer.guard(object);
-    return object;
+    this.#sharing.clear();
   }
 }

@@ -107,9 +107,13 @@ export class Pruner {
   /**
    * Makes reads of pruned paths of a decoded object throw an error that names
    * the path. Writes, copies, spreads and `JSON.stringify` are not affected.
+   *
+   * @returns The parts of the object that are guarded.
    */
-  guard(object: object): void {
-    guardNode(this.#root, object);
+  guard(object: object): Set<unknown> {
+    const guarded = new Set<unknown>();
+    guardNode(this.#root, object, guarded);
+    return guarded;
   }
 
   /** Finds all cuts in the notes of the scanner, if they are there. */
@@ -246,15 +250,23 @@ function memberOf(node: PruneNode, cursor: JsonCursor): PruneNode | undefined {
   return each;
 }
 
-function guardNode(node: PruneNode, value: unknown): void {
+function guardNode(
+  node: PruneNode,
+  value: unknown,
+  guarded: Set<unknown>,
+): void {
   if (typeof value !== "object" || value === null) return;
   for (const [key, member] of node.members) {
-    if (member.path === undefined) guardNode(member, own(value, key));
-    else if (!Array.isArray(value)) guardMember(value, key, member.path);
+    if (member.path === undefined) {
+      guardNode(member, own(value, key), guarded);
+    } else if (!Array.isArray(value)) {
+      guardMember(value, key, member.path);
+      guarded.add(value);
+    }
   }
   if (node.each !== undefined) {
     for (const [key, part] of Object.entries(value)) {
-      if (!node.members.has(key)) guardNode(node.each, part);
+      if (!node.members.has(key)) guardNode(node.each, part, guarded);
     }
   }
 }

@@ -1,0 +1,145 @@
+/** How many parts are remembered: a power of two. */
+const REMEMBERED = 1024;
+const FNV_PRIME = 0x01000193;
+
+/** What V8 needs, about: for an object or array, each member, and each text. */
+const OBJECT_BYTES = 32;
+const MEMBER_BYTES = 8;
+const TEXT_BYTES = 16;
+
+type Part = Record<string, unknown> | unknown[];
+
+/**
+ * Freezes parsed objects with all their parts, and lets those that are equal,
+ * keys in the same order, be one: labels, containers, tolerations and most else
+ * are the same in all Pods of a workload, and halve what each of them takes.
+ *
+ * It works from the inside out, so that two parts are equal if their members
+ * are identical. Remembered is, for each hash, the part that was met last.
+ */
+export class PartSharing {
+  #remembered: (Part | undefined)[] = [];
+  /** Of the part that was shared last: its hash, and what it takes alone. */
+  #hash = 0;
+  #ownBytes = 0;
+  #bytes = 0;
+
+  /** About how much memory the last object takes beyond what it shares. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Freezes what JSON can hold, and gives it back or its equal.
+   *
+   * @param unique Parts that must stay themselves: they have more than JSON
+   * can tell.
+   */
+  share<V>(value: V, unique?: ReadonlySet<unknown>): V {
+    this.#bytes = 0;
+    return isPart(value) ? this.#share(value, unique) as V : value;
+  }
+
+  /** Forgets all parts. */
+  clear(): void {
+    this.#remembered = [];
+  }
+
+  #share(part: Part, unique: ReadonlySet<unknown> | undefined): Part {
+    if (Array.isArray(part)) this.#shareElements(part, unique);
+    else this.#shareMembers(part, unique);
+    const hash = mix(this.#hash ^ (this.#hash >>> 15), 0);
+    this.#hash = hash;
+    if (unique === undefined || !unique.has(part)) {
+      const at = (hash >>> 8) & (REMEMBERED - 1);
+      const known = this.#remembered[at];
+      if (known !== undefined && isSame(known, part)) return known;
+      this.#remembered[at] = part;
+    }
+    this.#bytes += this.#ownBytes;
+    return Object.freeze(part) as Part;
+  }
+
+  #shareMembers(
+    object: Record<string, unknown>,
+    unique: ReadonlySet<unknown> | undefined,
+  ): void {
+    let hash = 1;
+    let bytes = OBJECT_BYTES;
+    // Only own members are there: JSON makes no others.
+    for (const key in object) {
+      const member = object[key];
+      if (isPart(member)) {
+        const shared = this.#share(member, unique);
+        if (shared !== member) object[key] = shared;
+        hash = mix(hash, this.#hash);
+      } else {
+        hash = mix(hash, valueHash(member));
+        if (typeof member === "string") bytes += TEXT_BYTES + member.length;
+      }
+      hash = mix(hash, key.length);
+      bytes += MEMBER_BYTES;
+    }
+    this.#hash = hash;
+    this.#ownBytes = bytes;
+  }
+
+  #shareElements(
+    array: unknown[],
+    unique: ReadonlySet<unknown> | undefined,
+  ): void {
+    let hash = 2;
+    let bytes = OBJECT_BYTES;
+    for (let i = 0; i < array.length; i++) {
+      const element = array[i];
+      if (isPart(element)) {
+        const shared = this.#share(element, unique);
+        if (shared !== element) array[i] = shared;
+        hash = mix(hash, this.#hash);
+      } else {
+        hash = mix(hash, valueHash(element));
+        if (typeof element === "string") bytes += TEXT_BYTES + element.length;
+      }
+      bytes += MEMBER_BYTES;
+    }
+    this.#hash = hash;
+    this.#ownBytes = bytes;
+  }
+}
+
+function isPart(value: unknown): value is Part {
+  return typeof value === "object" && value !== null;
+}
+
+function mix(hash: number, value: number): number {
+  return Math.imul(hash ^ value, FNV_PRIME);
+}
+
+function valueHash(value: unknown): number {
+  if (typeof value === "string") return textHash(value);
+  return typeof value === "number" ? value | 0 : value === true ? 3 : 5;
+}
+
+/** From a few characters: a wrong guess costs a comparison, no more. */
+function textHash(text: string): number {
+  const { length } = text;
+  if (length === 0) return 0;
+  let hash = mix(length, text.charCodeAt(length >> 1));
+  hash = mix(hash, text.charCodeAt(0));
+  return mix(hash, text.charCodeAt(length - 1));
+}
+
+/** Whether the members are identical, in the same order. */
+function isSame(a: Part, b: Part): boolean {
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length &&
+      a.every((element, i) => Object.is(element, b[i]));
+  }
+  if (Array.isArray(b)) return false;
+  const keys = Object.keys(a);
+  let i = 0;
+  for (const key in b) {
+    if (keys[i++] !== key || !Object.is(a[key], b[key])) return false;
+  }
+  return i === keys.length;
+}
