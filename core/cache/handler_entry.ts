@@ -3,6 +3,7 @@ import { keyText, type ObjectKey } from "../api/object_key.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import type { InformerHandler } from "./cache_event.ts";
 import type { CurrentEvent, EventFacts } from "./current_event.ts";
+import { isExplainedBy } from "./explained_change.ts";
 import { OwnWriteWindow, type Release } from "./own_write_window.ts";
 import type {
   HandlerRegistration,
@@ -17,6 +18,10 @@ export interface HandlerHost<T extends KubernetesObject> {
   event(facts: EventFacts): CurrentEvent<T>;
   /** The header of a cached object, to keep. */
   header(key: string): ObjectHeader | undefined;
+  /** The object that a header describes, as reads give it. */
+  decode(header: ObjectHeader): T;
+  /** The header of the answer to a write, in the form that the cache keeps. */
+  scan(answer: T): ObjectHeader;
   /**
    * Brings the answer to a write into the cache and tells all other handlers.
    *
@@ -24,15 +29,23 @@ export interface HandlerHost<T extends KubernetesObject> {
    * @returns Undefined if the object does not belong into the cache.
    */
   store(
-    object: T,
+    answer: ObjectHeader,
     writer: HandlerEntry<T> | undefined,
   ): OwnWriteOutcome | undefined;
-  /** The generation of a cached object, zero if its kind has none. */
-  generation(key: string): number | undefined;
   /** Takes the entry away. */
   remove(entry: HandlerEntry<T>): void;
   /** A handler threw. */
   onError(entry: HandlerEntry<T>, error: unknown): void;
+}
+
+/** An own write that was stored. */
+interface EndedWrite<T extends KubernetesObject> {
+  /** Its number in its window. */
+  readonly write: number;
+  readonly object: T;
+  readonly result: OwnWriteResult;
+  /** What the cache had when it began. */
+  readonly before: ObjectHeader | undefined;
 }
 
 /**
@@ -179,7 +192,7 @@ export class HandlerEntry<T extends KubernetesObject>
     const window = this.#windows.get(text) ?? new OwnWriteWindow();
     if (!this.#removed) this.#windows.set(text, window);
     const write = window.begin();
-    const generation = this.#host.generation(text);
+    const before = this.#host.header(text);
     let ended = false;
     const once = (end: () => Release<ObjectHeader>) => {
       if (ended) return;
@@ -189,7 +202,7 @@ export class HandlerEntry<T extends KubernetesObject>
     };
     return {
       succeed: (object, result = {}) =>
-        once(() => this.#end(window, { write, object, result, generation })),
+        once(() => this.#end(window, { write, object, result, before })),
       fail: () => once(() => window.fail(write)),
     };
   }
@@ -197,25 +210,34 @@ export class HandlerEntry<T extends KubernetesObject>
   /** An own write was stored. */
   #end(
     window: OwnWriteWindow<ObjectHeader>,
-    ended: {
-      readonly write: number;
-      readonly object: T;
-      readonly result: OwnWriteResult;
-      readonly generation: number | undefined;
-    },
+    ended: EndedWrite<T>,
   ): Release<ObjectHeader> {
-    const { write, object, result, generation } = ended;
-    const { resourceVersion, generation: written = 0 } = object.metadata;
-    const isForeign = resourceVersion === undefined ||
-      resourceVersion === result.base ||
-      (result.subresource === true && generation !== undefined &&
-        generation !== written);
+    const answer = this.#host.scan(ended.object);
+    const { resourceVersion } = answer;
+    const isOurs = this.#isOurs(answer, ended);
     // A state that is not ours alone is news to this handler, too. It is held,
     // as this write is still under way, and decided when it fails.
-    const outcome = this.#host.store(object, isForeign ? undefined : this);
-    return outcome !== undefined && !isForeign
-      ? window.succeed(write, { resourceVersion, ...outcome })
-      : window.fail(write);
+    const outcome = this.#host.store(answer, isOurs ? this : undefined);
+    return outcome !== undefined && isOurs
+      ? window.succeed(ended.write, { resourceVersion, ...outcome })
+      : window.fail(ended.write);
+  }
+
+  /** Whether a write made the state that it was answered with. */
+  #isOurs(answer: ObjectHeader, ended: EndedWrite<T>): boolean {
+    const { before, result } = ended;
+    const { base, sent, subresource } = result;
+    const { resourceVersion } = answer;
+    if (resourceVersion === "") return false;
+    if (base !== undefined) return resourceVersion !== base;
+    if (before === undefined) return true;
+    if (resourceVersion === before.resourceVersion) return false;
+    if (subresource === true && answer.generation !== before.generation) {
+      return false;
+    }
+    const { decode } = this.#host;
+    return sent === undefined ||
+      isExplainedBy(sent, decode(before), decode(answer));
   }
 
   /** What a live change means for a handler that has not seen the object yet. */

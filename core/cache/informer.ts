@@ -2,6 +2,8 @@ import { type Kind, kindText } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { type ObjectKey, parseKey } from "../api/object_key.ts";
 import { systemClock } from "../clock.ts";
+import { wholeRange } from "../json/byte_range.ts";
+import { EventScanner } from "../json/event_scanner.ts";
 import { type Logger, silentLogger } from "../logger.ts";
 import { noMetrics } from "../metrics.ts";
 import type {
@@ -16,6 +18,7 @@ import { HandlerSet } from "./handler_set.ts";
 import { InformerMetrics } from "./informer_metrics.ts";
 import type { InformerHealth, InformerOptions } from "./informer_options.ts";
 import type { IndexDefinition } from "./object_store.ts";
+import { MetadataReducer } from "./metadata_reducer.ts";
 import { reconnectSettings } from "./reconnect_settings.ts";
 import type { ReflectorClient } from "./reflector.ts";
 import type {
@@ -41,11 +44,41 @@ const FAILURES_OF_A_BROKEN_WATCH = 3;
  * connection; {@linkcode Informer.health} tells how it fares. With several
  * namespaces there is one watch for each, behind one face.
  *
+ * Promises
+ * - Once synced, the cache shows the state of the server at some moment, and
+ *   from then on moves forward only, unless the server itself lost its data.
+ * - Every change is told, at least by the state that it led to; see
+ *   {@linkcode CacheEvent}.
+ * - No failure ends it: what fails is counted, shown in its health, and tried
+ *   again after a pause that grows and has jitter.
+ *
  * @typeParam T The type of the objects.
+ *
+ * @example Follow the ConfigMaps of a namespace
+ * ```ts
+ * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { Informer } from "@coracle/operator/core";
+ * import { ConfigMap } from "@coracle/operator/kinds";
+ *
+ * const server = await ApiServer.start({ port: false });
+ * const informer = new Informer(server.client, ConfigMap, {
+ *   namespaces: ["default"],
+ * });
+ * await informer.start().synced;
+ * const metadata = { namespace: "default", name: "web" };
+ * await server.client.create(ConfigMap, { metadata, data: { color: "blue" } });
+ * for await (const { type, object } of informer) {
+ *   if (type === "added" && object.data?.["color"] === "blue") break;
+ * }
+ * if (!informer.has("default/web")) throw new Error("Unexpected cache");
+ * await informer.stop();
+ * await server.stop();
+ * ```
  */
 export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
   /** Which objects it holds. */
   readonly kind: Kind<T>;
+  readonly #metadataOnly: boolean;
   readonly #log: Logger;
   readonly #metrics: InformerMetrics;
   readonly #handlers: HandlerSet<T>;
@@ -84,6 +117,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
       metrics = noMetrics,
     } = options;
     this.kind = kind;
+    this.#metadataOnly = options.metadataOnly ?? false;
     this.#log = logger;
     this.#metrics = new InformerMetrics(metrics, kindText(kind));
     this.#handlers = new HandlerSet(clock);
@@ -333,13 +367,17 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
         const key = parseKey(text);
         return storeOf(key)?.header(key)?.copy();
       },
-      generation: (text) => {
-        const key = parseKey(text);
-        return storeOf(key)?.generation(key);
+      decode: this.#source.decode,
+      scan: (answer) => {
+        const header = new EventScanner().scanObject(
+          wholeRange(JSON.stringify(answer)),
+        );
+        return this.#metadataOnly
+          ? new MetadataReducer(this.kind).reduce(header)
+          : header;
       },
-      store: (object, writer) => {
-        const { name, namespace } = object.metadata;
-        const outcome = this.#watches.of({ name, namespace })?.ownWrite(object);
+      store: (answer, writer) => {
+        const outcome = this.#watches.of(answer)?.ownWrite(answer);
         if (outcome?.event !== undefined) {
           this.#counts[outcome.event.type]++;
           this.#countEvents();

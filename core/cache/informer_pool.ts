@@ -33,6 +33,24 @@ interface PoolEntry {
  * Shares informers among all who watch the same: the same client, kind,
  * namespaces, selectors and form of the objects. They are counted: the first
  * lease starts an informer, the last one stops it.
+ *
+ * @example Two users of one watch
+ * ```ts
+ * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { InformerPool } from "@coracle/operator/core";
+ * import { ConfigMap } from "@coracle/operator/kinds";
+ *
+ * const server = await ApiServer.start({ port: false });
+ * const pool = new InformerPool(server.client);
+ * const first = pool.acquire(ConfigMap);
+ * const second = pool.acquire(ConfigMap);
+ * if (pool.size !== 1) throw new Error("Unexpected number of informers");
+ * second.addIndex("app", { byLabel: "app" });
+ * await second.synced;
+ * if (second.byIndex("app", "web").length > 0) throw new Error("Unexpected");
+ * await Promise.all([first.release(), second.release()]);
+ * await server.stop();
+ * ```
  */
 export class InformerPool {
   readonly #client: InformerClient;

@@ -78,6 +78,12 @@ export interface OwnWriteResult {
    */
   readonly base?: string | undefined;
   /**
+   * What was sent, where it is a part of the object: an apply configuration or
+   * a merge patch. It tells an answer that shows somebody else's change from our
+   * own; without it, and without `base`, the answer is taken for our own.
+   */
+  readonly sent?: unknown;
+  /**
    * Whether the write went to a subresource, which cannot change the
    * generation: if it differs all the same, somebody else changed the object.
    *

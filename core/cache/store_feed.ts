@@ -169,15 +169,14 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
   /**
    * Brings in the answer to a write of ours.
    *
-   * @param answer Its header.
+   * @param header Of the answer, in the form that the store keeps.
    * @param options `mayAdd`: whether the object belongs into the cache if it is
    * not there.
    */
   ownWrite(
-    answer: ObjectHeader,
+    header: ObjectHeader,
     { mayAdd }: { readonly mayAdd: boolean },
   ): OwnWriteOutcome {
-    const header = this.#reducer?.reduce(answer).copy() ?? answer;
     const { resourceVersion } = header;
     const seen = this.#seen;
     const nothing = { seen, before: undefined, event: undefined };

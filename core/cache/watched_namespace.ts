@@ -4,8 +4,6 @@ import { labelRequirements, matchesLabels } from "../api/label_selector.ts";
 import type { LabelRequirement } from "../api/label_requirement.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { Clock } from "../clock.ts";
-import { wholeRange } from "../json/byte_range.ts";
-import { EventScanner } from "../json/event_scanner.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import type { Logger } from "../logger.ts";
 import type { EventSource } from "./current_event.ts";
@@ -116,12 +114,9 @@ export class WatchedNamespace<T extends KubernetesObject> {
    *
    * @returns Undefined if the object is none of those watched.
    */
-  ownWrite(object: T): OwnWriteOutcome | undefined {
-    const { labels } = object.metadata;
-    if (!matchesLabels(this.#labels, labels)) return undefined;
-    const header: ObjectHeader = new EventScanner().scanObject(
-      wholeRange(JSON.stringify(object)),
-    );
-    return this.#feed.ownWrite(header, { mayAdd: !this.#selectsFields });
+  ownWrite(answer: ObjectHeader): OwnWriteOutcome | undefined {
+    return matchesLabels(this.#labels, answer.labels)
+      ? this.#feed.ownWrite(answer, { mayAdd: !this.#selectsFields })
+      : undefined;
   }
 }

@@ -17,6 +17,7 @@ import {
   type ObjectAccess,
   removeFinalizerPatch,
 } from "./finalizer.ts";
+import { partSent } from "./part_sent.ts";
 import type { PatchBody, ResourceClient } from "./resource_client.ts";
 import type { RunOutcome, WriteMethod } from "./result.ts";
 import type { Run } from "./run.ts";
@@ -282,7 +283,8 @@ export class ResultWriter<P extends KubernetesObject> {
     const own = beginWrite(keyOf(before));
     try {
       const after = await request.send();
-      own.succeed(after, { base: request.base, subresource });
+      const sent = partSent(verb, body);
+      own.succeed(after, { base: request.base, sent, subresource });
       const action = subresource ? `${verb} status of` : verb;
       onWrite(run, { verb: action, kind, body, before, after });
       return after;

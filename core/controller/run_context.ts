@@ -21,6 +21,7 @@ import type { EventRecorder } from "./event_recorder.ts";
 import type { EventSource } from "./event_source.ts";
 import type { WorkflowResult } from "./managed_workflow.ts";
 import { allWrites } from "./source_group.ts";
+import { partSent } from "./part_sent.ts";
 import type { PrimarySource } from "./primary_source.ts";
 import type {
   Context,
@@ -354,8 +355,9 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const own = key && this.#beginWrite(kind, key);
     try {
       const object = await write.send(signal);
-      (own ?? this.#beginWrite(kind, keyOf(object))).succeed(object);
       const { verb, body } = write;
+      (own ?? this.#beginWrite(kind, keyOf(object)))
+        .succeed(object, { sent: partSent(verb, body) });
       const stored = { verb, body, kind, before, after: object };
       this.#environment.onWrite(this.#run, stored);
       if (trigger) this.#environment.request(this.#run.key);

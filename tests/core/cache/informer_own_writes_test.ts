@@ -114,6 +114,37 @@ test("OwnWrite lets a spec change through that a status write without effect wou
     assert.deepEqual(told, ["updated 1→2"]);
   }));
 
+test("OwnWrite lets a change through that an apply without effect would hide", () =>
+  withInformer(async (parts) => {
+    const { server, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    // Somebody changed the size; the apply of the labels changed nothing.
+    const answer = server.put(KEY, { size: 2 });
+    write.succeed(answer, { sent: { metadata: { labels: {} } } });
+    assert.deepEqual(told, ["updated 1→2"]);
+    server.put("default/x");
+    await settled();
+    told.length = 0;
+    const next = registration.beginWrite(KEY);
+    next.succeed(server.put(KEY, { size: 3 }), { sent: { spec: { size: 3 } } });
+    server.put("default/b");
+    await settled();
+    assert.deepEqual(told, ["added -→1"]);
+  }));
+
+test("OwnWrite lets a change through that was told before an apply without effect", () =>
+  withInformer(async (parts) => {
+    const { server, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    const answer = server.put(KEY, { size: 2 });
+    await settled();
+    assert.deepEqual(told, []);
+    write.succeed(answer, { sent: { metadata: { labels: {} } } });
+    assert.deepEqual(told, ["updated 1→2"]);
+  }));
+
 test("OwnWrite holds nothing back after a write that failed", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
