@@ -102,7 +102,7 @@ function mountToken({ spec, metadata }: Pod): void {
 }
 
 function containersOf(spec: PodSpec): Container[] {
-  return [...spec.initContainers ?? [], ...spec.containers];
+  return [...spec.initContainers ?? [], ...spec.containers ?? []];
 }
 
 /** A Pod stays five minutes on a node that fails, unless it says otherwise. */

@@ -61,7 +61,7 @@ function asPod(object: UntypedObject): Pod {
 /** How well a Pod is served when its node is short of something. */
 function qosClassOf(pod: Pod): "BestEffort" | "Burstable" | "Guaranteed" {
   const { containers, initContainers = [] } = pod.spec;
-  const all = [...containers, ...initContainers].map(({ resources }) =>
+  const all = [...containers ?? [], ...initContainers].map(({ resources }) =>
     resources ?? {}
   );
   if (all.every(hasNothing)) return "BestEffort";

@@ -1,9 +1,4 @@
 import type {
-  MutatingWebhook,
-  RuleWithOperations,
-  ValidatingWebhook,
-} from "../../../kinds/admissionregistration_v1.ts";
-import type {
   ClusterRole,
   PolicyRule,
   RoleBinding,
@@ -66,7 +61,7 @@ function checkRole(isNamespaced: boolean) {
 }
 
 function checkBinding(isNamespaced: boolean) {
-  const kinds = isNamespaced ? ["ClusterRole", "Role"] : ["ClusterRole"];
+  const kinds = isNamespaced ? ["Role", "ClusterRole"] : ["ClusterRole"];
   return (
     { roleRef, subjects = [] }: Pick<RoleBinding, "roleRef" | "subjects">,
     place: Place,
@@ -105,58 +100,7 @@ function checkSubject(
     if (apiGroup !== RBAC_GROUP) {
       place.notSupported("apiGroup", apiGroup, [RBAC_GROUP]);
     }
-  } else place.notSupported("kind", kind, ["Group", "ServiceAccount", "User"]);
-}
-
-function checkWebhook(
-  webhook: ValidatingWebhook | MutatingWebhook,
-  place: Place,
-): void {
-  const { name, admissionReviewVersions, sideEffects, clientConfig } = webhook;
-  place.problems("name", name, subdomainProblems(name));
-  if (name.split(".").length < 3) {
-    place.invalid(
-      "name",
-      name,
-      "should be a domain with at least three segments separated by dots",
-    );
-  }
-  if (!admissionReviewVersions?.length) {
-    place.required(
-      "admissionReviewVersions",
-      "must specify one of v1, v1beta1",
-    );
-  }
-  if (sideEffects !== "None" && sideEffects !== "NoneOnDryRun") {
-    if (sideEffects === undefined) {
-      place.required("sideEffects", "must specify one of None, NoneOnDryRun");
-    } else {
-      place.notSupported("sideEffects", sideEffects, ["None", "NoneOnDryRun"]);
-    }
-  }
-  const { url, service } = clientConfig;
-  if ((url === undefined) === (service === undefined)) {
-    place.required("clientConfig", "exactly one of url or service is required");
-  }
-  const timeout = webhook.timeoutSeconds ?? 10;
-  if (timeout < 1 || timeout > 30) {
-    place.invalid(
-      "timeoutSeconds",
-      timeout,
-      "the timeout value must be between 1 and 30 seconds",
-    );
-  }
-}
-
-function checkWebhookRule(rule: RuleWithOperations, place: Place): void {
-  for (
-    const field of [
-      "operations",
-      "apiGroups",
-      "apiVersions",
-      "resources",
-    ] as const
-  ) if (!rule[field]?.length) place.required(field);
+  } else place.notSupported("kind", kind, ["ServiceAccount", "User", "Group"]);
 }
 
 /** What is checked of what says who may do what. */
@@ -165,7 +109,4 @@ export const ACCESS_RULES: ValidationRules = [
   check("api.rbac.v1.ClusterRole", checkRole(false)),
   check("api.rbac.v1.RoleBinding", checkBinding(true)),
   check("api.rbac.v1.ClusterRoleBinding", checkBinding(false)),
-  check("api.admissionregistration.v1.ValidatingWebhook", checkWebhook),
-  check("api.admissionregistration.v1.MutatingWebhook", checkWebhook),
-  check("api.admissionregistration.v1.RuleWithOperations", checkWebhookRule),
 ];

@@ -1,6 +1,5 @@
 import { Quantity } from "../../../api/quantity.ts";
 import type {
-  ConfigMapKeySelector,
   Container,
   ContainerPort,
   EnvVar,
@@ -15,11 +14,7 @@ import type {
 } from "../../../kinds/core_v1.ts";
 import { labelProblems, qualifiedNameProblems } from "../../names.ts";
 import { check, type Place, type ValidationRules } from "./place.ts";
-import {
-  configKeyProblems,
-  portNameProblems,
-  portProblems,
-} from "./value_problems.ts";
+import { portNameProblems, portProblems } from "./value_problems.ts";
 
 function checkContainer(container: Container, place: Place): void {
   const { name, image, ports = [], volumeMounts = [] } = container;
@@ -112,12 +107,6 @@ function checkEnvVar({ name, value, valueFrom }: EnvVar, place: Place): void {
   }
 }
 
-function checkKeySelector(selector: ConfigMapKeySelector, place: Place): void {
-  if (!selector.name) place.required("name");
-  if (!selector.key) place.required("key");
-  else place.problems("key", selector.key, configKeyProblems(selector.key));
-}
-
 const PROBE_HANDLERS = ["exec", "httpGet", "tcpSocket", "grpc"] as const;
 const LIFECYCLE_HANDLERS = ["exec", "httpGet", "tcpSocket", "sleep"] as const;
 
@@ -169,10 +158,10 @@ function checkPortOf(
 function checkHttpGet(action: HTTPGetAction, place: Place): void {
   if (!action.path) place.required("path");
   checkPortOf(action, place);
-  for (const [index, { name }] of (action.httpHeaders ?? []).entries()) {
+  for (const { name } of action.httpHeaders ?? []) {
     if (/^[-A-Za-z0-9]+$/.test(name)) continue;
     place.invalid(
-      `httpHeaders[${index}].name`,
+      "httpHeaders",
       name,
       "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')",
     );
@@ -248,8 +237,6 @@ export const CONTAINER_RULES: ValidationRules = [
   check("api.core.v1.Container", checkContainer),
   check("api.core.v1.ContainerPort", checkContainerPort),
   check("api.core.v1.EnvVar", checkEnvVar),
-  check("api.core.v1.ConfigMapKeySelector", checkKeySelector),
-  check("api.core.v1.SecretKeySelector", checkKeySelector),
   check("api.core.v1.Probe", checkProbe),
   check(
     "api.core.v1.LifecycleHandler",

@@ -1,8 +1,11 @@
 import type {
-  HorizontalPodAutoscalerSpec,
-} from "../../../kinds/autoscaling_v2.ts";
-import type { CronJobSpec, Job, JobSpec } from "../../../kinds/batch_v1.ts";
+  CronJobSpec,
+  Job,
+  JobSpec,
+  PodFailurePolicyOnExitCodesRequirement,
+} from "../../../kinds/batch_v1.ts";
 import type { PodDisruptionBudgetSpec } from "../../../kinds/policy_v1.ts";
+import { labelProblems, qualifiedNameProblems } from "../../names.ts";
 import { scheduleProblem, timeZoneProblem } from "./cron_schedule.ts";
 import { shownLabels } from "./go_shown.ts";
 import { selects } from "./label_rules.ts";
@@ -21,17 +24,134 @@ function checkJob(spec: JobSpec, place: Place): void {
     "maxFailedIndexes",
   );
   checkIndexes(spec, place);
-  const policy = spec.template.spec?.restartPolicy;
+  checkFailurePolicy(spec, place);
+  checkSuccessPolicy(spec, place);
+}
+
+/** Pods of a Job end; what is wrong with their template is told before. */
+function checkEnds(
+  { template, podFailurePolicy }: JobSpec,
+  place: Place,
+): void {
+  const policy = template.spec?.restartPolicy;
+  const at = "template.spec.restartPolicy";
   if (policy === "Always" || policy === undefined) {
-    place.required(
-      "template.spec.restartPolicy",
-      'valid values: "OnFailure", "Never"',
-    );
-  } else if (spec.podFailurePolicy && policy !== "Never") {
+    place.required(at, 'valid values: "OnFailure", "Never"');
+  } else if (policy !== "OnFailure" && policy !== "Never") {
+    place.notSupported(at, policy, ["OnFailure", "Never"]);
+  } else if (podFailurePolicy && policy !== "Never") {
     place.invalid(
-      "template.spec.restartPolicy",
+      at,
       policy,
       'only "Never" is supported when podFailurePolicy is specified',
+    );
+  }
+}
+
+function quoted(values: readonly string[]): string {
+  return `valid values: [${
+    values.map((value) => JSON.stringify(value)).join(" ")
+  }]`;
+}
+
+const ACTIONS = ["Count", "FailIndex", "FailJob", "Ignore"];
+const OPERATORS = ["In", "NotIn"];
+
+function checkFailurePolicy(spec: JobSpec, place: Place): void {
+  const pod = spec.template.spec;
+  const names = [...pod?.containers ?? [], ...pod?.initContainers ?? []]
+    .map(({ name }) => name);
+  for (
+    const [index, rule] of (spec.podFailurePolicy?.rules ?? []).entries()
+  ) {
+    const at = place.at(`podFailurePolicy.rules[${index}]`);
+    const { action, onExitCodes, onPodConditions = [] } = rule;
+    if (!action) at.required("action", quoted(ACTIONS));
+    else if (
+      action === "FailIndex" && spec.backoffLimitPerIndex === undefined
+    ) {
+      at.invalid(
+        "action",
+        action,
+        "requires the backoffLimitPerIndex to be set",
+      );
+    }
+    if (onExitCodes) checkExitCodes(onExitCodes, names, at.at("onExitCodes"));
+    for (const [number, { type }] of onPodConditions.entries()) {
+      at.problems(
+        `onPodConditions[${number}].type`,
+        type,
+        qualifiedNameProblems(type),
+      );
+    }
+    if (Boolean(onExitCodes) !== onPodConditions.length > 0) continue;
+    at.invalidAs(
+      onExitCodes
+        ? "specifying both OnExitCodes and OnPodConditions is not supported"
+        : "specifying one of OnExitCodes and OnPodConditions is required",
+    );
+  }
+}
+
+function checkExitCodes(
+  codes: PodFailurePolicyOnExitCodesRequirement,
+  names: readonly string[],
+  place: Place,
+): void {
+  const { operator, containerName, values } = codes;
+  if (!operator) place.required("operator", quoted(OPERATORS));
+  if (containerName !== undefined && !names.includes(containerName)) {
+    place.invalid(
+      "containerName",
+      containerName,
+      "must be one of the container or initContainer names in the pod template",
+    );
+  }
+  if (!values?.length) {
+    place.invalidShown(
+      "values",
+      values ? "[]int32{}" : "[]int32(nil)",
+      "at least one value is required",
+    );
+    return;
+  }
+  for (const [index, value] of values.entries()) {
+    const at = `values[${index}]`;
+    if (operator === "In" && value === 0) {
+      place.invalid(at, value, "must not be 0 for the In operator");
+    }
+    if (values.indexOf(value) < index) place.duplicate(at, value);
+  }
+  if (values.every((value, index) => (values[index - 1] ?? value) <= value)) {
+    return;
+  }
+  place.invalidShown(
+    "values",
+    `[]int32{${values.join(", ")}}`,
+    "must be ordered",
+  );
+}
+
+function checkSuccessPolicy(
+  { successPolicy, completionMode }: JobSpec,
+  place: Place,
+): void {
+  if (!successPolicy || completionMode !== "Indexed") return;
+  const { rules } = successPolicy;
+  if (!rules?.length) {
+    place.required(
+      "successPolicy.rules",
+      "at least one rules must be specified when the successPolicy is specified",
+    );
+    return;
+  }
+  for (const [index, { succeededCount, succeededIndexes }] of rules.entries()) {
+    if (succeededCount !== undefined || succeededIndexes !== undefined) {
+      continue;
+    }
+    place.required(
+      `successPolicy.rules[${index}]`,
+      "at least one of succeededCount or succeededIndexes must be specified",
     );
   }
 }
@@ -65,16 +185,34 @@ function checkIndexes(spec: JobSpec, place: Place): void {
     }
     return;
   }
+  if (completionMode !== "NonIndexed") return;
   for (const field of ["backoffLimitPerIndex", "maxFailedIndexes"] as const) {
     if (spec[field] === undefined) continue;
     place.invalid(field, spec[field], "requires indexed completion mode");
   }
 }
 
+/** The Pods of an indexed Job are named after it and their index. */
+function checkIndexedName(
+  name: string,
+  { completionMode, completions = 0 }: JobSpec,
+  place: Place,
+): void {
+  if (completionMode !== "Indexed" || completions < 1) return;
+  const pod = `${name}-${completions - 1}`;
+  if (labelProblems(pod).length === 0) return;
+  place.invalid(
+    "metadata.name",
+    name,
+    `will not able to create pod with invalid DNS label: ${pod}`,
+  );
+}
+
 /** A Job's own selector selects its template; those in templates have none. */
-function checkWholeJob({ spec }: Job, place: Place): void {
+function checkWholeJob({ metadata, spec }: Job, place: Place): void {
   if (spec === undefined) return;
   const at = place.at("spec");
+  checkIndexedName(metadata.name ?? "", spec, place);
   const labels = spec.template.metadata?.labels;
   const { selector } = spec;
   if (!selector) at.required("selector");
@@ -132,41 +270,11 @@ function checkBudget(spec: PodDisruptionBudgetSpec, place: Place): void {
   checkShare("maxUnavailable", maxUnavailable, { place, percentLimit: true });
 }
 
-function checkAutoscaler(
-  spec: Pick<
-    HorizontalPodAutoscalerSpec,
-    "minReplicas" | "maxReplicas" | "scaleTargetRef"
-  >,
-  place: Place,
-): void {
-  const { minReplicas = 1, maxReplicas, scaleTargetRef } = spec;
-  if (minReplicas < 1) {
-    place.invalid(
-      "minReplicas",
-      minReplicas,
-      "must be greater than or equal to 1",
-    );
-  }
-  if (maxReplicas < 1) {
-    place.invalid("maxReplicas", maxReplicas, "must be greater than 0");
-  }
-  if (maxReplicas < minReplicas) {
-    place.invalid(
-      "maxReplicas",
-      maxReplicas,
-      "must be greater than or equal to `minReplicas`",
-    );
-  }
-  if (!scaleTargetRef.kind) place.required("scaleTargetRef.kind");
-  if (!scaleTargetRef.name) place.required("scaleTargetRef.name");
-}
-
-/** What is checked of what runs Pods to an end, and of what scales them. */
+/** What is checked of what runs Pods to an end. */
 export const JOB_RULES: ValidationRules = [
   check("api.batch.v1.JobSpec", checkJob),
+  check("api.batch.v1.JobSpec", checkEnds, "after"),
   check("api.batch.v1.Job", checkWholeJob),
   check("api.batch.v1.CronJobSpec", checkCronJob),
   check("api.policy.v1.PodDisruptionBudgetSpec", checkBudget),
-  check("api.autoscaling.v1.HorizontalPodAutoscalerSpec", checkAutoscaler),
-  check("api.autoscaling.v2.HorizontalPodAutoscalerSpec", checkAutoscaler),
 ];

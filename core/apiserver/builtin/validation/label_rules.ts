@@ -25,6 +25,21 @@ export function checkAnnotations(
 
 const OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist"];
 
+function isMalformed(
+  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
+) {
+  const isBad = (key: string, values: readonly string[]) =>
+    qualifiedNameProblems(key).length > 0 ||
+    values.some((value) => labelValueProblems(value).length > 0);
+  return Object.entries(matchLabels).some(([key, value]) =>
+    isBad(key, [value])
+  ) || matchExpressions.some(({ key, operator, values = [] }) => {
+    const takesValues = operator === "In" || operator === "NotIn";
+    return !OPERATORS.includes(operator) ||
+      takesValues !== values.length > 0 || isBad(key, values);
+  });
+}
+
 function checkSelector(
   { matchLabels, matchExpressions = [] }: LabelSelector,
   place: Place,
@@ -60,13 +75,8 @@ export function selects(
   selector: LabelSelector,
   labels: Record<string, string>,
 ): boolean | undefined {
+  if (isMalformed(selector)) return undefined;
   const { matchLabels = {}, matchExpressions = [] } = selector;
-  for (const { operator, values = [] } of matchExpressions) {
-    const takesValues = operator === "In" || operator === "NotIn";
-    if (!OPERATORS.includes(operator) || takesValues !== values.length > 0) {
-      return undefined;
-    }
-  }
   return Object.entries(matchLabels).every(([name, value]) =>
     labels[name] === value
   ) && matchExpressions.every(({ key, operator, values = [] }) => {

@@ -280,8 +280,15 @@ function checkIngressClass({ spec = {} }: IngressClass, place: Place): void {
     at.problems("controller", domain, subdomainProblems(domain));
   }
   if (parameters === undefined) return;
-  if (!parameters.kind) at.required("parameters.kind");
-  if (!parameters.name) at.required("parameters.name");
+  const { kind, name, apiGroup, namespace, scope } = parameters;
+  if (!kind) at.required("parameters.kind", "kind is required");
+  if (!name) at.required("parameters.name", "name is required");
+  if (apiGroup !== undefined) {
+    at.problems("parameters.apiGroup", apiGroup, subdomainProblems(apiGroup));
+  }
+  if (scope === "Namespace" && namespace !== undefined) {
+    at.problems("parameters.namespace", namespace, labelProblems(namespace));
+  }
   if (parameters.scope === "Namespace" && parameters.namespace === undefined) {
     at.required(
       "parameters.namespace",
@@ -343,8 +350,10 @@ function checkBlock({ cidr, except = [] }: IPBlock, place: Place): void {
 function checkEndpointSlice(slice: EndpointSlice, place: Place): void {
   const { addressType, endpoints, ports = [] } = slice;
   if (!addressType) place.required("addressType");
-  for (const [index, { addresses = [] }] of (endpoints ?? []).entries()) {
+  for (const [index, endpoint] of (endpoints ?? []).entries()) {
     const at = place.at(`endpoints[${index}]`);
+    // Go writes an empty list as null.
+    const addresses = endpoint.addresses ?? [];
     if (addresses.length === 0) {
       at.required("addresses", "must contain at least 1 address");
     }

@@ -28,6 +28,15 @@ export class Place {
       : `${this.path}.${below}`;
   }
 
+  /** Whether anything is wrong so far with what is below, or in it. */
+  hasProblems(below: string): boolean {
+    const path = this.#join(below);
+    return this.#causes.some(({ field = "" }) =>
+      field === path || field.startsWith(`${path}.`) ||
+      field.startsWith(`${path}[`)
+    );
+  }
+
   /** Something has to be there. */
   required(below: string, why = ""): void {
     this.#causes.push(fieldError.required(this.#join(below), why));
@@ -44,6 +53,15 @@ export class Place {
       reason: "FieldValueInvalid",
       message: `Invalid value: ${shown}: ${why}`,
       field: this.#join(below),
+    });
+  }
+
+  /** What is here is not right; its value is not shown. */
+  invalidAs(why: string): void {
+    this.#causes.push({
+      reason: "FieldValueInvalid",
+      message: `Invalid value: ${why}`,
+      field: this.path,
     });
   }
 
@@ -100,13 +118,21 @@ export class Place {
 /** What is checked of a struct, where it stands. */
 export type ValidationRule = (value: never, place: Place) => void;
 
+/** A rule for a definition, and whether it waits for what is below. */
+export type DefinitionRule = readonly [
+  definition: string,
+  rule: ValidationRule,
+  when?: "after" | undefined,
+];
+
 /** Rules by the definition that they are for, without `io.k8s.`. */
-export type ValidationRules = readonly (readonly [string, ValidationRule])[];
+export type ValidationRules = readonly DefinitionRule[];
 
 /** One entry of {@linkcode ValidationRules}, whose function is checked. */
 export function check<T>(
   definition: string,
   rule: (value: T, place: Place) => void,
-): readonly [string, ValidationRule] {
-  return [definition, rule as ValidationRule];
+  when?: "after",
+): DefinitionRule {
+  return [definition, rule as ValidationRule, when];
 }

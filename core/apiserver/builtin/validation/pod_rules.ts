@@ -1,25 +1,23 @@
 import type {
-  Affinity,
   Container,
-  NodeSelectorRequirement,
-  NodeSelectorTerm,
-  PodAffinityTerm,
+  PodOS,
+  PodSecurityContext,
   PodSpec,
   PodTemplateSpec,
-  Toleration,
-  TopologySpreadConstraint,
+  SeccompProfile,
 } from "../../../kinds/core_v1.ts";
 import {
   labelProblems,
   qualifiedNameProblems,
   subdomainProblems,
 } from "../../names.ts";
+import { between } from "./field_checks.ts";
 import { checkAnnotations, checkLabels } from "./label_rules.ts";
 import { check, type Place, type ValidationRules } from "./place.ts";
 import { addressProblems } from "./value_problems.ts";
 
 function checkPodSpec(spec: PodSpec, place: Place): void {
-  const volumes = checkVolumeNames(spec, place);
+  checkVolumeNames(spec, place);
   if (!spec.containers?.length) place.required("containers");
   const names = new Set<string>();
   for (const kind of ["containers", "initContainers"] as const) {
@@ -27,10 +25,7 @@ function checkPodSpec(spec: PodSpec, place: Place): void {
       const at = place.at(`${kind}[${index}]`);
       if (names.has(container.name)) at.duplicate("name", container.name);
       names.add(container.name);
-      checkMounts(container, volumes, at);
-      if (kind === "containers" && container.restartPolicy !== undefined) {
-        at.forbidden("restartPolicy", "may not be set for non-init containers");
-      }
+      checkRestartPolicy(container, kind === "initContainers", at);
     }
   }
   checkNames(spec, place);
@@ -38,7 +33,34 @@ function checkPodSpec(spec: PodSpec, place: Place): void {
   checkDns(spec, place);
 }
 
-function checkVolumeNames(spec: PodSpec, place: Place): Set<string> {
+function checkRestartPolicy(
+  { restartPolicy }: Container,
+  isInit: boolean,
+  place: Place,
+): void {
+  if (restartPolicy === undefined) return;
+  if (!isInit) {
+    place.forbidden("restartPolicy", "may not be set for non-init containers");
+  } else if (restartPolicy !== "Always") {
+    place.notSupported("restartPolicy", restartPolicy, ["Always"]);
+  }
+}
+
+/** Mounts are of volumes in which nothing is wrong. */
+function checkAllMounts(spec: PodSpec, place: Place): void {
+  const volumes = new Set(
+    (spec.volumes ?? []).filter((_, index) =>
+      !place.hasProblems(`volumes[${index}]`)
+    ).map(({ name }) => name),
+  );
+  for (const kind of ["containers", "initContainers"] as const) {
+    for (const [index, container] of (spec[kind] ?? []).entries()) {
+      checkMounts(container, volumes, place.at(`${kind}[${index}]`));
+    }
+  }
+}
+
+function checkVolumeNames(spec: PodSpec, place: Place): void {
   const names = new Set<string>();
   for (const [index, { name }] of (spec.volumes ?? []).entries()) {
     const at = place.at(`volumes[${index}]`);
@@ -50,7 +72,6 @@ function checkVolumeNames(spec: PodSpec, place: Place): Set<string> {
     }
     names.add(name);
   }
-  return names;
 }
 
 function checkMounts(
@@ -58,7 +79,8 @@ function checkMounts(
   volumes: ReadonlySet<string>,
   place: Place,
 ): void {
-  for (const [index, { name, subPath }] of volumeMounts.entries()) {
+  for (const [index, mount] of volumeMounts.entries()) {
+    const { name, subPath, recursiveReadOnly, readOnly } = mount;
     const at = place.at(`volumeMounts[${index}]`);
     if (!name) at.required("name");
     if (!volumes.has(name)) at.notFound("name", name);
@@ -67,6 +89,15 @@ function checkMounts(
     }
     if (subPath?.split("/").includes("..")) {
       place.invalid("volumeMounts.subPath", subPath, "must not contain '..'");
+    }
+    if (
+      recursiveReadOnly !== undefined && recursiveReadOnly !== "Disabled" &&
+      !readOnly
+    ) {
+      place.forbidden(
+        "volumeMounts.recursiveReadOnly",
+        "may only be specified when readOnly is true",
+      );
     }
   }
 }
@@ -102,8 +133,14 @@ function checkNames(spec: PodSpec, place: Place): void {
     if (gates.has(name)) at.duplicate("", name);
     gates.add(name);
   }
-  for (const [index, { name }] of (spec.imagePullSecrets ?? []).entries()) {
-    if (!name) place.required(`imagePullSecrets[${index}].name`);
+  for (
+    const [index, { conditionType }] of (spec.readinessGates ?? []).entries()
+  ) {
+    place.problems(
+      `readinessGates[${index}].conditionType`,
+      conditionType,
+      qualifiedNameProblems(conditionType),
+    );
   }
 }
 
@@ -122,9 +159,9 @@ function checkHost(spec: PodSpec, place: Place): void {
           continue;
         }
         place.invalid(
-          `${kind}[${index}].ports[${number}].containerPort`,
-          containerPort,
-          "must match `hostPort` when `hostNetwork` is true",
+          `${kind}[${index}].ports[${number}].hostPort`,
+          hostPort,
+          "must match `containerPort` when `hostNetwork` is true",
         );
       }
     }
@@ -135,8 +172,8 @@ function checkHost(spec: PodSpec, place: Place): void {
   ) {
     const at = place.at(`hostAliases[${index}]`);
     at.problems("ip", ip, addressProblems(ip ?? ""));
-    for (const name of hostnames) {
-      at.problems("hostnames", name, subdomainProblems(name));
+    for (const [number, name] of hostnames.entries()) {
+      at.problems(`hostnames[${number}]`, name, subdomainProblems(name));
     }
   }
 }
@@ -191,118 +228,66 @@ function checkDns({ dnsPolicy, dnsConfig }: PodSpec, place: Place): void {
   }
 }
 
-function checkToleration(toleration: Toleration, place: Place): void {
-  const { key, operator, value, effect, tolerationSeconds } = toleration;
-  if (key) place.problems("key", key, qualifiedNameProblems(key));
-  else if (operator !== "Exists") {
-    place.invalid(
-      "operator",
-      operator ?? "",
-      'operator must be Exists when `key` is empty, which means "match all values and all keys"',
-    );
-  }
-  if (tolerationSeconds !== undefined && effect !== "NoExecute") {
-    place.invalid(
-      "effect",
-      effect ?? "",
-      "effect must be 'NoExecute' when `tolerationSeconds` is set",
-    );
-  }
-  if (operator === "Exists" && value) {
-    place.invalid(
-      "operator",
-      value,
-      "value must be empty when `operator` is 'Exists'",
-    );
+function checkOs({ name }: PodOS, place: Place): void {
+  if (!name) place.required("name", "cannot be empty");
+  else if (name !== "linux" && name !== "windows") {
+    place.notSupported("", name, ["linux", "windows"]);
   }
 }
 
-function checkSpread(constraint: TopologySpreadConstraint, place: Place): void {
-  const { maxSkew, topologyKey, whenUnsatisfiable } = constraint;
-  if (maxSkew <= 0) {
-    place.invalid("maxSkew", maxSkew, "must be greater than zero");
-  }
-  if (!topologyKey) place.required("topologyKey", "can not be empty");
-  if (!whenUnsatisfiable) {
-    place.notSupported("whenUnsatisfiable", whenUnsatisfiable, [
-      "DoNotSchedule",
-      "ScheduleAnyway",
-    ]);
-  }
-}
+const HIGHEST_ID = 2_147_483_647;
+const SYSCTL =
+  /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/;
 
-function checkAffinityTerm(
-  { topologyKey }: PodAffinityTerm,
-  place: Place,
-): void {
-  if (!topologyKey) place.required("topologyKey", "can not be empty");
-  else {
-    place.problems(
-      "topologyKey",
-      topologyKey,
-      qualifiedNameProblems(topologyKey),
-    );
+function checkPodSecurity(context: PodSecurityContext, place: Place): void {
+  for (const field of ["fsGroup", "runAsUser", "runAsGroup"] as const) {
+    between(0, HIGHEST_ID)(context[field], field, place);
   }
-}
-
-function checkAffinity(affinity: Affinity, place: Place): void {
   for (
-    const part of ["nodeAffinity", "podAffinity", "podAntiAffinity"] as const
-  ) {
-    const field = "preferredDuringSchedulingIgnoredDuringExecution";
-    const preferred: readonly { weight: number }[] = affinity[part]?.[field] ??
-      [];
-    for (const [index, { weight }] of preferred.entries()) {
-      if (weight > 0 && weight <= 100) continue;
+    const [index, group] of (context.supplementalGroups ?? []).entries()
+  ) between(0, HIGHEST_ID)(group, `supplementalGroups[${index}]`, place);
+  const names = new Set<string>();
+  for (const [index, { name }] of (context.sysctls ?? []).entries()) {
+    const at = `sysctls[${index}].name`;
+    if (!name) place.required(at);
+    else if (name.length > 253 || !SYSCTL.test(name)) {
       place.invalid(
-        `${part}.${field}[${index}].weight`,
-        weight,
-        "must be in the range 1-100",
+        at,
+        name,
+        "must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$",
       );
-    }
+    } else if (names.has(name)) place.duplicate(at, name);
+    names.add(name);
   }
-  const required = affinity.nodeAffinity
-    ?.requiredDuringSchedulingIgnoredDuringExecution;
-  if (required && !required.nodeSelectorTerms?.length) {
+}
+
+function checkSeccomp(
+  { type, localhostProfile }: SeccompProfile,
+  place: Place,
+): void {
+  if (!type) {
+    place.required("type", "type is required when seccompProfile is set");
+  }
+  if (type === "Localhost" && localhostProfile === undefined) {
     place.required(
-      "nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
-      "must have at least one node selector term",
+      "localhostProfile",
+      "must be set when seccomp type is Localhost",
+    );
+  }
+  if (type !== "Localhost" && localhostProfile !== undefined) {
+    place.invalid(
+      "localhostProfile",
+      localhostProfile,
+      "can only be set when seccomp type is Localhost",
     );
   }
 }
 
-const WITH_VALUES = ["In", "NotIn"];
-
-function checkRequirement(
-  { key, operator, values = [] }: NodeSelectorRequirement,
+/** Checks the labels and annotations that Pods get. */
+export function checkTemplate(
+  { metadata }: PodTemplateSpec,
   place: Place,
 ): void {
-  if (WITH_VALUES.includes(operator)) {
-    if (values.length === 0) {
-      place.required(
-        "values",
-        "must be specified when `operator` is 'In' or 'NotIn'",
-      );
-    }
-  } else if (operator === "Exists" || operator === "DoesNotExist") {
-    if (values.length > 0) {
-      place.forbidden(
-        "values",
-        "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-      );
-    }
-  } else if (operator === "Gt" || operator === "Lt") {
-    if (values.length !== 1) {
-      place.required(
-        "values",
-        "must be specified single value when `operator` is 'Lt' or 'Gt'",
-      );
-    }
-  } else place.invalid("operator", operator, "not a valid selector operator");
-  place.problems("key", key, qualifiedNameProblems(key));
-}
-
-function checkTemplate({ metadata }: PodTemplateSpec, place: Place): void {
   checkLabels(metadata?.labels, place.at("labels"));
   checkAnnotations(metadata?.annotations, place.at("annotations"));
 }
@@ -311,13 +296,8 @@ function checkTemplate({ metadata }: PodTemplateSpec, place: Place): void {
 export const POD_RULES: ValidationRules = [
   check("api.core.v1.PodSpec", checkPodSpec),
   check("api.core.v1.PodTemplateSpec", checkTemplate),
-  check("api.core.v1.Toleration", checkToleration),
-  check("api.core.v1.TopologySpreadConstraint", checkSpread),
-  check("api.core.v1.PodAffinityTerm", checkAffinityTerm),
-  check("api.core.v1.Affinity", checkAffinity),
-  check("api.core.v1.NodeSelectorTerm", (term: NodeSelectorTerm, place) => {
-    for (const [index, one] of (term.matchExpressions ?? []).entries()) {
-      checkRequirement(one, place.at(`matchExpressions[${index}]`));
-    }
-  }),
+  check("api.core.v1.PodSpec", checkAllMounts, "after"),
+  check("api.core.v1.PodOS", checkOs),
+  check("api.core.v1.PodSecurityContext", checkPodSecurity),
+  check("api.core.v1.SeccompProfile", checkSeccomp),
 ];

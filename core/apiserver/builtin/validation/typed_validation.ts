@@ -3,55 +3,79 @@ import { isJsonObject, type JsonObject } from "../../../patch/json_value.ts";
 import type { Schema } from "../../../patch/schema.ts";
 import { type GoType, goType, specialForm } from "../go_types.ts";
 import { ACCESS_RULES } from "./access_rules.ts";
+import { ADMISSION_RULES } from "./admission_rules.ts";
+import { AUTOSCALER_RULES } from "./autoscaler_rules.ts";
+import { CHOICES, SHOWN_AS, TOLD_BY_RULE, UNCHECKED } from "./choices.ts";
 import { CLUSTER_RULES } from "./cluster_rules.ts";
 import { CONTAINER_RULES } from "./container_rules.ts";
+import { FLOW_RULES } from "./flow_rules.ts";
 import { JOB_RULES } from "./job_rules.ts";
 import { LABEL_RULES } from "./label_rules.ts";
 import { NETWORK_RULES } from "./network_rules.ts";
 import { Place, type ValidationRule } from "./place.ts";
 import { POD_RULES } from "./pod_rules.ts";
+import { REFERENCE_RULES } from "./reference_rules.ts";
+import { SCHEDULING_RULES } from "./scheduling_rules.ts";
 import { STORAGE_RULES } from "./storage_rules.ts";
 import { VOLUME_RULES } from "./volume_rules.ts";
+import { VOLUME_SOURCE_RULES } from "./volume_source_rules.ts";
 import { WORKLOAD_RULES } from "./workload_rules.ts";
 
-const RULES: ReadonlyMap<string, ValidationRule> = new Map(
-  [
-    ...LABEL_RULES,
-    ...POD_RULES,
-    ...CONTAINER_RULES,
-    ...VOLUME_RULES,
-    ...WORKLOAD_RULES,
-    ...JOB_RULES,
-    ...NETWORK_RULES,
-    ...STORAGE_RULES,
-    ...CLUSTER_RULES,
-    ...ACCESS_RULES,
-  ].map(([definition, rule]) => [`io.k8s.${definition}`, rule]),
-);
+/** The rules of a definition, in their order. */
+interface RuleSet {
+  readonly before: ValidationRule[];
+  readonly after: ValidationRule[];
+}
 
-/** Enumerations whose rule says more than that a value is none of them. */
-const TOLD_BY_RULE: ReadonlySet<string> = new Set([
-  "DaemonSetUpdateStrategy.type",
-  "DeploymentStrategy.type",
-  "StatefulSetSpec.podManagementPolicy",
-  "StatefulSetUpdateStrategy.type",
-  "PersistentVolumeClaimSpec.accessModes",
-  "PersistentVolumeSpec.accessModes",
-  "NodeSelectorRequirement.operator",
-  "ServiceSpec.ipFamilies",
-]);
+const RULES: ReadonlyMap<string, RuleSet> = groupRules();
+
+function groupRules(): Map<string, RuleSet> {
+  const sets = new Map<string, RuleSet>();
+  for (
+    const [definition, rule, when = "before"] of [
+      ...LABEL_RULES,
+      ...POD_RULES,
+      ...SCHEDULING_RULES,
+      ...CONTAINER_RULES,
+      ...REFERENCE_RULES,
+      ...VOLUME_RULES,
+      ...VOLUME_SOURCE_RULES,
+      ...WORKLOAD_RULES,
+      ...JOB_RULES,
+      ...AUTOSCALER_RULES,
+      ...NETWORK_RULES,
+      ...STORAGE_RULES,
+      ...CLUSTER_RULES,
+      ...ACCESS_RULES,
+      ...ADMISSION_RULES,
+      ...FLOW_RULES,
+    ]
+  ) {
+    const name = `io.k8s.${definition}`;
+    const set = sets.get(name) ?? { before: [], after: [] };
+    set[when].push(rule);
+    sets.set(name, set);
+  }
+  return sets;
+}
 
 interface FieldPlan {
   readonly name: string;
+  /** What messages call it. */
+  readonly shown: string;
+  /** Whether the empty text is a value of it. */
+  readonly hasEmpty: boolean;
   readonly choices: readonly string[] | undefined;
   readonly isList: boolean;
   readonly structs: TypePlan | undefined;
 }
 
 interface TypePlan {
-  readonly rule: ValidationRule | undefined;
+  readonly rules: Readonly<RuleSet>;
   fields: readonly FieldPlan[];
 }
+
+const NO_RULES: RuleSet = { before: [], after: [] };
 
 const PLANS: Map<string, TypePlan | undefined> = new Map();
 
@@ -60,19 +84,26 @@ function planOf(type: GoType): TypePlan | undefined {
   if (PLANS.has(type.definition)) return PLANS.get(type.definition);
   PLANS.set(type.definition, undefined);
   const fields: FieldPlan[] = [];
-  for (const { name, schema } of type.fields.values()) {
-    const struct = structIn(schema);
+  for (const { name, schema, presence } of type.fields.values()) {
+    const key = `${type.name}.${name}`;
+    const struct = UNCHECKED.has(key) ? undefined : structIn(schema);
     const structs = struct && planOf(struct);
-    const told = TOLD_BY_RULE.has(`${type.name}.${name}`);
+    const isList = schema.items !== undefined;
     const found = (schema.source.enum ?? schema.items?.source.enum) as
       | readonly string[]
       | undefined;
-    const choices = told ? undefined : found;
+    const choices = TOLD_BY_RULE.has(key)
+      ? undefined
+      : CHOICES.get(key) ?? found;
     if (!structs && !choices) continue;
-    fields.push({ name, choices, isList: schema.items !== undefined, structs });
+    const shown = SHOWN_AS.get(key) ?? name;
+    const hasEmpty = isList || presence === "pointer";
+    fields.push({ name, shown, choices, isList, hasEmpty, structs });
   }
-  const rule = RULES.get(type.definition);
-  const plan = rule || fields.length > 0 ? { rule, fields } : undefined;
+  const rules = RULES.get(type.definition);
+  const plan = rules || fields.length > 0
+    ? { rules: rules ?? NO_RULES, fields }
+    : undefined;
   PLANS.set(type.definition, plan);
   return plan;
 }
@@ -101,8 +132,8 @@ export function typedCauses(
   const fields = plan.fields.filter(({ name }) =>
     name !== "metadata" && (name === "status") === (part === "status")
   );
-  const rule = part === "main" ? plan.rule : undefined;
-  follow({ rule, fields }, object, new Place("", causes));
+  const rules = part === "main" ? plan.rules : NO_RULES;
+  follow({ rules, fields }, object, new Place("", causes));
   return causes;
 }
 
@@ -114,17 +145,27 @@ function follow(plan: TypePlan, value: unknown, place: Place): void {
     return;
   }
   if (!isJsonObject(value)) return;
-  plan.rule?.(value as never, place);
-  for (const { name, choices, isList, structs } of plan.fields) {
-    const field = value[name];
-    if (field === undefined || field === null) continue;
-    if (choices) {
-      const given = isList && Array.isArray(field) ? field : [field];
-      for (const [index, one] of given.entries()) {
-        if (one === "" || choices.includes(one as string)) continue;
-        place.notSupported(isList ? `${name}[${index}]` : name, one, choices);
-      }
+  for (const rule of plan.rules.before) rule(value as never, place);
+  for (const field of plan.fields) {
+    const given = value[field.name];
+    if (given === undefined || given === null) continue;
+    checkChoice(field, given, place);
+    if (field.structs) follow(field.structs, given, place.at(field.shown));
+  }
+  for (const rule of plan.rules.after) rule(value as never, place);
+}
+
+function checkChoice(
+  { shown, choices, isList, hasEmpty }: FieldPlan,
+  given: unknown,
+  place: Place,
+): void {
+  if (choices === undefined) return;
+  const values = isList && Array.isArray(given) ? given : [given];
+  for (const [index, value] of values.entries()) {
+    if (choices.includes(value as string) || value === "" && !hasEmpty) {
+      continue;
     }
-    if (structs) follow(structs, field, place.at(name));
+    place.notSupported(isList ? `${shown}[${index}]` : shown, value, choices);
   }
 }

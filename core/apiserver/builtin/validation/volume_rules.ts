@@ -1,11 +1,11 @@
+import { Quantity } from "../../../api/quantity.ts";
 import type {
-  CSIVolumeSource,
+  EmptyDirVolumeSource,
   HostPathVolumeSource,
   KeyToPath,
-  NFSVolumeSource,
-  PersistentVolumeClaimVolumeSource,
   ProjectedVolumeSource,
   SecretVolumeSource,
+  ServiceAccountTokenProjection,
   Volume,
 } from "../../../kinds/core_v1.ts";
 import { check, type Place, type ValidationRules } from "./place.ts";
@@ -34,7 +34,8 @@ export function checkRelativePath(
   }
 }
 
-function checkMode(
+/** What is wrong with who may do what with a file. */
+export function checkMode(
   mode: number | undefined,
   below: string,
   place: Place,
@@ -59,21 +60,60 @@ function checkSecretVolume(source: SecretVolumeSource, place: Place): void {
   checkMode(source.defaultMode, "defaultMode", place);
 }
 
+/** The shortest that a token in a volume may be valid, in seconds. */
+const SHORTEST_TOKEN = 600;
+
 function checkProjected(source: ProjectedVolumeSource, place: Place): void {
   checkMode(source.defaultMode, "defaultMode", place);
+  const paths = new Set<string>();
+  const claim = (path: string | undefined, shown: string) => {
+    if (!path) return;
+    if (paths.has(path)) {
+      place.invalid("", shown, "conflicting duplicate paths");
+    }
+    paths.add(path);
+  };
   for (const [index, one] of (source.sources ?? []).entries()) {
     const at = place.at(`sources[${index}]`);
-    const kinds = Object.keys(one);
-    if (kinds.length === 0) at.required("", "must specify exactly one");
-    for (const kind of kinds.slice(1)) {
+    for (const kind of Object.keys(one).slice(1)) {
       at.forbidden(kind, "may not specify more than 1 volume type per source");
     }
-    if (one.secret && !one.secret.name) at.required("secret.name");
-    if (one.configMap && !one.configMap.name) at.required("configMap.name");
-    if (one.serviceAccountToken && !one.serviceAccountToken.path) {
-      at.required("serviceAccountToken.path");
+    for (const kind of ["secret", "configMap"] as const) {
+      const projection = one[kind];
+      if (!projection) continue;
+      if (!projection.name) at.required(`${kind}.name`);
+      for (const { path } of projection.items ?? []) {
+        claim(path, projection.name ?? "");
+      }
     }
+    for (const { path } of one.downwardAPI?.items ?? []) claim(path, path);
+    checkTokenProjection(one.serviceAccountToken, at, place);
   }
+}
+
+function checkTokenProjection(
+  token: ServiceAccountTokenProjection | undefined,
+  place: Place,
+  volume: Place,
+): void {
+  if (!token) return;
+  const { path, expirationSeconds = SHORTEST_TOKEN } = token;
+  if (expirationSeconds < SHORTEST_TOKEN) {
+    place.invalid(
+      "serviceAccountToken.expirationSeconds",
+      expirationSeconds,
+      "may not specify a duration less than 10 minutes",
+    );
+  }
+  if (expirationSeconds > 2 ** 32) {
+    place.invalid(
+      "serviceAccountToken.expirationSeconds",
+      expirationSeconds,
+      "may not specify a duration larger than 2^32 seconds",
+    );
+  }
+  if (!path) volume.required("path");
+  else checkRelativePath(path, "path", volume);
 }
 
 /** What is checked of volumes. */
@@ -98,20 +138,14 @@ export const VOLUME_RULES: ValidationRules = [
       }
     },
   ),
-  check("api.core.v1.NFSVolumeSource", (source: NFSVolumeSource, place) => {
-    if (!source.server) place.required("server");
-    if (!source.path) place.required("path");
-    else if (!source.path.startsWith("/")) {
-      place.invalid("path", source.path, "must be an absolute path");
-    }
-  }),
-  check(
-    "api.core.v1.PersistentVolumeClaimVolumeSource",
-    (source: PersistentVolumeClaimVolumeSource, place) => {
-      if (!source.claimName) place.required("claimName");
-    },
-  ),
-  check("api.core.v1.CSIVolumeSource", (source: CSIVolumeSource, place) => {
-    if (!source.driver) place.required("driver");
+  check("api.core.v1.EmptyDirVolumeSource", (
+    { sizeLimit = "0" }: EmptyDirVolumeSource,
+    place,
+  ) => {
+    if (Quantity.parse(sizeLimit).nano >= 0n) return;
+    place.forbidden(
+      "sizeLimit",
+      "SizeLimit field must be a valid resource quantity",
+    );
   }),
 ];

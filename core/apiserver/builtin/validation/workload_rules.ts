@@ -14,6 +14,7 @@ import type { LabelSelector } from "../../../kinds/meta_v1.ts";
 import { shownIntOrString, shownLabels, shownSelector } from "./go_shown.ts";
 import { selects } from "./label_rules.ts";
 import { check, type Place, type ValidationRules } from "./place.ts";
+import { checkTemplate } from "./pod_rules.ts";
 import { shareOf, shareProblems } from "./value_problems.ts";
 
 const NO_TEMPLATE: PodTemplateSpec = { spec: { containers: [] } };
@@ -193,7 +194,6 @@ function checkDaemonSet(spec: DaemonSetSpec, place: Place): void {
   const { selector, template } = spec;
   if (selector) checkSelection({ ...spec, kind: "daemonset" }, place);
   else {
-    place.required("selector");
     place.invalidShown(
       "template.metadata.labels",
       shownLabels(template.metadata?.labels),
@@ -283,10 +283,12 @@ function checkStatefulSet(spec: StatefulSetSpec, place: Place): void {
     const what = retention?.[when];
     if (what === undefined || what === "Retain" || what === "Delete") continue;
     place.notSupported(`persistentVolumeClaimRetentionPolicy.${when}`, what, [
-      "Delete",
       "Retain",
+      "Delete",
     ]);
   }
+  // What else is in the template is only told when Pods are made of it.
+  checkTemplate(spec.template, place.at("template"));
 }
 
 /** What is checked of what keeps Pods running. */
