@@ -22,6 +22,11 @@ import type { Filters } from "./filters.ts";
 import { checkFinalizer, defaultFinalizer } from "./finalizer.ts";
 import type { ManagedWorkflow } from "./managed_workflow.ts";
 import type { Reconciler } from "./reconciler.ts";
+import {
+  type ShardAssignment,
+  type StaticShard,
+  staticShard,
+} from "./shard.ts";
 
 /**
  * Which namespaces are watched: all, the one in which the operator runs, or
@@ -75,6 +80,14 @@ export interface ControllerOptions<
     | FieldSelector
     | readonly FieldRequirement[]
     | undefined;
+  /**
+   * Only the primaries of one of a fixed number of equal parts, so that several
+   * deployments of the operator share them. See `sharding` of the operator for
+   * parts that follow the number of replicas.
+   *
+   * @default {all}
+   */
+  readonly shard?: StaticShard | undefined;
   /**
    * The finalizer, where the reconciler has a `cleanup`.
    *
@@ -177,6 +190,7 @@ export interface ControllerSettings<
 > {
   readonly name: string;
   readonly namespaces: Namespaces | undefined;
+  readonly shard: ShardAssignment | undefined;
   readonly finalizer: string | undefined;
   readonly generationAware: boolean;
   readonly defaultFilters: boolean;
@@ -211,6 +225,7 @@ const NAMES: readonly (keyof ControllerOptions)[] = [
   "namespaces",
   "labelSelector",
   "fieldSelector",
+  "shard",
   "finalizer",
   "generationAware",
   "defaultFilters",
@@ -275,6 +290,7 @@ export function controllerSettings<P extends KubernetesObject>(
   return {
     name,
     namespaces: options.namespaces,
+    shard: options.shard && staticShard(options.shard),
     finalizer: options.finalizer === undefined
       ? undefined
       : checkFinalizer(options.finalizer),

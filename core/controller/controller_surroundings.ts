@@ -5,6 +5,7 @@ import type { Logger, LogLevel } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
 import type { Namespaces } from "./controller_options.ts";
+import type { ShardAssignment } from "./shard.ts";
 
 /** What a controller shares with the others of its operator. */
 export interface ControllerSurroundings {
@@ -15,6 +16,8 @@ export interface ControllerSurroundings {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly random: () => number;
+  /** Which primaries this replica runs, where the controller does not say. */
+  readonly shard: ShardAssignment;
   /** Which replica this is. */
   readonly instance: string;
   /** What a controller without namespaces of its own watches. */

@@ -19,6 +19,7 @@ import {
   type RunPlan,
   type RunState,
 } from "./run_state.ts";
+import type { ShardAssignment } from "./shard.ts";
 
 /** The causes as the queue knows them: by their place in this list. */
 const CAUSES: readonly CauseType[] = [
@@ -76,6 +77,8 @@ export interface EventProcessorOptions<P extends KubernetesObject> {
     | "allEvents"
   >;
   readonly primaries: PrimaryCache<P>;
+  /** Which of them are run here. */
+  readonly shard: ShardAssignment;
   /** Does one run. Never rejects. */
   readonly dispatch: (run: Run<P>) => Promise<RunResult>;
   readonly cap: ConcurrencyCap;
@@ -106,7 +109,9 @@ export class EventProcessor<P extends KubernetesObject> {
   #paused = true;
   #pumping = false;
   #throttle: Timer | undefined;
-  #idle: (() => void)[] = [];
+  readonly #idle: (() => void)[] = [];
+  /** Who waits for the next run to end. */
+  readonly #ended: (() => void)[] = [];
 
   /** @param options What it works with. */
   constructor(options: EventProcessorOptions<P>) {
@@ -155,6 +160,7 @@ export class EventProcessor<P extends KubernetesObject> {
   /** A primary was added or changed, and the filters accepted it. */
   primaryChanged(event: CacheEvent<P>): void {
     const { key, header } = event;
+    if (!this.#options.shard.owns(key)) return;
     const deleting = header.deletionTimestamp !== undefined;
     switch (decideEvent(this.stateOf(key), { deleting })) {
       case "ignore":
@@ -186,6 +192,7 @@ export class EventProcessor<P extends KubernetesObject> {
       this.forget(key);
       return;
     }
+    if (!this.#options.shard.owns(key)) return;
     this.#deleted.set(key, {
       object: event.object,
       finalStateUnknown: event.finalStateUnknown,
@@ -211,10 +218,32 @@ export class EventProcessor<P extends KubernetesObject> {
     this.#queue.add(key, REQUESTED);
   }
 
-  /** Every primary runs once more, behind what is more urgent. */
-  resync(): void {
-    for (const key of this.#options.primaries.keys()) {
-      if (!this.stateOf(key).leaving) this.#queue.add(key, INITIAL);
+  /**
+   * Every primary runs once more, behind what is more urgent.
+   *
+   * @param isMeant Whether a primary is meant; by default all are.
+   */
+  resync(isMeant: (key: string) => boolean = () => true): void {
+    const { primaries, shard } = this.#options;
+    for (const key of primaries.keys()) {
+      if (isMeant(key) && shard.owns(key) && !this.stateOf(key).leaving) {
+        this.#queue.add(key, INITIAL);
+      }
+    }
+  }
+
+  /**
+   * Forgets what is not ours any more.
+   *
+   * @returns Fulfilled when nothing of it runs.
+   */
+  async yieldOthers(): Promise<void> {
+    const { primaries, shard } = this.#options;
+    for (const key of primaries.keys()) {
+      if (!shard.owns(key)) this.forget(key, "shard");
+    }
+    while ([...this.#runs.keys()].some((key) => !shard.owns(key))) {
+      await new Promise<void>((resolve) => this.#ended.push(resolve));
     }
   }
 
@@ -264,7 +293,8 @@ export class EventProcessor<P extends KubernetesObject> {
   }
 
   #isKnown(key: string): boolean {
-    return this.#options.primaries.has(key) || this.#deleted.has(key);
+    const { primaries, shard } = this.#options;
+    return shard.owns(key) && (primaries.has(key) || this.#deleted.has(key));
   }
 
   /** Runs what waits, soon: never within the call that made it wait. */
@@ -313,11 +343,11 @@ export class EventProcessor<P extends KubernetesObject> {
 
   /** Makes the run of a taken slot; undefined if its object is gone. */
   #begin(slot: number): Run<P> | undefined {
-    const { primaries, settings, clock } = this.#options;
+    const { primaries, shard, settings, clock } = this.#options;
     const key = this.#queue.key(slot);
     const deleted = this.#deleted.get(key);
     const primary = deleted?.object ?? primaries.get(key);
-    if (primary === undefined) {
+    if (primary === undefined || !shard.owns(key)) {
       this.#states.delete(key);
       return undefined;
     }
@@ -365,6 +395,7 @@ export class EventProcessor<P extends KubernetesObject> {
   #end(slot: number): void {
     this.#queue.done(slot);
     this.#options.cap.release();
+    for (const resolve of this.#ended.splice(0)) resolve();
     if (this.#runs.size === 0) {
       for (const resolve of this.#idle.splice(0)) resolve();
     }

@@ -104,6 +104,7 @@ export function assemble<P extends KubernetesObject>(
   const processor = new EventProcessor<P>({
     settings,
     primaries,
+    shard: settings.shard ?? surroundings.shard,
     dispatch: (run) => dispatcher.dispatch(run),
     cap: surroundings.cap,
     clock,

@@ -10,7 +10,8 @@ export type AbortCause =
   | "deletion"
   | "leadership"
   | "shutdown"
-  | "namespace";
+  | "namespace"
+  | "shard";
 
 /** What {@linkcode Context.signal} fires with. */
 export class RunAbortedError extends Error {
@@ -36,6 +37,7 @@ const ABORT_TEXTS: Readonly<Record<AbortCause, string>> = {
   leadership: "leadership was lost",
   shutdown: "the operator stops",
   namespace: "its namespace is not watched any more",
+  shard: "another replica has its object now",
 };
 
 /** How many writes of a run are remembered. */

@@ -10,6 +10,7 @@ import { Controller, type ObjectHistory } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
 import type { ControllerSurroundings } from "../controller/controller_surroundings.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
+import { ALL_OBJECTS } from "../controller/shard.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { ControllerHandle } from "./controller_handle.ts";
@@ -373,6 +374,7 @@ export class Operator implements OperatorHandle {
       log: logger,
       metrics,
       random,
+      shard: ALL_OBJECTS,
       instance: hostname(),
       namespaces: this.#settings.namespaces,
       currentNamespace: base.namespace,

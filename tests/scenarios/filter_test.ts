@@ -312,3 +312,28 @@ scenario(
     assert.deepEqual(seen, ["added: 0,0", "first: 1,0", "second: 1,2"]);
   },
 );
+
+scenario(
+  "Two operators with half of the objects each run every object once [ShardSelectorIT]",
+  async (one) => {
+    const seen: string[][] = [[], []];
+    for (const index of [0, 1]) {
+      const operator = one.operator();
+      operator.register(Gadget, {
+        reconcile(gadget) {
+          seen[index]?.push(gadget.metadata.name);
+        },
+      }, { shard: { index, count: 2 }, sources: [informerSource(ConfigMap)] });
+      await one.start(operator);
+    }
+    const names = Array.from({ length: 40 }, (_, index) => `gadget-${index}`);
+    for (const name of names) await one.create(name);
+    await one.advance(5_000);
+    const [first = [], second = []] = seen;
+    assert.ok(
+      first.length > 5 && second.length > 5,
+      `${first.length} and ${second.length}`,
+    );
+    assert.deepEqual([...first, ...second].sort(), names.sort());
+  },
+);

@@ -8,6 +8,10 @@ import {
 import { EventProcessor } from "../../core/controller/event_processor.ts";
 import type { Run, RunResult } from "../../core/controller/run.ts";
 import type { RunPlan } from "../../core/controller/run_state.ts";
+import {
+  ALL_OBJECTS,
+  type ShardAssignment,
+} from "../../core/controller/shard.ts";
 import { VirtualClock } from "../../core/virtual_clock.ts";
 
 /** A primary as the cases make it. */
@@ -20,6 +24,7 @@ export interface ProcessorCaseOptions {
   readonly settings?: ControllerOptions<Gadget> | undefined;
   readonly cap?: ConcurrencyCap | undefined;
   readonly clock?: VirtualClock | undefined;
+  readonly shard?: ShardAssignment | undefined;
 }
 
 /** A run that waits until the test says how it ends. */
@@ -74,6 +79,7 @@ export class ProcessorCase {
         list: () => [...primaries.values()],
         byIndex: () => [],
       },
+      shard: options.shard ?? ALL_OBJECTS,
       dispatch: (run) => this.#dispatch(run),
       cap,
       clock,
