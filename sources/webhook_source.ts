@@ -1,10 +1,5 @@
 import { Buffer } from "node:buffer";
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { KubernetesObject } from "../core/api/object.ts";
 import { keyText, type ObjectKey } from "../core/api/object_key.ts";
 import type {
@@ -137,6 +132,7 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
   async start(context: SourceContext<P>): Promise<void> {
     const { port = 0, host = "127.0.0.1", path = "/" } = this.#options;
     const run = new SourceRun(context);
+    const { createServer } = await import("node:http");
     const server = createServer({
       requestTimeout: REQUEST_TIMEOUT,
       headersTimeout: REQUEST_TIMEOUT,
@@ -212,7 +208,7 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
       throw new Refusal(405, "Only POST is served");
     }
     const body = await this.#read(request);
-    if (!isAuthentic({ headers: request.headers, body }, check)) {
+    if (!await isAuthentic({ headers: request.headers, body }, check)) {
       throw new Refusal(401, "The signature or token is missing or wrong");
     }
     const found = await primaries({

@@ -1,9 +1,4 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /** Where the probes are served. */
@@ -75,6 +70,7 @@ export class ProbeServer {
         `Cannot serve probes: "probes.port" must be from 0 to 65535: received ${port}`,
       );
     }
+    const { createServer } = await import("node:http");
     const server = createServer((request, response) => {
       this.#answer(request, response);
     });
