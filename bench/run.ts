@@ -41,7 +41,8 @@ async function runBench(bench: Bench, rounds: number): Promise<Result[]> {
     const subjects = round % 2 === 0
       ? bench.subjects
       : bench.subjects.toReversed();
-    for (const { name } of subjects) {
+    for (const { name, rounds: most = Infinity } of subjects) {
+      if (round >= most) continue;
       measures.get(name)?.push(await runSubject(bench.name, name));
     }
   }

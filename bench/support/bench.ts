@@ -15,6 +15,8 @@ export interface Subject {
    * @throws {Error} If the work was not done right.
    */
   run(): Promise<readonly Measure[]>;
+  /** How many rounds of this subject, if fewer than of the others. */
+  readonly rounds?: number | undefined;
 }
 
 /** One question and all who answer it. A file `NAME_bench.ts` exports one. */
