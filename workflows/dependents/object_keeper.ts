@@ -10,7 +10,7 @@ import {
 } from "../../sources/mappers.ts";
 import { desiredObject } from "./desired_object.ts";
 import type { DependentResult } from "./dependent.ts";
-import { MatchMemory } from "./match_memory.ts";
+import type { MatchMemory } from "./match_memory.ts";
 import { UpdateLoops } from "./update_loop.ts";
 
 /** How objects in the cluster are made, changed and deleted. */
@@ -70,7 +70,7 @@ export class ObjectKeeper<
   readonly #kind: Kind<S>;
   readonly #source: EventSource<P, S>;
   readonly #options: KeepOptions;
-  readonly #memory: MatchMemory = new MatchMemory();
+  #memory: MatchMemory | undefined;
   readonly #loops: UpdateLoops = new UpdateLoops();
 
   /**
@@ -139,12 +139,13 @@ export class ObjectKeeper<
     const id = keyText(key);
     const actual = await this.read(key, ctx);
     const { fieldManager } = ctx;
+    const memory = this.#memory ?? await this.#remember();
     if (actual === undefined) {
       const made = await this.#apply(desired, ctx, { create: true });
-      this.#memory.applied(id, { desired: target, stored: made, fieldManager });
+      memory.applied(id, { desired: target, stored: made, fieldManager });
       return { operation: "created", resource: made };
     }
-    const match = this.#memory.match(id, {
+    const match = memory.match(id, {
       desired: target,
       actual,
       fieldManager,
@@ -161,14 +162,14 @@ export class ObjectKeeper<
     });
     this.#loops.beforeWrite(id, { what: `${this.#kind.kind} ${id}`, field });
     const stored = await this.#update(desired, actual, ctx);
-    this.#memory.applied(id, { desired: target, stored, fieldManager });
+    memory.applied(id, { desired: target, stored, fieldManager });
     return { operation: "updated", resource: stored };
   }
 
   /** Deletes an object, unless it is to be left, or gone already. */
   async remove(key: ObjectKey, ctx: Context<P>): Promise<void> {
     const id = keyText(key);
-    this.#memory.forget(id);
+    this.#memory?.forget(id);
     this.#loops.settled(id);
     if (this.#options.unwanted === "orphan") return;
     const actual = await this.read(key, ctx);
@@ -177,6 +178,12 @@ export class ObjectKeeper<
       uid: actual.metadata.uid,
       propagationPolicy: this.#options.propagationPolicy,
     });
+  }
+
+  /** Begins to remember, which needs hashes, when there is the first object. */
+  async #remember(): Promise<MatchMemory> {
+    const { MatchMemory } = await import("./match_memory.ts");
+    return this.#memory ??= new MatchMemory();
   }
 
   async #update(
