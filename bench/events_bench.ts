@@ -1,0 +1,52 @@
+import { type Bench, type Measure, verify } from "./support/bench.ts";
+import {
+  clientNode,
+  coracle,
+  type StartFollower,
+} from "./support/followers.ts";
+import { startPodServer } from "./support/pod_server.ts";
+import { PodFactory } from "./support/pods.ts";
+import { watchUsage } from "./support/watch_usage.ts";
+
+const OBJECTS = 2_000;
+const EVENTS = 40_000;
+
+async function measure(
+  scheme: "http" | "https",
+  start: StartFollower,
+): Promise<readonly Measure[]> {
+  const server = await startPodServer({
+    objects: OBJECTS,
+    events: EVENTS,
+    scheme,
+  });
+  const follower = await start(server);
+  verify(follower.size === OBJECTS, "every Pod must be there");
+  const usage = watchUsage();
+  server.send();
+  while (follower.changes < EVENTS) {
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  const measures = usage.measures(EVENTS, "event");
+  const { metadata } = JSON.parse(new PodFactory().text(OBJECTS - 1));
+  verify(
+    follower.version(metadata) === String(1_000_000 + EVENTS),
+    "the last Pod must be as the last event told it",
+  );
+  await follower.stop();
+  await server.stop();
+  return measures;
+}
+
+export const bench: Bench = {
+  name: "events",
+  what: `${EVENTS} changes of Pods over a watch, from another process`,
+  target: "CPU an event at most an eighth of client-node's",
+  rounds: 3,
+  subjects: [
+    { name: "coracle", run: () => measure("http", coracle()) },
+    { name: "client-node", run: () => measure("http", clientNode) },
+    { name: "coracle, TLS", run: () => measure("https", coracle()) },
+    { name: "client-node, TLS", run: () => measure("https", clientNode) },
+  ],
+};

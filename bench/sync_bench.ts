@@ -1,0 +1,71 @@
+import { openHttpTransport } from "../core/client/open_transport.ts";
+import { type Bench, type Measure, verify } from "./support/bench.ts";
+import {
+  clientNode,
+  coracle,
+  type StartFollower,
+} from "./support/followers.ts";
+import { type PodServer, startPodServer } from "./support/pod_server.ts";
+import { watchUsage } from "./support/watch_usage.ts";
+
+const OBJECTS = 50_000;
+
+async function withServer(
+  work: (server: PodServer) => Promise<() => Promise<void>>,
+): Promise<readonly Measure[]> {
+  const server = await startPodServer({
+    objects: OBJECTS,
+    events: 0,
+    scheme: "https",
+  });
+  const usage = watchUsage();
+  const stop = await work(server);
+  const measures = usage.measures(OBJECTS, "object");
+  await stop();
+  await server.stop();
+  return measures;
+}
+
+function sync(start: StartFollower): Promise<readonly Measure[]> {
+  return withServer(async (server) => {
+    const follower = await start(server);
+    verify(follower.size === OBJECTS, "every Pod must be there");
+    return () => follower.stop();
+  });
+}
+
+/** Only reads the bytes of one list. */
+function download(): Promise<readonly Measure[]> {
+  return withServer(async (server) => {
+    const transport = await openHttpTransport({
+      server: server.url,
+      certificateAuthority: server.authority,
+    });
+    const { body } = await transport.send({
+      method: "GET",
+      path: "/api/v1/pods",
+      headers: {},
+    });
+    let bytes = 0;
+    for await (const chunk of body) bytes += chunk.length;
+    verify(bytes > OBJECTS * 5_000, "the list must come");
+    return () => transport.close();
+  });
+}
+
+export const bench: Bench = {
+  name: "sync",
+  what: `${OBJECTS} Pods into a cache over TLS, from another process`,
+  target:
+    "CPU at most a fifth of client-node's, time at most 1.3 × the download, no block over 25 ms",
+  rounds: 3,
+  subjects: [
+    { name: "coracle, stream", run: () => sync(coracle()) },
+    {
+      name: "coracle, pages",
+      run: () => sync(coracle({ watchList: false })),
+    },
+    { name: "client-node", run: () => sync(clientNode) },
+    { name: "plain download", run: download },
+  ],
+};
