@@ -14,6 +14,8 @@ const NAME_RULES: ReadonlyMap<string, NameRule> = new Map([
   ["namespaces", "dns-label"],
   ["services", "dns-1035-label"],
   ["statefulsets.apps", "dns-label"],
+  ["events", "path-segment"],
+  ["poddisruptionbudgets.policy", "path-segment"],
   ["roles.rbac.authorization.k8s.io", "path-segment"],
   ["clusterroles.rbac.authorization.k8s.io", "path-segment"],
   ["rolebindings.rbac.authorization.k8s.io", "path-segment"],

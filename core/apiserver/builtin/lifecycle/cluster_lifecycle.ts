@@ -6,6 +6,7 @@ import type {
   PersistentVolumeClaim,
   Secret,
   ServiceAccount,
+  TypedLocalObjectReference,
 } from "../../../kinds/core_v1.ts";
 import type { Ingress, IngressClass } from "../../../kinds/networking_v1.ts";
 import type { StorageClass } from "../../../kinds/storage_v1.ts";
@@ -147,11 +148,21 @@ function linkDataSources({ spec }: PersistentVolumeClaim): void {
   const source = spec?.dataSource;
   const reference = spec?.dataSourceRef;
   if (spec === undefined) return;
-  if (source && !reference) spec.dataSourceRef = { ...source };
+  if (source && !isVolumeSource(source)) delete spec.dataSource;
+  else if (source && !reference) spec.dataSourceRef = { ...source };
   else if (reference && !source && !reference.namespace) {
     const { apiGroup, kind, name } = reference;
     spec.dataSource = { apiGroup, kind, name };
   }
+}
+
+/** The older field holds a claim or a snapshot, or nothing. */
+function isVolumeSource(
+  { apiGroup = "", kind }: TypedLocalObjectReference,
+): boolean {
+  return apiGroup === ""
+    ? kind === "PersistentVolumeClaim"
+    : apiGroup === "snapshot.storage.k8s.io" && kind === "VolumeSnapshot";
 }
 
 const INGRESS: Lifecycle = {

@@ -53,7 +53,8 @@ export class ServiceAddresses {
   claim(service: Service, what: string, context: HookContext): boolean {
     const holder = this.#holderOf(what, context);
     const { name, namespace = "" } = service.metadata;
-    const isOwn = holder?.name === name && holder.namespace === namespace;
+    const isOwn = holder !== undefined && holder.name === name &&
+      holder.namespace === namespace;
     if (holder !== undefined && !isOwn) return false;
     if (!context.dryRun) {
       this.#read(context).set(what, { namespace, name });

@@ -72,9 +72,9 @@ function selectOwnPods({ metadata, spec }: Job): void {
   const uid = metadata.uid ?? "";
   const labels = {
     "batch.kubernetes.io/controller-uid": uid,
-    "batch.kubernetes.io/job-name": metadata.name,
+    "batch.kubernetes.io/job-name": metadata.name ?? "",
     "controller-uid": uid,
-    "job-name": metadata.name,
+    "job-name": metadata.name ?? "",
   };
   const template = spec.template.metadata ??= {};
   template.labels = Object.assign(template.labels ?? {}, labels);

@@ -37,7 +37,7 @@ function checkWebhook(
 ): void {
   const { name, sideEffects, clientConfig, timeoutSeconds = 10 } = webhook;
   checkFullName(name, place);
-  if (sideEffects === undefined) {
+  if (sideEffects === undefined || sideEffects === null) {
     place.required(
       "sideEffects",
       `must specify one of ${SIDE_EFFECTS.join(", ")}`,

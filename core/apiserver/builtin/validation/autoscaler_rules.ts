@@ -68,6 +68,8 @@ function checkMetric(metric: MetricSpec, place: Place): void {
   if (!type) place.required("type", "must specify a metric source type");
   const expected = SOURCES[type];
   if (expected === undefined) {
+    // Once for the type, once for its source.
+    place.notSupported("type", type, Object.keys(SOURCES));
     place.notSupported("type", type, Object.keys(SOURCES));
   } else if (metric[expected] === undefined) {
     place.required(

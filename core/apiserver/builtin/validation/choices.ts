@@ -5,12 +5,9 @@
 export const CHOICES: ReadonlyMap<string, readonly string[]> = new Map([
   ["PodSpec.restartPolicy", ["Always", "OnFailure", "Never"]],
   ["Toleration.effect", ["NoSchedule", "PreferNoSchedule", "NoExecute"]],
-  ["Taint.effect", ["NoSchedule", "PreferNoSchedule", "NoExecute"]],
   ["JobSpec.completionMode", ["NonIndexed", "Indexed"]],
   ["NetworkPolicyPort.protocol", ["TCP", "UDP", "SCTP"]],
   ["NetworkPolicySpec.policyTypes", ["Ingress", "Egress"]],
-  ["PriorityClass.preemptionPolicy", ["PreemptLowerPriority", "Never"]],
-  ["StorageClass.reclaimPolicy", ["Delete", "Retain"]],
   ["ParamRef.parameterNotFoundAction", ["Deny", "Allow"]],
   ["CSIDriverSpec.fsGroupPolicy", ["File", "None", "ReadWriteOnceWithFSType"]],
   ["PriorityLevelConfigurationSpec.type", ["Exempt", "Limited"]],
@@ -38,6 +35,9 @@ export const TOLD_BY_RULE: ReadonlySet<string> = new Set([
   "ValidatingWebhook.sideEffects",
   "MutatingWebhook.sideEffects",
   "PodOS.name",
+  "StorageClass.reclaimPolicy",
+  "CSIDriverSpec.volumeLifecycleModes",
+  "PriorityClass.preemptionPolicy",
 ]);
 
 /** Fields below which nothing is checked: a StatefulSet makes what it may. */

@@ -6,15 +6,11 @@ import type {
   LimitRangeItem,
   ResourceQuotaSpec,
   Secret,
-  Taint,
 } from "../../../kinds/core_v1.ts";
 import type { RuntimeClass } from "../../../kinds/node_v1.ts";
 import type { PriorityClass } from "../../../kinds/scheduling_v1.ts";
-import {
-  labelProblems,
-  labelValueProblems,
-  qualifiedNameProblems,
-} from "../../names.ts";
+import { labelProblems, qualifiedNameProblems } from "../../names.ts";
+import { oneOf } from "./field_checks.ts";
 import { check, type Place, type ValidationRules } from "./place.ts";
 import { configKeyProblems } from "./value_problems.ts";
 
@@ -179,9 +175,18 @@ function checkLease(spec: LeaseSpec, place: Place): void {
 const HIGHEST_USER_PRIORITY = 1_000_000_000;
 
 function checkPriorityClass(
-  { metadata, value }: PriorityClass,
+  { metadata, value, preemptionPolicy }: PriorityClass,
   place: Place,
 ): void {
+  if (preemptionPolicy !== undefined && !preemptionPolicy) {
+    place.required("preemptionPolicy");
+  } else if (preemptionPolicy !== undefined) {
+    oneOf(["PreemptLowerPriority", "Never"])(
+      preemptionPolicy,
+      "preemptionPolicy",
+      place,
+    );
+  }
   if (metadata.name?.startsWith("system-")) {
     place.forbidden(
       "metadata.name",
@@ -195,12 +200,6 @@ function checkPriorityClass(
   }
 }
 
-function checkTaint({ key, value, effect }: Taint, place: Place): void {
-  place.problems("key", key, qualifiedNameProblems(key));
-  if (value) place.problems("value", value, labelValueProblems(value));
-  if (!effect) place.required("effect");
-}
-
 function checkQuota({ hard = {} }: ResourceQuotaSpec, place: Place): void {
   for (const [name, text] of Object.entries(hard)) {
     if (Quantity.parse(text).nano >= 0n) continue;
@@ -209,9 +208,10 @@ function checkQuota({ hard = {} }: ResourceQuotaSpec, place: Place): void {
 }
 
 function checkLimits(
-  { min = {}, max = {}, default: limits = {} }: LimitRangeItem,
+  { type, min = {}, max = {}, default: limits = {} }: LimitRangeItem,
   place: Place,
 ): void {
+  place.problems("type", type, qualifiedNameProblems(type));
   for (const [name, text] of Object.entries(min)) {
     const most = max[name];
     if (most === undefined) continue;
@@ -242,7 +242,6 @@ export const CLUSTER_RULES: ValidationRules = [
   check("api.core.v1.Secret", checkSecret),
   check("api.core.v1.Event", checkEvent),
   check("api.events.v1.Event", checkEventsEvent),
-  check("api.core.v1.Taint", checkTaint),
   check("api.core.v1.ResourceQuotaSpec", checkQuota),
   check("api.core.v1.LimitRangeItem", checkLimits),
   check("api.coordination.v1.LeaseSpec", checkLease),

@@ -91,7 +91,7 @@ function notANumber(text: string): string {
 
 /** What is wrong with the name of a time zone; undefined if nothing is. */
 export function timeZoneProblem(name: string): string | undefined {
-  if (name === "") return "must be nil or non-empty string";
+  if (name === "") return "timeZone must be nil or non-empty string";
   if (name.toLowerCase() === "local") {
     return "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
   }

@@ -5,7 +5,11 @@ import type {
   PodFailurePolicyOnExitCodesRequirement,
 } from "../../../kinds/batch_v1.ts";
 import type { PodDisruptionBudgetSpec } from "../../../kinds/policy_v1.ts";
-import { labelProblems, qualifiedNameProblems } from "../../names.ts";
+import {
+  labelProblems,
+  qualifiedNameProblems,
+  subdomainProblems,
+} from "../../names.ts";
 import { scheduleProblem, timeZoneProblem } from "./cron_schedule.ts";
 import { shownLabels } from "./go_shown.ts";
 import { selects } from "./label_rules.ts";
@@ -24,6 +28,7 @@ function checkJob(spec: JobSpec, place: Place): void {
     "maxFailedIndexes",
   );
   checkIndexes(spec, place);
+  checkManager(spec.managedBy, place);
   checkFailurePolicy(spec, place);
   checkSuccessPolicy(spec, place);
 }
@@ -46,6 +51,23 @@ function checkEnds(
       'only "Never" is supported when podFailurePolicy is specified',
     );
   }
+}
+
+/** Who is to run a Job has a name with a domain before it. */
+function checkManager(name: string | undefined, place: Place): void {
+  if (name === undefined) return;
+  if (name === "") place.required("managedBy");
+  else if (!/^[^/]+\/./.test(name)) {
+    place.invalid(
+      "managedBy",
+      name,
+      'must be a domain-prefixed path (such as "acme.io/foo")',
+    );
+  } else {
+    const domain = name.slice(0, name.indexOf("/"));
+    place.problems("managedBy", domain, subdomainProblems(domain));
+  }
+  if (name.length > 63) place.tooLong("managedBy", 63);
 }
 
 function quoted(values: readonly string[]): string {

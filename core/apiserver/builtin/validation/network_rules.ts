@@ -1,24 +1,20 @@
 import type { Service, ServicePort } from "../../../kinds/core_v1.ts";
-import type { EndpointSlice } from "../../../kinds/discovery_v1.ts";
 import type {
-  HTTPIngressPath,
-  IngressBackend,
-  IngressClass,
-  IngressSpec,
   IPBlock,
   NetworkPolicyPeer,
   NetworkPolicyPort,
 } from "../../../kinds/networking_v1.ts";
 import {
-  label1035Problems,
   labelProblems,
+  qualifiedNameProblems,
   subdomainProblems,
 } from "../../names.ts";
+import { text } from "./field_checks.ts";
+import { shownIntOrString, shownTexts } from "./go_shown.ts";
 import { checkLabels } from "./label_rules.ts";
 import { check, type Place, type ValidationRules } from "./place.ts";
 import {
   addressProblems,
-  isAddress,
   networkProblems,
   portNameProblems,
   portProblems,
@@ -94,6 +90,7 @@ function checkServicePorts(
       names.add(name);
     }
     at.problems("port", port.port, portProblems(port.port));
+    text(qualifiedNameProblems)(port.appProtocol, "appProtocol", at);
     if (typeof targetPort === "number") {
       at.problems("targetPort", targetPort, portProblems(targetPort));
     } else if (targetPort !== undefined) {
@@ -101,7 +98,7 @@ function checkServicePorts(
     }
     const key = `${protocol}/${port.port}`;
     if (numbers.has(key)) {
-      at.duplicate("", { port: port.port, protocol });
+      at.duplicateShown(shownPort(port));
     }
     numbers.add(key);
     if (!nodePort) continue;
@@ -114,15 +111,32 @@ function checkServicePorts(
   }
 }
 
+/** The protocol and number of a port as Go shows a port that has no more. */
+function shownPort({ protocol, port }: ServicePort): string {
+  return `core.ServicePort{Name:"", Protocol:${
+    JSON.stringify(protocol)
+  }, AppProtocol:(*string)(nil), Port:${port}, TargetPort:${
+    shownIntOrString(0)
+  }, NodePort:0}`;
+}
+
 function checkClusterAddress(spec: ServiceSpec, place: Place): void {
   const { clusterIP, clusterIPs = [] } = spec;
   if (clusterIPs.length === 0) return;
   if (clusterIP !== clusterIPs[0]) {
-    place.invalid(
+    place.invalidShown(
       "clusterIPs",
-      clusterIPs,
+      shownTexts(clusterIPs),
       "first value must match `clusterIP`",
     );
+  }
+  if (clusterIPs.length > 1 && clusterIPs.includes("None")) {
+    place.invalidShown(
+      "clusterIPs",
+      shownTexts(clusterIPs),
+      "'None' must be the first and only value",
+    );
+    return;
   }
   for (const [index, address] of clusterIPs.entries()) {
     if (address === "None" && index === 0) continue;
@@ -154,151 +168,30 @@ function checkTrafficPolicy(spec: ServiceSpec, place: Place): void {
       "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
     );
   }
+  if (spec.loadBalancerClass !== undefined) {
+    const { loadBalancerClass: name } = spec;
+    if (type !== "LoadBalancer") {
+      place.forbidden(
+        "loadBalancerClass",
+        "may only be used when `type` is 'LoadBalancer'",
+      );
+    }
+    place.problems("loadBalancerClass", name, qualifiedNameProblems(name));
+  }
+  if (
+    spec.allocateLoadBalancerNodePorts !== undefined && type !== "LoadBalancer"
+  ) {
+    place.forbidden(
+      "allocateLoadBalancerNodePorts",
+      "may only be used when `type` is 'LoadBalancer'",
+    );
+  }
   const timeout = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds;
   if (timeout !== undefined && (timeout <= 0 || timeout > 86_400)) {
     place.invalid(
       "sessionAffinityConfig.clientIP.timeoutSeconds",
       timeout,
       "must be greater than 0 and less than 86400",
-    );
-  }
-}
-
-function checkIngress(spec: IngressSpec, place: Place): void {
-  const { rules = [], defaultBackend, ingressClassName } = spec;
-  if (rules.length === 0 && !defaultBackend) {
-    place.invalidShown(
-      "",
-      "[]networking.IngressRule(nil)",
-      "either `defaultBackend` or `rules` must be specified",
-    );
-  }
-  for (const [index, { host, http }] of rules.entries()) {
-    const at = place.at(`rules[${index}]`);
-    if (host) checkHost(host, at.at("host"));
-    if (http && !http.paths?.length) at.required("http.paths");
-  }
-  for (const [index, { hosts = [] }] of (spec.tls ?? []).entries()) {
-    for (const [number, host] of hosts.entries()) {
-      checkHost(host, place.at(`tls[${index}].hosts[${number}]`));
-    }
-  }
-  if (ingressClassName !== undefined) {
-    place.problems(
-      "ingressClassName",
-      ingressClassName,
-      subdomainProblems(ingressClassName),
-    );
-  }
-}
-
-const WILDCARD =
-  /^\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-
-function checkHost(host: string, place: Place): void {
-  if (isAddress(host)) {
-    place.invalid("", host, "must be a DNS name, not an IP address");
-  }
-  if (!host.includes("*")) place.problems("", host, subdomainProblems(host));
-  else if (!WILDCARD.test(host)) {
-    place.invalid(
-      "",
-      host,
-      "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
-    );
-  }
-}
-
-const REFUSED_SEQUENCES = ["//", "/./", "/../", "%2f", "%2F"];
-const REFUSED_ENDINGS = ["/..", "/."];
-
-function checkIngressPath(
-  { path = "", pathType }: HTTPIngressPath,
-  place: Place,
-): void {
-  if (!pathType) {
-    place.required("pathType", "pathType must be specified");
-    return;
-  }
-  const isStrict = pathType !== "ImplementationSpecific";
-  if ((isStrict || path !== "") && !path.startsWith("/")) {
-    place.invalid("path", path, "must be an absolute path");
-  }
-  if (!isStrict) return;
-  for (const sequence of REFUSED_SEQUENCES) {
-    if (path.includes(sequence)) {
-      place.invalid("path", path, `must not contain '${sequence}'`);
-    }
-  }
-  for (const ending of REFUSED_ENDINGS) {
-    if (path.endsWith(ending)) {
-      place.invalid("path", path, `cannot end with '${ending}'`);
-    }
-  }
-}
-
-function checkBackend(
-  { service, resource }: IngressBackend,
-  place: Place,
-): void {
-  if (service && resource) {
-    place.invalid("", "", "cannot set both resource and service backends");
-  } else if (service) {
-    if (!service.name) place.required("service.name");
-    else {
-      place.problems(
-        "service.name",
-        service.name,
-        label1035Problems(service.name),
-      );
-    }
-    const { name, number } = service.port ?? {};
-    if (name && number) {
-      place.invalid("", "", "cannot set both port name & port number");
-    } else if (name) {
-      place.problems("service.port.name", name, portNameProblems(name));
-    } else if (number) {
-      place.problems("service.port.number", number, portProblems(number));
-    } else place.required("", "port name or number is required");
-  } else if (!resource) {
-    place.invalid("", "", "resource or service backend is required");
-  }
-}
-
-function checkIngressClass({ spec = {} }: IngressClass, place: Place): void {
-  const at = place.at("spec");
-  const { controller = "", parameters } = spec;
-  if (controller === "") at.required("controller");
-  else if (!controller.includes("/") || controller.endsWith("/")) {
-    at.invalid(
-      "controller",
-      controller,
-      'must be a domain-prefixed path (such as "acme.io/foo")',
-    );
-  } else {
-    const domain = controller.slice(0, controller.indexOf("/"));
-    at.problems("controller", domain, subdomainProblems(domain));
-  }
-  if (parameters === undefined) return;
-  const { kind, name, apiGroup, namespace, scope } = parameters;
-  if (!kind) at.required("parameters.kind", "kind is required");
-  if (!name) at.required("parameters.name", "name is required");
-  if (apiGroup !== undefined) {
-    at.problems("parameters.apiGroup", apiGroup, subdomainProblems(apiGroup));
-  }
-  if (scope === "Namespace" && namespace !== undefined) {
-    at.problems("parameters.namespace", namespace, labelProblems(namespace));
-  }
-  if (parameters.scope === "Namespace" && parameters.namespace === undefined) {
-    at.required(
-      "parameters.namespace",
-      "`parameters.scope` is set to 'Namespace'",
-    );
-  }
-  if (parameters.scope === "Cluster" && parameters.namespace !== undefined) {
-    at.forbidden(
-      "parameters.namespace",
-      "`parameters.scope` is set to 'Cluster'",
     );
   }
 }
@@ -347,42 +240,10 @@ function checkBlock({ cidr, except = [] }: IPBlock, place: Place): void {
   }
 }
 
-function checkEndpointSlice(slice: EndpointSlice, place: Place): void {
-  const { addressType, endpoints, ports = [] } = slice;
-  if (!addressType) place.required("addressType");
-  for (const [index, endpoint] of (endpoints ?? []).entries()) {
-    const at = place.at(`endpoints[${index}]`);
-    // Go writes an empty list as null.
-    const addresses = endpoint.addresses ?? [];
-    if (addresses.length === 0) {
-      at.required("addresses", "must contain at least 1 address");
-    }
-    for (const [number, address] of addresses.entries()) {
-      at.problems(
-        `addresses[${number}]`,
-        address,
-        addressType === "FQDN"
-          ? subdomainProblems(address)
-          : addressProblems(address),
-      );
-    }
-  }
-  const names = new Set<string>();
-  for (const [index, { name = "" }] of (ports ?? []).entries()) {
-    if (names.has(name)) place.duplicate(`ports[${index}].name`, name);
-    names.add(name);
-  }
-}
-
 /** What is checked of what connects Pods. */
 export const NETWORK_RULES: ValidationRules = [
   check("api.core.v1.Service", checkService),
-  check("api.networking.v1.IngressSpec", checkIngress),
-  check("api.networking.v1.HTTPIngressPath", checkIngressPath),
-  check("api.networking.v1.IngressBackend", checkBackend),
-  check("api.networking.v1.IngressClass", checkIngressClass),
   check("api.networking.v1.NetworkPolicyPort", checkPolicyPort),
   check("api.networking.v1.NetworkPolicyPeer", checkPeer),
   check("api.networking.v1.IPBlock", checkBlock),
-  check("api.discovery.v1.EndpointSlice", checkEndpointSlice),
 ];

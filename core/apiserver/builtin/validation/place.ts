@@ -91,6 +91,15 @@ export class Place {
     this.#causes.push(fieldError.duplicate(this.#join(below), value));
   }
 
+  /** What is here is there twice, which Go shows otherwise than its JSON tells. */
+  duplicateShown(shown: string): void {
+    this.#causes.push({
+      reason: "FieldValueDuplicate",
+      message: `Duplicate value: ${shown}`,
+      field: this.path,
+    });
+  }
+
   /** Something that is named is not there. */
   notFound(below: string, value: unknown): void {
     this.#causes.push(fieldError.notFound(this.#join(below), value));

@@ -2,14 +2,19 @@ import { Quantity } from "../../../api/quantity.ts";
 import type {
   PersistentVolumeClaimSpec,
   PersistentVolumeSpec,
+  TopologySelectorTerm,
 } from "../../../kinds/core_v1.ts";
 import type {
+  CSIDriverSpec,
   CSINode,
+  CSIStorageCapacity,
   StorageClass,
   VolumeAttachmentSpec,
 } from "../../../kinds/storage_v1.ts";
 import { qualifiedNameProblems, subdomainProblems } from "../../names.ts";
+import { oneOf, required } from "./field_checks.ts";
 import { check, type Place, type ValidationRules } from "./place.ts";
+import { driverName } from "./volume_source_rules.ts";
 
 const ACCESS_MODES = [
   "ReadOnlyMany",
@@ -31,7 +36,8 @@ function checkAccessModes(
     if (ACCESS_MODES.includes(mode)) continue;
     place.notSupported("accessModes", mode, ACCESS_MODES);
   }
-  if (modes.includes("ReadWriteOncePod") && modes.length > 1) {
+  const isOnlyPod = modes.every((mode) => mode === "ReadWriteOncePod");
+  if (modes.includes("ReadWriteOncePod") && !isOnlyPod) {
     place.forbidden(
       "accessModes",
       "may not use ReadWriteOncePod with other access modes",
@@ -108,16 +114,61 @@ function checkVolume(spec: PersistentVolumeSpec, place: Place): void {
 }
 
 function checkStorageClass(
-  { provisioner }: StorageClass,
+  { provisioner, reclaimPolicy, allowedTopologies = [] }: StorageClass,
   place: Place,
 ): void {
   if (!provisioner) place.required("provisioner");
   else {
-    place.problems(
-      "provisioner",
-      provisioner,
-      qualifiedNameProblems(provisioner.toLowerCase()),
-    );
+    const name = provisioner.toLowerCase();
+    place.problems("provisioner", name, qualifiedNameProblems(name));
+  }
+  if (reclaimPolicy) {
+    oneOf(["Delete", "Retain"])(reclaimPolicy, "reclaimPolicy", place);
+  }
+  for (const [index, term] of allowedTopologies.entries()) {
+    checkTopology(term, place.at(`allowedTopologies[${index}]`));
+  }
+}
+
+function checkTopology(
+  { matchLabelExpressions = [] }: TopologySelectorTerm,
+  place: Place,
+): void {
+  for (const [index, { key, values }] of matchLabelExpressions.entries()) {
+    const at = place.at(`matchLabelExpressions[${index}]`);
+    required()(values, "values", at);
+    for (const [number, value] of (values ?? []).entries()) {
+      if (values.indexOf(value) < number) {
+        at.duplicate(`values[${number}]`, value);
+      }
+    }
+    at.problems("key", key, qualifiedNameProblems(key));
+  }
+}
+
+const LIFECYCLE_MODES = ["Persistent", "Ephemeral"];
+/** The shortest that a token may be valid, in seconds. */
+const SHORTEST_TOKEN = 600;
+
+function checkDriver(spec: CSIDriverSpec, place: Place): void {
+  const audiences = new Set<string>();
+  for (
+    const [index, { audience = "", expirationSeconds }]
+      of (spec.tokenRequests ?? []).entries()
+  ) {
+    const at = place.at(`tokenRequests[${index}]`);
+    if (audiences.has(audience)) at.duplicate("audience", audience);
+    audiences.add(audience);
+    if (expirationSeconds !== undefined && expirationSeconds < SHORTEST_TOKEN) {
+      at.invalid(
+        "expirationSeconds",
+        expirationSeconds,
+        "may not specify a duration less than 10 minutes",
+      );
+    }
+  }
+  for (const mode of spec.volumeLifecycleModes ?? []) {
+    oneOf(LIFECYCLE_MODES)(mode, "volumeLifecycleModes", place);
   }
 }
 
@@ -125,21 +176,42 @@ function checkCsiNode({ spec }: CSINode, place: Place): void {
   const names = new Set<string>();
   for (const [index, driver] of (spec.drivers ?? []).entries()) {
     const at = place.at(`spec.drivers[${index}]`);
-    if (!driver.name) at.required("name");
+    driverName(driver.name, "name", at);
     if (!driver.nodeID) at.required("nodeID");
     if (names.has(driver.name)) at.duplicate("name", driver.name);
     names.add(driver.name);
+    const keys = driver.topologyKeys ?? [];
+    for (const [number, key] of keys.entries()) {
+      if (!key) at.required("");
+      if (keys.indexOf(key) < number) at.duplicate("", key);
+      at.problems("", key, qualifiedNameProblems(key));
+    }
+    const count = driver.allocatable?.count;
+    if (count !== undefined && count < 0) {
+      at.invalid(
+        "allocatable.count",
+        count,
+        "must be greater than or equal to 0",
+      );
+    }
   }
 }
 
 function checkAttachment(spec: VolumeAttachmentSpec, place: Place): void {
   const { attacher, source, nodeName } = spec;
-  if (!attacher) place.required("attacher");
+  driverName(attacher, "attacher", place);
   const { inlineVolumeSpec, persistentVolumeName } = source ?? {};
   if (!inlineVolumeSpec && persistentVolumeName === undefined) {
     place.required(
       "source",
       "must specify exactly one of inlineVolumeSpec and persistentVolumeName",
+    );
+  }
+  if (persistentVolumeName !== undefined) {
+    place.problems(
+      "source.persistentVolumeName",
+      persistentVolumeName,
+      subdomainProblems(persistentVolumeName),
     );
   }
   place.problems("nodeName", nodeName, subdomainProblems(nodeName));
@@ -151,5 +223,22 @@ export const STORAGE_RULES: ValidationRules = [
   check("api.core.v1.PersistentVolumeSpec", checkVolume),
   check("api.storage.v1.StorageClass", checkStorageClass),
   check("api.storage.v1.CSINode", checkCsiNode),
+  check("api.storage.v1.CSIDriverSpec", checkDriver),
+  check(
+    "api.storage.v1.CSIStorageCapacity",
+    ({ storageClassName, capacity }: CSIStorageCapacity, place) => {
+      place.problems(
+        "storageClassName",
+        storageClassName,
+        subdomainProblems(storageClassName),
+      );
+      if (capacity === undefined || Quantity.parse(capacity).nano >= 0n) return;
+      place.invalid(
+        "capacity",
+        capacity,
+        "must be greater than or equal to 0",
+      );
+    },
+  ),
   check("api.storage.v1.VolumeAttachmentSpec", checkAttachment),
 ];

@@ -8,13 +8,16 @@ import { AUTOSCALER_RULES } from "./autoscaler_rules.ts";
 import { CHOICES, SHOWN_AS, TOLD_BY_RULE, UNCHECKED } from "./choices.ts";
 import { CLUSTER_RULES } from "./cluster_rules.ts";
 import { CONTAINER_RULES } from "./container_rules.ts";
+import { ENDPOINT_RULES } from "./endpoint_rules.ts";
 import { FLOW_RULES } from "./flow_rules.ts";
+import { INGRESS_RULES } from "./ingress_rules.ts";
 import { JOB_RULES } from "./job_rules.ts";
 import { LABEL_RULES } from "./label_rules.ts";
 import { NETWORK_RULES } from "./network_rules.ts";
 import { Place, type ValidationRule } from "./place.ts";
 import { POD_RULES } from "./pod_rules.ts";
 import { REFERENCE_RULES } from "./reference_rules.ts";
+import { REGISTRATION_RULES } from "./registration_rules.ts";
 import { SCHEDULING_RULES } from "./scheduling_rules.ts";
 import { STORAGE_RULES } from "./storage_rules.ts";
 import { VOLUME_RULES } from "./volume_rules.ts";
@@ -44,11 +47,14 @@ function groupRules(): Map<string, RuleSet> {
       ...JOB_RULES,
       ...AUTOSCALER_RULES,
       ...NETWORK_RULES,
+      ...INGRESS_RULES,
       ...STORAGE_RULES,
       ...CLUSTER_RULES,
       ...ACCESS_RULES,
       ...ADMISSION_RULES,
       ...FLOW_RULES,
+      ...ENDPOINT_RULES,
+      ...REGISTRATION_RULES,
     ]
   ) {
     const name = `io.k8s.${definition}`;

@@ -87,10 +87,11 @@ const IQN =
 function checkIscsi(
   { targetPortal, iqn, lun }: ISCSIVolumeSource,
   place: Place,
+  starts = true,
 ): void {
   if (!targetPortal) place.required("targetPortal");
   if (!iqn) place.required("iqn");
-  else if (!/^(?:iqn|eui|naa)/.test(iqn)) {
+  else if (starts && !/^(?:iqn|eui|naa)/.test(iqn)) {
     place.invalid(
       "iqn",
       iqn,
@@ -153,7 +154,10 @@ export const VOLUME_SOURCE_RULES: ValidationRules = [
   check("api.core.v1.NFSVolumeSource", checkNfs),
   check("api.core.v1.AzureDiskVolumeSource", checkAzureDisk),
   check("api.core.v1.ISCSIVolumeSource", checkIscsi),
-  check("api.core.v1.ISCSIPersistentVolumeSource", checkIscsi),
+  check(
+    "api.core.v1.ISCSIPersistentVolumeSource",
+    (source: ISCSIVolumeSource, place) => checkIscsi(source, place, false),
+  ),
   check("api.core.v1.FCVolumeSource", checkFibre),
   checkFields<PersistentVolumeClaimVolumeSource>(
     "api.core.v1.PersistentVolumeClaimVolumeSource",
