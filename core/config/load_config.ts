@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
-import process from "node:process";
 import { type Clock, systemClock } from "../clock.ts";
+import { hostProcess } from "../host_process.ts";
 import type { ClusterConfig } from "./cluster_config.ts";
 import { mergeKubeconfigs } from "./kubeconfig.ts";
 import type { Environment } from "./proxy.ts";
@@ -58,7 +58,7 @@ export interface LoadConfigOptions {
 export async function loadConfig(
   options: LoadConfigOptions = {},
 ): Promise<ClusterConfig> {
-  const { environment = process.env, clock = systemClock } = options;
+  const { environment = hostProcess.env, clock = systemClock } = options;
   const parts = { context: options.context, environment, clock };
   const { files, required } = kubeconfigFiles(options, environment);
   const kubeconfigs = (await Promise.all(files.map(readKubeconfig)))
@@ -106,9 +106,10 @@ export async function configFromText(
   text: string,
   options: Pick<LoadConfigOptions, "context" | "environment" | "clock"> = {},
 ): Promise<ClusterConfig> {
-  const { environment = process.env, clock = systemClock, context } = options;
+  const { environment = hostProcess.env, clock = systemClock, context } =
+    options;
   const source = "the given kubeconfig";
-  const origin = { file: source, folder: process.cwd() };
+  const origin = { file: source, folder: hostProcess.cwd() };
   const kubeconfig = await parseKubeconfig(text, origin);
   const { clusterConfig } = await import("./kubeconfig_cluster.ts");
   return await clusterConfig(kubeconfig, {

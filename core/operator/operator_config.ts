@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
-import process from "node:process";
 import { milliseconds } from "../api/duration.ts";
 import { nearestName } from "../api/option_names.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
+import { hostProcess } from "../host_process.ts";
 import type { OperatorOptions } from "./operator_options.ts";
 
 /** A part of the options, as a configuration gives it. */
@@ -98,7 +98,7 @@ const CONTROLLER_PREFIX = "CORACLE_CONTROLLER_";
 export async function loadOperatorConfig(
   options: LoadOperatorConfigOptions = {},
 ): Promise<OperatorConfig> {
-  const { environment = process.env } = options;
+  const { environment = hostProcess.env } = options;
   const { file = environment["CORACLE_CONFIG"] } = options;
   const { controllers = {}, ...operator } = file === undefined
     ? {}

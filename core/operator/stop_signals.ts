@@ -1,4 +1,4 @@
-import process from "node:process";
+import { hostProcess } from "../host_process.ts";
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
@@ -14,8 +14,8 @@ export function onStopSignal(
   let count = 0;
   const listeners = SIGNALS.map((signal) => {
     const handle = () => listener(signal, ++count);
-    process.on(signal, handle);
-    return () => process.off(signal, handle);
+    hostProcess.on(signal, handle);
+    return () => hostProcess.off(signal, handle);
   });
   return () => {
     for (const remove of listeners) remove();
