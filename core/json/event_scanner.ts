@@ -79,11 +79,12 @@ const LOWER_N = 0x6e;
  * bytes, with any key order and white space.
  *
  * Of every document that `JSON.parse` accepts, the header equals what it would
- * give. The envelope, the object's own keys and its metadata are checked to the
- * letter of the grammar. Other values, such as `spec`, `status` and
- * `managedFields`, are leapt over by their strings and brackets, which must
- * match: what is wrong within them shows when somebody parses the object, and
- * cannot change the header.
+ * give. The envelope, the object's own keys and those of its metadata are checked
+ * to the letter of the grammar. Objects and arrays within, such as `spec`,
+ * `status` and `managedFields`, are leapt over by their strings and the number
+ * of brackets: what is wrong in them cannot change the header, and shows when
+ * they are read. That goes for `labels` and the like, too, which a header reads
+ * only when it is asked.
  */
 export class EventScanner {
   /** The header of the last object; every scan overwrites it. */

@@ -1,7 +1,7 @@
 import type { ByteRange } from "./byte_range.ts";
 import { rangeText, stringAt } from "./json_text.ts";
-import { sharedEngine } from "./shared_engine.ts";
-import { MISMATCHED, type StructureEngine } from "./structure_engine.ts";
+import { sharedEngine } from "./wasm_engine.ts";
+import type { StructureEngine } from "./structure_engine.ts";
 
 const TAB = 0x09;
 const LINE_FEED = 0x0a;
@@ -26,6 +26,8 @@ export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
+/** From an opening bracket or brace to its closing one. */
+export const TO_CLOSING = 2;
 
 /** How deep {@linkcode JsonCursor.skipValue} calls itself. */
 const MAX_RECURSION = 200;
@@ -38,6 +40,10 @@ const NULL = bytesOf("null");
 export function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
+
+/** Which bytes stand for themselves in a string. */
+const PLAIN: Uint8Array = new Uint8Array(256).fill(1, SPACE);
+PLAIN[QUOTE] = PLAIN[BACKSLASH] = 0;
 
 /** Which bytes may follow a backslash, but for `u`. */
 const ESCAPES: ReadonlySet<number> = new Set(bytesOf('"\\/bfnrt'));
@@ -184,23 +190,20 @@ export class JsonCursor implements ByteRange {
     let i = this.position + 1;
     this.stringStart = i;
     this.escaped = false;
-    while (i < end) {
-      const byte = bytes[i] as number;
+    for (;;) {
+      while (i < end && PLAIN[bytes[i] as number] === 1) i++;
+      const byte = i < end ? bytes[i] : -1;
       if (byte === QUOTE) {
         this.stringEnd = i;
         this.position = i + 1;
         return;
       }
-      if (byte === BACKSLASH) {
-        this.escaped = true;
-        i = this.#escape(i);
-      } else if (byte < SPACE) {
-        this.position = i;
-        this.fail("a string must not have control characters");
-      } else i++;
+      if (byte !== BACKSLASH) break;
+      this.escaped = true;
+      i = this.#escape(i);
     }
-    this.position = end;
-    this.fail("a string must have an end");
+    this.position = i;
+    this.fail("a string must have an end, and no control characters");
   }
 
   #escape(backslash: number): number {
@@ -274,8 +277,9 @@ export class JsonCursor implements ByteRange {
   }
 
   /**
-   * Passes a value quickly: of an object or array only the strings and brackets
-   * are looked at. What they hold is checked when somebody parses it.
+   * Passes a value quickly: of an object or array only the strings and the
+   * number of brackets are looked at. What it holds is checked when somebody
+   * parses it.
    */
   skipStructure(): void {
     const byte = this.peek();
@@ -286,13 +290,11 @@ export class JsonCursor implements ByteRange {
       engine.owner = this.#snapshot;
     }
     const end = engine.skip(this.position);
-    if (end >= 0 && end <= this.end) {
-      this.position = end;
-      return;
+    if (end < 0 || end > this.end) this.fail("a value must have an end");
+    if (this.bytes[end - 1] !== byte + TO_CLOSING) {
+      this.fail("brackets must match");
     }
-    this.fail(
-      end === MISMATCHED ? "brackets must match" : "a value must have an end",
-    );
+    this.position = end;
   }
 
   #scalar(): void {

@@ -63,7 +63,8 @@ const NONE: readonly never[] = Object.freeze([]);
  *
  * A header is reused: it describes the object of its scanner's last step and is
  * valid until the next one, or until the bytes beneath change. Who keeps
- * something keeps the decoded value, or a {@linkcode ObjectHeader.copy}.
+ * something keeps the decoded value, or a {@linkcode ObjectHeader.copy}. What is
+ * not well-formed within a field throws a `SyntaxError` when it is read.
  *
  * As in Kubernetes' own decoding, `null` counts as absent, and an absent string
  * reads as empty. Of a repeated key the last one counts, as in `JSON.parse`.
@@ -187,27 +188,40 @@ export class ObjectHeader implements ByteRange {
     return false;
   }
 
-  /** Whether a finalizer is set, decided on the bytes. */
+  /**
+   * Whether a finalizer is set, decided on the bytes.
+   *
+   * @throws {SyntaxError} If the finalizers are not well-formed.
+   */
   hasFinalizer(finalizer: string): boolean {
     const range = this.range("finalizers");
     if (range === undefined) return false;
     const cursor = this.#cursor;
     cursor.reset(range);
+    let found = false;
     for (let more = cursor.enterArray(); more; more = cursor.nextElement()) {
       const start = cursor.position;
       cursor.skipValue();
       const element = { bytes: this.bytes, start, end: cursor.position };
-      if (stringEquals(element, finalizer)) return true;
+      found ||= stringEquals(element, finalizer);
     }
-    return false;
+    return found;
   }
 
-  /** The value of one label, without decoding the others. */
+  /**
+   * The value of one label, without decoding the others.
+   *
+   * @throws {SyntaxError} If the labels are not well-formed.
+   */
   label(key: string): string | undefined {
     return this.#entry("labels", key);
   }
 
-  /** The value of one annotation, without decoding the others. */
+  /**
+   * The value of one annotation, without decoding the others.
+   *
+   * @throws {SyntaxError} If the annotations are not well-formed.
+   */
   annotation(key: string): string | undefined {
     return this.#entry("annotations", key);
   }

@@ -1,12 +1,8 @@
-import {
-  INCOMPLETE,
-  MISMATCHED,
-  type StructureEngine,
-} from "./structure_engine.ts";
+import { INCOMPLETE, type StructureEngine } from "./structure_engine.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** `{` and `[` differ in this bit alone, and so do `}` and `]`. */
+/** The braces have it, the brackets do not, and else they are the same. */
 const BRACE_BIT = 0x20;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
@@ -17,9 +13,8 @@ export class ScalarEngine implements StructureEngine {
   position = 0;
   #bytes: Uint8Array = new Uint8Array(0);
   #to = 0;
-  /** Open brackets of both sorts, and of those the braces. */
+  /** How many brackets are open, of both sorts. */
   #depth = 0;
-  #braceDepth = 0;
   #inString = false;
   #escaped = false;
 
@@ -35,7 +30,6 @@ export class ScalarEngine implements StructureEngine {
 
   reset(): void {
     this.#depth = 0;
-    this.#braceDepth = 0;
     this.#inString = false;
     this.#escaped = false;
   }
@@ -50,12 +44,9 @@ export class ScalarEngine implements StructureEngine {
       const byte = bytes[i] as number;
       const bracket = byte | BRACE_BIT;
       if (byte === QUOTE && !this.#escaped) this.#inString = !this.#inString;
-      else if (!this.#inString && bracket === OPEN_BRACE) this.#nest(byte, 1);
+      else if (!this.#inString && bracket === OPEN_BRACE) this.#depth++;
       else if (!this.#inString && bracket === CLOSE_BRACE) {
-        this.#nest(byte, -1);
-        if (this.#depth === 0) {
-          return this.#braceDepth === 0 ? i + 1 : MISMATCHED;
-        }
+        if (--this.#depth === 0) return i + 1;
       }
       this.#escaped = byte === BACKSLASH && !this.#escaped;
     }
@@ -63,15 +54,9 @@ export class ScalarEngine implements StructureEngine {
     return INCOMPLETE;
   }
 
-  #nest(byte: number, step: number): void {
-    this.#depth += step;
-    if ((byte & BRACE_BIT) !== 0) this.#braceDepth += step;
-  }
-
   save(): Uint8Array {
     const { buffer } = Int32Array.of(
       this.#depth,
-      this.#braceDepth,
       Number(this.#inString),
       Number(this.#escaped),
     );
@@ -80,9 +65,8 @@ export class ScalarEngine implements StructureEngine {
 
   restore(saved: Uint8Array): void {
     const cells = new Int32Array(saved.slice().buffer);
-    const [depth = 0, braceDepth = 0, inString, escaped] = cells;
+    const [depth = 0, inString, escaped] = cells;
     this.#depth = depth;
-    this.#braceDepth = braceDepth;
     this.#inString = inString === 1;
     this.#escaped = escaped === 1;
   }

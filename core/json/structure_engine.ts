@@ -1,10 +1,8 @@
 /** The value goes on behind the bytes given. */
 export const INCOMPLETE = -1;
-/** Where the value would end, braces and brackets do not balance. */
-export const MISMATCHED = -2;
 /**
- * Finds where a JSON object or array ends, by its strings and brackets alone:
- * what lies between is not looked at.
+ * Finds where a JSON object or array ends, by its strings and the number of
+ * its brackets alone: what lies between is not looked at.
  */
 export interface StructureEngine {
   /** Whoever loaded last: loads anew if that was another one. */
@@ -15,8 +13,8 @@ export interface StructureEngine {
    * Finds the end of a value within the loaded bytes.
    *
    * @param from Where its opening bracket is.
-   * @returns The position after the closing bracket, or {@linkcode INCOMPLETE}
-   * or {@linkcode MISMATCHED}.
+   * @returns The position after the bracket that closes it, or
+   * {@linkcode INCOMPLETE}.
    */
   skip(from: number): number;
   /** Begins with a value whose bytes come in parts. */

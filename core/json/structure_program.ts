@@ -29,7 +29,6 @@ import {
   i8x16,
   i8x16Bitmask,
   i8x16Equal,
-  i8x16ShiftLeft,
   sequence,
   set,
   V128,
@@ -39,21 +38,20 @@ import {
   when,
   whileNot,
 } from "./wasm_assembler.ts";
-import { INCOMPLETE, MISMATCHED } from "./structure_engine.ts";
+import { INCOMPLETE } from "./structure_engine.ts";
 
-/** The memory: four cells of state, then the window of text. */
+/** The memory: three cells of state, then the window of text. */
 export const DEPTH_CELL = 0;
-export const BRACE_DEPTH_CELL = 4;
-export const IN_STRING_CELL = 8;
-export const ESCAPED_CELL = 12;
-export const STATE_BYTES = 16;
+export const IN_STRING_CELL = 4;
+export const ESCAPED_CELL = 8;
+export const STATE_BYTES = 12;
 export const WINDOW_START = 64;
 /** Whole blocks; one more behind them is read, but never looked at. */
 export const WINDOW_BYTES: number = 64 * 1024 - 2 * 64;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** `{` and `[` differ in this bit alone, and so do `}` and `]`. */
+/** The braces have it, the brackets do not, and else they are the same. */
 const BRACE_BIT = 0x20;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
@@ -62,26 +60,22 @@ const CLOSE_BRACE = 0x7d;
 const POSITION = 0;
 const LENGTH = 1;
 const DEPTH = 2;
-const BRACE_DEPTH = 3;
-const BLOCKS = [4, 5, 6, 7] as const;
-const WORK = [8, 9, 10, 11] as const;
-const QUOTES = 12;
-const BACKSLASHES = 13;
-const ESCAPES = 14;
-const ESCAPED = 15;
-const STRINGS = 16;
-const IN_STRING = 17;
-const OPENING = 18;
-const CLOSING = 19;
-const BRACES = 20;
-const OPENING_BRACES = 21;
-const CLOSING_BRACES = 22;
-const REST = 23;
-const UP_TO = 24;
+const BLOCKS = [3, 4, 5, 6] as const;
+const WORK = [7, 8, 9, 10] as const;
+const QUOTES = 11;
+const BACKSLASHES = 12;
+const ESCAPES = 13;
+const ESCAPED = 14;
+const STRINGS = 15;
+const IN_STRING = 16;
+const OPENING = 17;
+const CLOSING = 18;
+const REST = 19;
+const UP_TO = 20;
 const LOCAL_TYPES: readonly number[] = [
-  ...[I32, I32],
+  I32,
   ...[V128, V128, V128, V128, V128, V128, V128, V128],
-  ...[I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64, I64],
+  ...[I64, I64, I64, I64, I64, I64, I64, I64, I64, I64],
 ];
 
 /** One bit for each of 64 bytes, from a test of 16 bytes. */
@@ -176,55 +170,36 @@ function classifyBlock(): Code {
     ),
     set(OPENING, i64And(blocksEqual(WORK, OPEN_BRACE), outside)),
     set(CLOSING, i64And(blocksEqual(WORK, CLOSE_BRACE), outside)),
-    // Two steps to the left bring the brace bit to the sign of each byte.
-    set(BRACES, bits((part) => i8x16ShiftLeft(get(BLOCKS[part] ?? 0), i32(2)))),
-    set(OPENING_BRACES, i64And(get(OPENING), get(BRACES))),
-    set(CLOSING_BRACES, i64And(get(CLOSING), get(BRACES))),
   );
 }
 
-/** By how much a depth grows over the positions of a mask. */
-function growth(opening: number, closing: number, mask: Code): Code {
+/** By how much the depth grows over the positions of a mask. */
+function growth(mask: Code): Code {
   const count = (brackets: number) => i64CountOnes(i64And(get(brackets), mask));
-  return i32OfI64(i64Subtract(count(opening), count(closing)));
+  return i32OfI64(i64Subtract(count(OPENING), count(CLOSING)));
 }
 
 /** Looks at each closing bracket of a block in which the value may end. */
 function findEnd(): Code {
   const lowerBits = i64Subtract(get(REST), i64(1n));
+  const index = i32OfI64(i64TrailingZeros(get(REST)));
   return sequence(
     set(REST, get(CLOSING)),
     whileNot(
       i64IsZero(get(REST)),
       set(UP_TO, i64Xor(get(REST), lowerBits)),
       when(
-        i32IsZero(i32Add(get(DEPTH), growth(OPENING, CLOSING, get(UP_TO)))),
-        endHere(),
+        i32IsZero(i32Add(get(DEPTH), growth(get(UP_TO)))),
+        give(i32Add(i32Add(get(POSITION), index), i32(1))),
       ),
       set(REST, i64And(get(REST), lowerBits)),
     ),
   );
 }
 
-/** The value ends at the lowest bit of REST, if its braces match, too. */
-function endHere(): Code {
-  const index = i32OfI64(i64TrailingZeros(get(REST)));
-  return sequence(
-    when(
-      i32Add(
-        get(BRACE_DEPTH),
-        growth(OPENING_BRACES, CLOSING_BRACES, get(UP_TO)),
-      ),
-      give(i32(MISMATCHED)),
-    ),
-    give(i32Add(i32Add(get(POSITION), index), i32(1))),
-  );
-}
-
 const ALL = i64(-1n);
 const saveState = sequence(
   i32Store(DEPTH_CELL, get(DEPTH)),
-  i32Store(BRACE_DEPTH_CELL, get(BRACE_DEPTH)),
   i32Store(IN_STRING_CELL, i32OfI64(get(IN_STRING))),
   i32Store(ESCAPED_CELL, i32OfI64(get(ESCAPED))),
 );
@@ -237,8 +212,8 @@ const saveState = sequence(
  * length; between them must be whole blocks of 64, unless the text ends there;
  * behind must stand 64 bytes
  * that are neither quote, backslash nor bracket. It gives the position after
- * the closing bracket, or one of the negative constants above, and goes on
- * where it stopped once the window holds the next bytes.
+ * the bracket that closes the first one, or INCOMPLETE, and goes on where it
+ * stopped once the window holds the next bytes.
  */
 export function structureProgram(): Uint8Array<ArrayBuffer> {
   return assemble({
@@ -248,7 +223,6 @@ export function structureProgram(): Uint8Array<ArrayBuffer> {
     pages: 1,
     body: sequence(
       set(DEPTH, i32Load(DEPTH_CELL)),
-      set(BRACE_DEPTH, i32Load(BRACE_DEPTH_CELL)),
       set(
         IN_STRING,
         i64Subtract(
@@ -267,14 +241,7 @@ export function structureProgram(): Uint8Array<ArrayBuffer> {
           i32AtLeast(i32OfI64(i64CountOnes(get(CLOSING))), get(DEPTH)),
           findEnd(),
         ),
-        set(DEPTH, i32Add(get(DEPTH), growth(OPENING, CLOSING, ALL))),
-        set(
-          BRACE_DEPTH,
-          i32Add(
-            get(BRACE_DEPTH),
-            growth(OPENING_BRACES, CLOSING_BRACES, ALL),
-          ),
-        ),
+        set(DEPTH, i32Add(get(DEPTH), growth(ALL))),
         set(POSITION, i32Add(get(POSITION), i32(64))),
       ),
       [0x00], // unreachable

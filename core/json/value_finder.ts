@@ -5,9 +5,10 @@ import {
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
+  TO_CLOSING,
 } from "./json_cursor.ts";
-import { sharedEngine } from "./shared_engine.ts";
-import { INCOMPLETE, MISMATCHED } from "./structure_engine.ts";
+import { sharedEngine } from "./wasm_engine.ts";
+import { INCOMPLETE } from "./structure_engine.ts";
 
 const SPACE = 0x20;
 const COMMA = 0x2c;
@@ -89,7 +90,10 @@ export class ValueFinder {
     if (found === INCOMPLETE) {
       found = engine.resume(bytes, start + this.#read, end);
     }
-    if (found === MISMATCHED) {
+    if (
+      found !== INCOMPLETE &&
+      bytes[found - 1] !== (bytes[start] as number) + TO_CLOSING
+    ) {
       throw new SyntaxError(
         "Cannot read a list: brackets must match: received others",
       );

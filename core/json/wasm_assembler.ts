@@ -158,7 +158,6 @@ export const i8x16 = (byte: number): Code => [
 export const i8x16Equal: (a: Code, b: Code) => Code = simdBinary(35);
 /** The highest bit of each byte, as an i32 of sixteen bits. */
 export const i8x16Bitmask: (a: Code) => Code = simdUnary(100);
-export const i8x16ShiftLeft: (a: Code, b: Code) => Code = simdBinary(107);
 export const v128Or: (a: Code, b: Code) => Code = simdBinary(80);
 export const v128AnyTrue: (a: Code) => Code = simdUnary(83);
 

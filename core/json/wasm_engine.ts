@@ -1,3 +1,4 @@
+import { ScalarEngine } from "./scalar_engine.ts";
 import { INCOMPLETE, type StructureEngine } from "./structure_engine.ts";
 import {
   STATE_BYTES,
@@ -72,7 +73,7 @@ export class WasmEngine implements StructureEngine {
       ? this.#to
       : this.#loaded - (this.#loaded - from) % BLOCK;
     const end = this.#skip(from - base, limit - base);
-    if (end !== INCOMPLETE) return end < 0 ? end : base + end;
+    if (end !== INCOMPLETE) return base + end;
     if (limit === this.#to) return INCOMPLETE;
     this.#loaded = 0;
     return this.#read(this.#bytes, limit, this.#to);
@@ -96,7 +97,7 @@ export class WasmEngine implements StructureEngine {
     for (let position = from; position < to;) {
       const length = this.#copy(bytes, position, to);
       const end = this.#skip(0, length);
-      if (end !== INCOMPLETE) return end < 0 ? end : position + end;
+      if (end !== INCOMPLETE) return position + end;
       position += length;
     }
     return INCOMPLETE;
@@ -118,4 +119,14 @@ export class WasmEngine implements StructureEngine {
   restore(saved: Uint8Array): void {
     this.#memory.set(saved);
   }
+}
+
+let shared: StructureEngine | undefined;
+
+/**
+ * The engine that all scanners share, made when it is first needed: by
+ * WebAssembly's SIMD instructions, or byte by byte where there are none.
+ */
+export function sharedEngine(): StructureEngine {
+  return shared ??= WasmEngine.create() ?? new ScalarEngine();
 }

@@ -156,6 +156,24 @@ test("EventScanner reads BOOKMARK and ERROR events", () => {
   assert.equal(scanner.header.kind, "Status");
 });
 
+test("ObjectHeader refuses what is malformed within a field when it is read", () => {
+  const scanner = new EventScanner();
+  const header = scanner.scanObject(wholeRange(
+    '{"metadata":{"name":"a","labels":{"a":"b" "c":"d"},"finalizers":["x",],"annotations":{"a":tru},"ownerReferences":[}]}}',
+  ));
+  assert.equal(header.name, "a");
+  for (
+    const read of [
+      () => header.label("a"),
+      () => header.labels,
+      () => header.hasFinalizer("x"),
+      () => header.finalizers,
+      () => header.annotation("z"),
+      () => header.ownerReferences,
+    ]
+  ) assert.throws(read, SyntaxError);
+});
+
 test("EventScanner's messages show nothing of the text", () => {
   const scanner = new EventScanner();
   for (
