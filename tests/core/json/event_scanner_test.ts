@@ -159,7 +159,7 @@ test("EventScanner reads BOOKMARK and ERROR events", () => {
 test("ObjectHeader refuses what is malformed within a field when it is read", () => {
   const scanner = new EventScanner();
   const header = scanner.scanObject(wholeRange(
-    '{"metadata":{"name":"a","labels":{"a":"b" "c":"d"},"finalizers":["x",],"annotations":{"a":tru},"ownerReferences":[}]}}',
+    '{"metadata":{"name":"a","labels":{"a":"b" "c":"d"},"finalizers":["x",],"annotations":{"a":tru},"ownerReferences":[{"a"}]}}',
   ));
   assert.equal(header.name, "a");
   for (
