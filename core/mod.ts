@@ -131,6 +131,7 @@ export type {
   Namespaces,
   PrimaryCacheOptions,
 } from "./controller/controller_options.ts";
+export type { StaticShard } from "./controller/shard.ts";
 export * from "./controller/event_source.ts";
 export * from "./controller/expectations.ts";
 export { allOf, anyOf, type Filters, not } from "./controller/filters.ts";
@@ -154,6 +155,7 @@ export {
   type OperatorConfig,
 } from "./operator/operator_config.ts";
 export type {
+  OperatorCacheOptions,
   OperatorOptions,
   StartErrorPolicy,
 } from "./operator/operator_options.ts";
