@@ -13,6 +13,19 @@ export function asBuffer(bytes: Uint8Array): Buffer {
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
+/**
+ * Deno writes the `indexOf` of a Buffer in JavaScript; that of a Uint8Array is
+ * twice as fast there, and twelve times slower than a Buffer's on Node.
+ */
+const indexOf: Uint8Array["indexOf"] = "Deno" in globalThis
+  ? Uint8Array.prototype.indexOf
+  : Buffer.prototype.indexOf;
+
+/** Where a byte is next from a position on, or -1. */
+export function nextByte(bytes: Buffer, byte: number, from: number): number {
+  return indexOf.call(bytes, byte, from);
+}
+
 /** The text of a range; what is not UTF-8 becomes U+FFFD, as in a decoder. */
 export function rangeText({ bytes, start, end }: ByteRange): string {
   return asBuffer(bytes).toString("utf8", start, end);

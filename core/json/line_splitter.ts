@@ -1,5 +1,6 @@
+import { Buffer } from "node:buffer";
 import type { ByteRange } from "./byte_range.ts";
-import { asBuffer } from "./json_text.ts";
+import { asBuffer, nextByte } from "./json_text.ts";
 
 /** How long a line may be when nothing else is said: 8 MiB. */
 export const DEFAULT_MAX_LINE_BYTES: number = 8 * 1024 * 1024;
@@ -89,7 +90,7 @@ export class LineSplitter implements ByteRange {
 
   readonly #limit: number;
   /** The chunk being cut and how far it is read. */
-  #chunk: Uint8Array = new Uint8Array(0);
+  #chunk: Buffer = Buffer.alloc(0);
   #position = 0;
   /** The start of a line whose end has not come yet: `#carry[0, #carried)`. */
   #carry: Uint8Array = new Uint8Array(0);
@@ -144,7 +145,7 @@ export class LineSplitter implements ByteRange {
     const chunk = this.#chunk;
     while (this.#position < chunk.length) {
       const from = this.#position;
-      const feed = chunk.indexOf(LINE_FEED, from);
+      const feed = nextByte(chunk, LINE_FEED, from);
       const to = feed < 0 ? chunk.length : feed;
       this.#checkLength(this.#carried + to - from);
       if (feed < 0) {
@@ -178,7 +179,7 @@ export class LineSplitter implements ByteRange {
 
   /** Forgets everything, so that another stream can be read. */
   reset(): void {
-    this.#chunk = new Uint8Array(0);
+    this.#chunk = Buffer.alloc(0);
     this.#position = 0;
     this.#carried = 0;
     this.#set(this.#chunk, 0, 0);
