@@ -19,6 +19,7 @@ export type CacheEventType = "added" | "updated" | "deleted";
  * - `added` and `deleted` alternate: an object that was deleted and made again
  *   under the same name gives `deleted` and then `added`, also when the watch
  *   missed the deletion.
+ * - An object that the handler's owner made itself is not told as `added`.
  * - Several changes may come as one event, from the oldest state that was told
  *   to the newest.
  *

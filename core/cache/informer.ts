@@ -2,31 +2,26 @@ import { type Kind, kindText } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { type ObjectKey, parseKey } from "../api/object_key.ts";
 import { systemClock } from "../clock.ts";
-import { wholeRange } from "../json/byte_range.ts";
-import { EventScanner } from "../json/event_scanner.ts";
+import type { ObjectHeader } from "../json/object_header.ts";
 import { type Logger, silentLogger } from "../logger.ts";
 import { noMetrics } from "../metrics.ts";
-import type {
-  CacheEvent,
-  CacheEventType,
-  InformerHandler,
-} from "./cache_event.ts";
+import type { CacheEvent, InformerHandler } from "./cache_event.ts";
 import { CurrentEvent, type EventSource } from "./current_event.ts";
 import { EventBuffer } from "./event_buffer.ts";
-import type { HandlerHost } from "./handler_entry.ts";
+import type { HandlerEntry, HandlerHost } from "./handler_entry.ts";
 import { HandlerSet } from "./handler_set.ts";
 import { InformerMetrics } from "./informer_metrics.ts";
 import type { InformerHealth, InformerOptions } from "./informer_options.ts";
 import type { IndexDefinition } from "./object_store.ts";
-import { MetadataReducer } from "./metadata_reducer.ts";
+import { answerScanner } from "./metadata_reducer.ts";
 import { reconnectSettings } from "./reconnect_settings.ts";
-import type { ReflectorClient } from "./reflector.ts";
+import type { ReflectorClient } from "./reflector_parts.ts";
 import type {
   AddHandlerOptions,
   HandlerRegistration,
   SharedInformer,
 } from "./shared_informer.ts";
-import type { FeedListener } from "./store_feed.ts";
+import type { FeedListener, OwnWriteOutcome } from "./store_feed.ts";
 import { WatchedNamespace } from "./watched_namespace.ts";
 import { type MakeWatch, WatchedNamespaces } from "./watched_namespaces.ts";
 
@@ -78,7 +73,6 @@ const FAILURES_OF_A_BROKEN_WATCH = 3;
 export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
   /** Which objects it holds. */
   readonly kind: Kind<T>;
-  readonly #metadataOnly: boolean;
   readonly #log: Logger;
   readonly #metrics: InformerMetrics;
   readonly #handlers: HandlerSet<T>;
@@ -87,12 +81,6 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
   readonly #watches: WatchedNamespaces<T>;
   readonly #indexes: Record<string, IndexDefinition<T>> = {};
   readonly #loops: Set<EventBuffer<T>> = new Set();
-  /** Changes since they were last counted in the metrics. */
-  readonly #counts: Record<CacheEventType, number> = {
-    added: 0,
-    updated: 0,
-    deleted: 0,
-  };
   #state: "new" | "started" | "stopped" = "new";
   #sync: PromiseWithResolvers<void> = pendingSync();
   #stopping: Promise<void> | undefined;
@@ -117,7 +105,6 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
       metrics = noMetrics,
     } = options;
     this.kind = kind;
-    this.#metadataOnly = options.metadataOnly ?? false;
     this.#log = logger;
     this.#metrics = new InformerMetrics(metrics, kindText(kind));
     this.#handlers = new HandlerSet(clock);
@@ -130,7 +117,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
       this.#watchMaker(client, options),
     );
     this.#watches.select(options.namespaces);
-    this.#host = this.#makeHost();
+    this.#host = this.#makeHost(options.metadataOnly ?? false);
   }
 
   /** How many objects the cache holds. */
@@ -176,6 +163,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
       new Error(`Cannot sync ${kindText(this.kind)}: the informer was stopped`),
     );
     await Promise.all(this.#watches.all.map((watch) => watch.stop()));
+    this.#metrics.flush();
     this.#metrics.objects(-this.size);
   }
 
@@ -200,6 +188,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
       this.#handlers.leave((key) =>
         this.#watches.of(parseKey(key)) === undefined
       );
+      this.#metrics.flush();
       this.#metrics.objects(-watch.store.size);
       watch.store.close();
     }));
@@ -331,7 +320,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
         return handlers.isEmpty;
       },
       changed: (event) => {
-        this.#counts[event.type]++;
+        this.#metrics.change(event.type);
         if (isLive()) this.#handlers.changed(event);
       },
       known: (event) => this.#handlers.known(event),
@@ -341,7 +330,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
           (key) => this.#watches.of(parseKey(key)) === watch(),
         ),
       completed: () => this.#settle(),
-      rested: () => this.#countEvents(),
+      rested: () => this.#metrics.flush(),
     };
   }
 
@@ -351,41 +340,27 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     this.#handlers.settle();
   }
 
-  #countEvents(): void {
-    const { added, updated, deleted } = this.#counts;
-    if (added + updated + deleted === 0) return;
-    this.#metrics.events(this.#counts);
-    this.#counts.added = this.#counts.updated = this.#counts.deleted = 0;
-    this.#metrics.objects(added - deleted);
+  /** Brings the answer to an own write in and tells all but its writer. */
+  #store(
+    answer: ObjectHeader,
+    writer: HandlerEntry<T> | undefined,
+  ): OwnWriteOutcome | undefined {
+    const outcome = this.#watches.of(answer)?.ownWrite(answer);
+    if (outcome?.event !== undefined) {
+      this.#metrics.change(outcome.event.type);
+      const event = new CurrentEvent(this.#source, outcome.event);
+      this.#handlers.changed(event, writer);
+    }
+    return outcome;
   }
 
-  #makeHost(): HandlerHost<T> {
-    const storeOf = (key: ObjectKey) => this.#watches.of(key)?.store;
+  #makeHost(metadataOnly: boolean): HandlerHost<T> {
     return {
       event: (facts) => new CurrentEvent(this.#source, facts),
-      header: (text) => {
-        const key = parseKey(text);
-        return storeOf(key)?.header(key)?.copy();
-      },
-      decode: this.#source.decode,
-      scan: (answer) => {
-        const header = new EventScanner().scanObject(
-          wholeRange(JSON.stringify(answer)),
-        );
-        return this.#metadataOnly
-          ? new MetadataReducer(this.kind).reduce(header)
-          : header;
-      },
-      store: (answer, writer) => {
-        const outcome = this.#watches.of(answer)?.ownWrite(answer);
-        if (outcome?.event !== undefined) {
-          this.#counts[outcome.event.type]++;
-          this.#countEvents();
-          const event = new CurrentEvent(this.#source, outcome.event);
-          this.#handlers.changed(event, writer);
-        }
-        return outcome;
-      },
+      header: (key) => this.#watches.header(key),
+      decode: (header) => this.#watches.decode(header),
+      scan: answerScanner(this.kind, metadataOnly),
+      store: (answer, writer) => this.#store(answer, writer),
       remove: (entry) => this.#handlers.delete(entry),
       onError: (entry, error) => {
         this.#metrics.handlerError(entry.name);

@@ -4,9 +4,17 @@ import type { CacheEventType } from "./cache_event.ts";
 /** Upper bounds in seconds: from a proxy's cut to the server's own timeout. */
 const WATCH_AGE_BUCKETS: readonly number[] = [1, 10, 30, 60, 120, 300, 600];
 
+const TYPES: readonly CacheEventType[] = ["added", "updated", "deleted"];
+
 /** What the informers of one kind count. */
 export class InformerMetrics {
   readonly #labels: { readonly kind: string };
+  /** Changes that are not counted yet. */
+  readonly #changes: Record<CacheEventType, number> = {
+    added: 0,
+    updated: 0,
+    deleted: 0,
+  };
   readonly #events: Counter;
   readonly #relists: Counter;
   readonly #errors: Counter;
@@ -47,10 +55,19 @@ export class InformerMetrics {
     });
   }
 
-  /** @param counts How many changes of each type there were. */
-  events(counts: Readonly<Record<CacheEventType, number>>): void {
-    for (const [type, count] of Object.entries(counts)) {
-      if (count > 0) this.#events.add(count, { ...this.#labels, type });
+  /** Notes a change, to be counted by {@linkcode flush}: it is that frequent. */
+  change(type: CacheEventType): void {
+    this.#changes[type]++;
+  }
+
+  /** Counts the changes since the last time. */
+  flush(): void {
+    const changes = this.#changes;
+    this.objects(changes.added - changes.deleted);
+    for (const type of TYPES) {
+      if (changes[type] === 0) continue;
+      this.#events.add(changes[type], { ...this.#labels, type });
+      changes[type] = 0;
     }
   }
 

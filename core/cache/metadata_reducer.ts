@@ -1,4 +1,6 @@
 import { apiVersionOf, type Kind } from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import { wholeRange } from "../json/byte_range.ts";
 import { EventScanner } from "../json/event_scanner.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 
@@ -41,4 +43,20 @@ export class MetadataReducer {
       end: length,
     });
   }
+}
+
+/**
+ * Reads the headers of answers to writes, in the form in which a cache keeps
+ * objects: with the metadata only, or whole.
+ */
+export function answerScanner<T extends KubernetesObject>(
+  kind: Kind<T>,
+  metadataOnly: boolean,
+): (answer: T) => ObjectHeader {
+  return (answer) => {
+    const header = new EventScanner().scanObject(
+      wholeRange(JSON.stringify(answer)),
+    );
+    return metadataOnly ? new MetadataReducer(kind).reduce(header) : header;
+  };
 }

@@ -1,26 +1,20 @@
 import { ApiError, type Status } from "../api/api_error.ts";
-import { isResolved, type Kind, type ResolvedKind } from "../api/kind.ts";
-import type { KubernetesObject } from "../api/object.ts";
+import { isResolved, type ResolvedKind } from "../api/kind.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
 import type { ApiRequest } from "../client/request.ts";
 import { statusError } from "../client/response.ts";
 import { sleep } from "../client/retry.ts";
-import type { HttpResponse } from "../client/transport.ts";
-import type { Clock } from "../clock.ts";
 import type { WatchEventType } from "../json/event_scanner.ts";
 import type { ListHeader } from "../json/list_scanner.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
-import type { Logger } from "../logger.ts";
 import { abortable } from "./abortable.ts";
 import { BackOff } from "./back_off.ts";
 import { ConnectionFault } from "./connection_fault.ts";
 import { Exchange } from "./exchange.ts";
-import type { InformerMetrics } from "./informer_metrics.ts";
-import type { InformerSelection, WatchHealth } from "./informer_options.ts";
+import type { WatchHealth } from "./informer_options.ts";
+import type { ReflectorParts } from "./reflector_parts.ts";
 import { readEvents, readPage, type Receiving } from "./receive.ts";
-import type { ReflectorSink } from "./reflector_sink.ts";
-import type { ReconnectSettings } from "./reconnect_settings.ts";
-import type { TimeSlice } from "./time_slice.ts";
+import { readStatePages } from "./state_pages.ts";
 import {
   type ReflectorPhase,
   type Remedy,
@@ -43,29 +37,6 @@ const SILENCE_AFTER_BOOKMARKS = 180_000;
 const SHORT_WATCH = 5_000;
 /** After so many failed streams of initial events, no more are asked for. */
 const MOST_STREAM_FAILURES = 3;
-
-/** What a {@linkcode Reflector} asks of a client. */
-export interface ReflectorClient {
-  request(request: ApiRequest): Promise<HttpResponse>;
-  resolve<T extends KubernetesObject>(kind: Kind<T>): Promise<ResolvedKind<T>>;
-}
-
-/** What a {@linkcode Reflector} is made of. */
-export interface ReflectorParts
-  extends Pick<InformerSelection, "labelSelector" | "fieldSelector"> {
-  readonly client: ReflectorClient;
-  readonly kind: Kind;
-  readonly namespace: string | undefined;
-  readonly metadataOnly: boolean;
-  readonly sink: ReflectorSink;
-  /** Cuts long work into slices. */
-  readonly slice: TimeSlice;
-  readonly reconnect: ReconnectSettings;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
-  readonly metrics: InformerMetrics;
-}
 
 /**
  * Reads the state of a collection and then its changes into a sink, and goes on
@@ -98,7 +69,7 @@ export class Reflector {
   constructor(parts: ReflectorParts) {
     const { clock, random, reconnect, sink } = parts;
     this.#parts = parts;
-    this.#record = new WatchRecord(clock, parts.namespace);
+    this.#record = new WatchRecord(parts);
     this.#receiving = {
       slice: parts.slice,
       signal: this.#stop.signal,
@@ -156,10 +127,7 @@ export class Reflector {
       return await this.#watch(target);
     }
     this.#phase = this.#streams === "yes" ? "stream" : "list";
-    if (this.#record.synced) {
-      this.#record.relisting();
-      this.#parts.metrics.relist();
-    }
+    this.#record.beginState();
     this.#parts.sink.beginState();
     if (this.#phase === "stream") await this.#watch(target);
     else await this.#list(target);
@@ -287,36 +255,21 @@ export class Reflector {
 
   /** Reads the whole state in pages. */
   async #list(target: WatchTarget): Promise<void> {
-    const resourceVersion = this.#versionGone
-      ? ""
-      // The server may answer a first list from its cache; later ones must not
-      // go back behind what was seen.
-      : this.#resourceVersion || "0";
-    let limit: number | undefined = this.#parts.reconnect.pageSize;
-    let continueToken = "";
-    for (;;) {
-      let page: ListHeader;
-      try {
-        page = await this.#page(
-          pageRequest(target, { limit, continueToken, resourceVersion }),
-        );
-      } catch (error) {
-        if (continueToken === "" || !ApiError.is(error) || !error.isGone) {
-          throw error;
-        }
-        // Reading the pages took longer than the server keeps their state. One
-        // page with everything cannot expire.
+    const { sink, reconnect } = this.#parts;
+    const resourceVersion = await readStatePages({
+      pageSize: reconnect.pageSize,
+      resourceVersion: this.#versionGone
+        ? ""
+        // The server may answer a first list from its cache; later ones must
+        // not go back behind what was seen.
+        : this.#resourceVersion || "0",
+      read: (position) => this.#page(pageRequest(target, position)),
+      onExpired: (error) => {
         this.#noteFailure(error, "expired_continue");
-        limit = undefined;
-        continueToken = "";
-        this.#parts.sink.beginState();
-        continue;
-      }
-      continueToken = page.continue;
-      if (continueToken === "") {
-        return await this.#endState(page.resourceVersion);
-      }
-    }
+        sink.beginState();
+      },
+    });
+    await this.#endState(resourceVersion);
   }
 
   async #page(request: ApiRequest): Promise<ListHeader> {
@@ -368,8 +321,7 @@ export class Reflector {
 
   #close(exchange: Exchange): void {
     exchange.close();
-    const age = this.#record.watchClosed();
-    if (age !== undefined) this.#parts.metrics.watchEnded(age);
+    this.#record.watchClosed();
     this.#parts.sink.rest();
   }
 
@@ -410,24 +362,8 @@ export class Reflector {
   }
 
   #noteFailure(error: unknown, reason: string): void {
-    const { log, metrics } = this.#parts;
-    const message = this.#describe(error);
-    this.#record.failed(message);
-    metrics.error(reason);
-    log.warn("A list or watch failed; it is tried again", {
-      error: message,
-      reason,
-      failures: this.#record.consecutiveFailures,
-    });
-  }
-
-  /** The error as a person reads it; what failed to be read names no kind. */
-  #describe(error: unknown): string {
-    const message = error instanceof Error ? error.message : String(error);
     const action = this.#exchange?.action;
-    return action === undefined || message.includes(action)
-      ? message
-      : `Cannot ${action}: ${message.replace(/^C/, "c")}`;
+    this.#record.failed({ error, reason, action });
   }
 
   async #pause(duration: number): Promise<void> {

@@ -1,10 +1,29 @@
 import type { Clock } from "../clock.ts";
+import type { Logger } from "../logger.ts";
+import type { InformerMetrics } from "./informer_metrics.ts";
 import type { WatchHealth, WatchState } from "./informer_options.ts";
 
-/** What a reflector notes down of itself, for people and metrics. */
+/** What a {@linkcode WatchRecord} works with. */
+export interface WatchRecordParts {
+  readonly namespace: string | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: InformerMetrics;
+}
+
+/** What went wrong, and while doing what. */
+export interface Failure {
+  readonly error: unknown;
+  /** What to count it as. */
+  readonly reason: string;
+  /** What was done, to read after "Cannot", where that is known. */
+  readonly action: string | undefined;
+}
+
+/** What a reflector tells of itself: its health, its metrics, its log. */
 export class WatchRecord {
+  readonly #parts: WatchRecordParts;
   readonly #clock: Clock;
-  readonly #namespace: string | undefined;
   #lastError: WatchHealth["lastError"];
   #consecutiveFailures = 0;
   #lastContact: number | undefined;
@@ -15,14 +34,9 @@ export class WatchRecord {
   state: WatchState = "stopped";
   synced = false;
 
-  constructor(clock: Clock, namespace: string | undefined) {
-    this.#clock = clock;
-    this.#namespace = namespace;
-  }
-
-  /** Failures since data last arrived. */
-  get consecutiveFailures(): number {
-    return this.#consecutiveFailures;
+  constructor(parts: WatchRecordParts) {
+    this.#parts = parts;
+    this.#clock = parts.clock;
   }
 
   /** Bytes came. */
@@ -35,31 +49,44 @@ export class WatchRecord {
     this.#consecutiveFailures = 0;
   }
 
-  failed(message: string): void {
+  /** Something failed; it will be tried again. */
+  failed(failure: Failure): void {
+    const { log, metrics } = this.#parts;
+    const { reason } = failure;
+    const message = describe(failure);
     this.#lastError = { message, at: this.#clock.wallTime() };
     this.#consecutiveFailures++;
     this.#errors++;
+    metrics.error(reason);
+    log.warn("A list or watch failed; it is tried again", {
+      error: message,
+      reason,
+      failures: this.#consecutiveFailures,
+    });
   }
 
-  relisting(): void {
+  /** A state begins to be read; not the first one counts as a relist. */
+  beginState(): void {
+    if (!this.synced) return;
     this.#relists++;
+    this.#parts.metrics.relist();
   }
 
   watchOpened(): void {
     this.#watchStart = this.#clock.now();
   }
 
-  /** The age that the watch reached, in milliseconds. */
-  watchClosed(): number | undefined {
+  /** A watch ended, if one was open. */
+  watchClosed(): void {
     const age = this.#watchAge();
+    if (age !== undefined) this.#parts.metrics.watchEnded(age);
     this.#watchStart = undefined;
-    return age;
   }
 
   /** As it is now; a value of its own. */
   health(): WatchHealth {
     return {
-      namespace: this.#namespace,
+      namespace: this.#parts.namespace,
       state: this.state,
       synced: this.synced,
       lastError: this.#lastError,
@@ -76,4 +103,12 @@ export class WatchRecord {
       ? undefined
       : this.#clock.now() - this.#watchStart;
   }
+}
+
+/** The error as a person reads it: what failed to be read names no kind. */
+function describe({ error, action }: Failure): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return action === undefined || message.includes(action)
+    ? message
+    : `Cannot ${action}: ${message.replace(/^C/, "c")}`;
 }

@@ -11,7 +11,8 @@ import type { InformerMetrics } from "./informer_metrics.ts";
 import type { InformerOptions, WatchHealth } from "./informer_options.ts";
 import { type IndexDefinition, ObjectStore } from "./object_store.ts";
 import type { ReconnectSettings } from "./reconnect_settings.ts";
-import { Reflector, type ReflectorClient } from "./reflector.ts";
+import { Reflector } from "./reflector.ts";
+import type { ReflectorClient } from "./reflector_parts.ts";
 import {
   type FeedListener,
   type OwnWriteOutcome,

@@ -99,6 +99,12 @@ export class WatchedNamespaces<T extends KubernetesObject>
     }
   }
 
+  /** The header of an object in the cache, to keep. */
+  header(key: ObjectKey | string): ObjectHeader | undefined {
+    const found = toKey(key);
+    return this.of(found)?.store.header(found)?.copy();
+  }
+
   /** Decodes any object of the kind as reads give it. */
   decode(header: ObjectHeader): T {
     const [watch] = this.#watches.values();
