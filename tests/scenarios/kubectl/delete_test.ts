@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { kubectlTest } from "../../support/kubectl_test_case.ts";
 import type { Kubectl } from "../../support/kubectl.ts";
+import { Program } from "../../support/program.ts";
 import { until } from "../../support/until.ts";
 
 /** A ConfigMap, and another one that it owns. */
@@ -85,12 +86,16 @@ kubectlTest(
       await kubectl.fails("wait cm/held --for=delete --timeout=1s"),
       /timed out waiting for the condition/,
     );
-    const deleted = kubectl.run("delete configmap held --timeout=20s");
+    const deleting = new Program(
+      kubectl.command("delete configmap held --timeout=20s"),
+    );
+    await deleting.says(/"held" deleted/);
+    assert.equal(deleting.code, undefined, "it did not wait");
     await kubectl.run(
       "patch configmap held --type json -p",
       '[{"op":"remove","path":"/metadata/finalizers"}]',
     );
-    assert.equal(await deleted, 'configmap "held" deleted\n');
+    await until("kubectl has seen it go", () => deleting.code === 0);
   },
 );
 
