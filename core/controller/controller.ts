@@ -183,6 +183,20 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     this.#machinery?.processor.abortAll("leadership");
   }
 
+  /**
+   * Ends the runs of what the shard does not own any more.
+   *
+   * @returns Fulfilled when none is left.
+   */
+  async yieldOthers(): Promise<void> {
+    await this.#machinery?.processor.yieldOthers();
+  }
+
+  /** Runs what the shard owns now and did not own before. */
+  gained(wasOurs: (key: string) => boolean): void {
+    this.#machinery?.processor.resync((key) => !wasOurs(key));
+  }
+
   /** Begins no more runs; what runs goes on. */
   pause(): void {
     this.#leading = false;

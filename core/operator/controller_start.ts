@@ -29,6 +29,8 @@ export interface ManagedController {
   ): Promise<void>;
   lead(): void;
   stepDown(): void;
+  yieldOthers(): Promise<void>;
+  gained(wasOurs: (key: string) => boolean): void;
   pause(): void;
   abort(): void;
   whenIdle(): Promise<void>;

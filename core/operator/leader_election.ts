@@ -1,6 +1,7 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOptionNames } from "../api/option_names.ts";
 import type { Clock } from "../clock.ts";
+import { linkedSignal } from "../linked_signal.ts";
 import type { Logger } from "../logger.ts";
 import {
   decideLease,
@@ -222,9 +223,9 @@ export class LeaderElection {
     }
     const limit = new AbortController();
     const timer = clock.setTimer(() => limit.abort(), giveUp - began);
-    const signal = AbortSignal.any([limit.signal, this.#ending.signal]);
+    const link = linkedSignal(limit.signal, this.#ending.signal);
     try {
-      if (!await this.#tryLock(began, signal)) {
+      if (!await this.#tryLock(began, link.signal)) {
         this.#lose("somebody else holds the lease");
       }
     } catch (error) {
@@ -235,6 +236,7 @@ export class LeaderElection {
       }
     } finally {
       timer.cancel();
+      link.unlink();
     }
   }
 

@@ -1,16 +1,15 @@
 import { hostname } from "node:os";
-import type { KubernetesObject } from "../api/object.ts";
-import type { ResolvedKind } from "../api/kind.ts";
 import type { Client } from "../client/client.ts";
-import type { Verb } from "../client/request.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
+import type { Mandate } from "./fence.ts";
 import {
   LeaderElection,
   type LeaderElectionOptions,
   leaseTimes,
 } from "./leader_election.ts";
-import { Lease, LeaseLock } from "./lease_lock.ts";
+import { LeaseLock } from "./lease_lock.ts";
+import { checkLeaseRights } from "./lease_rights.ts";
 
 /** What {@linkcode Leadership} works with. */
 export interface LeadershipSetting {
@@ -23,30 +22,6 @@ export interface LeadershipSetting {
   /** Called when this replica begins to lead, and when it leads no more. */
   readonly onChange: (leading: boolean) => void;
 }
-
-/** The verbs that change something. */
-const WRITES: ReadonlySet<Verb> = new Set<Verb>([
-  "create",
-  "update",
-  "patch",
-  "delete",
-  "deletecollection",
-  "connect",
-]);
-
-/** Asks whether an account may do something. */
-interface AccessReview extends KubernetesObject {
-  spec: { resourceAttributes: Record<string, string> };
-  status?: { allowed: boolean } | undefined;
-}
-
-const ACCESS_REVIEW: ResolvedKind<AccessReview> = {
-  group: "authorization.k8s.io",
-  version: "v1",
-  kind: "SelfSubjectAccessReview",
-  plural: "selfsubjectaccessreviews",
-  scope: "Cluster",
-};
 
 /**
  * Whether this replica leads, and what follows from it: only the leader runs
@@ -89,7 +64,11 @@ export class Leadership {
         onChange(true);
       },
       onStopped: () => {
-        this.#term.abort(notLeading());
+        this.#term.abort(
+          new Error(
+            "Cannot go on: this replica does not lead any more: received a stop",
+          ),
+        );
         onChange(false);
       },
       onNewLeader: (leader) => log.info("A leader was elected", { leader }),
@@ -106,22 +85,19 @@ export class Leadership {
     return this.#election.leader;
   }
 
-  /**
-   * A client whose writes only get through while this replica leads for certain;
-   * those that are under way when it leads no more are ended.
-   */
-  fenced(client: Client): Client {
-    return client.with([(next) => (request) => {
-      if (!WRITES.has(request.verb)) return next(request);
-      if (!this.#election.holds) return Promise.reject(notLeading());
-      const { signal } = this.#term;
-      return next({
-        ...request,
-        signal: request.signal
-          ? AbortSignal.any([request.signal, signal])
-          : signal,
-      });
-    }]);
+  /** What lets this replica write: that it leads for certain. */
+  get mandate(): Mandate {
+    const election = this.#election;
+    const term = () => this.#term.signal;
+    return {
+      get holds() {
+        return election.holds;
+      },
+      get signal() {
+        return term();
+      },
+      lack: "does not lead",
+    };
   }
 
   /**
@@ -131,30 +107,12 @@ export class Leadership {
    */
   async start(): Promise<void> {
     const { client, options } = this.#setting;
-    const missing: string[] = [];
-    for (const verb of ["get", "create", "update"]) {
-      const review = await client.create(ACCESS_REVIEW, {
-        metadata: {},
-        spec: {
-          resourceAttributes: {
-            verb,
-            group: Lease.group,
-            resource: Lease.plural,
-            namespace: this.#namespace,
-            // The right to create cannot be limited to a name.
-            ...(verb !== "create" && { name: options.name }),
-          },
-        },
-      });
-      if (review.status?.allowed !== true) missing.push(verb);
-    }
-    if (missing.length > 0) {
-      throw new Error(
-        `Cannot elect a leader by Lease ${this.#namespace}/${options.name}: the right is missing, so give the operator's account a Role in namespace ${this.#namespace} with { apiGroups: ["${Lease.group}"], resources: ["${Lease.plural}"], verbs: ["get", "create", "update"] }: received no right to ${
-          missing.join(", ")
-        }`,
-      );
-    }
+    const namespace = this.#namespace;
+    await checkLeaseRights(client, {
+      namespace,
+      verbs: ["get", "create", "update"],
+      purpose: `elect a leader by Lease ${namespace}/${options.name}`,
+    });
     this.#election.start();
   }
 
@@ -162,10 +120,4 @@ export class Leadership {
   stop(): Promise<void> {
     return this.#election.stop();
   }
-}
-
-function notLeading(): Error {
-  return new Error(
-    "Cannot write: this replica does not lead, or not for certain: received a write",
-  );
 }

@@ -10,13 +10,12 @@ import { Controller, type ObjectHistory } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
 import type { ControllerSurroundings } from "../controller/controller_surroundings.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
-import { ALL_OBJECTS } from "../controller/shard.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { ControllerHandle } from "./controller_handle.ts";
 import { type ManagedController, startController } from "./controller_start.ts";
+import { coordinate, type Coordination } from "./coordination.ts";
 import { development, type OperatorHandle } from "./development.ts";
-import { Leadership } from "./leadership.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import {
   checkControllerNames,
@@ -61,7 +60,7 @@ export class Operator implements OperatorHandle {
   #surroundings: ControllerSurroundings | undefined;
   /** The client as made or given: its writes are not fenced. */
   #client: Client | undefined;
-  #leadership: Leadership | undefined;
+  #coordination: Coordination | undefined;
   #state: State = "stopped";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -253,8 +252,8 @@ export class Operator implements OperatorHandle {
       started,
       ready: started && controllers.every(({ ready }) => ready),
       healthy: controllers.every(({ healthy }) => healthy),
-      leading: started && (this.#leadership?.isLeading ?? true),
-      leader: this.#leadership?.leader,
+      leading: started && this.#coordination?.isLeading === true,
+      leader: this.#coordination?.leader,
       controllers,
     };
   }
@@ -283,7 +282,7 @@ export class Operator implements OperatorHandle {
     try {
       if (probes !== undefined) await this.#probes.start(probes);
       const surroundings = await this.#connect();
-      await this.#leadership?.start();
+      await this.#coordination?.start();
       await Promise.all(
         [...this.#controllers.values()].map((controller) =>
           this.#startController(controller, surroundings)
@@ -305,7 +304,7 @@ export class Operator implements OperatorHandle {
     controller: ManagedController,
     surroundings: ControllerSurroundings,
   ): Promise<void> {
-    if (this.#leadership?.isLeading ?? true) controller.lead();
+    if (this.#coordination?.isLeading) controller.lead();
     await startController(controller, {
       ...this.#settings,
       surroundings,
@@ -337,31 +336,20 @@ export class Operator implements OperatorHandle {
     for (const resolve of this.#stopped.splice(0)) resolve();
   }
 
-  /** Lets all controllers run what waits, or no more. */
-  #leadingChanged(leading: boolean): void {
-    for (const controller of this.#controllers.values()) {
-      if (leading) controller.lead();
-      else controller.stepDown();
-    }
-  }
-
   /** What all controllers share; made when first needed. */
   async #connect(): Promise<ControllerSurroundings> {
     if (this.#surroundings !== undefined) return this.#surroundings;
     const { clock, logger, metrics, random, reconnect, cache } = this.#settings;
-    const { leaderElection } = this.#settings;
     const common = { clock, logger, metrics, random };
     const base = this.#settings.client ?? await Client.load(common);
     this.#client = base;
-    this.#leadership = leaderElection && new Leadership({
-      options: leaderElection,
+    this.#coordination = coordinate({
+      ...this.#settings,
       client: base,
-      clock,
-      random,
       log: logger,
-      onChange: (leading) => this.#leadingChanged(leading),
+      controllers: () => this.#controllers.values(),
     });
-    const client = this.#leadership?.fenced(base) ?? base;
+    const { client, shard } = this.#coordination;
     this.#surroundings = {
       client,
       informers: new InformerPool(base, {
@@ -374,7 +362,7 @@ export class Operator implements OperatorHandle {
       log: logger,
       metrics,
       random,
-      shard: ALL_OBJECTS,
+      shard,
       instance: hostname(),
       namespaces: this.#settings.namespaces,
       currentNamespace: base.namespace,
@@ -384,9 +372,9 @@ export class Operator implements OperatorHandle {
   }
 
   async #disconnect(): Promise<void> {
-    await this.#leadership?.stop();
+    await this.#coordination?.stop();
     await this.#surroundings?.informers.stop();
     if (this.#settings.client === undefined) await this.#client?.close();
-    this.#surroundings = this.#leadership = this.#client = undefined;
+    this.#surroundings = this.#coordination = this.#client = undefined;
   }
 }

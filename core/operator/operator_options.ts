@@ -53,6 +53,14 @@ export interface OperatorOptions {
    */
   readonly leaderElection?: LeaderElectionOptions | undefined;
   /**
+   * Shares the objects among all replicas, and hands them over when replicas come
+   * and go: `name` is that of the group, and begins the names of its Leases. Not
+   * together with `leaderElection`.
+   *
+   * @default {every replica runs all objects}
+   */
+  readonly sharding?: LeaderElectionOptions | undefined;
+  /**
    * How many runs there may be at once, over all controllers.
    *
    * @default {no limit beside those of the controllers}
@@ -124,6 +132,7 @@ export interface OperatorSettings {
   readonly client: Client | undefined;
   readonly namespaces: Namespaces;
   readonly leaderElection: LeaderElectionOptions | undefined;
+  readonly sharding: LeaderElectionOptions | undefined;
   readonly concurrency: number;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -144,6 +153,7 @@ const NAMES: readonly (keyof OperatorOptions)[] = [
   "client",
   "namespaces",
   "leaderElection",
+  "sharding",
   "concurrency",
   "metrics",
   "logger",
@@ -186,11 +196,19 @@ export function operatorSettings(
     );
   }
   checkOptionNames(options.cache ?? {}, ["budget"], "an operator, cache");
-  if (options.leaderElection !== undefined) leaseTimes(options.leaderElection);
+  const { leaderElection, sharding } = options;
+  if (leaderElection !== undefined) leaseTimes(leaderElection);
+  if (sharding !== undefined) leaseTimes(sharding);
+  if (leaderElection !== undefined && sharding !== undefined) {
+    throw new TypeError(
+      'Cannot make an operator: with "sharding" every replica runs its part, so that there is no leader: received both',
+    );
+  }
   return {
     client: options.client,
     namespaces: options.namespaces ?? "all",
     leaderElection: options.leaderElection,
+    sharding: options.sharding,
     concurrency: options.concurrency ?? Infinity,
     metrics: options.metrics ?? new MetricsRegistry(),
     logger: options.logger ?? defaultLogger ?? jsonLogger(),

@@ -183,6 +183,7 @@ class Replica {
         const wait = Math.max(latency ?? 0, this.stoppedUntil - clock.now());
         clock.setTimer(settle, wait / 2);
       };
+      if (signal.aborted) reject(signal.reason);
       signal.addEventListener("abort", () => reject(signal.reason));
       if (latency === undefined) return;
       clock.setTimer(() => {

@@ -1,0 +1,137 @@
+import { hostname } from "node:os";
+import type { Client } from "../client/client.ts";
+import type { Clock } from "../clock.ts";
+import { ALL_OBJECTS, type ShardAssignment } from "../controller/shard.ts";
+import type { Logger } from "../logger.ts";
+import type { ManagedController } from "./controller_start.ts";
+import { fenced } from "./fence.ts";
+import { type LeaderElectionOptions, leaseTimes } from "./leader_election.ts";
+import { Leadership } from "./leadership.ts";
+import { checkLeaseRights } from "./lease_rights.ts";
+import { ShardLeases } from "./shard_leases.ts";
+import { Sharding } from "./sharding.ts";
+
+/** What {@linkcode coordinate} works with. */
+export interface CoordinationOptions {
+  readonly leaderElection: LeaderElectionOptions | undefined;
+  readonly sharding: LeaderElectionOptions | undefined;
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  /** The controllers of the operator, now and later. */
+  readonly controllers: () => Iterable<ManagedController>;
+}
+
+/** How replicas of an operator keep out of each other's way. */
+export interface Coordination {
+  /** A client whose writes only get through while this replica may write. */
+  readonly client: Client;
+  /** Which objects this replica runs, while it runs any. */
+  readonly shard: ShardAssignment;
+  /** Whether this replica runs anything. */
+  readonly isLeading: boolean;
+  /** Who leads, as far as it is known; only with leader election. */
+  readonly leader: string | undefined;
+  /** @throws {Error} If a right is missing. */
+  start(): Promise<void>;
+  /** Lets others take over. */
+  stop(): Promise<void>;
+}
+
+/** By leader election, by sharding, or not at all. */
+export function coordinate(options: CoordinationOptions): Coordination {
+  const { leaderElection, sharding } = options;
+  if (leaderElection !== undefined) return byElection(leaderElection, options);
+  if (sharding !== undefined) return bySharding(sharding, options);
+  const nothing = () => Promise.resolve();
+  return {
+    client: options.client,
+    shard: ALL_OBJECTS,
+    isLeading: true,
+    leader: undefined,
+    start: nothing,
+    stop: nothing,
+  };
+}
+
+function byElection(
+  leaderElection: LeaderElectionOptions,
+  options: CoordinationOptions,
+): Coordination {
+  const { client, clock, random, log, controllers } = options;
+  const leadership = new Leadership({
+    options: leaderElection,
+    client,
+    clock,
+    random,
+    log,
+    onChange(leading) {
+      for (const controller of controllers()) {
+        if (leading) controller.lead();
+        else controller.stepDown();
+      }
+    },
+  });
+  return {
+    client: fenced(client, leadership.mandate),
+    shard: ALL_OBJECTS,
+    get isLeading() {
+      return leadership.isLeading;
+    },
+    get leader() {
+      return leadership.leader;
+    },
+    start: () => leadership.start(),
+    stop: () => leadership.stop(),
+  };
+}
+
+function bySharding(
+  options: LeaderElectionOptions,
+  { client, clock, log, controllers }: CoordinationOptions,
+): Coordination {
+  const times = leaseTimes(options);
+  const { name, namespace = client.namespace } = options;
+  const identity = options.identity ??
+    `${hostname()}-${crypto.randomUUID().slice(0, 8)}`.toLowerCase();
+  const sharding = new Sharding({
+    store: new ShardLeases({
+      client,
+      clock,
+      namespace,
+      name,
+      identity,
+      leaseDuration: times.leaseDuration,
+    }),
+    identity,
+    times,
+    clock,
+    log,
+    async onYield() {
+      const all = [...controllers()];
+      await Promise.all(all.map((controller) => controller.yieldOthers()));
+    },
+    onGain(wasOurs) {
+      for (const controller of controllers()) controller.gained(wasOurs);
+    },
+    onLost() {
+      for (const controller of controllers()) controller.abort();
+    },
+  });
+  return {
+    client: fenced(client, sharding.mandate),
+    shard: sharding,
+    isLeading: true,
+    leader: undefined,
+    async start() {
+      await checkLeaseRights(client, {
+        namespace,
+        verbs: ["list", "create", "patch", "delete"],
+        purpose: `share objects by Leases ${namespace}/${name}-…`,
+      });
+      sharding.start();
+    },
+    stop: () => sharding.stop(),
+  };
+}
