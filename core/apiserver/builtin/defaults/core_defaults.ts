@@ -26,13 +26,23 @@ import type {
 } from "../../../kinds/core_v1.ts";
 import { type DefaultRules, rule } from "./rules.ts";
 
-/** The pull policy of an image: newest tags are pulled each time. */
+const NAME_PART = "[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*";
+const HOST_PART = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])";
+/** An image: host and port, path, tag and digest; all but the path optional. */
+const IMAGE = new RegExp(
+  `^(?:${HOST_PART}(?:\\.${HOST_PART})*(?::[0-9]+)?/)?` +
+    `${NAME_PART}(?:/${NAME_PART})*(?::(?<tag>[\\w][\\w.-]{0,127}))?` +
+    "(?<digest>@[A-Za-z][\\w+.-]*:[0-9a-fA-F]{32,})?$",
+);
+
+/**
+ * The pull policy of an image: newest tags are pulled each time, and so are
+ * those that are not told. What names no image has no newest tag either.
+ */
 function pullPolicy(image: string): "Always" | "IfNotPresent" {
-  const name = image.slice(image.lastIndexOf("/") + 1);
-  if (name.includes("@")) return "IfNotPresent";
-  const colon = name.indexOf(":");
-  const tag = colon < 0 ? "latest" : name.slice(colon + 1);
-  return tag === "latest" ? "Always" : "IfNotPresent";
+  const { groups } = IMAGE.exec(image) ?? {};
+  if (groups === undefined || groups["digest"]) return "IfNotPresent";
+  return (groups["tag"] ?? "latest") === "latest" ? "Always" : "IfNotPresent";
 }
 
 function defaultContainer(container: Container): void {

@@ -58,8 +58,8 @@ function defaultStatefulSet({ spec }: StatefulSet): void {
   spec.revisionHistoryLimit ??= 10;
   // Each template is a whole object, and is stored as one.
   for (const template of spec.volumeClaimTemplates ?? []) {
-    template.apiVersion ??= "v1";
-    template.kind ??= "PersistentVolumeClaim";
+    template.apiVersion = "v1";
+    template.kind = "PersistentVolumeClaim";
   }
 }
 

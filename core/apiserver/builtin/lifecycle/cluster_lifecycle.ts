@@ -54,7 +54,17 @@ function nameLabel(metadata: UntypedObject["metadata"]): void {
   };
 }
 
+/** One range of addresses has two fields, of which one is older. */
+function linkRanges(object: UntypedObject): void {
+  const { spec } = object as unknown as Node;
+  if (!spec) return;
+  if (spec.podCIDRs?.length) spec.podCIDR = spec.podCIDRs[0];
+  else if (spec.podCIDR) spec.podCIDRs = [spec.podCIDR];
+}
+
 const NODE: Lifecycle = {
+  prepareForCreate: linkRanges,
+  prepareForUpdate: linkRanges,
   admit(object, live): void {
     if (live !== undefined) return;
     const { spec = {} } = object as unknown as Node;
@@ -136,7 +146,11 @@ const PERSISTENT_VOLUME_CLAIM: Lifecycle = {
   },
   prepareForCreate(object): void {
     object.status = { phase: "Pending" };
-    linkDataSources(object as unknown as PersistentVolumeClaim);
+    const claim = object as unknown as PersistentVolumeClaim;
+    if (claim.spec?.dataSource && !isVolumeSource(claim.spec.dataSource)) {
+      delete claim.spec.dataSource;
+    }
+    linkDataSources(claim);
   },
   prepareForUpdate(object): void {
     linkDataSources(object as unknown as PersistentVolumeClaim);
@@ -148,8 +162,7 @@ function linkDataSources({ spec }: PersistentVolumeClaim): void {
   const source = spec?.dataSource;
   const reference = spec?.dataSourceRef;
   if (spec === undefined) return;
-  if (source && !isVolumeSource(source)) delete spec.dataSource;
-  else if (source && !reference) spec.dataSourceRef = { ...source };
+  if (source && !reference) spec.dataSourceRef = { ...source };
   else if (reference && !source && !reference.namespace) {
     const { apiGroup, kind, name } = reference;
     spec.dataSource = { apiGroup, kind, name };

@@ -38,6 +38,16 @@ export function admitPod(pod: Pod, context: HookContext): void {
   givePriority(pod, context);
 }
 
+/** What admission does to a changed Pod: it keeps what it gave and lost. */
+export function readmitPod({ spec }: Pod, live: Pod): void {
+  tolerateFailingNodes(spec);
+  const { priority, preemptionPolicy } = live.spec;
+  if (priority !== undefined) spec.priority ??= priority;
+  if (preemptionPolicy !== undefined) {
+    spec.preemptionPolicy ??= preemptionPolicy;
+  }
+}
+
 function giveServiceAccount(pod: Pod, context: HookContext): void {
   const { spec, metadata } = pod;
   const name = spec.serviceAccountName || "default";

@@ -4,7 +4,7 @@ import type { Pod, ResourceRequirements } from "../../../kinds/core_v1.ts";
 import { FieldSet } from "../../../patch/field_set.ts";
 import { timeText } from "../time_values.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import { admitPod } from "./pod_admission.ts";
+import { admitPod, readmitPod } from "./pod_admission.ts";
 
 const STATUS_RESET: FieldSet = FieldSet.of([
   ["f:spec"],
@@ -16,10 +16,14 @@ const STATUS_RESET: FieldSet = FieldSet.of([
 export const POD_LIFECYCLE: Lifecycle = {
   admit(object, live, context): void {
     if (live === undefined) admitPod(asPod(object), context);
+    else readmitPod(asPod(object), asPod(live));
   },
   prepareForCreate(object, context): void {
     const pod = asPod(object);
     pod.status = { phase: "Pending", qosClass: qosClassOf(pod) };
+    if ((pod.spec.terminationGracePeriodSeconds ?? 0) < 0) {
+      pod.spec.terminationGracePeriodSeconds = 1;
+    }
     if (pod.spec.schedulingGates === undefined) return;
     const neverProbed = null as unknown as undefined;
     pod.status.conditions = [{

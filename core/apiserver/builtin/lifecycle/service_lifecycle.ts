@@ -146,7 +146,7 @@ function setFamilies(
     return;
   }
   const causes = (spec.ipFamilies ?? []).flatMap((family, index) =>
-    family === "IPv4" ? [] : [
+    family !== "IPv6" ? [] : [
       fieldError.invalid(
         `spec.ipFamilies[${index}]`,
         family,

@@ -4,6 +4,11 @@
  */
 export const CHOICES: ReadonlyMap<string, readonly string[]> = new Map([
   ["PodSpec.restartPolicy", ["Always", "OnFailure", "Never"]],
+  [
+    "Container.terminationMessagePolicy",
+    ["File", "FallbackToLogsOnError"],
+  ],
+  ["PodSpec.preemptionPolicy", ["PreemptLowerPriority", "Never"]],
   ["Toleration.effect", ["NoSchedule", "PreferNoSchedule", "NoExecute"]],
   ["JobSpec.completionMode", ["NonIndexed", "Indexed"]],
   ["NetworkPolicyPort.protocol", ["TCP", "UDP", "SCTP"]],

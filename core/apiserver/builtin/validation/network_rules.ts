@@ -9,7 +9,7 @@ import {
   qualifiedNameProblems,
   subdomainProblems,
 } from "../../names.ts";
-import { text } from "./field_checks.ts";
+import { oneOf, text } from "./field_checks.ts";
 import { shownIntOrString, shownTexts } from "./go_shown.ts";
 import { checkLabels } from "./label_rules.ts";
 import { check, type Place, type ValidationRules } from "./place.ts";
@@ -56,6 +56,7 @@ function checkService({ spec = {} }: Service, place: Place): void {
       "may only be used when `type` is 'LoadBalancer'",
     );
   }
+  checkFamilies(spec, at);
   checkClusterAddress(spec, at);
   checkTrafficPolicy(spec, at);
 }
@@ -145,6 +146,16 @@ function checkClusterAddress(spec: ServiceSpec, place: Place): void {
       address,
       addressProblems(address),
     );
+  }
+}
+
+const FAMILIES = ["IPv4", "IPv6"];
+
+function checkFamilies({ ipFamilies = [] }: ServiceSpec, place: Place): void {
+  for (const [index, family] of ipFamilies.entries()) {
+    const field = `ipFamilies[${index}]`;
+    oneOf(FAMILIES)(family, field, place);
+    if (ipFamilies.indexOf(family) < index) place.duplicate(field, family);
   }
 }
 

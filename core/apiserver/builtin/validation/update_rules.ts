@@ -83,7 +83,7 @@ function frozenData(...fields: readonly string[]): UpdateRule {
 }
 
 const POD_FIELDS =
-  "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative),`spec.tolerations` (only additions to existing tolerations)";
+  "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 /** A Pod's spec without what an update may change. */
 function fixedPart({ spec }: Pod): JsonObject {
@@ -129,8 +129,11 @@ const podUpdate: UpdateRule = (pod: Pod, live: Pod, place) => {
         : "must be less than or equal to previous value",
     );
   }
-  const kept = (live.spec.tolerations ?? []).every((toleration) =>
-    pod.spec.tolerations?.some((one) => jsonEquals(one, toleration))
+  const lasting = ({ spec }: Pod) =>
+    (spec.tolerations ?? []).map(({ tolerationSeconds: _, ...rest }) => rest);
+  const after = lasting(pod);
+  const kept = lasting(live).every((toleration) =>
+    after.some((one) => jsonEquals(one, toleration))
   );
   if (!kept) {
     place.forbidden(
@@ -165,6 +168,25 @@ const serviceUpdate: UpdateRule = (service: Service, live: Service, place) => {
     shownTexts(service.spec?.clusterIPs),
     "may not change once set",
   );
+};
+
+const balancerUpdate: UpdateRule = (service: Service, live: Service, place) => {
+  const { spec = {} } = service;
+  const { spec: before = {} } = live;
+  const isBalancer = spec.type === "LoadBalancer" &&
+    before.type === "LoadBalancer";
+  if (isBalancer && spec.loadBalancerClass !== before.loadBalancerClass) {
+    place.invalid(
+      "spec.loadBalancerClass",
+      spec.loadBalancerClass,
+      "may not change once set",
+    );
+  }
+  const keepsCheck = isBalancer && spec.externalTrafficPolicy === "Local" &&
+    before.externalTrafficPolicy === "Local";
+  if (keepsCheck && spec.healthCheckNodePort !== before.healthCheckNodePort) {
+    place.forbidden("spec.healthCheckNodePort", IMMUTABLE);
+  }
 };
 
 const STATEFUL_SET_FIELDS = [
@@ -241,11 +263,23 @@ const volumeUpdate: UpdateRule = (
     Object.fromEntries(
       Object.entries(spec).filter(([name]) => !VOLUME_FIELDS.includes(name)),
     );
-  if (jsonEquals(source(volume), source(live))) return;
-  place.forbidden(
-    "spec.persistentvolumesource",
-    "spec.persistentvolumesource is immutable after creation\n",
-  );
+  if (!jsonEquals(source(volume), source(live))) {
+    place.forbidden(
+      "spec.persistentvolumesource",
+      "spec.persistentvolumesource is immutable after creation\n",
+    );
+  }
+  const mode = volume.spec?.volumeMode;
+  if (mode !== live.spec?.volumeMode) {
+    place.invalid("volumeMode", mode, IMMUTABLE);
+  }
+  if (!jsonEquals(volume.spec?.nodeAffinity, live.spec?.nodeAffinity)) {
+    place.invalidShown(
+      "nodeAffinity",
+      volume.spec?.nodeAffinity ? "core.VolumeNodeAffinity" : '"null"',
+      "field is immutable, except for updating from beta label to GA",
+    );
+  }
 };
 
 const roleRefUpdate: UpdateRule = (
@@ -268,7 +302,7 @@ const RULES: ReadonlyMap<string, readonly UpdateRule[]> = new Map([
   ["configmaps", [frozenData("data", "binaryData")]],
   ["secrets", [immutable("type"), frozenData("data")]],
   ["pods", [podUpdate]],
-  ["services", [serviceUpdate]],
+  ["services", [serviceUpdate, balancerUpdate]],
   ["persistentvolumeclaims", [claimUpdate]],
   ["persistentvolumes", [volumeUpdate]],
   ["deployments.apps", [immutableSelector]],
@@ -288,11 +322,16 @@ const RULES: ReadonlyMap<string, readonly UpdateRule[]> = new Map([
     (object: UntypedObject, live: UntypedObject, place: Place) => {
       const before = at(live, "spec.completions");
       const isIndexed = at(live, "spec.completionMode") === "Indexed";
-      if (!isIndexed && !jsonEquals(at(object, "spec.completions"), before)) {
+      const after = at(object, "spec.completions");
+      if (!isIndexed && !jsonEquals(after, before)) {
+        place.invalid("spec.completions", after, IMMUTABLE);
+      } else if (
+        after !== before && after !== at(object, "spec.parallelism")
+      ) {
         place.invalid(
           "spec.completions",
-          at(object, "spec.completions"),
-          IMMUTABLE,
+          after,
+          "can only be modified in tandem with spec.parallelism",
         );
       }
       if (!jsonEquals(at(object, "spec.template"), at(live, "spec.template"))) {
@@ -316,6 +355,13 @@ const RULES: ReadonlyMap<string, readonly UpdateRule[]> = new Map([
     }),
     immutable("volumeBindingMode"),
   ]],
+  ["csidrivers.storage.k8s.io", [
+    immutable("spec.attachRequired", "spec.volumeLifecycleModes"),
+  ]],
+  ["csistoragecapacities.storage.k8s.io", [
+    immutable("nodeTopology", "storageClassName"),
+  ]],
+  ["volumeattachments.storage.k8s.io", [immutable("spec")]],
   ["endpointslices.discovery.k8s.io", [immutable("addressType")]],
 ]);
 

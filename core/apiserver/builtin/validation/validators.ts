@@ -4,6 +4,29 @@ import { definitionOfKind, type GoType, goType } from "../go_types.ts";
 import { typedCauses } from "./typed_validation.ts";
 import { changeCauses } from "./update_rules.ts";
 
+/**
+ * Kinds of which kube-apiserver checks the whole object and then the change,
+ * which includes the whole object; clients see each cause twice.
+ */
+const CHECKED_TWICE: ReadonlySet<string> = new Set([
+  "nodes",
+  "persistentvolumes",
+  "persistentvolumeclaims",
+  "replicationcontrollers",
+  "daemonsets.apps",
+  "replicasets.apps",
+  "jobs.batch",
+  "networkpolicies.networking.k8s.io",
+  "roles.rbac.authorization.k8s.io",
+  "clusterroles.rbac.authorization.k8s.io",
+  "rolebindings.rbac.authorization.k8s.io",
+  "clusterrolebindings.rbac.authorization.k8s.io",
+  "csinodes.storage.k8s.io",
+  "csistoragecapacities.storage.k8s.io",
+  "storageclasses.storage.k8s.io",
+  "volumeattachments.storage.k8s.io",
+]);
+
 /** What is checked of the objects of a kind. */
 export type Validators = Required<
   Pick<ResourceDefinition, "validateCreate" | "validateUpdate">
@@ -23,10 +46,11 @@ export function validatorsOf(resource: string): Validators {
       if (subresource === "status") {
         return typedCauses(type, object, { part: "status" });
       }
-      return [
-        ...changeCauses(resource, object, live),
-        ...typedCauses(type, object, { part: "main" }),
-      ];
+      const causes = typedCauses(type, object, { part: "main" });
+      const changes = changeCauses(resource, object, live);
+      return CHECKED_TWICE.has(resource)
+        ? [...causes, ...causes, ...changes]
+        : [...causes, ...changes];
     },
   };
 }
