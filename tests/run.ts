@@ -9,7 +9,7 @@
  * @module
  */
 
-import { globSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { relative } from "node:path";
 import process from "node:process";
@@ -69,7 +69,7 @@ const STEPS: readonly Step[] = [
   },
   { ...tests("node", () => files(PACKAGE)), name: "package" },
   {
-    ...tests("node", () => files(ON_CLUSTER)),
+    ...tests("node", () => files(ON_CLUSTER).filter(knowsTheSwitch)),
     name: "cluster",
     cluster: true,
   },
@@ -86,6 +86,14 @@ function tests(runtime: Runtime, files: () => readonly string[]): Step {
     bun: ["bun", "test", "--timeout=60000"],
   }[runtime];
   return { name: runtime, command, files, report: runtime, limit: 8 * MINUTE };
+}
+
+/** Whether a test file runs against the real control plane it is given. */
+function knowsTheSwitch(file: string): boolean {
+  const text = readFileSync(file, "utf8");
+  return /ON_REAL_CLUSTER|ScenarioCluster|kubectlTest|withTestCluster/.test(
+    text,
+  );
 }
 
 function files(pattern: string): readonly string[] {

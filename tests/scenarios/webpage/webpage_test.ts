@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { Client } from "../../../core/client/client.ts";
 import { loadConfig } from "../../../core/config/load_config.ts";
+import { Namespace } from "../../../core/kinds/mod.ts";
 import { coracle, Program, runtimeCommand } from "../../support/program.ts";
+import { ON_REAL_CLUSTER } from "../../support/scenario_cluster.ts";
 import { tellWebPageStory } from "./webpage_story.ts";
 
 const EXAMPLE = "examples/webpage.ts";
@@ -24,32 +28,56 @@ async function withFolder(
 /** Tells the story to whoever the kubeconfig leads to. */
 async function tellStory(kubeconfig: string): Promise<void> {
   const client = new Client(await loadConfig({ kubeconfig }));
+  const name = `webpage-${randomBytes(4).toString("hex")}`;
   try {
-    await tellWebPageStory(client, "default");
+    await client.create(Namespace, { metadata: { name } });
+    await tellWebPageStory(client, name, !ON_REAL_CLUSTER);
+    await client.delete(Namespace, { name });
   } finally {
     await client.close();
   }
 }
 
-test("coracle dev runs the WebPage example, says how to try it, and ends by Ctrl-C", () =>
-  withFolder(async (kubeconfig) => {
-    const dev = new Program(
-      coracle("dev", "--kubeconfig", kubeconfig, EXAMPLE),
-    );
-    try {
-      await dev.says(/kubectl apply -f examples\/webpage\.yaml/);
-      assert.match(dev.output, /kubectl get webpages/);
-      await tellStory(kubeconfig);
-      assert.match(dev.output, /webpage default\/hello/);
-      assert.match(dev.output, /Page is taken down/);
-      assert.equal(await dev.end("SIGINT"), 0, dev.describe());
-    } finally {
-      await dev.kill();
-    }
-  }));
+/** Runs the example with its own runtime while its story is told. */
+async function runExample(kubeconfig: string): Promise<void> {
+  const operator = new Program([...runtimeCommand(), EXAMPLE], {
+    env: { KUBECONFIG: kubeconfig },
+  });
+  try {
+    await operator.says(/Operator started/);
+    await tellStory(kubeconfig);
+    assert.equal(await operator.end("SIGTERM"), 0, operator.describe());
+  } finally {
+    await operator.kill();
+  }
+}
+
+test(
+  "coracle dev runs the WebPage example, says how to try it, and ends by Ctrl-C",
+  { skip: ON_REAL_CLUSTER && "it brings its own API server" },
+  () =>
+    withFolder(async (kubeconfig) => {
+      const dev = new Program(
+        coracle("dev", "--kubeconfig", kubeconfig, EXAMPLE),
+      );
+      try {
+        await dev.says(/kubectl apply -f examples\/webpage\.yaml/);
+        assert.match(dev.output, /kubectl get webpages/);
+        await tellStory(kubeconfig);
+        assert.match(dev.output, /webpage webpage-[0-9a-f]+\/hello/);
+        assert.match(dev.output, /Page is taken down/);
+        assert.equal(await dev.end("SIGINT"), 0, dev.describe());
+      } finally {
+        await dev.kill();
+      }
+    }),
+);
 
 test("The WebPage example runs as a file of its own, wherever KUBECONFIG leads", () =>
   withFolder(async (kubeconfig) => {
+    if (ON_REAL_CLUSTER) {
+      return await runExample(process.env["KUBECONFIG"] ?? "");
+    }
     const server = new Program(
       coracle(
         "apiserver",
@@ -60,16 +88,7 @@ test("The WebPage example runs as a file of its own, wherever KUBECONFIG leads",
     );
     try {
       await server.says(/Serving on https:/);
-      const operator = new Program([...runtimeCommand(), EXAMPLE], {
-        env: { KUBECONFIG: kubeconfig },
-      });
-      try {
-        await operator.says(/Operator started/);
-        await tellStory(kubeconfig);
-        assert.equal(await operator.end("SIGTERM"), 0, operator.describe());
-      } finally {
-        await operator.kill();
-      }
+      await runExample(kubeconfig);
       assert.equal(await server.end("SIGTERM"), 0, server.describe());
     } finally {
       await server.kill();
