@@ -392,11 +392,9 @@ function checkOrder(
     const wanted = keyOf(items[next], mergeKey);
     if (jsonEquals(keyOf(item, mergeKey), wanted)) next++;
   }
-  if (next < items.length) {
-    throw new StrategicPatchError(
-      `The order in patch list:\n${
-        goText(patch)
-      }\n doesn't match ${SET_ELEMENT_ORDER} list:\n${goText(order)}\n`,
-    );
-  }
+  if (next === items.length) return;
+  const [given, asked] = [goText(patch), goText(order)];
+  throw new StrategicPatchError(
+    `The order in patch list:\n${given}\n doesn't match ${SET_ELEMENT_ORDER} list:\n${asked}\n`,
+  );
 }
