@@ -109,13 +109,13 @@ export type {
 export type * from "./crd/standard_schema.ts";
 
 // Which key runs when.
-export {
-  type AddOptions,
-  type Limiter,
-  Priority,
-  SchedulingQueue,
-  type SchedulingQueueOptions,
-} from "./queue/scheduling_queue.ts";
+export type {
+  AddOptions,
+  SchedulingQueueOptions,
+} from "./queue/queue_options.ts";
+export { SchedulingQueue } from "./queue/scheduling_queue.ts";
+export type { Limiter } from "./queue/limiter.ts";
+export { Priority } from "./queue/priority.ts";
 export * from "./queue/retry_policy.ts";
 export * from "./queue/token_bucket.ts";
 export * from "./queue/window_limiter.ts";
@@ -128,9 +128,9 @@ export type {
 } from "./controller/controller.ts";
 export type {
   ControllerOptions,
-  Namespaces,
   PrimaryCacheOptions,
 } from "./controller/controller_options.ts";
+export type { Namespaces } from "./controller/namespaces.ts";
 export type { StaticShard } from "./controller/shard.ts";
 export * from "./controller/event_source.ts";
 export * from "./controller/expectations.ts";

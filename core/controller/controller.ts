@@ -6,7 +6,6 @@ import {
   type ControllerOptions,
   type ControllerSettings,
   controllerSettings,
-  type Namespaces,
 } from "./controller_options.ts";
 import type { ControllerSurroundings } from "./controller_surroundings.ts";
 import type {
@@ -15,7 +14,7 @@ import type {
   SourceHealth,
 } from "./event_source.ts";
 import { assemble, type Machinery } from "./machinery.ts";
-import { namespaceSet } from "./namespaces.ts";
+import { type Namespaces, namespaceSet } from "./namespaces.ts";
 import type { Reconciler } from "./reconciler.ts";
 import type { RecordedRun } from "./run_history.ts";
 

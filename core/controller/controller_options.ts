@@ -21,18 +21,13 @@ import type { EventSource } from "./event_source.ts";
 import type { Filters } from "./filters.ts";
 import { checkFinalizer, defaultFinalizer } from "./finalizer.ts";
 import type { ManagedWorkflow } from "./managed_workflow.ts";
+import type { Namespaces } from "./namespaces.ts";
 import type { Reconciler } from "./reconciler.ts";
 import {
   type ShardAssignment,
   type StaticShard,
   staticShard,
 } from "./shard.ts";
-
-/**
- * Which namespaces are watched: all, the one in which the operator runs, or
- * those named.
- */
-export type Namespaces = "all" | "current" | readonly string[];
 
 /** What of the primaries is kept. */
 export interface PrimaryCacheOptions {

@@ -4,7 +4,7 @@ import type { Clock } from "../clock.ts";
 import type { Logger, LogLevel } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
-import type { Namespaces } from "./controller_options.ts";
+import type { Namespaces } from "./namespaces.ts";
 import type { ShardAssignment } from "./shard.ts";
 
 /** What a controller shares with the others of its operator. */

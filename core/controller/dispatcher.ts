@@ -13,7 +13,8 @@ import {
 } from "./result.ts";
 import type { ResultWriter } from "./result_writer.ts";
 import type { Run, RunResult } from "./run.ts";
-import { RunContext, type RunEnvironment } from "./run_context.ts";
+import { RunContext } from "./run_context.ts";
+import type { RunEnvironment } from "./run_environment.ts";
 import { decideStep, type RunEnd, type RunMode } from "./run_state.ts";
 
 /** What a {@linkcode Dispatcher} works with. */

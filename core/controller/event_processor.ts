@@ -1,16 +1,23 @@
 import type { KubernetesObject } from "../api/object.ts";
 import type { CacheEvent } from "../cache/cache_event.ts";
 import { TimeSlice } from "../cache/time_slice.ts";
-import type { Clock, Timer } from "../clock.ts";
+import type { Timer } from "../clock.ts";
+import { SchedulingQueue } from "../queue/scheduling_queue.ts";
+import type { EventProcessorOptions } from "./event_processor_options.ts";
+import type { SourceEvent } from "./event_source.ts";
 import {
-  type AddOptions,
-  Priority,
-  SchedulingQueue,
-} from "../queue/scheduling_queue.ts";
-import type { CauseType, RunCause } from "./cause.ts";
-import type { ConcurrencyCap } from "./concurrency_cap.ts";
-import type { ControllerSettings } from "./controller_options.ts";
-import type { PrimaryCache, SourceEvent } from "./event_source.ts";
+  ADDED,
+  bySource,
+  DELETED,
+  INITIAL,
+  INTERVAL,
+  MODIFIED,
+  queuedCause,
+  RELISTED,
+  REQUESTED,
+  RESCHEDULE,
+  RETRY,
+} from "./queued_cause.ts";
 import { type AbortCause, Run, type RunResult } from "./run.ts";
 import {
   decideAfterRun,
@@ -19,73 +26,12 @@ import {
   type RunPlan,
   type RunState,
 } from "./run_state.ts";
-import type { ShardAssignment } from "./shard.ts";
-
-/** The causes as the queue knows them: by their place in this list. */
-const CAUSES: readonly CauseType[] = [
-  "added",
-  "modified",
-  "deleted",
-  "initial",
-  "source",
-  "retry",
-  "reschedule",
-  "interval",
-  "requested",
-];
-
-/** How a cause is put into the queue; made once, since events are many. */
-function adding(type: CauseType, priority: Priority): AddOptions {
-  return Object.freeze({ cause: CAUSES.indexOf(type), priority });
-}
-
-const ADDED = adding("added", Priority.live);
-const MODIFIED = adding("modified", Priority.live);
-const DELETED = adding("deleted", Priority.live);
-const INITIAL = adding("initial", Priority.resync);
-const RELISTED = adding("modified", Priority.resync);
-const REQUESTED = adding("requested", Priority.live);
-const RETRY = adding("retry", Priority.timer);
-const RESCHEDULE = adding("reschedule", Priority.timer);
-const INTERVAL = adding("interval", Priority.timer);
 
 /** A deleted primary whose deletion is still to be reconciled. */
-interface DeletedPrimary<P> {
-  readonly object: P;
-  readonly finalStateUnknown: boolean;
-}
-
-/** Told of what happens to runs, for metrics, logs and records. */
-export interface RunObserver<P extends KubernetesObject> {
-  started?(run: Run<P>): void;
-  /** @param plan What follows; undefined if the run was about something past. */
-  ended?(run: Run<P>, result: RunResult, plan: RunPlan | undefined): void;
-  /** A primary is gone, and so is everything that was remembered of it. */
-  forgotten?(key: string): void;
-}
-
-/** What an {@linkcode EventProcessor} works with. */
-export interface EventProcessorOptions<P extends KubernetesObject> {
-  readonly settings: Pick<
-    ControllerSettings<P>,
-    | "retry"
-    | "limiter"
-    | "throughput"
-    | "maxInterval"
-    | "concurrency"
-    | "timeout"
-    | "allEvents"
-  >;
-  readonly primaries: PrimaryCache<P>;
-  /** Which of them are run here. */
-  readonly shard: ShardAssignment;
-  /** Does one run. Never rejects. */
-  readonly dispatch: (run: Run<P>) => Promise<RunResult>;
-  readonly cap: ConcurrencyCap;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly observers: readonly RunObserver<P>[];
-}
+type DeletedPrimary<P extends KubernetesObject> = Pick<
+  CacheEvent<P>,
+  "object" | "finalStateUnknown"
+>;
 
 /**
  * Turns events into runs: what an event means for its object, which object runs
@@ -147,9 +93,7 @@ export class EventProcessor<P extends KubernetesObject> {
 
   /** How many objects have used up their retries. */
   get exhausted(): number {
-    let count = 0;
-    for (const state of this.#states.values()) if (state.exhausted) count++;
-    return count;
+    return [...this.#states.values()].filter((state) => state.exhausted).length;
   }
 
   /** What is remembered of an object. */
@@ -169,7 +113,9 @@ export class EventProcessor<P extends KubernetesObject> {
         this.#states.delete(key);
     }
     const run = this.#runs.get(key);
-    if (deleting && run?.step === "reconcile" && !this.#allEvents) {
+    if (
+      deleting && run?.step === "reconcile" && !this.#options.settings.allEvents
+    ) {
       run.abort("deletion");
     }
     this.#queue.add(
@@ -188,7 +134,7 @@ export class EventProcessor<P extends KubernetesObject> {
   primaryDeleted(event: CacheEvent<P>): void {
     const { key } = event;
     this.#runs.get(key)?.abort("deletion");
-    if (!this.#allEvents) {
+    if (!this.#options.settings.allEvents) {
       this.forget(key);
       return;
     }
@@ -204,11 +150,7 @@ export class EventProcessor<P extends KubernetesObject> {
   triggered(key: string, source: string, event: SourceEvent): void {
     if (!this.#isKnown(key)) return;
     if (decideEvent(this.stateOf(key), undefined) === "ignore") return;
-    this.#queue.add(key, {
-      cause: CAUSES.indexOf("source"),
-      priority: event.initial ? Priority.resync : Priority.live,
-      detail: { source, event },
-    });
+    this.#queue.add(key, bySource(source, event));
   }
 
   /** The program wants a run. */
@@ -288,10 +230,6 @@ export class EventProcessor<P extends KubernetesObject> {
     this.#deleted.clear();
   }
 
-  get #allEvents(): boolean {
-    return this.#options.settings.allEvents;
-  }
-
   #isKnown(key: string): boolean {
     const { primaries, shard } = this.#options;
     return shard.owns(key) && (primaries.has(key) || this.#deleted.has(key));
@@ -358,7 +296,7 @@ export class EventProcessor<P extends KubernetesObject> {
     return new Run({
       key,
       primary,
-      cause: this.#causeOf(slot),
+      cause: queuedCause(this.#queue, slot),
       retry: { attempt, last: attempt >= settings.retry.maxAttempts },
       deleted: deleted !== undefined,
       finalStateUnknown: deleted?.finalStateUnknown ?? false,
@@ -366,15 +304,6 @@ export class EventProcessor<P extends KubernetesObject> {
       waited: now - this.#queue.addedAt(slot),
       isDirty: () => this.#queue.isDirty(slot),
     });
-  }
-
-  #causeOf(slot: number): RunCause {
-    const type = CAUSES[this.#queue.cause(slot)] as CauseType;
-    const events = this.#queue.events(slot);
-    const detail = this.#queue.detail(slot);
-    if (detail === undefined) return { type, events };
-    const { source, event } = detail as { source: string; event: SourceEvent };
-    return { type, source, kind: event.kind, object: event.object, events };
   }
 
   async #execute(slot: number, run: Run<P>): Promise<void> {

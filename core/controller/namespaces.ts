@@ -1,6 +1,11 @@
 import type { ResolvedKind } from "../api/kind.ts";
-import type { Namespaces } from "./controller_options.ts";
 import type { NamespaceSet } from "./event_source.ts";
+
+/**
+ * Which namespaces are watched: all, the one in which the operator runs, or
+ * those named.
+ */
+export type Namespaces = "all" | "current" | readonly string[];
 
 const NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 

@@ -1,11 +1,4 @@
-import {
-  apiVersionOf,
-  isResolved,
-  type Kind,
-  kindText,
-  type ResolvedKind,
-  sameKind,
-} from "../api/kind.ts";
+import { isResolved, type Kind, kindText, sameKind } from "../api/kind.ts";
 import type {
   ApplyObject,
   KubernetesObject,
@@ -17,12 +10,11 @@ import type { OwnWrite } from "../cache/shared_informer.ts";
 import type { Client } from "../client/client.ts";
 import type { Logger } from "../logger.ts";
 import type { RunCause } from "./cause.ts";
-import type { EventRecorder } from "./event_recorder.ts";
 import type { EventSource } from "./event_source.ts";
 import type { WorkflowResult } from "./managed_workflow.ts";
+import { withOwner } from "./owner.ts";
 import { allWrites } from "./source_group.ts";
 import { partSent } from "./part_sent.ts";
-import type { PrimarySource } from "./primary_source.ts";
 import type {
   Context,
   ContextDeleteOptions,
@@ -32,25 +24,8 @@ import type {
   RetryInfo,
 } from "./reconciler.ts";
 import type { PatchBody } from "./resource_client.ts";
-import type { StoredWrite } from "./result_writer.ts";
 import type { Run } from "./run.ts";
-import type { SourceGroup } from "./source_group.ts";
-
-/** What all runs of a controller share. */
-export interface RunEnvironment<P extends KubernetesObject> {
-  readonly controller: string;
-  readonly kind: ResolvedKind<P>;
-  readonly fieldManager: string;
-  readonly client: Client;
-  readonly log: Logger;
-  readonly primaries: PrimarySource<P>;
-  readonly sources: SourceGroup<P>;
-  readonly recorder: EventRecorder;
-  /** Told of every write that the server stored. */
-  readonly onWrite: (run: Run<P>, write: StoredWrite) => void;
-  /** Asks for another run of a primary. */
-  readonly request: (key: string) => void;
-}
+import type { RunEnvironment } from "./run_environment.ts";
 
 /** {@linkcode Context} of one run. What is rarely used is made when asked for. */
 export class RunContext<P extends KubernetesObject> implements Context<P> {
@@ -391,24 +366,6 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
 interface Meta {
   namespace: string | undefined;
   ownerReferences: OwnerReference[] | undefined;
-}
-
-/** Owner references with the primary as the controlling one among them. */
-function withOwner(
-  references: readonly OwnerReference[],
-  primary: KubernetesObject,
-  kind: ResolvedKind,
-): OwnerReference[] {
-  const { name, uid = "" } = primary.metadata;
-  const others = references.filter((reference) => reference.uid !== uid);
-  return [...others, {
-    apiVersion: apiVersionOf(kind),
-    kind: kind.kind,
-    name,
-    uid,
-    controller: true,
-    blockOwnerDeletion: true,
-  }];
 }
 
 /** What every log line about an object says of it. */

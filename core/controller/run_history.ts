@@ -1,7 +1,7 @@
 import type { KubernetesObject } from "../api/object.ts";
 import type { Clock } from "../clock.ts";
 import { causeText, type RunCause } from "./cause.ts";
-import type { RunObserver } from "./event_processor.ts";
+import type { RunObserver } from "./run_observer.ts";
 import type { Run, RunResult } from "./run.ts";
 import type { RunPlan } from "./run_state.ts";
 

@@ -4,7 +4,7 @@ import type { Clock } from "../clock.ts";
 import type { Logger, LogLevel } from "../logger.ts";
 import type { Counter, Histogram, MetricLabels, Metrics } from "../metrics.ts";
 import { causeText, type CauseType } from "./cause.ts";
-import type { RunObserver } from "./event_processor.ts";
+import type { RunObserver } from "./run_observer.ts";
 import type { Run, RunResult } from "./run.ts";
 import type { RunPlan } from "./run_state.ts";
 

@@ -2,7 +2,7 @@ import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { ControllerHealth } from "../controller/controller.ts";
-import type { Namespaces } from "../controller/controller_options.ts";
+import type { Namespaces } from "../controller/namespaces.ts";
 import type { EventSource, PrimaryCache } from "../controller/event_source.ts";
 
 /** A controller of an operator, as its program sees it. */

@@ -3,7 +3,7 @@ import { checkOptionNames } from "../api/option_names.ts";
 import type { ReconnectOptions } from "../cache/informer_options.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import type { Namespaces } from "../controller/controller_options.ts";
+import type { Namespaces } from "../controller/namespaces.ts";
 import { jsonLogger, type Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import { type LeaderElectionOptions, leaseTimes } from "./leader_election.ts";

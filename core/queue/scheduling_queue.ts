@@ -1,86 +1,13 @@
-import { type Clock, systemClock, type Timer } from "../clock.ts";
-import { SlotLists } from "./slot_lists.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { DeadlineTimer } from "./deadline_timer.ts";
+import type { Limiter } from "./limiter.ts";
+import { Priority } from "./priority.ts";
+import type { AddOptions, SchedulingQueueOptions } from "./queue_options.ts";
+import { ReadyLists } from "./ready_lists.ts";
 import { DIRTY, QUIET, RUNNING, SlotTable, WAITING } from "./slot_table.ts";
-import { TimerHeap } from "./timer_heap.ts";
-
-/** How urgent a run is, most urgent first. */
-export type Priority = 0 | 1 | 2;
-
-/** The priorities by name. */
-export const Priority: {
-  /** Something changed just now. */
-  readonly live: 0;
-  /** A retry, or a timer that somebody set. */
-  readonly timer: 1;
-  /** What was there at start, or was found again by a relist. */
-  readonly resync: 2;
-} = { live: 0, timer: 1, resync: 2 };
-
-/**
- * How often a priority may be passed over by more urgent ones before its first
- * key is taken all the same.
- */
-const PATIENCE: readonly number[] = [Infinity, 15, 63];
-
-/** How many deadlines one turn of the event loop handles. */
-const DEADLINES_PER_TURN = 5_000;
 
 /** Memory of more slots than this is given back when the queue is empty. */
 const KEPT_CAPACITY = 4_096;
-
-/** Says how long a key must wait before it may run. */
-export interface Limiter {
-  /**
-   * Called when a key is about to be taken.
-   *
-   * @param key The key.
-   * @param now The time of the queue's clock.
-   * @returns Zero to let it run, which counts; otherwise how many milliseconds
-   * it must wait, which does not.
-   */
-  admit(key: string, now: number): number;
-}
-
-/** Options of {@linkcode SchedulingQueue}. */
-export interface SchedulingQueueOptions {
-  /**
-   * Where time comes from.
-   *
-   * @default {the machine's clock}
-   */
-  readonly clock?: Clock | undefined;
-  /**
-   * Called synchronously when keys wait and none did before; it may take them
-   * at once.
-   *
-   * @default {nobody}
-   */
-  readonly onReady?: (() => void) | undefined;
-  /**
-   * Slows single keys down.
-   *
-   * @default {no limit}
-   */
-  readonly limiter?: Limiter | undefined;
-}
-
-/** Why and how urgently a key is added. */
-export interface AddOptions {
-  /**
-   * How urgent it is.
-   *
-   * @default {Priority.live}
-   */
-  readonly priority?: Priority | undefined;
-  /**
-   * A number of the caller's that tells why, from 0 to 255.
-   *
-   * @default {0}
-   */
-  readonly cause?: number | undefined;
-  /** Anything that tells more. */
-  readonly detail?: unknown;
-}
 
 const PLAIN_ADD: AddOptions = {};
 
@@ -130,14 +57,10 @@ export class SchedulingQueue {
   readonly #onReady: () => void;
   readonly #limiter: Limiter | undefined;
   readonly #table: SlotTable = new SlotTable();
-  readonly #lists: SlotLists = new SlotLists(3, 0);
-  readonly #deadlines: TimerHeap = new TimerHeap(0);
-  /** How often each priority was passed over since one of it was taken. */
-  readonly #passedOver: number[] = [0, 0, 0];
+  readonly #lists: ReadyLists = new ReadyLists();
+  readonly #deadlines: DeadlineTimer;
   #waiting = 0;
   #running = 0;
-  #timer: Timer | undefined;
-  #timerDue = Infinity;
   #closed = false;
   #drained: (() => void)[] = [];
 
@@ -151,6 +74,10 @@ export class SchedulingQueue {
     this.#clock = clock;
     this.#onReady = onReady;
     this.#limiter = limiter;
+    this.#deadlines = new DeadlineTimer(
+      clock,
+      (slot, now) => this.#meetDeadlines(slot, now),
+    );
   }
 
   /** How many keys wait to be taken. */
@@ -215,7 +142,7 @@ export class SchedulingQueue {
    */
   take(): number {
     while (this.#waiting > 0) {
-      const slot = this.#lists.shift(this.#choose());
+      const slot = this.#lists.shift();
       this.#waiting--;
       if (this.#limiter !== undefined) {
         const now = this.#clock.now();
@@ -343,11 +270,10 @@ export class SchedulingQueue {
     for (let slot; (slot = this.#deadlines.first) >= 0;) {
       timerAt[slot] = visitAt[slot] = Infinity;
       heldUntil[slot] = 0;
-      this.#deadlines.remove(slot);
+      this.#deadlines.set(slot, Infinity);
       // What was held back was added before: it is not lost.
       if (this.#table.states[slot] === QUIET) this.#wait(slot);
     }
-    this.#arm();
     return new Promise((resolve) => {
       this.#drained.push(resolve);
       this.#checkDrained();
@@ -398,25 +324,6 @@ export class SchedulingQueue {
     if (this.#waiting++ === 0) this.#onReady();
   }
 
-  /** Picks the list to take from; see the promises about priorities. */
-  #choose(): number {
-    const passedOver = this.#passedOver;
-    let chosen = -1;
-    for (let list = 0; list < 3; list++) {
-      if (this.#lists.size(list) === 0) continue;
-      if (
-        chosen < 0 || (passedOver[list] as number) >= (PATIENCE[list] as number)
-      ) chosen = list;
-    }
-    for (let list = chosen + 1; list < 3; list++) {
-      if (this.#lists.size(list) > 0) {
-        passedOver[list] = (passedOver[list] as number) + 1;
-      }
-    }
-    passedOver[chosen] = 0;
-    return chosen;
-  }
-
   #clearDeadlines(slot: number): void {
     this.#table.timerAt[slot] = Infinity;
     this.#table.visitAt[slot] = Infinity;
@@ -432,40 +339,7 @@ export class SchedulingQueue {
       visitAt[slot] as number,
       held > 0 ? held : Infinity,
     );
-    if (due === Infinity) this.#deadlines.remove(slot);
-    else this.#deadlines.set(slot, due);
-    this.#arm();
-  }
-
-  /** Keeps one timer of the clock for the earliest deadline. */
-  #arm(): void {
-    const due = this.#deadlines.firstDue;
-    if (due === Infinity) {
-      this.#timer?.cancel();
-      this.#timer = undefined;
-      this.#timerDue = Infinity;
-    } else if (due < this.#timerDue) {
-      this.#timer?.cancel();
-      this.#timerDue = due;
-      this.#timer = this.#clock.setTimer(
-        () => this.#fire(),
-        due - this.#clock.now(),
-      );
-    }
-    // A timer that is too early finds nothing to do and arms the next.
-  }
-
-  #fire(): void {
-    this.#timer = undefined;
-    // As long as it is the least of all, nobody else arms a timer.
-    this.#timerDue = -Infinity;
-    const now = this.#clock.now();
-    for (let count = 0; count < DEADLINES_PER_TURN; count++) {
-      if (this.#deadlines.firstDue > now) break;
-      this.#meetDeadlines(this.#deadlines.first, now);
-    }
-    this.#timerDue = Infinity;
-    this.#arm();
+    this.#deadlines.set(slot, due);
   }
 
   #meetDeadlines(slot: number, now: number): void {

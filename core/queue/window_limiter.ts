@@ -1,5 +1,5 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
-import type { Limiter } from "./scheduling_queue.ts";
+import type { Limiter } from "./limiter.ts";
 
 /** How often one object may be reconciled. */
 export interface RateLimitWindow {

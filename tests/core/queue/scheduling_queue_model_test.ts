@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  Priority,
-  SchedulingQueue,
-} from "../../../core/queue/scheduling_queue.ts";
+import { Priority } from "../../../core/queue/priority.ts";
+import { SchedulingQueue } from "../../../core/queue/scheduling_queue.ts";
 import { VirtualClock } from "../../../core/virtual_clock.ts";
 
 /** What is known of a key, in the plainest form. */

@@ -1,0 +1,31 @@
+import type { KubernetesObject } from "../api/object.ts";
+import type { Clock } from "../clock.ts";
+import type { ConcurrencyCap } from "./concurrency_cap.ts";
+import type { ControllerSettings } from "./controller_options.ts";
+import type { PrimaryCache } from "./event_source.ts";
+import type { Run, RunResult } from "./run.ts";
+import type { RunObserver } from "./run_observer.ts";
+import type { ShardAssignment } from "./shard.ts";
+
+/** What an `EventProcessor` works with. */
+export interface EventProcessorOptions<P extends KubernetesObject> {
+  readonly settings: Pick<
+    ControllerSettings<P>,
+    | "retry"
+    | "limiter"
+    | "throughput"
+    | "maxInterval"
+    | "concurrency"
+    | "timeout"
+    | "allEvents"
+  >;
+  readonly primaries: PrimaryCache<P>;
+  /** Which of them are run here. */
+  readonly shard: ShardAssignment;
+  /** Does one run. Never rejects. */
+  readonly dispatch: (run: Run<P>) => Promise<RunResult>;
+  readonly cap: ConcurrencyCap;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly observers: readonly RunObserver<P>[];
+}

@@ -1,0 +1,61 @@
+import { Priority } from "../queue/priority.ts";
+import type { AddOptions } from "../queue/queue_options.ts";
+import type { SchedulingQueue } from "../queue/scheduling_queue.ts";
+import type { CauseType, RunCause } from "./cause.ts";
+import type { SourceEvent } from "./event_source.ts";
+
+/** The causes as the queue knows them: by their place in this list. */
+const CAUSES: readonly CauseType[] = [
+  "added",
+  "modified",
+  "deleted",
+  "initial",
+  "source",
+  "retry",
+  "reschedule",
+  "interval",
+  "requested",
+];
+
+/** How a cause is put into the queue; made once, since events are many. */
+function adding(type: CauseType, priority: Priority): AddOptions {
+  return Object.freeze({ cause: CAUSES.indexOf(type), priority });
+}
+
+/** The watch told of a new primary. */
+export const ADDED: AddOptions = adding("added", Priority.live);
+/** The watch told of a change. */
+export const MODIFIED: AddOptions = adding("modified", Priority.live);
+/** The watch told of a deletion. */
+export const DELETED: AddOptions = adding("deleted", Priority.live);
+/** It was there already, or may have been acted upon by others. */
+export const INITIAL: AddOptions = adding("initial", Priority.resync);
+/** A relist found a change. */
+export const RELISTED: AddOptions = adding("modified", Priority.resync);
+/** The program asked for it. */
+export const REQUESTED: AddOptions = adding("requested", Priority.live);
+/** The run before failed. */
+export const RETRY: AddOptions = adding("retry", Priority.timer);
+/** A run asked for it. */
+export const RESCHEDULE: AddOptions = adding("reschedule", Priority.timer);
+/** Nothing happened for long. */
+export const INTERVAL: AddOptions = adding("interval", Priority.timer);
+
+/** A source triggered it. */
+export function bySource(source: string, event: SourceEvent): AddOptions {
+  return {
+    cause: CAUSES.indexOf("source"),
+    priority: event.initial ? Priority.resync : Priority.live,
+    detail: { source, event },
+  };
+}
+
+/** Why a slot was added, as its run is told it. Ask right after the take. */
+export function queuedCause(queue: SchedulingQueue, slot: number): RunCause {
+  const type = CAUSES[queue.cause(slot)] as CauseType;
+  const events = queue.events(slot);
+  const detail = queue.detail(slot);
+  if (detail === undefined) return { type, events };
+  const { source, event } = detail as { source: string; event: SourceEvent };
+  return { type, source, kind: event.kind, object: event.object, events };
+}
