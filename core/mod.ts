@@ -164,6 +164,7 @@ export type { ProbeOptions } from "./operator/probe_server.ts";
 // A cache that follows the server.
 export type * from "./cache/cache_event.ts";
 export { Informer, type InformerClient } from "./cache/informer.ts";
+export type { ReflectorClient } from "./cache/reflector_parts.ts";
 export type { InformerLease } from "./cache/informer_lease.ts";
 export type * from "./cache/informer_options.ts";
 export {

@@ -6,6 +6,7 @@
  */
 
 export * from "./server.ts";
+export type { ApiServerOptions } from "./server_options.ts";
 export type { AuditEvent } from "./request_handler.ts";
 export type { HistoryLimits } from "./storage/history.ts";
 export type { WatchCounts } from "./read/watch_hub.ts";

@@ -12,7 +12,8 @@ import type { Logger } from "../logger.ts";
 import { VirtualClock } from "../virtual_clock.ts";
 import { LogTail } from "./log_tail.ts";
 import { RestrictedTransport } from "./restricted_transport.ts";
-import { ApiServer, type ApiServerOptions } from "./server.ts";
+import { ApiServer } from "./server.ts";
+import type { ApiServerOptions } from "./server_options.ts";
 
 /** What a test starts and stops: an `Operator`, or anything alike. */
 export interface TestedOperator {

@@ -125,10 +125,12 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     return this.#watches.size;
   }
 
+  /** Whether the cache is complete. */
   get hasSynced(): boolean {
     return this.#watches.hasSynced;
   }
 
+  /** Fulfilled when the cache is complete. */
   get synced(): Promise<void> {
     return this.#sync.promise;
   }
@@ -195,10 +197,12 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     if (this.#state === "started") await this.synced;
   }
 
+  /** One object, frozen; undefined if there is none. */
   get(key: ObjectKey | string): T | undefined {
     return this.#watches.get(key);
   }
 
+  /** Whether there is an object of that key. */
   has(key: ObjectKey | string): boolean {
     return this.#watches.has(key);
   }

@@ -12,7 +12,9 @@ import type { TimeSlice } from "./time_slice.ts";
 
 /** What a `Reflector` asks of a client. */
 export interface ReflectorClient {
+  /** Sends a request and gives its answer, the body unread. */
   request(request: ApiRequest): Promise<HttpResponse>;
+  /** Finds out where the objects of a kind are. */
   resolve<T extends KubernetesObject>(kind: Kind<T>): Promise<ResolvedKind<T>>;
 }
 

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  ApiServer,
-  type ApiServerOptions,
-} from "../../../../core/apiserver/server.ts";
+import { ApiServer } from "../../../../core/apiserver/server.ts";
+import type { ApiServerOptions } from "../../../../core/apiserver/server_options.ts";
 import { VirtualClock } from "../../../../core/virtual_clock.ts";
 
 const C = "/api/v1/namespaces/default/configmaps";
