@@ -4,6 +4,7 @@ import type { KubernetesObject } from "../core/api/object.ts";
 import { keyText, type ObjectKey } from "../core/api/object_key.ts";
 import type {
   EventSource,
+  PrimaryCache,
   SourceContext,
   SourceHealth,
 } from "../core/controller/event_source.ts";
@@ -31,7 +32,9 @@ export interface WebhookRequest {
 }
 
 /** Options of {@linkcode webhookSource}. */
-export interface WebhookOptions {
+export interface WebhookOptions<
+  P extends KubernetesObject = KubernetesObject,
+> {
   /** Unique within the controller. */
   readonly name: string;
   /**
@@ -41,11 +44,12 @@ export interface WebhookOptions {
   readonly check: WebhookCheck;
   /**
    * The primaries that a request is about, as keys or `namespace/name`; those
-   * that the controller does not know are ignored. What it throws is told to the
-   * sender as a bad request.
+   * that the controller does not know are ignored. It may look them up among
+   * those that are known. What it throws is told to the sender as a bad request.
    */
   readonly primaries: (
     request: WebhookRequest,
+    known: PrimaryCache<P>,
   ) =>
     | Iterable<ObjectKey | string>
     | Promise<Iterable<ObjectKey | string>>;
@@ -109,20 +113,20 @@ class Refusal extends Error {
  * @throws {TypeError} If a secret is empty or the path does not begin with `/`.
  */
 export function webhookSource<P extends KubernetesObject>(
-  options: WebhookOptions,
+  options: WebhookOptions<P>,
 ): WebhookSource<P> {
   return new Webhook(options);
 }
 
 class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
   readonly name: string;
-  readonly #options: WebhookOptions;
+  readonly #options: WebhookOptions<P>;
   readonly #bodyLimit: number;
   #server: Server | undefined;
   #run: SourceRun<P> | undefined;
   url: string | undefined;
 
-  constructor(options: WebhookOptions) {
+  constructor(options: WebhookOptions<P>) {
     checkOptions(options);
     this.name = options.name;
     this.#options = options;
@@ -154,6 +158,7 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
     }:${bound}${path}`;
     this.#server = server;
     this.#run = run;
+    context.log.info("Webhook listens", { source: this.name, url: this.url });
   }
 
   async stop(): Promise<void> {
@@ -180,7 +185,7 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
     response: ServerResponse,
   ): Promise<void> {
     try {
-      const keys = await this.#accept(request);
+      const keys = await this.#accept(run, request);
       for (const key of keys) run.context.trigger(key);
       reply(response, 202, `Accepted for ${keys.length}`);
     } catch (error) {
@@ -200,7 +205,10 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
     }
   }
 
-  async #accept(request: IncomingMessage): Promise<string[]> {
+  async #accept(
+    run: SourceRun<P>,
+    request: IncomingMessage,
+  ): Promise<string[]> {
     const { path = "/", check, primaries } = this.#options;
     const url = new URL(request.url ?? "/", "http://localhost");
     if (url.pathname !== path) throw new Refusal(404, "No such path");
@@ -217,7 +225,7 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
       headers: request.headers,
       body,
       json: () => parse(body),
-    });
+    }, run.context.primaries);
     return Array.from(found, (key) => {
       if (typeof key === "string") return key;
       if (typeof key?.name === "string") return keyText(key);
@@ -251,7 +259,9 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
   }
 }
 
-function checkOptions(options: WebhookOptions): void {
+function checkOptions(
+  options: Omit<WebhookOptions, "primaries">,
+): void {
   const { name, port = 0, path = "/", bodyLimit = 1, check } = options;
   const refuse = (why: string, value: unknown): string =>
     `Cannot make the webhook "${name}": ${why}: received ${value}`;

@@ -5,24 +5,28 @@ import type { TransportSettings } from "../core/client/transport_settings.ts";
 import type { StreamConnection } from "../core/client/transport.ts";
 import type {
   EventSource,
+  PrimaryCache,
   SourceContext,
   SourceHealth,
 } from "../core/controller/event_source.ts";
 import { SourceRun } from "./source_run.ts";
 
 /** Options of {@linkcode websocketSource}. */
-export interface WebsocketOptions {
+export interface WebsocketOptions<
+  P extends KubernetesObject = KubernetesObject,
+> {
   /** Unique within the controller. */
   readonly name: string;
   /** Where to connect: a URL with `ws:` or `wss:`. */
   readonly url: string;
   /**
    * The primaries that a message is about, as keys or `namespace/name`; those
-   * that the controller does not know are ignored. A message for which it throws
-   * is logged and dropped.
+   * that the controller does not know are ignored. It may look them up among
+   * those that are known. A message for which it throws is logged and dropped.
    */
   readonly primaries: (
     message: Uint8Array,
+    known: PrimaryCache<P>,
   ) => Iterable<ObjectKey | string>;
   /**
    * Called when a connection is open, for example to subscribe.
@@ -85,7 +89,7 @@ const GOOD_TIME = 60_000;
  * @throws {TypeError} If the URL is none with `ws:` or `wss:`.
  */
 export function websocketSource<P extends KubernetesObject>(
-  options: WebsocketOptions,
+  options: WebsocketOptions<P>,
 ): EventSource<P, never> {
   return new WebsocketSource(options);
 }
@@ -93,12 +97,12 @@ export function websocketSource<P extends KubernetesObject>(
 class WebsocketSource<P extends KubernetesObject>
   implements EventSource<P, never> {
   readonly name: string;
-  readonly #options: WebsocketOptions;
+  readonly #options: WebsocketOptions<P>;
   readonly #url: URL;
   #run: SourceRun<P> | undefined;
   #listening: Promise<void> = Promise.resolve();
 
-  constructor(options: WebsocketOptions) {
+  constructor(options: WebsocketOptions<P>) {
     this.name = options.name;
     this.#options = options;
     this.#url = socketUrl(options);
@@ -165,7 +169,8 @@ class WebsocketSource<P extends KubernetesObject>
 
   #onMessage(run: SourceRun<P>, message: Uint8Array): void {
     try {
-      for (const key of this.#options.primaries(message)) {
+      const { primaries } = run.context;
+      for (const key of this.#options.primaries(message, primaries)) {
         run.context.trigger(key);
       }
     } catch (error) {
@@ -184,7 +189,9 @@ class WebsocketSource<P extends KubernetesObject>
 }
 
 /** The URL with the scheme of HTTP, which transports speak. */
-function socketUrl({ name, url }: WebsocketOptions): URL {
+function socketUrl(
+  { name, url }: Pick<WebsocketOptions, "name" | "url">,
+): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed?.protocol !== "ws:" && parsed?.protocol !== "wss:") {
     throw new TypeError(
