@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { VirtualClock } from "../../core/virtual_clock.ts";
+import { withTestCluster } from "../../core/apiserver/test_cluster.ts";
+import { crdManifest } from "../../core/crd/crd_manifest.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
+import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
+import { Workflow } from "../../workflows/graph/workflow.ts";
+import { test } from "node:test";
+import {
+  Gadget,
+  type OperatorCase,
+  scenario,
+} from "../support/operator_case.ts";
+
+const KEY = { namespace: "default", name: "a" };
+
+function mapOf({ metadata, spec }: Gadget) {
+  return { metadata: { name: metadata.name }, data: { value: spec.value } };
+}
+
+async function value(one: OperatorCase): Promise<string | undefined> {
+  return (await one.client.find(ConfigMap, KEY))?.data?.["value"];
+}
+
+scenario(
+  "A dependent serves a second operator after the first [DependentReInitializationIT]",
+  async (one) => {
+    const workflow = new Workflow<Gadget>()
+      .add("map", kubernetesDependent(ConfigMap, { desired: mapOf }));
+    for (const round of ["first", "second"]) {
+      const operator = one.operator();
+      operator.register(Gadget, { reconcile() {} }, { workflow });
+      await one.start(operator);
+      if (round === "first") await one.create("a");
+      else await one.change("a", { value: round });
+      await one.until(async () => await value(one) === round);
+      await one.done(operator.stop());
+    }
+  },
+);
+
+scenario(
+  "A dependent that must be deleted by hand turns finalizers on without a cleanup [CleanerForManagedDependentResourcesOnlyIT]",
+  async (one) => {
+    const workflow = new Workflow<Gadget>()
+      .add(
+        "map",
+        kubernetesDependent(ConfigMap, {
+          desired: mapOf,
+          relation: "annotations",
+        }),
+      );
+    const operator = one.operator();
+    operator.register(Gadget, { reconcile() {} }, { workflow });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => await value(one) === "first");
+    assert.equal((await one.gadget("a"))?.metadata.finalizers?.length, 1);
+    await one.remove("a");
+    await one.until(async () => await one.gadget("a") === undefined);
+    assert.equal(await value(one), undefined);
+  },
+);
+
+scenario(
+  "A filter on a dependent keeps its changes from causing runs [DependentFilterIT]",
+  async (one) => {
+    let runs = 0;
+    const workflow = new Workflow<Gadget>().add(
+      "map",
+      kubernetesDependent(ConfigMap, {
+        desired: mapOf,
+        watch: {
+          filters: { update: (map) => map.data?.["ignored"] === undefined },
+        },
+      }),
+    );
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile() {
+        runs++;
+      },
+    }, { workflow });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => runs === 1);
+    await one.client.patch(ConfigMap, KEY, { data: { ignored: "yes" } });
+    await one.advance(5_000);
+    assert.equal(runs, 1);
+    await one.client.patch(
+      ConfigMap,
+      KEY,
+      { data: { ignored: null } } as never,
+    );
+    await one.until(() => runs === 2);
+  },
+);
+
+scenario(
+  "What a dependent makes and changes itself causes no run [DependentOperationEventFilterIT]",
+  async (one) => {
+    let runs = 0;
+    const workflow = new Workflow<Gadget>()
+      .add("map", kubernetesDependent(ConfigMap, { desired: mapOf }));
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile() {
+        runs++;
+      },
+    }, { workflow });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => runs === 1);
+    await one.advance(5_000);
+    assert.equal(runs, 1);
+    await one.change("a", { value: "second" });
+    await one.until(async () => await value(one) === "second");
+    await one.advance(5_000);
+    assert.equal(runs, 2);
+  },
+);
+
+test(
+  "The test kit makes objects with all rights while the operator has only its own [InfrastructureClientIT]",
+  { timeout: 60_000 },
+  () =>
+    withTestCluster({
+      kinds: [Gadget],
+      clock: new VirtualClock(),
+      permissions: [{
+        apiGroups: ["sample.coracle.dev"],
+        resources: ["gadgets", "gadgets/status"],
+        verbs: ["get", "list", "watch", "patch"],
+      }],
+    }, async ({ client, operatorClient }) => {
+      const infrastructure = { metadata: { name: "infrastructure" } };
+      await assert.rejects(
+        operatorClient.create(Namespace, infrastructure),
+        (error: { isForbidden?: boolean }) => error.isForbidden === true,
+      );
+      await client.create(Namespace, infrastructure);
+      assert.ok(await client.find(Namespace, { name: "infrastructure" }));
+      await operatorClient.list(Gadget);
+    })(),
+);
+
+test(
+  "The test kit applies definitions that are given as objects [CRDMappingInTestExtensionIT]",
+  { timeout: 60_000 },
+  () =>
+    withTestCluster({
+      objects: [crdManifest(Gadget) as unknown as UntypedObject],
+      clock: new VirtualClock(),
+    }, async (cluster) => {
+      const { client, namespace } = cluster;
+      await cluster.until(() =>
+        client.list(Gadget).then(() => true, () => false)
+      );
+      await client.create(Gadget, {
+        metadata: { namespace, name: "a" },
+        spec: { value: "first" },
+      });
+      assert.equal((await client.list(Gadget, { namespace })).items.length, 1);
+    })(),
+);
