@@ -1,29 +1,51 @@
-import type { UntypedObject } from "../api/object.ts";
+import type { StatusCause } from "../api/api_error.ts";
+import type { ObjectMeta } from "../api/object.ts";
 import { isJsonObject, type JsonObject } from "../patch/json_value.ts";
+import { timestamp } from "./api_context.ts";
 import type { ServerResponse } from "./http/exchange.ts";
+import { updateManagedFields } from "./managed_fields.ts";
 import { representationOf, respondObject } from "./read/respond.ts";
 import type { GroupResource } from "./registry.ts";
 import { readObjectBody } from "./request/object_body.ts";
 import { readWriteOptions } from "./request/query_options.ts";
 import type { ResourceRequest } from "./request/resource_request.ts";
 import { ADMINISTRATOR, type User } from "./request/user.ts";
-import { fieldError, invalid } from "./status.ts";
+import { badRequest, fieldError, invalid } from "./status.ts";
+import { placeInNamespace } from "./write/create.ts";
 
-/** Makes the status of one kind of review. */
-type Reviewer = (spec: JsonObject, request: ResourceRequest) => JsonObject;
+/** One kind of question, and who answers it. */
+interface Review {
+  /**
+   * Makes the status of the answer.
+   *
+   * @throws {StatusError} If it is no proper question.
+   */
+  readonly answer: (spec: JsonObject, request: ResourceRequest) => JsonObject;
+  /** Present where the answer does not repeat the question: what it shows. */
+  readonly answersAlone?: (time: string) => {
+    readonly metadata: Partial<ObjectMeta>;
+    readonly spec?: JsonObject;
+  };
+}
 
-const REVIEWERS: ReadonlyMap<string, Reviewer> = new Map([
-  ["authorization.k8s.io/selfsubjectaccessreviews", selfAccess],
-  ["authorization.k8s.io/subjectaccessreviews", subjectAccess],
-  ["authorization.k8s.io/localsubjectaccessreviews", subjectAccess],
-  ["authorization.k8s.io/selfsubjectrulesreviews", selfRules],
-  ["authentication.k8s.io/selfsubjectreviews", selfSubject],
-  ["authentication.k8s.io/tokenreviews", token],
+const REVIEWS: ReadonlyMap<string, Review> = new Map<string, Review>([
+  ["authorization.k8s.io/selfsubjectaccessreviews", { answer: selfAccess }],
+  ["authorization.k8s.io/subjectaccessreviews", { answer: subjectAccess }],
+  ["authorization.k8s.io/localsubjectaccessreviews", { answer: localAccess }],
+  ["authorization.k8s.io/selfsubjectrulesreviews", {
+    answer: selfRules,
+    answersAlone: () => ({ metadata: {}, spec: {} }),
+  }],
+  ["authentication.k8s.io/selfsubjectreviews", {
+    answer: selfSubject,
+    answersAlone: (time) => ({ metadata: { creationTimestamp: time } }),
+  }],
+  ["authentication.k8s.io/tokenreviews", { answer: token }],
 ]);
 
 /** Whether objects of a resource are questions, answered and not stored. */
 export function isReview({ group, plural }: GroupResource): boolean {
-  return REVIEWERS.has(`${group}/${plural}`);
+  return REVIEWS.has(`${group}/${plural}`);
 }
 
 /** Answers a review. */
@@ -37,14 +59,23 @@ export async function createReview(
     apply: false,
   });
   const review = await readObjectBody(request, options.fieldValidation);
+  if (request.namespace !== undefined) placeInNamespace(request, review);
   const spec = isJsonObject(review.spec) ? review.spec : {};
-  const reviewer = REVIEWERS.get(`${group}/${plural}`) as Reviewer;
-  const answered: UntypedObject = {
-    ...review,
-    metadata: { ...review.metadata, creationTimestamp: undefined },
-    status: reviewer(spec, request),
-  };
-  return await respondObject(request, answered, {
+  const time = timestamp(request.context.clock.wallTime());
+  const { answer, answersAlone } = REVIEWS.get(`${group}/${plural}`) as Review;
+  const status = answer(spec, request);
+  if (!answersAlone) {
+    updateManagedFields(undefined, review, {
+      definition: request.definition,
+      version: request.version,
+      manager: options.fieldManager,
+      subresource: undefined,
+      time,
+    });
+  }
+  const shown = answersAlone?.(time);
+  if (shown) Object.assign(review, shown);
+  return await respondObject(request, { ...review, status }, {
     status: 201,
     representation,
   });
@@ -62,36 +93,99 @@ function verdict(user: User): JsonObject {
   };
 }
 
-function checkAttributes(spec: JsonObject, request: ResourceRequest): void {
-  const given = [spec.resourceAttributes, spec.nonResourceAttributes]
-    .filter((attributes) => attributes !== undefined && attributes !== null);
-  if (given.length === 1) return;
-  const { group } = request.definition;
-  throw invalid({ group, kind: "" }, [{
-    ...fieldError.invalid(
+/**
+ * Checks what a question of access asks.
+ *
+ * @throws {StatusError} 422 if it asks nothing, or too much.
+ */
+function checkAccess(
+  spec: JsonObject,
+  { definition }: ResourceRequest,
+  more: readonly StatusCause[] = [],
+): void {
+  const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
+  const causes = [...more];
+  if (isJsonObject(resource) && isJsonObject(path)) {
+    const why = "cannot be specified in combination with resourceAttributes";
+    causes.push(pathProblem(path, why));
+  }
+  if (!isJsonObject(resource) && !isJsonObject(path)) {
+    causes.push(fieldError.invalid(
       "spec.resourceAttributes",
-      "null",
-      given.length === 0
-        ? "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        : "cannot be specified in combination with nonResourceAttributes",
-    ),
-  }]);
+      undefined,
+      "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+    ));
+  }
+  if (causes.length === 0) return;
+  throw invalid({ group: definition.group, kind: "" }, causes);
+}
+
+function pathProblem(
+  { path = "", verb = "" }: JsonObject,
+  why: string,
+): StatusCause {
+  const shown = `authorization.NonResourceAttributes{Path:${
+    JSON.stringify(path)
+  }, Verb:${JSON.stringify(verb)}}`;
+  return {
+    reason: "FieldValueInvalid",
+    message: `Invalid value: ${shown}: ${why}`,
+    field: "spec.nonResourceAttributes",
+  };
 }
 
 function selfAccess(spec: JsonObject, request: ResourceRequest): JsonObject {
-  checkAttributes(spec, request);
+  checkAccess(spec, request);
   return verdict(request.user);
 }
 
 function subjectAccess(spec: JsonObject, request: ResourceRequest): JsonObject {
-  checkAttributes(spec, request);
-  const groups = Array.isArray(spec.groups) ? spec.groups.map(String) : [];
-  const name = typeof spec.user === "string" ? spec.user : "";
-  const user = name === ADMINISTRATOR.name ? ADMINISTRATOR : { name, groups };
-  return verdict(user);
+  checkAccess(spec, request, subjectProblems(spec));
+  return verdictOn(spec);
 }
 
-function selfRules(_spec: JsonObject, request: ResourceRequest): JsonObject {
+function localAccess(spec: JsonObject, request: ResourceRequest): JsonObject {
+  const problems = subjectProblems(spec);
+  const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
+  if (isJsonObject(path)) {
+    problems.push(pathProblem(path, "disallowed on this kind of request"));
+  }
+  const { namespace = "" } = isJsonObject(resource) ? resource : {};
+  if (isJsonObject(resource) && namespace !== request.namespace) {
+    problems.push(fieldError.invalid(
+      "spec.resourceAttributes.namespace",
+      namespace,
+      "must match metadata.namespace",
+    ));
+  }
+  checkAccess(spec, request, problems);
+  return verdictOn(spec);
+}
+
+function subjectProblems({ user, groups }: JsonObject): StatusCause[] {
+  if (user || (Array.isArray(groups) && groups.length > 0)) return [];
+  return [
+    fieldError.invalid(
+      "spec.user",
+      "",
+      "at least one of user or group must be specified",
+    ),
+  ];
+}
+
+function verdictOn(spec: JsonObject): JsonObject {
+  const groups = Array.isArray(spec.groups) ? spec.groups.map(String) : [];
+  const name = typeof spec.user === "string" ? spec.user : "";
+  return verdict(
+    name === ADMINISTRATOR.name ? ADMINISTRATOR : { name, groups },
+  );
+}
+
+function selfRules(
+  { namespace }: JsonObject,
+  request: ResourceRequest,
+): JsonObject {
+  if (!namespace) throw badRequest("no namespace on request");
   const everything = isAdministrator(request.user);
   return {
     resourceRules: everything
@@ -113,7 +207,10 @@ function selfSubject(_spec: JsonObject, request: ResourceRequest): JsonObject {
 }
 
 function token(spec: JsonObject, request: ResourceRequest): JsonObject {
-  const user = request.context.authenticate(String(spec.token ?? ""));
+  if (!spec.token) {
+    throw badRequest("token is required for TokenReview in authentication");
+  }
+  const user = request.context.authenticate(String(spec.token));
   return user === undefined
     ? { user: {}, error: "invalid bearer token" }
     : { authenticated: true, user: userInfo(user) };

@@ -1,7 +1,7 @@
 import { gzip } from "node:zlib";
 import { promisify } from "node:util";
 import type { ApiContext } from "./api_context.ts";
-import { discover } from "./discovery/discovery_routes.ts";
+import { checkReads, discover } from "./discovery/discovery_routes.ts";
 import type { OpenApiRoutes } from "./discovery/openapi_routes.ts";
 import {
   isStream,
@@ -32,6 +32,10 @@ const VERSION = {
 
 /** What everybody may read. */
 const PUBLIC_PATHS = /^\/(?:healthz|livez|readyz)(?:\/.+)?$|^\/version\/?$/;
+
+/** The checks of health that a real server has, too; here all is well. */
+const HEALTH_CHECKS =
+  /^\/[a-z]+(?:\/(?:ping|log|etcd|etcd-readiness|informer-sync|shutdown|poststarthook\/.+))?\/?$/;
 
 /** Answers above this size are compressed for clients that take that. */
 const GZIP_THRESHOLD = 128 * 1024;
@@ -125,16 +129,20 @@ export class RequestHandler {
     const { info, http } = request;
     const { path } = info;
     if (info.resource) return await route(this.#context, request);
+    if (/^\/version\/?$/.test(path)) {
+      checkReads(http);
+      return jsonResponse(200, VERSION);
+    }
     if (PUBLIC_PATHS.test(path)) {
-      return path.startsWith("/version")
-        ? jsonResponse(200, VERSION)
-        : textResponse(200, "ok");
+      return HEALTH_CHECKS.test(path)
+        ? textResponse(200, "ok")
+        : pageNotFound();
     }
     if (path === "/openapi" || path.startsWith("/openapi/")) {
       return await this.#openApi.respond(http, path);
     }
     if (path === "/") return jsonResponse(200, { paths: ["/api", "/apis"] });
-    return discover(this.#context, http, path) ?? pageNotFound();
+    return await discover(this.#context, http, path) ?? pageNotFound();
   }
 
   #failure(error: unknown, request: ServerRequest): ServerResponse {

@@ -5,6 +5,7 @@ import {
   type ServerResponse,
 } from "./http/exchange.ts";
 import { createReview, isReview } from "./access_reviews.ts";
+import { askNode, needsNode } from "./node_requests.ts";
 import { get } from "./read/get.ts";
 import { listPage, respondPage } from "./read/list.ts";
 import { representationOf } from "./read/respond.ts";
@@ -26,6 +27,7 @@ import {
   notFound,
   type StatusError,
 } from "./status.ts";
+import { bindPod, isBinding } from "./write/bind.ts";
 import { create } from "./write/create.ts";
 import { remove, removeCollection } from "./write/delete.ts";
 import { patch } from "./write/patch.ts";
@@ -108,6 +110,7 @@ export async function route(
     if (!definition.custom) throw noSuchPath();
     throw notFound(subjectOf(resourceRequest));
   }
+  if (needsNode(resourceRequest)) return askNode(resourceRequest);
   if (path.rest.length > 0 && !definition.custom) throw noSuchPath();
   return await dispatch(resourceRequest, path);
 }
@@ -157,6 +160,7 @@ async function dispatch(
       }
       allow(request, definition.verbs, "create");
       if (isReview(definition)) return await createReview(request);
+      if (isBinding(definition)) return await bindPod(request);
       return await create(request);
     case "PUT":
       if (collection) throw nameless(request);

@@ -83,6 +83,16 @@ export function noSuchPath(): StatusError {
   });
 }
 
+/** 405: nothing is done at the path by that method. */
+export function noSuchMethod(): StatusError {
+  return new StatusError({
+    code: 405,
+    reason: "MethodNotAllowed",
+    message: "the server does not allow this method on the requested resource",
+    details: {},
+  });
+}
+
 /** 409: a create met an object of that name. */
 export function alreadyExists(subject: ErrorSubject): StatusError {
   return new StatusError({

@@ -128,7 +128,7 @@ function apiResource(definition: ResourceDefinition): unknown {
     verbs,
     ...(shortNames.length > 0 ? { shortNames } : {}),
     ...(categories.length > 0 ? { categories } : {}),
-    ...(verbs.includes("list")
+    ...(verbs.includes("list") && verbs.length > 2
       ? { storageVersionHash: storageVersionHash(definition) }
       : {}),
   };
@@ -136,7 +136,8 @@ function apiResource(definition: ResourceDefinition): unknown {
 
 /** What tells a client that the storage of a resource changed its version. */
 function storageVersionHash(definition: ResourceDefinition): string {
-  const { group, storageVersion, kind } = definition;
+  const { storedAs, storageVersion, kind } = definition;
+  const { group } = storedAs ?? definition;
   return createHash("sha256").update(`${group}/${storageVersion}/${kind}`)
     .digest().subarray(0, 8).toString("base64");
 }
@@ -155,7 +156,8 @@ function subresourceEntry(
   { name, group, version, kind, verbs }: Subresource,
   current: string,
 ): unknown {
-  const foreign = group !== definition.group || version !== current;
+  const foreign = group !== definition.group ||
+    (definition.custom && version !== current);
   return {
     name: `${definition.plural}/${name}`,
     singularName: "",

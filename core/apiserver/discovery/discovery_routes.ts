@@ -1,13 +1,18 @@
 import { createHash } from "node:crypto";
 import type { ApiContext } from "../api_context.ts";
 import {
-  jsonResponse,
   pageNotFound,
   type ServerRequest,
   type ServerResponse,
 } from "../http/exchange.ts";
-import { parseAccept } from "../request/negotiation.ts";
-import { noSuchPath } from "../status.ts";
+import { respondValue } from "../read/respond.ts";
+import {
+  notAcceptable,
+  parseAccept,
+  type Representation,
+  representationFor,
+} from "../request/negotiation.ts";
+import { noSuchMethod, noSuchPath } from "../status.ts";
 import {
   apiGroup,
   apiGroupList,
@@ -21,80 +26,133 @@ import {
  * Answers `/api`, `/apis` and what lies below them down to a version; undefined
  * for other paths.
  */
-export function discover(
+export async function discover(
   context: ApiContext,
   request: ServerRequest,
   path: string,
-): ServerResponse | undefined {
+): Promise<ServerResponse | undefined> {
   const [root, ...parts] = path.split("/").filter((part) => part !== "");
-  if (root === "api") return legacyGroup(context, request, parts);
+  if (root === "api") return await legacyGroup(context, request, parts);
   if (root !== "apis") return undefined;
   const [group, version, ...rest] = parts;
   if (rest.length > 0) return undefined;
   const groups = servedGroups(context.resources);
   if (group === undefined) {
-    const aggregated = aggregate(
-      request,
-      [...groups].filter(([name]) => name !== ""),
-    );
-    return aggregated ?? jsonResponse(200, apiGroupList(context.resources));
+    return await respondGroups(request, {
+      groups: [...groups].filter(([name]) => name !== ""),
+      plain: () => apiGroupList(context.resources),
+    });
   }
   const versions = group === "" ? undefined : groups.get(group);
   if (versions === undefined || versions.length === 0) return pageNotFound();
   if (version === undefined) {
     const body = apiGroup(group, versions);
-    return jsonResponse(200, { kind: "APIGroup", apiVersion: "v1", ...body });
+    return await respondPlain(
+      request,
+      { kind: "APIGroup", apiVersion: "v1", ...body },
+    );
   }
-  return versionResponse(context, versions, { group, version });
+  return await versionResponse(context, request, versions, { group, version });
 }
 
-function legacyGroup(
+async function legacyGroup(
   context: ApiContext,
   request: ServerRequest,
   parts: readonly string[],
-): ServerResponse | undefined {
+): Promise<ServerResponse | undefined> {
   const [version, ...rest] = parts;
   if (rest.length > 0) return undefined;
   const versions = servedGroups(context.resources).get("") ?? [];
   if (version !== undefined) {
-    return versionResponse(context, versions, { group: "", version });
+    const group = "";
+    return await versionResponse(context, request, versions, {
+      group,
+      version,
+    });
   }
-  return aggregate(request, [["", versions]]) ?? jsonResponse(200, {
-    kind: "APIVersions",
-    versions: versions.map((served) => served.version),
-    serverAddressByClientCIDRs: [{
-      clientCIDR: "0.0.0.0/0",
-      serverAddress: request.headers.host ?? "",
-    }],
+  checkReads(request);
+  return await respondGroups(request, {
+    groups: [["", versions]],
+    plain: () => ({
+      kind: "APIVersions",
+      versions: versions.map((served) => served.version),
+      serverAddressByClientCIDRs: [{
+        clientCIDR: "0.0.0.0/0",
+        serverAddress: request.headers.host ?? "",
+      }],
+    }),
   });
 }
 
-function versionResponse(
+async function versionResponse(
   { resources }: ApiContext,
+  request: ServerRequest,
   versions: readonly ServedVersion[],
   { group, version }: { readonly group: string; readonly version: string },
-): ServerResponse {
+): Promise<ServerResponse> {
   const served = versions.find((one) => one.version === version);
-  if (served) return jsonResponse(200, apiResourceList(served));
+  if (served) {
+    if (!served.resources[0]?.definition.custom) checkReads(request);
+    return await respondPlain(request, apiResourceList(served));
+  }
   if (resources.isBuiltinGroup(group)) throw noSuchPath();
   return pageNotFound();
 }
 
-/** Answers with all groups at once, if the client asks for that first. */
-function aggregate(
+/**
+ * Checks that a document is read; some are answered to any method.
+ *
+ * @throws {StatusError} 405 if not.
+ */
+export function checkReads({ method }: ServerRequest): void {
+  if (method !== "GET") throw noSuchMethod();
+}
+
+function respondPlain(
+  request: ServerRequest,
+  body: unknown,
+): Promise<ServerResponse> {
+  return respondGroups(request, { groups: undefined, plain: () => body });
+}
+
+/** Answers with a document, or with all groups at once for clients who ask. */
+async function respondGroups(request: ServerRequest, how: {
+  readonly groups:
+    | Iterable<readonly [string, readonly ServedVersion[]]>
+    | undefined;
+  readonly plain: () => unknown;
+}): Promise<ServerResponse> {
+  const wanted = choose(request.headers.accept, how.groups !== undefined);
+  return typeof wanted === "string"
+    ? aggregated(request, how.groups ?? [], wanted)
+    : await respondValue(200, how.plain(), wanted);
+}
+
+/** The form that a client wants most: as an own document or aggregated. */
+function choose(
+  header: string | undefined,
+  aggregated: boolean,
+): Representation | "v2" | "v2beta1" {
+  for (const clause of parseAccept(header || "application/json")) {
+    const { type, parameters } = clause;
+    const version = parameters.get("v");
+    if (
+      aggregated && type === "application/json" &&
+      parameters.get("as") === "APIGroupDiscoveryList" &&
+      parameters.get("g") === "apidiscovery.k8s.io" &&
+      (version === "v2" || version === "v2beta1")
+    ) return version;
+    const plain = representationFor(clause);
+    if (plain && plain.as === undefined) return plain;
+  }
+  throw notAcceptable();
+}
+
+function aggregated(
   request: ServerRequest,
   groups: Iterable<readonly [string, readonly ServedVersion[]]>,
-): ServerResponse | undefined {
-  const [wanted] = parseAccept(request.headers.accept ?? "").filter((
-    { type, parameters },
-  ) => type === "application/json" || type === "*/*" || parameters.size > 0);
-  const { parameters } = wanted ?? {};
-  const version = parameters?.get("v");
-  if (
-    parameters?.get("g") !== "apidiscovery.k8s.io" ||
-    parameters.get("as") !== "APIGroupDiscoveryList" ||
-    (version !== "v2" && version !== "v2beta1")
-  ) return undefined;
+  version: string,
+): ServerResponse {
   const body = groupDiscoveryList(groups, `apidiscovery.k8s.io/${version}`);
   const text = JSON.stringify(body);
   const etag = `"${createHash("sha256").update(text).digest("hex")}"`;

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import type { ApiContext } from "../api_context.ts";
 import {
   jsonResponse,
-  pageNotFound,
   type ServerRequest,
   type ServerResponse,
 } from "../http/exchange.ts";
@@ -45,7 +44,9 @@ export class OpenApiRoutes {
     if (path === "/openapi/v2") return oldDocument();
     const key = path.replace(/^\/openapi\/v3\//, "");
     const served = versions.get(key);
-    if (served === undefined) return pageNotFound();
+    if (served === undefined) {
+      return { status: 404, headers: {}, body: new Uint8Array() };
+    }
     const { bytes, hash } = await this.#document(key, served);
     const headers = { "content-type": "application/json", etag: `"${hash}"` };
     return request.headers["if-none-match"] === headers.etag

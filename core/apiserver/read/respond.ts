@@ -77,6 +77,13 @@ export async function respondObject(
   return await respondValue(status, value, representation);
 }
 
+/** How YAML is written: as Go does, sorted, and nothing said by reference. */
+const YAML_OPTIONS = {
+  sortMapEntries: true,
+  aliasDuplicateObjects: false,
+  lineWidth: 0,
+};
+
 /** Answers with a JSON tree, as JSON or YAML. */
 export async function respondValue(
   status: number,
@@ -88,7 +95,6 @@ export async function respondValue(
   return {
     status,
     headers: { "content-type": "application/yaml" },
-    // Go's YAML sorts the fields, and so do its users' eyes.
-    body: encoder.encode(stringify(value, { sortMapEntries: true })),
+    body: encoder.encode(stringify(value, YAML_OPTIONS)),
   };
 }

@@ -81,10 +81,15 @@ export function negotiate(
     });
   }
   for (const clause of parseAccept(header)) {
-    const chosen = choose(clause);
+    const chosen = representationFor(clause);
     if (chosen) return chosen;
   }
-  throw new StatusError({
+  throw notAcceptable();
+}
+
+/** 406: nothing that is wanted can be given. */
+export function notAcceptable(): StatusError {
+  return new StatusError({
     code: 406,
     reason: "NotAcceptable",
     message: `only the following media types are accepted: ${MEDIA_TYPES}`,
@@ -98,7 +103,8 @@ function passesRouter(header: string): boolean {
   });
 }
 
-function choose(
+/** What is answered to one part of an Accept header; undefined if nothing is. */
+export function representationFor(
   { type, parameters }: AcceptClause,
 ): Representation | undefined {
   const media = type === "application/yaml" ? "yaml" : "json";

@@ -6,7 +6,7 @@ import type {
   ResourceVersion,
   Subresource,
 } from "../registry.ts";
-import { type ErrorSubject, StatusError } from "../status.ts";
+import { type ErrorSubject, noSuchMethod, StatusError } from "../status.ts";
 import { storageKey } from "../storage/stored_object.ts";
 import type { User } from "./user.ts";
 
@@ -96,13 +96,13 @@ export function methodNotAllowed(
   { definition, http }: Pick<ResourceRequest, "definition" | "http">,
 ): StatusError {
   const { group, plural, custom } = definition;
+  if (!custom) return noSuchMethod();
   const verb = METHOD_VERBS[http.method] ?? "";
   return new StatusError({
     code: 405,
     reason: "MethodNotAllowed",
-    message: custom
-      ? `${verb} is not supported on resources of kind "${plural}.${group}"`
-      : "the server does not allow this method on the requested resource",
-    details: custom ? { group, kind: plural } : {},
+    message:
+      `${verb} is not supported on resources of kind "${plural}.${group}"`,
+    details: { group, kind: plural },
   });
 }

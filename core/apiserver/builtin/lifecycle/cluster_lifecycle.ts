@@ -42,8 +42,11 @@ const NAMESPACE: Lifecycle = {
     object.status = { phase: "Active" };
     nameLabel(metadata);
   },
-  prepareForUpdate({ metadata }): void {
-    nameLabel(metadata);
+  prepareForUpdate(object, live, { subresource }): void {
+    nameLabel(object.metadata);
+    if (subresource !== undefined) return;
+    // Who holds a namespace is said by its own subresource only.
+    object.spec = live.spec;
   },
 };
 

@@ -85,6 +85,7 @@ function dropForType(
     drop("clusterIP", "clusterIPs");
     drop("ipFamilies");
     drop("ipFamilyPolicy");
+    drop("internalTrafficPolicy");
   }
   if (needsNodePort(before) && !needsNodePort(spec)) {
     const old = new Set((before.ports ?? []).map(({ nodePort }) => nodePort));

@@ -2,6 +2,7 @@ import { systemClock } from "../../../../core/clock.ts";
 import { InProcessTransport } from "../../../../core/apiserver/http/in_process_transport.ts";
 import { Instance } from "../../../../core/apiserver/instance.ts";
 import { seededRandom } from "../../../../core/apiserver/random.ts";
+import type { BuiltinResources } from "../../../../core/apiserver/registry.ts";
 import { ADMINISTRATOR } from "../../../../core/apiserver/request/user.ts";
 import type { Clock } from "../../../../core/clock.ts";
 import type { HttpRequest } from "../../../../core/client/transport.ts";
@@ -21,9 +22,15 @@ export class TestServer {
   readonly instance: Instance;
   readonly transport: InProcessTransport;
 
-  constructor(options: { readonly clock?: Clock } = {}) {
+  constructor(
+    options: {
+      readonly clock?: Clock;
+      /** The built-in kinds; plain ones without. */
+      readonly builtin?: BuiltinResources;
+    } = {},
+  ) {
     this.instance = new Instance({
-      builtin: plainKinds,
+      builtin: options.builtin ?? plainKinds,
       crd: noCustomKinds,
       clock: options.clock ?? systemClock,
       random: seededRandom(1),
@@ -69,7 +76,7 @@ export class TestServer {
     return {
       status: response.status,
       headers: response.headers,
-      body: /json/.test(response.headers["content-type"] ?? "")
+      body: text !== "" && /json/.test(response.headers["content-type"] ?? "")
         ? JSON.parse(text)
         : text,
     };
