@@ -124,6 +124,7 @@ export class VirtualClock implements Clock {
     return this.#timers.peek()?.due;
   }
 
+  /** Calls back when the clock was moved that far. */
   setTimer(callback: () => void, delay: number): Timer {
     this.#activity++;
     const entry = this.#timers.add(this.#now + Math.max(delay, 0), callback);

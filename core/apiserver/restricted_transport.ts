@@ -79,6 +79,7 @@ export class RestrictedTransport implements Transport {
     this.#user = options.user;
   }
 
+  /** Sends a request that is permitted; refuses any other. */
   async send(request: HttpRequest): Promise<HttpResponse> {
     const access = accessOf(request.method, request.path);
     if (access?.resource === "selfsubjectaccessreviews") {
@@ -89,6 +90,7 @@ export class RestrictedTransport implements Transport {
       : this.#forbidden(access, request.path);
   }
 
+  /** Opens a stream that is permitted; refuses any other. */
   async connect(request: StreamRequest): Promise<StreamConnection> {
     const access = accessOf("POST", request.path);
     if (access !== undefined && !permits(this.#rules, access)) {
@@ -102,6 +104,7 @@ export class RestrictedTransport implements Transport {
     return await this.#inner.connect(request);
   }
 
+  /** Closes what it stands in front of. */
   close(): Promise<void> {
     return this.#inner.close();
   }

@@ -207,18 +207,22 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     return this.#watches.has(key);
   }
 
+  /** The keys of all objects, as `namespace/name` or `name`. */
   keys(): Iterable<string> {
     return this.#watches.keys();
   }
 
+  /** All objects, or those of one namespace, frozen. */
   list(namespace?: string): readonly T[] {
     return this.#watches.list(namespace);
   }
 
+  /** The objects for which an index gave this value, frozen. */
   byIndex(index: string, value: string): readonly T[] {
     return this.#watches.byIndex(index, value);
   }
 
+  /** Adds an index over all objects, present and future. */
   addIndex(name: string, definition: IndexDefinition<T>): void {
     if (Object.hasOwn(this.#indexes, name)) {
       throw new RangeError(
@@ -252,6 +256,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     });
   }
 
+  /** Events as a loop takes them, merged while they wait. */
   events(
     options: { readonly signal?: AbortSignal | undefined } = {},
   ): AsyncIterableIterator<CacheEvent<T>> {
@@ -278,6 +283,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     return this.events();
   }
 
+  /** Whether and how it works. */
   health(): InformerHealth {
     const watches = this.#watches.all.map((watch) => watch.health());
     return {

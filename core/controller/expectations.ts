@@ -69,6 +69,7 @@ const NONE: ExpectationState = Object.freeze({ status: "none" });
  */
 export class Expectations<P extends KubernetesObject>
   implements EventSource<P, never> {
+  /** What the source is called in logs and causes. */
   readonly name: string;
   readonly #waiting: Map<string, Waiting<P>> = new Map();
   #context: SourceContext<P> | undefined;
@@ -87,11 +88,13 @@ export class Expectations<P extends KubernetesObject>
     return this.#waiting.size;
   }
 
+  /** Begins to look at what is expected; the controller calls it. */
   start(context: SourceContext<P>): Promise<void> {
     this.#context = context;
     return Promise.resolve();
   }
 
+  /** Forgets everything; the controller calls it. */
   stop(): Promise<void> {
     for (const { timer } of this.#waiting.values()) timer.cancel();
     this.#waiting.clear();
@@ -99,6 +102,7 @@ export class Expectations<P extends KubernetesObject>
     return Promise.resolve();
   }
 
+  /** Forgets what was expected of a primary that is gone. */
   onPrimary(event: PrimaryEvent<P>): void {
     if (event.type === "deleted") this.#remove(keyText(event.key));
   }

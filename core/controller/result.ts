@@ -77,11 +77,15 @@ export class ReconcileResult<
   out Status extends object = object,
   out Resource extends object = object,
 > implements RunOutcome {
+  /** The fields of the object to write. */
   readonly resource: Resource | undefined;
+  /** The status to write. */
   readonly status: Status | undefined;
   /** How they are written. */
   readonly method: WriteMethod | undefined;
+  /** After how many milliseconds to run again, if it was said. */
   readonly delay: number | undefined;
+  /** Whether a failure is retried. */
   readonly retry: boolean;
 
   /**

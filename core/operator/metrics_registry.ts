@@ -50,14 +50,17 @@ export class MetricsRegistry implements Metrics {
   readonly #families: Map<string, Family> = new Map();
   readonly #collectors: Set<() => void> = new Set();
 
+  /** The counter of this name, made when first asked for. */
   counter(options: MetricOptions): Counter {
     return this.#family("counter", options, NumberFamily);
   }
 
+  /** The gauge of this name, made when first asked for. */
   gauge(options: MetricOptions): Gauge {
     return this.#family("gauge", options, NumberFamily);
   }
 
+  /** The histogram of this name, made when first asked for. */
   histogram(
     options: MetricOptions & { readonly buckets?: readonly number[] },
   ): Histogram {

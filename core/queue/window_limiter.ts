@@ -49,6 +49,7 @@ export class WindowLimiter implements Limiter {
     return this.#windows.size;
   }
 
+  /** Counts a run, or gives the milliseconds until one may begin. */
   admit(key: string, now: number): number {
     this.#forget(now);
     const window = this.#windows.get(key);

@@ -59,6 +59,14 @@ export function spelling(text: string): fc.Arbitrary<string> {
 
 const stringText = looseText.chain(spelling);
 
+/**
+ * Keys hold no backslash: once V8 (13.6, in Node 24 and Deno 2.9) has parsed an
+ * object with the key `\\`, its `JSON.parse` reads the key `"`, spelled with an
+ * escape, as `\\` where the same keys come before it, and so is no judge there.
+ */
+const keyText = looseText.filter((text) => !text.includes("\\"))
+  .chain(spelling);
+
 const scalarText = fc.oneof(
   stringText,
   fc.constantFrom("true", "false", "null", "0", "-0", "1e5", "-1.5E-7", "12"),
@@ -86,7 +94,7 @@ const { value: anyText } = fc.letrec<{ value: string }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4, depthSize: "small", withCrossShrink: true },
     scalarText,
-    objectText(fc.array(fc.tuple(stringText, tie("value")), { maxLength: 4 })),
+    objectText(fc.array(fc.tuple(keyText, tie("value")), { maxLength: 4 })),
     fc.tuple(fc.array(tie("value"), { maxLength: 4 }), space, space).map(
       ([elements, a, b]) => `[${a}${elements.join(`${b},${a}`)}]`,
     ),
@@ -102,7 +110,7 @@ function mixed(members: readonly Member[]): fc.Arbitrary<string> {
   return objectText(
     fc.tuple(
       fc.array(fc.oneof(...members.map(pair)), { maxLength: 12 }),
-      fc.array(fc.tuple(stringText, anyText), { maxLength: 4 }),
+      fc.array(fc.tuple(keyText, anyText), { maxLength: 4 }),
     ).chain(([known, others]) =>
       fc.shuffledSubarray([...known, ...others], {
         minLength: known.length + others.length,
@@ -121,7 +129,7 @@ const member = (name: string, value: fc.Arbitrary<string>): Member => ({
 });
 
 const stringMap = objectText(
-  fc.array(fc.tuple(stringText, stringText), { maxLength: 4 }),
+  fc.array(fc.tuple(keyText, stringText), { maxLength: 4 }),
 );
 const stringList = fc.array(stringText, { maxLength: 3 })
   .map((list) => `[${list.join(",")}]`);
@@ -164,7 +172,7 @@ export const watchEventText: fc.Arbitrary<string> = fc.oneof(
     arbitrary: fc.tuple(
       eventType,
       kubernetesText,
-      fc.array(fc.tuple(stringText, anyText), { maxLength: 2 }),
+      fc.array(fc.tuple(keyText, anyText), { maxLength: 2 }),
     ).chain(([type, object, others]) =>
       objectText(
         fc.shuffledSubarray<[string, string]>([
