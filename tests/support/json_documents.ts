@@ -60,9 +60,9 @@ export function spelling(text: string): fc.Arbitrary<string> {
 const stringText = looseText.chain(spelling);
 
 /**
- * Keys hold no backslash: once V8 (13.6, in Node 24 and Deno 2.9) has parsed an
- * object with the key `\\`, its `JSON.parse` reads the key `"`, spelled with an
- * escape, as `\\` where the same keys come before it, and so is no judge there.
+ * Keys hold no backslash: once V8 (in Node 24 and Deno 2.9) has parsed an object
+ * with a backslash as key, its `JSON.parse` reads an escaped quote as that key
+ * where the same keys come before it, and so is no judge there.
  */
 const keyText = looseText.filter((text) => !text.includes("\\"))
   .chain(spelling);
