@@ -33,7 +33,7 @@ const WebPage = defineKind({
 const operator = new Operator();
 
 operator.register(WebPage, {
-  // Runs when a page, or anything made for it, has changed. What it applies is
+  // Runs when a page has changed, and until it is ready. What it applies is
   // owned by the page, and applying what is there already changes nothing.
   async reconcile(page, ctx) {
     const { name, namespace } = page.metadata;
