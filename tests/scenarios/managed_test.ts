@@ -7,11 +7,15 @@ import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import { test } from "node:test";
+import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import {
   Gadget,
   type OperatorCase,
   scenario,
 } from "../support/operator_case.ts";
+
+/** Why the tests of the kit stay with the embedded server. */
+const skip = ON_REAL_CLUSTER && "a real cluster has no virtual clock";
 
 const KEY = { namespace: "default", name: "a" };
 
@@ -123,7 +127,7 @@ scenario(
 
 test(
   "The test kit makes objects with all rights while the operator has only its own [InfrastructureClientIT]",
-  { timeout: 60_000 },
+  { skip, timeout: 60_000 },
   () =>
     withTestCluster({
       kinds: [Gadget],
@@ -147,7 +151,7 @@ test(
 
 test(
   "The test kit applies definitions that are given as objects [CRDMappingInTestExtensionIT]",
-  { timeout: 60_000 },
+  { skip, timeout: 60_000 },
   () =>
     withTestCluster({
       objects: [crdManifest(Gadget) as unknown as UntypedObject],
