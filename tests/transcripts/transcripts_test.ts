@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { after, before, test } from "node:test";
 import { ApiServer } from "../../core/apiserver/server.ts";
+import { systemClock } from "../../core/clock.ts";
 import type { Target } from "./http_client.ts";
 import { findingText, readTranscripts, Replay } from "./replay.ts";
 
@@ -33,7 +34,11 @@ async function target(): Promise<Target> {
       authority: file === undefined ? undefined : await readFile(file, "utf8"),
     };
   }
-  server = await ApiServer.start();
+  // The calendar stands still, as ages of "0s" were recorded; timers go on.
+  const now = systemClock.wallTime();
+  server = await ApiServer.start({
+    clock: { ...systemClock, wallTime: () => now },
+  });
   return {
     url: server.url,
     token: server.token,
