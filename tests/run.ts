@@ -140,7 +140,8 @@ async function runCommandOf(
   only: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<TestReport> {
-  const report = `.cache/test/${step.name}.xml`;
+  // Of this run alone: another one beside it has a report of its own.
+  const report = `.cache/test/${step.name}.${process.pid}.xml`;
   await rm(report, { force: true });
   const command = [...step.command];
   if (step.report !== undefined) {
@@ -162,7 +163,12 @@ async function runCommandOf(
       : { passed: 0, failed: [wholeStep(step, code, output)], skipped: [] };
   }
   const xml = await readFile(report, "utf8").catch(() => "");
+  await rm(report, { force: true });
   const result = readJunitReport(xml);
+  const { passed, failed, skipped } = result;
+  if (code === 0 && passed + failed.length + skipped.length === 0) {
+    return { ...result, failed: [wholeStep(step, code, output)] };
+  }
   // A file that does not load, or a crash, is in the exit code only.
   return code === 0 || result.failed.length > 0
     ? result
@@ -187,7 +193,9 @@ function reportFlags(
 function wholeStep(step: Step, code: number, output: string): FailedTest {
   const lines = output.trimEnd().split("\n");
   const kept = lines.slice(-60).join("\n");
-  const why = code === 124
+  const why = code === 0
+    ? "It told of no test, though it had files to run."
+    : code === 124
     ? `It took longer than ${step.limit / 1000} s and was ended.`
     : `It ended with exit code ${code}.`;
   return { name: step.name, file: "", message: `${why}\n${kept}` };

@@ -44,8 +44,7 @@ const FAILURES_OF_A_BROKEN_WATCH = 3;
  *   from then on moves forward only, unless the server itself lost its data.
  * - Every change is told, at least by the state that it led to; see
  *   {@linkcode CacheEvent}.
- * - No failure ends it: what fails is counted, shown in its health, and tried
- *   again after a pause that grows and has jitter.
+ * - No failure ends it: it is counted, shown in health, and tried again later.
  *
  * @typeParam T The type of the objects.
  *
