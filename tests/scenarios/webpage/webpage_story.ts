@@ -18,6 +18,12 @@ const WebPage = untyped({
 });
 
 /**
+ * Milliseconds in which what a page owns must be gone after it: the garbage
+ * collector of a real cluster learns of new kinds every 30 s only.
+ */
+const COLLECTED_WITHIN = 90_000;
+
+/**
  * The life of a page as its user sees it, against an operator that runs
  * elsewhere: it appears, changes, is exposed and hidden again, and goes with
  * everything that was made for it.
@@ -88,6 +94,7 @@ export async function tellWebPageStory(
     await until(
       `${kind.kind} is gone`,
       async () => await client.find(kind, key) === undefined,
+      { within: COLLECTED_WITHIN },
     );
   }
 }
