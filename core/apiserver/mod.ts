@@ -2,6 +2,43 @@
  * The embedded Kubernetes API server, for development and tests: it answers as
  * kube-apiserver does, but needs no cluster, and it can be made to fail.
  *
+ * @example Objects are written, and a write fails that is told to
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { ConfigMap } from "@coracle/operator/kinds";
+ *
+ * // Without a port it is reached by its client only; with one, by kubectl, too.
+ * const server = await ApiServer.start({ port: false, seed: 1 });
+ * const { client, faults } = server;
+ * const metadata = { namespace: "default", name: "settings" };
+ * faults.add({ verb: "create", count: 1, effect: { status: 503 } });
+ * const settings = { metadata, data: { colour: "blue" } };
+ * await assert.rejects(client.create(ConfigMap, settings), { status: 503 });
+ * await client.create(ConfigMap, settings);
+ * const { data } = await client.get(ConfigMap, metadata);
+ * assert.deepEqual(data, { colour: "blue" });
+ * await server.stop();
+ * ```
+ *
+ * @example On a virtual clock its timeouts, delays and failures take no time
+ * ```ts
+ * import assert from "node:assert/strict";
+ * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { VirtualClock } from "@coracle/operator/core";
+ *
+ * const clock = new VirtualClock();
+ * const server = await ApiServer.start({ port: false, clock });
+ * let back = false;
+ * const restart = server.faults.restart({ downFor: 60_000 })
+ *   .then(() => back = true);
+ * await clock.advance(59_000);
+ * assert.equal(back, false);
+ * await clock.advance(1_000);
+ * await restart;
+ * await server.stop();
+ * ```
+ *
  * @module
  */
 
