@@ -92,6 +92,11 @@ export class Program {
     return this.#code ?? -1;
   }
 
+  /** Sends it a signal, such as one to stand still or to go on. */
+  signal(name: "SIGSTOP" | "SIGCONT"): void {
+    if (this.#child.pid !== undefined) process.kill(this.#child.pid, name);
+  }
+
   /** Ends it and all it has started, at once. */
   async kill(): Promise<void> {
     if (this.#code !== undefined) return;
