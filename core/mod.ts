@@ -138,7 +138,11 @@ export { allOf, anyOf, type Filters, not } from "./controller/filters.ts";
 export * from "./controller/managed_workflow.ts";
 export * from "./controller/reconciler.ts";
 export * from "./controller/result.ts";
-export { type AbortCause, RunAbortedError } from "./controller/run.ts";
+export {
+  type AbortCause,
+  RunAbortedError,
+  RunInterruptedError,
+} from "./controller/run.ts";
 export type { RecordedRun } from "./controller/run_history.ts";
 
 // Controllers together.

@@ -2,18 +2,19 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { CacheEvent } from "../cache/cache_event.ts";
 import { TimeSlice } from "../cache/time_slice.ts";
 import type { Timer } from "../clock.ts";
+import type { AddOptions } from "../queue/queue_options.ts";
 import { SchedulingQueue } from "../queue/scheduling_queue.ts";
 import type { EventProcessorOptions } from "./event_processor_options.ts";
 import type { SourceEvent } from "./event_source.ts";
 import {
   ADDED,
+  addedCause,
   bySource,
+  byWatch,
   DELETED,
   INITIAL,
   INTERVAL,
-  MODIFIED,
   queuedCause,
-  RELISTED,
   REQUESTED,
   RESCHEDULE,
   RETRY,
@@ -118,16 +119,7 @@ export class EventProcessor<P extends KubernetesObject> {
     ) {
       run.abort("deletion");
     }
-    this.#queue.add(
-      key,
-      event.initial
-        ? INITIAL
-        : event.type === "added"
-        ? ADDED
-        : event.relist
-        ? RELISTED
-        : MODIFIED,
-    );
+    this.#add(key, byWatch(event));
   }
 
   /** A primary is gone. */
@@ -143,21 +135,21 @@ export class EventProcessor<P extends KubernetesObject> {
       object: event.object,
       finalStateUnknown: event.finalStateUnknown,
     });
-    this.#queue.add(key, DELETED);
+    this.#add(key, DELETED);
   }
 
   /** Something that a primary depends on changed. */
   triggered(key: string, source: string, event: SourceEvent): void {
     if (!this.#isKnown(key)) return;
     if (decideEvent(this.stateOf(key), undefined) === "ignore") return;
-    this.#queue.add(key, bySource(source, event));
+    this.#add(key, bySource(source, event));
   }
 
   /** The program wants a run. */
   requested(key: string): void {
     if (!this.#isKnown(key) || this.stateOf(key).leaving) return;
     this.#states.delete(key);
-    this.#queue.add(key, REQUESTED);
+    this.#add(key, REQUESTED);
   }
 
   /**
@@ -228,6 +220,12 @@ export class EventProcessor<P extends KubernetesObject> {
     this.#queue.clear();
     this.#states.clear();
     this.#deleted.clear();
+  }
+
+  /** Asks for a run, and tells the one under way, which may be waiting. */
+  #add(key: string, how: AddOptions): void {
+    this.#queue.add(key, how);
+    if (this.#runs.size > 0) this.#runs.get(key)?.interrupt(addedCause(how));
   }
 
   #isKnown(key: string): boolean {

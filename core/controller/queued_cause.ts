@@ -1,3 +1,4 @@
+import type { CacheEvent } from "../cache/cache_event.ts";
 import { Priority } from "../queue/priority.ts";
 import type { AddOptions } from "../queue/queue_options.ts";
 import type { SchedulingQueue } from "../queue/scheduling_queue.ts";
@@ -25,13 +26,13 @@ function adding(type: CauseType, priority: Priority): AddOptions {
 /** The watch told of a new primary. */
 export const ADDED: AddOptions = adding("added", Priority.live);
 /** The watch told of a change. */
-export const MODIFIED: AddOptions = adding("modified", Priority.live);
+const MODIFIED: AddOptions = adding("modified", Priority.live);
 /** The watch told of a deletion. */
 export const DELETED: AddOptions = adding("deleted", Priority.live);
 /** It was there already, or may have been acted upon by others. */
 export const INITIAL: AddOptions = adding("initial", Priority.resync);
 /** A relist found a change. */
-export const RELISTED: AddOptions = adding("modified", Priority.resync);
+const RELISTED: AddOptions = adding("modified", Priority.resync);
 /** The program asked for it. */
 export const REQUESTED: AddOptions = adding("requested", Priority.live);
 /** The run before failed. */
@@ -40,6 +41,15 @@ export const RETRY: AddOptions = adding("retry", Priority.timer);
 export const RESCHEDULE: AddOptions = adding("reschedule", Priority.timer);
 /** Nothing happened for long. */
 export const INTERVAL: AddOptions = adding("interval", Priority.timer);
+
+/** The watch told of a primary that is there. */
+export function byWatch(
+  { initial, type, relist }: Pick<CacheEvent, "initial" | "type" | "relist">,
+): AddOptions {
+  if (initial) return INITIAL;
+  if (type === "added") return ADDED;
+  return relist ? RELISTED : MODIFIED;
+}
 
 /** A source triggered it. */
 export function bySource(source: string, event: SourceEvent): AddOptions {
@@ -50,12 +60,24 @@ export function bySource(source: string, event: SourceEvent): AddOptions {
   };
 }
 
+/** Why one add was made, as a run is told it that is under way meanwhile. */
+export function addedCause({ cause, detail }: AddOptions): RunCause {
+  return { ...detailCause(CAUSES[cause ?? 0] as CauseType, detail), events: 1 };
+}
+
 /** Why a slot was added, as its run is told it. Ask right after the take. */
 export function queuedCause(queue: SchedulingQueue, slot: number): RunCause {
   const type = CAUSES[queue.cause(slot)] as CauseType;
   const events = queue.events(slot);
-  const detail = queue.detail(slot);
-  if (detail === undefined) return { type, events };
+  return { ...detailCause(type, queue.detail(slot)), events };
+}
+
+/** A cause without its count: which source and which object, if any. */
+function detailCause(
+  type: CauseType,
+  detail: unknown,
+): Omit<RunCause, "events"> {
+  if (detail === undefined) return { type };
   const { source, event } = detail as { source: string; event: SourceEvent };
-  return { type, source, kind: event.kind, object: event.object, events };
+  return { type, source, kind: event.kind, object: event.object };
 }

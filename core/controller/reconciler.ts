@@ -129,6 +129,12 @@ export interface ContextPatchOptions extends ContextWriteOptions {
    * @default {"merge"}
    */
   readonly type?: "merge" | "json" | "strategic" | undefined;
+  /**
+   * Writes the status alone.
+   *
+   * @default {the object without its status}
+   */
+  readonly subresource?: "status" | undefined;
 }
 
 /** Options of {@linkcode Context.delete}. */
@@ -165,6 +171,13 @@ export interface Context<P extends KubernetesObject> {
    * deleted, leadership was lost or the operator stops. Its `reason` tells.
    */
   readonly signal: AbortSignal;
+  /**
+   * Fires when an event asks for another run of the object while this one is
+   * under way: a run that only waits, for the health of what it applied, may
+   * stop waiting. Its `reason` is a {@linkcode RunInterruptedError}, which names
+   * the cause. Nothing ends by itself, and the next run comes anyway.
+   */
+  readonly interrupted: AbortSignal;
   /** Talks to the API server; what it writes is seen by later reads. */
   readonly client: Client;
   /** Logs with the controller and the object among the fields. */

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../api/object.ts";
 import { type ObjectKey, parseKey } from "../api/object_key.ts";
-import type { RunCause } from "./cause.ts";
+import { causeText, type RunCause } from "./cause.ts";
 import type { RetryInfo } from "./reconciler.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
 
@@ -28,6 +28,28 @@ export class RunAbortedError extends Error {
     super(message);
     this.name = "RunAbortedError";
     this.abortCause = abortCause;
+  }
+}
+
+/** What {@linkcode Context.interrupted} fires with. */
+export class RunInterruptedError extends Error {
+  /** What asks for the next run; which object it was, where one is known. */
+  readonly runCause: RunCause;
+
+  /**
+   * Makes the reason of an interruption.
+   *
+   * @param key The object whose run it is.
+   * @param runCause What asks for the next run.
+   */
+  constructor(key: string, runCause: RunCause) {
+    super(
+      `Cannot wait any longer in the run of ${key}: another one is asked for: received ${
+        causeText(runCause)
+      }`,
+    );
+    this.name = "RunInterruptedError";
+    this.runCause = runCause;
   }
 }
 
@@ -82,6 +104,8 @@ export class Run<P extends KubernetesObject> implements RunStart<P> {
   pause = 0;
   #writes: string[] | undefined;
   #controller: AbortController | undefined;
+  #interruption: AbortController | undefined;
+  #interruptedBy: RunCause | undefined;
 
   /** @param start What the run starts from. */
   constructor(start: RunStart<P>) {
@@ -127,6 +151,25 @@ export class Run<P extends KubernetesObject> implements RunStart<P> {
     if (cause === "deletion" && this.isReleasing) return;
     this.aborted = cause;
     this.#controller?.abort(this.#reason());
+  }
+
+  /** Fires when another run is asked for; made when first asked for. */
+  get interrupted(): AbortSignal {
+    if (this.#interruption === undefined) {
+      this.#interruption = new AbortController();
+      const cause = this.#interruptedBy;
+      if (cause !== undefined) {
+        this.#interruption.abort(new RunInterruptedError(this.key, cause));
+      }
+    }
+    return this.#interruption.signal;
+  }
+
+  /** Tells the run that another one is asked for; the first cause counts. */
+  interrupt(cause: RunCause): void {
+    if (this.#interruptedBy !== undefined) return;
+    this.#interruptedBy = cause;
+    this.#interruption?.abort(new RunInterruptedError(this.key, cause));
   }
 
   /** @throws {RunAbortedError} If the run was asked to end. */

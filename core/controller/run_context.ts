@@ -48,6 +48,10 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     return this.#run.signal;
   }
 
+  get interrupted(): AbortSignal {
+    return this.#run.interrupted;
+  }
+
   get client(): Client {
     return this.#environment.client;
   }
@@ -224,14 +228,16 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     options: ContextPatchOptions = {},
   ): Promise<T> {
     const { client, fieldManager } = this.#environment;
-    const { type = "merge" } = options;
+    const { type = "merge", subresource } = options;
     const target = await this.#keyOf(kind, key);
+    const writer = subresource === undefined ? client : client.status;
     return await this.#write(kind, target, {
       verb: "patch",
       body,
       options,
+      subresource: subresource !== undefined,
       send: (signal) =>
-        client.patch(kind, target, body as PatchBody<T>, {
+        writer.patch(kind, target, body as PatchBody<T>, {
           type,
           signal,
           fieldManager,
@@ -321,6 +327,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
       readonly verb: string;
       readonly body: unknown;
       readonly options: ContextWriteOptions;
+      readonly subresource?: boolean | undefined;
       readonly send: (signal: AbortSignal) => Promise<T>;
     },
   ): Promise<T> {
@@ -330,9 +337,9 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const own = key && this.#beginWrite(kind, key);
     try {
       const object = await write.send(signal);
-      const { verb, body } = write;
+      const { verb, body, subresource } = write;
       (own ?? this.#beginWrite(kind, keyOf(object)))
-        .succeed(object, { sent: partSent(verb, body) });
+        .succeed(object, { sent: partSent(verb, body), subresource });
       const stored = { verb, body, kind, before, after: object };
       this.#environment.onWrite(this.#run, stored);
       if (trigger) this.#environment.request(this.#run.key);
