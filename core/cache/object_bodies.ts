@@ -1,5 +1,10 @@
 import type { ByteRange } from "../json/byte_range.ts";
-import { PAGE_BYTES, PAGE_OBJECTS, PageStore } from "./page_store.ts";
+import {
+  DICTIONARY_OBJECTS,
+  PAGE_BYTES,
+  PAGE_OBJECTS,
+  PageStore,
+} from "./page_store.ts";
 import { SlabArena } from "./slab_arena.ts";
 import { PAGE_MASK } from "./slot_page.ts";
 import type { SlotTable } from "./slot_table.ts";
@@ -119,6 +124,9 @@ export class ObjectBodies {
     const cold = this.#findCold();
     if (cold.length > 0) {
       const bodyOf = (slot: number) => this.read(slot) as ByteRange;
+      if (!this.#pages.hasDictionary) {
+        this.#pages.setDictionary(this.#samples());
+      }
       let address = this.#pages.add(cold, bodyOf);
       for (const slot of cold) {
         const { body } = this.#slots.page(slot);
@@ -151,6 +159,18 @@ export class ObjectBodies {
       dropped++;
     }
     this.#pages.reclaim();
+  }
+
+  /** A few bodies from all over the store. */
+  *#samples(): Generator<ByteRange> {
+    const { top } = this.#slots;
+    for (let i = 0; i < DICTIONARY_OBJECTS; i++) {
+      const slot = this.#slots.nextUsed(
+        Math.floor(i * top / DICTIONARY_OBJECTS),
+      );
+      const body = slot < 0 ? undefined : this.read(slot);
+      if (body !== undefined) yield body;
+    }
   }
 
   /** The next bodies that were not used since the hand passed them. */

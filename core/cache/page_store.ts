@@ -1,6 +1,10 @@
 import { Buffer } from "node:buffer";
 import type { ByteRange } from "../json/byte_range.ts";
-import { pageCodec } from "./page_codec.ts";
+import {
+  pageCodec,
+  type PageDictionary,
+  usableDictionary,
+} from "./page_codec.ts";
 import { SlabArena } from "./slab_arena.ts";
 
 /** How many objects a page has at most; five bits of an address. */
@@ -10,6 +14,10 @@ export const PAGE_OBJECTS: number = 1 << ORDINAL_BITS;
 /** A page is closed when it is this long, though it has fewer objects. */
 export const PAGE_BYTES: number = 192 * 1024;
 
+/** What all pages may refer to: a few objects, and not more than this. */
+export const DICTIONARY_OBJECTS = 8;
+const DICTIONARY_BYTES = 64 * 1024;
+
 /** Before the bodies: how many there are, then each one's slot and length. */
 const COUNT_BYTES = 4;
 const ENTRY_BYTES = 8;
@@ -17,7 +25,9 @@ const FIRST_SCRATCH_BYTES = 16 * 1024;
 
 /**
  * Bodies of cold objects in compressed pages of up to 32: neighbours share most
- * of their text, so that one of them takes a few per cent of its bytes.
+ * of their text, so that one of them takes a few per cent of its bytes. What
+ * strangers share, too, is in a dictionary of a few objects, made before the
+ * first page, which no page then has to have for itself.
  *
  * Reading one opens its page; the page opened last stays open.
  */
@@ -31,6 +41,8 @@ export class PageStore {
   readonly #live: number[] = [];
   readonly #free: number[] = [];
   #objects = 0;
+  #dictionary: PageDictionary;
+  #hasDictionary = false;
   /** Where pages are put together. */
   #scratch: Buffer = Buffer.alloc(0);
   /** The page opened last, decompressed. */
@@ -45,7 +57,30 @@ export class PageStore {
   /** The memory that is held. */
   get allocatedBytes(): number {
     return this.#arena.allocatedBytes + this.#open.length +
-      24 * this.#addresses.length;
+      (this.#dictionary?.length ?? 0) + 24 * this.#addresses.length;
+  }
+
+  /** Whether there is a dictionary, or it was found that there cannot be one. */
+  get hasDictionary(): boolean {
+    return this.#hasDictionary;
+  }
+
+  /**
+   * Makes the dictionary, once and before the first page.
+   *
+   * @param samples Objects as different as can be.
+   */
+  setDictionary(samples: Iterable<ByteRange>): void {
+    const parts: Uint8Array[] = [];
+    let length = 0;
+    for (const { bytes, start, end } of samples) {
+      length += end - start;
+      if (length > DICTIONARY_BYTES) break;
+      // A copy: the next sample may be read into the same memory.
+      parts.push(new Uint8Array(bytes.subarray(start, end)));
+    }
+    this.#dictionary = usableDictionary(Buffer.concat(parts));
+    this.#hasDictionary = true;
   }
 
   /**
@@ -56,7 +91,10 @@ export class PageStore {
    * @returns The address of the first; those of the others follow by one.
    */
   add(slots: readonly number[], bodyOf: (slot: number) => ByteRange): number {
-    const frame = pageCodec.compress(this.#compose(slots, bodyOf));
+    const frame = pageCodec.compress(
+      this.#compose(slots, bodyOf),
+      this.#dictionary,
+    );
     const page = this.#free.pop() ?? this.#addresses.length;
     this.#addresses[page] = this.#arena.allocate(page, frame.length);
     this.#arena.bytes.set(frame, this.#arena.start);
@@ -156,7 +194,10 @@ export class PageStore {
       const { bytes, start, end } = this.#arena.look(
         this.#addresses[page] as number,
       );
-      this.#open = pageCodec.decompress(bytes.subarray(start, end));
+      this.#open = pageCodec.decompress(
+        bytes.subarray(start, end),
+        this.#dictionary,
+      );
       this.#openPage = page;
     }
     return this.#open;
