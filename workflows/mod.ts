@@ -24,6 +24,8 @@ export * from "./conditions/outcome.ts";
 export * from "./conditions/requests.ts";
 export * from "./conditions/result_finalizer.ts";
 export * from "./conditions/settle.ts";
+export * from "./conditions/shared_status.ts";
+export * from "./conditions/status_access.ts";
 export * from "./conditions/status_lint.ts";
 export * from "./dependents/bulk_dependent.ts";
 export * from "./dependents/config_map_state.ts";
@@ -39,7 +41,18 @@ export type { KeepOptions } from "./dependents/object_keeper.ts";
 export { UpdateLoopError } from "./dependents/update_loop.ts";
 export * from "./graph/concurrency_limit.ts";
 export { GraphError, type GraphNode } from "./graph/graph.ts";
+export { type CrdPresent, crdPresent } from "./graph/crd_presence.ts";
 export * from "./graph/node.ts";
+export {
+  type ActiveContext,
+  type ActiveWhen,
+  type ConditionName,
+  isCurrent,
+  isGone,
+  type NodeContext,
+  type Verdict,
+  type When,
+} from "./graph/node_condition.ts";
 export * from "./graph/workflow.ts";
 export * from "./graph/workflow_result.ts";
 export * from "./kstatus/object_status.ts";

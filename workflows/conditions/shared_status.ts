@@ -1,0 +1,311 @@
+import { ApiError } from "../../core/api/api_error.ts";
+import { kindText, parseApiVersion } from "../../core/api/kind.ts";
+import type { ObjectMeta } from "../../core/api/object.ts";
+import { keyOf, keyText } from "../../core/api/object_key.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
+import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
+import { diffMergePatch } from "../../core/patch/merge_patch.ts";
+import type { Condition } from "./condition.ts";
+import { rebaseConditions, type RebaseOptions } from "./condition_rebase.ts";
+import type { StatusAccess } from "./status_access.ts";
+import type { Conditioned } from "./status_lint.ts";
+
+/** What a {@linkcode SharedStatus} works with. */
+export interface SharedStatusOptions<P extends Conditioned>
+  extends RebaseOptions {
+  /** How the object is read and written. */
+  readonly access: StatusAccess<P>;
+  /** Measures the pauses between two attempts. @default {systemClock} */
+  readonly clock?: Clock | undefined;
+  /**
+   * Gives a number from 0 to below 1, for the length of pauses.
+   *
+   * @default {Math.random}
+   */
+  readonly random?: (() => number) | undefined;
+}
+
+/** How often a write is tried while others change the object meanwhile. */
+const ATTEMPTS = 5;
+/** How long the pause between two attempts is at least, in milliseconds. */
+const PAUSE = 100;
+
+/** Any part of an object as JSON. */
+type Json = Record<string, unknown>;
+
+/**
+ * Writes what a pass made of one object, as often as the pass wants, beside
+ * other writers of the same object: only what the pass has changed is sent.
+ *
+ * Each write sends up to three requests, and none where nothing changed:
+ * 1. the conditions, merged with what others wrote meanwhile, see
+ *    {@linkcode rebaseConditions};
+ * 2. metadata and spec; finalizers are added and removed one by one, so that
+ *    those of others stay;
+ * 3. the rest of the status, `observedGeneration` among it, last: if one of them
+ *    fails, a generation never counts as observed whose conditions are not
+ *    there.
+ *
+ * All are tried, even if one fails. Only the incarnation that the pass has seen
+ * is ever written. What the conditions say of the generation is what the pass
+ * said, although the object may be newer by now. The object that is passed in
+ * is not refreshed from the answers.
+ *
+ * The rules are those of Flux' patch helper and serial patcher.
+ *
+ * @typeParam P The type of the object.
+ *
+ * @example Write what has changed, once
+ * ```ts
+ * import {
+ *   type Conditioned,
+ *   setCondition,
+ *   SharedStatus,
+ * } from "@coracle/operator/workflows";
+ *
+ * const object: Conditioned = { metadata: { name: "web", generation: 1 } };
+ * const sent: object[] = [];
+ * const status = new SharedStatus(object, {
+ *   access: {
+ *     read: () => Promise.resolve({ metadata: { name: "web" } }),
+ *     patch(body) {
+ *       sent.push(body);
+ *       return Promise.resolve(object);
+ *     },
+ *   },
+ * });
+ * const ready = { type: "Ready", status: "True", reason: "Done" } as const;
+ * object.status = { conditions: setCondition([], ready, { now: Date.now() }) };
+ * await status.write(object);
+ * await status.write(object);
+ * if (sent.length !== 1) throw new Error("Unexpected requests");
+ * ```
+ */
+export class SharedStatus<P extends Conditioned> {
+  readonly #options: SharedStatusOptions<P>;
+  /** The object as it was read, or written last: what changes are told from. */
+  #base: P;
+  /** The newest state that is known, with what others wrote. */
+  #latest: P;
+
+  /**
+   * Makes a writer for one pass over one object.
+   *
+   * @param object The object as the pass has read it; copied.
+   * @param options How it is written.
+   */
+  constructor(object: P, options: SharedStatusOptions<P>) {
+    this.#base = onWire(object);
+    this.#latest = this.#base;
+    this.#options = options;
+  }
+
+  /** The object as it was read, or written last. */
+  get base(): P {
+    return onWire(this.#base);
+  }
+
+  /**
+   * Writes what has changed since the last write.
+   *
+   * @param object The object as the pass has it now.
+   * @param options Whether the generation that the pass has seen becomes the
+   * observed one; it is set in the object, too.
+   * @returns Whether anything was sent.
+   * @throws {TypeError} If it is another object than before.
+   * @throws {ConditionConflictError} If somebody else changed the same condition
+   * in another way.
+   * @throws {ApiError} If the server refuses a write.
+   * @throws {AggregateError} If several parts could not be written; those that
+   * were are written again by the next call.
+   */
+  async write(
+    object: P,
+    options: { readonly observed?: boolean | undefined } = {},
+  ): Promise<boolean> {
+    const before = this.#base;
+    checkSame(before, object);
+    const { generation } = object.metadata;
+    if (options.observed && generation !== undefined) {
+      object.status = { ...object.status, observedGeneration: generation };
+    }
+    const after = onWire(object);
+    const writes = [
+      () => this.#writeConditions(before, after),
+      () => this.#writeObject(before, after),
+      () => this.#writeStatus(before, after),
+    ];
+    const failures: unknown[] = [];
+    let sent = false;
+    for (const write of writes) {
+      try {
+        if (await write()) sent = true;
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length === 1) throw failures[0];
+    if (failures.length > 1) {
+      throw new AggregateError(
+        failures,
+        `Cannot write ${
+          keyText(keyOf(object))
+        }: several parts failed: received ${
+          failures.map((error) => (error as Error).message).join("; ")
+        }`,
+      );
+    }
+    this.#base = after;
+    return sent;
+  }
+
+  async #writeConditions(before: P, after: P): Promise<boolean> {
+    const old = conditionsOf(before);
+    const wanted = conditionsOf(after);
+    if (jsonEquals(old, wanted)) return false;
+    const { owned, force } = this.#options;
+    return await this.#writeLocked("status", (latest) => {
+      const there = conditionsOf(latest);
+      const conditions = rebaseConditions(old, wanted, {
+        latest: there,
+        owned,
+        force,
+      });
+      return jsonEquals(there, conditions)
+        ? undefined
+        : { status: { conditions } };
+    });
+  }
+
+  async #writeObject(before: P, after: P): Promise<boolean> {
+    const patch = diffMergePatch(withoutStatus(before), withoutStatus(after));
+    if (isEmpty(patch)) return false;
+    const fields = patch as Json & { metadata?: Json };
+    if (fields.metadata === undefined || !("finalizers" in fields.metadata)) {
+      await this.#send(fields, "object");
+      return true;
+    }
+    const { finalizers: old = [] } = before.metadata;
+    const { finalizers: wanted = [] } = after.metadata;
+    return await this.#writeLocked("object", (latest) => {
+      const { finalizers: there = [] } = latest.metadata;
+      const finalizers = there
+        .filter((name) => wanted.includes(name) || !old.includes(name))
+        .concat(wanted.filter((name) => !there.includes(name)));
+      return { ...fields, metadata: { ...fields.metadata, finalizers } };
+    });
+  }
+
+  async #writeStatus(before: P, after: P): Promise<boolean> {
+    const status = diffMergePatch(
+      withoutConditions(before),
+      withoutConditions(after),
+    );
+    if (isEmpty(status)) return false;
+    return await this.#writeLocked("status", () => ({ status }));
+  }
+
+  /** Sends a patch whatever else has changed in the object. */
+  async #send(
+    body: Json & { readonly metadata?: Json },
+    part: "object" | "status",
+  ): Promise<void> {
+    const { uid } = this.#base.metadata;
+    const metadata = { ...body.metadata, ...(uid !== undefined && { uid }) };
+    const patch = { ...body, metadata };
+    this.#latest = await this.#options.access.patch(patch, part);
+  }
+
+  /**
+   * Sends a patch that only goes through while the state that it was made from
+   * is the newest. The first attempt is made from what is known already, which
+   * costs no reading where nobody else writes. Status patches need this even
+   * where nothing is merged: the uid in them is not looked at.
+   */
+  async #writeLocked(
+    part: "object" | "status",
+    make: (latest: P) => Json & { readonly metadata?: Json } | undefined,
+  ): Promise<boolean> {
+    for (let attempt = 1;; attempt++) {
+      this.#checkIncarnation(this.#latest);
+      const body = make(this.#latest);
+      if (body === undefined) return false;
+      const { resourceVersion } = this.#latest.metadata;
+      const metadata = { ...body.metadata, resourceVersion };
+      try {
+        await this.#send({ ...body, metadata }, part);
+        return true;
+      } catch (error) {
+        if (!ApiError.is(error) || !error.isConflict || attempt === ATTEMPTS) {
+          throw error;
+        }
+      }
+      if (attempt > 1) await this.#pause();
+      this.#latest = await this.#options.access.read();
+    }
+  }
+
+  #pause(): Promise<void> {
+    const { clock = systemClock, random = Math.random } = this.#options;
+    return new Promise((resolve) => {
+      clock.setTimer(resolve, PAUSE * (1 + random()));
+    });
+  }
+
+  /** What is written must not reach a namesake of an object that is gone. */
+  #checkIncarnation(latest: P): void {
+    const { uid } = this.#base.metadata;
+    if (uid === undefined || latest.metadata.uid === uid) return;
+    throw new ApiError(
+      `Cannot write ${
+        keyText(keyOf(latest))
+      }: it was deleted and made anew: received uid ${latest.metadata.uid} in place of ${uid}`,
+      { status: 404, reason: "NotFound" },
+    );
+  }
+}
+
+/** A copy of an object as it is sent: what is undefined is absent. */
+function onWire<T>(object: T): T {
+  return JSON.parse(JSON.stringify(object)) as T;
+}
+
+function checkSame(before: Conditioned, after: Conditioned): void {
+  const same = before.kind === after.kind &&
+    before.apiVersion === after.apiVersion &&
+    before.metadata.name === after.metadata.name &&
+    before.metadata.namespace === after.metadata.namespace;
+  if (same) return;
+  const text = (object: Conditioned) =>
+    `${
+      kindText({
+        ...parseApiVersion(object.apiVersion ?? ""),
+        kind: object.kind ?? "",
+      })
+    } ${keyText(keyOf(object))}`;
+  throw new TypeError(
+    `Cannot write ${
+      text(before)
+    }: it must be the object that was read: received ${text(after)}`,
+  );
+}
+
+function conditionsOf(object: Conditioned): readonly Condition[] {
+  return object.status?.conditions ?? [];
+}
+
+function withoutStatus(
+  object: Conditioned,
+): Json & { metadata: ObjectMeta } {
+  const { status: _, ...rest } = object;
+  return rest;
+}
+
+function withoutConditions(object: Conditioned): Json {
+  const { conditions: _, ...rest } = object.status ?? {};
+  return rest;
+}
+
+function isEmpty(patch: unknown): boolean {
+  return isJsonObject(patch) && Object.keys(patch).length === 0;
+}
