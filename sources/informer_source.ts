@@ -61,6 +61,13 @@ export interface InformerSourceOptions<
    */
   readonly client?: InformerClient | undefined;
   /**
+   * Whether the reconciler never writes these objects, so that the operator
+   * needs the right to watch them and no other.
+   *
+   * @default {false}
+   */
+  readonly readOnly?: boolean | undefined;
+  /**
    * Whether it has synced before other sources start.
    *
    * @default {"default"}
@@ -111,6 +118,7 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
   implements EventSource<P, S> {
   readonly name: string;
   readonly kind: Kind<S>;
+  readonly readOnly: boolean;
   readonly startPriority: "loader" | "default";
   readonly #options: InformerSourceOptions<P, S>;
   readonly #mapper: Mapper<P, S>;
@@ -120,6 +128,7 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
   constructor(kind: Kind<S>, options: InformerSourceOptions<P, S>) {
     this.kind = kind;
     this.name = options.name ?? kindText(kind);
+    this.readOnly = options.readOnly ?? false;
     this.startPriority = options.startPriority ?? "default";
     this.#options = options;
     this.#mapper = options.mapper ?? byOwner();

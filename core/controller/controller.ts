@@ -112,10 +112,18 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return this.#started.primaries;
   }
 
-  /** The kinds of its event sources, where they are Kubernetes objects. */
+  /** The kinds that it keeps, which are those of its event sources. */
   get secondaryKinds(): readonly Kind[] {
-    const sources = this.#machinery?.sources.all ?? this.settings.sources;
-    return sources.flatMap((source) => source.kind ?? []);
+    return this.#sources.flatMap(({ kind, readOnly }) =>
+      kind === undefined || readOnly ? [] : [kind]
+    );
+  }
+
+  /** The kinds that it only watches. */
+  get readOnlyKinds(): readonly Kind[] {
+    return this.#sources.flatMap(({ kind, readOnly }) =>
+      kind !== undefined && readOnly ? [kind] : []
+    );
   }
 
   /** Which objects run now. */
@@ -315,6 +323,10 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       informers,
       sources: bySource,
     };
+  }
+
+  get #sources(): readonly EventSource<P>[] {
+    return this.#machinery?.sources.all ?? this.settings.sources;
   }
 
   get #started(): Machinery<P> {

@@ -116,6 +116,13 @@ export interface EventSource<
   /** The kind of the secondaries, where they are Kubernetes objects. */
   readonly kind?: Kind | undefined;
   /**
+   * Whether the reconciler never writes its objects, so that the operator needs
+   * the right to watch them and no other.
+   *
+   * @default {false}
+   */
+  readonly readOnly?: boolean | undefined;
+  /**
    * When it is started.
    *
    * @default {"default"}

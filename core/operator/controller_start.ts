@@ -19,8 +19,10 @@ export interface ManagedController {
   readonly name: string;
   readonly kind: Kind;
   readonly settings: Pick<ControllerSettings, "install" | "namespaces">;
-  /** The kinds of its event sources, where they are Kubernetes objects. */
+  /** The kinds that it keeps, which are those of its event sources. */
   readonly secondaryKinds: readonly Kind[];
+  /** The kinds that it only watches. */
+  readonly readOnlyKinds: readonly Kind[];
   /** Which objects run now. */
   readonly runningKeys: readonly string[];
   start(

@@ -7,8 +7,10 @@ export interface OperatorHandle {
   readonly controllers: readonly {
     readonly name: string;
     readonly kind: Kind;
-    /** The kinds of its event sources, where they are Kubernetes objects. */
+    /** The kinds that it keeps, which are those of its event sources. */
     readonly secondaryKinds: readonly Kind[];
+    /** The kinds that it only watches. */
+    readonly readOnlyKinds: readonly Kind[];
     /** Whether it applies the definition of its kind at start. */
     readonly settings: { readonly install: boolean };
   }[];

@@ -35,7 +35,8 @@ export function operatorAccess(
   managed: readonly Kind[] = [],
 ): readonly KindAccess[] {
   const access: KindAccess[] = [];
-  for (const { kind, secondaryKinds, settings } of controllers) {
+  for (const controller of controllers) {
+    const { kind, secondaryKinds, readOnlyKinds, settings } = controller;
     access.push(
       { kind, verbs: [...WATCH, "patch"] },
       { kind, subresource: "status", verbs: ["get", "patch"] },
@@ -47,6 +48,9 @@ export function operatorAccess(
     }
     for (const secondary of secondaryKinds) {
       access.push({ kind: secondary, verbs: MANAGE });
+    }
+    for (const watched of readOnlyKinds) {
+      access.push({ kind: watched, verbs: WATCH });
     }
   }
   for (const kind of managed) access.push({ kind, verbs: MANAGE });

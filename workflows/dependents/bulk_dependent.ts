@@ -47,16 +47,20 @@ export function bulkDependent<
   kind: Kind<S>,
   options: BulkDependentOptions<P, S>,
 ): Dependent<P, ReadonlyMap<string, S>> {
-  const source = dependentSource(kind, options);
+  const { desired, watch } = options;
+  const readOnly = desired === undefined;
+  const source = dependentSource(kind, {
+    ...options,
+    watch: { readOnly, ...watch },
+  });
   const keeper = new ObjectKeeper(kind, source, options);
-  const { desired } = options;
   const read = async (_primary: P, ctx: Context<P>) => {
     const objects = await ctx.secondaries(source);
     return new Map(objects.map((object) => [keyText(keyOf(object)), object]));
   };
   const common = {
     sources: [source],
-    garbageCollected: desired === undefined || keeper.garbageCollected,
+    garbageCollected: readOnly || keeper.garbageCollected,
     read,
   };
   if (desired === undefined) return common;

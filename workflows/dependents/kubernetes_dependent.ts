@@ -129,7 +129,11 @@ export function readOnlyDependent<
     readonly key?: ((primary: P) => ObjectKey) | undefined;
   } = {},
 ): Dependent<P, S> {
-  const source = dependentSource(kind, options);
+  const { watch } = options;
+  const source = dependentSource(kind, {
+    ...options,
+    watch: { readOnly: true, ...watch },
+  });
   return {
     sources: [source],
     garbageCollected: true,

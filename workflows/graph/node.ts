@@ -1,33 +1,13 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
-import type {
-  Context,
-  MaybePromise,
-} from "../../core/controller/reconciler.ts";
 import type { Dependent } from "../dependents/dependent.ts";
+import type { CrdPresent } from "./crd_presence.ts";
 import type { GraphNode } from "./graph.ts";
-
-/** What a condition of a node decides on. */
-export interface NodeContext<P extends KubernetesObject, S> {
-  /** The primary, as the run was given it. */
-  readonly primary: P;
-  /** The context of the run. */
-  readonly ctx: Context<P>;
-  /** The resource of the node as it is now; undefined if there is none. */
-  readonly resource: S | undefined;
-}
-
-/** A verdict with what it was reached on, readable from the result. */
-export interface Verdict {
-  /** Whether the condition holds. */
-  readonly met: boolean;
-  /** Anything that says why. */
-  readonly detail?: unknown;
-}
-
-/** Decides something about a node; asked at most once a run. */
-export type When<P extends KubernetesObject, S> = (
-  context: NodeContext<P, S>,
-) => MaybePromise<boolean | Verdict>;
+import type {
+  ActiveWhen,
+  ConditionName,
+  Verdict,
+  When,
+} from "./node_condition.ts";
 
 /** When a node does what, and after which others. */
 export interface NodeOptions<P extends KubernetesObject, S> {
@@ -65,21 +45,14 @@ export interface NodeOptions<P extends KubernetesObject, S> {
    */
   readonly deletedWhen?: When<P, S> | undefined;
   /**
-   * Whether the node takes part at all, for kinds that a cluster may lack. If
-   * not, it is not touched, and what depends on it is deleted.
+   * Whether the node takes part at all, for kinds that a cluster may lack:
+   * {@linkcode crdPresent}, or a function. If not, it is not touched, what
+   * depends on it is deleted, and its event sources are not started.
    *
    * @default {always}
    */
-  readonly activeWhen?: When<P, S> | undefined;
+  readonly activeWhen?: ActiveWhen<P> | CrdPresent | undefined;
 }
-
-/** Which of its conditions a node was asked. */
-export type ConditionName =
-  | "activeWhen"
-  | "skipWhen"
-  | "reconcileWhen"
-  | "readyWhen"
-  | "deletedWhen";
 
 /** One dependent in a workflow. */
 export interface WorkflowNode<P extends KubernetesObject, S = unknown>
@@ -112,6 +85,9 @@ export type NodeState =
   | "deleting"
   | "failed";
 
+/** The verdicts of a node's conditions; those that were not asked are absent. */
+export type NodeVerdicts = Partial<Record<ConditionName, Verdict>>;
+
 /** What became of a node in a run, and why. */
 export interface NodeResult<S = unknown> {
   /** What became of it. */
@@ -125,5 +101,5 @@ export interface NodeResult<S = unknown> {
   /** The nodes that it waits for. */
   readonly waitingFor?: readonly string[] | undefined;
   /** The verdicts of the conditions that were asked. */
-  readonly verdicts: Readonly<Partial<Record<ConditionName, Verdict>>>;
+  readonly verdicts: Readonly<NodeVerdicts>;
 }

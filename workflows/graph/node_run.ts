@@ -1,12 +1,13 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { Context } from "../../core/controller/reconciler.ts";
+import type { Activation } from "./activation.ts";
 import type {
-  ConditionName,
   NodeResult,
   NodeState,
-  Verdict,
+  NodeVerdicts,
   WorkflowNode,
 } from "./node.ts";
+import { asVerdict, type ConditionName } from "./node_condition.ts";
 
 /** What the executors work on. */
 export interface RunContext<P extends KubernetesObject> {
@@ -14,6 +15,8 @@ export interface RunContext<P extends KubernetesObject> {
   readonly primary: P;
   /** The context of the run. */
   readonly ctx: Context<P>;
+  /** Which nodes take part. */
+  readonly activation: Activation<P>;
   /** Bounds how many nodes are worked on at once. */
   readonly limited: <T>(task: () => Promise<T>) => Promise<T>;
 }
@@ -25,7 +28,7 @@ export interface RunContext<P extends KubernetesObject> {
 export class NodeRun<P extends KubernetesObject> {
   readonly #node: WorkflowNode<P>;
   readonly #run: RunContext<P>;
-  readonly #verdicts: Partial<Record<ConditionName, Verdict>> = {};
+  readonly #verdicts: NodeVerdicts = {};
 
   /**
    * Prepares a node; nothing happens yet.
@@ -38,9 +41,19 @@ export class NodeRun<P extends KubernetesObject> {
     this.#run = run;
   }
 
+  /** Whether the node takes part; if so, its sources have synced. */
+  async isActive(): Promise<boolean> {
+    const { activation, primary, ctx } = this.#run;
+    const verdict = this.#verdicts.activeWhen ??
+      await activation.verdict(this.#node, primary, ctx);
+    if (verdict === undefined) return true;
+    this.#verdicts.activeWhen = verdict;
+    return verdict.met;
+  }
+
   /** Whether a condition holds; one that is not there holds as given. */
   async holds(
-    name: ConditionName,
+    name: Exclude<ConditionName, "activeWhen">,
     { otherwise, resource }: {
       readonly otherwise: boolean;
       readonly resource?: unknown;
@@ -56,7 +69,8 @@ export class NodeRun<P extends KubernetesObject> {
       ctx,
       resource: resource ?? await this.#node.dependent.read(primary, ctx),
     });
-    const verdict = typeof answer === "boolean" ? { met: answer } : answer;
+    const asked = { node: this.#node.name, condition: name };
+    const verdict = asVerdict(answer, asked);
     this.#verdicts[name] = verdict;
     return verdict.met;
   }

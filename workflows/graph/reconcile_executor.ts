@@ -77,7 +77,7 @@ async function decide<P extends KubernetesObject>(
   }
   return await limited(async () => {
     try {
-      if (!await node.holds("activeWhen", { otherwise: true })) {
+      if (!await node.isActive()) {
         return { then: "inactive", result: node.result("inactive") };
       }
       if (await node.holds("skipWhen", { otherwise: false })) {
@@ -133,7 +133,7 @@ export async function deleteAfter<P extends KubernetesObject>(
   if (waitingFor.length > 0) return node.result("deleting", { waitingFor });
   return await run.limited(async () => {
     try {
-      return await node.holds("activeWhen", { otherwise: true })
+      return await node.isActive()
         ? await node.delete(withPrimary)
         : node.result("inactive");
     } catch (error) {

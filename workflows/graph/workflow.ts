@@ -3,11 +3,13 @@ import type { EventSource } from "../../core/controller/event_source.ts";
 import type { ManagedWorkflow } from "../../core/controller/managed_workflow.ts";
 import type { Context } from "../../core/controller/reconciler.ts";
 import type { Dependent } from "../dependents/dependent.ts";
+import { Activation } from "./activation.ts";
 import { cleanUpGraph } from "./cleanup_executor.ts";
 import { concurrencyLimit } from "./concurrency_limit.ts";
 import { Graph } from "./graph.ts";
 import { mermaid } from "./mermaid.ts";
 import type { NodeOptions, NodeResult, WorkflowNode } from "./node.ts";
+import { CONDITION_NAMES } from "./node_condition.ts";
 import type { RunContext } from "./node_run.ts";
 import { reconcileGraph } from "./reconcile_executor.ts";
 import { GraphResult } from "./workflow_result.ts";
@@ -68,6 +70,7 @@ export class Workflow<
   /** Whether the reconciler calls {@linkcode Workflow.reconcile} itself. */
   readonly explicit: boolean;
   readonly #graph: Graph<WorkflowNode<P>>;
+  readonly #activation: Activation<P>;
   readonly #options: WorkflowOptions;
   readonly #concurrency: number;
 
@@ -89,7 +92,8 @@ export class Workflow<
     this.#options = options;
     this.#concurrency = concurrency;
     this.explicit = explicit;
-    this.#graph = new Graph(nodes);
+    this.#graph = new Graph(Array.from(nodes, checked));
+    this.#activation = new Activation(this.nodes);
   }
 
   /**
@@ -117,13 +121,12 @@ export class Workflow<
     return this.#graph.order;
   }
 
-  /** The event sources of the nodes, each once. */
+  /**
+   * The event sources of the nodes, each once; those of nodes that are not
+   * always active start and stop with them.
+   */
   get sources(): readonly EventSource<P>[] {
-    return [
-      ...new Set(
-        this.nodes.flatMap(({ dependent }) => dependent.sources ?? []),
-      ),
-    ];
+    return this.#activation.sources;
   }
 
   /** Whether something must be deleted by hand before the primary may go. */
@@ -137,22 +140,38 @@ export class Workflow<
   /**
    * Brings the nodes in line.
    *
-   * @throws {AggregateError} If nodes failed and errors are not collected.
+   * @throws {WorkflowError} If nodes failed and errors are not collected.
    */
   async reconcile(primary: P, ctx: Context<P>): Promise<GraphResult<N>> {
-    return this.#conclude(
-      await reconcileGraph(this.#graph, this.#run(primary, ctx)),
-    );
+    const run = this.#run(primary, ctx);
+    return this.#conclude(await reconcileGraph(this.#graph, run), ctx);
   }
 
   /**
    * Deletes the nodes in reverse order.
    *
-   * @throws {AggregateError} If nodes failed and errors are not collected.
+   * @throws {WorkflowError} If nodes failed and errors are not collected.
    */
   async cleanup(primary: P, ctx: Context<P>): Promise<GraphResult<N>> {
-    return this.#conclude(
-      await cleanUpGraph(this.#graph, this.#run(primary, ctx)),
+    const run = this.#run(primary, ctx);
+    return this.#conclude(await cleanUpGraph(this.#graph, run), ctx);
+  }
+
+  /**
+   * What the workflow did in a run, typed by its nodes: for `reconcile`,
+   * `cleanup`, and `onError`, where it tells which nodes failed.
+   *
+   * @param ctx The context of the run.
+   * @throws {Error} If the workflow has not run yet in this run, as when its
+   * invocation is explicit and still to come.
+   */
+  resultOf(ctx: Context<P>): GraphResult<N> {
+    const result = ctx.attributes.get(this);
+    if (result instanceof GraphResult) return result as GraphResult<N>;
+    throw new Error(
+      `Cannot read the result of a workflow: it has not run in this run: received nodes ${
+        this.nodes.map(({ name }) => name).join(", ") || "(none)"
+      }`,
     );
   }
 
@@ -166,12 +185,50 @@ export class Workflow<
   }
 
   #run(primary: P, ctx: Context<P>): RunContext<P> {
-    return { primary, ctx, limited: concurrencyLimit(this.#concurrency) };
+    const activation = this.#activation;
+    const limited = concurrencyLimit(this.#concurrency);
+    return { primary, ctx, activation, limited };
   }
 
-  #conclude(nodes: ReadonlyMap<string, NodeResult>): GraphResult<N> {
+  #conclude(
+    nodes: ReadonlyMap<string, NodeResult>,
+    ctx: Context<P>,
+  ): GraphResult<N> {
     const result = new GraphResult<N>(nodes);
+    ctx.attributes.set(this, result);
     if (this.#options.errors !== "collect") result.throwIfFailed();
     return result;
   }
+}
+
+/**
+ * A node that can be run.
+ *
+ * @throws {TypeError} If its dependent or one of its conditions is none.
+ */
+function checked<P extends KubernetesObject>(
+  node: WorkflowNode<P>,
+): WorkflowNode<P> {
+  const refuse = (what: string, value: unknown) =>
+    new TypeError(
+      `Cannot define a workflow: ${what} of node "${node.name}": received ${
+        value === null ? "null" : typeof value
+      }`,
+    );
+  const dependent: unknown = node.dependent;
+  if (
+    typeof dependent !== "object" || dependent === null ||
+    typeof (dependent as Dependent<P>).read !== "function"
+  ) throw refuse("a dependent with read() must be given", dependent);
+  for (const [name, when] of Object.entries(node.when)) {
+    if (!(CONDITION_NAMES as readonly string[]).includes(name)) {
+      throw new TypeError(
+        `Cannot define a workflow: node "${node.name}" has an option that does not exist: received "${name}"`,
+      );
+    }
+    const isFunction = when === undefined || typeof when === "function";
+    if (isFunction || (name === "activeWhen" && "crdOf" in when)) continue;
+    throw refuse(`"${name}" must be a function`, when);
+  }
+  return node;
 }

@@ -1,14 +1,49 @@
+import { type Duration, milliseconds } from "../../core/api/duration.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
 import type { WorkflowResult } from "../../core/controller/managed_workflow.ts";
-import type { NewCondition } from "../conditions/condition.ts";
+import {
+  type Condition,
+  type NewCondition,
+  READY,
+  setCondition,
+} from "../conditions/condition.ts";
 import type { NodeResult, NodeState } from "./node.ts";
 
 /** The states in which a node needs nothing more. */
-const DONE: readonly NodeState[] = [
+const DONE: ReadonlySet<NodeState> = new Set([
   "reconciled",
   "skipped",
   "inactive",
   "deleted",
-];
+]);
+
+/** Nodes of a workflow have failed; everything else has gone on. */
+export class WorkflowError extends AggregateError {
+  /** What became of all nodes. */
+  readonly result: GraphResult;
+
+  /**
+   * Tells of the nodes that failed.
+   *
+   * @param result What became of all nodes.
+   */
+  constructor(result: GraphResult) {
+    const { errors, nodes } = result;
+    const texts = Array.from(
+      errors,
+      ([name, error]) =>
+        `${name}: ${error instanceof Error ? error.message : String(error)}`,
+    );
+    super(
+      [...errors.values()],
+      `Cannot finish the workflow: ${errors.size} of ${nodes.size} nodes failed: received ${
+        texts.join("; ")
+      }`,
+    );
+    this.name = "WorkflowError";
+    this.result = result;
+  }
+}
 
 /**
  * What a workflow did in one run, node by node.
@@ -30,7 +65,9 @@ export class GraphResult<
    */
   constructor(nodes: ReadonlyMap<string, NodeResult>) {
     this.nodes = nodes;
-    this.done = [...nodes.values()].every(({ state }) => DONE.includes(state));
+    let done = true;
+    for (const { state } of nodes.values()) done &&= DONE.has(state);
+    this.done = done;
   }
 
   /**
@@ -48,6 +85,15 @@ export class GraphResult<
     return found as NodeResult<N[K]>;
   }
 
+  /**
+   * The resource of a node, if it was reconciled and exists.
+   *
+   * @throws {RangeError} If the workflow has no such node.
+   */
+  resource<K extends keyof N & string>(name: K): N[K] | undefined {
+    return this.node(name).resource;
+  }
+
   /** The names of the nodes in any of these states. */
   inState(...states: readonly NodeState[]): string[] {
     return [...this.nodes]
@@ -62,42 +108,49 @@ export class GraphResult<
     );
   }
 
+  /** The soonest that a condition wants to be asked again. */
+  get rescheduleAfter(): Duration | undefined {
+    let soonest: number | undefined;
+    for (const { verdicts } of this.nodes.values()) {
+      for (const { recheckAfter } of Object.values(verdicts)) {
+        if (recheckAfter === undefined) continue;
+        const delay = milliseconds(recheckAfter, "recheckAfter");
+        if (soonest === undefined || delay < soonest) soonest = delay;
+      }
+    }
+    return soonest;
+  }
+
+  /** The nodes and what became of them, on one line for people. */
+  get summary(): string {
+    return Array.from(this.nodes, ([name, { state }]) => `${name} ${state}`)
+      .join(", ");
+  }
+
   /**
    * Fails if any node has.
    *
-   * @throws {AggregateError} With everything that was thrown.
+   * @throws {WorkflowError} With everything that was thrown.
    */
   throwIfFailed(): void {
-    const { errors } = this;
-    if (errors.size === 0) return;
-    const texts = [...errors].map(([name, error]) =>
-      `${name}: ${error instanceof Error ? error.message : String(error)}`
-    );
-    throw new AggregateError(
-      errors.values(),
-      `Cannot finish the workflow: ${errors.size} of ${this.nodes.size} nodes failed: received ${
-        texts.join("; ")
-      }`,
-    );
+    if (this.inState("failed").length > 0) throw new WorkflowError(this);
   }
 
   /**
    * Says by one condition how far the workflow is: True when it is done, and
-   * else False with the nodes that hold it up.
+   * else False with the nodes that hold it up, and why.
    *
-   * @param type The type of the condition, such as Ready.
+   * @param type The type of the condition.
    */
-  toCondition(type: string): NewCondition {
+  toCondition(type: string = READY): NewCondition {
+    const { size } = this.nodes;
     if (this.done) {
-      return {
-        type,
-        status: "True",
-        reason: "Reconciled",
-        message: `${this.nodes.size} of ${this.nodes.size} are done`,
-      };
+      const message = `${size} of ${size} are done`;
+      return { type, status: "True", reason: "Reconciled", message };
     }
-    const failed = this.inState("failed");
-    const open = this.inState("notReady", "deleting");
+    const failed = this.inState("failed").map((name) => this.#why(name));
+    const open = this.inState("notReady", "deleting")
+      .map((name) => this.#why(name));
     return failed.length > 0
       ? {
         type,
@@ -111,5 +164,40 @@ export class GraphResult<
         reason: "Progressing",
         message: `Waiting for ${open.join(", ")}`,
       };
+  }
+
+  /**
+   * Rolls the workflow up into the conditions of its primary, for
+   * `patchStatus({ conditions: result.rollUp(primary) })`. What it said before
+   * keeps its time; conditions of other types stay.
+   *
+   * @param primary Whose conditions they are.
+   * @param options Which condition it becomes, and the present in milliseconds.
+   */
+  rollUp(
+    primary: KubernetesObject & {
+      readonly status?:
+        | { readonly conditions?: readonly Condition[] | undefined }
+        | undefined;
+    },
+    options: {
+      readonly type?: string | undefined;
+      readonly now?: number | undefined;
+    } = {},
+  ): Condition[] {
+    const { type = READY, now = Date.now() } = options;
+    const { generation } = primary.metadata;
+    const before = primary.status?.conditions ?? [];
+    return setCondition(before, this.toCondition(type), { now, generation });
+  }
+
+  /** A node that holds the workflow up, with what its condition said. */
+  #why(name: string): string {
+    const { verdicts, error, state } = this.nodes.get(name)!;
+    const why = state === "failed"
+      ? error instanceof Error ? error.message : String(error)
+      : (state === "deleting" ? verdicts.deletedWhen : verdicts.readyWhen)
+        ?.message;
+    return why === undefined || why === "" ? name : `${name} (${why})`;
   }
 }

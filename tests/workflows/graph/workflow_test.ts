@@ -7,8 +7,8 @@ import type { NodeState, WorkflowNode } from "../../../workflows/graph/node.ts";
 import { Workflow } from "../../../workflows/graph/workflow.ts";
 
 const primary: KubernetesObject = { metadata: { name: "x" } };
-// Neither the executors nor these dependents look into the context.
-const ctx = {} as Context<KubernetesObject>;
+// The executors and these dependents look at nothing else of the context.
+const ctx = { attributes: new Map() } as unknown as Context<KubernetesObject>;
 
 /** What the nodes of a test do, and in which order they did it. */
 class World {

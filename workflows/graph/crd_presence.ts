@@ -1,0 +1,178 @@
+import {
+  isResolved,
+  type Kind,
+  type ResolvedKind,
+} from "../../core/api/kind.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
+import type { InformerLease } from "../../core/cache/informer_lease.ts";
+import type {
+  EventSource,
+  SourceContext,
+  SourceHealth,
+} from "../../core/controller/event_source.ts";
+import { CustomResourceDefinition } from "../../core/kinds/apiextensions_v1.ts";
+
+/** Says that a node is active while the cluster serves a kind. */
+export interface CrdPresent {
+  /** The kind whose definition must be there. */
+  readonly crdOf: ResolvedKind;
+}
+
+/**
+ * For `activeWhen`: the node is active while the CustomResourceDefinition of a
+ * kind is installed and serves its version. The definition is watched: its
+ * appearing starts the event source of the node and runs every primary; its
+ * going stops the source and runs them, too.
+ *
+ * @param kind A kind that the cluster may lack.
+ * @throws {TypeError} If its plural or scope is not known: while the kind is
+ * missing, nobody can be asked for them.
+ *
+ * @example A node for clusters that have Routes
+ * ```ts
+ * import { untyped } from "@coracle/operator/core";
+ * import { crdPresent, readOnlyDependent, Workflow } from "@coracle/operator/workflows";
+ *
+ * const Route = untyped({
+ *   group: "route.example.com",
+ *   version: "v1",
+ *   kind: "Route",
+ *   plural: "routes",
+ *   scope: "Namespaced",
+ * });
+ * const flow = new Workflow().add("route", readOnlyDependent(Route), {
+ *   activeWhen: crdPresent(Route),
+ * });
+ * if (flow.sources.length !== 2) throw new Error("Unexpected sources");
+ * ```
+ */
+export function crdPresent(kind: Kind): CrdPresent {
+  if (!isResolved(kind)) {
+    throw new TypeError(
+      `Cannot watch for the definition of ${kind.kind}: its plural and scope must be given: received plural ${
+        JSON.stringify(kind.plural)
+      } and scope ${JSON.stringify(kind.scope)}`,
+    );
+  }
+  return Object.freeze({ crdOf: kind });
+}
+
+/** The name of the definition of a kind. */
+export function crdName({ plural, group }: ResolvedKind): string {
+  return `${plural}.${group}`;
+}
+
+/** Follows whether the kind is there; fulfilled when it has. */
+type PresenceListener = (present: boolean) => Promise<void>;
+
+/** What a started presence holds. */
+interface Watching<P extends KubernetesObject> {
+  readonly context: SourceContext<P>;
+  readonly lease: InformerLease<CustomResourceDefinition>;
+}
+
+/**
+ * Watches one CustomResourceDefinition. When it comes or goes, the listeners
+ * follow first; then the answer changes, and all primaries run.
+ */
+export class CrdPresence<P extends KubernetesObject>
+  implements EventSource<P, never> {
+  readonly name: string;
+  readonly kind: Kind = CustomResourceDefinition;
+  readonly readOnly = true;
+  readonly startPriority = "loader";
+  readonly #crdOf: ResolvedKind;
+  readonly #listeners: Set<PresenceListener> = new Set();
+  #watching: Watching<P> | undefined;
+  #present = false;
+  /** Changes are followed one after the other. */
+  #following: Promise<void> = Promise.resolve();
+
+  /** @param crdOf The kind. */
+  constructor(crdOf: ResolvedKind) {
+    this.#crdOf = crdOf;
+    this.name = `definition of ${crdName(crdOf)}`;
+  }
+
+  /** Whether the kind is served, and every listener has followed. */
+  get present(): boolean {
+    return this.#present;
+  }
+
+  /**
+   * Adds one who follows from now until the end, and tells it how it is.
+   *
+   * @throws {Error} What the listener throws.
+   */
+  follow(listener: PresenceListener): Promise<void> {
+    this.#listeners.add(listener);
+    return this.#inTurn(() => listener(this.#present));
+  }
+
+  async start(context: SourceContext<P>): Promise<void> {
+    const lease = context.informers.acquire(CustomResourceDefinition, {
+      fieldSelector: `metadata.name=${crdName(this.#crdOf)}`,
+    });
+    this.#watching = { context, lease };
+    const { synced } = lease.addHandler((event) => {
+      if (!event.initial) void this.#inTurn(() => this.#change());
+    }, { name: `${context.controller}/${this.name}` });
+    await synced;
+    await this.#inTurn(() => this.#change());
+  }
+
+  async stop(): Promise<void> {
+    const watching = this.#watching;
+    this.#watching = undefined;
+    this.#present = false;
+    this.#listeners.clear();
+    await watching?.lease.release();
+    await this.#following;
+  }
+
+  health(): SourceHealth {
+    const health = this.#watching?.lease.health();
+    if (health === undefined) return { status: "unknown" };
+    return health.healthy
+      ? { status: "healthy" }
+      : { status: "unhealthy", message: `${this.name} cannot be watched` };
+  }
+
+  #inTurn(task: () => Promise<void>): Promise<void> {
+    const done = this.#following.then(task);
+    this.#following = done.catch(() => {});
+    return done;
+  }
+
+  async #change(): Promise<void> {
+    const watching = this.#watching;
+    const present = this.#isServed();
+    if (watching === undefined || present === this.#present) return;
+    const { context } = watching;
+    const crd = crdName(this.#crdOf);
+    context.log.info(present ? "A kind is there" : "A kind has gone", { crd });
+    // Nodes stop being active before their sources stop, and start after them.
+    if (!present) this.#present = false;
+    const followed = await Promise.allSettled(
+      [...this.#listeners].map((listener) => listener(present)),
+    );
+    for (const result of followed) {
+      if (result.status === "fulfilled") continue;
+      context.log.error("Cannot follow a kind", { crd, error: result.reason });
+    }
+    if (this.#watching !== watching) return;
+    this.#present = present;
+    for (const key of context.primaries.keys()) context.trigger(key);
+  }
+
+  #isServed(): boolean {
+    const crd = this.#watching?.lease.get({ name: crdName(this.#crdOf) });
+    return crd?.metadata.deletionTimestamp === undefined &&
+      (crd?.status?.conditions ?? []).some(({ type, status }) =>
+        type === "Established" && status === "True"
+      ) &&
+      crd!.spec.versions.some(({ name, served }) =>
+        name === this.#crdOf.version && served
+      );
+  }
+}
