@@ -23,28 +23,12 @@ import { checkFinalizer, defaultFinalizer } from "./finalizer.ts";
 import type { ManagedWorkflow } from "./managed_workflow.ts";
 import type { Namespaces } from "./namespaces.ts";
 import type { Reconciler } from "./reconciler.ts";
+import type { PrimaryCacheOptions } from "./primary_source.ts";
 import {
   type ShardAssignment,
   type StaticShard,
   staticShard,
 } from "./shard.ts";
-
-/** What of the primaries is kept. */
-export interface PrimaryCacheOptions {
-  /**
-   * Paths that are cut out before an object is stored, such as
-   * `metadata.managedFields`. Reading one throws an error that names it.
-   *
-   * @default {["metadata.managedFields"]}
-   */
-  readonly prune?: readonly string[] | undefined;
-  /**
-   * Whether only the metadata is watched and kept.
-   *
-   * @default {false}
-   */
-  readonly metadataOnly?: boolean | undefined;
-}
 
 /** How a controller behaves. */
 export interface ControllerOptions<
@@ -96,6 +80,14 @@ export interface ControllerOptions<
    * @default {true}
    */
   readonly generationAware?: boolean | undefined;
+  /**
+   * Annotations by which people and other programs ask for a run: an update that
+   * gives one of them a new value counts, although the generation stays. Which
+   * value it is means nothing.
+   *
+   * @default {[]}
+   */
+  readonly requestAnnotations?: readonly string[] | undefined;
   /**
    * Whether the framework's own filters apply; without them `filters` alone
    * decide.
@@ -188,6 +180,7 @@ export interface ControllerSettings<
   readonly shard: ShardAssignment | undefined;
   readonly finalizer: string | undefined;
   readonly generationAware: boolean;
+  readonly requestAnnotations: readonly string[];
   readonly defaultFilters: boolean;
   readonly filters: Filters<P>;
   readonly indexes: Readonly<Record<string, IndexDefinition<P>>>;
@@ -223,6 +216,7 @@ const NAMES: readonly (keyof ControllerOptions)[] = [
   "shard",
   "finalizer",
   "generationAware",
+  "requestAnnotations",
   "defaultFilters",
   "filters",
   "indexes",
@@ -290,6 +284,7 @@ export function controllerSettings<P extends KubernetesObject>(
       ? undefined
       : checkFinalizer(options.finalizer),
     generationAware: options.generationAware ?? true,
+    requestAnnotations: options.requestAnnotations ?? [],
     defaultFilters: options.defaultFilters ?? true,
     filters: checkFilters(options.filters ?? {}, subject),
     indexes: options.indexes ?? {},

@@ -78,6 +78,8 @@ export interface DefaultFilterOptions {
   readonly generationAware: boolean;
   /** The annotation that pauses an object; undefined when none does. */
   readonly pauseAnnotation: string | undefined;
+  /** The annotations that ask for a run when they get a new value. */
+  readonly requestAnnotations: readonly string[];
 }
 
 /**
@@ -91,7 +93,8 @@ export function isRelevantUpdate(
   options: DefaultFilterOptions,
 ): boolean {
   const { header, previousHeader: previous } = event;
-  const { finalizer, generationAware, pauseAnnotation } = options;
+  const { finalizer, generationAware, pauseAnnotation, requestAnnotations } =
+    options;
   if (!generationAware || previous === undefined) return true;
   const generation = header.generation;
   if (generation === undefined || generation !== previous.generation) {
@@ -105,6 +108,11 @@ export function isRelevantUpdate(
     pauseAnnotation !== undefined &&
     header.annotation(pauseAnnotation) !== previous.annotation(pauseAnnotation)
   ) return true;
+  const isRequested = requestAnnotations.some((name) => {
+    const token = header.annotation(name);
+    return token !== undefined && token !== previous.annotation(name);
+  });
+  if (isRequested) return true;
   return finalizer !== undefined &&
     !(header.hasFinalizer(finalizer) && previous.hasFinalizer(finalizer));
 }

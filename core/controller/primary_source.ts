@@ -15,6 +15,23 @@ import type {
 } from "../cache/shared_informer.ts";
 import type { NamespaceSet, PrimaryCache } from "./event_source.ts";
 
+/** What of the primaries is kept. */
+export interface PrimaryCacheOptions {
+  /**
+   * Paths that are cut out before an object is stored, such as
+   * `metadata.managedFields`. Reading one throws an error that names it.
+   *
+   * @default {["metadata.managedFields"]}
+   */
+  readonly prune?: readonly string[] | undefined;
+  /**
+   * Whether only the metadata is watched and kept.
+   *
+   * @default {false}
+   */
+  readonly metadataOnly?: boolean | undefined;
+}
+
 /** What a {@linkcode PrimarySource} works with. */
 export interface PrimarySourceOptions<P extends KubernetesObject> {
   /** Shown by logs and metrics of the informers. */

@@ -18,6 +18,7 @@ type Header = Pick<
 >;
 
 const PAUSED = "coracle.dev/paused";
+const REQUESTED = "reconcile.coracle.dev/requestedAt";
 
 function header(
   generation: number | undefined,
@@ -44,8 +45,23 @@ function relevant(
     finalizer,
     generationAware,
     pauseAnnotation: PAUSED,
+    requestAnnotations: [REQUESTED],
   });
 }
+
+function asking(token: string | undefined): CacheEvent["header"] {
+  const asks = {
+    annotation: (key: string) => (key === REQUESTED ? token : undefined),
+  };
+  return { ...header(1), ...asks } as CacheEvent["header"];
+}
+
+test("isRelevantUpdate lets a new request pass, and neither an old one nor its removal [F39]", () => {
+  assert(relevant(asking(undefined), asking("now")));
+  assert(relevant(asking("now"), asking("")));
+  assert(!relevant(asking("now"), asking("now")));
+  assert(!relevant(asking("now"), asking(undefined)));
+});
 
 test("isRelevantUpdate lets pause and resumption pass", () => {
   const paused = header(1, [], undefined, true);
