@@ -11,7 +11,8 @@ import { readdirSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
-import type { Bench, Measure } from "./support/bench.ts";
+import type { Bench, Measure, Prepared, Subject } from "./support/bench.ts";
+import { buildGoRivals } from "./support/go_rivals.ts";
 import { type Result, resultsOf, table } from "./support/report.ts";
 import { currentRuntime } from "./support/runtime.ts";
 
@@ -21,30 +22,59 @@ const SUBJECT_TIMEOUT_MS = 10 * 60_000;
 const runtime = currentRuntime();
 const runFile = promisify(execFile);
 
-async function runSubject(bench: string, subject: string): Promise<Measure[]> {
+async function runSubject(
+  bench: string,
+  subject: string,
+  env: Prepared["env"] | undefined,
+): Promise<Measure[]> {
   const file = fileURLToPath(
     new URL("./support/run_subject.ts", import.meta.url),
   );
   const { stdout } = await runFile(
     runtime.program,
     [...runtime.flags, file, bench, subject],
-    { timeout: SUBJECT_TIMEOUT_MS, maxBuffer: 16 * 1024 * 1024 },
+    {
+      timeout: SUBJECT_TIMEOUT_MS,
+      maxBuffer: 16 * 1024 * 1024,
+      env: { ...process.env, ...env },
+    },
   );
   return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
 }
 
-async function runBench(bench: Bench, rounds: number): Promise<Result[]> {
-  const measures = new Map<string, Measure[][]>(
-    bench.subjects.map(({ name }) => [name, []]),
+/** Whether a subject can run here; says so if not. */
+async function canRun(
+  bench: Bench,
+  { name, needs }: Subject,
+): Promise<boolean> {
+  if (needs !== "go" || await buildGoRivals()) return true;
+  process.stderr.write(
+    `${bench.name}: without ${name}, which needs a Go toolchain\n`,
   );
-  for (let round = 0; round < rounds; round++) {
-    const subjects = round % 2 === 0
-      ? bench.subjects
-      : bench.subjects.toReversed();
-    for (const { name, rounds: most = Infinity } of subjects) {
-      if (round >= most) continue;
-      measures.get(name)?.push(await runSubject(bench.name, name));
+  return false;
+}
+
+async function runBench(bench: Bench, rounds: number): Promise<Result[]> {
+  const here: Subject[] = [];
+  for (const subject of bench.subjects) {
+    if (await canRun(bench, subject)) here.push(subject);
+  }
+  const measures = new Map<string, Measure[][]>(
+    here.map(({ name }) => [name, []]),
+  );
+  const prepared = await bench.prepare?.();
+  try {
+    for (let round = 0; round < rounds; round++) {
+      const subjects = round % 2 === 0 ? here : here.toReversed();
+      for (const { name, rounds: most = Infinity } of subjects) {
+        if (round >= most) continue;
+        measures.get(name)?.push(
+          await runSubject(bench.name, name, prepared?.env),
+        );
+      }
     }
+  } finally {
+    await prepared?.stop();
   }
   return [...measures].flatMap(([subject, rounds]) =>
     resultsOf({ bench, subject, rounds })

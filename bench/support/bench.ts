@@ -17,6 +17,15 @@ export interface Subject {
   run(): Promise<readonly Measure[]>;
   /** How many rounds of this subject, if fewer than of the others. */
   readonly rounds?: number | undefined;
+  /** A toolchain that is not there everywhere; without it, it is left out. */
+  readonly needs?: "go" | undefined;
+}
+
+/** What all subjects of a bench share, while it runs. */
+export interface Prepared {
+  /** Tells the subjects where it is. */
+  readonly env: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
 }
 
 /** One question and all who answer it. A file `NAME_bench.ts` exports one. */
@@ -28,7 +37,9 @@ export interface Bench {
   readonly target: string;
   readonly subjects: readonly Subject[];
   /** How many rounds of fresh processes; three where one takes long. */
-  readonly rounds?: number;
+  readonly rounds?: number | undefined;
+  /** Starts what all subjects share. */
+  prepare?(): Promise<Prepared>;
 }
 
 /** Throws if the work was not done: a bench must not win by doing nothing. */

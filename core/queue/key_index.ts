@@ -94,12 +94,12 @@ export class KeyIndex {
     this.#size--;
   }
 
-  /** Forgets everything and gives the memory back. */
-  clear(): void {
-    this.#places = new Int32Array(SMALLEST);
-    this.#hashes = new Int32Array(0);
-    this.#keys = [];
-    this.#size = 0;
+  /** Gives half of the memory back; there must be no keys. */
+  shrink(): void {
+    const places = Math.max(SMALLEST, this.#places.length >>> 1);
+    this.#places = this.#places.slice(0, places);
+    this.#hashes = this.#hashes.slice(0, this.#hashes.length >>> 1);
+    this.#keys.length >>>= 1;
   }
 
   #place(slot: number, hash: number): void {

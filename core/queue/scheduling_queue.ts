@@ -6,9 +6,6 @@ import type { AddOptions, SchedulingQueueOptions } from "./queue_options.ts";
 import { ReadyLists } from "./ready_lists.ts";
 import { DIRTY, QUIET, RUNNING, SlotTable, WAITING } from "./slot_table.ts";
 
-/** Memory of more slots than this is given back when the queue is empty. */
-const KEPT_CAPACITY = 4_096;
-
 const PLAIN_ADD: AddOptions = {};
 
 /**
@@ -378,10 +375,11 @@ export class SchedulingQueue {
       timerAt[slot] !== Infinity || visitAt[slot] !== Infinity ||
       heldUntil[slot] !== 0
     ) return;
-    this.#table.recycle(slot);
-    if (this.#table.size === 0 && this.#table.capacity > KEPT_CAPACITY) {
-      this.#resize(this.#table.reset());
-    }
+    const table = this.#table;
+    table.recycle(slot);
+    if (table.size > 0) return;
+    const { capacity } = table;
+    if (table.rewind() < capacity) this.#resize(table.capacity);
   }
 
   #checkDrained(): void {

@@ -14,11 +14,13 @@ export const RUNNING: SlotState = 2;
 export const DIRTY: SlotState = 3;
 
 const SMALLEST = 64;
+/** Room for so many slots is never given back. */
+const KEPT = 4_096;
 
 /**
  * The state of the keys that are in the queue in some way, a row of typed
  * arrays each. Rows are handed out and recycled, so that a key that is not in
- * the queue costs nothing; when the last one has gone, so has the memory.
+ * the queue costs nothing; of what a burst took, the memory is given back.
  */
 export class SlotTable {
   readonly #index: KeyIndex = new KeyIndex();
@@ -102,13 +104,24 @@ export class SlotTable {
     return this.#resize(Math.max(SMALLEST, 2 * this.capacity));
   }
 
-  /** Gives the room back, which must be empty. @returns The new capacity. */
-  reset(): number {
-    this.#index.clear();
-    this.details = [];
-    this.#freeCount = 0;
+  /**
+   * Begins with the first slot again, once the table is empty. Half of the room
+   * is given back if less than a quarter was used since the last time: bursts
+   * that come again find their room, and after the last one it is gone soon.
+   *
+   * @returns The new capacity.
+   */
+  rewind(): number {
+    const used = this.#used;
     this.#used = 0;
-    return this.#resize(SMALLEST);
+    this.#freeCount = 0;
+    if (this.capacity <= KEPT || used >= this.capacity >>> 2) {
+      return this.capacity;
+    }
+    const capacity = this.capacity >>> 1;
+    this.#index.shrink();
+    this.details.length = Math.min(this.details.length, capacity);
+    return this.#resize(capacity);
   }
 
   #resize(capacity: number): number {

@@ -38,11 +38,17 @@ test("KeyIndex finds what a Map finds, through growth and removal", () => {
   );
 });
 
-test("KeyIndex forgets everything", () => {
+test("KeyIndex works on when it has shrunk, once it is empty", () => {
   const index = new KeyIndex();
-  for (let slot = 0; slot < 1_000; slot++) index.findOrSet(`key-${slot}`, slot);
-  index.clear();
-  assert.equal(index.size, 0);
-  assert.equal(index.find("key-1"), -1);
-  assert.equal(index.findOrSet("key-1", 0), 0);
+  for (let round = 0; round < 5; round++) {
+    const count = 1_000 >> round;
+    for (let slot = 0; slot < count; slot++) {
+      assert.equal(index.findOrSet(`key-${slot}`, slot), slot);
+    }
+    assert.equal(index.find(`key-${count}`), -1);
+    for (let slot = 0; slot < count; slot++) index.delete(slot);
+    assert.equal(index.size, 0);
+    assert.equal(index.find("key-1"), -1);
+    index.shrink();
+  }
 });

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"os"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/go-logr/logr"
+)
+
+// A Greeting is the primary of bench/reconcile_bench.ts.
+type Greeting struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              struct {
+		Name string `json:"name"`
+	} `json:"spec"`
+	Status struct {
+		Text string `json:"text,omitempty"`
+	} `json:"status,omitempty"`
+}
+
+// DeepCopyObject makes a Greeting a runtime.Object.
+func (g *Greeting) DeepCopyObject() runtime.Object {
+	copied := *g
+	g.ObjectMeta.DeepCopyInto(&copied.ObjectMeta)
+	return &copied
+}
+
+// A GreetingList is what a list of Greetings is answered with.
+type GreetingList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Greeting `json:"items"`
+}
+
+// DeepCopyObject makes a GreetingList a runtime.Object.
+func (l *GreetingList) DeepCopyObject() runtime.Object {
+	copied := *l
+	l.ListMeta.DeepCopyInto(&copied.ListMeta)
+	copied.Items = nil
+	for i := range l.Items {
+		copied.Items = append(copied.Items, *l.Items[i].DeepCopyObject().(*Greeting))
+	}
+	return &copied
+}
+
+type greeter struct {
+	client.Client
+}
+
+// Reconcile greets whom the spec names, in the status.
+func (r *greeter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var greeting Greeting
+	if err := r.Get(ctx, request.NamespacedName, &greeting); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	text := "Hello, " + greeting.Spec.Name + "."
+	if greeting.Status.Text == text {
+		return ctrl.Result{}, nil
+	}
+	greeting.Status.Text = text
+	return ctrl.Result{}, r.Status().Update(ctx, &greeting)
+}
+
+// reconcileAll greets by controller-runtime until its input ends; then it tells
+// what it used.
+func reconcileAll(kubeconfig string) error {
+	log.SetLogger(logr.Discard())
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	// No limit of requests, and as many runs at once as Coracle begins.
+	config.QPS = -1
+	version := schema.GroupVersion{Group: "bench.coracle.dev", Version: "v1"}
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypes(version, &Greeting{}, &GreetingList{})
+	metav1.AddToGroupVersion(scheme, version)
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:  scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		return err
+	}
+	err = ctrl.NewControllerManagedBy(manager).
+		For(&Greeting{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 10}).
+		Complete(&greeter{manager.GetClient()})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		input := bufio.NewScanner(os.Stdin)
+		for input.Scan() {
+		}
+		cancel()
+	}()
+	go func() {
+		if manager.GetCache().WaitForCacheSync(ctx) {
+			_ = tell("synced")
+		}
+	}()
+	if err := manager.Start(ctx); err != nil {
+		return err
+	}
+	return tell([]measure{{"s CPU", cpuMicroseconds() / 1e6}, peakRSS()})
+}

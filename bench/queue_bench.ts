@@ -1,0 +1,185 @@
+import { SchedulingQueue } from "../core/queue/scheduling_queue.ts";
+import { VirtualClock } from "../core/virtual_clock.ts";
+import { type Bench, type Measure, verify } from "./support/bench.ts";
+import { runGoRival } from "./support/go_rivals.ts";
+import { loadRival } from "./support/rival.ts";
+import { cpuTime, peakRss } from "./support/sampling.ts";
+
+const COUNT = 1_000_000;
+const HOUR = 3_600_000;
+
+function makeKeys(): readonly string[] {
+  return Array.from(
+    { length: COUNT },
+    (_, i) => `team-${i % 250}/app-${i.toString(36)}-67644bbf89-4vs5t`,
+  );
+}
+
+/** Does something to every key. @returns Microseconds of processor time. */
+async function step(work: () => unknown): Promise<number> {
+  const from = cpuTime();
+  await work();
+  return cpuTime() - from;
+}
+
+/** Nanoseconds a key. */
+function perKey(name: string, time: number): Measure {
+  return { unit: `ns/${name}`, value: 1000 * time / COUNT };
+}
+
+/** The measures of all operations together: the first that count. */
+function inAll(time: number, operations: number): readonly Measure[] {
+  return [
+    { unit: "ns/operation", value: 1000 * time / (operations * COUNT) },
+    { unit: "M operations/s", value: operations * COUNT / time },
+  ];
+}
+
+async function coracle(): Promise<readonly Measure[]> {
+  const keys = makeKeys();
+  const clock = new VirtualClock();
+  const queue = new SchedulingQueue({ clock });
+  const add = () => {
+    for (const key of keys) queue.add(key);
+  };
+  const takeAndDone = () => {
+    for (let taken = 0, slot; (slot = queue.take()) >= 0; taken++) {
+      verify(queue.key(slot) === keys[taken], "a key must come in its turn");
+      queue.done(slot);
+    }
+    verify(queue.size === 0, "each key must come once");
+  };
+  const delay = () => {
+    keys.forEach((key, i) => {
+      queue.add(key);
+      const slot = queue.take();
+      queue.setTimer(slot, HOUR + i % 1_000);
+      queue.done(slot);
+    });
+    verify(queue.delayed === COUNT, "each key must have its time");
+  };
+  add();
+  takeAndDone();
+  const added = await step(add);
+  const added2 = await step(add);
+  verify(queue.waiting === COUNT, "a key that waits is not added twice");
+  const taken = await step(takeAndDone);
+  const delayed = await step(delay);
+  return [
+    ...inAll(added + added2 + taken, 4),
+    perKey("add", added),
+    perKey("re-add", added2),
+    perKey("take and done", taken),
+    perKey("delayed add", delayed),
+    peakRss(),
+  ];
+}
+
+/** What is used of fastq. */
+interface FastqModule {
+  readonly default: (
+    worker: (key: string, done: (error: null) => void) => void,
+    concurrency: number,
+  ) => {
+    drain: () => void;
+    pause(): void;
+    resume(): void;
+    push(key: string): void;
+  };
+}
+
+/**
+ * It knows no keys: the same one may wait twice, so none is added again. Its
+ * workers must not end within their call, or its stack overflows.
+ */
+async function fastq(): Promise<readonly Measure[]> {
+  const keys = makeKeys();
+  const { default: make } = await loadRival<FastqModule>("fastq");
+  let taken = 0;
+  const queue = make((key, done) => {
+    verify(key === keys[taken++], "a key must come in its turn");
+    queueMicrotask(() => done(null));
+  }, 1);
+  const round = async () => {
+    taken = 0;
+    queue.pause();
+    const added = await step(() => {
+      for (const key of keys) queue.push(key);
+    });
+    const drained = new Promise<void>((resolve) => queue.drain = resolve);
+    const done = await step(() => {
+      queue.resume();
+      return drained;
+    });
+    verify(taken === COUNT, "each key must come once");
+    return { added, done };
+  };
+  await round();
+  const { added, done } = await round();
+  return [
+    ...inAll(added + done, 3),
+    perKey("add", added),
+    perKey("take and done", done),
+    peakRss(),
+  ];
+}
+
+/** What is used of p-queue. */
+interface PQueueModule {
+  readonly default: new (options: { concurrency: number }) => {
+    add(work: () => void): Promise<void>;
+    pause(): void;
+    start(): void;
+    onIdle(): Promise<void>;
+  };
+}
+
+/** As fastq, and each addition gives a promise. */
+async function pQueue(): Promise<readonly Measure[]> {
+  const keys = makeKeys();
+  const { default: PQueue } = await loadRival<PQueueModule>("p-queue");
+  const queue = new PQueue({ concurrency: 1 });
+  let taken = 0;
+  const round = async () => {
+    taken = 0;
+    queue.pause();
+    const added = await step(() => {
+      for (const key of keys) {
+        void queue.add(() => {
+          verify(key === keys[taken++], "a key must come in its turn");
+        });
+      }
+    });
+    const done = await step(() => {
+      queue.start();
+      return queue.onIdle();
+    });
+    verify(taken === COUNT, "each key must come once");
+    return { added, done };
+  };
+  await round();
+  const { added, done } = await round();
+  return [
+    ...inAll(added + done, 3),
+    perKey("add", added),
+    perKey("take and done", done),
+    peakRss(),
+  ];
+}
+
+export const bench: Bench = {
+  name: "queue",
+  what: "a million keys: added, added again, taken and done; and for later",
+  target: "5 million operations/s, 3 times as fast as client-go",
+  rounds: 3,
+  subjects: [
+    { name: "coracle", run: coracle },
+    { name: "fastq", run: fastq },
+    { name: "p-queue", run: pQueue },
+    {
+      name: "client-go",
+      needs: "go",
+      run: () => runGoRival("queue", `${COUNT}`),
+    },
+  ],
+};
