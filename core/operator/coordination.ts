@@ -35,7 +35,7 @@ export interface Coordination {
   readonly leader: string | undefined;
   /** @throws {Error} If a right is missing. */
   start(): Promise<void>;
-  /** Lets others take over. */
+  /** Lets others take over: at once, unless runs were left behind. */
   stop(): Promise<void>;
 }
 
@@ -83,7 +83,7 @@ function byElection(
       return leadership.leader;
     },
     start: () => leadership.start(),
-    stop: () => leadership.stop(),
+    stop: () => leadership.stop({ release: isIdle(controllers) }),
   };
 }
 
@@ -93,8 +93,11 @@ function bySharding(
 ): Coordination {
   const times = leaseTimes(options);
   const { name, namespace = client.namespace } = options;
-  const identity = options.identity ??
-    `${hostname()}-${crypto.randomUUID().slice(0, 8)}`.toLowerCase();
+  // A replica that was killed, and comes back under its name, is another member:
+  // its runs from before are only over for certain when their lease is.
+  const identity = `${options.identity ?? hostname()}-${
+    crypto.randomUUID().slice(0, 8)
+  }`.toLowerCase();
   const sharding = new Sharding({
     store: new ShardLeases({
       client,
@@ -127,11 +130,18 @@ function bySharding(
     async start() {
       await checkLeaseRights(client, {
         namespace,
-        verbs: ["list", "create", "patch", "delete"],
+        verbs: ["get", "list", "create", "update", "delete"],
         purpose: `share objects by Leases ${namespace}/${name}-…`,
       });
       sharding.start();
     },
-    stop: () => sharding.stop(),
+    stop: () => sharding.stop({ release: isIdle(controllers) }),
   };
+}
+
+/** Whether nothing runs any more; what was left behind may still do something. */
+function isIdle(controllers: () => Iterable<ManagedController>): boolean {
+  return [...controllers()].every(({ runningKeys }) =>
+    runningKeys.length === 0
+  );
 }

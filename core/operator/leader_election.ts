@@ -1,5 +1,6 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOptionNames } from "../api/option_names.ts";
+import { sleep } from "../client/retry.ts";
 import type { Clock } from "../clock.ts";
 import { linkedSignal } from "../linked_signal.ts";
 import type { Logger } from "../logger.ts";
@@ -11,6 +12,8 @@ import {
   type LeaseTimes,
   observe,
   type ObservedLease,
+  type ReleaseOptions,
+  renewBy,
 } from "./lease_decision.ts";
 
 /** Options of leader election. */
@@ -169,14 +172,18 @@ export class LeaderElection {
     this.#loop ??= this.#run();
   }
 
-  /** Gives the leadership back, if there is one, and is no candidate any more. */
-  async stop(): Promise<void> {
+  /**
+   * Is no candidate any more, and leads no more.
+   *
+   * @param options Whether the lease is given back.
+   */
+  async stop(options: ReleaseOptions = {}): Promise<void> {
     const { log, lock, times, clock } = this.#setting;
     this.#ending.abort();
     await this.#loop;
     const held = this.#leading ? this.#observed : undefined;
     this.#lose("the operator stops");
-    if (held === undefined) return;
+    if (held === undefined || options.release === false) return;
     const limit = new AbortController();
     const timer = clock.setTimer(() => limit.abort(), times.retryPeriod);
     try {
@@ -201,10 +208,11 @@ export class LeaderElection {
       const pause = this.#leading
         ? Math.min(
           at + times.retryPeriod,
-          this.#renewedAt + times.renewDeadline,
+          renewBy(this.#renewedAt, times),
         ) - clock.now()
         : times.retryPeriod * (1 + JITTER * random());
-      await this.#sleep(pause);
+      await sleep(Math.max(0, pause), { clock, signal: this.#ending.signal })
+        .catch(() => {}); // Stopped.
     }
   }
 
@@ -298,19 +306,5 @@ export class LeaderElection {
     if (leader === this.#leader || leader === undefined) return;
     this.#leader = leader;
     this.#setting.onNewLeader?.(leader);
-  }
-
-  #sleep(duration: number): Promise<void> {
-    const { signal } = this.#ending;
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = () => {
-        timer.cancel();
-        signal.removeEventListener("abort", end);
-        resolve();
-      };
-      const timer = this.#setting.clock.setTimer(end, duration);
-      signal.addEventListener("abort", end);
-    });
   }
 }

@@ -8,6 +8,7 @@ import {
   type LeaderElectionOptions,
   leaseTimes,
 } from "./leader_election.ts";
+import type { ReleaseOptions } from "./lease_decision.ts";
 import { LeaseLock } from "./lease_lock.ts";
 import { checkLeaseRights } from "./lease_rights.ts";
 
@@ -116,8 +117,12 @@ export class Leadership {
     this.#election.start();
   }
 
-  /** Gives the leadership back and is no candidate any more. */
-  stop(): Promise<void> {
-    return this.#election.stop();
+  /**
+   * Is no candidate any more, and leads no more.
+   *
+   * @param options Whether others take over at once.
+   */
+  stop(options: ReleaseOptions = {}): Promise<void> {
+    return this.#election.stop(options);
   }
 }

@@ -24,6 +24,18 @@ export interface LeaseTimes {
   readonly retryPeriod: number;
 }
 
+/** How the holder of a Lease ends. */
+export interface ReleaseOptions {
+  /**
+   * Whether it gives its Lease back, so that others take over at once. Nothing
+   * that depends on the Lease may run any more then; otherwise the others wait
+   * until it expires.
+   *
+   * @default {true}
+   */
+  readonly release?: boolean | undefined;
+}
+
 /**
  * Takes a look at the Lease into account: what did not change keeps its time.
  * Times of the Lease itself are not compared, since the clocks of its holders
@@ -78,9 +90,22 @@ export function heldUntil(renewedAt: number, times: LeaseTimes): number {
 }
 
 /**
+ * By when a leader must have renewed: the renew deadline, or before it may not
+ * act any more, whatever is sooner.
+ *
+ * @param renewedAt When the last renewal that succeeded was sent.
+ */
+export function renewBy(renewedAt: number, times: LeaseTimes): number {
+  return Math.min(
+    renewedAt + times.renewDeadline,
+    heldUntil(renewedAt, times),
+  );
+}
+
+/**
  * When a leader whose renewals fail gives up.
  *
- * That is the renew deadline; but an attempt that could only begin late, since
+ * That is when it must have renewed; but an attempt that could only begin late, since
  * the process was busy or stopped, is given a retry period, as long as the Lease
  * cannot have been taken over.
  *
@@ -92,8 +117,8 @@ export function giveUpAt(
   attempt: { readonly at: number; readonly previousAt: number },
   times: LeaseTimes,
 ): number {
-  const { retryPeriod, renewDeadline } = times;
-  const deadline = renewedAt + renewDeadline;
+  const { retryPeriod } = times;
+  const deadline = renewBy(renewedAt, times);
   if (attempt.at - attempt.previousAt <= 2 * retryPeriod) return deadline;
   return Math.min(
     Math.max(deadline, attempt.at + retryPeriod),

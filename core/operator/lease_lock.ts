@@ -29,6 +29,14 @@ export const Lease: ResolvedKind<Lease> = {
   scope: "Namespaced",
 };
 
+/**
+ * A duration as a Lease tells it, in whole seconds. It never tells less than its
+ * holder counts on: others would take over too soon.
+ */
+export function leaseSeconds(milliseconds: number): number {
+  return Math.ceil(milliseconds / 1_000);
+}
+
 /** Which Lease is the lock, and who wants it. */
 export interface LeaseLockOptions {
   readonly client: Client;
@@ -120,7 +128,7 @@ export class LeaseLock {
     return {
       ...others,
       holderIdentity: identity,
-      leaseDurationSeconds: Math.max(1, Math.round(leaseDuration / 1_000)),
+      leaseDurationSeconds: leaseSeconds(leaseDuration),
       renewTime: now,
       acquireTime: transition ? now : acquireTime ?? now,
       leaseTransitions: leaseTransitions === undefined

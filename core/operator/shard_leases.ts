@@ -2,7 +2,7 @@ import { ApiError } from "../api/api_error.ts";
 import { microTimestamp } from "../api/timestamp.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
-import { Lease } from "./lease_lock.ts";
+import { Lease, leaseSeconds } from "./lease_lock.ts";
 import type { ShardMember } from "./shard_view.ts";
 
 const GROUP_LABEL = "coracle.dev/shard-group";
@@ -15,7 +15,7 @@ export interface ShardLeasesOptions {
   readonly namespace: string;
   /** The name of the group. */
   readonly name: string;
-  /** Who this member is; unique among all. */
+  /** Who this member is; unique among all that are and all that ever were. */
   readonly identity: string;
   /** How long a member that says nothing more counts as living. */
   readonly leaseDuration: number;
@@ -29,39 +29,53 @@ export interface LeasedMember extends ShardMember {
   readonly duration: number;
 }
 
-/** The Leases by which the members of a group tell that they live. */
+/**
+ * The Leases by which the members of a group tell that they live.
+ *
+ * Every write names the version that it follows, so that one which was given up,
+ * and reaches the server late, never undoes a later one.
+ */
 export class ShardLeases {
   readonly #options: ShardLeasesOptions;
+  /** The version that our last write made; undefined when it is not known. */
+  #version: string | undefined;
 
   /** @param options Which group, and who is in it. */
   constructor(options: ShardLeasesOptions) {
     this.#options = options;
   }
 
-  /** Says that this member lives, and by which view. */
-  async publish(view: readonly string[], signal: AbortSignal): Promise<void> {
-    const { client, clock, identity, leaseDuration } = this.#options;
-    const { name: group } = this.#options;
-    const { name, namespace } = this.#key;
-    await client.apply(Lease, {
-      metadata: {
-        name,
-        namespace,
-        labels: { [GROUP_LABEL]: group },
-        annotations: { [VIEW_ANNOTATION]: JSON.stringify(view) },
-      },
-      spec: {
-        holderIdentity: identity,
-        leaseDurationSeconds: Math.max(1, Math.round(leaseDuration / 1_000)),
-        renewTime: microTimestamp(clock.wallTime()),
-      },
-    }, { signal, force: true });
+  /**
+   * Says that this member lives, and by which view.
+   *
+   * @returns Whether there was something to renew; otherwise others may have
+   * taken the member for one that had left.
+   */
+  async publish(
+    view: readonly string[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { client } = this.#options;
+    const resourceVersion = this.#version ?? await this.#read(signal);
+    // Should the write fail, it may have arrived all the same.
+    this.#version = undefined;
+    const lease = this.#lease(view);
+    const renewed = resourceVersion !== undefined &&
+      await this.#replace(lease, resourceVersion, signal);
+    if (renewed) return true;
+    const { metadata } = await client.create(Lease, lease, { signal });
+    this.#version = metadata.resourceVersion;
+    return false;
   }
 
-  /** What all members say, whether they live or not. */
+  /**
+   * What all members say, whether they live or not, at a moment between the
+   * call and its answer.
+   */
   async members(signal: AbortSignal): Promise<readonly LeasedMember[]> {
     const { client, namespace, name } = this.#options;
     const labelSelector = `${GROUP_LABEL}=${name}`;
+    // Without a resourceVersion the server answers with its latest state.
     const { items } = await client.list(Lease, {
       namespace,
       labelSelector,
@@ -75,21 +89,74 @@ export class ShardLeases {
     }));
   }
 
-  /** Takes away what a member has said, this one or one that is long dead. */
-  async remove(identity: string, signal: AbortSignal): Promise<void> {
-    const { client } = this.#options;
+  /** Takes away what this member has said. */
+  async leave(signal: AbortSignal): Promise<void> {
+    const { identity } = this.#options;
+    const resourceVersion = this.#version ?? await this.#read(signal);
+    if (resourceVersion === undefined) return;
+    await this.remove({ identity, resourceVersion }, signal);
+  }
+
+  /** Takes away what a member has said, if it has said nothing since. */
+  async remove(
+    member: Pick<LeasedMember, "identity" | "resourceVersion">,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { identity, resourceVersion } = member;
     try {
-      await client.delete(Lease, this.#keyOf(identity), { signal });
+      await this.#options.client.delete(Lease, this.#key(identity), {
+        preconditions: { resourceVersion },
+        signal,
+      });
     } catch (error) {
       if (!ApiError.is(error) || !error.isNotFound) throw error;
     }
   }
 
-  get #key(): { readonly namespace: string; readonly name: string } {
-    return this.#keyOf(this.#options.identity);
+  /** @returns Whether there was still something to replace. */
+  async #replace(
+    lease: Lease,
+    resourceVersion: string,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const metadata = { ...lease.metadata, resourceVersion };
+    try {
+      const written = await this.#options.client.replace(
+        Lease,
+        { ...lease, metadata },
+        { signal },
+      );
+      this.#version = written.metadata.resourceVersion;
+      return true;
+    } catch (error) {
+      if (ApiError.is(error) && error.isNotFound) return false;
+      throw error;
+    }
   }
 
-  #keyOf(
+  async #read(signal: AbortSignal): Promise<string | undefined> {
+    const { client, identity } = this.#options;
+    const lease = await client.find(Lease, this.#key(identity), { signal });
+    return lease?.metadata.resourceVersion;
+  }
+
+  #lease(view: readonly string[]): Lease {
+    const { clock, identity, leaseDuration, name } = this.#options;
+    return {
+      metadata: {
+        ...this.#key(identity),
+        labels: { [GROUP_LABEL]: name },
+        annotations: { [VIEW_ANNOTATION]: JSON.stringify(view) },
+      },
+      spec: {
+        holderIdentity: identity,
+        leaseDurationSeconds: leaseSeconds(leaseDuration),
+        renewTime: microTimestamp(clock.wallTime()),
+      },
+    };
+  }
+
+  #key(
     identity: string,
   ): { readonly namespace: string; readonly name: string } {
     const { namespace, name } = this.#options;
@@ -97,7 +164,7 @@ export class ShardLeases {
   }
 }
 
-/** What cannot be read is taken for nothing: the member then waits for it. */
+/** A view that somebody has spoilt by hand is taken for an empty one. */
 function viewOf(text: string | undefined): readonly string[] {
   try {
     const view: unknown = JSON.parse(text ?? "[]");

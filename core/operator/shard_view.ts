@@ -4,30 +4,26 @@ import { ownerAmong } from "../controller/shard.ts";
 export interface ShardMember {
   readonly identity: string;
   /**
-   * The members among whom it shares the objects: it runs nothing that does not
-   * fall to it among these. Empty for one that has only just come.
+   * The members among whom it shares the objects: it claims what falls to it
+   * among these, and runs nothing else. Empty for one that has only just come.
    */
   readonly view: readonly string[];
 }
 
-/** What this member goes by. */
+/** What a member goes by. */
 export interface ShardState {
   readonly identity: string;
-  /** The view that it has published. */
+  /** The view that it had published before it last looked at the others. */
   readonly view: readonly string[];
   /** The view that it is changing to; undefined when it is not. */
   readonly next: readonly string[] | undefined;
-  /** The other members that live, as they last said. */
+  /** The other members that live, as they were when it last looked. */
   readonly others: readonly ShardMember[];
 }
 
 /**
- * Whether an object is ours, so that it is nobody else's.
- *
- * It must fall to us in our own view, and in the one that we are changing to; and
- * it must not fall to another member in the view which that one has published,
- * who may then still run it. Since each publishes its view before it looks at
- * those of the others, of two who want the same object one sees the other.
+ * Whether an object is ours, so that it is nobody else's: we claim it, go on to
+ * claim it, and saw nobody else who did. `sharding.ts` says why that suffices.
  */
 export function isOurs(key: string, state: ShardState): boolean {
   const { identity, view, next, others } = state;
@@ -38,16 +34,28 @@ export function isOurs(key: string, state: ShardState): boolean {
   );
 }
 
-function fallsTo(
-  member: string,
-  key: string,
-  view: readonly string[],
-): boolean {
-  return view.length > 0 && ownerAmong(key, view) === member;
+/** Whether objects may be ours in one state that were not in another. */
+export function mayGain(before: ShardState, after: ShardState): boolean {
+  const { others } = before;
+  return !sameView(before.view, after.view) ||
+    before.next !== after.next ||
+    others.length !== after.others.length ||
+    after.others.some(({ identity, view }, index) =>
+      others[index]?.identity !== identity ||
+      !sameView(others[index].view, view)
+    );
 }
 
 /** Whether two views are the same. */
 export function sameView(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length &&
     a.every((member, index) => member === b[index]);
+}
+
+function fallsTo(
+  member: string,
+  key: string,
+  view: readonly string[],
+): boolean {
+  return view.length > 0 && ownerAmong(key, view) === member;
 }

@@ -1,22 +1,27 @@
+import { sleep } from "../client/retry.ts";
 import type { Clock } from "../clock.ts";
 import type { ShardAssignment } from "../controller/shard.ts";
 import { linkedSignal } from "../linked_signal.ts";
 import type { Logger } from "../logger.ts";
 import type { Mandate } from "./fence.ts";
-import { heldUntil, type LeaseTimes } from "./lease_decision.ts";
-import type { LeasedMember } from "./shard_leases.ts";
 import {
-  isOurs,
-  sameView,
-  type ShardMember,
-  type ShardState,
-} from "./shard_view.ts";
+  giveUpAt,
+  heldUntil,
+  type LeaseTimes,
+  type ReleaseOptions,
+  renewBy,
+} from "./lease_decision.ts";
+import { SeenMembers } from "./seen_members.ts";
+import type { LeasedMember } from "./shard_leases.ts";
+import { isOurs, mayGain, sameView, type ShardState } from "./shard_view.ts";
 
 /** How the members of a group tell each other of themselves. */
 export interface MembershipStore {
-  publish(view: readonly string[], signal: AbortSignal): Promise<void>;
+  /** @returns Whether it renewed what stood without a break since the last time. */
+  publish(view: readonly string[], signal: AbortSignal): Promise<boolean>;
   members(signal: AbortSignal): Promise<readonly LeasedMember[]>;
-  remove(identity: string, signal: AbortSignal): Promise<void>;
+  leave(signal: AbortSignal): Promise<void>;
+  remove(member: LeasedMember, signal: AbortSignal): Promise<void>;
 }
 
 /** What {@linkcode Sharding} works with. */
@@ -34,52 +39,69 @@ export interface ShardingSetting {
   readonly onLost: () => void;
 }
 
-/** A member that says nothing for so many lease durations is cleaned up. */
-const LONG_DEAD = 10;
-
-/** How a member was last seen. */
-interface SeenMember {
-  readonly member: LeasedMember;
-  readonly seenAt: number;
-}
-
 /**
  * Shares the objects among the replicas of an operator, and hands them over when
  * replicas come and go, so that no object runs in two of them at once.
  *
- * Each member renews a Lease that also tells its view: among whom it shares. When
- * a member sees that others live than in its view, it first ends its runs of what
- * it would lose, then publishes the new view, and only then looks at the views of
- * the others; see `shard_view.ts` for why that suffices.
+ * Each member renews a Lease that also tells its *view*: among whom it shares.
+ * By rendezvous hashing an object falls to one member of a view; a member
+ * *claims* what falls to it in the view that it has published. When it sees that
+ * others live than those of its view, it ends its runs of what it would lose,
+ * publishes the new view, looks at the others' claims, and only then runs what it
+ * has gained.
  *
- * A member that cannot renew in time stops by itself before others take it for
- * dead.
+ * Rules
+ * 1. A member runs only what it claims and goes on to claim, and only if no
+ *    other living member claimed it when it last looked; and it looks after each
+ *    publishing, before it goes by the new view.
+ * 2. It gives up a claim only when its run of the object has ended.
+ * 3. It runs nothing once nine tenths of a lease duration have passed since it
+ *    sent the last renewal that succeeded. A renewal that is answered later than
+ *    that does not count: the member ends all its runs, and joins anew with an
+ *    empty view.
+ * 4. It takes another for dead only if that one's Lease had not changed for a
+ *    whole lease duration, counted from when it saw the answer that showed it
+ *    first to when it asked for the one that shows it still.
+ * 5. Writes are conditional on the version before, so that one that comes late
+ *    changes nothing; and no two members, not even of different times, have the
+ *    same name.
+ *
+ * Why no object runs twice: suppose that A and B both run one. Both have claimed
+ * it without a break since before they last looked (rules 1, 2 and 5), say A
+ * first. B looked after it claimed the object, hence after A had claimed it, so
+ * that B saw A's claim, and ran the object only because it took A for dead
+ * (rule 1). Then A's Lease had not changed for a lease duration when B asked
+ * (rule 4), and A had run nothing for a tenth of it (rule 3). A runs the object
+ * again only after it has joined anew and claimed it anew, later than B: then it
+ * is A that sees B's claim. So one of them does not run it.
+ *
+ * It holds as far as Leases can: the clocks of two machines may not run apart by
+ * more than a tenth, nobody deletes the Leases of living members, and a write
+ * that was sent within the term arrives within that tenth.
+ *
+ * Who waits for whom is settled in the end, since all members come to see the
+ * same ones living, and in the same view claims do not overlap.
  */
 export class Sharding implements ShardAssignment {
   readonly #setting: ShardingSetting;
   readonly #ending: AbortController = new AbortController();
-  readonly #seen: Map<string, SeenMember> = new Map();
+  readonly #seen: SeenMembers = new SeenMembers();
   #state: ShardState;
-  /** When the last renewal that succeeded was sent. */
+  /** When the last renewal that succeeded was sent; -Infinity for no member. */
   #renewedAt = -Infinity;
   /** Whether the runs of what the next view takes away have ended. */
   #yielded = false;
   /** Fulfilled when nothing runs any more after everything was lost. */
   #recovered: Promise<void> = Promise.resolve();
-  /** Ends the pause between two steps. */
-  #wake: () => void = () => {};
+  /** Ends the pause between two attempts. */
+  #wake = new AbortController();
   #term = new AbortController();
   #loop: Promise<void> | undefined;
 
   /** @param setting What it works with. */
   constructor(setting: ShardingSetting) {
     this.#setting = setting;
-    this.#state = {
-      identity: setting.identity,
-      view: [],
-      next: undefined,
-      others: [],
-    };
+    this.#state = outside(setting.identity);
   }
 
   /** The members among whom this one shares, itself included. */
@@ -111,17 +133,22 @@ export class Sharding implements ShardAssignment {
     this.#loop ??= this.#run();
   }
 
-  /** Leaves the group. Nothing must run any more. */
-  async stop(): Promise<void> {
-    const { store, identity, log, clock, times } = this.#setting;
+  /**
+   * Leaves the group.
+   *
+   * @param options Whether others take over at once.
+   */
+  async stop(options: ReleaseOptions = {}): Promise<void> {
+    const { store, log, clock, times } = this.#setting;
     this.#ending.abort();
     await this.#loop;
-    if (!this.#holds) return;
+    if (!this.#isMember) return;
     this.#renewedAt = -Infinity;
+    if (options.release === false) return;
     const limit = new AbortController();
     const timer = clock.setTimer(() => limit.abort(), times.retryPeriod);
     try {
-      await store.remove(identity, limit.signal);
+      await store.leave(limit.signal);
     } catch (error) {
       log.warn("Cannot leave the shard group, others wait for the lease", {
         error,
@@ -131,89 +158,99 @@ export class Sharding implements ShardAssignment {
     }
   }
 
+  get #isMember(): boolean {
+    return this.#renewedAt !== -Infinity;
+  }
+
   get #holds(): boolean {
     const { clock, times } = this.#setting;
     return clock.now() < heldUntil(this.#renewedAt, times);
   }
 
   async #run(): Promise<void> {
-    const { clock, times, log } = this.#setting;
-    while (!this.#ending.signal.aborted) {
+    const { clock, times } = this.#setting;
+    const { signal } = this.#ending;
+    const ended = new Promise<void>((resolve) =>
+      signal.addEventListener("abort", () => resolve())
+    );
+    let previousAt = clock.now();
+    while (!signal.aborted) {
+      if (!this.#isMember) await Promise.race([this.#recovered, ended]);
       const at = clock.now();
-      const giveUp = Math.max(
-        this.#renewedAt + times.renewDeadline,
-        at + times.retryPeriod,
-      );
-      const limit = new AbortController();
-      const timer = clock.setTimer(() => limit.abort(), giveUp - at);
-      const link = linkedSignal(limit.signal, this.#ending.signal);
-      try {
-        await this.#step(link.signal);
-      } catch (error) {
-        if (this.#ending.signal.aborted) return;
-        log.warn("Cannot reach the shard group", { error });
-        this.#checkLost();
-      } finally {
-        timer.cancel();
-        link.unlink();
-      }
-      await this.#sleep(Math.max(0, at + times.retryPeriod - clock.now()));
+      this.#wake = new AbortController();
+      await this.#attempt({ at, previousAt });
+      previousAt = at;
+      const deadline = this.#isMember
+        ? renewBy(this.#renewedAt, times)
+        : Infinity;
+      const next = Math.min(at + times.retryPeriod, deadline);
+      const link = linkedSignal(signal, this.#wake.signal);
+      await sleep(Math.max(0, next - clock.now()), {
+        clock,
+        signal: link.signal,
+      }).catch(() => {}); // Woken, or stopped.
+      link.unlink();
+    }
+  }
+
+  /** Tries once to renew, and gives everything up when it is too late. */
+  async #attempt(
+    attempt: { readonly at: number; readonly previousAt: number },
+  ): Promise<void> {
+    const { clock, times, log } = this.#setting;
+    const { at } = attempt;
+    const giveUp = this.#isMember
+      ? giveUpAt(this.#renewedAt, attempt, times)
+      : at + times.renewDeadline;
+    if (giveUp <= at) return this.#lose("it could not renew in time");
+    const limit = new AbortController();
+    const timer = clock.setTimer(() => limit.abort(), giveUp - at);
+    const link = linkedSignal(limit.signal, this.#ending.signal);
+    try {
+      await this.#step(link.signal);
+    } catch (error) {
+      if (this.#ending.signal.aborted) return;
+      log.warn("Cannot reach the shard group", { error });
+      if (clock.now() >= giveUp) this.#lose("it could not renew in time");
+    } finally {
+      timer.cancel();
+      link.unlink();
     }
   }
 
   /** Renews, sees who lives, and moves towards their view. */
   async #step(signal: AbortSignal): Promise<void> {
-    this.#checkLost();
-    // What still runs from before is not offered to others.
-    await this.#recovered;
-    const { store, clock, log, onGain } = this.#setting;
-    const { view, next } = this.#state;
-    const adopted = this.#yielded && next !== undefined ? next : view;
+    const { store, clock, log, onGain, identity } = this.#setting;
+    const before = this.#state;
+    const changes = this.#yielded && before.next !== undefined;
+    const view = changes ? before.next as readonly string[] : before.view;
     const sentAt = clock.now();
-    await store.publish(adopted, signal);
-    const before = this.#holds ? this.#state : undefined;
+    const renewed = await store.publish(view, signal);
+    if (this.#isMember && !(renewed && this.#holds)) {
+      return this.#lose("others may have taken over meanwhile");
+    }
     this.#renewedAt = sentAt;
-    if (adopted !== view) {
+    const askedAt = clock.now();
+    const { living, gone } = this.#seen.look(
+      (await store.members(signal)).filter((one) => one.identity !== identity),
+      { askedAt, answeredAt: clock.now() },
+    );
+    this.#state = {
+      identity,
+      view,
+      next: changes ? undefined : before.next,
+      // The same view is the same array, so that it is compared at once.
+      others: living.map((one) =>
+        sameView(one.view, view) ? { ...one, view } : one
+      ),
+    };
+    if (changes) {
       this.#yielded = false;
-      this.#state = { ...this.#state, view: adopted, next: undefined };
-      log.info("Objects are shared anew", { members: adopted });
+      log.info("Objects are shared anew", { members: view });
     }
-    this.#look(await store.members(signal));
-    if (before === undefined || mayGain(before, this.#state)) {
-      onGain((key) => before !== undefined && isOurs(key, before));
-    }
+    if (mayGain(before, this.#state)) onGain((key) => isOurs(key, before));
     this.#prepareNext();
-  }
-
-  /** Takes a look at the members into account. */
-  #look(members: readonly LeasedMember[]): void {
-    const { clock, identity, store, log } = this.#setting;
-    const now = clock.now();
-    const names = new Set(members.map((member) => member.identity));
-    for (const name of this.#seen.keys()) {
-      if (!names.has(name)) this.#seen.delete(name);
-    }
-    const others: ShardMember[] = [];
-    for (const member of members) {
-      if (member.identity === identity) continue;
-      const seen = this.#seen.get(member.identity);
-      const seenAt = seen?.member.resourceVersion === member.resourceVersion
-        ? seen.seenAt
-        : now;
-      this.#seen.set(member.identity, { member, seenAt });
-      const silence = now - seenAt;
-      // The same view is the same object, so that it is compared at once.
-      const { view } = this.#state;
-      if (silence < member.duration) {
-        others.push(sameView(member.view, view) ? { ...member, view } : member);
-      } else if (silence > LONG_DEAD * member.duration) {
-        store.remove(member.identity, this.#ending.signal).catch(
-          (error: unknown) =>
-            log.debug("Cannot clean up a member that is gone", { error }),
-        );
-      }
-    }
-    this.#state = { ...this.#state, others };
+    for (const member of gone) this.#cleanUp(member);
   }
 
   /** Begins to change to the view of those who live, if it is another. */
@@ -227,19 +264,19 @@ export class Sharding implements ShardAssignment {
     void this.#setting.onYield().then(() => {
       if (this.#state.next !== living) return;
       this.#yielded = true;
-      this.#wake();
+      this.#wake.abort();
     });
   }
 
-  /** Gives everything up if others may take this member for dead. */
-  #checkLost(): void {
-    if (this.#renewedAt === -Infinity) return;
-    const { clock, times, log, onLost, onYield } = this.#setting;
-    const { renewDeadline } = times;
-    if (clock.now() < this.#renewedAt + renewDeadline && this.#holds) return;
-    log.warn("This replica is no member of its shard group any more");
+  /** Gives everything up: others may take this member for dead. */
+  #lose(because: string): void {
+    if (!this.#isMember) return;
+    const { identity, log, onLost, onYield } = this.#setting;
+    log.warn("This replica is no member of its shard group any more", {
+      because,
+    });
     this.#renewedAt = -Infinity;
-    this.#state = { ...this.#state, view: [], next: undefined };
+    this.#state = outside(identity);
     this.#yielded = false;
     this.#term.abort(
       new Error(
@@ -251,28 +288,18 @@ export class Sharding implements ShardAssignment {
     this.#recovered = onYield();
   }
 
-  #sleep(duration: number): Promise<void> {
-    const { signal } = this.#ending;
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = () => {
-        this.#wake = () => {};
-        timer.cancel();
-        signal.removeEventListener("abort", end);
-        resolve();
-      };
-      this.#wake = end;
-      const timer = this.#setting.clock.setTimer(end, duration);
-      signal.addEventListener("abort", end);
-    });
+  #cleanUp(member: LeasedMember): void {
+    const { store, log } = this.#setting;
+    store.remove(member, this.#ending.signal).catch((error: unknown) =>
+      log.debug("Cannot clean up a member that is gone", {
+        member: member.identity,
+        error,
+      })
+    );
   }
 }
 
-/** Whether objects may be ours in one state that were not in another. */
-function mayGain(before: ShardState, after: ShardState): boolean {
-  const others = (state: ShardState) =>
-    state.others.map(({ identity, view }) => [identity, ...view]);
-  const [a, b] = [others(before), others(after)];
-  return !sameView(before.view, after.view) || a.length !== b.length ||
-    a.some((member, index) => !sameView(member, b[index] ?? []));
+/** How a member goes by nothing yet. */
+function outside(identity: string): ShardState {
+  return { identity, view: [], next: undefined, others: [] };
 }

@@ -1,19 +1,28 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Clock, Timer } from "../../../core/clock.ts";
+import { Client } from "../../../core/client/client.ts";
+import type { Transport } from "../../../core/client/transport.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { leaseTimes } from "../../../core/operator/leader_election.ts";
-import type { LeasedMember } from "../../../core/operator/shard_leases.ts";
-import { isOurs } from "../../../core/operator/shard_view.ts";
+import { Lease } from "../../../core/operator/lease_lock.ts";
+import { SeenMembers } from "../../../core/operator/seen_members.ts";
 import {
-  type MembershipStore,
-  Sharding,
-} from "../../../core/operator/sharding.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+  type LeasedMember,
+  ShardLeases,
+} from "../../../core/operator/shard_leases.ts";
+import { isOurs } from "../../../core/operator/shard_view.ts";
+import { Sharding } from "../../../core/operator/sharding.ts";
+import {
+  anyWay,
+  atDistance,
+  DistantProcess,
+  GOOD_WAY,
+  type Surroundings,
+} from "../../support/distant_process.ts";
 
 const TIMES = leaseTimes({ name: "shards" });
-const KEYS = Array.from({ length: 30 }, (_, index) => `default/${index}`);
+const KEYS = Array.from({ length: 12 }, (_, index) => `default/${index}`);
 
 test("isOurs waits for a member that may still run the object", () => {
   const [key] = KEYS as [string];
@@ -34,178 +43,203 @@ test("isOurs waits for a member that may still run the object", () => {
   assert.equal(isOurs(lost as string, changing), false, "it is given up");
 });
 
-/** What all members have said, with a network between. */
-class Group {
-  readonly clock: VirtualClock;
-  readonly members: Map<string, LeasedMember> = new Map();
-  #version = 0;
+test("SeenMembers counts silence from an answer to the next question", () => {
+  const member = (resourceVersion: string): LeasedMember => ({
+    identity: "a",
+    view: [],
+    resourceVersion,
+    duration: 15_000,
+  });
+  const seen = new SeenMembers();
+  const look = (version: string, askedAt: number, answeredAt: number) =>
+    seen.look([member(version)], { askedAt, answeredAt });
+  assert.equal(look("1", 0, 1_000).living.length, 1);
+  assert.equal(look("1", 15_500, 30_000).living.length, 1, "an old answer");
+  assert.equal(look("1", 16_000, 16_000).living.length, 0);
+  assert.equal(look("2", 20_000, 20_000).living.length, 1, "it is back");
+  assert.deepEqual(look("2", 170_000, 170_000).gone, []);
+  assert.equal(look("2", 170_001, 170_001).gone.length, 1);
+});
 
-  constructor(clock: VirtualClock) {
-    this.clock = clock;
+/** The replicas of one operator. */
+class Group {
+  readonly surroundings: Surroundings;
+  /** Those that there are. */
+  readonly replicas: Replica[] = [];
+  #names = 0;
+
+  constructor(surroundings: Surroundings) {
+    this.surroundings = surroundings;
   }
 
-  publish(identity: string, view: readonly string[]): void {
-    this.members.set(identity, {
-      identity,
-      view,
-      resourceVersion: String(++this.#version),
-      duration: TIMES.leaseDuration,
-    });
+  join(): Replica {
+    const replica = new Replica(`r${++this.#names}`, this);
+    this.replicas.push(replica);
+    replica.sharding.start();
+    return replica;
+  }
+
+  /** Who runs an object; whose writes do not get through does not. */
+  runners(key: string): readonly string[] {
+    return this.replicas
+      .filter(({ running, sharding }) =>
+        running.has(key) && sharding.mandate.holds
+      )
+      .map(({ identity }) => identity);
+  }
+
+  /** Has everybody who is awake run what is its own. */
+  look(): void {
+    for (const replica of this.replicas) replica.look();
+    for (const key of KEYS) {
+      const runners = this.runners(key);
+      assert.ok(runners.length <= 1, `${key}: ${runners.join()}`);
+    }
   }
 }
 
-/** One replica, with its own way to the group and its own time. */
+/** One replica, whose runs never end unless they must. */
 class Replica {
   readonly identity: string;
   readonly group: Group;
+  readonly process: DistantProcess;
   readonly sharding: Sharding;
-  latency: number | undefined = 5;
-  stoppedUntil = 0;
   /** How long its runs take to end when they must. */
   drain = 0;
-  /** What it may still run, from before it was told to end it. */
   running: ReadonlySet<string> = new Set();
 
   constructor(identity: string, group: Group) {
     this.identity = identity;
     this.group = group;
+    this.process = new DistantProcess(group.surroundings);
+    const { client, clock } = this.process;
     this.sharding = new Sharding({
-      store: this.#store(),
+      store: new ShardLeases({
+        client,
+        clock,
+        namespace: "default",
+        name: "shards",
+        identity,
+        leaseDuration: TIMES.leaseDuration,
+      }),
       identity,
       times: TIMES,
-      clock: this.#clock(),
+      clock,
       log: silentLogger,
       onYield: () => this.#yield(),
       onGain: () => this.look(),
-      onLost: () => this.running = new Set(),
+      onLost: () => {}, // Its runs take their time.
     });
   }
 
   /** Begins to run whatever is its own. */
   look(): void {
-    const ours = KEYS.filter((key) => this.sharding.owns(key));
-    this.running = new Set([...this.running, ...ours]);
+    if (!this.process.isAwake) return;
+    for (const key of this.#owned) {
+      if (this.running.has(key)) continue;
+      this.running = new Set([...this.running, key]);
+      const runners = this.group.runners(key);
+      assert.deepEqual(runners, [this.identity], `${key} begins`);
+    }
+  }
+
+  /** Leaves in order. */
+  async leave(): Promise<void> {
+    this.running = new Set();
+    await this.sharding.stop();
+  }
+
+  kill(): void {
+    this.process.kill();
+    this.running = new Set();
+  }
+
+  get #owned(): readonly string[] {
+    return KEYS.filter((key) => this.sharding.owns(key));
   }
 
   #yield(): Promise<void> {
     return new Promise((resolve) =>
-      this.#clock().setTimer(() => {
+      this.process.clock.setTimer(() => {
+        const owned = new Set(this.#owned);
         this.running = new Set(
-          KEYS.filter((key) => this.sharding.owns(key)),
+          [...this.running].filter((key) => owned.has(key)),
         );
         resolve();
       }, this.drain)
     );
   }
-
-  #clock(): Clock {
-    const { clock } = this.group;
-    return {
-      now: () => clock.now(),
-      wallTime: () => clock.wallTime(),
-      setTimer: (callback, delay) => {
-        let timer: Timer;
-        const fire = () => {
-          const rest = this.stoppedUntil - clock.now();
-          if (rest > 0) timer = clock.setTimer(fire, rest);
-          else callback();
-        };
-        timer = clock.setTimer(fire, delay);
-        return { cancel: () => timer.cancel() };
-      },
-    };
-  }
-
-  #store(): MembershipStore {
-    const { group } = this;
-    return {
-      publish: (view, signal) =>
-        this.#send(() => group.publish(this.identity, view), signal),
-      members: (signal) =>
-        this.#send(() => [...group.members.values()], signal),
-      remove: (identity, signal) =>
-        this.#send(() => void group.members.delete(identity), signal),
-    };
-  }
-
-  #send<T>(work: () => T, signal: AbortSignal): Promise<T> {
-    const { latency } = this;
-    const { clock } = this.group;
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) reject(signal.reason);
-      signal.addEventListener("abort", () => reject(signal.reason));
-      if (latency === undefined) return;
-      clock.setTimer(() => {
-        const value = work();
-        const rest = Math.max(latency, this.stoppedUntil - clock.now());
-        clock.setTimer(() => resolve(value), rest / 2);
-      }, latency / 2);
-    });
-  }
 }
 
+/** What happens to a replica. */
+const trouble = fc.record({
+  replica: fc.nat(2),
+  way: anyWay,
+  standsStill: fc.constantFrom(0, 0, 0, 5_000, 12_000, 16_000, 30_000),
+  drain: fc.constantFrom(0, 0, 100, 5_000),
+  end: fc.constantFrom(
+    "no" as const,
+    "no" as const,
+    "no" as const,
+    "leave" as const,
+    "kill" as const,
+  ),
+  for: fc.integer({ min: 500, max: 20_000 }),
+});
+
 test("Sharding: never two who run an object, whatever the network and the scheduler do", async () => {
-  const trouble = fc.record({
-    replica: fc.nat(2),
-    latency: fc.option(fc.integer({ min: 2, max: 2_000 }), { nil: undefined }),
-    standsStill: fc.constantFrom(0, 0, 0, 5_000, 12_000, 30_000),
-    drain: fc.constantFrom(0, 0, 100, 5_000),
-    for: fc.integer({ min: 500, max: 20_000 }),
-  });
   await fc.assert(
     fc.asyncProperty(
       fc.array(trouble, { minLength: 1, maxLength: 10 }),
-      async (troubles) => {
-        const clock = new VirtualClock({ quietTurns: 1 });
-        const group = new Group(clock);
-        const replicas = ["a", "b", "c"].map((name) =>
-          new Replica(name, group)
-        );
-        const check = () => {
+      (troubles) =>
+        atDistance(async (surroundings) => {
+          const { clock, server } = surroundings;
+          const group = new Group(surroundings);
+          const { replicas } = group;
+          for (let count = 0; count < 3; count++) group.join();
+          const leaving: Promise<void>[] = [];
+          for (const trouble of troubles) {
+            const replica = replicas[trouble.replica] as Replica;
+            replica.process.way = trouble.way;
+            replica.drain = trouble.drain;
+            replica.process.stoppedUntil = clock.now() + trouble.standsStill;
+            if (trouble.end !== "no") {
+              replicas.splice(trouble.replica, 1);
+              if (trouble.end === "kill") replica.kill();
+              else leaving.push(replica.leave());
+              group.join();
+            }
+            for (let passed = 0; passed < trouble.for; passed += 250) {
+              await clock.advance(250);
+              group.look();
+            }
+          }
           for (const replica of replicas) {
-            if (replica.stoppedUntil <= clock.now()) replica.look();
+            replica.process.way = GOOD_WAY;
+            replica.drain = 0;
           }
+          await clock.advance(90_000);
+          group.look();
           for (const key of KEYS) {
-            // A run goes on only while its writes get through.
-            const runners = replicas.filter(({ running, sharding }) =>
-              running.has(key) && sharding.mandate.holds
-            );
-            assert.ok(
-              runners.length <= 1,
-              `${key}: ${runners.map(({ identity }) => identity).join()}`,
-            );
+            const runners = group.runners(key);
+            assert.equal(runners.length, 1, `in the end somebody runs ${key}`);
           }
-        };
-        for (const { sharding } of replicas) sharding.start();
-        for (const trouble of troubles) {
-          const replica = replicas[trouble.replica] as Replica;
-          replica.latency = trouble.latency;
-          replica.drain = trouble.drain;
-          replica.stoppedUntil = clock.now() + trouble.standsStill;
-          for (let passed = 0; passed < trouble.for; passed += 500) {
-            await clock.advance(500);
-            check();
+          leaving.push(...replicas.map((replica) => replica.leave()));
+          await clock.advance(60_000);
+          await Promise.all(leaving);
+          const members = await leases(server);
+          for (const { identity } of replicas) {
+            assert.ok(!members.includes(identity), `${identity} has left`);
           }
-        }
-        for (const replica of replicas) {
-          replica.latency = 5;
-          replica.drain = 0;
-        }
-        await clock.advance(90_000);
-        check();
-        for (const key of KEYS) {
-          assert.equal(
-            replicas.filter(({ sharding }) => sharding.owns(key)).length,
-            1,
-            `in the end somebody runs ${key}`,
-          );
-        }
-        const stopped = replicas.map(({ sharding }) => sharding.stop());
-        await clock.advance(60_000);
-        await Promise.all(stopped);
-        assert.equal(group.members.size, 0);
-      },
+        }),
     ),
-    { numRuns: 25, seed: 1 },
+    { numRuns: 15 },
   );
 });
+
+/** Who has a Lease, as the server has it. */
+async function leases(server: Transport): Promise<readonly string[]> {
+  const client = new Client({ transport: server, namespace: "default" });
+  const { items } = await client.list(Lease);
+  return items.map(({ spec }) => spec?.holderIdentity ?? "");
+}
