@@ -28,9 +28,24 @@ export * from "./conditions/shared_status.ts";
 export * from "./conditions/status_access.ts";
 export * from "./conditions/status_lint.ts";
 export * from "./dependents/bulk_dependent.ts";
-export * from "./dependents/config_map_state.ts";
-export * from "./dependents/dependent.ts";
+export {
+  type Dependent,
+  type DependentResult,
+  type Operation,
+} from "./dependents/dependent.ts";
+export * from "./dependents/external_bulk_dependent.ts";
 export * from "./dependents/external_dependent.ts";
+export type {
+  ExternalOperations,
+  ExternalSource,
+} from "./dependents/external_keeper.ts";
+export {
+  configMapState,
+  type ExternalIds,
+  type ExternalState,
+  statusState,
+  type StatusStateOptions,
+} from "./dependents/external_state.ts";
 export {
   type DependentSourceOptions,
   kubernetesDependent,
@@ -59,8 +74,11 @@ export * from "./kstatus/object_status.ts";
 export * from "./kstatus/status_of.ts";
 export { jobCompletionStatus } from "./kstatus/workload_rules.ts";
 export * from "./phases/change_map.ts";
+export * from "./phases/error_report.ts";
 export * from "./phases/exclusive_status.ts";
 export * from "./phases/lifecycle_conditions.ts";
+export * from "./phases/lifecycle_metrics.ts";
+export * from "./phases/lifecycle_tracker.ts";
 export * from "./phases/phased.ts";
 export * from "./phases/phased_definition.ts";
 export * from "./phases/rollout.ts";

@@ -1,13 +1,48 @@
 import { ApiError } from "../api/api_error.ts";
+import { type Duration, milliseconds } from "../api/duration.ts";
 import { apiVersionOf, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { timestamp } from "../api/timestamp.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
-import type { ResourceClient } from "./resource_client.ts";
+import type { PatchBody, ResourceClient } from "./resource_client.ts";
 
 /** Whether a Kubernetes Event tells good or bad news. */
 export type EventType = "Normal" | "Warning";
+
+/** How repetitions of an Event are told from it, and whether they count. */
+export interface EventOptions {
+  /**
+   * What makes two events of one object, type and reason the same one, in place
+   * of the message; the newest message stands in the Event.
+   *
+   * @default {the message}
+   */
+  readonly key?: string | undefined;
+  /** Whether repetitions are not even counted. @default {false} */
+  readonly once?: boolean | undefined;
+  /**
+   * A repetition that follows the last one sooner than this is dropped.
+   *
+   * @default {every repetition counts}
+   */
+  readonly every?: Duration | undefined;
+  /**
+   * With `every`: whether an Event with these labels is repeated by this one at
+   * all. If not, it is written however soon it follows.
+   *
+   * @default {it always is}
+   */
+  readonly repeats?:
+    | ((labels: Readonly<Record<string, string | undefined>>) => boolean)
+    | undefined;
+  /**
+   * The labels of the Event.
+   *
+   * @default {none, or those that it has}
+   */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+}
 
 /** A Kubernetes Event, as far as it is written here. */
 interface EventObject extends KubernetesObject {
@@ -62,12 +97,14 @@ export interface RecordedEvent {
   readonly type: EventType;
   readonly reason: string;
   readonly message: string;
+  readonly options?: EventOptions | undefined;
 }
 
 interface Pending {
   readonly object: KubernetesObject;
   readonly kind: ResolvedKind;
-  readonly event: RecordedEvent;
+  /** What it says in its newest words. */
+  event: RecordedEvent;
   readonly first: string;
   last: string;
   count: number;
@@ -104,12 +141,13 @@ export class EventRecorder {
       event.type,
       event.reason,
       this.#options.component,
-      event.message,
+      event.options?.key ?? event.message,
     ]);
     const pending = this.#pending.get(id);
     if (pending !== undefined) {
       pending.count++;
       pending.last = now;
+      pending.event = event;
     } else if (this.#pending.size < MOST_PENDING) {
       this.#pending.set(id, {
         object,
@@ -160,10 +198,22 @@ export class EventRecorder {
         if (!ApiError.is(error) || !error.isAlreadyExists) throw error;
       }
     }
+    if (present !== undefined && isDropped(event.options, present, last)) {
+      return;
+    }
     const count = (present?.count ?? 1) + pending.count;
     const message = event.message.slice(0, LONGEST_MESSAGE);
-    const body = { count, lastTimestamp: last, message };
-    await client.patch<EventObject>(EVENT, key, body, { type: "merge" });
+    const labels = changedLabels(present, event.options);
+    // A merge patch takes away what is null, which the types of objects lack.
+    const body = {
+      count,
+      lastTimestamp: last,
+      message,
+      ...(labels !== undefined && { metadata: { labels } }),
+    };
+    await client.patch(EVENT, key, body as PatchBody<EventObject>, {
+      type: "merge",
+    });
   }
 
   #make(
@@ -173,7 +223,10 @@ export class EventRecorder {
     const { component, instance } = this.#options;
     const { name, namespace, uid, resourceVersion } = object.metadata;
     return {
-      metadata: { ...key },
+      metadata: {
+        ...key,
+        ...(event.options?.labels && { labels: { ...event.options.labels } }),
+      },
       type: event.type,
       reason: event.reason.slice(0, LONGEST_REASON),
       message: event.message.slice(0, LONGEST_MESSAGE),
@@ -193,6 +246,33 @@ export class EventRecorder {
       },
     };
   }
+}
+
+/** Whether a repetition of an event that is there is not to be counted. */
+function isDropped(
+  options: EventOptions | undefined,
+  present: EventObject,
+  now: string,
+): boolean {
+  const { once = false, every, repeats } = options ?? {};
+  if (once) return true;
+  if (every === undefined) return false;
+  const age = Date.parse(now) - Date.parse(present.lastTimestamp);
+  return age < milliseconds(every, "every") &&
+    (repeats?.(present.metadata.labels ?? {}) ?? true);
+}
+
+/** The labels to set and, as null, those to take away. */
+function changedLabels(
+  present: EventObject | undefined,
+  options: EventOptions | undefined,
+): Record<string, string | null> | undefined {
+  if (options?.labels === undefined) return undefined;
+  const gone = Object.keys(present?.metadata.labels ?? {});
+  return {
+    ...Object.fromEntries(gone.map((name) => [name, null])),
+    ...options.labels,
+  };
 }
 
 /** Sixteen bytes of a SHA-256, as hexadecimal digits. */

@@ -26,8 +26,10 @@ export type WithStatus = KubernetesObject & { status?: unknown };
 
 /** What is remembered of an object. */
 interface Written {
-  /** The status, as JSON. */
+  /** The status that we wrote, as JSON. */
   readonly status: string;
+  /** What the server has instead, if somebody has changed it, as JSON. */
+  readonly found?: string | undefined;
   /** The resourceVersion that it was written at, or found at first. */
   readonly version: string;
 }
@@ -42,6 +44,13 @@ export interface ExclusiveStatusOptions<P extends WithStatus> {
    * throws is dropped: a listener must not stop a rollout.
    */
   readonly onChange?: ((object: P, previous: unknown) => void) | undefined;
+  /**
+   * Whether a status that was found is a legitimate successor of ours, as when
+   * another replica has led meanwhile; any other is undone.
+   *
+   * @default {it always is}
+   */
+  readonly succeeds?: ((found: unknown, ours: unknown) => boolean) | undefined;
 }
 
 /**
@@ -77,22 +86,37 @@ export class ExclusiveStatus<P extends WithStatus> {
   }
 
   /**
-   * Gives an object that is older than our last write the status that we wrote;
-   * remembers the status of one that was never seen before.
+   * Gives an object the status to go on from. An object that is older than our
+   * last write gets what we wrote; one that was never seen before keeps its own.
    *
-   * @throws {StatusTamperedError} If the object is newer than our last write and
-   * has another status; what was remembered is forgotten, so that the next pass
-   * starts from what is there.
+   * @returns Whether somebody else has changed the status: the object has ours
+   * again, which the next write restores.
    */
-  adopt(object: P): void {
+  adopt(object: P): boolean {
     const written = this.#written.get(uidOf(object));
-    const { resourceVersion = "" } = object.metadata;
-    if (written === undefined) this.#remember(object);
-    else if (compareResourceVersions(resourceVersion, written.version) < 0) {
-      object.status = parse(written.status);
-    } else if (!jsonEquals(object.status ?? null, JSON.parse(written.status))) {
-      throw this.#tampered(object);
+    if (written === undefined) {
+      this.#remember(object);
+      return false;
     }
+    const { resourceVersion = "" } = object.metadata;
+    const ours = parse(written.status);
+    if (compareResourceVersions(resourceVersion, written.version) < 0) {
+      object.status = ours;
+      return false;
+    }
+    if (jsonEquals(object.status ?? null, ours ?? null)) return false;
+    const { succeeds = () => true } = this.#options;
+    if (succeeds(object.status, ours)) {
+      this.#remember(object);
+      return false;
+    }
+    this.#written.set(uidOf(object), {
+      status: written.status,
+      found: JSON.stringify(object.status ?? null),
+      version: resourceVersion,
+    });
+    object.status = ours;
+    return true;
   }
 
   /** The status of an object as it was last written, as a copy. */
@@ -106,8 +130,8 @@ export class ExclusiveStatus<P extends WithStatus> {
    * object takes on the new resourceVersion, so that it can be written again.
    *
    * @returns Whether anything was written.
-   * @throws {StatusTamperedError} If somebody else wrote the status; what was
-   * remembered is forgotten, so that the next pass starts from what is there.
+   * @throws {StatusTamperedError} If somebody else wrote the status; the next
+   * pass, which sees what they wrote, begins with {@linkcode adopt}.
    * @throws {ApiError} If the object is gone or the server refuses the write.
    */
   async write(
@@ -115,7 +139,9 @@ export class ExclusiveStatus<P extends WithStatus> {
     client: Client,
     options: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<boolean> {
-    const previous = this.last(object);
+    const written = this.#written.get(uidOf(object));
+    const known = written?.found ?? written?.status;
+    const previous = known === undefined ? undefined : parse(known);
     if (jsonEquals(previous ?? null, plain(object.status) ?? null)) {
       return false;
     }
@@ -157,7 +183,7 @@ export class ExclusiveStatus<P extends WithStatus> {
     const latest = await client.get(this.#kind, keyOf(object), { signal });
     const same = latest.metadata.uid === object.metadata.uid &&
       jsonEquals(latest.status ?? null, previous ?? null);
-    if (!same) throw this.#tampered(object);
+    if (!same) throw new StatusTamperedError(keyText(keyOf(object)));
     object.metadata = {
       ...object.metadata,
       resourceVersion: latest.metadata.resourceVersion,
@@ -169,11 +195,6 @@ export class ExclusiveStatus<P extends WithStatus> {
       status: JSON.stringify(object.status ?? null),
       version: object.metadata.resourceVersion ?? "",
     });
-  }
-
-  #tampered(object: P): StatusTamperedError {
-    this.forget(object);
-    return new StatusTamperedError(keyText(keyOf(object)));
   }
 }
 

@@ -1,3 +1,4 @@
+import type { PrinterColumn } from "../../core/crd/kind_definition.ts";
 import {
   type Condition,
   type ConditionMoment,
@@ -27,7 +28,7 @@ const WORDS: Readonly<Record<Lifecycle, Words>> = {
   Upgrading: {
     ready: "False",
     also: "Reconciling",
-    message: "An upgrade is under way",
+    message: "A deployment is under way",
   },
   RollingBack: {
     ready: "False",
@@ -55,36 +56,88 @@ const WORDS: Readonly<Record<Lifecycle, Words>> = {
   },
 };
 
+/** Why an object is as it is: one word for programs, and one sentence. */
+export interface Reasons {
+  /** One word for programs. */
+  readonly reason: string;
+  /** One sentence for people. */
+  readonly message: string;
+}
+
+/** What is pending; without a reason, that is the state of life. */
+export interface Pending {
+  /** One word for programs. @default {the state of life} */
+  readonly reason?: string | undefined;
+  /** One sentence for people. */
+  readonly message: string;
+}
+
+/** What the conditions of a phased object are made from. */
+export interface LifecycleFacts {
+  /** Where the object is in its life. */
+  readonly lifecycle: Lifecycle;
+  /** What went wrong. It is why the object is not Ready, whatever its state. */
+  readonly error?: RolloutError | undefined;
+  /** What is still to be done, or waited for, before it can be Ready. */
+  readonly pending?: Pending | undefined;
+  /** What is to be said of the state. @default {the same for every object} */
+  readonly message?: string | undefined;
+}
+
 /**
  * The conditions of a state of life, as kstatus wants them: Ready always,
  * Reconciling and Stalled where they hold. Other conditions are left alone.
  *
+ * Ready is True only for an object that is stable, without an error and with
+ * nothing pending; an error that is tried again is Reconciling, one that needs
+ * somebody's help is Stalled.
+ *
  * @param conditions What is there.
- * @param state The state, and the error if there is one.
+ * @param facts The state, the error and what is pending.
  * @param moment When, and which generation was seen.
  */
 export function lifecycleConditions(
   conditions: readonly Condition[],
-  { lifecycle, error }: {
-    readonly lifecycle: Lifecycle;
-    readonly error?: RolloutError | undefined;
-  },
+  facts: LifecycleFacts,
   moment: ConditionMoment,
 ): Condition[] {
-  const { ready, also, message: usual } = WORDS[lifecycle];
-  const reason = lifecycle === "Failed" ? error?.reason ?? "Failed" : lifecycle;
-  const message = error?.message ?? usual;
+  const { lifecycle, error, pending } = facts;
+  const usual = WORDS[lifecycle];
+  const words = {
+    reason: error?.reason ?? pending?.reason ?? lifecycle,
+    message: error?.message ?? pending?.message ?? facts.message ??
+      usual.message,
+  };
+  const disturbed = error !== undefined || pending !== undefined;
+  const ready = disturbed ? "False" : usual.ready;
   let list = setCondition(
     conditions,
-    { type: READY, status: ready, reason, message },
+    { type: READY, status: ready, ...words },
     moment,
   );
-  if (also === RECONCILING) {
-    list = markReconciling(list, { reason, message }, moment);
-  } else if (also === STALLED) {
-    list = markStalled(list, { reason, message }, moment);
+  if (error?.stalled || usual.also === STALLED) {
+    list = markStalled(list, words, moment);
+  } else if (disturbed || usual.also === RECONCILING) {
+    list = markReconciling(list, words, moment);
   } else {
     list = removeCondition(removeCondition(list, RECONCILING), STALLED);
   }
   return list;
 }
+
+/**
+ * Columns of `kubectl get` for objects with a Ready condition, for
+ * `defineKind({ printerColumns })`; the age follows by itself.
+ */
+export const READY_COLUMNS: readonly PrinterColumn[] = [
+  {
+    name: "Ready",
+    type: "string",
+    jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+  },
+  {
+    name: "Reason",
+    type: "string",
+    jsonPath: '.status.conditions[?(@.type=="Ready")].reason',
+  },
+];

@@ -8,25 +8,35 @@ import {
   noUpdate,
   removeFinalizer,
 } from "../../core/controller/result.ts";
-import { isOutcome } from "../conditions/outcome.ts";
-import { rolloutError } from "./error_chain.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
+import { findCondition, READY } from "../conditions/condition.ts";
+import { isOutcome, type Outcome } from "../conditions/outcome.ts";
+import { errorReport } from "./error_report.ts";
 import { ExclusiveStatus } from "./exclusive_status.ts";
-import { lifecycleConditions } from "./lifecycle_conditions.ts";
-import type { PhasedDefinition } from "./phased_definition.ts";
+import { lifecycleConditions, type Pending } from "./lifecycle_conditions.ts";
+import { LifecycleMetrics } from "./lifecycle_metrics.ts";
+import type { PhasedDefinition, PhasedRun } from "./phased_definition.ts";
 import { type PassEnding, PhasedPass } from "./phased_pass.ts";
-import { lifecycleOf, type PhasedObject } from "./rollout.ts";
+import { heardEvents } from "./phased_events.ts";
+import {
+  type Lifecycle,
+  lifecycleOf,
+  type PhasedObject,
+  type PhasedStatus,
+} from "./rollout.ts";
 
 /**
  * A reconciler for what is rolled out in phases, such as a job with state or a
- * database: it observes, validates, and then suspends, deploys, scales or rolls
- * back, with `status.rollout` as its write-ahead log. It may be killed at any
- * moment.
+ * database: it observes, validates, and then suspends, deploys, scales, recovers
+ * or rolls back, with `status.rollout` as its write-ahead log. It may be killed
+ * at any moment.
  *
- * It alone writes the status of its objects. `Stalled` and `Failed` that a
- * function throws become the error of the status and an event, and the pass is
- * over; `Waiting` is looked at again; anything else fails the run, which is
- * retried, and what the pass has changed in memory since its last write is
- * dropped.
+ * It alone writes the status of its objects; what somebody else changes there is
+ * undone, with a Warning. Errors that a function throws end the pass and become
+ * an event and the error of the status: `Stalled` waits for somebody's help,
+ * `Failed` is tried again after the interval, `Waiting` soon. Anything else fails
+ * the run, which is retried, and what the pass has changed in memory since its
+ * last write is dropped.
  *
  * The control flow is that of the Flink Kubernetes operator.
  *
@@ -46,17 +56,33 @@ export function phased<P extends PhasedObject, Seen>(
   };
 }
 
+/** The states in which a generation has come to its end, good or bad. */
+const ENDS: readonly Lifecycle[] = [
+  "Stable",
+  "Suspended",
+  "RolledBack",
+  "Failed",
+];
+
 class PhasedReconciler<P extends PhasedObject, Seen> {
+  readonly #kind: Kind<P>;
   readonly #definition: PhasedDefinition<P, Seen>;
   readonly #statuses: ExclusiveStatus<P>;
+  readonly #metrics: LifecycleMetrics | undefined;
   readonly #waits: Readonly<Record<PassEnding, number | undefined>>;
 
   constructor(kind: Kind<P>, definition: PhasedDefinition<P, Seen>) {
-    const { poll = "10s", interval = "60s", onStatus } = definition;
+    const { poll = "10s", interval = "60s", onStatus, metrics } = definition;
     const wait = (duration: Duration, name: string) =>
       milliseconds(duration, name);
+    this.#kind = kind;
     this.#definition = definition;
-    this.#statuses = new ExclusiveStatus(kind, { onChange: onStatus });
+    this.#statuses = new ExclusiveStatus(kind, {
+      onChange: onStatus,
+      succeeds: (found, ours) => revisionOf(found) > revisionOf(ours),
+    });
+    this.#metrics = metrics &&
+      new LifecycleMetrics(metrics, { kind: kind.kind, clock: this.#clock });
     this.#waits = {
       requeue: 0,
       poll: wait(poll, "poll"),
@@ -69,76 +95,185 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
     object: P,
     ctx: Context<P>,
   ): Promise<ReturnType<typeof noUpdate>> {
-    this.#statuses.adopt(object);
-    const flush = () => this.#flush(object, ctx);
+    const run = this.#begin(object, ctx);
     let after: number | undefined;
     try {
-      const pass = new PhasedPass(this.#definition, { object, ctx }, flush);
+      const pass = this.#pass(run);
       after = this.#waits[await pass.execute()];
     } catch (error) {
-      after = await this.#failed(object, ctx, error);
+      after = await this.#failed(run, error);
     }
     return after === undefined ? noUpdate() : noUpdate().rescheduleAfter(after);
   }
 
   async cleanup(object: P, ctx: Context<P>): Promise<CleanupResult> {
-    this.#statuses.adopt(object);
-    await this.#flush(object, ctx);
-    const done = await this.#definition.cleanup?.({ object, ctx }) ?? true;
-    if (!done) return keepFinalizer().rescheduleAfter(this.#waits.poll!);
-    this.#statuses.forget(object);
-    return removeFinalizer();
+    const run = this.#begin(object, ctx);
+    let after: number | undefined;
+    try {
+      if (await this.#undo(run)) {
+        this.#statuses.forget(object);
+        this.#metrics?.forget(object);
+        return removeFinalizer();
+      }
+      after = this.#waits.poll;
+    } catch (error) {
+      after = await this.#failed(run, error);
+    }
+    return after === undefined
+      ? keepFinalizer()
+      : keepFinalizer().rescheduleAfter(after);
+  }
+
+  /** Takes up where the last pass ended. */
+  #begin(object: P, ctx: Context<P>): PhasedRun<P> {
+    const events = heardEvents(object, ctx.events, this.#definition.onEvent);
+    if (this.#statuses.adopt(object)) {
+      events.warning(
+        "StatusTampered",
+        "Somebody else has changed the status: it is restored",
+      );
+    }
+    this.#metrics?.update(object);
+    return { object, ctx, events };
+  }
+
+  #pass(run: PhasedRun<P>): PhasedPass<P, Seen> {
+    return new PhasedPass(this.#definition, {
+      run,
+      flush: (pending) => this.#flush(run, pending),
+      version: this.#kind.version,
+    });
+  }
+
+  /** Undoes what an object that is to go has asked for. */
+  async #undo(run: PhasedRun<P>): Promise<boolean> {
+    const { object, ctx, events } = run;
+    if (object.status?.lifecycle !== "Deleting") {
+      events.normal("Cleanup", "The object is being deleted");
+    }
+    const message = await this.#definition.neededBy?.(run);
+    if (message !== undefined) {
+      this.#tellOnce(run, { reason: "CleanupBlocked", message }, "Warning");
+      await this.#flush(run, { reason: "CleanupBlocked", message });
+      return false;
+    }
+    await this.#flush(run);
+    const seen = await this.#look(run).catch((error: unknown) => {
+      ctx.log.info("Cannot look at what runs before it goes", { error });
+      return undefined;
+    });
+    return await this.#definition.cleanup?.(run, seen) ?? true;
+  }
+
+  async #look(run: PhasedRun<P>): Promise<Seen | undefined> {
+    return await this.#pass(run).look();
   }
 
   /** Ends a pass that threw. What is not understood is thrown again. */
   async #failed(
-    object: P,
-    ctx: Context<P>,
+    run: PhasedRun<P>,
     error: unknown,
   ): Promise<number | undefined> {
-    if (isOutcome(error, "waiting")) {
-      ctx.log.info("Waiting", { reason: error.reason, message: error.message });
-      await this.#flush(object, ctx);
-      return error.after ?? this.#waits.poll;
-    }
-    const understood = isOutcome(error);
-    // What was not written may be half of a change.
-    if (!understood) object.status = this.#lastStatus(object);
-    const told = rolloutError(error);
-    const status = object.status ??= {};
-    const known = status.error?.reason === told.reason &&
-      status.error.message === told.message;
-    if (!known) ctx.events.warning(told.reason, told.message);
-    status.error = told;
-    if (!understood) {
-      await this.#flush(object, ctx).catch((failure: unknown) => {
+    const { object, ctx } = run;
+    if (!isOutcome(error)) {
+      // What was not written may be half of a change.
+      object.status = this.#statuses.last(object) as P["status"];
+      this.#blame(run, error);
+      await this.#flush(run).catch((failure: unknown) => {
         ctx.log.warn("Cannot write why a pass failed", { error: failure });
       });
       throw error;
     }
-    await this.#flush(object, ctx);
+    const { reason, message } = error;
+    if (error.telling.log) ctx.log.info(message, { reason });
+    if (isOutcome(error, "waiting")) {
+      this.#tellOnce(run, error, error.telling.event);
+      await this.#flush(run, { reason, message });
+      return error.after ?? this.#waits.poll;
+    }
+    if (isOutcome(error, "failed") && error.harmless) {
+      return this.#waits.interval;
+    }
+    this.#blame(run, error);
+    await this.#flush(run);
     return isOutcome(error, "stalled")
       ? this.#waits.event
       : this.#waits.interval;
   }
 
-  #lastStatus(object: P): P["status"] {
-    return this.#statuses.last(object) as P["status"];
+  /** Makes something thrown the error of the status. */
+  #blame(run: PhasedRun<P>, error: unknown): void {
+    const report = errorReport(error, this.#definition.errors);
+    const stalled = isOutcome(error, "stalled");
+    this.#tellOnce(
+      run,
+      report,
+      isOutcome(error) ? (error as Outcome).telling.event : "Warning",
+    );
+    const status: PhasedStatus = run.object.status ??= {};
+    status.error = stalled ? { ...report, stalled } : report;
   }
 
-  async #flush(object: P, ctx: Context<P>): Promise<void> {
-    const status = object.status ??= {};
+  /** Tells of something, unless the conditions say it already. */
+  #tellOnce(
+    { object, events }: PhasedRun<P>,
+    { reason, message }: { readonly reason: string; readonly message: string },
+    type: Outcome["telling"]["event"],
+  ): void {
+    if (type === "None") return;
+    const { conditions } = object.status ?? {};
+    const ready = Array.isArray(conditions)
+      ? findCondition(conditions, READY)
+      : undefined;
+    if (ready?.reason === reason && ready.message === message) return;
+    if (type === "Warning") events.warning(reason, message);
+    else events.normal(reason, message);
+  }
+
+  async #flush(run: PhasedRun<P>, pending?: Pending): Promise<void> {
+    const { object, ctx } = run;
+    const status: PhasedStatus = object.status ??= {};
+    const { error, rollout, conditions } = status;
     const lifecycle = lifecycleOf(object);
-    const clock = this.#definition.clock ?? systemClock;
+    const { generation } = object.metadata;
+    const idle = lifecycle === "Created" && error === undefined &&
+      this.#definition.parked?.(object.spec);
+    const facts = {
+      lifecycle: idle ? "Suspended" : lifecycle,
+      error,
+      pending,
+      message: rolledBackText(status),
+    } as const;
+    const ended = ENDS.includes(facts.lifecycle) && pending === undefined;
+    if (ended || error?.stalled) status.observedGeneration = generation;
     status.lifecycle = lifecycle;
     status.conditions = lifecycleConditions(
-      status.conditions ?? [],
-      { lifecycle, error: status.error },
-      {
-        now: clock.wallTime(),
-        generation: object.metadata.generation,
-      },
+      Array.isArray(conditions) ? conditions : [],
+      facts,
+      { now: this.#clock.wallTime(), generation },
     );
+    const last = this.#statuses.last(object) as P["status"];
+    if (rollout !== undefined && !jsonEquals(status, last)) {
+      rollout.revision = revisionOf(last) + 1;
+    }
     await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
+    this.#metrics?.update(object);
   }
+
+  get #clock(): NonNullable<PhasedDefinition<P, Seen>["clock"]> {
+    return this.#definition.clock ?? systemClock;
+  }
+}
+
+/** What was asked for and what runs instead. */
+function rolledBackText({ rollout }: PhasedStatus): string | undefined {
+  const { phase, target, stable } = rollout ?? {};
+  return phase === "RolledBack"
+    ? `Generation ${target?.generation} did not become stable: generation ${stable?.generation} runs again`
+    : undefined;
+}
+
+function revisionOf(status: unknown): number {
+  const { rollout } = (status ?? {}) as PhasedStatus;
+  return Number(rollout?.revision ?? 0) || 0;
 }

@@ -3,8 +3,12 @@ import type { Clock } from "../../core/clock.ts";
 import type {
   Context,
   MaybePromise,
+  PrimaryEvents,
 } from "../../core/controller/reconciler.ts";
+import type { Metrics } from "../../core/metrics.ts";
 import type { SpecDiff } from "./change_map.ts";
+import type { ErrorReportOptions } from "./error_report.ts";
+import type { Reasons } from "./lifecycle_conditions.ts";
 import type { PhasedObject } from "./rollout.ts";
 
 /** The type of an object's spec. */
@@ -12,10 +16,15 @@ export type SpecOf<P extends PhasedObject> = P["spec"];
 
 /** What every function of a phased reconciler is given. */
 export interface PhasedRun<P extends PhasedObject> {
-  /** The object as the pass has seen it. */
+  /**
+   * The object as the pass has seen it. `observe` may keep what it learns in
+   * fields of its own in the status; they are written with the rest.
+   */
   readonly object: P;
   /** The context of the run. */
   readonly ctx: Context<P>;
+  /** Kubernetes Events about the object; `onEvent` hears of them. */
+  readonly events: PrimaryEvents;
 }
 
 /** What is to be deployed. */
@@ -23,12 +32,29 @@ export interface RolloutDeployment<P extends PhasedObject> {
   /** The spec: the object's own, or the last stable one in a rollback. */
   readonly spec: SpecOf<P>;
   /**
-   * Stamps the attempt. Put it on what is deployed, so that `landed` can tell
-   * this very attempt from any other.
+   * Stamps the attempt: `<generation>.<counter>`. Put it on what is deployed, so
+   * that `landed` can tell this very attempt from any other. An attempt that did
+   * not land is tried again under the same stamp, so it also serves as an id
+   * that makes a deployment happen once.
    */
   readonly attempt: string;
-  /** What the suspension before it handed over. */
+  /**
+   * What the suspension before it handed over; undefined for a first deployment
+   * and for one that starts anew.
+   */
   readonly carry: unknown;
+}
+
+/** What is to be suspended, and for what. */
+export interface SuspensionRequest<P extends PhasedObject, Seen> {
+  /** What the observation found. */
+  readonly seen: Seen;
+  /** The spec of what runs. */
+  readonly deployed: SpecOf<P>;
+  /** The spec that is deployed next, or that asks for nothing to run. */
+  readonly next: SpecOf<P>;
+  /** Whether the next deployment starts anew: nothing needs to be kept. */
+  readonly discard: boolean;
 }
 
 /**
@@ -37,7 +63,7 @@ export interface RolloutDeployment<P extends PhasedObject> {
  * - `done`: nothing runs any more; `carry` goes to the next deployment, and with
  *   `again` that happens in a pass of its own, which lets a newer spec in.
  * - `pending`: it is under way; ask again.
- * - `blocked`: it cannot be done now; steady work goes on.
+ * - `blocked`: it cannot be done now; recovery and steady work go on.
  */
 export type Suspension =
   | {
@@ -47,6 +73,20 @@ export type Suspension =
   }
   | { readonly state: "pending"; readonly reason: string }
   | { readonly state: "blocked"; readonly reason: string };
+
+/** What runs, and by which spec. */
+export interface RunningState<P extends PhasedObject, Seen> {
+  /** What the observation found. */
+  readonly seen: Seen;
+  /** The spec of what runs. */
+  readonly deployed: SpecOf<P>;
+}
+
+/** That what runs, or should, is to be deployed once more as it was. */
+export interface Recovery extends Reasons {
+  /** What the deployment is given, such as the state to start from. */
+  readonly carry?: unknown;
+}
 
 /** When and how to go back to the last stable spec. */
 export interface RollbackOptions<P extends PhasedObject> {
@@ -74,7 +114,7 @@ export interface RollbackOptions<P extends PhasedObject> {
 
 /**
  * What a phased reconciler knows of its subject; the order in which it is asked
- * is the framework's.
+ * is the framework's. Only the first five are needed.
  *
  * @typeParam P The type of the objects.
  * @typeParam Seen What an observation finds.
@@ -89,9 +129,12 @@ export interface PhasedDefinition<P extends PhasedObject, Seen> {
     run: PhasedRun<P>,
     deployed: SpecOf<P>,
   ) => MaybePromise<Seen>;
-  /** Whether what runs does its work. */
-  readonly stable: (seen: Seen) => boolean;
-  /** Whether the deployment of an attempt took place; see `RolloutDeployment.attempt`. */
+  /** Whether what runs does its work; a text says why it does not yet. */
+  readonly stable: (seen: Seen) => boolean | string;
+  /**
+   * Whether the deployment of an attempt took place; see
+   * `RolloutDeployment.attempt`.
+   */
   readonly landed: (
     run: PhasedRun<P>,
     attempt: string,
@@ -125,24 +168,48 @@ export interface PhasedDefinition<P extends PhasedObject, Seen> {
     | ((run: PhasedRun<P>, seen: Seen | undefined) => string | undefined)
     | undefined;
   /**
-   * Stops what runs before something else is deployed.
+   * Stops what runs before something else is deployed. It must bear being called
+   * again after it was done, since the operator may die right after it.
    *
    * @default {nothing is stopped: the deployment replaces it}
    */
   readonly suspend?:
-    | ((run: PhasedRun<P>, seen: Seen) => MaybePromise<Suspension>)
+    | ((
+      run: PhasedRun<P>,
+      request: SuspensionRequest<P, Seen>,
+    ) => MaybePromise<Suspension>)
     | undefined;
   /**
    * Changes what runs in place, for differences that ask for no more.
    *
+   * @returns False if it cannot, so that it becomes an upgrade.
    * @default {an upgrade}
    */
   readonly scale?:
-    | ((run: PhasedRun<P>, spec: SpecOf<P>) => MaybePromise<unknown>)
+    | ((run: PhasedRun<P>, spec: SpecOf<P>) => MaybePromise<boolean | void>)
     | undefined;
   /**
-   * Looks after what runs while nothing is to be changed, such as recovering it
-   * when it was lost.
+   * Why what runs has failed for good, or undefined. The object is then Failed,
+   * until it recovers or another spec is deployed.
+   *
+   * @default {it never has}
+   */
+  readonly failed?: ((seen: Seen) => Reasons | undefined) | undefined;
+  /**
+   * Whether what was deployed must be deployed once more, because it was lost or
+   * has failed. The reason becomes a Warning event.
+   *
+   * @default {never}
+   */
+  readonly recover?:
+    | ((
+      run: PhasedRun<P>,
+      state: RunningState<P, Seen>,
+    ) => MaybePromise<Recovery | undefined>)
+    | undefined;
+  /**
+   * Looks after what runs while nothing is to be changed, such as a backup that
+   * is due.
    *
    * @returns Whether something was done, so that it is looked at again soon.
    * @default {nothing}
@@ -150,18 +217,48 @@ export interface PhasedDefinition<P extends PhasedObject, Seen> {
   readonly steady?:
     | ((
       run: PhasedRun<P>,
-      state: { readonly seen: Seen; readonly deployed: SpecOf<P> },
+      state: RunningState<P, Seen>,
     ) => MaybePromise<boolean>)
     | undefined;
-  /** When to go back to the last stable spec. @default {never} */
-  readonly rollback?: RollbackOptions<P> | undefined;
   /**
-   * Undoes everything before the object may go.
+   * When to go back to the last stable spec; a function decides by the present
+   * spec of the object, and undefined from it means never.
+   *
+   * @default {never}
+   */
+  readonly rollback?:
+    | RollbackOptions<P>
+    | ((current: SpecOf<P>) => RollbackOptions<P> | undefined)
+    | undefined;
+  /**
+   * What still needs the object, or undefined; its deletion waits meanwhile.
+   *
+   * @default {nothing}
+   */
+  readonly neededBy?:
+    | ((run: PhasedRun<P>) => MaybePromise<string | undefined>)
+    | undefined;
+  /**
+   * Undoes everything before the object may go. What runs was looked at before,
+   * if that was possible.
    *
    * @returns Whether it is done; nothing means that it is.
    */
   readonly cleanup?:
-    | ((run: PhasedRun<P>) => MaybePromise<boolean | void>)
+    | ((
+      run: PhasedRun<P>,
+      seen: Seen | undefined,
+    ) => MaybePromise<boolean | void>)
+    | undefined;
+  /**
+   * Reads a spec that was stored by an older version of the operator.
+   *
+   * @param stored The spec as it stands in `status.rollout`.
+   * @param version The version of the kind then; undefined if it is not known.
+   * @default {it is taken as it is}
+   */
+  readonly convert?:
+    | ((stored: unknown, version: string | undefined) => SpecOf<P>)
     | undefined;
   /**
    * How long to wait while something is under way.
@@ -175,12 +272,34 @@ export interface PhasedDefinition<P extends PhasedObject, Seen> {
    * @default {"60s"}
    */
   readonly interval?: Duration | undefined;
+  /** How much of an error the status tells. */
+  readonly errors?: ErrorReportOptions | undefined;
   /** Where time comes from. @default {the machine's clock} */
   readonly clock?: Clock | undefined;
   /**
-   * Told of each status that was written, and what was there before.
+   * Where states of life and the times between them are counted; see
+   * {@linkcode LifecycleMetrics}.
+   *
+   * @default {nowhere}
+   */
+  readonly metrics?: Metrics | undefined;
+  /**
+   * Told of each status that was written, and what was there before. What it
+   * throws is dropped.
    *
    * @default {nobody is told}
    */
   readonly onStatus?: ((object: P, previous: unknown) => void) | undefined;
+  /**
+   * Told of each event about an object. What it throws is dropped.
+   *
+   * @default {nobody is told}
+   */
+  readonly onEvent?: ((object: P, event: PhasedEvent) => void) | undefined;
+}
+
+/** An event about a phased object. */
+export interface PhasedEvent extends Reasons {
+  /** Whether it is good or bad news. */
+  readonly type: "Normal" | "Warning";
 }

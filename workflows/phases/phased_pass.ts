@@ -1,6 +1,9 @@
 import { milliseconds } from "../../core/api/duration.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
+import { findCondition, READY } from "../conditions/condition.ts";
+import { Stalled } from "../conditions/outcome.ts";
 import { diffText, type SpecDiff } from "./change_map.ts";
+import type { Pending, Reasons } from "./lifecycle_conditions.ts";
 import type {
   PhasedDefinition,
   PhasedRun,
@@ -8,19 +11,32 @@ import type {
 } from "./phased_definition.ts";
 import {
   type ChosenSpec,
+  INVALID_SPEC,
+  lifecycleOf,
   type PhasedObject,
+  type PhasedStatus,
+  type RolloutError,
+  rolloutIssue,
   type RolloutStatus,
   sameChoice,
 } from "./rollout.ts";
+import { RolloutLog } from "./rollout_log.ts";
 
 /** When to look again: at once, soon, after the interval, or on an event. */
 export type PassEnding = "requeue" | "poll" | "interval" | "event";
 
-/** Writes the status before the pass goes on. */
-export type Flush = () => Promise<void>;
+/** Writes the status before the pass goes on, and says what is still pending. */
+export type Flush = (pending?: Pending) => Promise<void>;
 
-/** The reason of the error that an invalid spec is. */
-const INVALID = "Invalid";
+/** What a pass works with. */
+export interface PhasedPassOptions<P extends PhasedObject> {
+  /** The object, whose status is changed, and the context. */
+  readonly run: PhasedRun<P>;
+  /** Writes the status. */
+  readonly flush: Flush;
+  /** The version of the kind, for the specs that are stored. */
+  readonly version: string;
+}
 
 /**
  * One pass of a phased reconciler over one object.
@@ -38,23 +54,27 @@ export class PhasedPass<P extends PhasedObject, Seen> {
   readonly #run: PhasedRun<P>;
   readonly #flush: Flush;
   readonly #clock: Clock;
-  readonly #rollout: RolloutStatus<SpecOf<P>>;
+  readonly #log: RolloutLog<SpecOf<P>>;
   /** What is asked for: the object's own spec, unless it is invalid. */
   #asked: ChosenSpec<SpecOf<P>>;
+  /** What an invalid spec, or what runs and has failed, makes of the status. */
+  #invalid: RolloutError | undefined;
+  #failure: RolloutError | undefined;
   #seen: Seen | undefined;
+  #stable: boolean | string = false;
 
   /**
    * Prepares a pass.
    *
    * @param definition What is known of the subject.
-   * @param run The object, whose status is changed, and the context.
-   * @param flush Writes the status.
+   * @param options The object and how to write its status.
+   * @throws {Stalled} If the log in the status cannot be understood.
    */
   constructor(
     definition: PhasedDefinition<P, Seen>,
-    run: PhasedRun<P>,
-    flush: Flush,
+    options: PhasedPassOptions<P>,
   ) {
+    const { run, flush, version } = options;
     this.#definition = definition;
     this.#run = run;
     this.#flush = flush;
@@ -62,84 +82,107 @@ export class PhasedPass<P extends PhasedObject, Seen> {
     const { object } = run;
     const status = object.status ??= {};
     const rollout = status.rollout ??= { phase: "Upgrading", running: false };
-    this.#rollout = rollout as RolloutStatus<SpecOf<P>>;
+    const issue = rolloutIssue(rollout);
+    if (issue !== undefined) {
+      throw new Stalled(
+        "StatusInvalid",
+        `status.rollout cannot be understood: ${issue}`,
+      );
+    }
+    this.#log = new RolloutLog(rollout as RolloutStatus<SpecOf<P>>, {
+      version,
+      convert: definition.convert,
+    });
     this.#asked = {
       spec: object.spec,
       generation: object.metadata.generation ?? 0,
+      version,
     };
   }
 
   /** Goes through the pass; what went wrong before is forgotten at its end. */
   async execute(): Promise<PassEnding> {
     const ending = await this.#goThrough();
-    const { error } = this.#status;
-    if (error !== undefined && error.reason !== INVALID) {
+    const error = this.#invalid ?? this.#failure;
+    if (this.#status.error !== undefined && error === undefined) {
       delete this.#status.error;
-      await this.#flush();
+      await this.#flush(this.#unstable());
     }
     return ending;
   }
 
+  /** Looks at what runs, for a deletion that is about to undo it. */
+  async look(): Promise<Seen | undefined> {
+    await this.#observe();
+    return this.#seen;
+  }
+
   async #goThrough(): Promise<PassEnding> {
     await this.#observe();
-    const valid = this.#validate();
-    await this.#flush();
-    const { target } = this.#rollout;
-    if (!valid && target === undefined) return "event";
-    const busy = this.#definition.busy?.(this.#run, this.#seen);
-    if (busy !== undefined) {
-      this.#run.ctx.log.info("Waiting before a change", { reason: busy });
+    this.#validate();
+    const { target } = this.#log.status;
+    const diff = target && this.#definition.diff(target.spec, this.#asked.spec);
+    const changed = diff !== undefined && diff.change !== "none";
+    if (changed && !this.#isSeenBefore()) {
+      this.#run.events.normal("SpecChanged", diffText(diff));
+    }
+    this.#tell(this.#invalid ?? this.#failure);
+    await this.#flush(this.#toDo(changed ? diff : undefined));
+    if (target === undefined) {
+      return this.#invalid === undefined ? await this.#deployFirst() : "event";
+    }
+    if ((changed || this.#log.isChanging) && await this.#isBusy()) {
       return "poll";
     }
-    if (target === undefined) return await this.#deployFirst();
-    const diff = this.#definition.diff(target.spec, this.#asked.spec);
-    return await this.#change(target, diff) ?? await this.#steady(valid);
+    return await this.#change(target, diff!) ?? await this.#steady();
   }
 
   async #observe(): Promise<void> {
-    const rollout = this.#rollout;
-    const { phase, attempt } = rollout;
-    const inFlight = !rollout.running && attempt !== undefined &&
-      (phase === "Upgrading" || phase === "RollingBack");
-    if (inFlight) {
-      if (await this.#definition.landed(this.#run, attempt)) {
-        this.#landed(phase);
-      } else if (rollout.target?.first) {
-        // Nothing is there: what is asked for now is as good as what was then.
-        delete rollout.target;
-      }
+    const attempt = this.#log.inFlight;
+    if (attempt !== undefined) {
+      if (await this.#definition.landed(this.#run, attempt)) this.#log.landed();
+      else this.#log.missed(this.#asked);
     }
-    const deployed = this.#deployed();
-    if (!rollout.running || deployed === undefined) return;
+    const { deployed, status } = this.#log;
+    if (!status.running || deployed === undefined) return;
     this.#seen = await this.#definition.observe(this.#run, deployed.spec);
-    if (!this.#definition.stable(this.#seen)) return;
-    if (rollout.phase === "Deployed") rollout.stable = rollout.target;
+    this.#stable = this.#definition.stable(this.#seen);
+    const failure = this.#definition.failed?.(this.#seen);
+    if (failure !== undefined) this.#failure = { ...failure, stalled: true };
+    this.#log.observed(this.#stable === true && failure === undefined);
   }
 
-  /** Whether the object's own spec can be acted upon. */
-  #validate(): boolean {
-    const { target } = this.#rollout;
+  /** Goes on with the last valid spec where the present one is not. */
+  #validate(): void {
+    const { target } = this.#log.status;
     const issue = this.#definition.validate?.(
       this.#run,
       this.#run.object.spec,
       target?.spec,
     );
-    if (issue === undefined) {
-      if (this.#status.error?.reason === INVALID) delete this.#status.error;
-      return true;
-    }
-    if (this.#status.error?.message !== issue) {
-      this.#run.ctx.events.warning("ValidationError", issue);
-    }
-    this.#status.error = { reason: INVALID, message: issue };
+    if (issue === undefined) return;
+    this.#invalid = { reason: INVALID_SPEC, message: issue, stalled: true };
     if (target !== undefined) this.#asked = target;
-    return false;
+  }
+
+  /** Makes a problem the error of the status, with one event. */
+  #tell(problem: RolloutError | undefined): void {
+    const { error } = this.#status;
+    if (problem === undefined) {
+      if (error?.reason === INVALID_SPEC) delete this.#status.error;
+      return;
+    }
+    const { reason, message } = problem;
+    if (error?.reason !== reason || error.message !== message) {
+      this.#run.events.warning(reason, message);
+    }
+    this.#status.error = problem;
   }
 
   async #deployFirst(): Promise<PassEnding> {
     if (this.#isParked()) return "interval";
-    this.#promise({ first: true });
-    return await this.#deploy(this.#asked.spec);
+    if (await this.#isBusy()) return "poll";
+    return await this.#deploy({ ...this.#asked, first: true });
   }
 
   /** What is to be changed, or undefined if nothing is. */
@@ -147,210 +190,241 @@ export class PhasedPass<P extends PhasedObject, Seen> {
     target: ChosenSpec<SpecOf<P>>,
     diff: SpecDiff,
   ): Promise<PassEnding | undefined> {
-    const rollout = this.#rollout;
+    const { status } = this.#log;
     const changed = diff.change !== "none";
-    if (rollout.phase === "RollingBack" && changed) rollout.phase = "Upgrading";
-    if (rollout.phase === "RollingBack") {
-      return await this.#upgrade(rollout.stable!);
+    if (status.phase === "RollingBack") {
+      if (!changed) return await this.#upgrade(status.stable!);
+      status.phase = "Upgrading";
     }
-    if (
-      rollout.phase === "Deployed" && !changed &&
-      await this.#isRollbackDue(target)
-    ) return await this.#rollBack();
-    if (!changed && rollout.phase !== "Upgrading") return undefined;
-    if (rollout.phase === "RolledBack" && this.#isStableSpec()) {
+    if (!changed && status.phase !== "Upgrading") {
+      return await this.#isRollbackDue(target)
+        ? await this.#rollBack(target)
+        : undefined;
+    }
+    if (status.phase === "RolledBack" && this.#isStableSpec()) {
       // What is asked for again is what runs already.
-      rollout.phase = "Deployed";
-      rollout.target = this.#asked;
-      rollout.stable = this.#asked;
-      await this.#flush();
+      this.#log.inForce(this.#asked);
+      await this.#flush(this.#unstable());
       return "poll";
     }
-    if (changed && rollout.phase !== "Upgrading") this.#announce(diff);
-    if (
-      diff.change === "scale" && rollout.phase === "Deployed" &&
-      rollout.running && this.#definition.scale !== undefined
-    ) {
-      await this.#definition.scale(this.#run, this.#asked.spec);
-      rollout.target = this.#asked;
-      rollout.since = this.#clock.wallTime();
-      await this.#flush();
-      return "poll";
-    }
-    return await this.#upgrade(this.#asked);
+    if (diff.change === "scale" && await this.#scale()) return "poll";
+    return await this.#upgrade(this.#asked, {
+      discard: diff.change === "redeploy",
+    });
+  }
+
+  async #scale(): Promise<boolean> {
+    const { status } = this.#log;
+    const { scale } = this.#definition;
+    if (status.phase !== "Deployed" || !status.running || !scale) return false;
+    const scaled = await scale(this.#run, this.#asked.spec) ?? true;
+    if (!scaled) return false;
+    status.target = this.#asked;
+    status.since = this.#clock.wallTime();
+    await this.#flush(this.#unstable());
+    return true;
   }
 
   /** Suspends what runs and deploys what was chosen. */
-  async #upgrade(chosen: ChosenSpec<SpecOf<P>>): Promise<PassEnding> {
-    const rollout = this.#rollout;
-    if (rollout.running) {
-      const ending = await this.#suspend();
+  async #upgrade(
+    chosen: ChosenSpec<SpecOf<P>>,
+    { discard = false }: { readonly discard?: boolean } = {},
+  ): Promise<PassEnding> {
+    const { status } = this.#log;
+    if (status.running) {
+      const ending = await this.#suspend(chosen, discard);
       if (ending !== undefined) return ending;
-    } else if (this.#isParked() && rollout.phase !== "RollingBack") {
+    } else if (this.#isParked() && status.phase !== "RollingBack") {
       return await this.#park();
-    }
-    this.#promise({});
-    return await this.#deploy(chosen.spec);
+    } else if (discard) delete status.carry;
+    return await this.#deploy(chosen);
   }
 
   /** Stops what runs; undefined if the deployment can follow in this pass. */
-  async #suspend(): Promise<PassEnding | undefined> {
-    const rollout = this.#rollout;
-    const suspension = await this.#definition.suspend?.(
-      this.#run,
-      this.#seen!,
-    ) ?? { state: "done" };
+  async #suspend(
+    next: ChosenSpec<SpecOf<P>>,
+    discard: boolean,
+  ): Promise<PassEnding | undefined> {
+    const { suspend } = this.#definition;
+    const suspension = await suspend?.(this.#run, {
+      seen: this.#seen!,
+      deployed: this.#log.deployed!.spec,
+      next: next.spec,
+      discard,
+    }) ?? { state: "done" };
     if (suspension.state === "blocked") {
-      this.#run.ctx.log.info("Cannot suspend now", suspension);
-      await this.#tend();
-      await this.#flush();
+      const message = suspension.reason;
+      const ending = await this.#tend();
+      if (ending === undefined) {
+        await this.#flush({ reason: "UpgradeBlocked", message });
+      }
       return "poll";
     }
-    // A rollback that waits for its suspension stays one.
-    if (rollout.phase !== "RollingBack") rollout.phase = "Upgrading";
+    this.#log.suspending();
     if (suspension.state === "pending") {
-      await this.#flush();
+      await this.#flush({ message: suspension.reason });
       return "poll";
     }
-    this.#run.ctx.events.normal("Suspended", "Suspended what was running");
-    rollout.running = false;
-    rollout.carry = suspension.carry;
-    if (this.#isParked() && rollout.phase !== "RollingBack") {
+    if (suspend !== undefined) {
+      this.#run.events.normal("Suspended", "Suspended what was running");
+    }
+    this.#log.suspended(discard ? undefined : suspension.carry);
+    if (this.#isParked() && this.#log.status.phase !== "RollingBack") {
       return await this.#park();
     }
-    if (!suspension.again) return undefined;
-    this.#promise({});
-    await this.#flush();
+    if (!suspension.again || discard) return undefined;
+    await this.#promise(next);
     return "requeue";
   }
 
   async #park(): Promise<PassEnding> {
-    const rollout = this.#rollout;
-    rollout.phase = "Deployed";
-    rollout.target = this.#asked;
-    rollout.stable = this.#asked;
-    this.#status.observedGeneration = this.#asked.generation;
+    this.#log.inForce(this.#asked);
+    this.#forgiven();
     await this.#flush();
     return "interval";
   }
 
   /** Writes down what is about to be deployed, under a stamp of its own. */
-  #promise({ first = false }: { readonly first?: boolean }): void {
-    const rollout = this.#rollout;
-    if (rollout.phase !== "RollingBack") {
-      rollout.phase = "Upgrading";
-      rollout.target = { ...this.#asked, ...(first && { first }) };
-    }
-    const counter = Number(rollout.attempt?.split(".")[1] ?? 0) + 1;
-    rollout.attempt = `${this.#asked.generation}.${counter}`;
-    rollout.running = false;
-    rollout.since = this.#clock.wallTime();
-    delete this.#status.error;
+  async #promise(
+    choice: ChosenSpec<SpecOf<P>>,
+    pending?: Pending,
+  ): Promise<void> {
+    if (!this.#log.promise(choice, this.#clock.wallTime())) return;
+    this.#forgiven();
+    await this.#flush(pending);
   }
 
-  async #deploy(spec: SpecOf<P>): Promise<PassEnding> {
-    await this.#flush();
-    const { attempt, carry, phase } = this.#rollout;
-    this.#run.ctx.events.normal("Submit", `Deploying attempt ${attempt}`);
+  async #deploy(
+    choice: ChosenSpec<SpecOf<P>>,
+    pending?: Pending,
+  ): Promise<PassEnding> {
+    await this.#promise(choice, pending);
+    const { attempt, carry } = this.#log.status;
+    this.#run.events.normal("Submit", `Deploying attempt ${attempt}`);
     await this.#definition.deploy(this.#run, {
-      spec,
+      spec: choice.spec,
       attempt: attempt!,
       carry,
     });
-    this.#landed(phase);
+    this.#log.landed();
     await this.#flush();
     return "poll";
   }
 
-  #landed(phase: RolloutStatus["phase"]): void {
-    const rollout = this.#rollout;
-    rollout.phase = phase === "RollingBack" ? "RolledBack" : "Deployed";
-    rollout.running = true;
-    delete rollout.carry;
-    const { target } = rollout;
-    if (target === undefined) return;
-    rollout.target = { spec: target.spec, generation: target.generation };
-    this.#status.observedGeneration = target.generation;
-  }
-
   async #isRollbackDue(target: ChosenSpec<SpecOf<P>>): Promise<boolean> {
     const { rollback } = this.#definition;
-    const { stable, since, running } = this.#rollout;
-    if (rollback === undefined || stable === undefined || !running) {
-      return false;
-    }
-    if (sameChoice(stable, target) || this.#isParkedSpec(stable.spec)) {
-      return false;
-    }
-    const { after = "5m", accepts, safe } = rollback;
+    const options = typeof rollback === "function"
+      ? rollback(this.#run.object.spec)
+      : rollback;
+    const { phase, stable, since, running } = this.#log.status;
+    if (
+      options === undefined || phase !== "Deployed" || !running ||
+      stable === undefined || sameChoice(stable, target) ||
+      this.#definition.parked?.(stable.spec)
+    ) return false;
+    const { after = "5m", accepts, safe } = options;
     const elapsed = this.#clock.wallTime() - (since ?? 0);
     return elapsed > milliseconds(after, "rollback.after") &&
       (accepts?.(stable.spec, target.spec) ?? true) &&
-      await (safe?.(this.#run) ?? true);
+      await (safe?.(this.#run) ?? true) && !await this.#isBusy();
   }
 
-  async #rollBack(): Promise<PassEnding> {
-    const rollout = this.#rollout;
-    rollout.phase = "RollingBack";
-    this.#run.ctx.events.normal(
-      "Rollback",
-      `Generation ${
-        rollout.target!.generation
-      } did not become stable: going back to generation ${
-        rollout.stable!.generation
-      }`,
-    );
-    await this.#flush();
-    return await this.#upgrade(rollout.stable!);
+  async #rollBack(target: ChosenSpec<SpecOf<P>>): Promise<PassEnding> {
+    const { status } = this.#log;
+    const stable = status.stable!;
+    status.phase = "RollingBack";
+    const message =
+      `Generation ${target.generation} did not become stable: going back to generation ${stable.generation}`;
+    this.#run.events.normal("Rollback", message);
+    await this.#flush({ message });
+    return await this.#upgrade(stable);
   }
 
   /** Looks after what runs while nothing is to be changed. */
-  async #steady(valid: boolean): Promise<PassEnding> {
-    const rollout = this.#rollout;
-    if (valid) {
-      this.#status.observedGeneration = this.#asked.generation;
-      await this.#flush();
+  async #steady(): Promise<PassEnding> {
+    if (!this.#log.status.running) return "interval";
+    return await this.#tend() ??
+      (this.#log.status.healthy ? "interval" : "poll");
+  }
+
+  /** Recovers what was lost, or else does what is due. */
+  async #tend(): Promise<PassEnding | undefined> {
+    const { deployed } = this.#log;
+    const seen = this.#seen;
+    if (seen === undefined || deployed === undefined) return undefined;
+    const state = { seen, deployed: deployed.spec };
+    const recovery = await this.#definition.recover?.(this.#run, state);
+    if (recovery !== undefined) {
+      const { reason, message, carry } = recovery;
+      this.#run.events.warning(reason, message);
+      this.#log.recovering(carry);
+      return await this.#deploy(deployed, { reason, message });
     }
-    if (!rollout.running) return "interval";
-    if (await this.#tend()) return "poll";
-    return this.#seen !== undefined && this.#definition.stable(this.#seen)
-      ? "interval"
-      : "poll";
+    const acted = await this.#definition.steady?.(this.#run, state);
+    return acted ? "poll" : undefined;
   }
 
-  async #tend(): Promise<boolean> {
-    const deployed = this.#deployed();
-    if (this.#seen === undefined || deployed === undefined) return false;
-    return await this.#definition.steady?.(this.#run, {
-      seen: this.#seen,
-      deployed: deployed.spec,
-    }) ?? false;
+  /** Whether something must not be interrupted; the conditions say what. */
+  async #isBusy(): Promise<boolean> {
+    const message = this.#definition.busy?.(this.#run, this.#seen);
+    if (message === undefined) return false;
+    await this.#flush({ reason: "Busy", message });
+    return true;
   }
 
-  #announce(diff: SpecDiff): void {
-    this.#run.ctx.events.normal("SpecChanged", diffText(diff));
+  /** A new attempt begins: what went wrong with the last one is forgotten. */
+  #forgiven(): void {
+    this.#failure = undefined;
+    if (this.#invalid === undefined) delete this.#status.error;
+    else this.#status.error = this.#invalid;
   }
 
-  get #status(): NonNullable<PhasedObject["status"]> {
+  /**
+   * What is still to be done, as the pass begins. While that goes on, the words
+   * of the pass before stay: conditions must not flicker.
+   */
+  #toDo(change: SpecDiff | undefined): Pending | undefined {
+    if (change === undefined && !this.#log.isChanging) return this.#unstable();
+    const { lifecycle } = this.#status;
+    if (this.#isSeenBefore() && lifecycle === lifecycleOf(this.#run.object)) {
+      const { status, reason, message } = this.#ready()!;
+      if (status === "False") return { reason, message };
+    }
+    if (change === undefined || this.#log.isChanging) return undefined;
+    return { reason: "SpecChanged", message: diffText(change) };
+  }
+
+  /** Why what runs is not stable yet. */
+  #unstable(): Pending | undefined {
+    const { running, healthy } = this.#log.status;
+    return running && !healthy && typeof this.#stable === "string"
+      ? { message: this.#stable }
+      : undefined;
+  }
+
+  /** Whether a pass before has seen this generation of the object. */
+  #isSeenBefore(): boolean {
+    const { generation } = this.#run.object.metadata;
+    return this.#ready()?.observedGeneration === generation;
+  }
+
+  #ready(): ReturnType<typeof findCondition> {
+    const { conditions } = this.#status;
+    return Array.isArray(conditions)
+      ? findCondition(conditions, READY)
+      : undefined;
+  }
+
+  get #status(): PhasedStatus {
     return this.#run.object.status!;
   }
 
-  /** The spec of what runs. */
-  #deployed(): ChosenSpec<SpecOf<P>> | undefined {
-    const { phase, stable, target } = this.#rollout;
-    return phase === "RolledBack" ? stable : target;
-  }
-
   #isParked(): boolean {
-    return this.#isParkedSpec(this.#asked.spec);
-  }
-
-  #isParkedSpec(spec: SpecOf<P>): boolean {
-    return this.#definition.parked?.(spec) ?? false;
+    return this.#definition.parked?.(this.#asked.spec) ?? false;
   }
 
   #isStableSpec(): boolean {
-    const { stable } = this.#rollout;
+    const { stable } = this.#log.status;
     return stable !== undefined &&
       this.#definition.diff(stable.spec, this.#asked.spec).change === "none";
   }

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { Condition } from "../conditions/condition.ts";
+import type { ErrorReport } from "./error_report.ts";
 
 /**
  * Where a rollout is.
@@ -23,14 +24,8 @@ export interface ChosenSpec<Spec = unknown> {
   readonly generation: number;
   /** Whether nothing was ever deployed before it. */
   readonly first?: boolean | undefined;
-}
-
-/** What is known of an error, in the status. */
-export interface RolloutError {
-  /** Why, as one word for programs. */
-  readonly reason: string;
-  /** Why, with its causes, for people. */
-  readonly message: string;
+  /** The version of the kind that it is written in, such as `v1`. */
+  readonly version?: string | undefined;
 }
 
 /**
@@ -43,6 +38,8 @@ export interface RolloutStatus<Spec = unknown> {
   phase: RolloutPhase;
   /** Whether something runs, as far as was observed. */
   running: boolean;
+  /** Whether it did its work when it was last looked at. */
+  healthy?: boolean | undefined;
   /** What should run; absent before the first deployment. */
   target?: ChosenSpec<Spec> | undefined;
   /** What has last run well. */
@@ -53,7 +50,21 @@ export interface RolloutStatus<Spec = unknown> {
   carry?: unknown;
   /** When the present attempt began, in milliseconds since the Unix epoch. */
   since?: number | undefined;
+  /**
+   * How often the status was written. It tells the newer status of another
+   * replica from one that somebody has changed by hand.
+   */
+  revision?: number | undefined;
 }
+
+/** What went wrong, in the status. */
+export interface RolloutError extends ErrorReport {
+  /** Whether it needs somebody's help: it is not tried again by itself. */
+  readonly stalled?: boolean | undefined;
+}
+
+/** The reason of the error, event and condition that an invalid spec is. */
+export const INVALID_SPEC = "ValidationError";
 
 /** The status that phased reconcilers write. */
 export interface PhasedStatus<Spec = unknown> {
@@ -61,9 +72,9 @@ export interface PhasedStatus<Spec = unknown> {
   rollout?: RolloutStatus<Spec> | undefined;
   /** Where the object is in its life. */
   lifecycle?: Lifecycle | undefined;
-  /** The newest generation that was acted upon. */
+  /** The newest generation that was brought to an end, good or bad. */
   observedGeneration?: number | undefined;
-  /** What went wrong last. */
+  /** What went wrong last, until it is right again. */
   error?: RolloutError | undefined;
   /** Ready, Reconciling and Stalled, as kstatus wants them. */
   conditions?: Condition[] | undefined;
@@ -92,7 +103,10 @@ export type Lifecycle =
 /**
  * Where an object is in its life: whichever of these fits first.
  *
- * The order is that of the Flink operator's lifecycle states.
+ * The order is that of the Flink operator's lifecycle states. An error that is
+ * tried again does not change where an object is; one that needs somebody's help
+ * makes it `"Failed"`, unless a change is under way or only the spec is invalid
+ * while the last valid one runs.
  *
  * @param object The object with its status.
  */
@@ -100,14 +114,14 @@ export function lifecycleOf(object: PhasedObject): Lifecycle {
   const { rollout, error } = object.status ?? {};
   if (object.metadata.deletionTimestamp !== undefined) return "Deleting";
   if (rollout?.target === undefined) {
-    return error === undefined ? "Created" : "Failed";
+    return error?.stalled ? "Failed" : "Created";
   }
-  const { phase, running, target, stable } = rollout;
+  const { phase, running, healthy, target, stable } = rollout;
   if (phase === "Upgrading" || phase === "RollingBack") return phase;
   if (!running) return "Suspended";
-  if (error !== undefined) return "Failed";
+  if (error?.stalled && error.reason !== INVALID_SPEC) return "Failed";
   if (phase === "RolledBack") return phase;
-  return sameChoice(target, stable) ? "Stable" : "Deployed";
+  return healthy && sameChoice(target, stable) ? "Stable" : "Deployed";
 }
 
 /** Whether two chosen specs are the same choice. */
@@ -116,4 +130,40 @@ export function sameChoice(
   b: ChosenSpec | undefined,
 ): boolean {
   return a !== undefined && b !== undefined && a.generation === b.generation;
+}
+
+const PHASES: readonly RolloutPhase[] = [
+  "Upgrading",
+  "Deployed",
+  "RollingBack",
+  "RolledBack",
+];
+
+/**
+ * What is wrong with a write-ahead log, or undefined: somebody may have edited
+ * it while nobody looked, and acting upon rubbish could lose state.
+ *
+ * @param rollout What stands in the status.
+ */
+export function rolloutIssue(rollout: RolloutStatus): string | undefined {
+  const { phase, running, target, stable, attempt, since } = rollout;
+  if (!PHASES.includes(phase)) return `phase is ${JSON.stringify(phase)}`;
+  if (typeof running !== "boolean") return "running is neither true nor false";
+  if (!isChoice(target)) return "target is no spec with its generation";
+  if (!isChoice(stable)) return "stable is no spec with its generation";
+  if (attempt !== undefined && !/^\d+\.\d+$/.test(attempt)) {
+    return `attempt is ${JSON.stringify(attempt)}`;
+  }
+  if (target !== undefined && attempt === undefined && running) {
+    return "something runs without an attempt";
+  }
+  return since === undefined || Number.isFinite(since)
+    ? undefined
+    : "since is no time";
+}
+
+function isChoice(choice: ChosenSpec | undefined): boolean {
+  return choice === undefined ||
+    choice !== null && typeof choice === "object" &&
+      Number.isInteger(choice.generation) && choice.spec !== undefined;
 }

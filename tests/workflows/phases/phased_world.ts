@@ -48,6 +48,8 @@ export class PhasedWorld {
   readonly events: string[] = [];
   /** Every action on the engine, with the attempt that it was for. */
   readonly actions: string[] = [];
+  /** Whether the last pass let the object go. */
+  gone = false;
   /** What runs. */
   engine: { spec: EngineSpec; attempt: string; carry: unknown } | undefined;
   /** Images that never become healthy. */
@@ -95,11 +97,34 @@ export class PhasedWorld {
     this.#touch();
   }
 
-  /** Somebody else writes the status. */
+  /** Somebody writes the status by hand. */
   tamper(): void {
+    const rollout = { phase: "Upgrading", running: false } as const;
+    this.write({ ...this.stored.status, lifecycle: "Failed", rollout });
+  }
+
+  /** The status is replaced by somebody else. */
+  write(status: Engine["status"]): void {
     this.stored = structuredClone(this.stored);
-    this.stored.status = { ...this.stored.status, lifecycle: "Failed" };
+    this.stored.status = structuredClone(status);
     this.#touch();
+  }
+
+  /** The same world, as another replica of the operator finds it. */
+  replica(): PhasedWorld {
+    const other = new PhasedWorld(this.stored.spec, this.#definition);
+    other.stored = structuredClone(this.stored);
+    other.engine = structuredClone(this.engine);
+    other.#version = this.#version;
+    return other;
+  }
+
+  /** The Ready condition as kubectl shows it. */
+  ready(): { status: string; reason: string; message: string } {
+    const { status = "", reason = "", message = "" } =
+      this.stored.status?.conditions?.find(({ type }) => type === "Ready") ??
+        {};
+    return { status, reason, message };
   }
 
   /** One run; gives the milliseconds until the next one, if it asks for one. */
@@ -110,7 +135,11 @@ export class PhasedWorld {
     const result = deleting
       ? await this.#reconciler.cleanup!(object, ctx)
       : await this.#reconciler.reconcile(object, ctx);
-    const { delay } = result as unknown as { delay: number | undefined };
+    const { delay, finalizerRemoved = false } = result as unknown as {
+      delay: number | undefined;
+      finalizerRemoved?: boolean;
+    };
+    this.gone = finalizerRemoved;
     return delay;
   }
 

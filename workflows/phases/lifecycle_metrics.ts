@@ -1,0 +1,138 @@
+import { type Clock, systemClock } from "../../core/clock.ts";
+import type { Gauge, Metrics } from "../../core/metrics.ts";
+import { type LifecycleTimes, LifecycleTracker } from "./lifecycle_tracker.ts";
+import type { Lifecycle, PhasedObject } from "./rollout.ts";
+
+/** Upper bounds of the times, in seconds: rollouts take minutes to hours. */
+const BUCKETS: readonly number[] = [
+  1,
+  5,
+  15,
+  30,
+  60,
+  120,
+  300,
+  600,
+  1_800,
+  3_600,
+  14_400,
+  86_400,
+];
+
+/** What {@linkcode LifecycleMetrics} works with. */
+export interface LifecycleMetricsOptions {
+  /** The kind that is told of, as a label. */
+  readonly kind: string;
+  /** Where time comes from. @default {the machine's clock} */
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * Counts the objects of a kind by their state of life, and times how long they
+ * stay in a state and what the transitions between them take:
+ *
+ * - `coracle_lifecycle_objects{kind,namespace,state}`, a gauge;
+ * - `coracle_lifecycle_state_seconds{kind,namespace,state}`, a histogram;
+ * - `coracle_lifecycle_transition_seconds{kind,namespace,transition}`, another.
+ *
+ * `phased` keeps them by itself where it is given `metrics`.
+ */
+export class LifecycleMetrics {
+  readonly #metrics: Metrics;
+  readonly #kind: string;
+  readonly #clock: Clock;
+  readonly #objects: Gauge;
+  readonly #trackers: Map<string, Tracked> = new Map();
+  readonly #counts: Map<string, number> = new Map();
+
+  /**
+   * Begins to count.
+   *
+   * @param metrics Where it is counted, such as the registry of the operator.
+   * @param options The kind.
+   */
+  constructor(metrics: Metrics, options: LifecycleMetricsOptions) {
+    this.#metrics = metrics;
+    this.#kind = options.kind;
+    this.#clock = options.clock ?? systemClock;
+    this.#objects = metrics.gauge({
+      name: "coracle_lifecycle_objects",
+      help: "Objects by their state of life.",
+    });
+  }
+
+  /** How many objects are followed. */
+  get size(): number {
+    return this.#trackers.size;
+  }
+
+  /** An object was seen, or its status was written. */
+  update(object: PhasedObject): void {
+    const { uid = "", namespace = "", creationTimestamp } = object.metadata;
+    const state = object.status?.lifecycle ?? "Created";
+    const now = this.#clock.wallTime();
+    const tracked = this.#trackers.get(uid);
+    if (tracked === undefined) {
+      const created = Date.parse(creationTimestamp ?? "");
+      const since = state === "Created" && created < now ? created : now;
+      const told = this.#times(namespace);
+      const tracker = new LifecycleTracker(state, { since, told });
+      this.#trackers.set(uid, { tracker, namespace });
+      this.#count(namespace, state, 1);
+      return;
+    }
+    const before = tracked.tracker.state;
+    tracked.tracker.update(state, now);
+    if (before === state) return;
+    this.#count(namespace, before, -1);
+    this.#count(namespace, state, 1);
+  }
+
+  /** Forgets an object that is gone. */
+  forget(object: PhasedObject): void {
+    const { uid = "" } = object.metadata;
+    const tracked = this.#trackers.get(uid);
+    if (tracked === undefined) return;
+    this.#trackers.delete(uid);
+    this.#count(tracked.namespace, tracked.tracker.state, -1);
+  }
+
+  #count(namespace: string, state: Lifecycle, by: number): void {
+    const id = `${namespace}/${state}`;
+    const count = (this.#counts.get(id) ?? 0) + by;
+    const labels = { kind: this.#kind, namespace, state };
+    if (count > 0) {
+      this.#counts.set(id, count);
+      this.#objects.set(count, labels);
+    } else {
+      // A namespace that is gone leaves no series behind.
+      this.#counts.delete(id);
+      this.#objects.remove(labels);
+    }
+  }
+
+  #times(namespace: string): LifecycleTimes {
+    const common = { kind: this.#kind, namespace };
+    const states = this.#metrics.histogram({
+      name: "coracle_lifecycle_state_seconds",
+      help: "How long objects were in a state of life.",
+      buckets: BUCKETS,
+    });
+    const transitions = this.#metrics.histogram({
+      name: "coracle_lifecycle_transition_seconds",
+      help: "How long transitions between states of life took.",
+      buckets: BUCKETS,
+    });
+    return {
+      state: (state, duration) =>
+        states.observe(duration / 1_000, { ...common, state }),
+      transition: ({ name }, duration) =>
+        transitions.observe(duration / 1_000, { ...common, transition: name }),
+    };
+  }
+}
+
+interface Tracked {
+  readonly tracker: LifecycleTracker;
+  readonly namespace: string;
+}
