@@ -61,6 +61,13 @@ export interface InformerSourceOptions<
    */
   readonly client?: InformerClient | undefined;
   /**
+   * Whether the informer is shared with others in the operator who watch the
+   * same; one of its own costs another watch and another cache.
+   *
+   * @default {true}
+   */
+  readonly shared?: boolean | undefined;
+  /**
    * Whether the reconciler never writes these objects, so that the operator
    * needs the right to watch them and no other.
    *
@@ -82,8 +89,8 @@ const BY_PRIMARY = "primary";
  * Watches objects of another kind and triggers the primaries that they belong
  * to; an update triggers those from before and those from after it.
  *
- * Informers are shared with everybody in the operator who watches the same. The
- * kind may be one of `defineKind`, of `@coracle/operator/kinds`, or `untyped`.
+ * Informers are shared with everybody in the operator who watches the same,
+ * unless told otherwise. The kind may be one of `defineKind`, of `@coracle/operator/kinds`, or `untyped`.
  *
  * @param kind What to watch.
  * @param options Which of them, and whose they are.
@@ -222,6 +229,7 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
       metadataOnly,
       prune,
       client,
+      shared,
     } = this.#options;
     const set = namespaces === "inherited" ? inherited : namespaces;
     const lease = context.informers.acquire(this.kind, {
@@ -231,6 +239,7 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
       metadataOnly,
       prune,
       client,
+      shared,
     });
     if (this.#options.references === undefined) {
       lease.addIndex(BY_PRIMARY, this.#mapper.index);

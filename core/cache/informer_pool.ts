@@ -20,6 +20,12 @@ export interface AcquireOptions extends InformerSelection {
    * @default {the pool's client}
    */
   readonly client?: InformerClient | undefined;
+  /**
+   * Whether others who watch the same may share the informer.
+   *
+   * @default {true}
+   */
+  readonly shared?: boolean | undefined;
 }
 
 /** An informer and who uses it. */
@@ -95,8 +101,11 @@ export class InformerPool {
         }`,
       );
     }
-    const { client = this.#client, ...selection } = options;
-    const identity = this.#identify(client, kind, selection);
+    const { client = this.#client, shared: shares = true, ...selection } =
+      options;
+    const lease = ++this.#lastLease;
+    const named = this.#identify(client, kind, selection);
+    const identity = shares ? named : `${named} of lease ${lease}`;
     let entry = this.#entries.get(identity);
     if (entry === undefined) {
       entry = {
@@ -111,7 +120,7 @@ export class InformerPool {
     const shared = entry;
     shared.leases++;
     return new PooledInformer<T>(shared.informer as unknown as Informer<T>, {
-      id: ++this.#lastLease,
+      id: lease,
       onRelease: () => this.#release(identity, shared),
     });
   }
