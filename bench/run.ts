@@ -11,7 +11,13 @@ import { readdirSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
-import type { Bench, Measure, Prepared, Subject } from "./support/bench.ts";
+import {
+  type Bench,
+  loadBench,
+  type Measure,
+  type Prepared,
+  type Subject,
+} from "./support/bench.ts";
 import { buildGoRivals } from "./support/go_rivals.ts";
 import { type Result, resultsOf, table } from "./support/report.ts";
 import { currentRuntime } from "./support/runtime.ts";
@@ -85,7 +91,8 @@ async function runBench(bench: Bench, rounds: number): Promise<Result[]> {
 function namesOf(only: readonly string[]): string[] {
   const all = readdirSync(new URL(".", import.meta.url))
     .filter((file) => file.endsWith("_bench.ts"))
-    .map((file) => file.slice(0, -"_bench.ts".length)).sort();
+    .map((file) => file.slice(0, -"_bench.ts".length).replaceAll("_", "-"))
+    .sort();
   const unknown = only.find((name) => !all.includes(name));
   if (unknown !== undefined) {
     throw new Error(
@@ -105,7 +112,7 @@ async function main(): Promise<void> {
   });
   const results: Result[] = [];
   for (const name of namesOf(values.only)) {
-    const { bench } = await import(`./${name}_bench.ts`) as { bench: Bench };
+    const bench = await loadBench(name);
     const rounds = Number(values.rounds ?? bench.rounds ?? DEFAULT_ROUNDS);
     const own = await runBench(bench, rounds);
     process.stdout.write(`${table(bench, own)}\n\n`);
@@ -117,4 +124,10 @@ async function main(): Promise<void> {
   }
 }
 
-await main();
+try {
+  await main();
+} catch (error) {
+  // What a subject said is part of the message.
+  process.stderr.write(`${(error as Error).message}\n`);
+  process.exitCode = 1;
+}

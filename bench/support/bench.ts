@@ -28,7 +28,7 @@ export interface Prepared {
   stop(): Promise<void>;
 }
 
-/** One question and all who answer it. A file `NAME_bench.ts` exports one. */
+/** One question and all who answer it. A file `bench/NAME_bench.ts` exports one. */
 export interface Bench {
   readonly name: string;
   /** What is done, in one line. */
@@ -45,4 +45,10 @@ export interface Bench {
 /** Throws if the work was not done: a bench must not win by doing nothing. */
 export function verify(done: boolean, what: string): void {
   if (!done) throw new Error(`Cannot count a run: ${what}`);
+}
+
+/** The bench of a name, such as `watch-path` of `watch_path_bench.ts`. */
+export async function loadBench(name: string): Promise<Bench> {
+  const file = `../${name.replaceAll("-", "_")}_bench.ts`;
+  return (await import(file) as { bench: Bench }).bench;
 }

@@ -5,10 +5,10 @@
  * @module
  */
 import process from "node:process";
-import type { Bench } from "./bench.ts";
+import { loadBench } from "./bench.ts";
 
-const [name, wanted] = process.argv.slice(2);
-const { bench } = await import(`../${name}_bench.ts`) as { bench: Bench };
+const [name = "", wanted] = process.argv.slice(2);
+const bench = await loadBench(name);
 const subject = bench.subjects.find((subject) => subject.name === wanted);
 if (subject === undefined) throw new Error(`No subject ${wanted} in ${name}`);
 const measures = await subject.run();

@@ -1,0 +1,51 @@
+import { Buffer } from "node:buffer";
+import type { ResolvedKind } from "../../core/api/kind.ts";
+import { Client } from "../../core/client/client.ts";
+
+/** What a {@linkcode memoryCluster} serves. */
+export interface MemoryClusterOptions {
+  /** The only kind that it knows. */
+  readonly kind: ResolvedKind;
+  /** The answer to each list. */
+  readonly list: Uint8Array;
+  /** What a watch reads. */
+  readonly changes: AsyncIterable<Uint8Array>;
+}
+
+/**
+ * The client of a cluster that is but bytes in memory, so that what is measured
+ * is neither a socket nor a server.
+ */
+export function memoryCluster(options: MemoryClusterOptions): Client {
+  const { kind, list, changes } = options;
+  const resource = {
+    name: kind.plural,
+    kind: kind.kind,
+    namespaced: kind.scope === "Namespaced",
+    verbs: ["list", "watch"],
+  };
+  const discovery = Buffer.from(JSON.stringify({
+    kind: "APIResourceList",
+    resources: [resource],
+  }));
+  const answer = (path: string) => {
+    if (path.includes("watch=")) return changes;
+    return once(path.includes(`/${kind.plural}`) ? list : discovery);
+  };
+  return new Client({
+    transport: {
+      send: ({ path }) =>
+        Promise.resolve({
+          status: 200,
+          headers: { "content-type": "application/json" },
+          body: answer(path),
+          cancel: () => Promise.resolve(),
+        }),
+      close: () => Promise.resolve(),
+    },
+  });
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes);
+}
