@@ -20,18 +20,31 @@ export * from "./conditions/condition.ts";
 export * from "./conditions/condition_merge.ts";
 export * from "./conditions/condition_rebase.ts";
 export * from "./conditions/dependency_order.ts";
+export * from "./conditions/notifier.ts";
 export * from "./conditions/outcome.ts";
+export * from "./conditions/pass_news.ts";
+export type {
+  ProgressOptions,
+  Step,
+  StepContext,
+  StepsEnd,
+} from "./conditions/pass_step.ts";
 export * from "./conditions/requests.ts";
 export * from "./conditions/result_finalizer.ts";
+export * from "./conditions/result_processor.ts";
 export * from "./conditions/settle.ts";
 export * from "./conditions/shared_status.ts";
 export * from "./conditions/status_access.ts";
 export * from "./conditions/status_lint.ts";
+export * from "./conditions/summarized.ts";
+export type { SummarizedDefinition } from "./conditions/summarized_definition.ts";
 export * from "./dependents/bulk_dependent.ts";
 export {
   type Dependent,
   type DependentResult,
+  type KeptDependent,
   type Operation,
+  type ReconciledDependent,
 } from "./dependents/dependent.ts";
 export * from "./dependents/external_bulk_dependent.ts";
 export * from "./dependents/external_dependent.ts";
@@ -73,12 +86,17 @@ export * from "./graph/workflow_result.ts";
 export * from "./kstatus/object_status.ts";
 export * from "./kstatus/status_of.ts";
 export { jobCompletionStatus } from "./kstatus/workload_rules.ts";
+export * from "./phases/canary.ts";
 export * from "./phases/change_map.ts";
 export * from "./phases/error_report.ts";
 export * from "./phases/exclusive_status.ts";
 export * from "./phases/lifecycle_conditions.ts";
 export * from "./phases/lifecycle_metrics.ts";
 export * from "./phases/lifecycle_tracker.ts";
+export * from "./phases/new_failures.ts";
+export * from "./phases/one_shot_task.ts";
 export * from "./phases/phased.ts";
 export * from "./phases/phased_definition.ts";
 export * from "./phases/rollout.ts";
+export * from "./phases/states.ts";
+export * from "./phases/upgrade_choice.ts";

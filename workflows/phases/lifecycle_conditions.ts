@@ -2,6 +2,7 @@ import type { PrinterColumn } from "../../core/crd/kind_definition.ts";
 import {
   type Condition,
   type ConditionMoment,
+  findCondition,
   markReconciling,
   markStalled,
   READY,
@@ -123,6 +124,16 @@ export function lifecycleConditions(
     list = removeCondition(removeCondition(list, RECONCILING), STALLED);
   }
   return list;
+}
+
+/**
+ * The Ready condition, if there is one. Somebody may have edited the status by
+ * hand, so that it need not even hold a list.
+ */
+export function readyCondition(conditions: unknown): Condition | undefined {
+  return Array.isArray(conditions)
+    ? findCondition(conditions, READY)
+    : undefined;
 }
 
 /**

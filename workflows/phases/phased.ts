@@ -9,11 +9,14 @@ import {
   removeFinalizer,
 } from "../../core/controller/result.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
-import { findCondition, READY } from "../conditions/condition.ts";
 import { isOutcome, type Outcome } from "../conditions/outcome.ts";
 import { errorReport } from "./error_report.ts";
 import { ExclusiveStatus } from "./exclusive_status.ts";
-import { lifecycleConditions, type Pending } from "./lifecycle_conditions.ts";
+import {
+  lifecycleConditions,
+  type Pending,
+  readyCondition,
+} from "./lifecycle_conditions.ts";
 import { LifecycleMetrics } from "./lifecycle_metrics.ts";
 import type { PhasedDefinition, PhasedRun } from "./phased_definition.ts";
 import { type PassEnding, PhasedPass } from "./phased_pass.ts";
@@ -103,7 +106,9 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
     } catch (error) {
       after = await this.#failed(run, error);
     }
-    return after === undefined ? noUpdate() : noUpdate().rescheduleAfter(after);
+    // The pass has said itself which generation it observed.
+    const result = noUpdate({ observed: false });
+    return after === undefined ? result : result.rescheduleAfter(after);
   }
 
   async cleanup(object: P, ctx: Context<P>): Promise<CleanupResult> {
@@ -221,10 +226,7 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
     type: Outcome["telling"]["event"],
   ): void {
     if (type === "None") return;
-    const { conditions } = object.status ?? {};
-    const ready = Array.isArray(conditions)
-      ? findCondition(conditions, READY)
-      : undefined;
+    const ready = readyCondition(object.status?.conditions);
     if (ready?.reason === reason && ready.message === message) return;
     if (type === "Warning") events.warning(reason, message);
     else events.normal(reason, message);

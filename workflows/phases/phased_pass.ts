@@ -1,9 +1,8 @@
-import { milliseconds } from "../../core/api/duration.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
-import { findCondition, READY } from "../conditions/condition.ts";
 import { Stalled } from "../conditions/outcome.ts";
 import { diffText, type SpecDiff } from "./change_map.ts";
-import type { Pending, Reasons } from "./lifecycle_conditions.ts";
+import type { Pending } from "./lifecycle_conditions.ts";
+import { isSeenBefore, pendingChange } from "./pending_words.ts";
 import type {
   PhasedDefinition,
   PhasedRun,
@@ -12,14 +11,13 @@ import type {
 import {
   type ChosenSpec,
   INVALID_SPEC,
-  lifecycleOf,
   type PhasedObject,
   type PhasedStatus,
   type RolloutError,
   rolloutIssue,
   type RolloutStatus,
-  sameChoice,
 } from "./rollout.ts";
+import { isRollbackDue } from "./rollback_due.ts";
 import { RolloutLog } from "./rollout_log.ts";
 
 /** When to look again: at once, soon, after the interval, or on an event. */
@@ -123,15 +121,20 @@ export class PhasedPass<P extends PhasedObject, Seen> {
     const { target } = this.#log.status;
     const diff = target && this.#definition.diff(target.spec, this.#asked.spec);
     const changed = diff !== undefined && diff.change !== "none";
-    if (changed && !this.#isSeenBefore()) {
+    if (changed && !isSeenBefore(this.#run.object)) {
       this.#run.events.normal("SpecChanged", diffText(diff));
     }
     this.#tell(this.#invalid ?? this.#failure);
-    await this.#flush(this.#toDo(changed ? diff : undefined));
+    const { isChanging } = this.#log;
+    await this.#flush(
+      changed || isChanging
+        ? pendingChange(this.#run.object, isChanging ? undefined : diff)
+        : this.#unstable(),
+    );
     if (target === undefined) {
       return this.#invalid === undefined ? await this.#deployFirst() : "event";
     }
-    if ((changed || this.#log.isChanging) && await this.#isBusy()) {
+    if ((changed || isChanging) && await this.#isBusy()) {
       return "poll";
     }
     return await this.#change(target, diff!) ?? await this.#steady();
@@ -197,7 +200,7 @@ export class PhasedPass<P extends PhasedObject, Seen> {
       status.phase = "Upgrading";
     }
     if (!changed && status.phase !== "Upgrading") {
-      return await this.#isRollbackDue(target)
+      return await this.#isRollbackDue()
         ? await this.#rollBack(target)
         : undefined;
     }
@@ -311,22 +314,11 @@ export class PhasedPass<P extends PhasedObject, Seen> {
     return "poll";
   }
 
-  async #isRollbackDue(target: ChosenSpec<SpecOf<P>>): Promise<boolean> {
-    const { rollback } = this.#definition;
-    const options = typeof rollback === "function"
-      ? rollback(this.#run.object.spec)
-      : rollback;
-    const { phase, stable, since, running } = this.#log.status;
-    if (
-      options === undefined || phase !== "Deployed" || !running ||
-      stable === undefined || sameChoice(stable, target) ||
-      this.#definition.parked?.(stable.spec)
-    ) return false;
-    const { after = "5m", accepts, safe } = options;
-    const elapsed = this.#clock.wallTime() - (since ?? 0);
-    return elapsed > milliseconds(after, "rollback.after") &&
-      (accepts?.(stable.spec, target.spec) ?? true) &&
-      await (safe?.(this.#run) ?? true) && !await this.#isBusy();
+  async #isRollbackDue(): Promise<boolean> {
+    const now = this.#clock.wallTime();
+    const state = { run: this.#run, rollout: this.#log.status, now };
+    return await isRollbackDue(this.#definition, state) &&
+      !await this.#isBusy();
   }
 
   async #rollBack(target: ChosenSpec<SpecOf<P>>): Promise<PassEnding> {
@@ -379,39 +371,11 @@ export class PhasedPass<P extends PhasedObject, Seen> {
     else this.#status.error = this.#invalid;
   }
 
-  /**
-   * What is still to be done, as the pass begins. While that goes on, the words
-   * of the pass before stay: conditions must not flicker.
-   */
-  #toDo(change: SpecDiff | undefined): Pending | undefined {
-    if (change === undefined && !this.#log.isChanging) return this.#unstable();
-    const { lifecycle } = this.#status;
-    if (this.#isSeenBefore() && lifecycle === lifecycleOf(this.#run.object)) {
-      const { status, reason, message } = this.#ready()!;
-      if (status === "False") return { reason, message };
-    }
-    if (change === undefined || this.#log.isChanging) return undefined;
-    return { reason: "SpecChanged", message: diffText(change) };
-  }
-
   /** Why what runs is not stable yet. */
   #unstable(): Pending | undefined {
     const { running, healthy } = this.#log.status;
     return running && !healthy && typeof this.#stable === "string"
       ? { message: this.#stable }
-      : undefined;
-  }
-
-  /** Whether a pass before has seen this generation of the object. */
-  #isSeenBefore(): boolean {
-    const { generation } = this.#run.object.metadata;
-    return this.#ready()?.observedGeneration === generation;
-  }
-
-  #ready(): ReturnType<typeof findCondition> {
-    const { conditions } = this.#status;
-    return Array.isArray(conditions)
-      ? findCondition(conditions, READY)
       : undefined;
   }
 

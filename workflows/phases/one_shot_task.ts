@@ -1,0 +1,296 @@
+import { type Duration, milliseconds } from "../../core/api/duration.ts";
+import type { Kind } from "../../core/api/kind.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
+import type {
+  Context,
+  MaybePromise,
+  Reconciler,
+} from "../../core/controller/reconciler.ts";
+import {
+  type CleanupResult,
+  keepFinalizer,
+  noUpdate,
+  removeFinalizer,
+} from "../../core/controller/result.ts";
+import {
+  type Condition,
+  markReconciling,
+  markStalled,
+  READY,
+  RECONCILING,
+  removeCondition,
+  setCondition,
+} from "../conditions/condition.ts";
+import { errorReport } from "./error_report.ts";
+import { ExclusiveStatus } from "./exclusive_status.ts";
+
+/**
+ * Where a task is. `Abandoned` means that it became pointless, such as a backup
+ * of something that is gone.
+ */
+export type TaskState =
+  | "Pending"
+  | "InProgress"
+  | "Completed"
+  | "Failed"
+  | "Abandoned";
+
+/** The status of a task, which its reconciler alone writes. */
+export interface TaskStatus<Result = unknown> {
+  /** Where it is. */
+  state?: TaskState | undefined;
+  /** Stamps the present attempt. */
+  attempt?: string | undefined;
+  /** How often it has failed. */
+  failures?: number | undefined;
+  /** When it is tried again, in milliseconds since the Unix epoch. */
+  retryAt?: number | undefined;
+  /** What went wrong last. */
+  error?: string | undefined;
+  /** What came of it. */
+  result?: Result | undefined;
+  /** The generation that was acted upon. */
+  observedGeneration?: number | undefined;
+  /** Ready, Reconciling and Stalled. */
+  conditions?: Condition[] | undefined;
+}
+
+/** An object that is a task. */
+export interface TaskObject<Result = unknown> extends KubernetesObject {
+  /** What is known of the task. */
+  status?: TaskStatus<Result> | undefined;
+}
+
+/** What became of a task that was started. */
+export type TaskProgress<Result> =
+  | { readonly state: "running" }
+  | { readonly state: "completed"; readonly result: Result }
+  | { readonly state: "failed"; readonly message: string };
+
+/** What every function of a task is given. */
+export interface TaskRun<P extends TaskObject> {
+  /** The task. */
+  readonly object: P;
+  /** The context of the run. */
+  readonly ctx: Context<P>;
+}
+
+/** What a one-shot task does. */
+export interface TaskDefinition<P extends TaskObject<Result>, Result> {
+  /**
+   * Starts the task. It is called again with the same attempt if the operator
+   * died before it could note the answer, so the attempt must make it happen
+   * once. What it throws is a failure, as what `check` throws.
+   */
+  readonly start: (run: TaskRun<P>, attempt: string) => MaybePromise<void>;
+  /** Asks what became of an attempt. */
+  readonly check: (
+    run: TaskRun<P>,
+    attempt: string,
+  ) => MaybePromise<TaskProgress<Result>>;
+  /** Why the task has become pointless, or undefined. @default {it never does} */
+  readonly pointless?:
+    | ((run: TaskRun<P>) => MaybePromise<string | undefined>)
+    | undefined;
+  /**
+   * Undoes a completed task before its object goes.
+   *
+   * @returns Whether it is done; nothing means that it is.
+   * @default {nothing is undone}
+   */
+  readonly dispose?:
+    | ((run: TaskRun<P>, result: Result) => MaybePromise<boolean | void>)
+    | undefined;
+  /**
+   * How often a task that failed is tried again.
+   *
+   * @default {for ever}
+   */
+  readonly retries?: number | ((object: P) => number) | undefined;
+  /**
+   * The pause before the first retry; each further one is twice as long.
+   *
+   * @default {"10s"}
+   */
+  readonly backOff?: Duration | undefined;
+  /** The longest pause. @default {"1h"} */
+  readonly maxBackOff?: Duration | undefined;
+  /** How often a task in progress is looked at. @default {"10s"} */
+  readonly poll?: Duration | undefined;
+  /** Where time comes from. @default {the machine's clock} */
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * A reconciler for objects that stand for something to be done once, such as a
+ * backup: it is started, looked after, tried again with growing pauses, and then
+ * over. An object whose task is in progress waits with its deletion.
+ *
+ * @param kind The kind of the objects.
+ * @param definition What the task does.
+ * @throws {RangeError | SyntaxError} If a duration makes no sense.
+ */
+export function oneShotTask<P extends TaskObject<Result>, Result>(
+  kind: Kind<P>,
+  definition: TaskDefinition<P, Result>,
+): Reconciler<P> {
+  const task = new TaskReconciler(kind, definition);
+  return {
+    async reconcile(object, ctx) {
+      const after = await task.reconcile({ object, ctx });
+      const result = noUpdate();
+      return after === undefined ? result : result.rescheduleAfter(after);
+    },
+    cleanup: (object, ctx) => task.cleanup({ object, ctx }),
+  };
+}
+
+const OVER: ReadonlySet<unknown> = new Set([
+  "Completed",
+  "Failed",
+  "Abandoned",
+]);
+
+class TaskReconciler<P extends TaskObject<Result>, Result> {
+  readonly #definition: TaskDefinition<P, Result>;
+  readonly #statuses: ExclusiveStatus<P>;
+  readonly #clock: Clock;
+  readonly #poll: number;
+  readonly #backOff: number;
+  readonly #maxBackOff: number;
+
+  constructor(kind: Kind<P>, definition: TaskDefinition<P, Result>) {
+    const { clock = systemClock } = definition;
+    const { poll = "10s", backOff = "10s", maxBackOff = "1h" } = definition;
+    this.#definition = definition;
+    this.#statuses = new ExclusiveStatus(kind);
+    this.#clock = clock;
+    this.#poll = milliseconds(poll, "poll");
+    this.#backOff = milliseconds(backOff, "backOff");
+    this.#maxBackOff = milliseconds(maxBackOff, "maxBackOff");
+  }
+
+  /** Gives the milliseconds until the next look, or undefined when it is over. */
+  async reconcile(run: TaskRun<P>): Promise<number | undefined> {
+    this.#statuses.adopt(run.object);
+    const status: TaskStatus<Result> = run.object.status ??= {};
+    status.state ??= "Pending";
+    if (OVER.has(status.state)) return undefined;
+    const pointless = await this.#definition.pointless?.(run);
+    if (pointless !== undefined) {
+      status.state = "Abandoned";
+      status.error = pointless;
+      run.ctx.events.warning("Abandoned", pointless);
+      return await this.#write(run);
+    }
+    const wait = (status.retryAt ?? 0) - this.#clock.wallTime();
+    if (wait > 0) return wait;
+    try {
+      await this.#advance(run, status);
+    } catch (error) {
+      run.ctx.signal.throwIfAborted();
+      if (error instanceof StatusWriteError) throw error.cause;
+      this.#failed(run, errorReport(error).message);
+    }
+    return await this.#write(run);
+  }
+
+  async cleanup(run: TaskRun<P>): Promise<CleanupResult> {
+    this.#statuses.adopt(run.object);
+    const { state, attempt, retryAt, result } = run.object.status ?? {};
+    // An attempt that was announced may have been started.
+    const announced = state === "Pending" && attempt !== undefined &&
+      retryAt === undefined;
+    if (state === "InProgress" || announced) {
+      const after = await this.reconcile(run);
+      const { state: now } = run.object.status!;
+      if (now === "InProgress" || now === "Pending") {
+        return keepFinalizer().rescheduleAfter(after ?? this.#poll);
+      }
+      return await this.cleanup(run);
+    }
+    const { dispose } = this.#definition;
+    if (state === "Completed" && dispose !== undefined) {
+      const done = await dispose(run, result as Result) ?? true;
+      if (!done) return keepFinalizer().rescheduleAfter(this.#poll);
+    }
+    this.#statuses.forget(run.object);
+    return removeFinalizer();
+  }
+
+  /** Starts the task, or asks what became of it. */
+  async #advance(run: TaskRun<P>, status: TaskStatus<Result>): Promise<void> {
+    if (status.state === "Pending") {
+      const { uid = run.object.metadata.name } = run.object.metadata;
+      status.attempt = `${uid}-${status.failures ?? 0}`;
+      delete status.retryAt;
+      await this.#write(run).catch((cause: unknown) => {
+        throw new StatusWriteError("Cannot announce an attempt", { cause });
+      });
+      await this.#definition.start(run, status.attempt);
+      status.state = "InProgress";
+      return;
+    }
+    const progress = await this.#definition.check(run, status.attempt!);
+    if (progress.state === "failed") this.#failed(run, progress.message);
+    else if (progress.state === "completed") {
+      status.state = "Completed";
+      status.result = progress.result;
+      delete status.error;
+      run.ctx.events.normal("Completed", "The task is completed");
+    }
+  }
+
+  #failed({ object, ctx }: TaskRun<P>, message: string): void {
+    const status: TaskStatus<Result> = object.status!;
+    const { retries = Infinity } = this.#definition;
+    const limit = typeof retries === "function" ? retries(object) : retries;
+    const failures = (status.failures ?? 0) + 1;
+    status.failures = failures;
+    status.error = message;
+    ctx.events.warning("TaskFailed", message);
+    if (failures > limit) {
+      status.state = "Failed";
+      return;
+    }
+    status.state = "Pending";
+    const pause = Math.min(
+      this.#backOff * 2 ** (failures - 1),
+      this.#maxBackOff,
+    );
+    status.retryAt = this.#clock.wallTime() + pause;
+  }
+
+  async #write({ object, ctx }: TaskRun<P>): Promise<number | undefined> {
+    const status: TaskStatus<Result> = object.status!;
+    const { generation } = object.metadata;
+    const now = this.#clock.wallTime();
+    status.conditions = conditionsOf(status, { now, generation });
+    const over = OVER.has(status.state);
+    if (over) status.observedGeneration = generation;
+    await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
+    if (over) return undefined;
+    return status.retryAt === undefined ? this.#poll : status.retryAt - now;
+  }
+}
+
+/** A status could not be written, which is no failure of the task. */
+class StatusWriteError extends Error {}
+
+function conditionsOf(
+  { state = "Pending", error, conditions = [] }: TaskStatus,
+  moment: { readonly now: number; readonly generation: number | undefined },
+): Condition[] {
+  const words = { reason: state, message: error ?? `The task is ${state}` };
+  const status = state === "Completed" ? "True" : "False";
+  const list = setCondition(
+    conditions,
+    { type: READY, status, ...words },
+    moment,
+  );
+  if (state === "Completed") return removeCondition(list, RECONCILING);
+  return state === "Failed" || state === "Abandoned"
+    ? markStalled(list, words, moment)
+    : markReconciling(list, words, moment);
+}

@@ -1,0 +1,201 @@
+import { type Duration, milliseconds } from "../../core/api/duration.ts";
+import type { Kind } from "../../core/api/kind.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
+import type {
+  Context,
+  MaybePromise,
+  Reconciler,
+} from "../../core/controller/reconciler.ts";
+import { noUpdate } from "../../core/controller/result.ts";
+import {
+  type Condition,
+  markReconciling,
+  READY,
+  RECONCILING,
+  removeCondition,
+  setCondition,
+} from "../conditions/condition.ts";
+import { ExclusiveStatus } from "./exclusive_status.ts";
+
+/** The status of an object that goes through states. */
+export interface StatesStatus<S extends string = string> {
+  /** Where it is. */
+  state?: S | undefined;
+  /** When it has to have left the state, in milliseconds since the Unix epoch. */
+  deadline?: number | undefined;
+  /** The newest generation that a resting state was reached for. */
+  observedGeneration?: number | undefined;
+  /** Ready and Reconciling. */
+  conditions?: Condition[] | undefined;
+}
+
+/** An object that goes through states. */
+export interface StatesObject<S extends string = string>
+  extends KubernetesObject {
+  /** What is known of it. */
+  status?: StatesStatus<S> | undefined;
+}
+
+/** What the function of a state is given. */
+export interface StateRun<P extends StatesObject> {
+  /**
+   * The object; fields of its own in the status are written with the next state.
+   */
+  readonly object: P;
+  /** The context of the run. */
+  readonly ctx: Context<P>;
+}
+
+/** One state: what is done in it, and how it is left. */
+export interface StateDefinition<P extends StatesObject, S extends string> {
+  /**
+   * Does what belongs to the state. It is called until it names another state,
+   * and again after a crash, so it must bear being repeated.
+   *
+   * @returns The next state, or undefined to stay.
+   */
+  readonly run: (run: StateRun<P>) => MaybePromise<S | undefined>;
+  /**
+   * Whether the object may stay here: it is Ready, and looked at after the
+   * interval. All other states are on the way to one of these.
+   *
+   * @default {false}
+   */
+  readonly rest?: boolean | undefined;
+  /** How long it may take to leave the state. @default {for ever} */
+  readonly within?: Duration | undefined;
+  /** Where it goes when that time is over. */
+  readonly late?: S | undefined;
+}
+
+/** How an object goes from state to state. */
+export interface StatesOptions<P extends StatesObject, S extends string> {
+  /** Where a new object begins. */
+  readonly initial: S;
+  /** All states by their name. */
+  readonly states: Readonly<Record<S, StateDefinition<P, S>>>;
+  /** How often a state on the way is looked at. @default {"10s"} */
+  readonly poll?: Duration | undefined;
+  /** How often a resting state is looked at. @default {"60s"} */
+  readonly interval?: Duration | undefined;
+  /** Where time comes from. @default {the machine's clock} */
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * A reconciler for objects that go from state to state, such as a blue-green
+ * deployment. The state is written before anything is done in it, and with it
+ * the moment at which it has to be left, so that a restart changes nothing.
+ *
+ * @param kind The kind of the objects, whose status it alone writes.
+ * @param options The states.
+ * @throws {RangeError} If a state that is named is not there, or only one of
+ * `within` and `late` is given.
+ */
+export function states<P extends StatesObject<S>, S extends string>(
+  kind: Kind<P>,
+  options: StatesOptions<P, S>,
+): Reconciler<P> {
+  const machine = new StateMachine(kind, options);
+  return {
+    async reconcile(object, ctx) {
+      return noUpdate().rescheduleAfter(await machine.step({ object, ctx }));
+    },
+  };
+}
+
+class StateMachine<P extends StatesObject<S>, S extends string> {
+  readonly #states: Readonly<Record<S, StateDefinition<P, S>>>;
+  readonly #initial: S;
+  readonly #statuses: ExclusiveStatus<P>;
+  readonly #clock: Clock;
+  readonly #poll: number;
+  readonly #interval: number;
+
+  constructor(kind: Kind<P>, options: StatesOptions<P, S>) {
+    const { poll = "10s", interval = "60s", clock = systemClock } = options;
+    this.#states = options.states;
+    this.#initial = options.initial;
+    this.#statuses = new ExclusiveStatus(kind);
+    this.#clock = clock;
+    this.#poll = milliseconds(poll, "poll");
+    this.#interval = milliseconds(interval, "interval");
+    this.#known(options.initial);
+    for (const [name, state] of Object.entries(options.states)) {
+      const { within, late } = state as StateDefinition<P, S>;
+      if (late !== undefined) this.#known(late);
+      if ((within === undefined) === (late === undefined)) {
+        if (within !== undefined) milliseconds(within, `${name}.within`);
+        continue;
+      }
+      throw new RangeError(
+        `Cannot use the state "${name}": "within" and "late" belong together: received only ${
+          within === undefined ? `late ${late}` : `within ${within}`
+        }`,
+      );
+    }
+  }
+
+  /** Gives the milliseconds until the next step. */
+  async step(run: StateRun<P>): Promise<number> {
+    const { object } = run;
+    this.#statuses.adopt(object);
+    const status: StatesStatus<S> = object.status ??= {};
+    if (status.state === undefined) await this.#enter(run, this.#initial);
+    const name = status.state!;
+    const state = this.#known(name);
+    const late = status.deadline !== undefined &&
+      this.#clock.wallTime() >= status.deadline;
+    if (late) {
+      run.ctx.events.warning(
+        "TooLate",
+        `Not over within ${state.within}: ${name}`,
+      );
+    }
+    const next = late ? state.late : await state.run(run);
+    if (next !== undefined && next !== name) {
+      await this.#enter(run, next);
+      return 0;
+    }
+    await this.#write(run);
+    return state.rest ? this.#interval : this.#poll;
+  }
+
+  async #enter(run: StateRun<P>, name: S): Promise<void> {
+    const status: StatesStatus<S> = run.object.status!;
+    const { within } = this.#known(name);
+    status.state = name;
+    delete status.deadline;
+    if (within !== undefined) {
+      status.deadline = this.#clock.wallTime() + milliseconds(within);
+    }
+    await this.#write(run);
+  }
+
+  async #write({ object, ctx }: StateRun<P>): Promise<void> {
+    const status: StatesStatus<S> = object.status!;
+    const name = status.state!;
+    const { rest = false } = this.#known(name);
+    const { generation } = object.metadata;
+    const moment = { now: this.#clock.wallTime(), generation };
+    const words = { reason: name, message: rest ? "At rest" : "On the way" };
+    const list = setCondition(
+      status.conditions ?? [],
+      { type: READY, status: rest ? "True" : "False", ...words },
+      moment,
+    );
+    status.conditions = rest
+      ? removeCondition(list, RECONCILING)
+      : markReconciling(list, words, moment);
+    if (rest) status.observedGeneration = generation;
+    await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
+  }
+
+  #known(name: S): StateDefinition<P, S> {
+    if (Object.hasOwn(this.#states, name)) return this.#states[name];
+    throw new RangeError(
+      `Cannot enter a state: there is none of that name: received ${name}`,
+    );
+  }
+}
