@@ -40,7 +40,11 @@ export interface CacheEvent<T extends KubernetesObject = KubernetesObject> {
    * before is not known any more; filters let such events pass.
    */
   readonly previousHeader: ObjectHeader | undefined;
-  /** The new state, of a deleted object the last one known; decoded when read. */
+  /**
+   * The new state, of a deleted object the last one known; decoded when read.
+   *
+   * @throws {Error} If a bounded cache has kept no more than the key meanwhile.
+   */
   readonly object: T;
   /** The state before, decoded when read; absent as `previousHeader` is. */
   readonly previous: T | undefined;
@@ -56,7 +60,8 @@ export interface CacheEvent<T extends KubernetesObject = KubernetesObject> {
   readonly relist: boolean;
   /**
    * Whether `object` may be older than what was deleted, since the deletion
-   * itself was not seen.
+   * itself was not seen. Of an object of which a bounded cache has kept the key
+   * alone, it has the identity only.
    */
   readonly finalStateUnknown: boolean;
   /** A copy that may be kept. It costs a copy of the object's bytes. */

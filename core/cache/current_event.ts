@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../api/object.ts";
+import type { ObjectKey } from "../api/object_key.ts";
 import { EventScanner } from "../json/event_scanner.ts";
 import { ObjectHeader } from "../json/object_header.ts";
 import type { ByteRange } from "../json/byte_range.ts";
@@ -6,7 +7,10 @@ import type { CacheEvent, CacheEventType } from "./cache_event.ts";
 
 /** How an event finds what it does not hold. */
 export interface EventSource<T extends KubernetesObject> {
-  /** The object that the cache holds under the name of a header, frozen. */
+  /**
+   * The object that the cache holds under the name of a header, frozen;
+   * undefined if it holds none, or only the key.
+   */
   current(header: ObjectHeader): T | undefined;
   /** Decodes and freezes the object that a header describes. */
   decode(header: ObjectHeader): T;
@@ -22,11 +26,20 @@ export interface EventFacts {
   readonly initial?: boolean | undefined;
   readonly relist?: boolean | undefined;
   readonly finalStateUnknown?: boolean | undefined;
+  /**
+   * Where the object is, or was, among all of the informer; absent for an event
+   * of one handler alone.
+   */
+  readonly place?: number | undefined;
 }
 
 /**
  * The event that an informer hands out. There is one of it, set anew for each
  * change, so that a change that nobody looks into makes no garbage.
+ *
+ * What is known of the states may be partial, where only keys are kept: of the
+ * state before it then tells nothing, since a filter must let such an event
+ * pass, and the new state cannot be had at once.
  */
 export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
   readonly #source: EventSource<T>;
@@ -65,8 +78,9 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
 
   get previousHeader(): ObjectHeader | undefined {
     const { previous } = this.#facts;
-    if (previous === undefined || previous instanceof ObjectHeader) {
-      return previous;
+    if (previous === undefined) return undefined;
+    if (previous instanceof ObjectHeader) {
+      return previous.isPartial ? undefined : previous;
     }
     this.#previousScanner ??= new EventScanner();
     this.#previousHeader ??= this.#previousScanner.scanObject(previous);
@@ -75,10 +89,9 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
 
   get object(): T {
     const { type, header } = this.#facts;
+    if (type === "deleted") this.#object ??= this.#source.decode(header);
     // What the cache holds is decoded once for all who read it.
-    this.#object ??=
-      (type === "deleted" ? undefined : this.#source.current(header)) ??
-        this.#source.decode(header);
+    this.#object ??= this.#source.current(header) ?? this.#decodeWhole(header);
     return this.#object;
   }
 
@@ -87,6 +100,11 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
     if (header === undefined) return undefined;
     this.#previousObject ??= this.#source.decode(header);
     return this.#previousObject;
+  }
+
+  /** Where the object is, or was, among all of the informer; -1 if untold. */
+  get place(): number {
+    return this.#facts.place ?? -1;
   }
 
   get initial(): boolean {
@@ -113,6 +131,18 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
       previous: this.previousHeader?.copy(),
     });
   }
+
+  #decodeWhole(header: ObjectHeader): T {
+    if (!header.isPartial) return this.#source.decode(header);
+    throw new Error(
+      `Cannot read the object of an event at once: only its key is kept, and read() of the cache would fetch it: received ${this.key}`,
+    );
+  }
+}
+
+/** The key of the object that a header describes. */
+export function keyOfHeader({ namespace, name }: ObjectHeader): ObjectKey {
+  return namespace === "" ? { name } : { namespace, name };
 }
 
 /** The key of the object that a header describes, as text. */

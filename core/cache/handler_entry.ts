@@ -2,7 +2,11 @@ import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import type { InformerHandler } from "./cache_event.ts";
-import type { CurrentEvent, EventFacts } from "./current_event.ts";
+import {
+  type CurrentEvent,
+  type EventFacts,
+  keyTextOf,
+} from "./current_event.ts";
 import { isExplainedBy } from "./explained_change.ts";
 import { OwnWriteWindow, type Release } from "./own_write_window.ts";
 import type {
@@ -12,8 +16,18 @@ import type {
 } from "./shared_informer.ts";
 import type { KnownEvent, OwnWriteOutcome } from "./store_feed.ts";
 
+/** An object in the cache, and where it is among all of them. */
+export interface PlacedObject {
+  readonly place: number;
+  readonly header: ObjectHeader;
+}
+
 /** What a {@linkcode HandlerEntry} asks of its informer. */
 export interface HandlerHost<T extends KubernetesObject> {
+  /** How many objects the cache holds. */
+  readonly size: number;
+  /** The first object at a place or behind it, its header to keep. */
+  next(place: number): PlacedObject | undefined;
   /** An event of its own, which the next change does not overwrite. */
   event(facts: EventFacts): CurrentEvent<T>;
   /** The header of a cached object, to keep. */
@@ -49,8 +63,11 @@ interface EndedWrite<T extends KubernetesObject> {
 }
 
 /**
- * One handler of an informer, with the windows of its owner's writes and, while
- * it has not yet seen what was there when it was added, the keys of that.
+ * One handler of an informer, with the windows of its owner's writes.
+ *
+ * While it is shown what was there when it was added, it remembers how far that
+ * has come, by place. A change of an object behind that place is told, one of an
+ * object before it comes in time: as what is there, or not at all if it is gone.
  *
  * @typeParam T The type of the objects.
  */
@@ -62,25 +79,22 @@ export class HandlerEntry<T extends KubernetesObject>
   readonly #host: HandlerHost<T>;
   /** Of objects that we are writing, or whose echo has not come yet. */
   readonly #windows: Map<string, OwnWriteWindow<ObjectHeader>> = new Map();
-  /** What the handler has still to be shown; undefined once it was. */
-  #unseen: Set<string> | undefined;
+  /** From which place on it has to be shown what is there. */
+  #unseen: number;
+  /** Objects before that place that it knows already, since they changed. */
+  readonly #told: Set<string> = new Set();
   #removed = false;
   #hasSynced = false;
   readonly #sync: PromiseWithResolvers<void> = Promise.withResolvers();
 
   constructor(
     handler: InformerHandler<T>,
-    parts: {
-      readonly name: string;
-      readonly host: HandlerHost<T>;
-      readonly unseen: Iterable<string>;
-    },
+    parts: { readonly name: string; readonly host: HandlerHost<T> },
   ) {
     this.#handler = handler;
     this.name = parts.name;
     this.#host = parts.host;
-    this.#unseen = new Set(parts.unseen);
-    if (this.#unseen.size === 0) this.#unseen = undefined;
+    this.#unseen = this.#host.size === 0 ? Infinity : 0;
     // Nobody has to wait for it.
     this.#sync.promise.catch(() => {});
   }
@@ -100,14 +114,14 @@ export class HandlerEntry<T extends KubernetesObject>
 
   /** Whether it has seen all that was there when it was added. */
   get isReplayed(): boolean {
-    return this.#unseen === undefined;
+    return this.#unseen === Infinity;
   }
 
   remove(): void {
     if (this.#removed) return;
     this.#removed = true;
     this.#windows.clear();
-    this.#unseen = undefined;
+    this.#endReplay();
     this.#sync.reject(new Error("Cannot sync: the handler was removed"));
     this.#host.remove(this);
   }
@@ -122,7 +136,7 @@ export class HandlerEntry<T extends KubernetesObject>
   /** The cache changed. */
   changed(event: CurrentEvent<T>): void {
     if (this.#removed) return;
-    const told = this.#unseen === undefined ? event : this.#firstSight(event);
+    const told = event.place < this.#unseen ? event : this.#firstSight(event);
     if (told === undefined) return;
     const window = this.#windows.size === 0
       ? undefined
@@ -169,22 +183,29 @@ export class HandlerEntry<T extends KubernetesObject>
     }
   }
 
-  /** Shows one object that was there when the handler was added. */
-  show(key: string): void {
-    if (this.#removed || !this.#unseen?.delete(key)) return;
-    const header = this.#host.header(key);
-    if (header === undefined) return;
-    this.#call(this.#host.event({ type: "added", header, initial: true }));
+  /**
+   * Shows the next object that was there when the handler was added.
+   *
+   * @returns Whether there may be more.
+   */
+  showNext(): boolean {
+    if (this.isReplayed) return false;
+    const next = this.#host.next(this.#unseen);
+    if (next === undefined) {
+      this.#endReplay();
+      return false;
+    }
+    const { place, header } = next;
+    this.#unseen = place + 1;
+    if (this.#told.size === 0 || !this.#told.has(keyTextOf(header))) {
+      this.#call(this.#host.event({ type: "added", header, initial: true }));
+    }
+    return true;
   }
 
-  /** What the handler has still to be shown. */
-  unseen(): string[] {
-    return [...this.#unseen ?? []];
-  }
-
-  /** All that was there when the handler was added has been shown. */
-  endReplay(): void {
-    this.#unseen = undefined;
+  #endReplay(): void {
+    this.#unseen = Infinity;
+    this.#told.clear();
   }
 
   beginWrite(key: ObjectKey | string): OwnWrite<T> {
@@ -237,18 +258,23 @@ export class HandlerEntry<T extends KubernetesObject>
     }
     const { decode } = this.#host;
     return sent === undefined ||
-      isExplainedBy(sent, decode(before), decode(answer));
+      // Where the state before is not known, the change may be anybody's.
+      (!before.isPartial &&
+        isExplainedBy(sent, decode(before), decode(answer)));
   }
 
   /** What a live change means for a handler that has not seen the object yet. */
   #firstSight(event: CurrentEvent<T>): CurrentEvent<T> | undefined {
-    if (!this.#unseen?.delete(event.key)) return event;
-    if (event.type === "deleted") return undefined;
-    return this.#host.event({
-      type: "added",
-      header: event.header,
-      initial: true,
-    });
+    const { key, type, header } = event;
+    if (this.#told.has(key)) {
+      if (type === "deleted") this.#told.delete(key);
+      return event;
+    }
+    if (type === "deleted") return undefined;
+    this.#told.add(key);
+    return type === "added"
+      ? event
+      : this.#host.event({ type: "added", header, initial: true });
   }
 
   #release(

@@ -30,15 +30,11 @@ export class HandlerSet<T extends KubernetesObject> {
    * Adds a handler and begins to show it what is there.
    *
    * @param handler What to call.
-   * @param parts Its name, and the keys of what is there.
+   * @param parts Its name, and what it asks of the informer.
    */
   add(
     handler: InformerHandler<T>,
-    parts: {
-      readonly name: string;
-      readonly host: HandlerHost<T>;
-      readonly unseen: Iterable<string>;
-    },
+    parts: { readonly name: string; readonly host: HandlerHost<T> },
   ): HandlerEntry<T> {
     const entry = new HandlerEntry(handler, parts);
     this.#entries = [...this.#entries, entry];
@@ -92,11 +88,9 @@ export class HandlerSet<T extends KubernetesObject> {
     const slice = new TimeSlice(this.#clock);
     // Not from within the call that adds it: its owner is not ready yet.
     await slice.rest();
-    for (const key of entry.unseen()) {
-      entry.show(key);
+    while (entry.showNext()) {
       if (slice.step(0)) await slice.rest();
     }
-    entry.endReplay();
     if (this.#synced) entry.settle();
   }
 }

@@ -2,18 +2,17 @@ import { type Kind, kindText } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { type ObjectKey, parseKey } from "../api/object_key.ts";
 import { systemClock } from "../clock.ts";
-import type { ObjectHeader } from "../json/object_header.ts";
 import { type Logger, silentLogger } from "../logger.ts";
 import { noMetrics } from "../metrics.ts";
 import type { CacheEvent, InformerHandler } from "./cache_event.ts";
-import { CurrentEvent, type EventSource } from "./current_event.ts";
-import { EventBuffer } from "./event_buffer.ts";
-import type { HandlerEntry, HandlerHost } from "./handler_entry.ts";
+import type { EventSource } from "./current_event.ts";
+import { EventLoops } from "./event_loops.ts";
+import type { HandlerHost } from "./handler_entry.ts";
+import { handlerHost } from "./handler_host.ts";
 import { HandlerSet } from "./handler_set.ts";
 import { InformerMetrics } from "./informer_metrics.ts";
 import type { InformerHealth, InformerOptions } from "./informer_options.ts";
 import type { IndexDefinition } from "./object_store.ts";
-import { answerScanner } from "./metadata_reducer.ts";
 import { reconnectSettings } from "./reconnect_settings.ts";
 import type { ReflectorClient } from "./reflector_parts.ts";
 import type {
@@ -21,7 +20,8 @@ import type {
   HandlerRegistration,
   SharedInformer,
 } from "./shared_informer.ts";
-import type { FeedListener, OwnWriteOutcome } from "./store_feed.ts";
+import type { FeedListener } from "./store_feed.ts";
+import type { StoreUsage } from "./store_usage.ts";
 import { WatchedNamespace } from "./watched_namespace.ts";
 import { type MakeWatch, WatchedNamespaces } from "./watched_namespaces.ts";
 
@@ -78,8 +78,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
   readonly #source: EventSource<T>;
   readonly #host: HandlerHost<T>;
   readonly #watches: WatchedNamespaces<T>;
-  readonly #indexes: Record<string, IndexDefinition<T>> = {};
-  readonly #loops: Set<EventBuffer<T>> = new Set();
+  readonly #loops: EventLoops<T>;
   #state: "new" | "started" | "stopped" = "new";
   #sync: PromiseWithResolvers<void> = pendingSync();
   #stopping: Promise<void> | undefined;
@@ -108,15 +107,24 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     this.#metrics = new InformerMetrics(metrics, kindText(kind));
     this.#handlers = new HandlerSet(clock);
     this.#source = {
-      current: (header) => this.#watches.of(header)?.store.get(header),
+      current: (header) => this.#watches.of(header)?.store.find(header),
       decode: (header) => this.#watches.decode(header),
     };
+    this.#loops = new EventLoops(this.#source);
     this.#watches = new WatchedNamespaces(
       kind,
       this.#watchMaker(client, options),
     );
     this.#watches.select(options.namespaces);
-    this.#host = this.#makeHost(options.metadataOnly ?? false);
+    this.#host = handlerHost({
+      kind,
+      metadataOnly: options.metadataOnly ?? false,
+      watches: this.#watches,
+      handlers: this.#handlers,
+      source: this.#source,
+      metrics: this.#metrics,
+      log: logger,
+    });
   }
 
   /** How many objects the cache holds. */
@@ -159,7 +167,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
   async #stop(): Promise<void> {
     this.#state = "stopped";
     this.#handlers.clear();
-    for (const loop of this.#loops) loop.return();
+    this.#loops.end();
     this.#sync.reject(
       new Error(`Cannot sync ${kindText(this.kind)}: the informer was stopped`),
     );
@@ -196,7 +204,11 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     if (this.#state === "started") await this.synced;
   }
 
-  /** One object, frozen; undefined if there is none. */
+  /**
+   * One object, frozen; undefined if there is none.
+   *
+   * @throws {Error} If a bounded cache keeps only its key: `read` fetches it.
+   */
   get(key: ObjectKey | string): T | undefined {
     return this.#watches.get(key);
   }
@@ -221,20 +233,36 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     return this.#watches.byIndex(index, value);
   }
 
-  /** Adds an index over all objects, present and future. */
+  /**
+   * One object, frozen, fetched where a bounded cache keeps only its key.
+   *
+   * @throws {Error} If it cannot be fetched.
+   */
+  read(key: ObjectKey | string): Promise<T | undefined> {
+    return this.#watches.read(key);
+  }
+
+  /** All objects, or those of one namespace; else as `read`. */
+  readList(namespace?: string): Promise<readonly T[]> {
+    return this.#watches.readList(namespace);
+  }
+
+  /** As `byIndex`, with objects as `read` gives them. */
+  readByIndex(index: string, value: string): Promise<readonly T[]> {
+    return this.#watches.readByIndex(index, value);
+  }
+
+  /**
+   * Adds an index over all objects, present and future.
+   *
+   * @throws {RangeError} If there is one of that name.
+   */
   addIndex(name: string, definition: IndexDefinition<T>): void {
-    if (Object.hasOwn(this.#indexes, name)) {
-      throw new RangeError(
-        `Cannot add an index: its name must be new: received "${name}"`,
-      );
-    }
-    this.#indexes[name] = definition;
     this.#watches.addIndex(name, definition);
   }
 
   /** Takes an index away; nothing happens if there is none. */
   removeIndex(name: string): void {
-    delete this.#indexes[name];
     this.#watches.removeIndex(name);
   }
 
@@ -251,7 +279,6 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     return this.#handlers.add(handler, {
       name: options.name ?? "handler",
       host: this.#host,
-      unseen: this.keys(),
     });
   }
 
@@ -259,22 +286,13 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
   events(
     options: { readonly signal?: AbortSignal | undefined } = {},
   ): AsyncIterableIterator<CacheEvent<T>> {
-    const { signal } = options;
-    const onAbort = () => void loop.return();
-    const loop: EventBuffer<T> = new EventBuffer(this.#source, () => {
-      signal?.removeEventListener("abort", onAbort);
-      this.#loops.delete(loop);
-      registration?.remove();
-    });
-    const registration = this.#state === "stopped" || signal?.aborted
-      ? undefined
-      : this.addHandler((event) => loop.push(event), { name: "events" });
-    if (registration === undefined) void loop.return();
-    else {
-      this.#loops.add(loop);
-      signal?.addEventListener("abort", onAbort, { once: true });
-    }
-    return loop;
+    return this.#loops.begin(
+      (handler) =>
+        this.#state === "stopped"
+          ? undefined
+          : this.addHandler(handler, { name: "events" }),
+      options.signal,
+    );
   }
 
   /** All events, as {@linkcode Informer.events} gives them. */
@@ -297,17 +315,21 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     };
   }
 
+  /** How much memory the cache uses, by tier. */
+  usage(): StoreUsage {
+    return this.#watches.usage();
+  }
+
   #watchMaker(client: InformerClient, options: InformerOptions): MakeWatch<T> {
     const { clock = systemClock, random = Math.random } = options;
     const reconnect = reconnectSettings(options.reconnect);
-    return (namespace) => {
+    return (start) => {
       const watch: WatchedNamespace<T> = new WatchedNamespace({
+        ...start,
         client,
         kind: this.kind,
-        namespace,
         options,
         reconnect,
-        indexes: this.#indexes,
         source: this.#source,
         listener: this.#listenTo(() => watch),
         clock,
@@ -347,39 +369,6 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     if (this.#state !== "started" || !this.hasSynced) return;
     this.#sync.resolve();
     this.#handlers.settle();
-  }
-
-  /** Brings the answer to an own write in and tells all but its writer. */
-  #store(
-    answer: ObjectHeader,
-    writer: HandlerEntry<T> | undefined,
-  ): OwnWriteOutcome | undefined {
-    const outcome = this.#watches.of(answer)?.ownWrite(answer);
-    if (outcome?.event !== undefined) {
-      this.#metrics.change(outcome.event.type);
-      const event = new CurrentEvent(this.#source, outcome.event);
-      this.#handlers.changed(event, writer);
-    }
-    return outcome;
-  }
-
-  #makeHost(metadataOnly: boolean): HandlerHost<T> {
-    return {
-      event: (facts) => new CurrentEvent(this.#source, facts),
-      header: (key) => this.#watches.header(key),
-      decode: (header) => this.#watches.decode(header),
-      scan: answerScanner(this.kind, metadataOnly),
-      store: (answer, writer) => this.#store(answer, writer),
-      remove: (entry) => this.#handlers.delete(entry),
-      onError: (entry, error) => {
-        this.#metrics.handlerError(entry.name);
-        this.#log.error("An event handler failed", {
-          kind: kindText(this.kind),
-          handler: entry.name,
-          error,
-        });
-      },
-    };
   }
 
   #checkNotStopped(action: string): void {

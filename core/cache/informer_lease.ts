@@ -9,6 +9,7 @@ import type {
   HandlerRegistration,
   SharedInformer,
 } from "./shared_informer.ts";
+import type { StoreUsage } from "./store_usage.ts";
 
 /**
  * The right to use a shared informer. Handlers, loops and indexes made through
@@ -79,6 +80,19 @@ export class PooledInformer<T extends KubernetesObject>
     return this.#informer.byIndex(this.#prefix + index, value);
   }
 
+  read(key: ObjectKey | string): Promise<T | undefined> {
+    return this.#informer.read(key);
+  }
+
+  readList(namespace?: string): Promise<readonly T[]> {
+    return this.#informer.readList(namespace);
+  }
+
+  async readByIndex(index: string, value: string): Promise<readonly T[]> {
+    this.#checkIndex(index);
+    return await this.#informer.readByIndex(this.#prefix + index, value);
+  }
+
   addIndex(name: string, definition: IndexDefinition<T>): void {
     this.#checkHeld();
     this.#informer.addIndex(this.#prefix + name, definition);
@@ -104,6 +118,10 @@ export class PooledInformer<T extends KubernetesObject>
 
   health(): InformerHealth {
     return this.#informer.health();
+  }
+
+  usage(): StoreUsage {
+    return this.#informer.usage();
   }
 
   release(): Promise<void> {

@@ -48,6 +48,16 @@ export interface InformerSelection {
    * @default {[]}
    */
   readonly prune?: readonly string[] | undefined;
+  /**
+   * Whether the cache may keep the keys alone of objects that the budget leaves
+   * no room for, not even compressed. Such an object is fetched when it is read,
+   * by `read`, `readList` or `readByIndex`; the reads that do not wait throw. Keys
+   * and index entries always stay, so that no event is missed; of an object that
+   * was given up, the next event does not know the state before.
+   *
+   * @default {false}
+   */
+  readonly bounded?: boolean | undefined;
 }
 
 /** How an informer connects and recovers. All durations are milliseconds. */

@@ -5,6 +5,7 @@ import type { KubernetesObject } from "../api/object.ts";
 import { Informer, type InformerClient } from "./informer.ts";
 import { type InformerLease, PooledInformer } from "./informer_lease.ts";
 import type { InformerOptions, InformerSelection } from "./informer_options.ts";
+import { type StoreUsage, sumOfUsages } from "./store_usage.ts";
 
 /** What all informers of an {@linkcode InformerPool} have in common. */
 export type InformerPoolOptions = Omit<
@@ -38,7 +39,8 @@ interface PoolEntry {
 /**
  * Shares informers among all who watch the same: the same client, kind,
  * namespaces, selectors and form of the objects. They are counted: the first
- * lease starts an informer, the last one stops it.
+ * lease starts an informer, the last one stops it. One that is bounded is not
+ * shared: who came late could index nothing of what was given up.
  *
  * @example Two users of one watch
  * ```ts
@@ -67,6 +69,7 @@ export class InformerPool {
   readonly #stopping: Set<Promise<void>> = new Set();
   #lastClient = 0;
   #lastLease = 0;
+  #lastBounded = 0;
   #stopped = false;
 
   /**
@@ -125,6 +128,20 @@ export class InformerPool {
     });
   }
 
+  /** How much memory the caches use, by kind. */
+  usage(): ReadonlyMap<string, StoreUsage> {
+    const byKind = Map.groupBy(
+      this.#entries.values(),
+      ({ informer }) => kindText(informer.kind),
+    );
+    return new Map(
+      Array.from(byKind, ([kind, entries]) => [
+        kind,
+        sumOfUsages(entries.map(({ informer }) => informer.usage())),
+      ]),
+    );
+  }
+
   /** Stops every informer, whoever still has a lease. Safe to repeat. */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -164,6 +181,7 @@ export class InformerPool {
       fieldSelector === undefined ? "" : fieldSelectorText(fieldSelector),
       selection.metadataOnly === true,
       [...prune ?? []].sort(),
+      selection.bounded ? ++this.#lastBounded : 0,
     ]);
   }
 }

@@ -2,13 +2,12 @@ import type { Kind } from "../api/kind.ts";
 import type { LabelRequirement } from "../api/label_requirement.ts";
 import { labelRequirements, matchesLabels } from "../api/label_selector.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import { keyText, type ObjectKey } from "../api/object_key.ts";
-import { type ByteRange, wholeRange } from "../json/byte_range.ts";
-import { EventScanner } from "../json/event_scanner.ts";
+import type { ObjectKey } from "../api/object_key.ts";
+import type { ByteRange } from "../json/byte_range.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import type { IndexDefinition } from "./object_indexes.ts";
+import { ObjectFetcher } from "./object_fetcher.ts";
 import type {
-  FetchObject,
   ObjectStoreOptions,
   PutOptions,
   PutOutcome,
@@ -64,10 +63,8 @@ export class ObjectStore<T extends KubernetesObject> {
   readonly #objects: StoredObjects<T>;
   readonly #slots: SlotTable;
   readonly #marks: RelistMarks;
-  readonly #scanner: EventScanner = new EventScanner();
-  readonly #fetch: FetchObject | undefined;
-  /** Fetches under way, by key. */
-  readonly #fetching: Map<string, Promise<T | undefined>> = new Map();
+  readonly #fetcher: ObjectFetcher<T> | undefined;
+  #place = -1;
 
   /**
    * Makes an empty store.
@@ -80,12 +77,21 @@ export class ObjectStore<T extends KubernetesObject> {
     this.#objects = new StoredObjects(options);
     this.#slots = this.#objects.slots;
     this.#marks = new RelistMarks(this.#slots);
-    this.#fetch = options.fetch;
+    this.#fetcher = options.fetch &&
+      new ObjectFetcher(this.#objects, options.fetch);
   }
 
   /** How many objects there are, in all tiers. */
   get size(): number {
     return this.#slots.size;
+  }
+
+  /**
+   * The place of the object that was put or deleted last. An object keeps its
+   * place as long as it is there; see {@linkcode ObjectStore.nextPlace}.
+   */
+  get place(): number {
+    return this.#place;
   }
 
   /**
@@ -103,9 +109,11 @@ export class ObjectStore<T extends KubernetesObject> {
     }
     const slot = this.#slots.find(header);
     if (slot < 0) {
-      this.#marks.see(this.#objects.add(header));
+      this.#place = this.#objects.add(header);
+      this.#marks.see(this.#place);
       return "added";
     }
+    this.#place = slot;
     this.#marks.see(slot);
     const order = this.#slots.compareVersion(slot, header);
     if (order === 0 && this.#isSame(slot, header)) return "unchanged";
@@ -118,6 +126,7 @@ export class ObjectStore<T extends KubernetesObject> {
   delete(key: ObjectKey | ObjectHeader): boolean {
     const slot = this.#slots.find(key);
     if (slot < 0) return false;
+    this.#place = slot;
     this.#objects.remove(slot);
     return true;
   }
@@ -171,29 +180,31 @@ export class ObjectStore<T extends KubernetesObject> {
     return slot < 0 ? undefined : this.#objects.get(slot);
   }
 
+  /** The object, frozen; undefined also if only its key is kept. */
+  find(key: ObjectKey | ObjectHeader): T | undefined {
+    const slot = this.#slots.find(key);
+    return slot < 0 ? undefined : this.#objects.find(slot);
+  }
+
   /** A fresh object that the caller may change; else as `get`. */
   copy(key: ObjectKey | ObjectHeader): T | undefined {
     const slot = this.#slots.find(key);
     return slot < 0 ? undefined : this.#objects.copy(slot);
   }
 
-  /** The object, frozen, fetched if only its key is kept. */
+  /**
+   * The object, frozen, fetched if only its key is kept: then it is as new as
+   * the server has it, which may be ahead of what was put. Undefined if there is
+   * none, here or there.
+   */
   async read(key: ObjectKey | ObjectHeader): Promise<T | undefined> {
     const slot = this.#slots.find(key);
     if (slot < 0) return undefined;
-    const fetch = this.#fetch;
     const object = this.#objects.find(slot);
-    if (object !== undefined || fetch === undefined) {
+    if (object !== undefined || this.#fetcher === undefined) {
       return this.#objects.present(slot, object);
     }
-    const plainKey = this.#slots.key(slot);
-    const text = keyText(plainKey);
-    const underWay = this.#fetching.get(text);
-    if (underWay !== undefined) return await underWay;
-    const fetching = this.#fetchObject(plainKey, fetch)
-      .finally(() => this.#fetching.delete(text));
-    this.#fetching.set(text, fetching);
-    return await fetching;
+    return await this.#fetcher.fetch(this.#slots.key(slot));
   }
 
   /**
@@ -222,12 +233,22 @@ export class ObjectStore<T extends KubernetesObject> {
   }
 
   /**
-   * The header of the stored JSON, valid until any other call; undefined if
-   * there is none.
+   * The header of an object, valid until any other call; a partial one if only
+   * its key is kept; undefined if there is none.
    */
   header(key: ObjectKey | ObjectHeader): ObjectHeader | undefined {
     const slot = this.#slots.find(key);
-    return slot < 0 ? undefined : this.#objects.header(slot);
+    return slot < 0 ? undefined : this.headerAt(slot);
+  }
+
+  /** The first place in use from a place on, or -1: a walk over all objects. */
+  nextPlace(place: number): number {
+    return this.#slots.nextUsed(place);
+  }
+
+  /** The header of the object at a place in use, as `header` gives it. */
+  headerAt(place: number): ObjectHeader {
+    return this.#objects.header(place) ?? this.#objects.identity(place);
   }
 
   /** All keys, or those of one namespace. */
@@ -358,21 +379,5 @@ export class ObjectStore<T extends KubernetesObject> {
   /** Whether a header of the stored version is that of the stored object. */
   #isSame(slot: number, header: ObjectHeader): boolean {
     return header.has("resourceVersion") && this.#slots.hasUid(slot, header);
-  }
-
-  async #fetchObject(
-    key: ObjectKey,
-    fetch: FetchObject,
-  ): Promise<T | undefined> {
-    const bytes = await fetch(key);
-    const slot = this.#slots.find(key);
-    if (bytes === undefined || slot < 0) return undefined;
-    const header = this.#scanner.scanObject(wholeRange(bytes));
-    if (this.#slots.compareVersion(slot, header) > 0) {
-      // An event came meanwhile and told more.
-      const object = this.#objects.find(slot);
-      if (object !== undefined) return object;
-    }
-    return this.#objects.keepFetched(slot, header);
   }
 }

@@ -3,6 +3,7 @@ import type { ObjectKey } from "../api/object_key.ts";
 import type { CacheEvent, InformerHandler } from "./cache_event.ts";
 import type { InformerHealth } from "./informer_options.ts";
 import type { IndexDefinition } from "./object_store.ts";
+import type { StoreUsage } from "./store_usage.ts";
 
 /**
  * Reads a cache. What comes out is frozen and shared: copy before you change.
@@ -12,13 +13,17 @@ import type { IndexDefinition } from "./object_store.ts";
 export interface CacheReader<T extends KubernetesObject = KubernetesObject> {
   /** How many objects the cache holds. */
   readonly size: number;
-  /** One object, decoded when first read. */
+  /**
+   * One object, decoded when first read.
+   *
+   * @throws {Error} If a bounded cache keeps only its key: `read` fetches it.
+   */
   get(key: ObjectKey | string): T | undefined;
   /** Whether there is such an object; decodes nothing. */
   has(key: ObjectKey | string): boolean;
   /** The keys of all objects, as `namespace/name` or `name`. */
   keys(): Iterable<string>;
-  /** All objects, or those of one namespace. */
+  /** All objects, or those of one namespace; else as `get`. */
   list(namespace?: string): readonly T[];
   /**
    * The objects for which an index gave this value.
@@ -26,6 +31,17 @@ export interface CacheReader<T extends KubernetesObject = KubernetesObject> {
    * @throws {RangeError} If there is no such index.
    */
   byIndex(index: string, value: string): readonly T[];
+  /**
+   * One object, fetched where a bounded cache keeps only its key: then in the
+   * state that the server has now, of which no event may have told yet.
+   *
+   * @throws {Error} If it cannot be fetched.
+   */
+  read(key: ObjectKey | string): Promise<T | undefined>;
+  /** All objects, or those of one namespace; else as `read`. */
+  readList(namespace?: string): Promise<readonly T[]>;
+  /** As `byIndex`, with objects as `read` gives them. */
+  readByIndex(index: string, value: string): Promise<readonly T[]>;
 }
 
 /** A handler that was added to an informer. */
@@ -139,4 +155,6 @@ export interface SharedInformer<T extends KubernetesObject = KubernetesObject>
   ): AsyncIterableIterator<CacheEvent<T>>;
   /** Whether and how it works. */
   health(): InformerHealth;
+  /** How much memory the cache uses, by tier. */
+  usage(): StoreUsage;
 }

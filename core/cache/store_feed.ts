@@ -4,12 +4,14 @@ import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
 import type { ByteRange } from "../json/byte_range.ts";
-import type { ObjectHeader } from "../json/object_header.ts";
+import { ObjectHeader } from "../json/object_header.ts";
+import type { CacheEventType } from "./cache_event.ts";
 import { ConnectionFault } from "./connection_fault.ts";
 import {
   CurrentEvent,
   type EventFacts,
   type EventSource,
+  keyOfHeader,
   keyTextOf,
 } from "./current_event.ts";
 import { MetadataReducer } from "./metadata_reducer.ts";
@@ -62,6 +64,8 @@ export interface StoreFeedParts<T extends KubernetesObject> {
   readonly store: ObjectStore<T>;
   readonly source: EventSource<T>;
   readonly listener: FeedListener<T>;
+  /** Where the places of the store begin among all of the informer. */
+  readonly firstPlace: number;
   /** Cuts the end of a long state into slices. */
   readonly slice: TimeSlice;
   /** The kind of which only the metadata is kept. */
@@ -86,6 +90,8 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
   readonly #reducer: MetadataReducer | undefined;
   /** The one event that the reflector's changes are told by. */
   readonly #event: CurrentEvent<T>;
+  /** What is told by it, set anew for each change. */
+  readonly #facts: { -readonly [Fact in keyof EventFacts]: EventFacts[Fact] };
   /** Holds the state that the present change replaces. */
   readonly #former: FormerState = new FormerState();
   /** The resourceVersions of own writes ahead of the stream, by key. */
@@ -103,7 +109,8 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     this.#store = store;
     this.#listener = listener;
     this.#reducer = metadataOnly && new MetadataReducer(metadataOnly);
-    this.#event = new CurrentEvent(source);
+    this.#facts = { type: "added", header: new ObjectHeader() };
+    this.#event = new CurrentEvent(source, this.#facts);
   }
 
   /** Whether the store has once been complete. */
@@ -186,34 +193,33 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
       compareResourceVersions(resourceVersion, seen) <= 0 ||
       !(mayAdd || this.#store.has(header))
     ) return nothing;
-    if (this.#store.hasFormer(header)) this.#vanish(keyOf(header));
+    if (this.#store.hasFormer(header)) this.#vanish(keyOfHeader(header));
     const before = this.#store.header(header)?.copy();
     const outcome = this.#store.put(header);
     if (outcome === "stale" || outcome === "unchanged") return nothing;
     const key = keyTextOf(header);
     this.#pending.set(key, resourceVersion);
     if (this.#listing) this.#unlisted.add(key);
-    return { seen, before, event: { type: outcome, header, previous: before } };
+    const place = this.#place;
+    return {
+      seen,
+      before,
+      event: { type: outcome, header, previous: before, place },
+    };
   }
 
   #put(told: ObjectHeader): void {
     const header = this.#reducer?.reduce(told) ?? told;
     const store = this.#store;
     const stale = this.#pending.size > 0 && this.#isBehindOwnWrite(header);
-    if (!stale && store.hasFormer(header)) this.#vanish(keyOf(header));
+    if (!stale && store.hasFormer(header)) this.#vanish(keyOfHeader(header));
     const previous = this.#listener.isIdle
       ? undefined
       : this.#former.keep(store.body(header));
     const outcome = store.put(header, { force: this.#listing && !stale });
     const listed = this.#listing;
     if (outcome === "added" || outcome === "updated") {
-      this.#listener.changed(this.#event.set({
-        type: outcome,
-        header,
-        previous,
-        initial: listed && !this.#complete,
-        relist: listed && this.#complete,
-      }));
+      this.#tell(outcome, { header, previous });
     } else if (!this.#listener.isIdle) {
       this.#listener.known({
         key: keyTextOf(header),
@@ -235,12 +241,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     this.#pending.delete(keyTextOf(header));
     const previous = this.#former.keep(store.body(header));
     store.delete(header);
-    this.#listener.changed(this.#event.set({
-      type: "deleted",
-      header,
-      previous,
-      relist: this.#listing && this.#complete,
-    }));
+    this.#tell("deleted", { header, previous });
   }
 
   /** Removes an object of which nobody told that it is gone. */
@@ -249,13 +250,36 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     const last = this.#store.header(key)?.copy();
     if (last === undefined) return;
     this.#store.delete(key);
-    this.#listener.changed(this.#event.set({
+    // Not the shared one: an own write that ends within a handler gets here.
+    const event = new CurrentEvent(this.#parts.source, {
       type: "deleted",
       header: last,
       previous: last,
       relist: this.#listing && this.#complete,
       finalStateUnknown: true,
-    }));
+      place: this.#place,
+    });
+    this.#listener.changed(event);
+  }
+
+  /** Tells of the object that was put or deleted last. */
+  #tell(
+    type: CacheEventType,
+    { header, previous }: Pick<EventFacts, "header" | "previous">,
+  ): void {
+    const facts = this.#facts;
+    facts.type = type;
+    facts.header = header;
+    facts.previous = previous;
+    facts.initial = this.#listing && !this.#complete && type !== "deleted";
+    facts.relist = this.#listing && this.#complete;
+    facts.place = this.#place;
+    this.#listener.changed(this.#event.set(facts));
+  }
+
+  /** The place of the object that was put or deleted last. */
+  get #place(): number {
+    return this.#parts.firstPlace + this.#store.place;
   }
 
   /** Whether an own write after this state is in the cache; forgets those before. */
@@ -305,9 +329,4 @@ class FormerState implements ByteRange {
     this.end = length;
     return this;
   }
-}
-
-function keyOf(header: ObjectHeader): ObjectKey {
-  const { namespace, name } = header;
-  return namespace === "" ? { name } : { namespace, name };
 }

@@ -1,7 +1,7 @@
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText } from "../api/object_key.ts";
-import type { ByteRange } from "../json/byte_range.ts";
+import { type ByteRange, wholeRange } from "../json/byte_range.ts";
 import { EventScanner } from "../json/event_scanner.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import { BodyWriter } from "./body_writer.ts";
@@ -85,6 +85,23 @@ export class StoredObjects<T extends KubernetesObject> implements BudgetMember {
   header(slot: number): ObjectHeader | undefined {
     const body = this.#bodies.read(slot);
     return body && this.#scanner.scanObject(body);
+  }
+
+  /** What is known of an object that was given up, as a header of its own. */
+  identity(slot: number): ObjectHeader {
+    const { slots } = this;
+    const generation = slots.page(slot).generation[slot & PAGE_MASK];
+    const text = JSON.stringify({
+      metadata: {
+        ...slots.key(slot),
+        uid: slots.uid(slot),
+        resourceVersion: slots.version(slot),
+        ...(generation !== 0 && { generation }),
+      },
+    });
+    const header = this.#scanner.scanObject(wholeRange(text)).copy();
+    header.isPartial = true;
+    return header;
   }
 
   /** The object, frozen and kept; undefined if it was given up. */

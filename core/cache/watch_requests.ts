@@ -1,6 +1,8 @@
 import type { ResolvedKind } from "../api/kind.ts";
+import type { ObjectKey } from "../api/object_key.ts";
 import {
   type ApiRequest,
+  getRequest,
   listRequest,
   watchRequest,
 } from "../client/request.ts";
@@ -53,7 +55,11 @@ export function pageRequest(
       ? resourceVersion
       : undefined,
   });
-  return accepting("PartialObjectMetadataList", request, target);
+  // The reflector tries again by itself, and tells of what fails.
+  return {
+    ...accepting("PartialObjectMetadataList", request, target),
+    mayRetry: false,
+  };
 }
 
 /** Asks for the changes after a state, or for the whole state and its changes. */
@@ -69,6 +75,18 @@ export function streamRequest(
     bookmarks: true,
     timeoutSeconds: position.timeoutSeconds,
   });
+  return {
+    ...accepting("PartialObjectMetadata", request, target),
+    mayRetry: false,
+  };
+}
+
+/** Asks for one object. */
+export function objectRequest(
+  target: Pick<WatchTarget, "kind" | "metadataOnly">,
+  key: ObjectKey,
+): ApiRequest {
+  const request = getRequest(target.kind, key);
   return accepting("PartialObjectMetadata", request, target);
 }
 
@@ -86,14 +104,9 @@ function selection(
 function accepting(
   as: string,
   request: ApiRequest,
-  target: WatchTarget,
+  target: Pick<WatchTarget, "metadataOnly">,
 ): ApiRequest {
-  const headers = target.metadataOnly
-    ? {
-      ...request.headers,
-      accept: `${METADATA_TYPE}${as},application/json`,
-    }
-    : request.headers;
-  // The reflector tries again by itself, and tells of what fails.
-  return { ...request, headers, mayRetry: false };
+  if (!target.metadataOnly) return request;
+  const accept = `${METADATA_TYPE}${as},application/json`;
+  return { ...request, headers: { ...request.headers, accept } };
 }

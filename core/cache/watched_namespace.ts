@@ -6,6 +6,7 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { Clock } from "../clock.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import type { Logger } from "../logger.ts";
+import { bodyFetch } from "./body_fetch.ts";
 import type { EventSource } from "./current_event.ts";
 import type { InformerMetrics } from "./informer_metrics.ts";
 import type { InformerOptions, WatchHealth } from "./informer_options.ts";
@@ -26,6 +27,8 @@ export interface WatchedNamespaceParts<T extends KubernetesObject> {
   readonly kind: Kind<T>;
   /** One namespace; all when absent. */
   readonly namespace: string | undefined;
+  /** Where the places of its objects begin among all of the informer. */
+  readonly firstPlace: number;
   readonly options: InformerOptions;
   readonly reconnect: ReconnectSettings;
   readonly indexes: Readonly<Record<string, IndexDefinition<T>>>;
@@ -46,16 +49,21 @@ export interface WatchedNamespaceParts<T extends KubernetesObject> {
 export class WatchedNamespace<T extends KubernetesObject> {
   /** One namespace; all when undefined. */
   readonly namespace: string | undefined;
+  /** Where the places of its objects begin among all of the informer. */
+  readonly firstPlace: number;
   readonly store: ObjectStore<T>;
   readonly #feed: StoreFeed<T>;
   readonly #reflector: Reflector;
   readonly #labels: readonly LabelRequirement[];
   readonly #selectsFields: boolean;
+  /** Ends fetches of single objects. */
+  readonly #stopped: AbortController = new AbortController();
 
   constructor(parts: WatchedNamespaceParts<T>) {
-    const { client, kind, namespace, options, log } = parts;
+    const { client, kind, namespace, firstPlace, options, log } = parts;
     const { labelSelector, fieldSelector, metadataOnly = false } = options;
     this.namespace = namespace;
+    this.firstPlace = firstPlace;
     this.#labels = labelSelector === undefined
       ? []
       : labelRequirements(labelSelector);
@@ -65,6 +73,14 @@ export class WatchedNamespace<T extends KubernetesObject> {
       prune: options.prune,
       budget: options.budget,
       indexes: parts.indexes,
+      fetch: options.bounded
+        ? bodyFetch({
+          client,
+          kind,
+          metadataOnly,
+          signal: this.#stopped.signal,
+        })
+        : undefined,
       onIndexError: (index, error) =>
         log.error("An index function failed", { index, error }),
     });
@@ -73,6 +89,7 @@ export class WatchedNamespace<T extends KubernetesObject> {
       store: this.store,
       source: parts.source,
       listener: parts.listener,
+      firstPlace,
       slice,
       metadataOnly: metadataOnly ? kind : undefined,
     });
@@ -103,6 +120,9 @@ export class WatchedNamespace<T extends KubernetesObject> {
   }
 
   stop(): Promise<void> {
+    this.#stopped.abort(
+      new Error("Cannot fetch an object: the informer was stopped"),
+    );
     return this.#reflector.stop();
   }
 

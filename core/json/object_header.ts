@@ -87,6 +87,12 @@ export class ObjectHeader implements ByteRange {
    */
   readonly cutStarts: Int32Array = new Int32Array(FIELD_COUNT).fill(NO_MEMBER);
 
+  /**
+   * Whether no more is known than the identity of the object: its name,
+   * namespace, uid, resourceVersion and generation. All else reads as absent.
+   */
+  isPartial = false;
+
   readonly #cursor: JsonCursor = new JsonCursor("the metadata of an object");
   readonly #stringRange = { bytes: this.bytes, start: 0, end: 0 };
 
@@ -232,6 +238,7 @@ export class ObjectHeader implements ByteRange {
     const own = new Uint8Array(this.bytes.subarray(this.start, this.end));
     copy.bytes = asBuffer(own);
     copy.end = copy.bytes.length;
+    copy.isPartial = this.isPartial;
     for (let i = 0; i < this.ranges.length; i++) {
       const position = this.ranges[i] as number;
       copy.ranges[i] = position < 0 ? -1 : position - this.start;

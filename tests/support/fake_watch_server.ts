@@ -37,8 +37,10 @@ export interface Answer {
 
 /** One request as the server saw it, and what a fault does with it. */
 export interface Call {
-  readonly verb: "list" | "watch";
+  readonly verb: "get" | "list" | "watch";
   readonly namespace: string | undefined;
+  /** The one object that is asked for. */
+  readonly name: string | undefined;
   readonly query: URLSearchParams;
   readonly accept: string;
   readonly response: Answer;
@@ -248,23 +250,40 @@ export class FakeWatchServer {
   /** Takes a request. */
   receive(target: string, accept: string, response: Answer): void {
     const url = new URL(target, "http://fake");
-    const path = /^\/apis\/example\.dev\/v1\/(?:namespaces\/([^/]+)\/)?widgets$/
-      .exec(url.pathname);
+    const path =
+      /^\/apis\/example\.dev\/v1\/(?:namespaces\/([^/]+)\/)?widgets(?:\/([^/]+))?$/
+        .exec(url.pathname);
     if (path === null) return sendStatus(response, 404, "NotFound");
-    const verb = url.searchParams.get("watch") === "true" ? "watch" : "list";
+    const verb = path[2] !== undefined
+      ? "get"
+      : url.searchParams.get("watch") === "true"
+      ? "watch"
+      : "list";
+    const serve = {
+      get: () => this.#get(call),
+      list: () => this.#list(call),
+      watch: () => this.#watch(call),
+    };
     const call: Call = {
       verb,
       namespace: path[1],
+      name: path[2],
       query: url.searchParams,
       accept,
       response,
-      serve: () => verb === "list" ? this.#list(call) : this.#watch(call),
+      serve: serve[verb],
     };
     this.calls.push(call);
     const index = this.#script.findIndex((entry) => entry.verb === verb);
     const [scripted] = index < 0 ? [] : this.#script.splice(index, 1);
     if (scripted === undefined) call.serve();
     else scripted.fault(call);
+  }
+
+  #get({ namespace, name, response, accept }: Call): void {
+    const object = this.#objects.get(`${namespace}/${name}`);
+    if (object === undefined) sendStatus(response, 404, "NotFound");
+    else sendJson(response, 200, asAsked(object, accept));
   }
 
   #list(call: Call): void {
@@ -384,16 +403,19 @@ function isSelected(call: Call, object: Widget): boolean {
 
 /** Sends one event to the watch of a call. */
 export function sendEvent(call: Call, type: string, object: unknown): void {
-  const asked = call.accept.includes("as=PartialObjectMetadata");
-  const { metadata } = object as KubernetesObject;
-  const sent = asked && type !== "ERROR"
-    ? {
-      apiVersion: "meta.k8s.io/v1",
-      kind: "PartialObjectMetadata",
-      metadata,
-    }
-    : object;
+  const sent = type === "ERROR" ? object : asAsked(object, call.accept);
   call.response.write(`${JSON.stringify({ type, object: sent })}\n`);
+}
+
+/** An object, or its metadata where no more is asked for. */
+function asAsked(object: unknown, accept: string): unknown {
+  if (!accept.includes("as=PartialObjectMetadata")) return object;
+  const { metadata } = object as KubernetesObject;
+  return {
+    apiVersion: "meta.k8s.io/v1",
+    kind: "PartialObjectMetadata",
+    metadata,
+  };
 }
 
 /** Answers with a Status. */

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Informer } from "../../../core/cache/informer.ts";
+import { MemoryBudget } from "../../../core/cache/memory_budget.ts";
 import type { OwnWrite } from "../../../core/cache/shared_informer.ts";
 import { Client } from "../../../core/client/client.ts";
 import { VirtualClock } from "../../../core/virtual_clock.ts";
@@ -59,7 +60,15 @@ type Command =
   }
   | { readonly do: "end"; readonly how: "clean" | "reset" }
   | { readonly do: "advance"; readonly by: number }
-  | { readonly do: "compact" | "bookmark" | "settle" | "turn" | "pages" };
+  | {
+    readonly do:
+      | "bookmark"
+      | "compact"
+      | "listen"
+      | "pages"
+      | "settle"
+      | "turn";
+  };
 
 const KEY = fc.constantFrom("one/a", "one/b", "two/a");
 
@@ -114,6 +123,7 @@ const COMMAND: fc.Arbitrary<Command> = fc.oneof(
         "turn" as const,
         "turn" as const,
         "pages" as const,
+        "listen" as const,
       ),
     }),
   },
@@ -138,13 +148,25 @@ class Mirror {
   }
 }
 
+/** What of the objects a history keeps where. */
+interface Setting {
+  /** Undefined for all, by one watch. */
+  readonly namespaces: string[] | undefined;
+  /** Whether keys alone are kept wherever that is possible. */
+  readonly bounded: boolean;
+}
+
+/** So many objects are worth being compressed and given up. */
+const MANY = 40;
+
 /** Runs one history and checks what must hold at its end. */
 class History {
   readonly clock: VirtualClock = new VirtualClock();
   readonly server: FakeWatchServer;
   readonly pace: MemoryPace;
   readonly informer: Informer<Widget>;
-  readonly mirror: Mirror = new Mirror();
+  /** One for the handler that was there first, and one for each late one. */
+  readonly mirrors: Mirror[] = [];
   readonly writes: {
     readonly write: OwnWrite<Widget>;
     readonly answer: Widget;
@@ -161,7 +183,7 @@ class History {
   constructor(
     server: FakeWatchServer,
     pace: MemoryPace,
-    namespaces: string[] | undefined,
+    { namespaces, bounded }: Setting,
   ) {
     this.server = server;
     this.pace = pace;
@@ -171,11 +193,11 @@ class History {
       clock: this.clock,
       random: () => 0.5,
       namespaces,
+      bounded,
+      budget: bounded ? new MemoryBudget(1) : undefined,
     });
-    this.informer.addHandler(({ type, key, header }) => {
-      this.events++;
-      this.mirror.take(type, key, header.resourceVersion);
-    });
+    for (let i = 0; bounded && i < MANY; i++) server.put(`one/many-${i}`);
+    this.listen();
     this.writer = this.informer.addHandler(({ type, key, header }) => {
       this.known.add(header.uid);
       const owed = this.owed.get(key);
@@ -190,6 +212,15 @@ class History {
   }
 
   readonly writer;
+
+  listen(): void {
+    const mirror = new Mirror();
+    this.mirrors.push(mirror);
+    this.informer.addHandler(({ type, key, header }) => {
+      this.events++;
+      mirror.take(type, key, header.resourceVersion);
+    });
+  }
 
   async run(command: Command): Promise<void> {
     const { server, clock } = this;
@@ -243,13 +274,20 @@ class History {
       case "bookmark":
         server.bookmark();
         break;
+      case "listen":
+        this.listen();
+        break;
       case "pages":
         server.maxPage = server.maxPage === 1 ? Infinity : 1;
     }
   }
 
-  /** Lets time pass until all is well, then checks. */
-  async check(): Promise<void> {
+  /**
+   * Lets time pass until all is well, then checks.
+   *
+   * @returns How many objects had only their key kept.
+   */
+  async check(): Promise<number> {
     const { informer, server, clock } = this;
     this.pace.isSlow = false;
     for (const { write, answer } of this.writes.splice(0)) {
@@ -257,13 +295,15 @@ class History {
     }
     // Changes come in order: once these are seen, all before them are.
     for (const key of ["one/last", "two/last"]) server.put(key);
+    const state = JSON.stringify(server.state);
     await clock.runUntil(() =>
       informer.hasSynced &&
       informer.health().watches.every(({ state }) => state === "watching") &&
-      JSON.stringify(stateOf(informer.list())) === JSON.stringify(server.state)
+      this.mirrors.every(({ entries }) => JSON.stringify(entries) === state)
     );
-    assert.deepEqual(this.mirror.entries, server.state);
-    assert.deepEqual(this.mirror.faults, []);
+    const givenUp = informer.usage().keyOnly.objects;
+    assert.deepEqual(stateOf(await informer.readList()), server.state);
+    for (const { faults } of this.mirrors) assert.deepEqual(faults, []);
     for (const [key, { deleted }] of this.owed) {
       // What came and went between two looks was never there.
       if (deleted !== undefined && !this.known.has(deleted)) {
@@ -278,12 +318,23 @@ class History {
     await clock.advance(1_000_000);
     assert.equal(this.events, events, "an event came after stop");
     assert.equal(clock.pendingTimers, 0);
+    return givenUp;
   }
 }
 
-for (const namespaces of [undefined, ["one", "two"]]) {
-  const where = namespaces === undefined ? "all" : "several";
-  test(`Informer ends up with the server's state after any history, in ${where} namespaces`, async () => {
+const SETTINGS: readonly (Setting & { readonly where: string })[] = [
+  { where: "in all namespaces", namespaces: undefined, bounded: false },
+  {
+    where: "in several namespaces",
+    namespaces: ["one", "two"],
+    bounded: false,
+  },
+  { where: "with keys alone", namespaces: undefined, bounded: true },
+];
+
+for (const { where, ...setting } of SETTINGS) {
+  test(`Informer ends up with the server's state after any history, ${where}`, async () => {
+    let givenUp = 0;
     await fc.assert(
       fc.asyncProperty(
         fc.array(COMMAND, { maxLength: 40 }),
@@ -294,16 +345,17 @@ for (const namespaces of [undefined, ["one", "two"]]) {
         async (commands, pace) => {
           const server = await FakeWatchServer.start();
           try {
-            const history = new History(server, { ...pace }, namespaces);
+            const history = new History(server, { ...pace }, setting);
             history.informer.start();
             for (const command of commands) await history.run(command);
-            await history.check();
+            givenUp += await history.check();
           } finally {
             await server.stop();
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: setting.bounded ? 100 : 300 },
     );
+    assert.equal(givenUp > 0, setting.bounded);
   });
 }

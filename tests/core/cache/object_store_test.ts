@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import fc from "fast-check";
 import { untyped } from "../../../core/api/kind.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import { keyText, type ObjectKey } from "../../../core/api/object_key.ts";
+import { keyText } from "../../../core/api/object_key.ts";
 import { MemoryBudget } from "../../../core/cache/memory_budget.ts";
 import {
   ObjectStore,
@@ -365,129 +364,4 @@ test("ObjectStore fetches what it kept only the key of", async () => {
   gone = rest.at(-1)?.name ?? "";
   assert.equal(await store.read({ name: gone }), undefined);
   assert.throws(() => store.addIndex("late", { byOwner: true }), RangeError);
-});
-
-// What a model can do to a store, as data.
-interface Step {
-  readonly do: "put" | "delete" | "get" | "relist" | "budget" | "list";
-  readonly key: number;
-  readonly size: number;
-  readonly version: number;
-}
-
-const steps = fc.array(
-  fc.record<Step>({
-    do: fc.constantFrom(
-      "put",
-      "put",
-      "put",
-      "put",
-      "delete",
-      "get",
-      "get",
-      "relist",
-      "budget",
-      "list",
-    ),
-    key: fc.nat(60),
-    size: fc.oneof(fc.nat(40), fc.nat(3000)),
-    version: fc.integer({ min: 1, max: 3 }),
-  }),
-  { minLength: 20, maxLength: 300, size: "max" },
-);
-
-function keyFor(number: number): ObjectKey {
-  return number % 4 === 0
-    ? { name: `web-${number >> 1}` }
-    : { name: `web-${number >> 1}`, namespace: `ns-${number % 4}` };
-}
-
-test("ObjectStore equals a plain Map over any history", () => {
-  fc.assert(
-    fc.property(steps, fc.boolean(), (steps, tiny) => {
-      const budget = new MemoryBudget(tiny ? "40KiB" : "1MiB");
-      const store = podStore({
-        budget,
-        indexes: { size: { byFunction: (pod) => [String(pod["size"])] } },
-      });
-      const model = new Map<string, UntypedObject>();
-      let clock = 10;
-      for (const step of steps) {
-        const key = keyFor(step.key);
-        const text = keyText(key);
-        const known = model.get(text);
-        const version = clock += step.version === 1 ? 0 : step.version;
-        const object = {
-          ...pod(
-            {
-              ...key,
-              uid: `u${step.key % 3}`,
-              version,
-              labels: { n: `${step.key}` },
-            } as Fields,
-          ),
-          size: step.size % 10,
-          body: `${text} `.repeat(step.size / 8),
-        };
-        if (step.do === "put") {
-          const outcome = put(store, object);
-          const same = known?.metadata.resourceVersion === String(version);
-          assert.equal(
-            outcome,
-            known === undefined ? "added" : same ? "unchanged" : "updated",
-          );
-          if (!same) model.set(text, object);
-        } else if (step.do === "delete") {
-          assert.equal(store.delete(key), model.delete(text));
-        } else if (step.do === "get") {
-          assert.deepEqual(store.get(key), known);
-        } else if (step.do === "relist") {
-          store.beginRelist();
-          for (const [text, object] of model) {
-            if (text.length % 3 === step.version) model.delete(text);
-            else put(store, object);
-          }
-          store.sweep(String(clock));
-        } else if (step.do === "budget") {
-          budget.limit = `${20 + step.size}KiB`;
-          if (step.version > 1) budget.settle();
-        } else {
-          const listed = store.list({ labelSelector: `n=${step.key}` });
-          const expected = [...model.values()].filter(({ metadata }) =>
-            metadata.labels?.["n"] === `${step.key}`
-          );
-          assert.deepEqual(new Set(listed), new Set(expected));
-        }
-        assert.equal(store.size, model.size);
-      }
-      assert.deepEqual(
-        [...store.keys()].map(keyText).sort(),
-        [...model.keys()].sort(),
-      );
-      for (const [text, object] of model) {
-        const { name, namespace, uid, resourceVersion } = object.metadata;
-        const key = namespace === undefined ? { name } : { name, namespace };
-        assert.deepEqual(store.get(key), object, text);
-        assert.equal(store.uid(key), uid);
-        assert.equal(store.resourceVersion(key), resourceVersion);
-      }
-      for (let size = 0; size < 10; size++) {
-        assert.deepEqual(
-          store.byIndex("size", String(size)).map(({ metadata }) =>
-            keyText(metadata)
-          ).sort(),
-          [...model.values()].filter((object) => object["size"] === size)
-            .map(({ metadata }) => keyText(metadata)).sort(),
-        );
-      }
-      const usage = store.usage();
-      assert.equal(
-        usage.bytes.objects + usage.compressed.objects + usage.keyOnly.objects,
-        model.size,
-      );
-      store.close();
-      assert.equal(budget.used, 0);
-    }),
-    { numRuns: 120 },
-  );
 });
