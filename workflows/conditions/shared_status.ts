@@ -2,6 +2,7 @@ import { ApiError } from "../../core/api/api_error.ts";
 import { kindText, parseApiVersion } from "../../core/api/kind.ts";
 import type { ObjectMeta } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
+import { sleep } from "../../core/client/retry.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 import { diffMergePatch } from "../../core/patch/merge_patch.ts";
@@ -226,6 +227,7 @@ export class SharedStatus<P extends Conditioned> {
     part: "object" | "status",
     make: (latest: P) => Json & { readonly metadata?: Json } | undefined,
   ): Promise<boolean> {
+    const { clock = systemClock, random = Math.random } = this.#options;
     for (let attempt = 1;; attempt++) {
       this.#checkIncarnation(this.#latest);
       const body = make(this.#latest);
@@ -240,16 +242,9 @@ export class SharedStatus<P extends Conditioned> {
           throw error;
         }
       }
-      if (attempt > 1) await this.#pause();
+      if (attempt > 1) await sleep(PAUSE * (1 + random()), { clock });
       this.#latest = await this.#options.access.read();
     }
-  }
-
-  #pause(): Promise<void> {
-    const { clock = systemClock, random = Math.random } = this.#options;
-    return new Promise((resolve) => {
-      clock.setTimer(resolve, PAUSE * (1 + random()));
-    });
   }
 
   /** What is written must not reach a namesake of an object that is gone. */

@@ -8,16 +8,20 @@ import {
   RECONCILING,
   STALLED,
 } from "./condition.ts";
+import type { HandledRequests } from "./requests.ts";
+
+/** What a controller says of an object by conditions. */
+export interface ConditionedStatus extends HandledRequests {
+  /** The generation that the controller has dealt with. */
+  observedGeneration?: number | undefined;
+  /** What it says, each type once. */
+  conditions?: Condition[] | undefined;
+}
 
 /** An object with conditions. */
 export interface Conditioned extends KubernetesObject {
   /** What the controller says of the object. */
-  status?:
-    | {
-      observedGeneration?: number | undefined;
-      conditions?: Condition[] | undefined;
-    }
-    | undefined;
+  status?: ConditionedStatus | undefined;
 }
 
 /** What a status says that it should not. */

@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
+import {
+  type Notice,
+  WebhookNotifier,
+  type WebhookNotifierOptions,
+} from "../../../workflows/conditions/notifier.ts";
+import { until } from "../../support/until.ts";
+
+const OBJECT = {
+  apiVersion: "sample.coracle.dev/v1",
+  kind: "Release",
+  metadata: {
+    namespace: "default",
+    name: "web",
+    annotations: { "event.coracle.dev/team": "blue", other: "no" },
+  },
+};
+const NOTICE: Notice = { severity: "error", reason: "Broken", message: "Oh" };
+
+/** Answers of a receiver: a status, or an error of the connection. */
+type Answer = number | Error;
+
+/** A notifier whose receiver answers as told, and what it received. */
+function notifierOf(
+  answers: Answer[],
+  options: Partial<WebhookNotifierOptions> = {},
+) {
+  const bodies: string[] = [];
+  const warnings: string[] = [];
+  const clock = new VirtualClock();
+  const log = {
+    debug() {},
+    info() {},
+    error() {},
+    warn: (message: string) => void warnings.push(message),
+    with: () => log,
+  };
+  const notifier = new WebhookNotifier({
+    url: "https://notify.example.com/",
+    controller: "release",
+    clock,
+    log,
+    fetch: (_url, init) => {
+      bodies.push(String(init?.body));
+      const answer = answers.shift() ?? 200;
+      return answer instanceof Error
+        ? Promise.reject(answer)
+        : Promise.resolve(new Response(null, { status: answer }));
+    },
+    ...options,
+  });
+  return { notifier, bodies, warnings, clock };
+}
+
+/** Lets a notifier get to its end. */
+async function flush(
+  { notifier, clock }: ReturnType<typeof notifierOf>,
+): Promise<void> {
+  let done = false;
+  void notifier.flush().then(() => done = true);
+  await clock.runUntil(() => done, { idleTurns: 1_000 });
+}
+
+test("A receiver that answers 500 is asked again [F43]", async () => {
+  const one = notifierOf([500, 503, 200]);
+  one.notifier.notify(OBJECT, NOTICE);
+  await flush(one);
+  assert.equal(one.bodies.length, 3);
+  assert.deepEqual(one.warnings, []);
+  assert.equal(one.clock.now(), 1_500);
+});
+
+test("A receiver that answers 429 knows already, and is not asked again [F43]", async () => {
+  const one = notifierOf([429]);
+  one.notifier.notify(OBJECT, NOTICE);
+  await flush(one);
+  assert.equal(one.bodies.length, 1);
+  assert.deepEqual(one.warnings, []);
+});
+
+test("A receiver that refuses, or is never there, is given up with a warning [F43]", async () => {
+  const refused = notifierOf([400]);
+  refused.notifier.notify(OBJECT, NOTICE);
+  await flush(refused);
+  assert.equal(refused.bodies.length, 1);
+  assert.deepEqual(refused.warnings, ["The receiver refuses a notice"]);
+
+  const gone = notifierOf(Array(9).fill(new TypeError("no route")));
+  gone.notifier.notify(OBJECT, NOTICE);
+  await flush(gone);
+  assert.equal(gone.bodies.length, 4);
+  assert.deepEqual(gone.warnings, ["Cannot deliver a notice"]);
+});
+
+test("A notice says what Flux' receivers read, and the annotations meant for it", async () => {
+  const one = notifierOf([]);
+  const message = "x".repeat(40_000);
+  one.notifier.notify(OBJECT, { ...NOTICE, message });
+  await flush(one);
+  assert.deepEqual(JSON.parse(one.bodies[0]!), {
+    involvedObject: {
+      apiVersion: "sample.coracle.dev/v1",
+      kind: "Release",
+      namespace: "default",
+      name: "web",
+    },
+    severity: "error",
+    reason: "Broken",
+    message: message.slice(0, 39_000),
+    timestamp: "2026-01-01T00:00:00Z",
+    metadata: { team: "blue" },
+    reportingController: "release",
+    reportingInstance: "release",
+  });
+});
+
+test("Notices that wait are delivered in order, and too many are dropped", async () => {
+  const one = notifierOf([]);
+  for (let count = 0; count < 300; count++) {
+    one.notifier.notify(OBJECT, { ...NOTICE, message: String(count) });
+  }
+  await flush(one);
+  // The first one is under way already when the others begin to wait.
+  assert.equal(one.bodies.length, 257);
+  assert.equal(one.warnings.length, 43);
+  const messages = one.bodies.map((body) => Number(JSON.parse(body).message));
+  assert.deepEqual(messages, messages.toSorted((a, b) => a - b));
+});
+
+test("A receiver that hangs is given up in time, and stop ends everything", async () => {
+  const server = await listening();
+  try {
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/`;
+    const one = notifierOf([], { url, fetch: globalThis.fetch, attempts: 1 });
+    let requests = 0;
+    server.on("request", () => requests++);
+    one.notifier.notify(OBJECT, NOTICE);
+    await until("a request", () => requests === 1);
+    await one.clock.advance(5_000);
+    await one.notifier.flush();
+    assert.deepEqual(one.warnings, ["Cannot deliver a notice"]);
+
+    one.notifier.notify(OBJECT, NOTICE);
+    one.notifier.notify(OBJECT, NOTICE);
+    await until("another request", () => requests === 2);
+    await one.notifier.stop();
+    one.notifier.notify(OBJECT, NOTICE);
+    await one.notifier.flush();
+    assert.equal(requests, 2);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+test("A notifier refuses addresses and options that make no sense", () => {
+  const controller = "release";
+  assert.throws(() => new WebhookNotifier({ url: "file:///x", controller }), {
+    name: "TypeError",
+    message: /received the protocol file:/,
+  });
+  assert.throws(
+    () => new WebhookNotifier({ url: "http://x/", controller, attempts: 0 }),
+    RangeError,
+  );
+});
+
+/** A server that takes requests and never answers. */
+async function listening(): Promise<Server> {
+  const server = createServer(() => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+}

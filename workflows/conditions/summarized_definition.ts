@@ -1,0 +1,107 @@
+import type { Clock } from "../../core/clock.ts";
+import type { Cadence } from "./cadence.ts";
+import { READY, RECONCILING, STALLED } from "./condition.ts";
+import type { Notifier } from "./notifier.ts";
+import type { NewsOptions } from "./pass_news.ts";
+import type { Step } from "./pass_step.ts";
+import type { RequestNames } from "./requests.ts";
+import type { ResultProcessor } from "./result_processor.ts";
+import type { FinishOptions, Roll } from "./settle.ts";
+import type { Conditioned } from "./status_lint.ts";
+
+/** What Ready is never True beside. */
+const ALWAYS_ABNORMAL: readonly string[] = [STALLED, RECONCILING];
+
+/** What `summarized` knows of a reconciler beside its steps. */
+export interface SummarizedDefinition<P extends Conditioned>
+  extends Pick<FinishOptions, "gates"> {
+  /**
+   * The conditions that sum up others. Ready always sums up Stalled and
+   * Reconciling, too, behind what is named here.
+   *
+   * @default {[{ target: "Ready" }], which sums up all others}
+   */
+  readonly rolls?: readonly Roll[] | undefined;
+  /**
+   * What Ready says after a success of which no other condition tells.
+   *
+   * @default {{ reason: "Succeeded", message: "Everything is as asked for" }}
+   */
+  readonly succeeded?: FinishOptions["succeeded"];
+  /** How often an object is looked at, such as `every(object.spec.interval)`. */
+  readonly cadence: (object: P) => Cadence;
+  /**
+   * Whether an object is to be left alone: its steps do not run, and its status
+   * stays as it is, but for Reconciling, which goes.
+   *
+   * @default {never}
+   */
+  readonly suspended?: ((object: P) => boolean) | undefined;
+  /**
+   * What has to be undone before an object may vanish. The finalizer goes when
+   * all have ended well, and stays while one throws or asks for another run.
+   *
+   * @default {nothing: there is no finalizer}
+   */
+  readonly cleanup?: readonly Step<P>[] | undefined;
+  /**
+   * Types of conditions that only this reconciler writes, beside those of
+   * `rolls` and `gates` and beside Ready, Reconciling and Stalled: its view wins
+   * over what others wrote.
+   *
+   * @default {[]}
+   */
+  readonly owned?: readonly string[] | undefined;
+  /** How the annotations are called by which people ask for runs. */
+  readonly requests?: RequestNames | undefined;
+  /**
+   * What looks at each end of a pass, after the library's own processors.
+   *
+   * @default {[]}
+   */
+  readonly processors?: readonly ResultProcessor<P>[] | undefined;
+  /** Which passes that went well are worth an event. @default {none} */
+  readonly news?: NewsOptions<P> | undefined;
+  /** Whom news and failures are told besides. @default {nobody} */
+  readonly notifier?: Notifier | undefined;
+  /**
+   * Gives the times of conditions, and measures pauses.
+   *
+   * @default {systemClock}
+   */
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * The summaries of a definition: that of Ready is always among them, and takes
+ * Reconciling and Stalled into account, behind everything else.
+ */
+export function readyRolls<P extends Conditioned>(
+  { rolls = [] }: SummarizedDefinition<P>,
+): readonly Roll[] {
+  const named = rolls.some(({ target }) => target === READY)
+    ? rolls
+    : [...rolls, { target: READY }];
+  return named.map((roll) => {
+    if (roll.target !== READY) return roll;
+    const { of, abnormal = [] } = roll;
+    return {
+      ...roll,
+      abnormal: [...new Set([...abnormal, ...ALWAYS_ABNORMAL])],
+      ...(of !== undefined && {
+        of: [...new Set([...of, ...ALWAYS_ABNORMAL])],
+      }),
+    };
+  });
+}
+
+/** The types of conditions that are the reconciler's own. */
+export function ownedTypes<P extends Conditioned>(
+  definition: SummarizedDefinition<P>,
+): readonly string[] {
+  const { gates = [], owned = [] } = definition;
+  const summed = readyRolls(definition).flatMap(
+    ({ target, of = [], abnormal = [] }) => [target, ...of, ...abnormal],
+  );
+  return [...new Set([...summed, ...gates, ...owned])];
+}

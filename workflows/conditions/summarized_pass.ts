@@ -1,0 +1,372 @@
+import { ApiError } from "../../core/api/api_error.ts";
+import type { Kind } from "../../core/api/kind.ts";
+import { keyOf, keyText } from "../../core/api/object_key.ts";
+import { systemClock } from "../../core/clock.ts";
+import type {
+  Context,
+  MaybePromise,
+} from "../../core/controller/reconciler.ts";
+import {
+  type CleanupResult,
+  keepFinalizer,
+  noUpdate,
+  type ReconcileResult,
+  removeFinalizer,
+} from "../../core/controller/result.ts";
+import { type LinkedSignal, linkedSignal } from "../../core/linked_signal.ts";
+import {
+  type Condition,
+  type ConditionMoment,
+  findCondition,
+  type NewCondition,
+  READY,
+  RECONCILING,
+  removeCondition,
+  sameState,
+  setCondition,
+} from "./condition.ts";
+import { isOutcome, Waiting, withoutUrlQueries } from "./outcome.ts";
+import { newsOf } from "./pass_news.ts";
+import {
+  errorText,
+  isInterruption,
+  type ProgressOptions,
+  runFailing,
+  runSteps,
+  type Step,
+  type StepContext,
+  type StepsEnd,
+} from "./pass_step.ts";
+import { requestsOf } from "./requests.ts";
+import { recordRequests, tellOutcome } from "./result_processor.ts";
+import { progressiveStatus } from "./result_finalizer.ts";
+import { finish, PROGRESSING_WITH_RETRY, type Settled } from "./settle.ts";
+import { SharedStatus } from "./shared_status.ts";
+import { accessByContext } from "./status_access.ts";
+import type { Conditioned } from "./status_lint.ts";
+import {
+  ownedTypes,
+  readyRolls,
+  type SummarizedDefinition,
+} from "./summarized_definition.ts";
+
+/** What Ready says after a success of which nothing else tells. */
+const SUCCEEDED = {
+  reason: "Succeeded",
+  message: "Everything is as asked for",
+} as const;
+
+/** The pass has said itself which generation it has observed. */
+const NOT_OBSERVED = noUpdate({ observed: false });
+
+/** What one pass is about. */
+interface PassSubject<P extends Conditioned> {
+  readonly object: P;
+  readonly ctx: Context<P>;
+}
+
+/** One pass of a `summarized` reconciler over one object. */
+export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
+  readonly object: P;
+  readonly ctx: Context<P>;
+  readonly requested: boolean;
+  readonly forced: boolean;
+  readonly #definition: SummarizedDefinition<P>;
+  readonly #status: SharedStatus<P>;
+  /** The object as the pass was given it. */
+  readonly #before: P;
+  /** Ready as the pass found or made it before its first step. */
+  #readyAtFirst: Condition | undefined;
+  #waiting: LinkedSignal | undefined;
+
+  /**
+   * @param kind The kind of the object.
+   * @param definition What is known of the reconciler.
+   * @param subject The object and its run.
+   */
+  constructor(
+    kind: Kind<P>,
+    definition: SummarizedDefinition<P>,
+    { object, ctx }: PassSubject<P>,
+  ) {
+    const { clock, requests } = definition;
+    this.object = object;
+    this.ctx = ctx;
+    this.#definition = definition;
+    this.#status = new SharedStatus(object, {
+      access: accessByContext(kind, ctx),
+      owned: ownedTypes(definition),
+      clock,
+    });
+    this.#before = this.#status.base;
+    const asked = requestsOf(object, object.status, requests);
+    this.requested = asked.requested;
+    this.forced = asked.forced;
+  }
+
+  get signal(): AbortSignal {
+    return this.ctx.signal;
+  }
+
+  get waitSignal(): AbortSignal {
+    this.#waiting ??= linkedSignal(this.ctx.signal, this.ctx.interrupted);
+    return this.#waiting.signal;
+  }
+
+  set(condition: NewCondition): void {
+    this.#conditions = setCondition(
+      this.#conditions,
+      condition,
+      this.#moment(),
+    );
+  }
+
+  remove(type: string): void {
+    this.#conditions = removeCondition(this.#conditions, type);
+  }
+
+  failing<T>(
+    words: { readonly type: string; readonly reason: string },
+    body: () => MaybePromise<T>,
+  ): Promise<T> {
+    return runFailing(this, words, body);
+  }
+
+  async progress(
+    message: string,
+    { reason = "Progressing", drift }: ProgressOptions = {},
+  ): Promise<void> {
+    this.#conditions = progressiveStatus(
+      this.#conditions,
+      { reason, message: withoutUrlQueries(message), drift },
+      this.#moment(),
+    );
+    await this.#status.write(this.object);
+  }
+
+  /** The pass over an object that is there. */
+  async run(steps: readonly Step<P>[]): Promise<ReconcileResult<never, never>> {
+    if (this.#definition.suspended?.(this.object)) {
+      this.remove(RECONCILING);
+      await this.#status.write(this.object);
+      return NOT_OBSERVED;
+    }
+    await this.#begin();
+    const settled = await this.#finish(await this.#end(steps));
+    if (settled === undefined) return NOT_OBSERVED;
+    this.#tellNews();
+    const { after } = settled.next;
+    return after === undefined
+      ? NOT_OBSERVED
+      : NOT_OBSERVED.rescheduleAfter(after);
+  }
+
+  /** The pass over an object that is to vanish. */
+  async undo(steps: readonly Step<P>[]): Promise<CleanupResult> {
+    this.#say("Undoing what was asked for");
+    const end = await this.#end(steps);
+    if (end.error === undefined && end.result !== "requeue") {
+      return removeFinalizer();
+    }
+    const settled = await this.#finish(end);
+    const after = settled?.next.after;
+    return after === undefined
+      ? keepFinalizer()
+      : keepFinalizer().rescheduleAfter(after);
+  }
+
+  get #conditions(): readonly Condition[] {
+    return this.object.status?.conditions ?? [];
+  }
+
+  set #conditions(conditions: readonly Condition[]) {
+    this.object.status ??= {};
+    this.object.status.conditions = [...conditions];
+  }
+
+  #moment(): ConditionMoment {
+    const { clock = systemClock } = this.#definition;
+    const { generation } = this.object.metadata;
+    return { now: clock.wallTime(), generation };
+  }
+
+  /** Says that work begins; at once if somebody waits to see that it does. */
+  async #begin(): Promise<void> {
+    const { generation } = this.object.metadata;
+    const observed = this.object.status?.observedGeneration;
+    const isNew = generation !== undefined && generation !== observed;
+    this.#say(
+      isNew
+        ? `Working towards generation ${generation}`
+        : "Looking whether everything is as asked for",
+    );
+    if (this.requested || (isNew && !this.#isToldBefore())) {
+      await this.#status.write(this.object);
+    }
+  }
+
+  /** Says what goes on, in memory. */
+  #say(message: string): void {
+    this.#conditions = progressiveStatus(
+      this.#conditions,
+      { reason: "Progressing", message },
+      this.#moment(),
+    );
+    this.#readyAtFirst = findCondition(this.#conditions, READY);
+  }
+
+  /** Whether a pass before has said already that this generation is worked on. */
+  #isToldBefore(): boolean {
+    const told = findCondition(
+      this.#before.status?.conditions ?? [],
+      RECONCILING,
+    );
+    return told?.status === "True" &&
+      told.observedGeneration === this.object.metadata.generation;
+  }
+
+  /** Runs the steps. What is aborted from outside is thrown: nobody is told. */
+  async #end(steps: readonly Step<P>[]): Promise<StepsEnd> {
+    try {
+      const end = await runSteps(steps, this);
+      if (end.error !== undefined && this.signal.aborted) throw end.error;
+      if (!isInterruption(end.error, this.waitSignal)) return end;
+      // Not a word about it: the next run follows at once.
+      const waiting = new Waiting("Interrupted", errorText(end.error), {
+        event: "None",
+        log: false,
+        cause: end.error,
+      });
+      return { result: end.result, error: waiting };
+    } finally {
+      this.#waiting?.unlink();
+    }
+  }
+
+  /**
+   * Sums up, and writes.
+   *
+   * @returns Undefined if the object is gone.
+   */
+  async #finish(end: StepsEnd): Promise<Settled | undefined> {
+    await this.#process(end);
+    const { cadence, gates, succeeded = SUCCEEDED } = this.#definition;
+    const moment = this.#moment();
+    const settled = finish(this.#withoutOldReady(end), end, {
+      cadence: cadence(this.object),
+      moment,
+      rolls: readyRolls(this.#definition),
+      gates,
+      succeeded,
+    });
+    const told = withFailure(settled.conditions, end.error, moment);
+    this.#conditions = finalConditions(
+      this.#before.status?.conditions ?? [],
+      told,
+    );
+    const { observed, error } = settled;
+    try {
+      await this.#status.write(this.object, { observed });
+    } catch (failure) {
+      if (this.#isGone(failure)) return undefined;
+      if (error === undefined) throw failure;
+      throw new AggregateError(
+        [error, failure],
+        `Cannot end the pass over ${
+          keyText(keyOf(this.object))
+        }: it failed, and its status could not be written: received ${
+          errorText(error)
+        }; ${errorText(failure)}`,
+      );
+    }
+    if (error !== undefined) throw error;
+    return settled;
+  }
+
+  /** Ready of before says nothing about a success that nothing else tells of. */
+  #withoutOldReady(end: StepsEnd): readonly Condition[] {
+    const list = this.#conditions;
+    const isOld = findCondition(list, READY) === this.#readyAtFirst;
+    return isOld && end.error === undefined && end.result === "success"
+      ? removeCondition(list, READY)
+      : list;
+  }
+
+  async #process(end: StepsEnd): Promise<void> {
+    const { requests, notifier, processors = [] } = this.#definition;
+    const { object, ctx } = this;
+    const report = { ...end, object, ctx, before: this.#before };
+    const all = [
+      recordRequests<P>(requests),
+      tellOutcome<P>(notifier),
+      ...processors,
+    ];
+    for (const process of all) {
+      try {
+        await process(report);
+      } catch (error) {
+        ctx.log.warn("A result processor has thrown", { error });
+      }
+    }
+  }
+
+  #tellNews(): void {
+    const { news, notifier } = this.#definition;
+    if (news === undefined) return;
+    const found = newsOf(this.#before, this.object, news);
+    if (found === undefined) return;
+    this.ctx.events.normal(found.reason, found.message);
+    notifier?.notify(this.object, { severity: "info", ...found });
+  }
+
+  /** Whether a write failed since the object, or its incarnation, is gone. */
+  #isGone(failure: unknown): boolean {
+    if (failure instanceof AggregateError) {
+      return failure.errors.every((error) => this.#isGone(error));
+    }
+    const { current } = this.ctx;
+    return ApiError.is(failure) && failure.isNotFound &&
+      (current === undefined ||
+        current.metadata.uid !== this.object.metadata.uid ||
+        current.metadata.deletionTimestamp !== undefined);
+  }
+}
+
+/** Has Ready speak for an error that no condition of its own tells of. */
+function withFailure(
+  conditions: readonly Condition[],
+  error: unknown,
+  moment: ConditionMoment,
+): readonly Condition[] {
+  const ready = findCondition(conditions, READY);
+  if (error === undefined || ready?.reason !== PROGRESSING_WITH_RETRY) {
+    return conditions;
+  }
+  const reason = isOutcome(error) ? error.reason : "Failed";
+  return setCondition(
+    conditions,
+    { type: READY, status: "False", reason, message: errorText(error) },
+    moment,
+  );
+}
+
+/**
+ * The conditions as they are written: without what URLs in them may hide, and
+ * with the time of old where, all in all, the pass has changed nothing.
+ */
+function finalConditions(
+  before: readonly Condition[],
+  after: readonly Condition[],
+): Condition[] {
+  return after.map((condition) => {
+    const old = findCondition(before, condition.type);
+    if (old !== undefined && sameState(old, condition)) {
+      return { ...condition, lastTransitionTime: old.lastTransitionTime };
+    }
+    const message = withoutUrlQueries(condition.message);
+    const clean = { ...condition, message };
+    return old !== undefined && sameState(old, clean)
+      ? { ...clean, lastTransitionTime: old.lastTransitionTime }
+      : clean;
+  });
+}
