@@ -98,10 +98,13 @@ export class Dispatcher<P extends KubernetesObject> {
     const { reconciler, workflow, environment, writer } = this.#options;
     const context = new RunContext(run, environment);
     const primary = mutableCopy(run.primary);
-    context.workflow = await workflow?.cleanup(primary, context);
+    if (!workflow?.explicit || reconciler.cleanup === undefined) {
+      context.workflow = await workflow?.cleanup(primary, context);
+    }
     const result = await reconciler.cleanup?.(primary, context) ??
       removeFinalizer();
     checkResult(result, CleanupResult, "cleanup");
+    context.workflow ??= workflow?.resultIn(context);
     if (result.finalizerRemoved && context.workflow?.done !== false) {
       run.isReleasing = true;
       await writer.removeFinalizer(run);
@@ -126,6 +129,7 @@ export class Dispatcher<P extends KubernetesObject> {
       const result: RunOutcome | void = isPromise(returned)
         ? await returned
         : returned;
+      context.workflow ??= workflow?.resultIn(context);
       // A run that is out of time is not a success, whatever it says.
       if (run.aborted === "timeout") run.throwIfAborted();
       if (result === undefined) {

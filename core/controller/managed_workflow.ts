@@ -28,7 +28,7 @@ export interface ManagedWorkflow<P extends KubernetesObject> {
   readonly needsFinalizer: boolean;
   /**
    * Whether the reconciler calls `reconcile` itself, so that the controller must
-   * not; cleanup stays automatic.
+   * not; so it is with `cleanup` if the reconciler has one.
    *
    * @default {false}
    */
@@ -39,4 +39,6 @@ export interface ManagedWorkflow<P extends KubernetesObject> {
   reconcile(primary: P, ctx: Context<P>): Promise<WorkflowResult>;
   /** Deletes what must be deleted by hand; what it throws fails the run. */
   cleanup(primary: P, ctx: Context<P>): Promise<WorkflowResult>;
+  /** What it did last in a run, whoever called it; undefined if it did nothing. */
+  resultIn(ctx: Context<P>): WorkflowResult | undefined;
 }

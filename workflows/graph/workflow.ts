@@ -32,7 +32,8 @@ export interface WorkflowOptions {
   readonly errors?: "throw" | "collect" | undefined;
   /**
    * Whether the controller leaves it to the reconciler to call
-   * {@linkcode Workflow.reconcile}; cleanup stays automatic.
+   * {@linkcode Workflow.reconcile}, and {@linkcode Workflow.cleanup} if it has a
+   * `cleanup` of its own; without one, cleanup stays automatic.
    *
    * @default {false}
    */
@@ -166,13 +167,18 @@ export class Workflow<
    * invocation is explicit and still to come.
    */
   resultOf(ctx: Context<P>): GraphResult<N> {
-    const result = ctx.attributes.get(this);
-    if (result instanceof GraphResult) return result as GraphResult<N>;
+    const result = this.resultIn(ctx);
+    if (result !== undefined) return result;
     throw new Error(
       `Cannot read the result of a workflow: it has not run in this run: received nodes ${
         this.nodes.map(({ name }) => name).join(", ") || "(none)"
       }`,
     );
+  }
+
+  /** As {@linkcode Workflow.resultOf}; undefined if it has not run. */
+  resultIn(ctx: Context<P>): GraphResult<N> | undefined {
+    return ctx.attributes.get(this) as GraphResult<N> | undefined;
   }
 
   /**
