@@ -46,14 +46,16 @@ interface Entry<R> {
 /**
  * The last known state of resources outside the cluster, by primary and id.
  *
- * Own writes go in directly, so that the fetch which sees them first finds no
- * change; one following fetch that still shows the state before the write is
- * not believed.
+ * Own writes and deletions go in directly, so that the fetch which sees them
+ * first finds no change; one following fetch that still shows the state before
+ * is not believed.
  *
  * @typeParam R The type of the resources.
  */
 export class ExternalCache<R> {
   readonly #primaries: Map<string, Map<string, Entry<R>>> = new Map();
+  /** What we deleted ourselves since the last fetch, by primary and id. */
+  readonly #deleted: Map<string, Map<string, R>> = new Map();
   readonly #id: (resource: R) => string;
   readonly #equals: (a: R, b: R) => boolean;
   readonly #filters: ExternalFilters<R>;
@@ -95,9 +97,13 @@ export class ExternalCache<R> {
   replace(primary: string, resources: Iterable<R>): boolean {
     const before = this.#primaries.get(primary) ?? new Map<string, Entry<R>>();
     const after = new Map<string, Entry<R>>();
+    const deleted = this.#deleted.get(primary);
+    this.#deleted.delete(primary);
     let matters = false;
     for (const resource of resources) {
       const id = this.#id(resource);
+      const gone = deleted?.get(id);
+      if (gone !== undefined && this.#equals(gone, resource)) continue;
       const entry = before.get(id);
       if (entry !== undefined && this.#isStale(entry, resource)) {
         after.set(id, { resource: entry.resource });
@@ -136,6 +142,15 @@ export class ExternalCache<R> {
     const id = this.#id(resource);
     const previous = entries.get(id)?.resource;
     entries.set(id, { resource, unconfirmed: { previous } });
+    this.#deleted.get(primary)?.delete(id);
+  }
+
+  /** Takes out what we deleted ourselves. */
+  ownDelete(primary: string, resource: R): void {
+    const id = this.#id(resource);
+    this.#primaries.get(primary)?.delete(id);
+    const deleted = this.#deleted.get(primary) ?? new Map<string, R>();
+    this.#deleted.set(primary, deleted.set(id, resource));
   }
 
   /**
@@ -160,11 +175,13 @@ export class ExternalCache<R> {
   /** Forgets a primary as if nothing had ever been known of it. */
   forget(primary: string): void {
     this.#primaries.delete(primary);
+    this.#deleted.delete(primary);
   }
 
   /** Forgets everything. */
   clear(): void {
     this.#primaries.clear();
+    this.#deleted.clear();
   }
 
   #entries(primary: string): Map<string, Entry<R>> {

@@ -50,8 +50,8 @@ export interface PerResourcePollingSource<P extends KubernetesObject, R>
   extends EventSource<P, R> {
   /** Takes in what our own write has made of a resource. */
   ownExternalWrite(primary: P, resource: R): void;
-  /** Takes out a resource that we deleted ourselves; all of them by default. */
-  ownExternalDelete(primary: P, id?: string): void;
+  /** Takes out a resource that we deleted ourselves. */
+  ownExternalDelete(primary: P, resource: R): void;
 }
 
 /**
@@ -141,8 +141,8 @@ class PerResourcePolling<P extends KubernetesObject, R>
     this.#cache.ownWrite(keyText(keyOf(primary)), resource);
   }
 
-  ownExternalDelete(primary: P, id?: string): void {
-    this.#cache.delete(keyText(keyOf(primary)), id);
+  ownExternalDelete(primary: P, resource: R): void {
+    this.#cache.ownDelete(keyText(keyOf(primary)), resource);
   }
 
   /** Begins to poll for a primary, or gives its schedule the newest state. */

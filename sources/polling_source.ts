@@ -7,7 +7,7 @@ import type {
   SourceHealth,
 } from "../core/controller/event_source.ts";
 import { ExternalCache, type ExternalCacheOptions } from "./external_cache.ts";
-import { SourceRun } from "./source_run.ts";
+import { SourceRun, started } from "./source_run.ts";
 
 /** Options of {@linkcode pollingSource}. */
 export interface PollingOptions<R> extends ExternalCacheOptions<R> {
@@ -41,6 +41,8 @@ export interface PollingSource<P extends KubernetesObject, R>
   extends EventSource<P, R> {
   /** Takes in what our own write has made of a resource. */
   ownExternalWrite(primary: P, resource: R): void;
+  /** Takes out a resource that we deleted ourselves. */
+  ownExternalDelete(primary: P, resource: R): void;
   /** Asks now instead of at the end of the interval. */
   poll(): Promise<void>;
 }
@@ -49,9 +51,10 @@ export interface PollingSource<P extends KubernetesObject, R>
  * Asks an outside system for the resources of all primaries, at start and then
  * at an interval; what changed triggers the primaries that it belongs to.
  *
- * The source has synced when a fetch has succeeded once. A fetch that throws,
- * hangs or gives rubbish makes the source unhealthy and leaves the last state
- * as it is; the next one comes at the interval. Two fetches never overlap.
+ * The operator waits for the first fetch, whatever comes of it. A fetch that
+ * throws, hangs or gives rubbish makes the source unhealthy and leaves the last
+ * state as it is; the next one comes at the interval. Until one has succeeded,
+ * reading the source fails the run. Two fetches never overlap.
  *
  * @param options What to ask, and how often.
  * @throws {RangeError} If the interval or the time limit is not positive.
@@ -82,9 +85,7 @@ class Polling<P extends KubernetesObject, R> implements PollingSource<P, R> {
   async start(context: SourceContext<P>): Promise<void> {
     const run = new SourceRun(context, "no fetch has succeeded yet");
     this.#run = run;
-    while (!run.ended && !await this.#pollOnce(run, { initial: true })) {
-      await run.pause(this.#interval);
-    }
+    await this.#pollOnce(run);
     this.#schedule(run);
   }
 
@@ -100,6 +101,12 @@ class Polling<P extends KubernetesObject, R> implements PollingSource<P, R> {
   }
 
   secondaries(primary: P): R[] {
+    const { hasWorked, health } = started(this.#run, this.name);
+    if (!hasWorked) {
+      throw new Error(
+        `Cannot read "${this.name}": nothing is known of the outside system yet: received ${health.message}`,
+      );
+    }
     return this.#cache.of(keyText(keyOf(primary)));
   }
 
@@ -107,11 +114,15 @@ class Polling<P extends KubernetesObject, R> implements PollingSource<P, R> {
     this.#cache.ownWrite(keyText(keyOf(primary)), resource);
   }
 
+  ownExternalDelete(primary: P, resource: R): void {
+    this.#cache.ownDelete(keyText(keyOf(primary)), resource);
+  }
+
   async poll(): Promise<void> {
     const run = this.#run;
     if (run === undefined) return;
-    this.#polling ??= this.#pollOnce(run, { initial: false })
-      .then(() => {
+    this.#polling ??= this.#pollOnce(run)
+      .finally(() => {
         this.#polling = undefined;
       });
     await this.#polling;
@@ -124,10 +135,7 @@ class Polling<P extends KubernetesObject, R> implements PollingSource<P, R> {
     });
   }
 
-  async #pollOnce(
-    run: SourceRun<P>,
-    { initial }: { readonly initial: boolean },
-  ): Promise<boolean> {
+  async #pollOnce(run: SourceRun<P>): Promise<void> {
     try {
       const found = await run.bounded(
         `the fetch of "${this.name}"`,
@@ -139,7 +147,8 @@ class Polling<P extends KubernetesObject, R> implements PollingSource<P, R> {
           `Cannot take in what "${this.name}" fetched: it must be a Map from primary keys to lists: received ${typeof found}`,
         );
       }
-      if (run.ended) return false;
+      if (run.ended) return;
+      const initial = !run.hasWorked;
       const primaries = new Set([...this.#cache.primaries(), ...found.keys()]);
       for (const primary of primaries) {
         const changed = this.#cache.replace(primary, found.get(primary) ?? []);
@@ -147,10 +156,10 @@ class Polling<P extends KubernetesObject, R> implements PollingSource<P, R> {
         if (changed) run.context.trigger(primary, { initial });
       }
       run.worked();
-      return true;
+      // Runs that were in want of an answer can go on.
+      if (initial) run.triggerAll();
     } catch (error) {
       run.failed("Cannot poll an outside system", error);
-      return false;
     }
   }
 }

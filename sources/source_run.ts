@@ -16,6 +16,7 @@ export class SourceRun<P extends KubernetesObject> {
   readonly #ended: AbortController = new AbortController();
   readonly #timers: Set<Timer> = new Set();
   #failure: string | undefined;
+  #hasWorked = false;
 
   /**
    * Begins a life.
@@ -36,6 +37,11 @@ export class SourceRun<P extends KubernetesObject> {
   /** Whether the source was stopped. */
   get ended(): boolean {
     return this.#ended.signal.aborted;
+  }
+
+  /** Whether it has ever worked. */
+  get hasWorked(): boolean {
+    return this.#hasWorked;
   }
 
   /** What the source says of itself. */
@@ -125,8 +131,16 @@ export class SourceRun<P extends KubernetesObject> {
     this.context.log.warn(what, { error });
   }
 
+  /** Asks for a run of every primary, in their turn behind live changes. */
+  triggerAll(): void {
+    for (const key of this.context.primaries.keys()) {
+      this.context.trigger(key, { initial: true });
+    }
+  }
+
   /** Notes that it works. */
   worked(): void {
+    this.#hasWorked = true;
     this.#failure = undefined;
   }
 

@@ -139,7 +139,7 @@ class WebsocketSource<P extends KubernetesObject>
       try {
         const connection = await this.#connect(run);
         run.worked();
-        if (connections++ > 0) this.#catchUp(run);
+        if (connections++ > 0) run.triggerAll();
         await this.#options.onOpen?.(connection);
         for await (const message of connection.messages) {
           this.#onMessage(run, message);
@@ -178,12 +178,6 @@ class WebsocketSource<P extends KubernetesObject>
         source: this.name,
         error,
       });
-    }
-  }
-
-  #catchUp(run: SourceRun<P>): void {
-    for (const key of run.context.primaries.keys()) {
-      run.context.trigger(key, { initial: true });
     }
   }
 }

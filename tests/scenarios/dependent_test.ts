@@ -108,29 +108,6 @@ scenario(
 );
 
 scenario(
-  "A dependent can be called by hand, and its own write is seen at once [StandaloneDependentResourceIT]",
-  async (one) => {
-    const dependent = kubernetesDependent<Gadget, ConfigMap>(ConfigMap, {
-      desired: valueMap(""),
-    });
-    const seen: (string | undefined)[] = [];
-    const operator = one.operator();
-    operator.register(Gadget, {
-      async reconcile(gadget, ctx) {
-        await dependent.reconcile!(gadget, ctx);
-        seen.push((await ctx.get(ConfigMap))?.data?.["value"]);
-      },
-    }, { sources: dependent.sources });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => seen.length === 1);
-    await one.change("a", { value: "second" });
-    await one.until(() => seen.length === 2);
-    assert.deepEqual(seen, ["first", "second"]);
-  },
-);
-
-scenario(
   "A dependent in another namespace is mapped by annotations and deleted by cleanup [DependentDifferentNamespaceIT] [DependentAnnotationSecondaryMapperIT]",
   async (one) => {
     const namespace = untyped({

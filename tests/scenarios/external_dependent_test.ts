@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
 import { pollingSource } from "../../sources/polling_source.ts";
-import { bulkDependent } from "../../workflows/dependents/bulk_dependent.ts";
-import { configMapState } from "../../workflows/dependents/config_map_state.ts";
+import {
+  bulkDependent,
+  readOnlyBulkDependent,
+} from "../../workflows/dependents/bulk_dependent.ts";
+import { configMapState } from "../../workflows/dependents/external_state.ts";
 import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
@@ -193,14 +196,11 @@ scenario(
   async (one) => {
     const counts: (number | undefined)[] = [];
     const workflow = new Workflow<Gadget>()
-      .add("maps", bulkDependent<Gadget, ConfigMap>(ConfigMap, {}));
+      .add("maps", readOnlyBulkDependent<Gadget, ConfigMap>(ConfigMap));
     const operator = one.operator();
     operator.register(Gadget, {
       reconcile(_gadget, ctx) {
-        const result = ctx.workflow as Awaited<
-          ReturnType<typeof workflow.reconcile>
-        >;
-        counts.push(result.node("maps").resource?.size);
+        counts.push(workflow.resultOf(ctx).resource("maps")?.size);
       },
     }, { workflow });
     await one.start(operator);

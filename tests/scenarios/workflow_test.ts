@@ -248,6 +248,34 @@ scenario(
 );
 
 scenario(
+  "The cleanup of the reconciler calls that of the workflow by hand [WorkflowExplicitCleanupIT]",
+  async (one) => {
+    const workflow = new Workflow<Gadget>({ explicit: true })
+      .add("map", configMap({ relation: "annotations" }));
+    const seen: string[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        assert.throws(() => workflow.resultOf(ctx), /has not run in this run/);
+        const result = await workflow.reconcile(gadget, ctx);
+        assert.equal(workflow.resultOf(ctx), result);
+      },
+      async cleanup(gadget, ctx) {
+        seen.push(`${await exists(one, ConfigMap)}`);
+        const { done } = await workflow.cleanup(gadget, ctx);
+        seen.push(`${done} ${await exists(one, ConfigMap)}`);
+      },
+    }, { workflow });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => exists(one, ConfigMap));
+    await one.remove("a");
+    await one.until(async () => (await one.gadget("a")) === undefined);
+    assert.deepEqual(seen, ["true", "true false"]);
+  },
+);
+
+scenario(
   "Errors of nodes are readable from the result when they are collected [WorkflowSilentExceptionHandlingIT]",
   async (one) => {
     const broken = {
@@ -262,10 +290,7 @@ scenario(
     const operator = one.operator();
     operator.register(Gadget, {
       reconcile(_gadget, ctx) {
-        const { nodes } = ctx.workflow as Awaited<
-          ReturnType<typeof workflow.reconcile>
-        >;
-        errors.push(String(nodes.get("broken")?.error));
+        errors.push(String(workflow.resultOf(ctx).node("broken").error));
       },
       cleanup(_gadget, ctx) {
         errors.push(`done: ${ctx.workflow?.done}`);

@@ -31,8 +31,9 @@ test("pollingSource has synced after the first fetch and triggers what changed a
   assert.equal(clock.pendingTimers, 0);
 });
 
-test("pollingSource is not synced before a fetch succeeds, and says why", async () => {
+test("pollingSource lets the operator start while its system is down, fails reads with the reason, and triggers all when it is up", async () => {
   const clock = new VirtualClock();
+  const context = recordedContext(clock, [a, b]);
   let fails = 2;
   const source = pollingSource<typeof a, string>({
     name: "poll",
@@ -41,14 +42,18 @@ test("pollingSource is not synced before a fetch succeeds, and says why", async 
       return new Map();
     },
   });
-  let synced = false;
-  const start = source.start(recordedContext(clock)).then(() => synced = true);
+  await source.start(context);
   await clock.advance(9_000);
-  assert.equal(synced, false);
   assert.match(source.health?.().message ?? "", /no route/);
+  assert.throws(
+    () => source.secondaries?.(a),
+    /Cannot read "poll": nothing is known .* yet: .*no route/,
+  );
+  assert.deepEqual(context.triggered, []);
   await clock.advance(1_000);
-  await start;
   assert.equal(source.health?.().status, "healthy");
+  assert.deepEqual(await source.secondaries?.(a), []);
+  assert.deepEqual(context.triggered, ["default/a", "default/b"]);
   await source.stop();
 });
 
@@ -216,7 +221,7 @@ test("perResourcePollingSource sees own writes at once", async () => {
   await clock.advance(0);
   source.ownExternalWrite(a, "new");
   assert.deepEqual(await source.secondaries?.(a), ["new"]);
-  source.ownExternalDelete(a);
+  source.ownExternalDelete(a, "new");
   assert.deepEqual(await source.secondaries?.(a), []);
   await source.stop();
 });

@@ -1,14 +1,16 @@
 import type { Kind } from "../../core/api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
+import type { EventSource } from "../../core/controller/event_source.ts";
 import type {
   Context,
   MaybePromise,
 } from "../../core/controller/reconciler.ts";
-import type { Dependent, DependentResult } from "./dependent.ts";
+import { type Dependent, type KeptDependent, strongest } from "./dependent.ts";
 import {
   dependentSource,
   type DependentSourceOptions,
+  readOnly,
 } from "./kubernetes_dependent.ts";
 import { type KeepOptions, ObjectKeeper } from "./object_keeper.ts";
 
@@ -17,28 +19,38 @@ export interface BulkDependentOptions<
   P extends KubernetesObject,
   S extends KubernetesObject,
 > extends KeepOptions, DependentSourceOptions<P, S> {
-  /**
-   * The objects as they should be; what is there beyond them is deleted. Left
-   * out, the objects are only read.
-   *
-   * @default {read only}
-   */
-  readonly desired?:
-    | ((
-      primary: P,
-      ctx: Context<P>,
-    ) => MaybePromise<Iterable<ApplyObject<S>>>)
-    | undefined;
+  /** The objects as they should be; what is there beyond them is deleted. */
+  readonly desired: (
+    primary: P,
+    ctx: Context<P>,
+  ) => MaybePromise<Iterable<ApplyObject<S>>>;
 }
 
 /**
  * Any number of objects of one kind for each primary, kept as desired: what is
  * not wanted any more goes first, then each is made or changed.
  *
- * Its resource is a map by `namespace/name`.
+ * Its resource is a map by `namespace/name`. A source that is shared must hold
+ * nothing for the primary but what this dependent makes.
  *
  * @param kind The kind of the objects.
  * @param options What they should be.
+ *
+ * @example One ConfigMap for each page of a book
+ * ```ts
+ * import { ConfigMap } from "@coracle/operator/kinds";
+ * import { bulkDependent, Workflow } from "@coracle/operator/workflows";
+ *
+ * const flow = new Workflow().add(
+ *   "pages",
+ *   bulkDependent(ConfigMap, {
+ *     desired: ({ metadata: { name } }) =>
+ *       [1, 2, 3].map((page) => ({ metadata: { name: `${name}-${page}` } })),
+ *   }),
+ *   { readyWhen: ({ resource }) => resource?.size === 3 },
+ * );
+ * if (flow.sources.length !== 1) throw new Error("Unexpected sources");
+ * ```
  */
 export function bulkDependent<
   P extends KubernetesObject,
@@ -46,29 +58,16 @@ export function bulkDependent<
 >(
   kind: Kind<S>,
   options: BulkDependentOptions<P, S>,
-): Dependent<P, ReadonlyMap<string, S>> {
-  const { desired, watch } = options;
-  const readOnly = desired === undefined;
-  const source = dependentSource(kind, {
-    ...options,
-    watch: { readOnly, ...watch },
-  });
+): KeptDependent<P, ReadonlyMap<string, S>> {
+  const { desired } = options;
+  const source = dependentSource(kind, options);
   const keeper = new ObjectKeeper(kind, source, options);
-  const read = async (_primary: P, ctx: Context<P>) => {
-    const objects = await ctx.secondaries(source);
-    return new Map(objects.map((object) => [keyText(keyOf(object)), object]));
-  };
-  const common = {
-    sources: [source],
-    garbageCollected: readOnly || keeper.garbageCollected,
-    read,
-  };
-  if (desired === undefined) return common;
+  const read = reader(source);
   return {
-    ...common,
-    async reconcile(primary, ctx): Promise<
-      DependentResult<ReadonlyMap<string, S>>
-    > {
+    sources: [source],
+    garbageCollected: keeper.garbageCollected,
+    read,
+    async reconcile(primary, ctx) {
       const wanted = new Map<string, ApplyObject<S>>();
       for (const object of await desired(primary, ctx)) {
         const intent = await keeper.intent(object, ctx);
@@ -78,17 +77,12 @@ export function bulkDependent<
         if (!wanted.has(id)) await keeper.remove(keyOf(object), ctx);
       }
       const resource = new Map<string, S>();
-      const operations = new Set<DependentResult<S>["operation"]>();
+      let operation = strongest();
       for (const [id, intent] of wanted) {
         const result = await keeper.ensure(intent, ctx);
-        operations.add(result.operation);
+        operation = strongest(operation, result.operation);
         if (result.resource !== undefined) resource.set(id, result.resource);
       }
-      const operation = operations.has("created")
-        ? "created"
-        : operations.has("updated")
-        ? "updated"
-        : "none";
       return { operation, resource };
     },
     async delete(primary, ctx) {
@@ -96,5 +90,33 @@ export function bulkDependent<
         await keeper.remove(keyOf(object), ctx);
       }
     },
+  };
+}
+
+/**
+ * Any number of objects in the cluster that are only read: others make them. Its
+ * resource is a map by `namespace/name`.
+ *
+ * @param kind The kind of the objects.
+ * @param options Where they are read from.
+ */
+export function readOnlyBulkDependent<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+>(
+  kind: Kind<S>,
+  options: DependentSourceOptions<P, S> = {},
+): Dependent<P, ReadonlyMap<string, S>> {
+  const source = dependentSource(kind, readOnly(options));
+  return { sources: [source], garbageCollected: true, read: reader(source) };
+}
+
+/** Reads the secondaries of a source by their keys. */
+function reader<P extends KubernetesObject, S extends KubernetesObject>(
+  source: EventSource<P, S>,
+): (primary: P, ctx: Context<P>) => Promise<ReadonlyMap<string, S>> {
+  return async (_primary, ctx) => {
+    const objects = await ctx.secondaries(source);
+    return new Map(objects.map((object) => [keyText(keyOf(object)), object]));
   };
 }

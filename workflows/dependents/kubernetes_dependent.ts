@@ -11,7 +11,7 @@ import {
   type InformerSourceOptions,
 } from "../../sources/informer_source.ts";
 import { byAnnotation } from "../../sources/mappers.ts";
-import type { Dependent } from "./dependent.ts";
+import type { Dependent, KeptDependent } from "./dependent.ts";
 import { type KeepOptions, ObjectKeeper } from "./object_keeper.ts";
 
 /** Where dependents of the cluster are read from. */
@@ -84,7 +84,7 @@ export function kubernetesDependent<
 >(
   kind: Kind<S>,
   options: KubernetesDependentOptions<P, S>,
-): Dependent<P, S> {
+): KeptDependent<P, S> & { readonly source: EventSource<P, S> } {
   const source = dependentSource(kind, options);
   const keeper = new ObjectKeeper(kind, source, options);
   const desired = async (primary: P, ctx: Context<P>) => {
@@ -102,6 +102,7 @@ export function kubernetesDependent<
     options.key?.(primary) ??
       keyOf(await desired(primary, ctx) as unknown as S);
   return {
+    source,
     sources: [source],
     garbageCollected: keeper.garbageCollected,
     read: async (primary, ctx) =>
@@ -129,11 +130,7 @@ export function readOnlyDependent<
     readonly key?: ((primary: P) => ObjectKey) | undefined;
   } = {},
 ): Dependent<P, S> {
-  const { watch } = options;
-  const source = dependentSource(kind, {
-    ...options,
-    watch: { readOnly: true, ...watch },
-  });
+  const source = dependentSource(kind, readOnly(options));
   return {
     sources: [source],
     garbageCollected: true,
@@ -142,6 +139,14 @@ export function readOnlyDependent<
         ? await ctx.secondary(source)
         : await source.get?.(options.key(primary)),
   };
+}
+
+/** The same options, with a source that says that nothing is written. */
+export function readOnly<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+>(options: DependentSourceOptions<P, S>): DependentSourceOptions<P, S> {
+  return { ...options, watch: { readOnly: true, ...options.watch } };
 }
 
 /** How many sources were made for dependents of a kind. */

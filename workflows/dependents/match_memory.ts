@@ -2,7 +2,7 @@ import type { KubernetesObject } from "../../core/api/object.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
 import { firstDifference } from "./field_match.ts";
 import { type OwnedFields, ownedFieldsOf, ownedText } from "./owned_fields.ts";
-import { textHash } from "./text_hash.ts";
+import { textHash } from "../../core/text_hash.ts";
 
 /** What is known of one object: that a desired state led to a stored one. */
 interface Learned {
@@ -67,7 +67,7 @@ export class MatchMemory {
     if (known?.version === resourceVersion && resourceVersion !== "") {
       return MATCHES;
     }
-    const owned = ownedFieldsOf(actual, fieldManager);
+    const owned = ownedFieldsOf(actual, fieldManager, desired.apiVersion);
     if (owned === undefined) return { matches: false, field: "" };
     if (known?.owned === textHash(ownedText(actual, owned))) {
       known.version = resourceVersion;
@@ -88,7 +88,7 @@ export class MatchMemory {
       readonly fieldManager: string;
     },
   ): void {
-    const owned = ownedFieldsOf(stored, fieldManager);
+    const owned = ownedFieldsOf(stored, fieldManager, desired.apiVersion);
     if (owned === undefined) return;
     const desiredHash = textHash(JSON.stringify(desired));
     this.#learn(key, { desiredHash, actual: stored, owned });

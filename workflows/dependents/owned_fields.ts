@@ -8,19 +8,25 @@ import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 export type OwnedFields = JsonObject;
 
 /**
- * The fields of an object that a manager has applied, or undefined if it has
- * applied none.
+ * The fields of an object that a manager has applied in a version of its kind,
+ * or undefined if it has applied none: the names of fields are those of the
+ * version, and an apply in another one takes the place of the last.
  *
  * @param object The object, with its managedFields.
  * @param fieldManager The manager.
+ * @param apiVersion The version in which the manager applies.
  */
 export function ownedFieldsOf(
   object: KubernetesObject,
   fieldManager: string,
+  apiVersion: string | undefined,
 ): OwnedFields | undefined {
   const entry = object.metadata.managedFields?.find((
-    { manager, operation, subresource }: ManagedFieldsEntry,
-  ) => manager === fieldManager && operation === "Apply" && !subresource);
+    entry: ManagedFieldsEntry,
+  ) =>
+    entry.manager === fieldManager && entry.operation === "Apply" &&
+    !entry.subresource && entry.apiVersion === apiVersion
+  );
   return isJsonObject(entry?.fieldsV1) ? entry.fieldsV1 : undefined;
 }
 

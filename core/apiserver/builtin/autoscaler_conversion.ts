@@ -29,15 +29,23 @@ const KEPT = {
 } as const;
 const DEFAULT_UTILIZATION = 80;
 
-/** A HorizontalPodAutoscaler in another version of autoscaling. */
+/**
+ * A HorizontalPodAutoscaler in another version of autoscaling.
+ *
+ * @param autoscaler The whole object, or those of its fields that one manager
+ * owns, which need not include any of its metadata.
+ * @param apiVersion The other version.
+ */
 export function convertAutoscaler(
   autoscaler: UntypedObject,
   apiVersion: string,
 ): UntypedObject {
   if (autoscaler.apiVersion === apiVersion) return autoscaler;
+  const { metadata = {}, ...fields } = autoscaler as Partial<UntypedObject>;
+  const whole = { ...fields, metadata } as unknown;
   const converted = apiVersion === "autoscaling/v1"
-    ? toV1(autoscaler as unknown as V2)
-    : toV2(autoscaler as unknown as V1);
+    ? toV1(whole as V2)
+    : toV2(whole as V1);
   return converted as unknown as UntypedObject;
 }
 

@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
+import {
+  externalBulkDependent,
+  type ExternalBulkDependentOptions,
+} from "../../workflows/dependents/external_bulk_dependent.ts";
+import {
+  configMapState,
+  type ExternalState,
+} from "../../workflows/dependents/external_state.ts";
+import { Workflow } from "../../workflows/graph/workflow.ts";
+import {
+  Gadget,
+  type OperatorCase,
+  scenario,
+} from "../support/operator_case.ts";
+
+/** A mailbox in a system that knows nothing of Kubernetes. */
+interface Mailbox {
+  readonly id: string;
+  readonly owner: string;
+  readonly slot: string;
+  readonly value: string;
+}
+
+/** What is asked of a mailbox. */
+type Wish = Pick<Mailbox, "slot" | "value">;
+
+/** The outside system, which gives ids of its own. */
+class Mailboxes {
+  readonly all: Map<string, Mailbox> = new Map();
+  created = 0;
+
+  create({ slot, value }: Wish, owner: string): Promise<Mailbox> {
+    const box = { id: `id-${++this.created}`, owner, slot, value };
+    this.all.set(box.id, box);
+    return Promise.resolve(box);
+  }
+
+  /** What is there, as `slot=value`. */
+  get text(): string {
+    return [...this.all.values()].map(({ slot, value }) => `${slot}=${value}`)
+      .toSorted().join();
+  }
+
+  /** A dependent of as many as the spec asks for. */
+  dependent(
+    more: Partial<ExternalBulkDependentOptions<Gadget, Wish, Mailbox>>,
+  ) {
+    return externalBulkDependent<Gadget, Wish, Mailbox>({
+      source: perResourcePollingSource<Gadget, Mailbox>({
+        name: "mailboxes",
+        id: ({ id }) => id,
+        fetch: ({ metadata: { name } }) =>
+          [...this.all.values()].filter(({ owner }) => owner === name),
+      }),
+      desired: ({ spec }) =>
+        new Map(
+          Array.from({ length: spec.numberOfExecutions ?? 0 }, (_, index) => {
+            const slot = `slot-${index}`;
+            return [slot, { slot, value: spec.value }];
+          }),
+        ),
+      create: (wish, { metadata: { name } }) => this.create(wish, name),
+      update: (wish, actual) => {
+        const box = { ...actual, ...wish };
+        this.all.set(actual.id, box);
+        return Promise.resolve(box);
+      },
+      delete: ({ id }) => {
+        this.all.delete(id);
+        return Promise.resolve();
+      },
+      ...more,
+    });
+  }
+}
+
+function start(
+  one: OperatorCase,
+  dependent: ReturnType<Mailboxes["dependent"]>,
+) {
+  const workflow = new Workflow<Gadget>().add("boxes", dependent);
+  const operator = one.operator();
+  operator.register(Gadget, { reconcile() {} }, { workflow });
+  return operator;
+}
+
+scenario(
+  "Outside resources follow the number in the spec, three, one, five, none, and change [BulkExternalDependentIT]",
+  async (one) => {
+    const boxes = new Mailboxes();
+    const operator = start(one, boxes.dependent({ key: ({ slot }) => slot }));
+    await one.start(operator);
+    const text = (count: number, value: string) =>
+      Array.from({ length: count }, (_, index) => `slot-${index}=${value}`)
+        .join();
+    await one.create("a", { numberOfExecutions: 3 });
+    await one.until(() => boxes.text === text(3, "first"));
+    await one.change("a", { numberOfExecutions: 1 });
+    await one.until(() => boxes.text === text(1, "first"));
+    await one.change("a", { numberOfExecutions: 5, value: "changed" });
+    await one.until(() => boxes.text === text(5, "changed"));
+    await one.advance(30_000);
+    assert.equal(boxes.created, 7, "none is made twice");
+    await one.change("a", { numberOfExecutions: 0 });
+    await one.until(() => boxes.text === "");
+    await one.change("a", { numberOfExecutions: 2 });
+    await one.until(() => boxes.all.size === 2);
+    await one.remove("a");
+    await one.until(async () => await one.gadget("a") === undefined);
+    assert.equal(boxes.text, "");
+  },
+);
+
+/** The ids of many resources, wherever they are kept. */
+async function playWithState(
+  one: OperatorCase,
+  store: () => ExternalState<Gadget>,
+): Promise<void> {
+  const boxes = new Mailboxes();
+  const make = () =>
+    start(
+      one,
+      boxes.dependent({ state: { store: store(), id: ({ id }) => id } }),
+    );
+  const operator = make();
+  await one.start(operator);
+  await one.create("a", { numberOfExecutions: 3 });
+  await one.until(() => boxes.all.size === 3);
+  await one.change("a", { numberOfExecutions: 2, value: "changed" });
+  await one.until(() => boxes.text === "slot-0=changed,slot-1=changed");
+  await one.done(operator.stop());
+  const next = make();
+  await one.start(next);
+  await one.change("a", { numberOfExecutions: 4, value: "again" });
+  await one.until(() => boxes.all.size === 4);
+  await one.advance(30_000);
+  assert.equal(boxes.created, 5, "what has an id is known after a restart");
+  await one.remove("a");
+  await one.until(async () => await one.gadget("a") === undefined);
+  assert.equal(boxes.text, "");
+}
+
+scenario(
+  "The ids of many outside resources are in a ConfigMap, and outlive a restart [ExternalStateBulkIT]",
+  async (one) => {
+    await playWithState(one, () => configMapState("-boxes"));
+  },
+);

@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { untyped } from "../../core/api/kind.ts";
+import type { ApplyObject, UntypedObject } from "../../core/api/object.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { bulkDependent } from "../../workflows/dependents/bulk_dependent.ts";
+import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
+import {
+  Gadget,
+  type OperatorCase,
+  scenario,
+} from "../support/operator_case.ts";
+
+function valueMap(suffix: string) {
+  return ({ metadata, spec }: Gadget): ApplyObject<ConfigMap> => ({
+    metadata: { name: `${metadata.name}${suffix}` },
+    data: { value: spec.value },
+  });
+}
+
+async function value(
+  one: OperatorCase,
+  name: string,
+): Promise<string | undefined> {
+  const key = { namespace: "default", name };
+  return (await one.client.find(ConfigMap, key))?.data?.["value"];
+}
+
+scenario(
+  "A dependent can be called by hand, and its own write is seen at once [StandaloneDependentResourceIT]",
+  async (one) => {
+    const dependent = kubernetesDependent<Gadget, ConfigMap>(ConfigMap, {
+      desired: valueMap(""),
+    });
+    const seen: (string | undefined)[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        const { operation, resource } = await dependent.reconcile(gadget, ctx);
+        seen.push(`${operation} ${resource?.data?.["value"]}`);
+        seen.push((await ctx.get(ConfigMap))?.data?.["value"]);
+        seen.push((await dependent.read(gadget, ctx))?.data?.["value"]);
+      },
+    }, { sources: dependent.sources });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => seen.length === 3);
+    await one.change("a", { value: "second" });
+    await one.until(() => seen.length === 6);
+    assert.deepEqual(seen, [
+      "created first",
+      "first",
+      "first",
+      "updated second",
+      "second",
+      "second",
+    ]);
+  },
+);
+
+scenario(
+  "Two dependents of one kind without a workflow are told apart by their names alone [MultipleDependentResourceWithNoDiscriminatorIT]",
+  async (one) => {
+    const first = kubernetesDependent<Gadget, ConfigMap>(ConfigMap, {
+      desired: valueMap("-1"),
+    });
+    const second = kubernetesDependent<Gadget, ConfigMap>(ConfigMap, {
+      source: first.source,
+      desired: valueMap("-2"),
+    });
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        await first.reconcile(gadget, ctx);
+        if (gadget.spec.value === "one") await second.delete(gadget, ctx);
+        else await second.reconcile(gadget, ctx);
+      },
+    }, { sources: first.sources });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => await value(one, "a-2") === "first");
+    await one.change("a", { value: "both" });
+    for (const name of ["a-1", "a-2"]) {
+      await one.until(async () => await value(one, name) === "both");
+    }
+    await one.change("a", { value: "one" });
+    await one.until(async () => await value(one, "a-2") === undefined);
+    assert.equal(await value(one, "a-1"), "one");
+  },
+);
+
+scenario(
+  "An untyped dependent without a workflow is made, changed and deleted [GenericKubernetesDependentStandaloneIT]",
+  async (one) => {
+    const Maps = untyped({ group: "", version: "v1", kind: "ConfigMap" });
+    const dependent = kubernetesDependent<Gadget, UntypedObject>(Maps, {
+      relation: "annotations",
+      desired: ({ metadata, spec }) => ({
+        metadata: { name: metadata.name },
+        data: { value: spec.value },
+      }),
+    });
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        await dependent.reconcile(gadget, ctx);
+      },
+      async cleanup(gadget, ctx) {
+        await dependent.delete(gadget, ctx);
+      },
+    }, { sources: dependent.sources });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => await value(one, "a") === "first");
+    await one.change("a", { value: "second" });
+    await one.until(async () => await value(one, "a") === "second");
+    await one.remove("a");
+    await one.until(async () => await one.gadget("a") === undefined);
+    assert.equal(await value(one, "a"), undefined);
+  },
+);
+
+scenario(
+  "A bulk without a workflow follows the number in the spec, is relabelled, and goes with its primary [StandaloneBulkDependentIT]",
+  async (one) => {
+    const maps = bulkDependent<Gadget, ConfigMap>(ConfigMap, {
+      desired: ({ metadata, spec }) =>
+        Array.from({ length: spec.numberOfExecutions ?? 0 }, (_, index) => ({
+          metadata: {
+            name: `${metadata.name}-${index}`,
+            labels: { value: spec.value },
+          },
+        })),
+    });
+    const operator = one.operator();
+    const sizes: (number | undefined)[] = [];
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        sizes.push((await maps.reconcile(gadget, ctx)).resource?.size);
+      },
+    }, { sources: maps.sources });
+    const labels = async () =>
+      (await one.client.list(ConfigMap, { namespace: "default" })).items
+        .filter(({ metadata }) => metadata.name.startsWith("a-"))
+        .map(({ metadata }) => metadata.labels?.["value"])
+        .join();
+    await one.start(operator);
+    await one.create("a", { numberOfExecutions: 3 });
+    await one.until(async () => await labels() === "first,first,first");
+    await one.change("a", { numberOfExecutions: 1, value: "second" });
+    await one.until(async () => await labels() === "second");
+    await one.change("a", { numberOfExecutions: 2 });
+    await one.until(async () => await labels() === "second,second");
+    assert.deepEqual([sizes[0], sizes[1], sizes.at(-1)], [3, 1, 2]);
+    await one.remove("a");
+    await one.until(async () => await labels() === "");
+  },
+);
