@@ -1,4 +1,5 @@
 import type { Clock, Timer } from "./clock.ts";
+import { nextTurn } from "./next_turn.ts";
 
 /** How a {@linkcode VirtualClock} starts and how long it waits. */
 export interface VirtualClockOptions {
@@ -73,6 +74,8 @@ export class VirtualClock implements Clock {
   /** Grows whenever a timer is set or cancelled: somebody is still at work. */
   #activity = 0;
   #moving = false;
+  /** What is waited for beside the turns of the event loop. */
+  readonly #outside: Set<() => Promise<void>> = new Set();
 
   /**
    * Makes a clock that stands still.
@@ -180,7 +183,7 @@ export class VirtualClock implements Clock {
         if (next !== undefined && next <= end) {
           await this.#fireUntil(end, condition);
           idle = 0;
-        } else if (idle++ < idleTurns) await turn();
+        } else if (idle++ < idleTurns) await nextTurn();
         else {
           throw new Error(
             `Cannot run until the condition holds: ${
@@ -200,6 +203,30 @@ export class VirtualClock implements Clock {
    */
   async settle(): Promise<void> {
     await this.#settle();
+  }
+
+  /**
+   * Has the clock wait for something outside of this process whenever it lets
+   * things settle: for a server at the end of a network, say.
+   *
+   * @param quiet Fulfilled when nothing is under way there.
+   * @returns Ends that; safe to call twice.
+   *
+   * @example Time stands still while another process works
+   * ```ts
+   * import { VirtualClock } from "@coracle/operator/core";
+   *
+   * const clock = new VirtualClock();
+   * let looked = 0;
+   * const forget = clock.waitFor(() => Promise.resolve(void looked++));
+   * await clock.settle();
+   * forget();
+   * if (looked !== 1) throw new Error("Not asked");
+   * ```
+   */
+  waitFor(quiet: () => Promise<void>): () => void {
+    this.#outside.add(quiet);
+    return () => void this.#outside.delete(quiet);
   }
 
   async #exclusively(move: () => Promise<void>): Promise<void> {
@@ -241,9 +268,12 @@ export class VirtualClock implements Clock {
     // Somebody who sets a timer in every turn never becomes quiet; time must go
     // on all the same.
     for (let turns = 0; quiet < this.#quietTurns && turns < 1_000; turns++) {
-      await turn();
+      await nextTurn();
       quiet = this.#activity === seen ? quiet + 1 : 0;
       seen = this.#activity;
+      if (quiet < this.#quietTurns) continue;
+      for (const outside of this.#outside) await outside();
+      if (this.#activity !== seen) quiet = 0;
     }
   }
 }
@@ -325,28 +355,4 @@ class TimerHeap {
 
 function before(a: TimerEntry, b: TimerEntry): boolean {
   return a.due < b.due || (a.due === b.due && a.order < b.order);
-}
-
-const { setImmediate } = globalThis as {
-  setImmediate?: (callback: () => void) => unknown;
-};
-
-/**
- * One turn of the event loop: all microtasks run, and I/O that is ready is
- * handled. Not every runtime has `setImmediate`; a message to oneself is a turn
- * on all of them.
- */
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    if (setImmediate !== undefined) {
-      setImmediate(resolve);
-      return;
-    }
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
-    port2.postMessage(undefined);
-  });
 }

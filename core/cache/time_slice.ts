@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import { nextTurn } from "../next_turn.ts";
 
 /** How long one turn of the event loop may be busy, in milliseconds. */
 const LONGEST_SLICE = 6;
@@ -6,10 +7,6 @@ const LONGEST_SLICE = 6;
 const COST_BETWEEN_LOOKS = 64 * 1024;
 /** What a step costs beside its bytes, in bytes. */
 const COST_OF_STEP = 2 * 1024;
-
-const { setImmediate } = globalThis as {
-  setImmediate?: (callback: () => void) => unknown;
-};
 
 /**
  * Cuts long work into slices, so that timers, requests and runs get their turn
@@ -45,20 +42,4 @@ export class TimeSlice {
     await nextTurn();
     this.#start = this.#clock.now();
   }
-}
-
-/** Resolves in a later turn of the event loop, after I/O had its chance. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    if (setImmediate !== undefined) {
-      setImmediate(resolve);
-      return;
-    }
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
-    port2.postMessage(undefined);
-  });
 }

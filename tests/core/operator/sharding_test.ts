@@ -12,7 +12,11 @@ import {
   ShardLeases,
 } from "../../../core/operator/shard_leases.ts";
 import { isOurs } from "../../../core/operator/shard_view.ts";
-import { Sharding } from "../../../core/operator/sharding.ts";
+import {
+  type MembershipStore,
+  Sharding,
+} from "../../../core/operator/sharding.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
 import {
   anyWay,
   atDistance,
@@ -59,6 +63,111 @@ test("SeenMembers counts silence from an answer to the next question", () => {
   assert.equal(look("2", 20_000, 20_000).living.length, 1, "it is back");
   assert.deepEqual(look("2", 170_000, 170_000).gone, []);
   assert.equal(look("2", 170_001, 170_001).gone.length, 1);
+});
+
+const nothing = (): Promise<void> => Promise.resolve();
+
+/** A group as one member, `a`, sees it: the test says what the others do. */
+class StagedGroup implements MembershipStore {
+  readonly clock: VirtualClock = new VirtualClock();
+  readonly sharding: Sharding;
+  /** What `a` has published, the last at the end. */
+  readonly published: (readonly string[])[] = [];
+  /** The other members, as they are shown. */
+  others: { readonly identity: string; readonly view: readonly string[] }[] =
+    [];
+  /** What an answer to the publishing of a view waits for. */
+  publishing: (view: readonly string[]) => Promise<void> = nothing;
+  /** What a look at the others waits for, after the publishing of a view. */
+  looking: (view: readonly string[]) => Promise<void> = nothing;
+  losses = 0;
+  #version = 0;
+
+  constructor() {
+    this.sharding = new Sharding({
+      store: this,
+      identity: "a",
+      times: TIMES,
+      clock: this.clock,
+      log: silentLogger,
+      onYield: () => Promise.resolve(),
+      onGain: () => {},
+      onLost: () => this.losses++,
+    });
+  }
+
+  get owned(): number {
+    return KEYS.filter((key) => this.sharding.owns(key)).length;
+  }
+
+  async publish(view: readonly string[]): Promise<boolean> {
+    const isFirst = this.published.push(view) === 1;
+    await this.publishing(view);
+    return !isFirst;
+  }
+
+  async members(): Promise<readonly LeasedMember[]> {
+    await this.looking(this.published.at(-1) ?? []);
+    return this.others.map((member) => ({
+      ...member,
+      resourceVersion: String(++this.#version),
+      duration: TIMES.leaseDuration,
+    }));
+  }
+
+  readonly leave = nothing;
+  readonly remove = nothing;
+}
+
+test("Sharding runs what it gains only when it has looked who else claims it", async () => {
+  const group = new StagedGroup();
+  const { clock, sharding } = group;
+  group.others = [{ identity: "b", view: ["a", "b"] }];
+  sharding.start();
+  await clock.advance(1_000);
+  const part = group.owned;
+  assert.ok(part > 0 && part < KEYS.length);
+
+  // B is gone, and A says that it takes over; but before it looks, C has come.
+  group.others = [];
+  let look = () => {};
+  group.looking = (view) =>
+    view.length === 1
+      ? new Promise((resolve) => look = resolve)
+      : Promise.resolve();
+  await clock.advance(3_000);
+  assert.deepEqual(group.published.at(-1), ["a"]);
+  assert.equal(group.owned, part);
+  group.others = [{ identity: "c", view: ["c"] }];
+  look();
+  await clock.settle();
+  assert.equal(group.owned, 0, "C claims everything");
+  group.others = [{ identity: "c", view: ["a", "c"] }];
+  await clock.advance(3_000);
+  assert.ok(group.owned > 0 && group.owned < KEYS.length);
+  await sharding.stop();
+});
+
+test("Sharding gives up when a renewal is answered after it could be taken for dead", async () => {
+  const group = new StagedGroup();
+  const { clock, sharding } = group;
+  sharding.start();
+  await clock.advance(1_000);
+  assert.equal(group.owned, KEYS.length);
+  let answer = () => {};
+  group.publishing = () => new Promise((resolve) => answer = resolve);
+  await clock.advance(13_400);
+  assert.equal(group.losses, 0);
+  await clock.advance(200);
+  group.publishing = nothing;
+  answer();
+  await clock.settle();
+  assert.equal(group.losses, 1);
+  assert.equal(group.owned, 0);
+  await clock.advance(3_000);
+  assert.deepEqual(group.published.slice(-3), [[], ["a"], ["a"]]);
+  assert.equal(group.owned, KEYS.length);
+  await sharding.stop();
 });
 
 /** The replicas of one operator. */
