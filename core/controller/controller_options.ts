@@ -23,7 +23,11 @@ import { checkFinalizer, defaultFinalizer } from "./finalizer.ts";
 import type { ManagedWorkflow } from "./managed_workflow.ts";
 import type { Namespaces } from "./namespaces.ts";
 import type { Reconciler } from "./reconciler.ts";
-import type { PrimaryCacheOptions } from "./primary_source.ts";
+import {
+  PRIMARY_CACHE_NAMES,
+  type PrimaryCacheOptions,
+  type PrimarySelection,
+} from "./primary_source.ts";
 import {
   type ShardAssignment,
   type StaticShard,
@@ -200,12 +204,7 @@ export interface ControllerSettings<
   readonly fieldManager: string;
   readonly serverSideApply: boolean;
   readonly install: boolean;
-  readonly selection: {
-    readonly labelSelector: ControllerOptions["labelSelector"];
-    readonly fieldSelector: ControllerOptions["fieldSelector"];
-    readonly prune: readonly string[];
-    readonly metadataOnly: boolean;
-  };
+  readonly selection: PrimarySelection;
 }
 
 const NAMES: readonly (keyof ControllerOptions)[] = [
@@ -254,7 +253,7 @@ export function controllerSettings<P extends KubernetesObject>(
   const { name = kind.kind.toLowerCase(), cache = {} } = options;
   const subject = `controller "${name}"`;
   checkOptionNames(options, NAMES, subject);
-  checkOptionNames(cache, ["prune", "metadataOnly"], `${subject}, cache`);
+  checkOptionNames(cache, PRIMARY_CACHE_NAMES, `${subject}, cache`);
   const { concurrency = 10, workflow, allEvents = false } = options;
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new RangeError(
@@ -316,6 +315,7 @@ export function controllerSettings<P extends KubernetesObject>(
       fieldSelector: options.fieldSelector,
       prune: cache.prune ?? ["metadata.managedFields"],
       metadataOnly: cache.metadataOnly ?? false,
+      bounded: cache.bounded ?? false,
     },
   };
 }

@@ -58,6 +58,13 @@ export class Dispatcher<P extends KubernetesObject> {
   async #dispatch(run: Run<P>): Promise<RunResult> {
     const { environment, mode, finalizer, pauseAnnotation, writer } =
       this.#options;
+    if (run.isUnread) {
+      const primary = await environment.primaries.read(run.key);
+      run.throwIfAborted();
+      // If it is gone, an event is on its way that says so.
+      if (primary === undefined) return { end: DONE };
+      run.primary = primary;
+    }
     const { metadata } = run.primary;
     const step = decideStep({
       deleting: metadata.deletionTimestamp !== undefined,

@@ -4,7 +4,10 @@ import { TimeSlice } from "../cache/time_slice.ts";
 import type { Timer } from "../clock.ts";
 import type { AddOptions } from "../queue/queue_options.ts";
 import { SchedulingQueue } from "../queue/scheduling_queue.ts";
-import type { EventProcessorOptions } from "./event_processor_options.ts";
+import type {
+  DeletedPrimary,
+  EventProcessorOptions,
+} from "./event_processor_options.ts";
 import type { SourceEvent } from "./event_source.ts";
 import {
   ADDED,
@@ -19,20 +22,15 @@ import {
   RESCHEDULE,
   RETRY,
 } from "./queued_cause.ts";
-import { type AbortCause, Run, type RunResult } from "./run.ts";
+import { type AbortCause, keyAlone, Run, type RunResult } from "./run.ts";
 import {
   decideAfterRun,
   decideEvent,
   FRESH,
   type RunPlan,
   type RunState,
+  willRetry,
 } from "./run_state.ts";
-
-/** A deleted primary whose deletion is still to be reconciled. */
-type DeletedPrimary<P extends KubernetesObject> = Pick<
-  CacheEvent<P>,
-  "object" | "finalStateUnknown"
->;
 
 /**
  * Turns events into runs: what an event means for its object, which object runs
@@ -282,7 +280,9 @@ export class EventProcessor<P extends KubernetesObject> {
     const { primaries, shard, settings, clock } = this.#options;
     const key = this.#queue.key(slot);
     const deleted = this.#deleted.get(key);
-    const primary = deleted?.object ?? primaries.get(key);
+    const isUnread = deleted === undefined && settings.selection.bounded;
+    const primary = deleted?.object ??
+      (isUnread ? keyAlone(primaries, key) : primaries.get(key));
     if (primary === undefined || !shard.owns(key)) {
       this.#states.delete(key);
       return undefined;
@@ -294,6 +294,7 @@ export class EventProcessor<P extends KubernetesObject> {
     return new Run({
       key,
       primary,
+      isUnread,
       cause: queuedCause(this.#queue, slot),
       retry: { attempt, last: attempt >= settings.retry.maxAttempts },
       deleted: deleted !== undefined,
@@ -388,10 +389,4 @@ export class EventProcessor<P extends KubernetesObject> {
   #forgotten(key: string): void {
     for (const observer of this.#options.observers) observer.forgotten?.(key);
   }
-}
-
-/** Whether a failed run is repeated by itself sooner or later. */
-function willRetry(plan: RunPlan): boolean {
-  return plan.failure !== undefined && plan.failure !== "final" &&
-    (plan.timerAt !== Infinity || plan.failure === "event");
 }

@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../api/object.ts";
+import type { CacheEvent } from "../cache/cache_event.ts";
 import type { Clock } from "../clock.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
 import type { ControllerSettings } from "./controller_options.ts";
@@ -6,6 +7,12 @@ import type { PrimaryCache } from "./event_source.ts";
 import type { Run, RunResult } from "./run.ts";
 import type { RunObserver } from "./run_observer.ts";
 import type { ShardAssignment } from "./shard.ts";
+
+/** A deleted primary whose deletion is still to be reconciled. */
+export type DeletedPrimary<P extends KubernetesObject> = Pick<
+  CacheEvent<P>,
+  "object" | "finalStateUnknown"
+>;
 
 /** What an `EventProcessor` works with. */
 export interface EventProcessorOptions<P extends KubernetesObject> {
@@ -18,6 +25,7 @@ export interface EventProcessorOptions<P extends KubernetesObject> {
     | "concurrency"
     | "timeout"
     | "allEvents"
+    | "selection"
   >;
   readonly primaries: PrimaryCache<P>;
   /** Which of them are run here. */

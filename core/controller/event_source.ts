@@ -36,13 +36,17 @@ export interface SourceEvent {
 
 /** Reads the primaries that the controller knows. */
 export interface PrimaryCache<P extends KubernetesObject> {
-  /** One primary, frozen. */
+  /**
+   * One primary, frozen.
+   *
+   * @throws {Error} If a bounded cache keeps only its key: `read` fetches it.
+   */
   get(key: ObjectKey | string): P | undefined;
   /** Whether there is such a primary; decodes nothing. */
   has(key: ObjectKey | string): boolean;
   /** The keys of all primaries, as `namespace/name` or `name`. */
   keys(): Iterable<string>;
-  /** All primaries of a namespace, or of all. */
+  /** All primaries of a namespace, or of all; else as `get`. */
   list(namespace?: string): readonly P[];
   /**
    * The primaries for which an index of the controller has this value.
@@ -50,6 +54,10 @@ export interface PrimaryCache<P extends KubernetesObject> {
    * @throws {RangeError} If there is no such index.
    */
   byIndex(index: string, value: string): readonly P[];
+  /** One primary, fetched where a bounded cache keeps only its key. */
+  read(key: ObjectKey | string): Promise<P | undefined>;
+  /** All primaries of a namespace, or of all; else as `read`. */
+  readList(namespace?: string): Promise<readonly P[]>;
 }
 
 /** What a controller gives an event source when it starts it. */

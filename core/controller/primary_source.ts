@@ -30,6 +30,29 @@ export interface PrimaryCacheOptions {
    * @default {false}
    */
   readonly metadataOnly?: boolean | undefined;
+  /**
+   * Whether the keys alone may be kept of primaries that the budget of the
+   * operator leaves no room for: each is then fetched for its run. Changes of
+   * their status alone trigger, too, since the state before is not known.
+   *
+   * @default {false}
+   */
+  readonly bounded?: boolean | undefined;
+}
+
+/** The names of {@linkcode PrimaryCacheOptions}. */
+export const PRIMARY_CACHE_NAMES: readonly (keyof PrimaryCacheOptions)[] = [
+  "prune",
+  "metadataOnly",
+  "bounded",
+];
+
+/** Which primaries are watched, and what of them is kept. */
+export interface PrimarySelection
+  extends Pick<InformerSelection, "labelSelector" | "fieldSelector"> {
+  readonly prune: readonly string[];
+  readonly metadataOnly: boolean;
+  readonly bounded: boolean;
 }
 
 /** What a {@linkcode PrimarySource} works with. */
@@ -183,14 +206,25 @@ export class PrimarySource<P extends KubernetesObject>
     return this.#watchOf(text)?.lease.has(text) ?? false;
   }
 
+  async read(key: ObjectKey | string): Promise<P | undefined> {
+    const text = typeof key === "string" ? key : keyText(key);
+    return await this.#watchOf(text)?.lease.read(text);
+  }
+
+  async readList(namespace?: string): Promise<readonly P[]> {
+    const lists = await Promise.all(
+      this.#leasesOf(namespace).map((lease) => lease.readList(namespace)),
+    );
+    return lists.flat();
+  }
+
   *keys(): Iterable<string> {
     for (const { lease } of this.#watches.values()) yield* lease.keys();
   }
 
   list(namespace?: string): readonly P[] {
-    const lists = [...this.#watches]
-      .filter(([name]) => name === ALL || (namespace ?? name) === name)
-      .map(([, { lease }]) => lease.list(namespace));
+    const lists = this.#leasesOf(namespace)
+      .map((lease) => lease.list(namespace));
     return lists.length === 1 ? lists[0] as readonly P[] : lists.flat();
   }
 
@@ -209,6 +243,13 @@ export class PrimarySource<P extends KubernetesObject>
   beginWrite(key: ObjectKey): OwnWrite<P> {
     return this.#watchOf(keyText(key))?.registration?.beginWrite(key) ??
       NO_OWN_WRITE;
+  }
+
+  /** The leases that have objects of a namespace, or all. */
+  #leasesOf(namespace: string | undefined): InformerLease<P>[] {
+    return [...this.#watches]
+      .filter(([name]) => name === ALL || (namespace ?? name) === name)
+      .map(([, { lease }]) => lease);
   }
 
   #watchOf(key: string): Watch<P> | undefined {

@@ -2,6 +2,7 @@ import type { KubernetesObject } from "../api/object.ts";
 import { type ObjectKey, parseKey } from "../api/object_key.ts";
 import { causeText, type RunCause } from "./cause.ts";
 import type { RetryInfo } from "./reconciler.ts";
+import type { PrimaryCache } from "./event_source.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
 
 /** Why a run was asked to end early. */
@@ -68,8 +69,10 @@ const MOST_WRITES = 20;
 /** What a run starts from. */
 export interface RunStart<P extends KubernetesObject> {
   readonly key: string;
-  /** The primary as the cache has it, frozen. */
+  /** The primary as the cache has it, frozen; nothing but its key if unread. */
   readonly primary: P;
+  /** Whether the primary must be read first, since it may have to be fetched. */
+  readonly isUnread: boolean;
   readonly cause: RunCause;
   readonly retry: RetryInfo;
   /** Whether the primary is gone; only in all-events mode. */
@@ -83,10 +86,20 @@ export interface RunStart<P extends KubernetesObject> {
   readonly isDirty: () => boolean;
 }
 
+/** What is known of a primary that must be read first, if there is one. */
+export function keyAlone<P extends KubernetesObject>(
+  primaries: PrimaryCache<P>,
+  key: string,
+): P | undefined {
+  return primaries.has(key) ? { metadata: parseKey(key) } as P : undefined;
+}
+
 /** One run of one object, while it lasts. */
 export class Run<P extends KubernetesObject> implements RunStart<P> {
   readonly key: string;
-  readonly primary: P;
+  /** Set once more when it was read. */
+  primary: P;
+  readonly isUnread: boolean;
   readonly cause: RunCause;
   readonly retry: RetryInfo;
   readonly deleted: boolean;
@@ -111,6 +124,7 @@ export class Run<P extends KubernetesObject> implements RunStart<P> {
   constructor(start: RunStart<P>) {
     this.key = start.key;
     this.primary = start.primary;
+    this.isUnread = start.isUnread;
     this.cause = start.cause;
     this.retry = start.retry;
     this.deleted = start.deleted;

@@ -124,7 +124,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const { client, sources, primaries } = this.#environment;
     const key = await this.#keyIn(kind, { namespace, name });
     if (this.#isPrimaryKind(kind)) {
-      return primaries.get(key) as T | undefined;
+      return await primaries.read(key) as T | undefined;
     }
     if (sources.ofKind(kind).some((source) => source.get !== undefined)) {
       return await sources.get(kind, key);
@@ -140,7 +140,8 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const { client, sources, primaries } = this.#environment;
     const where = namespace === "*" ? undefined : namespace;
     if (this.#isPrimaryKind(kind)) {
-      return primaries.list(where) as readonly unknown[] as readonly T[];
+      const all = await primaries.readList(where);
+      return all as readonly unknown[] as readonly T[];
     }
     if (sources.ofKind(kind).some((source) => source.list !== undefined)) {
       return await sources.list(kind, where);

@@ -218,3 +218,9 @@ function decideAfterFailure(
   const retryAt = now + Math.max(delay, floor);
   return plan("retry", { attempt, retryAt }, retryAt);
 }
+
+/** Whether a failed run is repeated by itself sooner or later. */
+export function willRetry(plan: RunPlan): boolean {
+  return plan.failure !== undefined && plan.failure !== "final" &&
+    (plan.timerAt !== Infinity || plan.failure === "event");
+}

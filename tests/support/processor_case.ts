@@ -78,6 +78,8 @@ export class ProcessorCase {
         keys: () => primaries.keys(),
         list: () => [...primaries.values()],
         byIndex: () => [],
+        read: (key) => Promise.resolve(primaries.get(text(key))),
+        readList: () => Promise.resolve([...primaries.values()]),
       },
       shard: options.shard ?? ALL_OBJECTS,
       dispatch: (run) => this.#dispatch(run),

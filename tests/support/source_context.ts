@@ -42,6 +42,9 @@ export function recordedContext(
       keys: () => byKey.keys(),
       list: () => [...byKey.values()],
       byIndex: () => [],
+      read: (key) =>
+        Promise.resolve(byKey.get(typeof key === "string" ? key : keyText(key))),
+      readList: () => Promise.resolve([...byKey.values()]),
     },
     namespaces: "all",
     // Sources that need neither are given none.
