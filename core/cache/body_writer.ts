@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { apiVersionOf, type Kind } from "../api/kind.ts";
 import type { ByteRange } from "../json/byte_range.ts";
+import { asBuffer } from "../json/json_text.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import { Pruner } from "../json/prune.ts";
 
@@ -15,6 +16,12 @@ export class BodyWriter {
   /** `{"apiVersion":…,"kind":…`: the start of an object that lacks them. */
   readonly #starts: Readonly<Record<string, Buffer>>;
   #scratch: Buffer = Buffer.alloc(0);
+  /** What was written last. */
+  readonly #body: { bytes: Buffer; readonly start: 0; end: number } = {
+    bytes: this.#scratch,
+    start: 0,
+    end: 0,
+  };
 
   /** @throws {SyntaxError} If a path to prune is malformed. */
   constructor(kind: Kind, prune: readonly string[]) {
@@ -41,15 +48,17 @@ export class BodyWriter {
     if (start === undefined && this.#pruner === undefined) return header;
     const from = start === undefined ? 0 : start.length;
     const scratch = this.#room(from + header.end - header.start);
-    const body = scratch.subarray(from);
+    const body = from === 0 ? scratch : scratch.subarray(from);
     const length = this.#pruner === undefined
-      ? copy(header, body)
+      ? asBuffer(header.bytes).copy(body, 0, header.start, header.end)
       : this.#pruner.prune(header, body);
     if (start !== undefined) {
       start.copy(scratch);
       scratch[from] = COMMA; // where the object's own brace was
     }
-    return { bytes: scratch, start: 0, end: from + length };
+    this.#body.bytes = scratch;
+    this.#body.end = from + length;
+    return this.#body;
   }
 
   /**
@@ -76,9 +85,4 @@ export class BodyWriter {
     }
     return this.#scratch;
   }
-}
-
-function copy({ bytes, start, end }: ByteRange, target: Buffer): number {
-  target.set(bytes.subarray(start, end));
-  return end - start;
 }

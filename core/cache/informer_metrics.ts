@@ -1,4 +1,10 @@
-import type { Counter, Gauge, Histogram, Metrics } from "../metrics.ts";
+import type {
+  Counter,
+  Gauge,
+  Histogram,
+  MetricLabels,
+  Metrics,
+} from "../metrics.ts";
 import type { CacheEventType } from "./cache_event.ts";
 
 /** Upper bounds in seconds: from a proxy's cut to the server's own timeout. */
@@ -9,6 +15,8 @@ const TYPES: readonly CacheEventType[] = ["added", "updated", "deleted"];
 /** What the informers of one kind count. */
 export class InformerMetrics {
   readonly #labels: { readonly kind: string };
+  /** One object of labels for each type, so that none is made for a count. */
+  readonly #byType: Readonly<Record<CacheEventType, MetricLabels>>;
   /** Changes that are not counted yet. */
   readonly #changes: Record<CacheEventType, number> = {
     added: 0,
@@ -27,7 +35,12 @@ export class InformerMetrics {
    * @param kind The kind, for the label.
    */
   constructor(metrics: Metrics, kind: string) {
-    this.#labels = { kind };
+    this.#labels = Object.freeze({ kind });
+    this.#byType = {
+      added: Object.freeze({ kind, type: "added" }),
+      updated: Object.freeze({ kind, type: "updated" }),
+      deleted: Object.freeze({ kind, type: "deleted" }),
+    };
     this.#events = metrics.counter({
       name: "coracle_informer_events_total",
       help: "Changes of cached objects, by kind and type.",
@@ -66,7 +79,7 @@ export class InformerMetrics {
     this.objects(changes.added - changes.deleted);
     for (const type of TYPES) {
       if (changes[type] === 0) continue;
-      this.#events.add(changes[type], { ...this.#labels, type });
+      this.#events.add(changes[type], this.#byType[type]);
       changes[type] = 0;
     }
   }

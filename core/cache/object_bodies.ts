@@ -1,4 +1,5 @@
 import type { ByteRange } from "../json/byte_range.ts";
+import { asBuffer } from "../json/json_text.ts";
 import {
   DICTIONARY_OBJECTS,
   PAGE_BYTES,
@@ -211,11 +212,11 @@ export class ObjectBodies {
     const length = end - start;
     const tier = (page.state[at] as number) & TIER_MASK;
     if (tier === BYTES && arena.resize(page.body[at] as number, length)) {
-      arena.bytes.set(bytes.subarray(start, end), arena.start);
+      asBuffer(bytes).copy(arena.bytes, arena.start, start, end);
       return;
     }
     const address = arena.allocate(slot, length);
-    arena.bytes.set(bytes.subarray(start, end), arena.start);
+    asBuffer(bytes).copy(arena.bytes, arena.start, start, end);
     const former = page.body[at] as number; // allocating may have moved it
     page.body[at] = address;
     this.#setTier(slot, BYTES);

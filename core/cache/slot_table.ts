@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { ObjectKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
 import type { ByteRange } from "../json/byte_range.ts";
-import { rangeText } from "../json/json_text.ts";
+import { rangeText, smallInteger } from "../json/json_text.ts";
 import { ObjectHeader } from "../json/object_header.ts";
 import { KeyTable, MAX_SLOTS } from "./key_table.ts";
 import { MAX_NAME_BYTES, NameTable } from "./name_table.ts";
@@ -16,10 +16,7 @@ import {
 } from "./slot_page.ts";
 import { readUuid, uuidText } from "./uuid.ts";
 
-/** A version of more digits may not be exact as a number. */
-const MAX_EXACT_DIGITS = 15;
 const ZERO = 0x30;
-const NINE = 0x39;
 const SLASH = 0x2f;
 const FNV_PRIME = 0x01000193;
 
@@ -51,6 +48,10 @@ export class SlotTable {
     end: 0,
   };
   #hash = 0;
+  /** The header that was sought last, in which turn of it, and its slot. */
+  #sought: ObjectHeader | undefined;
+  #soughtTurn = 0;
+  #soughtSlot = -1;
   /** Differs in every process, so that nobody can prepare names that collide. */
   readonly #seed: number = Math.floor(Math.random() * 0xffffffff);
   readonly #words: Uint32Array = new Uint32Array(4);
@@ -75,7 +76,20 @@ export class SlotTable {
 
   /** The slot of an object, or -1; the key is remembered for an `add`. */
   find(key: ObjectKey | ObjectHeader): number {
+    const isHeader = key instanceof ObjectHeader;
+    // One event asks for the same object several times.
+    if (isHeader && key === this.#sought && key.turn === this.#soughtTurn) {
+      return this.#soughtSlot;
+    }
     this.#seek(key);
+    const slot = this.#search();
+    this.#sought = isHeader ? key : undefined;
+    this.#soughtTurn = isHeader ? key.turn : 0;
+    this.#soughtSlot = slot;
+    return slot;
+  }
+
+  #search(): number {
     const namespace = this.#namespaces.find(this.#namespace);
     if (namespace < 0) return -1;
     let slot = this.#keys.first(this.#hash);
@@ -104,6 +118,7 @@ export class SlotTable {
     page.namespace[at] = namespace;
     page.name[at] = this.#names.add(this.#name);
     this.#keys.add(this.#hash, slot);
+    this.#sought = undefined;
     this.#size++;
     return slot;
   }
@@ -120,6 +135,7 @@ export class SlotTable {
     page.state[at] = 0;
     page.body[at] = this.#free;
     this.#free = slot + 1;
+    this.#sought = undefined;
     this.#size--;
     this.#reclaimNames();
   }
@@ -162,7 +178,9 @@ export class SlotTable {
     if (!readUuid(range, this.#words)) return false;
     const { uid } = this.page(slot);
     const at = 4 * (slot & PAGE_MASK);
-    return this.#words.every((word, i) => uid[at + i] === word);
+    const words = this.#words;
+    return uid[at] === words[0] && uid[at + 1] === words[1] &&
+      uid[at + 2] === words[2] && uid[at + 3] === words[3];
   }
 
   setUid(slot: number, header: ObjectHeader): void {
@@ -318,13 +336,6 @@ export class SlotTable {
 /** A version as a number if that is exact and the only spelling, else NaN. */
 function exactVersion(header: ObjectHeader): number {
   const { bytes, start, end } = header.string("resourceVersion");
-  if (end - start > MAX_EXACT_DIGITS || end === start) return NaN;
-  if (bytes[start] === ZERO && end - start > 1) return NaN;
-  let version = 0;
-  for (let i = start; i < end; i++) {
-    const digit = bytes[i] as number;
-    if (digit < ZERO || digit > NINE) return NaN;
-    version = version * 10 + digit - ZERO;
-  }
-  return version;
+  if (end === start || (bytes[start] === ZERO && end - start > 1)) return NaN;
+  return smallInteger(bytes, start, end) ?? NaN;
 }

@@ -4,6 +4,7 @@ import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
 import type { ByteRange } from "../json/byte_range.ts";
+import { asBuffer } from "../json/json_text.ts";
 import { ObjectHeader } from "../json/object_header.ts";
 import type { CacheEventType } from "./cache_event.ts";
 import { ConnectionFault } from "./connection_fault.ts";
@@ -325,7 +326,7 @@ class FormerState implements ByteRange {
     const { bytes, start, end } = body;
     const length = end - start;
     if (this.bytes.length < length) this.bytes = Buffer.alloc(length * 2);
-    this.bytes.set(bytes.subarray(start, end));
+    asBuffer(bytes).copy(this.bytes, 0, start, end);
     this.end = length;
     return this;
   }

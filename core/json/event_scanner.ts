@@ -161,6 +161,7 @@ export class EventScanner {
   #object(): void {
     const { header } = this;
     const cursor = this.#cursor;
+    header.turn++;
     header.bytes = cursor.bytes;
     header.start = cursor.position;
     this.#forget(0);

@@ -1,7 +1,7 @@
 import type { ByteRange } from "./byte_range.ts";
 import { parseFieldPath, type PathStep } from "./field_path.ts";
 import { JsonCursor, OPEN_BRACE, OPEN_BRACKET } from "./json_cursor.ts";
-import { parseRange, stringEquals } from "./json_text.ts";
+import { parseRange } from "./json_text.ts";
 
 /**
  * Reads one field of objects that are JSON bytes, without parsing the rest.
@@ -70,12 +70,10 @@ export class FieldReader {
     let found: ByteRange | undefined;
     if (cursor.peek() !== OPEN_BRACE) return undefined;
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
-      const { stringStart, stringEnd, position: start } = cursor;
+      const matches = cursor.stringEquals(key);
+      const start = cursor.position;
       cursor.skipStructure();
-      const name = { bytes, start: stringStart - 1, end: stringEnd + 1 };
-      if (stringEquals(name, key)) {
-        found = { bytes, start, end: cursor.position };
-      }
+      if (matches) found = { bytes, start, end: cursor.position };
     }
     return found;
   }

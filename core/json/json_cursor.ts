@@ -1,5 +1,5 @@
 import type { ByteRange } from "./byte_range.ts";
-import { rangeText, stringAt } from "./json_text.ts";
+import { rangeText, stringAt, stringEquals } from "./json_text.ts";
 import { sharedEngine } from "./wasm_engine.ts";
 import type { StructureEngine } from "./structure_engine.ts";
 
@@ -234,6 +234,16 @@ export class JsonCursor implements ByteRange {
       if (bytes[stringStart + i] !== text[i]) return false;
     }
     return true;
+  }
+
+  /** Whether the last string has this value. */
+  stringEquals(text: string): boolean {
+    return stringEquals(
+      this.bytes,
+      this.stringStart - 1,
+      this.stringEnd + 1,
+      text,
+    );
   }
 
   /** The last string, decoded. */

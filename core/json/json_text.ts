@@ -2,6 +2,9 @@ import { Buffer } from "node:buffer";
 import type { ByteRange } from "./byte_range.ts";
 
 const BACKSLASH = 0x5c;
+const ZERO = 0x30;
+/** A number of more digits may not be exact. */
+const MAX_EXACT_DIGITS = 15;
 
 /**
  * The same bytes with the methods of a Buffer, which read parts as text without
@@ -48,6 +51,25 @@ export function parseRange(range: ByteRange): unknown {
   }
 }
 
+/**
+ * The value of a range of digits, as numbers of metadata are; undefined if it is
+ * anything else, or may be more than a number holds exactly.
+ */
+export function smallInteger(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): number | undefined {
+  if (end - start > MAX_EXACT_DIGITS) return undefined;
+  let value = 0;
+  for (let i = start; i < end; i++) {
+    const digit = (bytes[i] as number) - ZERO;
+    if (digit < 0 || digit > 9) return undefined;
+    value = 10 * value + digit;
+  }
+  return value;
+}
+
 /** The value of a JSON string, given with its quotes. */
 export function stringAt(
   bytes: Uint8Array,
@@ -62,9 +84,13 @@ export function stringAt(
   return asBuffer(bytes).toString("utf8", start + 1, end - 1);
 }
 
-/** Whether a JSON string, given with its quotes, has this value. */
-export function stringEquals(range: ByteRange, text: string): boolean {
-  const { bytes, start, end } = range;
+/** Whether the JSON string from a quote to behind the other has this value. */
+export function stringEquals(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  text: string,
+): boolean {
   const length = end - start - 2;
   if (length < text.length) return false; // no character takes less than a byte
   for (let i = 0; i < text.length; i++) {

@@ -1,7 +1,13 @@
 import type { OwnerReference } from "../api/object.ts";
 import type { ByteRange } from "./byte_range.ts";
 import { BACKSLASH, JsonCursor } from "./json_cursor.ts";
-import { asBuffer, parseRange, stringAt, stringEquals } from "./json_text.ts";
+import {
+  asBuffer,
+  parseRange,
+  smallInteger,
+  stringAt,
+  stringEquals,
+} from "./json_text.ts";
 
 /** What the scanner finds of an object, each as a range of bytes. */
 export type HeaderField =
@@ -87,6 +93,9 @@ export class ObjectHeader implements ByteRange {
    */
   readonly cutStarts: Int32Array = new Int32Array(FIELD_COUNT).fill(NO_MEMBER);
 
+  /** Grows with each object: tells whether this is still about the same one. */
+  turn = 0;
+
   /**
    * Whether no more is known than the identity of the object: its name,
    * namespace, uid, resourceVersion and generation. All else reads as absent.
@@ -94,7 +103,7 @@ export class ObjectHeader implements ByteRange {
   isPartial = false;
 
   readonly #cursor: JsonCursor = new JsonCursor("the metadata of an object");
-  readonly #stringRange = { bytes: this.bytes, start: 0, end: 0 };
+  readonly #usedRange = { bytes: this.bytes, start: 0, end: 0 };
 
   /** The object's `apiVersion`; empty for items of a list, which leave it out. */
   get apiVersion(): string {
@@ -128,8 +137,13 @@ export class ObjectHeader implements ByteRange {
 
   /** Counts changes of the desired state; undefined for kinds without it. */
   get generation(): number | undefined {
-    const range = this.range("generation");
-    return range === undefined ? undefined : parseRange(range) as number;
+    const at = 2 * FIELD_INDEX.generation;
+    const start = this.ranges[at] as number;
+    if (start < 0) return undefined;
+    const { bytes } = this;
+    const end = this.ranges[at + 1] as number;
+    return smallInteger(bytes, start, end) ??
+      parseRange({ bytes, start, end }) as number;
   }
 
   /** Set when the object is about to be deleted. */
@@ -178,12 +192,10 @@ export class ObjectHeader implements ByteRange {
    * field is absent. The range is reused by the next call.
    */
   string(field: StringField): ByteRange {
-    const at = 2 * FIELD_INDEX[field];
-    const start = this.ranges[at] as number;
-    const range = this.#stringRange;
-    range.bytes = this.bytes;
-    range.start = start + 1;
-    range.end = start < 0 ? 0 : (this.ranges[at + 1] as number) - 1;
+    const range = this.#rangeAt(FIELD_INDEX[field]);
+    const isThere = range.start >= 0;
+    range.start++;
+    range.end = isThere ? range.end - 1 : 0;
     return range;
   }
 
@@ -200,16 +212,14 @@ export class ObjectHeader implements ByteRange {
    * @throws {SyntaxError} If the finalizers are not well-formed.
    */
   hasFinalizer(finalizer: string): boolean {
-    const range = this.range("finalizers");
-    if (range === undefined) return false;
+    if (!this.has("finalizers")) return false;
     const cursor = this.#cursor;
-    cursor.reset(range);
+    cursor.reset(this.#rangeAt(FIELD_INDEX.finalizers));
     let found = false;
     for (let more = cursor.enterArray(); more; more = cursor.nextElement()) {
       const start = cursor.position;
       cursor.skipValue();
-      const element = { bytes: this.bytes, start, end: cursor.position };
-      found ||= stringEquals(element, finalizer);
+      found ||= stringEquals(this.bytes, start, cursor.position, finalizer);
     }
     return found;
   }
@@ -250,6 +260,15 @@ export class ObjectHeader implements ByteRange {
     return copy;
   }
 
+  /** The range of a field, in an object that the next call reuses. */
+  #rangeAt(index: number): { bytes: Uint8Array; start: number; end: number } {
+    const range = this.#usedRange;
+    range.bytes = this.bytes;
+    range.start = this.ranges[2 * index] as number;
+    range.end = this.ranges[2 * index + 1] as number;
+    return range;
+  }
+
   #string(index: number): string {
     const start = this.ranges[2 * index] as number;
     return start < 0
@@ -263,21 +282,20 @@ export class ObjectHeader implements ByteRange {
   }
 
   #entry(field: "labels" | "annotations", key: string): string | undefined {
-    const range = this.range(field);
-    if (range === undefined) return undefined;
+    if (!this.has(field)) return undefined;
     const cursor = this.#cursor;
-    cursor.reset(range);
-    let found: ByteRange | undefined;
+    cursor.reset(this.#rangeAt(FIELD_INDEX[field]));
+    const { bytes } = this;
+    let start = -1;
+    let end = -1;
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
-      const matches = stringEquals({
-        bytes: this.bytes,
-        start: cursor.stringStart - 1,
-        end: cursor.stringEnd + 1,
-      }, key);
-      const start = cursor.position;
+      const matches = cursor.stringEquals(key);
+      const from = cursor.position;
       cursor.skipValue();
-      if (matches) found = { bytes: this.bytes, start, end: cursor.position };
+      if (!matches) continue;
+      start = from;
+      end = cursor.position;
     }
-    return found === undefined ? undefined : parseRange(found) as string;
+    return start < 0 ? undefined : parseRange({ bytes, start, end }) as string;
   }
 }

@@ -1,7 +1,7 @@
 import type { ByteRange } from "./byte_range.ts";
 import { parseFieldPath, type PathStep } from "./field_path.ts";
 import { JsonCursor, OPEN_BRACE, OPEN_BRACKET } from "./json_cursor.ts";
-import { stringEquals } from "./json_text.ts";
+import { asBuffer } from "./json_text.ts";
 import {
   FIELD_INDEX,
   type HeaderField,
@@ -50,7 +50,8 @@ export class Pruner {
   readonly #root: PruneNode = { members: new Map() };
   readonly #cursor: JsonCursor = new JsonCursor("an object to prune");
   /** Starts and ends of what is left out of the current object, in order. */
-  readonly #cuts: number[] = [];
+  #cuts: Int32Array = new Int32Array(32);
+  #cutEnd = 0;
   /** The fields to leave out, if the scanner notes where they all are. */
   readonly #noted: readonly number[] | undefined;
 
@@ -86,22 +87,20 @@ export class Pruner {
    * into.
    */
   prune(source: ByteRange, target: Uint8Array): number {
-    const { bytes } = source;
-    const cuts = this.#cuts;
-    cuts.length = 0;
+    const bytes = asBuffer(source.bytes);
+    this.#cutEnd = 0;
     if (!(source instanceof ObjectHeader) || !this.#findNoted(source)) {
       this.#cursor.reset(source);
       this.#visit(this.#root);
     }
+    const cuts = this.#cuts;
     let written = 0;
     let from = source.start;
-    for (let i = 0; i <= cuts.length; i += 2) {
-      const to = cuts[i] ?? source.end;
-      target.set(bytes.subarray(from, to), written);
-      written += to - from;
-      from = cuts[i + 1] ?? source.end;
+    for (let i = 0; i < this.#cutEnd; i += 2) {
+      written += bytes.copy(target, written, from, cuts[i] as number);
+      from = cuts[i + 1] as number;
     }
-    return written;
+    return written + bytes.copy(target, written, from, source.end);
   }
 
   /**
@@ -119,19 +118,28 @@ export class Pruner {
   /** Finds all cuts in the notes of the scanner, if they are there. */
   #findNoted({ ranges, cutStarts }: ObjectHeader): boolean {
     if (this.#noted === undefined) return false;
-    const cuts = this.#cuts;
     for (const index of this.#noted) {
       const from = cutStarts[index] as number;
       const end = ranges[2 * index + 1] as number;
       if (from === NO_MEMBER) continue;
       if (from === NO_CUT || end < 0) {
-        cuts.length = 0;
+        this.#cutEnd = 0;
         return false;
       }
-      cuts.push(from, end);
+      this.#cut(from, end);
     }
-    if (cuts.length > 2) cuts.sort((a, b) => a - b);
+    if (this.#cutEnd > 2) this.#cuts.subarray(0, this.#cutEnd).sort();
     return true;
+  }
+
+  #cut(from: number, to: number): void {
+    if (this.#cutEnd === this.#cuts.length) {
+      const grown = new Int32Array(2 * this.#cutEnd);
+      grown.set(this.#cuts);
+      this.#cuts = grown;
+    }
+    this.#cuts[this.#cutEnd++] = from;
+    this.#cuts[this.#cutEnd++] = to;
   }
 
   #visit(node: PruneNode): void {
@@ -144,7 +152,6 @@ export class Pruner {
   /** Looks at each member or element, and notes those to leave out. */
   #visitParts(node: PruneNode, inObject: boolean): void {
     const cursor = this.#cursor;
-    const cuts = this.#cuts;
     let kept = false;
     let cutStart = -1; // of parts that no kept one precedes
     let before = -1;
@@ -157,19 +164,19 @@ export class Pruner {
       const part = inObject ? memberOf(node, cursor) : node.each;
       if (part?.path === undefined) {
         // With the first kept part goes the comma behind those left out.
-        if (cutStart >= 0) cuts.push(cutStart, start);
+        if (cutStart >= 0) this.#cut(cutStart, start);
         cutStart = -1;
         kept = true;
         if (part === undefined) cursor.skipStructure();
         else this.#visit(part);
       } else {
         cursor.skipStructure();
-        if (kept) cuts.push(before, cursor.position);
+        if (kept) this.#cut(before, cursor.position);
         else if (cutStart < 0) cutStart = start;
       }
       before = cursor.position;
     }
-    if (cutStart >= 0) cuts.push(cutStart, before);
+    if (cutStart >= 0) this.#cut(cutStart, before);
   }
 }
 
@@ -242,10 +249,8 @@ function merge(target: PruneNode, source: PruneNode): void {
 function memberOf(node: PruneNode, cursor: JsonCursor): PruneNode | undefined {
   const { members, each } = node;
   if (members.size === 0) return each;
-  const { bytes, stringStart, stringEnd } = cursor;
-  const range = { bytes, start: stringStart - 1, end: stringEnd + 1 };
   for (const [key, member] of members) {
-    if (stringEquals(range, key)) return member;
+    if (cursor.stringEquals(key)) return member;
   }
   return each;
 }

@@ -1,3 +1,4 @@
+import { asBuffer } from "./json_text.ts";
 import { ScalarEngine } from "./scalar_engine.ts";
 import { INCOMPLETE, type StructureEngine } from "./structure_engine.ts";
 import {
@@ -106,7 +107,7 @@ export class WasmEngine implements StructureEngine {
   /** Fills the window; gives how many bytes of the text are in it. */
   #copy(bytes: Uint8Array, from: number, to: number): number {
     const length = Math.min(to - from, WINDOW_BYTES);
-    this.#memory.set(bytes.subarray(from, from + length), WINDOW_START);
+    asBuffer(bytes).copy(this.#memory, WINDOW_START, from, from + length);
     const padding = WINDOW_START + length;
     this.#memory.fill(SPACE, padding, padding + BLOCK);
     return length;
