@@ -19,7 +19,9 @@ export * from "./conditions/cadence.ts";
 export * from "./conditions/condition.ts";
 export * from "./conditions/condition_merge.ts";
 export * from "./conditions/condition_rebase.ts";
+export * from "./conditions/dependency_check.ts";
 export * from "./conditions/dependency_order.ts";
+export * from "./conditions/leader_id.ts";
 export * from "./conditions/notifier.ts";
 export * from "./conditions/outcome.ts";
 export * from "./conditions/pass_news.ts";
@@ -29,6 +31,7 @@ export type {
   StepContext,
   StepsEnd,
 } from "./conditions/pass_step.ts";
+export * from "./conditions/reference_access.ts";
 export * from "./conditions/requests.ts";
 export * from "./conditions/result_finalizer.ts";
 export * from "./conditions/result_processor.ts";
@@ -83,6 +86,7 @@ export {
 } from "./graph/node_condition.ts";
 export * from "./graph/workflow.ts";
 export * from "./graph/workflow_result.ts";
+export * from "./kstatus/cel_rules.ts";
 export * from "./kstatus/object_status.ts";
 export * from "./kstatus/status_of.ts";
 export { jobCompletionStatus } from "./kstatus/workload_rules.ts";
@@ -97,6 +101,7 @@ export * from "./phases/new_failures.ts";
 export * from "./phases/one_shot_task.ts";
 export * from "./phases/phased.ts";
 export * from "./phases/phased_definition.ts";
+export * from "./phases/phased_status.ts";
 export * from "./phases/rollout.ts";
 export * from "./phases/states.ts";
 export * from "./phases/upgrade_choice.ts";

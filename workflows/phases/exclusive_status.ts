@@ -125,6 +125,12 @@ export class ExclusiveStatus<P extends WithStatus> {
     return written === undefined ? undefined : parse(written.status);
   }
 
+  /** Whether a write would change what the server has. */
+  isChanged(object: P): boolean {
+    const status = plain(object.status);
+    return !jsonEquals(this.#onServer(object) ?? null, status ?? null);
+  }
+
   /**
    * Writes the status of an object, unless it is what was written last. The
    * object takes on the new resourceVersion, so that it can be written again.
@@ -139,12 +145,8 @@ export class ExclusiveStatus<P extends WithStatus> {
     client: Client,
     options: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<boolean> {
-    const written = this.#written.get(uidOf(object));
-    const known = written?.found ?? written?.status;
-    const previous = known === undefined ? undefined : parse(known);
-    if (jsonEquals(previous ?? null, plain(object.status) ?? null)) {
-      return false;
-    }
+    if (!this.isChanged(object)) return false;
+    const previous = this.#onServer(object);
     for (let attempt = 1;; attempt++) {
       try {
         const stored = await client.status.replace(this.#kind, object, options);
@@ -169,6 +171,13 @@ export class ExclusiveStatus<P extends WithStatus> {
   /** Forgets an object that is gone. */
   forget(object: P): void {
     this.#written.delete(uidOf(object));
+  }
+
+  /** What the server has, as far as is known. */
+  #onServer(object: P): unknown {
+    const written = this.#written.get(uidOf(object));
+    const known = written?.found ?? written?.status;
+    return known === undefined ? undefined : parse(known);
   }
 
   /** Takes on a newer version of the object if its status is still ours. */

@@ -8,7 +8,6 @@ import {
   noUpdate,
   removeFinalizer,
 } from "../../core/controller/result.ts";
-import { jsonEquals } from "../../core/patch/json_value.ts";
 import { isOutcome, type Outcome } from "../conditions/outcome.ts";
 import { errorReport } from "./error_report.ts";
 import { ExclusiveStatus } from "./exclusive_status.ts";
@@ -254,9 +253,8 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
       facts,
       { now: this.#clock.wallTime(), generation },
     );
-    const last = this.#statuses.last(object) as P["status"];
-    if (rollout !== undefined && !jsonEquals(status, last)) {
-      rollout.revision = revisionOf(last) + 1;
+    if (rollout !== undefined && this.#statuses.isChanged(object)) {
+      rollout.revision = revisionOf(this.#statuses.last(object)) + 1;
     }
     await this.#statuses.write(object, ctx.client, { signal: ctx.signal });
     this.#metrics?.update(object);

@@ -11,16 +11,7 @@ import { PhasedWorld } from "./phased_world.ts";
 
 const MINUTE = 60_000;
 
-async function stableWorld(
-  definition: ConstructorParameters<typeof PhasedWorld>[1] = {},
-): Promise<PhasedWorld> {
-  const world = new PhasedWorld({ image: "a", replicas: 1 }, definition);
-  await world.settle();
-  assert.equal(world.stored.status?.lifecycle, "Stable");
-  world.actions.length = 0;
-  world.events.length = 0;
-  return world;
-}
+const stableWorld = PhasedWorld.stable;
 
 test("phased deploys a new object, then sees it stable [L1]", async () => {
   const world = new PhasedWorld({ image: "a" });
@@ -400,11 +391,10 @@ test("phased refuses a status that makes no sense when it starts, and loses noth
 
 test("phased does not give a re-created object the status of a dead one", async () => {
   const world = await stableWorld();
-  world.stored = {
-    ...structuredClone(world.stored),
+  world.put({
     metadata: { ...world.stored.metadata, uid: "uid-2", generation: 1 },
-    status: undefined,
-  };
+    spec: world.stored.spec,
+  });
   world.engine = undefined;
   await world.pass();
   assert.deepEqual(world.actions, ["start 1.1 a"]);

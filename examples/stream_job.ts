@@ -1,0 +1,313 @@
+/**
+ * An operator for jobs that stream for ever and have state, in the manner of
+ * Flink's. They run on a job manager with a REST API (`job_manager.ts`) at
+ * JOB_MANAGER_URL, and are upgraded without losing what they know:
+ *
+ *     apiVersion: sample.coracle.dev/v1
+ *     kind: StreamJob
+ *     metadata: { name: clicks }
+ *     spec: { program: "count-clicks:1", parallelism: 2, rollbackAfter: 5m }
+ *
+ * Change the program, and the job is stopped with a savepoint and started again
+ * from it. If the new program does not get ready in time, the old one returns.
+ */
+import type { Reconciler } from "@coracle/operator";
+import { defineKind, type ObjectOf, Operator } from "@coracle/operator";
+import {
+  changeMap,
+  chooseUpgrade,
+  newFailures,
+  phased,
+  type PhasedDefinition,
+  type PhasedObject,
+  type PhasedRun,
+  phasedStatus,
+  READY_COLUMNS,
+  Stalled,
+  Waiting,
+} from "@coracle/operator/workflows";
+import process from "node:process";
+import { z } from "zod";
+
+/** What the status remembers of a job. */
+const KnownJob = z.object({
+  id: z.string(),
+  state: z.enum([
+    "starting",
+    "running",
+    "stopping",
+    "canceled",
+    "finished",
+    "failed",
+  ]),
+  endedAt: z.number().optional(),
+  checkpoint: z.string().optional(),
+  savepoint: z.string().optional(),
+  failure: z.string().optional(),
+});
+type KnownJob = z.infer<typeof KnownJob>;
+
+/** What the job manager tells of a job. No other answer is believed. */
+const Job = KnownJob.extend({
+  failures: z.array(z.object({ at: z.number(), text: z.string() })).max(1_000),
+});
+
+const StreamJob = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "StreamJob",
+  spec: z.object({
+    program: z.string().describe("Its name and, after a colon, its version"),
+    parallelism: z.int().min(1).default(1),
+    upgradeMode: z.enum(["stateless", "savepoint", "last-state"])
+      .default("savepoint"),
+    suspend: z.boolean().default(false),
+    restoreFrom: z.string().optional(),
+    restartFailed: z.boolean().default(true),
+    rollbackAfter: z.string().regex(/^\d+(ms|s|m|h)$/).optional(),
+    keepFinished: z.int().min(0).default(86_400).describe("In seconds"),
+  }),
+  status: phasedStatus(
+    z.object({ job: KnownJob, failuresTold: z.number() }).partial(),
+  ),
+  printerColumns: [
+    ...READY_COLUMNS,
+    { name: "Job", type: "string", jsonPath: ".status.job.state" },
+  ],
+});
+type StreamJob = ObjectOf<typeof StreamJob>;
+type Run = PhasedRun<StreamJob>;
+
+/** What one deployment hands to the next: where the state is, if anywhere. */
+interface Carry {
+  readonly from: string | undefined;
+}
+
+/** How the operator is connected; tests bring a network and a time of theirs. */
+export interface StreamJobOptions
+  extends Pick<PhasedDefinition<PhasedObject, unknown>, "poll" | "clock"> {
+  /** Where the job manager is. */
+  readonly url: string;
+  /** How long it may take to answer, in milliseconds. */
+  readonly limit?: number;
+  readonly fetch?: typeof fetch;
+}
+
+/**
+ * How a stream job lives. The framework decides what is done when, and writes
+ * each step down before it is taken; here stands only how it is done.
+ */
+export function streamJobs(
+  options: StreamJobOptions,
+): Reconciler<PhasedObject> {
+  const { poll, clock } = options;
+  const definition: PhasedDefinition<StreamJob, KnownJob | undefined> = {
+    poll,
+    clock,
+
+    // Fields that are not named here need an upgrade.
+    diff: changeMap({
+      parallelism: "scale",
+      upgradeMode: "none",
+      restartFailed: "none",
+      rollbackAfter: "none",
+      keepFinished: "none",
+      restoreFrom: { change: "redeploy", ignoreNull: true },
+    }),
+
+    validate: (_, next, last) =>
+      last && nameOf(next) !== nameOf(last)
+        ? `A job cannot become another one: received ${next.program}`
+        : undefined,
+
+    parked: ({ suspend }) => suspend,
+
+    // Only reads. What it finds is written before anything else is done, so that
+    // it stays known how a job ended when the job manager has forgotten it.
+    async observe(run) {
+      const status = run.object.status!;
+      const job = await call(run, {});
+      if (job === undefined) return isOver(status.job) ? status.job : undefined;
+      const { failures, ...known } = job;
+      const news = newFailures(failures, { after: status.failuresTold });
+      for (const text of news.told) run.events.warning("JobException", text);
+      if (news.after !== undefined) status.failuresTold = news.after;
+      return status.job = { ...known, failure: failures.at(-1)?.text };
+    },
+
+    stable: (job) =>
+      job?.state === "running" || job?.state === "finished" ||
+      `The job is ${job?.state ?? "lost"}`,
+
+    failed: (job) =>
+      job?.state === "failed"
+        ? { reason: "JobFailed", message: job.failure ?? "" }
+        : undefined,
+
+    // The id of a job is that of the attempt, so that it cannot be started twice.
+    async landed(run, attempt) {
+      const job = await call(run, { attempt });
+      return job !== undefined && job.state !== "canceled";
+    },
+
+    async deploy(run, { spec, attempt, carry }) {
+      const { program, parallelism, restoreFrom } = spec;
+      const { from } = carry as Carry | undefined ?? { from: restoreFrom };
+      const name = run.object.metadata.uid;
+      const body = { name, program, parallelism, from };
+      await call(run, { attempt, method: "PUT", body });
+    },
+
+    // Asked again and again until the job has stopped and its state is known.
+    async suspend(run, { seen: job, next, discard }) {
+      const choice = chooseUpgrade({
+        requested: discard ? "stateless" : next.upgradeMode,
+        job: situationOf(job),
+        stateKnown: stateOf(job) !== undefined,
+        highlyAvailable: false,
+        manager: "reachable",
+      });
+      if ("impossible" in choice) {
+        throw new Stalled("UpgradeFailed", choice.impossible);
+      }
+      if ("wait" in choice) {
+        const state = choice.othersMayAct ? "blocked" : "pending";
+        return { state, reason: choice.wait };
+      }
+      const { stop, restore } = choice.plan;
+      if (stop === "nothing") {
+        const from = restore === "nothing" ? undefined : stateOf(job);
+        return { state: "done", carry: { from } satisfies Carry, again: true };
+      }
+      await call(run, {
+        method: "POST",
+        action: "/stop",
+        body: { savepoint: stop === "savepoint" },
+      });
+      return { state: "pending", reason: `Stopping the job by ${stop}` };
+    },
+
+    async scale(run, { parallelism }) {
+      try {
+        await call(run, { method: "PATCH", body: { parallelism } });
+        return true;
+      } catch (error) {
+        if (error instanceof Waiting && error.reason === "Refused") {
+          return false;
+        }
+        throw error;
+      }
+    },
+
+    recover(run, { seen: job, deployed }) {
+      const carry: Carry = { from: stateOf(run.object.status?.job) };
+      if (job === undefined) {
+        const message = "The job manager has lost the job";
+        return { reason: "RecoverDeployment", message, carry };
+      }
+      if (job.state !== "failed" || !deployed.restartFailed) return undefined;
+      const message = `The job has failed: it starts again from ${carry.from}`;
+      return { reason: "RestartFailed", message, carry };
+    },
+
+    // What is left of a job that has finished is kept for a while, for people.
+    async steady(run, { seen: job, deployed }) {
+      const now = clock?.wallTime() ?? Date.now();
+      const { state, endedAt = now } = job ?? {};
+      const isDue = now >= endedAt + deployed.keepFinished * 1_000;
+      if (state !== "finished" || !isDue) return false;
+      return await call(run, { method: "DELETE" }) !== undefined;
+    },
+
+    rollback: ({ rollbackAfter: after }) => after ? { after } : undefined,
+
+    async cleanup(run, job) {
+      if (job === undefined || isOver(job)) return true;
+      const body = { savepoint: false };
+      await call(run, { method: "POST", action: "/stop", body });
+      return false;
+    },
+  };
+  return phased(StreamJob, definition);
+
+  /** Sends a request about a job; gives undefined if there is none. */
+  async function call(run: Run, request: {
+    readonly attempt?: string;
+    readonly method?: string;
+    readonly action?: string;
+    readonly body?: unknown;
+  }): Promise<z.infer<typeof Job> | undefined> {
+    const { ctx, object } = run;
+    const { attempt = object.status?.rollout?.attempt } = request;
+    const { method = "GET", action = "", body } = request;
+    const limit = AbortSignal.timeout(options.limit ?? 5_000);
+    let answer: { readonly status: number; readonly text: string };
+    try {
+      const path = `/jobs/${object.metadata.uid}-${attempt}${action}`;
+      const response = await (options.fetch ?? fetch)(options.url + path, {
+        method,
+        signal: AbortSignal.any([ctx.signal, limit]),
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      answer = { status: response.status, text: await response.text() };
+    } catch (error) {
+      ctx.signal.throwIfAborted();
+      throw trouble("JobManagerUnreachable", String(error));
+    }
+    return jobIn(answer);
+  }
+}
+
+/** Reads an answer. What is not right may be so soon: it is worth another look. */
+function jobIn(
+  { status, text }: { readonly status: number; readonly text: string },
+): z.infer<typeof Job> | undefined {
+  if (status === 404) return undefined;
+  if (status === 409) throw trouble("Refused", text);
+  if (status === 422) throw new Stalled("StateMissing", text);
+  try {
+    if (status < 300) return Job.parse(JSON.parse(text));
+  } catch {
+    // It is told below.
+  }
+  throw trouble("JobManagerConfused", `${status} ${text.slice(0, 200)}`);
+}
+
+function trouble(reason: string, message: string): Waiting {
+  return new Waiting(reason, message, { event: "Warning" });
+}
+
+function nameOf({ program }: StreamJob["spec"]): string | undefined {
+  return program.split(":")[0];
+}
+
+function stateOf(job: KnownJob | undefined): string | undefined {
+  return job?.savepoint ?? job?.checkpoint;
+}
+
+function isOver(job: KnownJob | undefined): boolean {
+  return ["canceled", "finished", "failed"].includes(job?.state ?? "");
+}
+
+function situationOf(job: KnownJob | undefined) {
+  switch (job?.state) {
+    case "running":
+    case "canceled":
+      return job.state;
+    case "stopping":
+      return "canceling";
+    case "finished":
+    case "failed":
+      return "ended";
+    default:
+      return "unready";
+  }
+}
+
+if (import.meta.main) {
+  const { JOB_MANAGER_URL = "http://127.0.0.1:8081", POLL } = process.env;
+  const operator = new Operator();
+  const reconciler = streamJobs({ url: JOB_MANAGER_URL, poll: POLL });
+  operator.register(StreamJob, reconciler, { install: true });
+  await operator.run();
+}
