@@ -35,8 +35,10 @@ export function accessByContext<P extends KubernetesObject>(
   return {
     read: () => ctx.client.get(kind, ctx.key, { signal: ctx.signal }),
     patch: (body, part) =>
+      // It was matched with what was read, which is newer than the cache.
       ctx.patch(kind, ctx.key, body, {
         type: "merge",
+        match: false,
         ...(part === "status" && { subresource: part }),
       }),
   };

@@ -53,8 +53,10 @@ export interface StatusOptions {
    */
   readonly now?: number | undefined;
   /**
-   * Rules of your own by `group/Kind` (`/Kind` for the core group); they go
-   * before the built-in ones.
+   * Rules of your own by `group/Kind` (`/Kind` for the core group) or for a whole
+   * group (`group/*`), as functions or by {@linkcode celRules}. They go before
+   * the built-in ones and before Reconciling and Stalled, but are only asked
+   * about objects that are there to stay and whose generation was observed.
    *
    * @default {none}
    */
@@ -87,16 +89,18 @@ export function statusOf(
   options: StatusOptions = {},
 ): ObjectStatus {
   const { now = Date.now(), rules } = options;
-  const general = generalStatus(object);
-  if (general !== undefined) return general;
   const { group } = parseApiVersion(object.apiVersion ?? "");
   const name = `${group}/${object.kind ?? ""}`;
-  const rule = rules?.get(name) ?? RULES.get(name);
+  const own = rules?.get(name) ?? rules?.get(`${group}/*`);
+  const general = unsettledStatus(object) ??
+    (own === undefined ? toldStatus(object) : undefined);
+  if (general !== undefined) return general;
+  const rule = own ?? RULES.get(name);
   return rule === undefined ? readyStatus(object) : rule(object, { now });
 }
 
-/** What holds for every kind, before its own rule. */
-function generalStatus(object: unknown): ObjectStatus | undefined {
+/** What holds for every kind: a state that is no answer to the present wish. */
+function unsettledStatus(object: unknown): ObjectStatus | undefined {
   if (at(object, "metadata.deletionTimestamp") !== undefined) {
     return {
       status: "Terminating",
@@ -106,15 +110,17 @@ function generalStatus(object: unknown): ObjectStatus | undefined {
   }
   const generation = at(object, "metadata.generation");
   const observed = at(object, "status.observedGeneration");
-  if (
-    typeof generation === "number" && typeof observed === "number" &&
-    generation !== observed
-  ) {
-    return inProgress(
+  return typeof generation === "number" && typeof observed === "number" &&
+      generation !== observed
+    ? inProgress(
       "LatestGenerationNotObserved",
       `Generation is ${generation}, but latest observed generation is ${observed}`,
-    );
-  }
+    )
+    : undefined;
+}
+
+/** What the object says itself, before the rule of its kind. */
+function toldStatus(object: unknown): ObjectStatus | undefined {
   for (const { type, status, reason, message } of conditionsAt(object)) {
     if (status !== "True") continue;
     if (type === "Reconciling") return inProgress(reason, message);

@@ -1,0 +1,70 @@
+import {
+  labelRequirements,
+  matchesLabels,
+} from "../../core/api/label_selector.ts";
+
+/** Who may refer to an object from other namespaces, as the object says it. */
+export interface AccessList {
+  /** Namespaces with the labels of any of these may; an empty list lets none. */
+  readonly namespaceSelectors: readonly {
+    /** All of these; an empty set lets every namespace. @default {{}} */
+    readonly matchLabels?: Readonly<Record<string, string>> | undefined;
+  }[];
+}
+
+/** A reference from one object to another. */
+export interface CrossReference {
+  /** The namespace of the object that refers, and its labels. */
+  readonly from: {
+    readonly namespace: string;
+    readonly labels?: Readonly<Record<string, string>> | undefined;
+  };
+  /** The object that is referred to. */
+  readonly to: {
+    /** Its namespace; that of the referring one where absent or empty. */
+    readonly namespace?: string | undefined;
+    /** What it says of access; nothing lets nobody in from elsewhere. */
+    readonly accessFrom?: AccessList | undefined;
+  };
+}
+
+/** An object does not let others refer to it from their namespace. */
+export class AccessDeniedError extends Error {
+  /**
+   * Says which reference it is.
+   *
+   * @param reference What was refused.
+   */
+  constructor({ from, to }: CrossReference) {
+    super(
+      `Cannot refer to an object in namespace ${to.namespace}: its access list must let the namespace of the reference in: received ${from.namespace}`,
+    );
+    this.name = "AccessDeniedError";
+  }
+}
+
+/**
+ * Makes sure that an object may be referred to: from its own namespace always,
+ * from another one if its access list lets the labels of that namespace in. The
+ * rules are those of Flux.
+ *
+ * @param reference Who refers to what.
+ * @throws {AccessDeniedError} If it may not.
+ *
+ * @example Another namespace
+ * ```ts
+ * import { checkAccess } from "@coracle/operator/workflows";
+ *
+ * const from = { namespace: "shop", labels: { team: "blue" } };
+ * const blue = { namespaceSelectors: [{ matchLabels: { team: "blue" } }] };
+ * checkAccess({ from, to: { namespace: "data", accessFrom: blue } });
+ * ```
+ */
+export function checkAccess(reference: CrossReference): void {
+  const { from, to } = reference;
+  if (!to.namespace || to.namespace === from.namespace) return;
+  const allowed = to.accessFrom?.namespaceSelectors.some(({ matchLabels }) =>
+    matchesLabels(labelRequirements({ matchLabels }), from.labels ?? {})
+  );
+  if (!allowed) throw new AccessDeniedError(reference);
+}
