@@ -1,0 +1,137 @@
+import { Buffer } from "node:buffer";
+import process from "node:process";
+import type { ResolvedKind } from "../core/api/kind.ts";
+import { silentLogger } from "../core/logger.ts";
+import { Operator } from "../core/operator/operator.ts";
+import { type Bench, type Measure, verify } from "./support/bench.ts";
+import { memoryCluster } from "./support/memory_cluster.ts";
+import {
+  collectGarbage,
+  cpuTime,
+  median,
+  peakRss,
+} from "./support/sampling.ts";
+
+const OBJECTS = 1_000;
+const WARM_UP_ROUNDS = 60;
+const ROUNDS = 15;
+/** Rounds at a sample, so that the clock of the processor is fine enough. */
+const ROUNDS_PER_SAMPLE = 10;
+
+const WebPage: ResolvedKind = {
+  group: "bench.coracle.dev",
+  version: "v1",
+  kind: "WebPage",
+  plural: "webpages",
+  scope: "Namespaced",
+};
+
+/** A custom resource of usual size, as a list has it. */
+function webPage(i: number): object {
+  return {
+    metadata: {
+      name: `page-${i}`,
+      namespace: `team-${i % 50}`,
+      uid: `53f80bda-c36c-4e8d-999c-${String(i).padStart(12, "0")}`,
+      resourceVersion: String(1_000 + i),
+      generation: 2,
+      creationTimestamp: "2026-11-21T03:17:43Z",
+      labels: { app: "web", team: `team-${i % 50}` },
+    },
+    spec: {
+      title: `Page ${i}`,
+      html: `<h1>Hello, ${i}</h1>`,
+      replicas: 2,
+      exposed: true,
+    },
+    status: {
+      url: `https://page-${i}.example.com`,
+      conditions: [{
+        type: "Ready",
+        status: "True",
+        reason: "AllReady",
+        message: "Everything is there",
+        lastTransitionTime: "2026-11-21T03:17:50Z",
+      }],
+    },
+  };
+}
+
+function list(): Buffer {
+  return Buffer.from(JSON.stringify({
+    kind: "WebPageList",
+    apiVersion: "bench.coracle.dev/v1",
+    metadata: { resourceVersion: "100000" },
+    items: Array.from({ length: OBJECTS }, (_, i) => webPage(i)),
+  }));
+}
+
+/** Never gives anything: all objects stay as they are. */
+async function* silence(): AsyncGenerator<Uint8Array> {
+  await new Promise(() => {});
+}
+
+/** Runs every object of a started operator once, by `trigger`, in rounds. */
+async function coracle(): Promise<readonly Measure[]> {
+  let runs = 0;
+  let done = () => {};
+  const operator = new Operator({
+    client: memoryCluster({ kind: WebPage, list: list(), changes: silence() }),
+    logger: silentLogger,
+    reconnect: { watchList: false },
+  });
+  const controller = operator.register(WebPage, {
+    reconcile(page) {
+      verify(page.metadata.generation === 2, "the object must be there");
+      if (++runs % OBJECTS === 0) done();
+    },
+  });
+  const round = async (begin: () => unknown) => {
+    const ended = new Promise<void>((resolve) => done = resolve);
+    await begin();
+    await ended;
+    // The last runs have returned, but not ended.
+    await new Promise(setImmediate);
+  };
+  await round(() => operator.start());
+  const keys = [...controller.primaries.keys()];
+  const rounds = async (count: number) => {
+    for (let i = 0; i < count; i++) {
+      await round(() => {
+        for (const key of keys) controller.trigger(key);
+      });
+    }
+  };
+  await rounds(WARM_UP_ROUNDS);
+  const times: number[] = [];
+  let garbage = Infinity;
+  for (let i = 0; i < ROUNDS; i++) {
+    collectGarbage();
+    const from = cpuTime();
+    await rounds(ROUNDS_PER_SAMPLE);
+    times.push((cpuTime() - from) / (ROUNDS_PER_SAMPLE * OBJECTS));
+    collectGarbage();
+    const heap = process.memoryUsage().heapUsed;
+    await rounds(1);
+    const left = process.memoryUsage().heapUsed - heap;
+    if (left >= 0) garbage = Math.min(garbage, left / OBJECTS);
+  }
+  const time = median(times);
+  verify(
+    runs === OBJECTS * (1 + WARM_UP_ROUNDS + ROUNDS * (ROUNDS_PER_SAMPLE + 1)),
+    `each trigger must make one run: ${runs}`,
+  );
+  return [
+    { unit: "µs CPU/run", value: time },
+    { unit: "runs/s of CPU", value: 1e6 / time },
+    { unit: "B garbage/run", value: garbage },
+    peakRss(),
+  ];
+}
+
+export const bench: Bench = {
+  name: "dispatch",
+  what: `no-op runs of ${OBJECTS} objects in the cache, ten at once`,
+  target: "6 µs a run",
+  subjects: [{ name: "coracle", run: coracle }],
+};
