@@ -329,8 +329,15 @@ export function finalizerOf(
   return settings.finalizer ?? defaultFinalizer(kind);
 }
 
+const METHODS: readonly (keyof Reconciler<never>)[] = [
+  "reconcile",
+  "initContext",
+  "cleanup",
+  "onError",
+];
+
 function checkReconciler(kind: string, reconciler: object): void {
-  for (const name of ["reconcile", "cleanup", "onError"] as const) {
+  for (const name of METHODS) {
     const method = (reconciler as Record<string, unknown> | undefined)?.[name];
     if (typeof method === "function") continue;
     if (name !== "reconcile" && method === undefined) continue;

@@ -3,6 +3,7 @@ import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger, LogLevel } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
+import type { Tracer } from "../tracing.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
 import type { Namespaces } from "./namespaces.ts";
 import type { ShardAssignment } from "./shard.ts";
@@ -15,6 +16,8 @@ export interface ControllerSurroundings {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Traces runs; undefined when nobody does. */
+  readonly tracer: Tracer | undefined;
   readonly random: () => number;
   /** Which primaries this replica runs, where the controller does not say. */
   readonly shard: ShardAssignment;

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from "../api/object.ts";
 import type { Logger } from "../logger.ts";
+import { inSpan, type Tracer } from "../tracing.ts";
 import { hasFinalizer } from "./finalizer.ts";
 import type { ManagedWorkflow } from "./managed_workflow.ts";
 import { milliseconds } from "../api/duration.ts";
@@ -29,6 +30,8 @@ export interface DispatcherOptions<P extends KubernetesObject> {
   /** The annotation that pauses an object; undefined when none does. */
   readonly pauseAnnotation: string | undefined;
   readonly log: Logger;
+  /** Traces runs and their phases; undefined when nobody does. */
+  readonly tracer: Tracer | undefined;
 }
 
 const DONE: RunEnd = Object.freeze({ type: "done" });
@@ -88,7 +91,10 @@ export class Dispatcher<P extends KubernetesObject> {
           new RunContext(run, environment),
         );
       case "addFinalizer": {
-        const primary = await writer.addFinalizer(run);
+        const primary = await this.#phase(
+          "write",
+          () => writer.addFinalizer(run),
+        );
         // If it is gone or was marked meanwhile, an event says what to do.
         if (
           primary === undefined ||
@@ -105,16 +111,22 @@ export class Dispatcher<P extends KubernetesObject> {
     const { reconciler, workflow, environment, writer } = this.#options;
     const context = new RunContext(run, environment);
     const primary = mutableCopy(run.primary);
+    await reconciler.initContext?.(primary, context);
     if (!workflow?.explicit || reconciler.cleanup === undefined) {
-      context.workflow = await workflow?.cleanup(primary, context);
+      context.workflow = await this.#phase(
+        "workflow",
+        () => workflow?.cleanup(primary, context),
+      );
     }
-    const result = await reconciler.cleanup?.(primary, context) ??
-      removeFinalizer();
+    const result = await this.#phase(
+      "cleanup",
+      () => reconciler.cleanup?.(primary, context),
+    ) ?? removeFinalizer();
     checkResult(result, CleanupResult, "cleanup");
     context.workflow ??= workflow?.resultIn(context);
     if (result.finalizerRemoved && context.workflow?.done !== false) {
       run.isReleasing = true;
-      await writer.removeFinalizer(run);
+      await this.#phase("write", () => writer.removeFinalizer(run));
       return GONE;
     }
     const { delay = workflowDelay(context) } = result;
@@ -126,35 +138,66 @@ export class Dispatcher<P extends KubernetesObject> {
     primary: P,
     context: RunContext<P>,
   ): Promise<RunResult> {
-    const { reconciler, workflow, writer } = this.#options;
+    const { reconciler, workflow } = this.#options;
     try {
       const copy = mutableCopy(primary);
-      if (workflow !== undefined && !workflow.explicit) {
-        context.workflow = await workflow.reconcile(copy, context);
+      if (reconciler.initContext !== undefined) {
+        await reconciler.initContext(copy, context);
       }
-      const returned = reconciler.reconcile(copy, context);
+      if (workflow !== undefined && !workflow.explicit) {
+        context.workflow = await this.#phase(
+          "workflow",
+          () => workflow.reconcile(copy, context),
+        );
+      }
+      const returned = this.#phase(
+        "reconcile",
+        () => reconciler.reconcile(copy, context),
+      );
       const result: RunOutcome | void = isPromise(returned)
         ? await returned
         : returned;
       context.workflow ??= workflow?.resultIn(context);
       // A run that is out of time is not a success, whatever it says.
       if (run.aborted === "timeout") run.throwIfAborted();
-      if (result === undefined) {
-        return { end: { type: "done", delay: workflowDelay(context) } };
+      if (result !== undefined) {
+        checkResult(result, ReconcileResult, "reconcile");
       }
-      checkResult(result, ReconcileResult, "reconcile");
       if (run.deleted) return { end: this.#deletionEnd(run, result) };
-      await writer.write(primary, result, { run, signal: run.signal });
-      const { delay = workflowDelay(context) } = result;
+      const { writer } = this.#options;
+      if (writer.hasWork(result)) await this.#write(run, primary, result);
+      const { delay = workflowDelay(context) } = result ?? {};
       return { end: { type: "done", delay } };
     } catch (error) {
       return await this.#failed(primary, error, { run, context });
     }
   }
 
+  /** Writes what a run that went well asks for. */
+  async #write(
+    run: Run<P>,
+    primary: P,
+    outcome: RunOutcome | void,
+  ): Promise<void> {
+    const { writer } = this.#options;
+    const { signal } = run;
+    await this.#phase(
+      "write",
+      () =>
+        writer.write(run, { primary, outcome }, { signal, succeeded: true }),
+    );
+  }
+
+  /** Does a part of a run, traced where runs are. */
+  #phase<R>(name: string, work: () => R | Promise<R>): R | Promise<R> {
+    const { tracer } = this.#options;
+    return tracer === undefined ? work() : inSpan<R>(tracer, name, { work });
+  }
+
   /** Of a deleted object nothing can be written, and nothing be revisited. */
-  #deletionEnd(run: Run<P>, result: RunOutcome): RunEnd {
+  #deletionEnd(run: Run<P>, result: RunOutcome | void): RunEnd {
     const { log } = this.#options;
+    if (result === undefined) return DONE;
     if (result.delay !== undefined || result.status || result.resource) {
       log.warn("Result ignored: the object is deleted", { object: run.key });
     }
@@ -178,7 +221,11 @@ export class Dispatcher<P extends KubernetesObject> {
     if (reconciler.onError === undefined || outOfTime) return unhandled;
     let result: RunOutcome | void;
     try {
-      result = await reconciler.onError(mutableCopy(primary), error, context);
+      const copy = mutableCopy(primary);
+      result = await this.#phase(
+        "onError",
+        () => reconciler.onError?.(copy, error, context),
+      );
       if (result === undefined) return unhandled;
       checkResult(result, ReconcileResult, "onError");
     } catch (second) {
@@ -201,7 +248,14 @@ export class Dispatcher<P extends KubernetesObject> {
     try {
       // The signal of a run that is out of time has fired: it would end this.
       const signal = run.aborted === undefined ? run.signal : NEVER;
-      await writer.write(primary, result, { run, signal });
+      await this.#phase(
+        "write",
+        () =>
+          writer.write(run, { primary, outcome: result }, {
+            signal,
+            succeeded: false,
+          }),
+      );
     } catch (error) {
       const level = run.isDirty() ? "debug" : run.retry.last ? "error" : "warn";
       log[level]("Cannot write the status of a failed run", {

@@ -3,18 +3,23 @@ import type { KubernetesObject } from "../api/object.ts";
 import { parseKey } from "../api/object_key.ts";
 import type { CacheEvent, InformerHandler } from "../cache/cache_event.ts";
 import type { Logger } from "../logger.ts";
+import type { ApplyMemory } from "./apply_memory.ts";
 import { type ControllerSettings, finalizerOf } from "./controller_options.ts";
 import type { ControllerSurroundings } from "./controller_surroundings.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { EventProcessor } from "./event_processor.ts";
 import { EventRecorder } from "./event_recorder.ts";
+import { defaultFinalizer } from "./finalizer.ts";
 import { accepts, isRelevantUpdate } from "./filters.ts";
 import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./result_writer.ts";
+import type { Run } from "./run.ts";
+import type { RunEnvironment } from "./run_environment.ts";
 import { RunHistory } from "./run_history.ts";
 import { RunReporter } from "./run_reporter.ts";
 import { SourceGroup } from "./source_group.ts";
+import { tracedRuns } from "./traced_runs.ts";
 import { WatchGroup } from "./watch_group.ts";
 import { writeObserver } from "./write_observer.ts";
 
@@ -63,13 +68,27 @@ export function assemble<P extends KubernetesObject>(
     trigger: (key, source, event) => processor.triggered(key, source, event),
     environment: { ...common, controller, primaryKind: kind, primaries },
   });
-  const { instance, successLevel } = surroundings;
+  const { instance, successLevel, tracer } = surroundings;
   const recorder = new EventRecorder({
     ...common,
     component: controller,
     instance,
   });
-  const onWrite = writeObserver<P>({ ...common, controller });
+  const environment: RunEnvironment<P> = {
+    ...common,
+    controller,
+    kind,
+    fieldManager,
+    finalizer: settings.finalizer ?? defaultFinalizer(kind),
+    cacheIsPartial: selection.metadataOnly ||
+      selection.prune.some((path) => path !== "metadata.managedFields"),
+    primaries,
+    sources,
+    recorder,
+    applied: rememberedApplies(),
+    onWrite: writeObserver<P>({ ...common, controller }),
+    request: (key) => processor.requested(key),
+  };
   const dispatcher = new Dispatcher<P>({
     reconciler,
     workflow: settings.workflow,
@@ -77,35 +96,23 @@ export function assemble<P extends KubernetesObject>(
     finalizer,
     pauseAnnotation: settings.pauseAnnotation,
     log,
-    environment: {
-      ...common,
-      controller,
-      kind,
-      fieldManager,
-      primaries,
-      sources,
-      recorder,
-      onWrite,
-      request: (key) => processor.requested(key),
-    },
+    tracer,
+    environment,
     writer: new ResultWriter<P>({
-      client,
-      kind,
-      fieldManager,
+      environment,
       serverSideApply: settings.serverSideApply,
       finalizer,
-      cacheIsPartial: selection.metadataOnly ||
-        selection.prune.some((path) => path !== "metadata.managedFields"),
-      beginWrite: (key) => primaries.beginWrite(key),
-      onWrite,
     }),
   });
+  const dispatch = (run: Run<P>) => dispatcher.dispatch(run);
   const history = new RunHistory<P>({ clock });
   const processor = new EventProcessor<P>({
     settings,
     primaries,
     shard: settings.shard ?? surroundings.shard,
-    dispatch: (run) => dispatcher.dispatch(run),
+    dispatch: tracer === undefined
+      ? dispatch
+      : tracedRuns(dispatch, { tracer, controller, kind }),
     cap: surroundings.cap,
     clock,
     random: surroundings.random,
@@ -123,6 +130,15 @@ export function assemble<P extends KubernetesObject>(
   });
   const watches = new WatchGroup<P>({ primaries, sources, clock, log });
   return { primaries, sources, watches, processor, recorder, history };
+}
+
+/** What was applied, remembered from the first apply on: it needs hashes. */
+function rememberedApplies(): RunEnvironment<KubernetesObject>["applied"] {
+  let memory: Promise<ApplyMemory> | undefined;
+  return () =>
+    memory ??= import("./apply_memory.ts").then(({ ApplyMemory }) =>
+      new ApplyMemory()
+    );
 }
 
 /** Takes a change of a primary: to sources that follow them, then to runs. */

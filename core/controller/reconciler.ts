@@ -1,14 +1,12 @@
 import type { Kind } from "../api/kind.ts";
-import type {
-  ApplyObject,
-  KubernetesObject,
-  NewObject,
-} from "../api/object.ts";
+import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
 import type { Logger } from "../logger.ts";
 import type { RunCause } from "./cause.ts";
-import type { EventSource } from "./event_source.ts";
+import type { ContextWrites } from "./context_writes.ts";
+import type { EventOptions } from "./event_recorder.ts";
+import type { EventSource, PrimaryCache } from "./event_source.ts";
 import type { WorkflowResult } from "./managed_workflow.ts";
 import type {
   CleanupResult,
@@ -16,6 +14,7 @@ import type {
   ResourcePatch,
   StatusPatch,
 } from "./result.ts";
+import type { SourceRegistry } from "./source_registry.ts";
 
 /** A value, or a promise of it. */
 export type MaybePromise<T> = T | Promise<T>;
@@ -51,6 +50,15 @@ export type ReconcileReturn<P extends KubernetesObject> = MaybePromise<
  * ```
  */
 export interface Reconciler<P extends KubernetesObject> {
+  /**
+   * Prepares a run, before its workflow and before `reconcile` or `cleanup`: for
+   * what several of them need, in {@linkcode Context.attributes}.
+   *
+   * @param primary A copy of its newest known state.
+   * @param ctx What the run may use.
+   */
+  initContext?(primary: P, ctx: Context<P>): MaybePromise<void>;
+
   /**
    * Brings the world in line with the object.
    *
@@ -96,65 +104,12 @@ export interface RetryInfo {
   readonly last: boolean;
 }
 
-/** Options of {@linkcode Context.apply} and {@linkcode Context.create}. */
-export interface ContextWriteOptions {
-  /**
-   * Whether the primary becomes the controlling owner of the object, so that it
-   * is garbage collected with it. It cannot across namespaces, nor can a
-   * namespaced primary own a cluster-scoped object: there the default is false.
-   *
-   * @default {true}
-   */
-  readonly owned?: boolean | undefined;
-  /**
-   * Whether the event of this write triggers a run, as a change by somebody
-   * else would.
-   *
-   * @default {false}
-   */
-  readonly trigger?: boolean | undefined;
-  /**
-   * Ends the request when it fires.
-   *
-   * @default {the signal of the run}
-   */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** Options of {@linkcode Context.patch}. */
-export interface ContextPatchOptions extends ContextWriteOptions {
-  /**
-   * How the body is read.
-   *
-   * @default {"merge"}
-   */
-  readonly type?: "merge" | "json" | "strategic" | undefined;
-  /**
-   * Writes the status alone.
-   *
-   * @default {the object without its status}
-   */
-  readonly subresource?: "status" | undefined;
-}
-
-/** Options of {@linkcode Context.delete}. */
-export interface ContextDeleteOptions extends ContextWriteOptions {
-  /** What happens to the objects that it owns. @default {"Background"} */
-  readonly propagationPolicy?:
-    | "Background"
-    | "Foreground"
-    | "Orphan"
-    | undefined;
-  /** Only this incarnation is deleted. */
-  readonly uid?: string | undefined;
-}
-
 /** Writes Kubernetes Events about the primary, best effort. */
 export interface PrimaryEvents {
   /** Something went as it should. Repetitions are counted, not repeated. */
-  normal(reason: string, message: string): void;
+  normal(reason: string, message: string, options?: EventOptions): void;
   /** Something a person should look at. */
-  warning(reason: string, message: string): void;
+  warning(reason: string, message: string, options?: EventOptions): void;
 }
 
 /**
@@ -162,10 +117,9 @@ export interface PrimaryEvents {
  *
  * Reads are answered by the caches of the controller's event sources where one
  * has the kind, and by the API server where none has. Objects from a cache are
- * frozen. Writes go to the API server, are seen by later reads at once, and
- * their own events do not trigger a run.
+ * frozen. How writes are made is told by {@linkcode ContextWrites}.
  */
-export interface Context<P extends KubernetesObject> {
+export interface Context<P extends KubernetesObject> extends ContextWrites {
   /**
    * Fires when the run should end: its time is over, the primary is being
    * deleted, leadership was lost or the operator stops. Its `reason` tells.
@@ -178,7 +132,10 @@ export interface Context<P extends KubernetesObject> {
    * the cause. Nothing ends by itself, and the next run comes anyway.
    */
   readonly interrupted: AbortSignal;
-  /** Talks to the API server; what it writes is seen by later reads. */
+  /**
+   * Talks to the API server as it is told, past the caches: what it writes comes
+   * back as an event, like a change of somebody else's.
+   */
   readonly client: Client;
   /** Logs with the controller and the object among the fields. */
   readonly log: Logger;
@@ -209,6 +166,10 @@ export interface Context<P extends KubernetesObject> {
   readonly workflow: WorkflowResult | undefined;
   /** Kubernetes Events about the primary. */
   readonly events: PrimaryEvents;
+  /** The primaries that the controller knows, and its indexes over them. */
+  readonly primaries: PrimaryCache<P>;
+  /** The event sources of the controller. */
+  readonly sources: SourceRegistry<P>;
 
   /**
    * One object, or undefined if there is none.
@@ -254,44 +215,4 @@ export interface Context<P extends KubernetesObject> {
   ): Promise<readonly T[]>;
   /** All secondaries of the primary that one source knows. */
   secondaries<T>(source: EventSource<P, T>): Promise<readonly T[]>;
-
-  /**
-   * Makes an object as described, by server-side apply, or changes it so. The
-   * namespace is by default that of the primary.
-   *
-   * @returns The object as it is stored now.
-   */
-  apply<T extends KubernetesObject>(
-    kind: Kind<T>,
-    object: ApplyObject<T>,
-    options?: ContextWriteOptions,
-  ): Promise<T>;
-  /**
-   * An object as {@linkcode Context.apply} would send it: with its namespace and
-   * the primary among its owners. Nothing is sent.
-   */
-  intent<T extends KubernetesObject>(
-    kind: Kind<T>,
-    object: ApplyObject<T>,
-    options?: Pick<ContextWriteOptions, "owned">,
-  ): Promise<ApplyObject<T>>;
-  /** Makes an object; it is an error if it exists. */
-  create<T extends KubernetesObject>(
-    kind: Kind<T>,
-    object: NewObject<T>,
-    options?: ContextWriteOptions,
-  ): Promise<T>;
-  /** Changes parts of an object. */
-  patch<T extends KubernetesObject>(
-    kind: Kind<T>,
-    key: string | ObjectKey,
-    body: unknown,
-    options?: ContextPatchOptions,
-  ): Promise<T>;
-  /** Deletes an object; it is no error if it is gone already. */
-  delete<T extends KubernetesObject>(
-    kind: Kind<T>,
-    key: string | ObjectKey,
-    options?: ContextDeleteOptions,
-  ): Promise<void>;
 }

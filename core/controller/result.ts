@@ -43,8 +43,22 @@ export type ResourcePatch<P extends KubernetesObject> = PartialDeep<
  */
 export type WriteMethod = "apply" | "merge" | "json" | "replace";
 
+/** Options of every result of `reconcile`. */
+export interface ObservedOption {
+  /**
+   * Whether the generation of the object counts as observed by this run. Where
+   * the status schema of its kind has an `observedGeneration`, the framework
+   * writes it after each run that went well, unless the result says another one
+   * or this is false: for reconcilers that are not there yet, or keep the field
+   * themselves.
+   *
+   * @default {true}
+   */
+  readonly observed?: boolean | undefined;
+}
+
 /** Options of the results that write. */
-export interface ResultOptions {
+export interface ResultOptions extends ObservedOption {
   /**
    * How the fields are written.
    *
@@ -65,6 +79,8 @@ export interface RunOutcome {
   readonly delay?: number | undefined;
   /** Whether an error is final; only `onError` decides that. */
   readonly retry: boolean;
+  /** Whether the generation counts as observed; see `ObservedOption`. */
+  readonly observed?: boolean | undefined;
 }
 
 /**
@@ -87,6 +103,8 @@ export class ReconcileResult<
   readonly delay: number | undefined;
   /** Whether a failure is retried. */
   readonly retry: boolean;
+  /** Whether the generation counts as observed. */
+  readonly observed: boolean;
 
   /**
    * Makes a result; the functions of this module read better.
@@ -99,12 +117,14 @@ export class ReconcileResult<
     readonly method?: WriteMethod | undefined;
     readonly delay?: number | undefined;
     readonly retry?: boolean | undefined;
+    readonly observed?: boolean | undefined;
   }) {
     this.resource = outcome.resource;
     this.status = outcome.status;
     this.method = outcome.method;
     this.delay = outcome.delay;
     this.retry = outcome.retry ?? true;
+    this.observed = outcome.observed ?? true;
     Object.freeze(this);
   }
 
@@ -182,9 +202,16 @@ const KEEP_FINALIZER: CleanupResult = new CleanupResult({
   finalizerRemoved: false,
 });
 
-/** Writes nothing. Returning nothing means the same. */
-export function noUpdate(): ReconcileResult<never, never> {
-  return NO_UPDATE;
+/**
+ * Writes nothing but the observed generation, where the status has one. Returning
+ * nothing means the same.
+ */
+export function noUpdate(
+  options?: ObservedOption,
+): ReconcileResult<never, never> {
+  return options === undefined
+    ? NO_UPDATE
+    : new ReconcileResult<never, never>({ observed: options.observed });
 }
 
 /**
@@ -206,7 +233,7 @@ export function patchStatus<const Status extends object>(
 ): ReconcileResult<Status, never> {
   return new ReconcileResult<Status, never>({
     status,
-    method: options.method,
+    ...options,
   });
 }
 
@@ -222,7 +249,7 @@ export function patchResource<const Resource extends object>(
 ): ReconcileResult<never, Resource> {
   return new ReconcileResult<never, Resource>({
     resource,
-    method: options.method,
+    ...options,
   });
 }
 
@@ -243,7 +270,7 @@ export function patchResourceAndStatus<
   return new ReconcileResult<Status, Resource>({
     resource,
     status,
-    method: options.method,
+    ...options,
   });
 }
 

@@ -1,41 +1,31 @@
 import { ApiError } from "../api/api_error.ts";
-import {
-  apiVersionOf,
-  type Kind,
-  kindText,
-  type ResolvedKind,
-} from "../api/kind.ts";
+import { apiVersionOf, kindText } from "../api/kind.ts";
+import type { Kind } from "../api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../api/object.ts";
-import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
-import type { OwnWrite } from "../cache/shared_informer.ts";
+import { keyOf, keyText } from "../api/object_key.ts";
 import { diffJsonPatch, type JsonPatchOperation } from "../patch/json_patch.ts";
 import { applyMergePatch } from "../patch/merge_patch.ts";
 import {
   addFinalizerPatch,
-  changeFinalizers,
   hasFinalizer,
-  type ObjectAccess,
   removeFinalizerPatch,
 } from "./finalizer.ts";
-import { partSent } from "./part_sent.ts";
-import type { PatchBody, ResourceClient } from "./resource_client.ts";
+import {
+  OBSERVED,
+  observedGeneration,
+  tellsGeneration,
+} from "./observed_generation.ts";
 import type { RunOutcome, WriteMethod } from "./result.ts";
 import type { Run } from "./run.ts";
+import type { RunEnvironment } from "./run_environment.ts";
+import { RunWrites } from "./run_writes.ts";
 
 /** What a {@linkcode ResultWriter} works with. */
 export interface ResultWriterOptions<P extends KubernetesObject> {
-  readonly client: ResourceClient;
-  readonly kind: ResolvedKind<P>;
-  readonly fieldManager: string;
+  readonly environment: RunEnvironment<P>;
   readonly serverSideApply: boolean;
   /** The finalizer of the controller; undefined when it uses none. */
   readonly finalizer: string | undefined;
-  /** Whether the cache leaves out more than managed fields. */
-  readonly cacheIsPartial: boolean;
-  /** Tells the cache that a primary is about to be written. */
-  readonly beginWrite: (key: ObjectKey) => OwnWrite<P>;
-  /** Told of every write that the server stored. */
-  readonly onWrite: (run: Run<P>, write: StoredWrite) => void;
 }
 
 /** A write as it is told when the server has stored it. */
@@ -51,11 +41,18 @@ export interface StoredWrite {
   readonly after: KubernetesObject;
 }
 
-/** What a write goes along with. */
-interface WriteOptions<P extends KubernetesObject> {
-  readonly run: Run<P>;
+/** What a result is written for. */
+interface WriteOptions {
+  /** Ends the requests. */
   readonly signal: AbortSignal;
-  readonly subresource: boolean;
+  /** Whether the run went well, so that its generation counts as observed. */
+  readonly succeeded: boolean;
+}
+
+/** How fields of a primary are sent. */
+interface SendOptions {
+  readonly signal: AbortSignal;
+  readonly subresource?: "status" | undefined;
 }
 
 /** A body that is only part of an object. */
@@ -69,13 +66,23 @@ type Body = Record<string, unknown>;
  *   along, so that an object that was deleted meanwhile is not made again, and
  *   one that was made anew is not touched.
  * - The answer is in the cache before the run ends.
+ * - What the cache shows to be so already is not sent.
  */
 export class ResultWriter<P extends KubernetesObject> {
   readonly #options: ResultWriterOptions<P>;
+  readonly #tellsGeneration: boolean;
 
   /** @param options What it works with. */
   constructor(options: ResultWriterOptions<P>) {
     this.#options = options;
+    this.#tellsGeneration = tellsGeneration(options.environment.kind);
+  }
+
+  /** Whether there is anything to write after a run that went well. */
+  hasWork(outcome: RunOutcome | void): boolean {
+    const { resource, status } = outcome ?? {};
+    return this.#tellsGeneration || resource !== undefined ||
+      status !== undefined;
   }
 
   /**
@@ -84,83 +91,95 @@ export class ResultWriter<P extends KubernetesObject> {
    * @returns The object as it is now; undefined if it is gone.
    */
   async addFinalizer(run: Run<P>): Promise<P | undefined> {
-    const { primary, signal } = run;
     const { serverSideApply, finalizer } = this.#options;
+    const { primary } = run;
     if (finalizer === undefined) return primary;
-    if (serverSideApply) {
-      return await this.#apply(primary, {}, {
-        run,
-        signal,
-        subresource: false,
-      });
-    }
-    return await changeFinalizers(
-      primary,
-      this.#access(primary, { run, signal, subresource: false }),
-      (object) =>
+    const writes = this.#writes(run);
+    if (!serverSideApply) {
+      return await writes.changeFinalizers((object) =>
         hasFinalizer(object, finalizer)
           ? undefined
-          : addFinalizerPatch(object, finalizer),
-    );
+          : addFinalizerPatch(object, finalizer)
+      );
+    }
+    const { kind } = this.#options.environment;
+    const intent = this.#intent(primary, {}, {});
+    return await writes.apply(kind, intent, { owned: false, match: false });
   }
 
   /** Removes the finalizer of the controller, if the object still has it. */
   async removeFinalizer(run: Run<P>): Promise<void> {
-    const { primary, signal } = run;
     const { finalizer } = this.#options;
     if (finalizer === undefined) return;
-    await changeFinalizers(
-      primary,
-      this.#access(primary, { run, signal, subresource: false }),
-      (object) =>
-        hasFinalizer(object, finalizer)
-          ? removeFinalizerPatch(object, finalizer)
-          : undefined,
+    await this.#writes(run).changeFinalizers((object) =>
+      hasFinalizer(object, finalizer)
+        ? removeFinalizerPatch(object, finalizer)
+        : undefined
     );
   }
 
   /**
-   * Writes fields of the object and then its status, as far as asked for.
+   * Writes fields of the object and then its status, as far as asked for, and
+   * the generation that the run has observed.
    *
+   * @param run Which run asks.
    * @param primary The object as the run has it.
    * @param outcome What is asked for.
-   * @param options Which run asks, and what ends the requests.
+   * @param options What ends the requests.
    */
   async write(
-    primary: P,
-    outcome: RunOutcome,
-    options: Omit<WriteOptions<P>, "subresource">,
+    run: Run<P>,
+    { primary, outcome }: {
+      readonly primary: P;
+      readonly outcome: RunOutcome | void;
+    },
+    { signal, succeeded }: WriteOptions,
   ): Promise<void> {
     const { serverSideApply } = this.#options;
-    const method = outcome.method ?? (serverSideApply ? "apply" : "merge");
+    const { resource, status, observed = true, method } = outcome ?? {};
+    const by = method ?? (serverSideApply ? "apply" : "merge");
+    const writes = this.#writes(run);
     let object = primary;
-    if (outcome.resource !== undefined) {
-      const { status: _, ...fields } = outcome.resource as Body;
-      const write = { ...options, subresource: false };
-      object = await this.#send(method, { primary: object, fields }, write);
+    if (resource !== undefined) {
+      const { status: _, ...fields } = resource as Body;
+      object = await this.#send(writes, { by, primary, fields }, { signal });
     }
-    if (outcome.status !== undefined) {
-      const fields = { status: outcome.status };
-      const write = { ...options, subresource: true };
-      await this.#send(method, { primary: object, fields }, write);
+    const generation = succeeded && observed && this.#tellsGeneration
+      ? observedGeneration(primary, object, resource)
+      : undefined;
+    if (status === undefined && (generation === undefined || run.isDirty())) {
+      // The run that follows at once observes a newer one.
+      return;
     }
+    const told = generation === undefined ? {} : { [OBSERVED]: generation };
+    await this.#send(writes, {
+      // An apply of this field alone would give up the rest of the status.
+      by: status === undefined ? "merge" : by,
+      primary: object,
+      fields: { status: { ...told, ...status } },
+    }, { signal, subresource: "status" });
   }
 
   async #send(
-    method: WriteMethod,
-    { primary, fields }: { readonly primary: P; readonly fields: Body },
-    options: WriteOptions<P>,
+    writes: RunWrites<P>,
+    { by, primary, fields }: {
+      readonly by: WriteMethod;
+      readonly primary: P;
+      readonly fields: Body;
+    },
+    options: SendOptions,
   ): Promise<P> {
+    const { kind } = this.#options.environment;
     const { uid } = primary.metadata;
-    switch (method) {
-      case "apply":
-        return await this.#apply(primary, fields, options);
+    const key = keyOf(primary);
+    switch (by) {
+      case "apply": {
+        const intent = this.#intent(primary, fields, options);
+        return await writes.apply(kind, intent, { ...options, owned: false });
+      }
       case "merge": {
         const metadata = { ...fields.metadata as Body, uid };
-        return await this.#patch(primary, { ...fields, metadata } as Body, {
-          ...options,
-          type: "merge",
-        });
+        return await writes.patch(kind, key, { ...fields, metadata }, options);
       }
       case "json": {
         const base = await this.#base(primary, options.signal);
@@ -168,19 +187,22 @@ export class ResultWriter<P extends KubernetesObject> {
           { op: "test", path: "/metadata/uid", value: uid },
           ...diffJsonPatch(base, applyMergePatch(base, fields)),
         ];
-        return await this.#patch(primary, patch, { ...options, type: "json" });
+        return await writes.patch(kind, key, patch, {
+          ...options,
+          type: "json",
+        });
       }
       case "replace": {
         const base = await this.#base(primary, options.signal);
         const object = applyMergePatch(base, fields) as P;
-        return await this.#replace(object, options);
+        return await writes.replace(kind, object, options);
       }
     }
   }
 
   /** The object as the reconciler was given it, in full. */
   async #base(primary: P, signal: AbortSignal): Promise<P> {
-    const { client, kind, cacheIsPartial } = this.#options;
+    const { client, kind, cacheIsPartial } = this.#options.environment;
     if (!cacheIsPartial) return primary;
     const key = keyOf(primary);
     const full = await client.find(kind, key, { signal });
@@ -196,20 +218,21 @@ export class ResultWriter<P extends KubernetesObject> {
     );
   }
 
-  async #apply(
+  /** Fields as they are applied: of this incarnation, with the finalizer. */
+  #intent(
     primary: P,
     fields: Body,
-    options: WriteOptions<P>,
-  ): Promise<P> {
-    const { client, kind, fieldManager, finalizer } = this.#options;
+    { subresource }: Pick<SendOptions, "subresource">,
+  ): ApplyObject<P> {
+    const { finalizer, environment: { kind } } = this.#options;
     const { name, namespace, uid } = primary.metadata;
     const { finalizers = [], ...given } = (fields.metadata ?? {}) as {
       finalizers?: string[];
     };
-    const kept = finalizer === undefined || options.subresource
+    const kept = finalizer === undefined || subresource !== undefined
       ? finalizers
       : [...new Set([...finalizers, finalizer])];
-    const object = {
+    return {
       ...fields,
       apiVersion: apiVersionOf(kind),
       kind: kind.kind,
@@ -221,87 +244,9 @@ export class ResultWriter<P extends KubernetesObject> {
         ...(kept.length > 0 && { finalizers: kept }),
       },
     } as unknown as ApplyObject<P>;
-    const writer = options.subresource ? client.status : client;
-    const { signal } = options;
-    return await this.#own(
-      primary,
-      { ...options, verb: "apply", body: object },
-      {
-        send: () =>
-          writer.apply(kind, object, { signal, fieldManager, force: true }),
-      },
-    );
   }
 
-  async #patch(
-    primary: P,
-    body: Body | readonly JsonPatchOperation[],
-    options: WriteOptions<P> & { readonly type: "merge" | "json" },
-  ): Promise<P> {
-    const { client, kind, fieldManager } = this.#options;
-    const { type, signal } = options;
-    const writer = options.subresource ? client.status : client;
-    return await this.#own(primary, { ...options, verb: "patch", body }, {
-      send: () =>
-        writer.patch(kind, keyOf(primary), body as PatchBody<P>, {
-          type,
-          signal,
-          fieldManager,
-        }),
-    });
-  }
-
-  async #replace(
-    object: P,
-    options: WriteOptions<P>,
-  ): Promise<P> {
-    const { client, kind, fieldManager } = this.#options;
-    const { signal } = options;
-    const writer = options.subresource ? client.status : client;
-    const base = object.metadata.resourceVersion;
-    return await this.#own(
-      object,
-      { ...options, verb: "update", body: object },
-      {
-        base,
-        send: () => writer.replace(kind, object, { signal, fieldManager }),
-      },
-    );
-  }
-
-  /** Does a write with the cache told before and after. */
-  async #own(
-    before: P,
-    write: WriteOptions<P> & { readonly verb: string; readonly body: unknown },
-    request: {
-      readonly send: () => Promise<P>;
-      readonly base?: string | undefined;
-    },
-  ): Promise<P> {
-    const { beginWrite, onWrite, kind } = this.#options;
-    const { run, verb, body, subresource } = write;
-    const own = beginWrite(keyOf(before));
-    try {
-      const after = await request.send();
-      const sent = partSent(verb, body);
-      own.succeed(after, { base: request.base, sent, subresource });
-      const action = subresource ? `${verb} status of` : verb;
-      onWrite(run, { verb: action, kind, body, before, after });
-      return after;
-    } catch (error) {
-      own.fail();
-      throw error;
-    }
-  }
-
-  #access(primary: P, options: WriteOptions<P>): ObjectAccess<P> {
-    const { client, kind } = this.#options;
-    const { signal } = options;
-    return {
-      kind,
-      read: () => client.find(kind, keyOf(primary), { signal }),
-      patch: (patch) =>
-        this.#patch(primary, patch, { ...options, type: "json" }),
-    };
+  #writes(run: Run<P>): RunWrites<P> {
+    return new RunWrites(run, this.#options.environment);
   }
 }

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from "../api/object.ts";
 import { type ObjectKey, parseKey } from "../api/object_key.ts";
+import type { Span } from "../tracing.ts";
 import { causeText, type RunCause } from "./cause.ts";
 import type { RetryInfo } from "./reconciler.ts";
 import type { PrimaryCache } from "./event_source.ts";
@@ -111,6 +112,8 @@ export class Run<P extends KubernetesObject> implements RunStart<P> {
   step: RunStep | undefined;
   /** Why it was asked to end early. */
   aborted: AbortCause | undefined;
+  /** What it is traced by. */
+  span: Span | undefined;
   /** Whether it removes the finalizer: its object may vanish any moment. */
   isReleasing = false;
   /** For how long its object must not run again, in milliseconds. */

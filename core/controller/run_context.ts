@@ -1,31 +1,30 @@
-import { isResolved, type Kind, kindText, sameKind } from "../api/kind.ts";
+import { type Kind, sameKind } from "../api/kind.ts";
 import type {
   ApplyObject,
   KubernetesObject,
   NewObject,
-  OwnerReference,
 } from "../api/object.ts";
-import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
-import type { OwnWrite } from "../cache/shared_informer.ts";
+import type { ObjectKey } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
 import type { Logger } from "../logger.ts";
+import { spanFields } from "../tracing.ts";
 import type { RunCause } from "./cause.ts";
-import type { EventSource } from "./event_source.ts";
-import type { WorkflowResult } from "./managed_workflow.ts";
-import { withOwner } from "./owner.ts";
-import { allWrites } from "./source_group.ts";
-import { partSent } from "./part_sent.ts";
 import type {
-  Context,
+  ContextApplyOptions,
+  ContextCreateOptions,
   ContextDeleteOptions,
+  ContextMatchOptions,
   ContextPatchOptions,
-  ContextWriteOptions,
-  PrimaryEvents,
-  RetryInfo,
-} from "./reconciler.ts";
-import type { PatchBody } from "./resource_client.ts";
+  OwnedOption,
+} from "./context_writes.ts";
+import type { EventSource, PrimaryCache } from "./event_source.ts";
+import type { WorkflowResult } from "./managed_workflow.ts";
+import type { Context, PrimaryEvents, RetryInfo } from "./reconciler.ts";
 import type { Run } from "./run.ts";
 import type { RunEnvironment } from "./run_environment.ts";
+import { RunWrites } from "./run_writes.ts";
+import { scopedKey } from "./scoped_key.ts";
+import type { SourceRegistry } from "./source_registry.ts";
 
 /** {@linkcode Context} of one run. What is rarely used is made when asked for. */
 export class RunContext<P extends KubernetesObject> implements Context<P> {
@@ -33,6 +32,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   readonly #environment: RunEnvironment<P>;
   #attributes: Map<unknown, unknown> | undefined;
   #log: Logger | undefined;
+  #writer: RunWrites<P> | undefined;
   workflow: WorkflowResult | undefined;
 
   /**
@@ -57,9 +57,10 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   get log(): Logger {
-    this.#log ??= this.#environment.log.with(
-      logFields(this.#run.primary, this.#environment.kind),
-    );
+    this.#log ??= this.#environment.log.with({
+      ...logFields(this.#run.primary, this.#environment.kind),
+      ...spanFields(this.#run.span),
+    });
     return this.#log;
   }
 
@@ -104,15 +105,22 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     return this.#attributes;
   }
 
+  get primaries(): PrimaryCache<P> {
+    return this.#environment.primaries;
+  }
+
+  get sources(): SourceRegistry<P> {
+    return this.#environment.sources;
+  }
+
   get events(): PrimaryEvents {
     const { recorder, kind } = this.#environment;
     const { primary } = this.#run;
-    return {
-      normal: (reason, message) =>
-        recorder.record(primary, kind, { type: "Normal", reason, message }),
-      warning: (reason, message) =>
-        recorder.record(primary, kind, { type: "Warning", reason, message }),
-    };
+    const record =
+      (type: "Normal" | "Warning"): PrimaryEvents["normal"] =>
+      (reason, message, options) =>
+        recorder.record(primary, kind, { type, reason, message, options });
+    return { normal: record("Normal"), warning: record("Warning") };
   }
 
   async get<T extends KubernetesObject>(
@@ -122,7 +130,10 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   ): Promise<T | undefined> {
     this.#run.throwIfAborted();
     const { client, sources, primaries } = this.#environment;
-    const key = await this.#keyIn(kind, { namespace, name });
+    const key = await scopedKey(client, kind, {
+      namespace,
+      name,
+    });
     if (this.#isPrimaryKind(kind)) {
       return await primaries.read(key) as T | undefined;
     }
@@ -178,202 +189,80 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     return await this.#environment.sources.secondaries(which, primary);
   }
 
-  async apply<T extends KubernetesObject>(
+  apply<T extends KubernetesObject>(
     kind: Kind<T>,
     object: ApplyObject<T>,
-    options: ContextWriteOptions = {},
+    options?: ContextApplyOptions,
   ): Promise<T> {
-    const { client, fieldManager } = this.#environment;
-    const intent = await this.#owned(kind, object, options);
-    return await this.#write(kind, keyOf(intent as KubernetesObject), {
-      verb: "apply",
-      body: intent,
-      options,
-      send: (signal) =>
-        client.apply(kind, intent, { signal, fieldManager, force: true }),
-    });
+    return this.#writes.apply(kind, object, options);
   }
 
   intent<T extends KubernetesObject>(
     kind: Kind<T>,
     object: ApplyObject<T>,
-    options: Pick<ContextWriteOptions, "owned"> = {},
+    options?: OwnedOption,
   ): Promise<ApplyObject<T>> {
-    return this.#owned(kind, object, options);
+    return this.#writes.intent(kind, object, options);
   }
 
-  async create<T extends KubernetesObject>(
+  create<T extends KubernetesObject>(
     kind: Kind<T>,
     object: NewObject<T>,
-    options: ContextWriteOptions = {},
+    options?: ContextCreateOptions,
   ): Promise<T> {
-    const { client, fieldManager } = this.#environment;
-    const intent = await this.#owned(kind, object, options);
-    const { name } = intent.metadata;
-    return await this.#write(
-      kind,
-      name === undefined ? undefined : keyOf(intent as KubernetesObject),
-      {
-        verb: "create",
-        body: intent,
-        options,
-        send: (signal) => client.create(kind, intent, { signal, fieldManager }),
-      },
-    );
+    return this.#writes.create(kind, object, options);
   }
 
-  async patch<T extends KubernetesObject>(
+  patch<T extends KubernetesObject>(
     kind: Kind<T>,
     key: string | ObjectKey,
     body: unknown,
-    options: ContextPatchOptions = {},
+    options?: ContextPatchOptions,
   ): Promise<T> {
-    const { client, fieldManager } = this.#environment;
-    const { type = "merge", subresource } = options;
-    const target = await this.#keyOf(kind, key);
-    const writer = subresource === undefined ? client : client.status;
-    return await this.#write(kind, target, {
-      verb: "patch",
-      body,
-      options,
-      subresource: subresource !== undefined,
-      send: (signal) =>
-        writer.patch(kind, target, body as PatchBody<T>, {
-          type,
-          signal,
-          fieldManager,
-        }),
-    });
+    return this.#writes.patch(kind, key, body, options);
   }
 
-  async delete<T extends KubernetesObject>(
+  replace<T extends KubernetesObject>(
+    kind: Kind<T>,
+    object: T,
+    options?: ContextMatchOptions,
+  ): Promise<T> {
+    return this.#writes.replace(kind, object, options);
+  }
+
+  modify<T extends KubernetesObject>(
     kind: Kind<T>,
     key: string | ObjectKey,
-    options: ContextDeleteOptions = {},
+    change: (object: T) => void,
+    options?: ContextMatchOptions,
+  ): Promise<T | undefined> {
+    return this.#writes.modify(kind, key, change, options);
+  }
+
+  delete<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: string | ObjectKey,
+    options?: ContextDeleteOptions,
   ): Promise<void> {
-    this.#run.throwIfAborted();
-    const { signal = this.signal, propagationPolicy, uid } = options;
-    const target = await this.#keyOf(kind, key);
-    try {
-      await this.#environment.client.delete(kind, target, {
-        signal,
-        propagationPolicy: propagationPolicy ?? "Background",
-        ...(uid !== undefined && { preconditions: { uid } }),
-      });
-      this.#run.wrote(`delete ${kindText(kind)} ${keyText(target)}`);
-    } catch (error) {
-      if ((error as { isNotFound?: unknown }).isNotFound !== true) throw error;
-    }
+    return this.#writes.delete(kind, key, options);
+  }
+
+  addFinalizer(finalizer?: string): Promise<void> {
+    return this.#writes.addFinalizer(finalizer);
+  }
+
+  removeFinalizer(finalizer?: string): Promise<void> {
+    return this.#writes.removeFinalizer(finalizer);
+  }
+
+  get #writes(): RunWrites<P> {
+    this.#writer ??= new RunWrites(this.#run, this.#environment);
+    return this.#writer;
   }
 
   #isPrimaryKind(kind: Kind): boolean {
     return sameKind(kind, this.#environment.kind);
   }
-
-  #keyOf(kind: Kind, key: string | ObjectKey): Promise<ObjectKey> {
-    const { namespace } = this.#run.primary.metadata;
-    return this.#keyIn(
-      kind,
-      typeof key === "string" ? { namespace, name: key } : key,
-    );
-  }
-
-  /** The key as the kind has it: without namespace where it lives in none. */
-  async #keyIn(kind: Kind, key: ObjectKey): Promise<ObjectKey> {
-    const { scope } = isResolved(kind)
-      ? kind
-      : await this.#environment.client.resolve(kind);
-    return scope === "Cluster" ? { name: key.name } : key;
-  }
-
-  /** The object with its namespace, and the primary as its owner. */
-  async #owned<
-    O extends { metadata: { name?: string | undefined } & Partial<Meta> },
-  >(
-    kind: Kind,
-    object: O,
-    options: ContextWriteOptions,
-  ): Promise<O> {
-    const { client, kind: primaryKind } = this.#environment;
-    const { primary } = this.#run;
-    const { scope } = isResolved(kind) ? kind : await client.resolve(kind);
-    const namespace = scope === "Cluster"
-      ? undefined
-      : object.metadata.namespace ?? primary.metadata.namespace;
-    const canOwn = primary.metadata.namespace === undefined ||
-      primary.metadata.namespace === namespace;
-    const { owned = canOwn } = options;
-    if (owned && !canOwn) {
-      throw new TypeError(
-        `Cannot own ${kind.kind} ${object.metadata.name}: an owner must be in the same namespace or in none: received ${
-          namespace ?? "a cluster-scoped object"
-        } for an owner in ${primary.metadata.namespace}`,
-      );
-    }
-    const references = object.metadata.ownerReferences ?? [];
-    const metadata = {
-      ...object.metadata,
-      ...(namespace !== undefined && { namespace }),
-      ...(owned &&
-        { ownerReferences: withOwner(references, primary, primaryKind) }),
-    };
-    return { ...object, metadata };
-  }
-
-  /** Does a write with the caches told before and after. */
-  async #write<T extends KubernetesObject>(
-    kind: Kind<T>,
-    key: ObjectKey | undefined,
-    write: {
-      readonly verb: string;
-      readonly body: unknown;
-      readonly options: ContextWriteOptions;
-      readonly subresource?: boolean | undefined;
-      readonly send: (signal: AbortSignal) => Promise<T>;
-    },
-  ): Promise<T> {
-    this.#run.throwIfAborted();
-    const { trigger = false, signal = this.signal } = write.options;
-    const before = key && await this.#cached(kind, key);
-    const own = key && this.#beginWrite(kind, key);
-    try {
-      const object = await write.send(signal);
-      const { verb, body, subresource } = write;
-      (own ?? this.#beginWrite(kind, keyOf(object)))
-        .succeed(object, { sent: partSent(verb, body), subresource });
-      const stored = { verb, body, kind, before, after: object };
-      this.#environment.onWrite(this.#run, stored);
-      if (trigger) this.#environment.request(this.#run.key);
-      return object;
-    } catch (error) {
-      own?.fail();
-      throw error;
-    }
-  }
-
-  /** The object as a cache has it, without asking the API server. */
-  async #cached<T extends KubernetesObject>(
-    kind: Kind<T>,
-    key: ObjectKey,
-  ): Promise<KubernetesObject | undefined> {
-    const { sources, primaries } = this.#environment;
-    return this.#isPrimaryKind(kind)
-      ? primaries.get(key)
-      : await sources.get(kind, key);
-  }
-
-  #beginWrite(kind: Kind, key: ObjectKey): OwnWrite {
-    const { sources, primaries } = this.#environment;
-    const write = sources.beginWrite(kind, key);
-    if (!this.#isPrimaryKind(kind)) return write;
-    return allWrites([write, primaries.beginWrite(key) as OwnWrite]);
-  }
-}
-
-/** The metadata that {@linkcode RunContext} fills in. */
-interface Meta {
-  namespace: string | undefined;
-  ownerReferences: OwnerReference[] | undefined;
 }
 
 /** What every log line about an object says of it. */

@@ -3,6 +3,7 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger, LogLevel } from "../logger.ts";
 import type { Counter, Histogram, MetricLabels, Metrics } from "../metrics.ts";
+import { spanFields } from "../tracing.ts";
 import { causeText, type CauseType } from "./cause.ts";
 import type { RunObserver } from "./run_observer.ts";
 import type { Run, RunResult } from "./run.ts";
@@ -121,6 +122,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     const fields = {
       object: run.key,
       cause: causeText(run.cause),
+      ...spanFields(run.span),
       duration: Math.round(duration * 10) / 10,
     };
     if (result === "success") {

@@ -1,4 +1,7 @@
 import type { Kind } from "../api/kind.ts";
+import { nearestName } from "../api/option_names.ts";
+import { applyMergePatch } from "../patch/merge_patch.ts";
+import type { OpenApiSchema } from "../patch/schema.ts";
 import {
   followReference,
   isRecord,
@@ -38,30 +41,119 @@ const MOST_ISSUES = 5;
  * ```
  */
 export async function checkStatus(kind: Kind, status: unknown): Promise<void> {
-  const schema = isDefinedKind(kind) ? kind.statusSchema : undefined;
-  if (schema === undefined) return;
-  const issues = await issuesOf(schema, status);
-  if (issues.length === 0) return;
-  const named = issues.slice(0, MOST_ISSUES).join("; ");
-  const more = issues.length - MOST_ISSUES;
-  throw new TypeError(
-    `Cannot write the status of a ${kind.kind}: it does not fit its schema: received ${named}${
-      more > 0 ? ` and ${more} more` : ""
-    }`,
+  refuse(kind, await issuesOf(kind, status));
+}
+
+/**
+ * Checks a write of some fields of a status, before it is sent: the given fields,
+ * and whether with those that are there already none is missing. What is wrong
+ * with the latter is no concern of this write.
+ *
+ * @param kind Whose status it is.
+ * @param patch What is about to be written: null takes a field away.
+ * @param current The status as it is; undefined if it is not known.
+ * @throws {TypeError} If it does not fit; the message names the paths.
+ */
+export async function checkStatusPatch(
+  kind: Kind,
+  patch: object,
+  current: object | undefined,
+): Promise<void> {
+  if (!isDefinedKind(kind) || kind.statusSchema === undefined) return;
+  const issues = await issuesOf(kind, applyMergePatch(current ?? {}, patch));
+  refuse(
+    kind,
+    issues.filter(({ path: [field = ""] }) =>
+      Object.hasOwn(patch, field) ||
+      (current !== undefined && !Object.hasOwn(current, field))
+    ),
   );
 }
 
-async function issuesOf(
-  schema: StandardSchema,
-  value: unknown,
-): Promise<readonly string[]> {
-  const root = jsonSchemaOf(schema, "status");
+/** One thing that is wrong with a status. */
+interface Issue {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+function refuse(kind: Kind, issues: readonly Issue[]): void {
+  if (issues.length === 0) return;
+  const named = issues.slice(0, MOST_ISSUES).map(({ path, message }) =>
+    `status${pathText(path)}: ${message}`
+  );
+  const more = issues.length - MOST_ISSUES;
+  throw new TypeError(
+    `Cannot write the status of a ${kind.kind}: it does not fit its schema, so change what is written or the schema: received ${
+      named.join("; ")
+    }${more > 0 ? ` and ${more} more` : ""}`,
+  );
+}
+
+async function issuesOf(kind: Kind, value: unknown): Promise<Issue[]> {
+  const schema = isDefinedKind(kind) ? kind.statusSchema : undefined;
+  if (schema === undefined) return [];
+  const root = writtenSchema(schema);
   const result = await schema["~standard"].validate(
     withDates(value, root, root),
   );
-  return (result.issues ?? []).map(({ path = [], message }) =>
-    `status${pathText(path)}: ${message}`
-  );
+  const issues = (result.issues ?? []).map(({ path = [], message }) => ({
+    path: path.map(stepOf),
+    message,
+  }));
+  const known = statusSchemaOf(kind);
+  return known === undefined
+    ? issues
+    : [...issues, ...unknownFields(value, known)];
+}
+
+/** The status in the schema that the server has of a kind. */
+export function statusSchemaOf(kind: Kind): OpenApiSchema | undefined {
+  if (!isDefinedKind(kind)) return undefined;
+  const version = kind.versions.find(({ name }) => name === kind.version);
+  return version?.schema.openAPIV3Schema.properties?.["status"];
+}
+
+/** Fields that the server would drop. Its schema has no references. */
+function* unknownFields(
+  value: unknown,
+  schema: OpenApiSchema,
+  path: readonly (string | number)[] = [],
+): Generator<Issue> {
+  const { properties = {}, additionalProperties, items } = schema;
+  if (Array.isArray(value) && items !== undefined) {
+    for (const [index, item] of value.entries()) {
+      yield* unknownFields(item, items, [...path, index]);
+    }
+  }
+  if (!isRecord(value)) return;
+  const others = isRecord(additionalProperties)
+    ? additionalProperties as OpenApiSchema
+    : undefined;
+  for (const [name, field] of Object.entries(value)) {
+    const known = Object.hasOwn(properties, name) ? properties[name] : others;
+    if (known !== undefined) {
+      yield* unknownFields(field, known, [...path, name]);
+    } else if (
+      schema.type === "object" && !additionalProperties &&
+      !schema["x-kubernetes-preserve-unknown-fields"]
+    ) {
+      const nearest = nearestName(name, Object.keys(properties));
+      const hint = nearest === undefined ? "" : `, did you mean "${nearest}"?`;
+      yield { path: [...path, name], message: `there is no such field${hint}` };
+    }
+  }
+}
+
+const WRITTEN: WeakMap<StandardSchema, JsonSchema> = new WeakMap();
+
+/** The schema as JSON Schema, which takes a while to write. */
+function writtenSchema(schema: StandardSchema): JsonSchema {
+  let written = WRITTEN.get(schema);
+  if (written === undefined) {
+    written = jsonSchemaOf(schema, "status");
+    WRITTEN.set(schema, written);
+  }
+  return written;
 }
 
 /** The value with a `Date` where the schema wants one and JSON has its text. */
@@ -93,9 +185,12 @@ function withDates(
   );
 }
 
-function pathText(path: StandardPath): string {
-  return path.map((step) => {
-    const key = typeof step === "object" ? step.key : step;
-    return typeof key === "number" ? `[${key}]` : `.${String(key)}`;
-  }).join("");
+function stepOf(step: StandardPath[number]): string | number {
+  const key = typeof step === "object" ? step.key : step;
+  return typeof key === "number" ? key : String(key);
+}
+
+function pathText(path: readonly (string | number)[]): string {
+  return path.map((step) => typeof step === "number" ? `[${step}]` : `.${step}`)
+    .join("");
 }

@@ -5,6 +5,7 @@ import type { ObjectKey } from "../api/object_key.ts";
 import { MemoryBudget } from "../cache/memory_budget.ts";
 import { InformerPool } from "../cache/informer_pool.ts";
 import { Client } from "../client/client.ts";
+import { traceRequests } from "../client/trace_requests.ts";
 import { ConcurrencyCap } from "../controller/concurrency_cap.ts";
 import { Controller, type ObjectHistory } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
@@ -339,7 +340,8 @@ export class Operator implements OperatorHandle {
   /** What all controllers share; made when first needed. */
   async #connect(): Promise<ControllerSurroundings> {
     if (this.#surroundings !== undefined) return this.#surroundings;
-    const { clock, logger, metrics, random, reconnect, cache } = this.#settings;
+    const { clock, logger, metrics, random, reconnect, cache, tracer } =
+      this.#settings;
     const common = { clock, logger, metrics, random };
     const base = this.#settings.client ?? await Client.load(common);
     this.#client = base;
@@ -351,7 +353,9 @@ export class Operator implements OperatorHandle {
     });
     const { client, shard } = this.#coordination;
     this.#surroundings = {
-      client,
+      client: tracer === undefined
+        ? client
+        : client.with([traceRequests(tracer)]),
       informers: new InformerPool(base, {
         ...common,
         reconnect,
@@ -361,6 +365,7 @@ export class Operator implements OperatorHandle {
       clock,
       log: logger,
       metrics,
+      tracer,
       random,
       shard,
       instance: hostname(),

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "../clock.ts";
 import type { Namespaces } from "../controller/namespaces.ts";
 import { jsonLogger, type Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
+import type { Tracer } from "../tracing.ts";
 import { type LeaderElectionOptions, leaseTimes } from "./leader_election.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import { configuredOperator, type OperatorConfig } from "./operator_config.ts";
@@ -79,6 +80,13 @@ export interface OperatorOptions {
    */
   readonly logger?: Logger | undefined;
   /**
+   * Traces runs, their phases and their requests: the `Tracer` of an application
+   * that has `@opentelemetry/api`, which this library does not import.
+   *
+   * @default {nothing is traced}
+   */
+  readonly tracer?: Tracer | undefined;
+  /**
    * Serves `/healthz`, `/readyz` and `/metrics`.
    *
    * @default {not at all}
@@ -136,6 +144,7 @@ export interface OperatorSettings {
   readonly concurrency: number;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  readonly tracer: Tracer | undefined;
   readonly probes: ProbeOptions | undefined;
   /** Milliseconds. */
   readonly shutdownGrace: number;
@@ -157,6 +166,7 @@ const NAMES: readonly (keyof OperatorOptions)[] = [
   "concurrency",
   "metrics",
   "logger",
+  "tracer",
   "probes",
   "shutdownGrace",
   "startErrors",
@@ -212,6 +222,7 @@ export function operatorSettings(
     concurrency: options.concurrency ?? Infinity,
     metrics: options.metrics ?? new MetricsRegistry(),
     logger: options.logger ?? defaultLogger ?? jsonLogger(),
+    tracer: options.tracer,
     probes,
     shutdownGrace: milliseconds(
       options.shutdownGrace ?? "10s",

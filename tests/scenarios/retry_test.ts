@@ -204,7 +204,7 @@ scenario(
     assert.match(told, /onError has thrown: Error: The second/);
     assert.match(
       told,
-      /Cannot write the status of a failed run: ApiError: .*status\.value/,
+      /Cannot write the status of a failed run: TypeError: .*status\.value/,
     );
   },
 );

@@ -130,7 +130,10 @@ scenario(
     await one.until(async () =>
       (await one.gadget("a"))?.status?.value === "second"
     );
-    assert.deepEqual((await one.gadget("a"))?.status, { value: "second" });
+    assert.deepEqual((await one.gadget("a"))?.status, {
+      value: "second",
+      observedGeneration: 2,
+    });
     assert.deepEqual(attempts, [0, 0]);
   },
 );

@@ -219,8 +219,8 @@ export class ObjectKeeper<
         metadata: { ...desired.metadata, resourceVersion: ONLY_CREATE },
       }
       : desired;
-    // The intent has its owner already.
-    return ctx.apply(this.#kind, object, { owned: false });
+    // The intent has its owner already, and was matched.
+    return ctx.apply(this.#kind, object, { owned: false, match: false });
   }
 }
 

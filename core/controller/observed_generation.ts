@@ -1,0 +1,31 @@
+import type { Kind } from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import { isExplainedBy } from "../cache/explained_change.ts";
+import { statusSchemaOf } from "../crd/check_status.ts";
+
+/** The field of a status that tells which generation it is about. */
+export const OBSERVED = "observedGeneration";
+
+/** Whether the status of a kind tells which generation it is about. */
+export function tellsGeneration(kind: Kind): boolean {
+  return Object.hasOwn(statusSchemaOf(kind)?.properties ?? {}, OBSERVED);
+}
+
+/**
+ * The generation that a run has observed, after what it wrote itself. A change
+ * of the spec that it made is observed with it; one that somebody else may have
+ * had a part in is not, and makes the object run again.
+ *
+ * @param primary The object as the run was given it.
+ * @param object The object after the run has written it.
+ * @param written The fields that the run wrote; undefined if none.
+ */
+export function observedGeneration(
+  primary: KubernetesObject,
+  object: KubernetesObject,
+  written: object | undefined,
+): number | undefined {
+  const isOurs = written !== undefined &&
+    isExplainedBy(written, primary, object);
+  return (isOurs ? object : primary).metadata.generation;
+}
