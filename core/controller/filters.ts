@@ -108,11 +108,10 @@ export function isRelevantUpdate(
     pauseAnnotation !== undefined &&
     header.annotation(pauseAnnotation) !== previous.annotation(pauseAnnotation)
   ) return true;
-  const isRequested = requestAnnotations.some((name) => {
+  for (const name of requestAnnotations) {
     const token = header.annotation(name);
-    return token !== undefined && token !== previous.annotation(name);
-  });
-  if (isRequested) return true;
+    if (token !== undefined && token !== previous.annotation(name)) return true;
+  }
   return finalizer !== undefined &&
     !(header.hasFinalizer(finalizer) && previous.hasFinalizer(finalizer));
 }
