@@ -4,7 +4,7 @@ import type { Clock } from "../clock.ts";
 import { ALL_OBJECTS, type ShardAssignment } from "../controller/shard.ts";
 import type { Logger } from "../logger.ts";
 import type { ManagedController } from "./controller_start.ts";
-import { fenced } from "./fence.ts";
+import { Fence } from "./fence.ts";
 import { type LeaderElectionOptions, leaseTimes } from "./leader_election.ts";
 import { Leadership } from "./leadership.ts";
 import { checkLeaseRights } from "./lease_rights.ts";
@@ -73,8 +73,9 @@ function byElection(
       }
     },
   });
+  const fence = new Fence({ client, clock, mandate: leadership.mandate });
   return {
-    client: fenced(client, leadership.mandate),
+    client: fence.client,
     shard: ALL_OBJECTS,
     get isLeading() {
       return leadership.isLeading;
@@ -83,7 +84,10 @@ function byElection(
       return leadership.leader;
     },
     start: () => leadership.start(),
-    stop: () => leadership.stop({ release: isIdle(controllers) }),
+    async stop() {
+      await fence.settled();
+      await leadership.stop({ release: isIdle(controllers) });
+    },
   };
 }
 
@@ -114,6 +118,7 @@ function bySharding(
     async onYield() {
       const all = [...controllers()];
       await Promise.all(all.map((controller) => controller.yieldOthers()));
+      await fence.settled();
     },
     onGain(wasOurs) {
       for (const controller of controllers()) controller.gained(wasOurs);
@@ -122,8 +127,9 @@ function bySharding(
       for (const controller of controllers()) controller.abort();
     },
   });
+  const fence = new Fence({ client, clock, mandate: sharding.mandate });
   return {
-    client: fenced(client, sharding.mandate),
+    client: fence.client,
     shard: sharding,
     isLeading: true,
     leader: undefined,
@@ -135,7 +141,10 @@ function bySharding(
       });
       sharding.start();
     },
-    stop: () => sharding.stop({ release: isIdle(controllers) }),
+    async stop() {
+      await fence.settled();
+      await sharding.stop({ release: isIdle(controllers) });
+    },
   };
 }
 

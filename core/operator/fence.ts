@@ -1,5 +1,8 @@
 import type { Client } from "../client/client.ts";
-import type { Verb } from "../client/request.ts";
+import type { ApiRequest, Verb } from "../client/request.ts";
+import type { Send } from "../client/send.ts";
+import type { HttpResponse } from "../client/transport.ts";
+import type { Clock, Timer } from "../clock.ts";
 import { linkedSignal } from "../linked_signal.ts";
 
 /** The verbs that change something. */
@@ -12,6 +15,9 @@ const WRITES: ReadonlySet<Verb> = new Set<Verb>([
   "connect",
 ]);
 
+/** How long a write that nobody waits for may go on, in milliseconds. */
+const ABANDONED = 5_000;
+
 /** Whether this replica may act, as long as it may. */
 export interface Mandate {
   /** Whether it may act at this moment, for certain. */
@@ -22,23 +28,74 @@ export interface Mandate {
   readonly lack: string;
 }
 
+/** What a {@linkcode Fence} works with. */
+export interface FenceOptions {
+  /** Reaches the cluster whether or not this replica may act. */
+  readonly client: Client;
+  readonly mandate: Mandate;
+  readonly clock: Clock;
+}
+
 /**
- * A client whose writes only get through while this replica may act; those that
- * are under way when it may no more are ended.
+ * Lets writes through only while this replica may act, and ends those that are
+ * under way when it may no more.
+ *
+ * A write whose run is aborted is left to its answer all the same: what was cut
+ * off may still reach the server, and do so after another replica has taken
+ * over. That one waits until it has {@linkcode Fence.settled}.
  */
-export function fenced(client: Client, mandate: Mandate): Client {
-  return client.with([(next) => async (request) => {
-    if (!WRITES.has(request.verb)) return await next(request);
-    if (!mandate.holds) {
-      throw new Error(
-        `Cannot ${request.action}: this replica ${mandate.lack}, or not for certain: received a write`,
-      );
-    }
-    const link = linkedSignal(request.signal, mandate.signal);
-    try {
-      return await next({ ...request, signal: link.signal });
-    } finally {
-      link.unlink();
-    }
-  }]);
+export class Fence {
+  readonly #options: FenceOptions;
+  readonly #underWay: Set<Promise<unknown>> = new Set();
+  /** Writes within the mandate only. */
+  readonly client: Client;
+
+  /** @param options What it works with. */
+  constructor(options: FenceOptions) {
+    this.#options = options;
+    this.client = options.client.with([(next) => async (request) => {
+      if (!WRITES.has(request.verb)) return await next(request);
+      const { mandate } = options;
+      if (!mandate.holds) {
+        throw new Error(
+          `Cannot ${request.action}: this replica ${mandate.lack}, or not for certain: received a write`,
+        );
+      }
+      request.signal?.throwIfAborted();
+      return await this.#write(next, request);
+    }]);
+  }
+
+  /** Fulfilled when every write that is under way now has ended. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+
+  #write(next: Send, request: ApiRequest): Promise<HttpResponse> {
+    const { mandate, clock } = this.#options;
+    const { signal } = request;
+    const limit = new AbortController();
+    const link = linkedSignal(mandate.signal, limit.signal);
+    return new Promise((resolve, reject) => {
+      let timer: Timer | undefined;
+      const abandon = () => {
+        timer = clock.setTimer(() => limit.abort(signal?.reason), ABANDONED);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", abandon);
+      const ended = next({ ...request, signal: link.signal }).then(
+        (response) => {
+          resolve(response);
+          return signal?.aborted ? response.cancel() : undefined;
+        },
+        reject,
+      ).catch(() => {}).finally(() => {
+        timer?.cancel();
+        signal?.removeEventListener("abort", abandon);
+        link.unlink();
+        this.#underWay.delete(ended);
+      });
+      this.#underWay.add(ended);
+    });
+  }
 }

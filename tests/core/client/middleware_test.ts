@@ -139,6 +139,8 @@ test("rateLimit lets a burst pass and then keeps the rate, in order", async () =
   );
   await clock.advance(10_000);
   await Promise.all([send(READ), send(READ), send(READ)]);
+  const lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/lock";
+  await send(pathRequest(lease)); // Leases do not wait.
   for (const options of [{ perSecond: 0 }, { perSecond: 1, burst: 0 }]) {
     assert.throws(() => rateLimit({ ...options, clock }), RangeError);
   }
