@@ -27,16 +27,18 @@ export function keyText(key: ObjectKey): string {
  * ```
  */
 export function parseKey(text: string): ObjectKey {
-  const parts = text.split("/");
-  const [first, second] = parts;
-  if (parts.length > 2 || !first || second === "") {
+  const slash = text.indexOf("/");
+  if (
+    text === "" || slash === 0 || slash === text.length - 1 ||
+    slash !== text.lastIndexOf("/")
+  ) {
     throw new SyntaxError(
       `Cannot read an object key: it must be "name" or "namespace/name": received "${text}"`,
     );
   }
-  return second === undefined
-    ? { name: first }
-    : { namespace: first, name: second };
+  return slash < 0
+    ? { name: text }
+    : { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
 }
 
 /** The key of an object. */

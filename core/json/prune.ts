@@ -29,6 +29,8 @@ const NEEDED = [
 interface PruneNode {
   /** The path that ends here: the value is left out. */
   path?: string | undefined;
+  /** The property of objects that lack the value. */
+  guard?: PropertyDescriptor | undefined;
   readonly members: Map<string, PruneNode>;
   /** For every element, and every member that is not named. */
   each?: PruneNode | undefined;
@@ -265,8 +267,14 @@ function guardNode(
     if (member.path === undefined) {
       guardNode(member, own(value, key), guarded);
     } else if (!Array.isArray(value)) {
-      guardMember(value, key, member.path);
+      // One guard for all objects: they keep sharing their shape.
+      member.guard ??= makeGuard(key, member.path);
+      Object.defineProperty(value, key, member.guard);
       guarded.add(value);
+      guardsByObject.set(value, {
+        ...guardsByObject.get(value),
+        [key]: member.guard,
+      });
     }
   }
   if (node.each !== undefined) {
@@ -282,8 +290,9 @@ function own(object: object, key: string): unknown {
     : undefined;
 }
 
-function guardMember(object: object, key: string, path: string): void {
-  Object.defineProperty(object, key, {
+/** Stands for the member of a path that is left out. */
+function makeGuard(key: string, path: string): PropertyDescriptor {
+  return {
     configurable: true,
     enumerable: false,
     get() {
@@ -291,9 +300,25 @@ function guardMember(object: object, key: string, path: string): void {
         `Cannot read "${path}": the cache does not keep it: received an object without it; take the path off "prune"`,
       );
     },
-    set(value: unknown) {
+    set(this: object, value: unknown) {
       const own = { value, writable: true, enumerable: true };
-      Object.defineProperty(object, key, { ...own, configurable: true });
+      Object.defineProperty(this, key, { ...own, configurable: true });
     },
-  });
+  };
+}
+
+/** The guards of decoded objects; hardly any has one. */
+const guardsByObject: WeakMap<object, Record<string, PropertyDescriptor>> =
+  new WeakMap();
+
+/**
+ * Lets a copy of a decoded object throw where that throws, since the value is
+ * not kept. What is copied from the copy does not.
+ */
+export function copyGuards(source: object, target: object): void {
+  const guards = guardsByObject.get(source);
+  if (guards === undefined) return;
+  for (const name in guards) {
+    Object.defineProperty(target, name, guards[name] as PropertyDescriptor);
+  }
 }
