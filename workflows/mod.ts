@@ -87,8 +87,10 @@ export {
 export * from "./graph/workflow.ts";
 export * from "./graph/workflow_result.ts";
 export * from "./kstatus/cel_rules.ts";
+export * from "./kstatus/object_reference.ts";
 export * from "./kstatus/object_status.ts";
 export * from "./kstatus/status_of.ts";
+export * from "./kstatus/wait_for.ts";
 export { jobCompletionStatus } from "./kstatus/workload_rules.ts";
 export * from "./phases/canary.ts";
 export * from "./phases/change_map.ts";

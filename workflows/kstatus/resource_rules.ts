@@ -44,7 +44,20 @@ export const crdStatus: StatusRule = (object) => {
 };
 
 /** How long a Pod may go unscheduled before that counts as a failure. */
-export const SCHEDULING_GRACE = 15_000;
+const SCHEDULING_GRACE = 15_000;
+
+/**
+ * How long until a Pod that is not scheduled counts as failed, in milliseconds.
+ *
+ * @param pod The Pod.
+ * @param now The present, in milliseconds since the Unix epoch.
+ */
+export function graceLeft(pod: unknown, now: number): number {
+  const created = Date.parse(textAt(pod, "metadata.creationTimestamp"));
+  return Number.isNaN(created)
+    ? 0
+    : Math.max(created + SCHEDULING_GRACE - now, 0);
+}
 
 /** Pods: running and ready, or at their end. */
 export const podStatus: StatusRule = (object, { now }) => {
@@ -94,8 +107,7 @@ function pendingPod(object: unknown, now: number): ObjectStatus {
   if (unscheduled === undefined) {
     return inProgress("PodPending", "Pod is in the Pending phase");
   }
-  const created = Date.parse(String(at(object, "metadata.creationTimestamp")));
-  return now - created < SCHEDULING_GRACE
+  return graceLeft(object, now) > 0
     ? inProgress("PodNotScheduled", "Pod has not been scheduled")
     : failed("PodUnschedulable", "Pod could not be scheduled");
 }

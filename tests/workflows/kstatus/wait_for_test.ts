@@ -1,0 +1,392 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+import { ApiServer } from "../../../core/apiserver/server.ts";
+import type { AuditEvent } from "../../../core/apiserver/request_handler.ts";
+import type { Client } from "../../../core/client/client.ts";
+import {
+  Deployment,
+  ReplicaSet,
+  StatefulSet,
+} from "../../../core/kinds/apps_v1.ts";
+import { Job } from "../../../core/kinds/batch_v1.ts";
+import { ConfigMap, Pod } from "../../../core/kinds/core_v1.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
+import {
+  WaitError,
+  waitFor,
+  type WaitOptions,
+} from "../../../workflows/kstatus/wait_for.ts";
+
+const NAMESPACE = "default";
+const LABELS = { app: "web" };
+const POD_SPEC = { containers: [{ name: "main", image: "nginx" }] };
+const TEMPLATE = { metadata: { labels: LABELS }, spec: POD_SPEC };
+
+/** A server on a clock that moves when told, and what it was asked. */
+class WaitCase {
+  readonly clock: VirtualClock;
+  readonly server: ApiServer;
+  readonly requests: AuditEvent[];
+
+  constructor(
+    clock: VirtualClock,
+    server: ApiServer,
+    requests: AuditEvent[],
+  ) {
+    this.clock = clock;
+    this.server = server;
+    this.requests = requests;
+  }
+
+  get client(): Client {
+    return this.server.client;
+  }
+
+  /** Begins to wait; the outcome is a list of states, or what was thrown. */
+  begin(
+    objects: readonly KubernetesObject[],
+    options: WaitOptions = {},
+  ): { outcome: () => unknown } {
+    let outcome: unknown;
+    waitFor(this.client, objects, { clock: this.clock, ...options }).then(
+      (waited) => outcome = waited.map(({ status }) => status.status),
+      (error: unknown) => outcome = error,
+    );
+    return { outcome: () => outcome };
+  }
+
+  /** Moves time on until the wait is over. */
+  async end(wait: { outcome: () => unknown }): Promise<unknown> {
+    await this.clock.runUntil(() => wait.outcome() !== undefined, {
+      limit: 600_000,
+      idleTurns: 5_000,
+    });
+    return wait.outcome();
+  }
+
+  async job(name: string, spec: object = {}): Promise<Job> {
+    return await this.client.create(Job, {
+      metadata: { namespace: NAMESPACE, name },
+      spec: {
+        template: { spec: { ...POD_SPEC, restartPolicy: "Never" } },
+        ...spec,
+      },
+    });
+  }
+
+  /** Reports of a Job. */
+  async report(name: string, type?: string): Promise<void> {
+    const time = "2026-01-01T00:00:00Z";
+    const conditions = type === undefined ? [] : [
+      ...(type === "Complete" ? ["SuccessCriteriaMet"] : ["FailureTarget"]),
+      type,
+    ].map((one) => ({
+      type: one,
+      status: "True" as const,
+      reason: "Test",
+      message: "as told",
+      lastTransitionTime: time,
+      lastProbeTime: time,
+    }));
+    await this.client.status.patch(Job, { namespace: NAMESPACE, name }, {
+      status: {
+        startTime: time,
+        conditions,
+        ...(type === "Complete" && { completionTime: time, succeeded: 1 }),
+      },
+    });
+  }
+}
+
+function waitTest(
+  title: string,
+  play: (one: WaitCase) => Promise<void>,
+): void {
+  test(title, { timeout: 60_000 }, async () => {
+    await (warm ??= warmUp());
+    const clock = new VirtualClock({ quietTurns: 8 });
+    const requests: AuditEvent[] = [];
+    const server = await ApiServer.start({
+      port: false,
+      clock,
+      audit: (event) => requests.push(event),
+    });
+    try {
+      await play(new WaitCase(clock, server, requests));
+    } finally {
+      await server.stop();
+    }
+  });
+}
+
+let warm: Promise<void> | undefined;
+
+/** Has everything loaded, which takes real time, before clocks are moved. */
+async function warmUp(): Promise<void> {
+  const server = await ApiServer.start({ port: false });
+  const metadata = { namespace: NAMESPACE, name: "warm" };
+  const made = await server.client.create(ConfigMap, { metadata });
+  await waitFor(server.client, [made]);
+  await server.stop();
+}
+
+function assertWaitError(
+  error: unknown,
+  expected: { readonly timedOut: boolean; readonly message: RegExp },
+): void {
+  assert(error instanceof WaitError, String(error));
+  assert.equal(error.timedOut, expected.timedOut);
+  assert.match(error.message, expected.message);
+}
+
+waitTest(
+  "waitFor ends when all are there, by watching and not by asking again [K12]",
+  async (one) => {
+    const [a, b] = [await one.job("a"), await one.job("b")];
+    const wait = one.begin([a, b]);
+    await one.clock.settle();
+    await one.report("a");
+    await one.report("b", "Complete");
+    await one.clock.advance(50_000);
+    assert.equal(wait.outcome(), undefined, "a still runs");
+    const asked = one.requests.length;
+    await one.report("a", "Complete");
+    assert.deepEqual(await one.end(wait), ["Current", "Current"]);
+    const reads = one.requests.slice(asked).filter(({ verb }) =>
+      verb === "get" || verb === "list"
+    );
+    assert.deepEqual(reads, []);
+  },
+);
+
+waitTest(
+  "waitFor ends when only those that failed are not there [K12]",
+  async (one) => {
+    const jobs = [await one.job("a"), await one.job("b")];
+    const wait = one.begin(jobs);
+    await one.clock.settle();
+    await one.report("a", "Failed");
+    await one.clock.advance(10_000);
+    assert.equal(wait.outcome(), undefined, "b may still get there");
+    await one.report("b", "Complete");
+    assertWaitError(await one.end(wait), {
+      timedOut: false,
+      message:
+        /^Cannot wait until all are Current: objects have failed: received Job\/default\/a status: 'Failed': Job Failed. as told$/,
+    });
+  },
+);
+
+waitTest(
+  "waitFor with failFast ends at the first failure [K12]",
+  async (one) => {
+    const jobs = [await one.job("a"), await one.job("b")];
+    const wait = one.begin(jobs, { failFast: true });
+    await one.clock.settle();
+    await one.report("a", "Failed");
+    const error = await one.end(wait);
+    assertWaitError(error, {
+      timedOut: false,
+      message: /Job\/default\/b status/,
+    });
+    assert(one.clock.now() < 1_000);
+  },
+);
+
+waitTest(
+  "waitFor names those that are not there when the time is up [K12]",
+  async (one) => {
+    const metadata = { namespace: NAMESPACE, name: "there" };
+    const there = await one.client.create(ConfigMap, { metadata });
+    const missing = {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { namespace: NAMESPACE, name: "missing" },
+    };
+    const job = await one.job("slow");
+    const start = one.clock.now();
+    const error = await one.end(one.begin([there, missing, job]));
+    assert.equal(one.clock.now() - start, 60_000);
+    assertWaitError(error, {
+      timedOut: true,
+      message:
+        /the time is up: received ConfigMap\/default\/missing status: 'NotFound': Resource not found, Job\/default\/slow status: 'InProgress': Job/,
+    });
+    assert(!String(error).includes("there'"));
+  },
+);
+
+waitTest(
+  "waitFor takes a Job that cleans up after itself for done when it is gone [K12]",
+  async (one) => {
+    const job = await one.job("brief", { ttlSecondsAfterFinished: 0 });
+    const wait = one.begin([job]);
+    await one.clock.settle();
+    await one.client.delete(Job, { namespace: NAMESPACE, name: "brief" }, {
+      propagationPolicy: "Background",
+    });
+    assert.deepEqual(await one.end(wait), ["Current"]);
+  },
+);
+
+waitTest(
+  "waitFor gives the reason of the signal that ends it [K12]",
+  async (one) => {
+    const stop = new AbortController();
+    const wait = one.begin([await one.job("a")], { signal: stop.signal });
+    await one.clock.settle();
+    const reason = new Error("stopped by the test");
+    stop.abort(reason);
+    assert.equal(await one.end(wait), reason);
+    await assert.rejects(
+      waitFor(one.client, [await one.job("b")], { signal: stop.signal }),
+      reason,
+    );
+  },
+);
+
+waitTest("waitFor leaves no watch open [K12]", async (one) => {
+  const wait = one.begin([await one.job("a"), await one.job("b")]);
+  await one.clock.settle();
+  await one.report("a", "Complete");
+  await one.report("b", "Complete");
+  await one.end(wait);
+  const before = one.requests.length;
+  await one.clock.advance(600_000);
+  assert.equal(one.requests.slice(before).length, 0);
+});
+
+waitTest("waitFor waits until objects are gone, too [K12]", async (one) => {
+  const metadata = {
+    namespace: NAMESPACE,
+    name: "held",
+    finalizers: ["example.com/held"],
+  };
+  const held = await one.client.create(ConfigMap, { metadata });
+  const wait = one.begin([held], { desired: "NotFound" });
+  await one.client.delete(ConfigMap, metadata);
+  await one.clock.advance(10_000);
+  assert.equal(wait.outcome(), undefined);
+  await one.client.patch(ConfigMap, metadata, { metadata: { finalizers: [] } });
+  assert.deepEqual(await one.end(wait), ["NotFound"]);
+});
+
+waitTest(
+  "waitFor waits for a kind that nobody serves yet, and says so in the end [K12]",
+  async (one) => {
+    const gadget = {
+      apiVersion: "example.com/v1",
+      kind: "Gadget",
+      metadata: { namespace: NAMESPACE, name: "one" },
+    };
+    const error = await one.end(one.begin([gadget], { timeout: "10s" }));
+    assertWaitError(error, {
+      timedOut: true,
+      message:
+        /Gadget\/default\/one status: 'NotFound': Resource not found; Cannot/,
+    });
+    const gone = one.begin([gadget], { desired: "NotFound" });
+    assert.deepEqual(await one.end(gone), ["NotFound"]);
+  },
+);
+
+waitTest(
+  "waitFor tells every change of a state, and survives a broken watch [K12]",
+  async (one) => {
+    const told: string[] = [];
+    const wait = one.begin([await one.job("a")], {
+      onChange: ({ status }) => void told.push(status.reason || status.status),
+    });
+    await one.clock.settle();
+    await one.report("a");
+    await one.clock.settle();
+    assert(one.server.faults.cutWatches() > 0);
+    await one.report("a", "Complete");
+    assert.deepEqual(await one.end(wait), ["Current"]);
+    assert.deepEqual(told, ["JobNotStarted", "JobInProgress", "Current"]);
+  },
+);
+
+for (const kind of [ReplicaSet, StatefulSet]) {
+  waitTest(
+    `A ${kind.kind} in progress has failed once a pod of it has [K11]`,
+    async (one) => {
+      const key = { namespace: NAMESPACE, name: "web" };
+      const owner = await one.client.create(kind as typeof StatefulSet, {
+        metadata: key,
+        spec: {
+          replicas: 1,
+          serviceName: "web",
+          selector: { matchLabels: LABELS },
+          template: TEMPLATE,
+        },
+      });
+      const wait = one.begin([owner]);
+      await one.clock.settle();
+      const pod = { namespace: NAMESPACE, name: "web-0" };
+      await one.client.create(Pod, {
+        metadata: { ...pod, labels: LABELS },
+        spec: POD_SPEC,
+      });
+      await one.client.status.patch(Pod, pod, {
+        status: {
+          phase: "Running",
+          containerStatuses: [{
+            name: "main",
+            image: "nginx",
+            imageID: "",
+            ready: false,
+            restartCount: 3,
+            state: { waiting: { reason: "CrashLoopBackOff" } },
+          }],
+        },
+      });
+      assertWaitError(await one.end(wait), {
+        timedOut: false,
+        message: /web status: 'Failed': 1 pods have failed$/,
+      });
+    },
+  );
+}
+
+waitTest("A Deployment does not fail by a pod of it [K11]", async (one) => {
+  const owner = await one.client.create(Deployment, {
+    metadata: { namespace: NAMESPACE, name: "web" },
+    spec: { selector: { matchLabels: LABELS }, template: TEMPLATE },
+  });
+  const wait = one.begin([owner], { timeout: "5s" });
+  await one.clock.settle();
+  const watched = one.requests.map(({ resource }) => resource);
+  assert(!watched.includes("pods"));
+  assertWaitError(await one.end(wait), {
+    timedOut: true,
+    message: /InProgress/,
+  });
+});
+
+waitTest(
+  "A pod that cannot be scheduled has failed after 15 seconds, without an event [K11]",
+  async (one) => {
+    const key = { namespace: NAMESPACE, name: "heavy" };
+    const pod = await one.client.create(Pod, { metadata: key, spec: POD_SPEC });
+    await one.client.status.patch(Pod, key, {
+      status: {
+        phase: "Pending",
+        conditions: [{
+          type: "PodScheduled",
+          status: "False",
+          reason: "Unschedulable",
+        }],
+      },
+    });
+    const start = one.clock.now();
+    const error = await one.end(one.begin([pod]));
+    assertWaitError(error, {
+      timedOut: false,
+      message: /could not be scheduled/,
+    });
+    const elapsed = one.clock.now() - start;
+    assert(elapsed >= 14_000 && elapsed <= 16_000, String(elapsed));
+  },
+);
