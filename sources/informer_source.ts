@@ -14,11 +14,19 @@ import type {
   NamespaceSet,
   PrimaryEvent,
   SourceContext,
+  SourceEvent,
   SourceHealth,
 } from "../core/controller/event_source.ts";
 import { accepts, type Filters } from "../core/controller/filters.ts";
-import { byOwner, mapped, type MappedObject, type Mapper } from "./mappers.ts";
+import {
+  byOwner,
+  mapped,
+  mappedEvent,
+  type MappedObject,
+  type Mapper,
+} from "./mappers.ts";
 import { ReferenceIndex } from "./reference_index.ts";
+import { RememberedMapping } from "./remembered_mapping.ts";
 
 /** Options of {@linkcode informerSource}. */
 export interface InformerSourceOptions<
@@ -121,12 +129,22 @@ interface Watching<P extends KubernetesObject, S extends KubernetesObject> {
   readonly registration: HandlerRegistration<S>;
 }
 
+/** What the events of one watch are taken with. */
+interface Listening<P extends KubernetesObject, S extends KubernetesObject> {
+  readonly context: SourceContext<P>;
+  readonly lease: InformerLease<S>;
+  /** Only where the cache is bounded. */
+  readonly remembered: RememberedMapping | undefined;
+}
+
 class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
   implements EventSource<P, S> {
   readonly name: string;
   readonly kind: Kind<S>;
   readonly readOnly: boolean;
   readonly startPriority: "loader" | "default";
+  /** Absent where nothing refers from the primaries, which costs nothing then. */
+  readonly onPrimary?: (event: PrimaryEvent<P>) => void;
   readonly #options: InformerSourceOptions<P, S>;
   readonly #mapper: Mapper<P, S>;
   readonly #references: ReferenceIndex = new ReferenceIndex();
@@ -139,11 +157,16 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
     this.startPriority = options.startPriority ?? "default";
     this.#options = options;
     this.#mapper = options.mapper ?? byOwner();
+    if (options.references !== undefined) {
+      this.onPrimary = (event) => this.#followPrimary(event);
+    }
   }
 
   async start(context: SourceContext<P>): Promise<void> {
     if (this.#options.references !== undefined) {
-      for (const primary of context.primaries.list()) this.#refer(primary);
+      for (const primary of await context.primaries.readList()) {
+        this.#refer(primary);
+      }
     }
     await this.#watch(context, context.namespaces);
   }
@@ -174,27 +197,58 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
       : { status: "unhealthy", message: error ?? "not synced yet" };
   }
 
-  get(key: ObjectKey): S | undefined {
-    return this.#watching?.lease.get(key);
+  get(key: ObjectKey): S | undefined | Promise<S | undefined> {
+    const lease = this.#watching?.lease;
+    return this.#options.bounded ? lease?.read(key) : lease?.get(key);
   }
 
-  list(namespace?: string): readonly S[] {
-    return this.#watching?.lease.list(namespace) ?? [];
+  list(namespace?: string): readonly S[] | Promise<readonly S[]> {
+    const lease = this.#watching?.lease;
+    if (lease === undefined) return [];
+    return this.#options.bounded
+      ? lease.readList(namespace)
+      : lease.list(namespace);
   }
 
-  secondaries(primary: P): readonly S[] {
+  secondaries(primary: P): readonly S[] | Promise<readonly S[]> {
     const watching = this.#watching;
     if (watching === undefined) return [];
+    if (this.#options.bounded) return this.#readSecondaries(primary, watching);
     const { lease, context } = watching;
     if (this.#options.references !== undefined) {
       return textsOf(this.#options.references(primary))
         .map((key) => lease.get(key))
         .filter((object) => object !== undefined);
     }
+    const found = lease.byIndex(BY_PRIMARY, this.#mapper.indexValue(primary));
+    return this.#belonging(found, primary, context);
+  }
+
+  /** As `secondaries`, fetching those of which only the key is kept. */
+  async #readSecondaries(
+    primary: P,
+    { lease, context }: Watching<P, S>,
+  ): Promise<readonly S[]> {
+    if (this.#options.references !== undefined) {
+      const keys = textsOf(this.#options.references(primary));
+      const found = await Promise.all(keys.map((key) => lease.read(key)));
+      return found.filter((object) => object !== undefined);
+    }
+    const value = this.#mapper.indexValue(primary);
+    const found = await lease.readByIndex(BY_PRIMARY, value);
+    return this.#belonging(found, primary, context);
+  }
+
+  /** The index may know less than the mapper, such as the name alone. */
+  #belonging(
+    secondaries: readonly S[],
+    primary: P,
+    context: SourceContext<P>,
+  ): S[] {
     const key = keyText(keyOf(primary));
-    return lease.byIndex(BY_PRIMARY, this.#mapper.indexValue(primary))
-      // The index may know less than the mapper, such as the name alone.
-      .filter((object) => this.#primaries(mapped(object), context).has(key));
+    return secondaries.filter((object) =>
+      this.#primaries(mapped(object), context).has(key)
+    );
   }
 
   beginWrite(key: ObjectKey): OwnWrite<S> {
@@ -204,8 +258,7 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
       : watching.registration.beginWrite(key);
   }
 
-  onPrimary({ type, key, object }: PrimaryEvent<P>): void {
-    if (this.#options.references === undefined) return;
+  #followPrimary({ type, key, object }: PrimaryEvent<P>): void {
     if (type === "deleted" || object === undefined) {
       this.#references.set(keyText(key), []);
     } else this.#refer(object);
@@ -228,6 +281,7 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
       fieldSelector,
       metadataOnly,
       prune,
+      bounded,
       client,
       shared,
     } = this.#options;
@@ -238,31 +292,60 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
       fieldSelector,
       metadataOnly,
       prune,
+      bounded,
       client,
       shared,
     });
     if (this.#options.references === undefined) {
       lease.addIndex(BY_PRIMARY, this.#mapper.index);
     }
+    const remembered = bounded ? new RememberedMapping() : undefined;
+    const listening = { context, lease, remembered };
     const registration = lease.addHandler(
-      (event) => this.#onEvent(event, context),
+      (event) => this.#onEvent(event, listening),
       { name: `${context.controller}/${this.name}` },
     );
     this.#watching = { context, lease, registration };
     await registration.synced;
   }
 
-  #onEvent(event: CacheEvent<S>, context: SourceContext<P>): void {
+  #onEvent(event: CacheEvent<S>, listening: Listening<P, S>): void {
+    const { context, remembered } = listening;
+    // What is remembered must follow every event, accepted or not.
+    const followed = remembered?.follow(
+      event,
+      () => this.#primaries(mappedEvent(event, "object"), context),
+    );
     if (!this.#accepts(event, context)) return;
     const primaries = this.#options.references === undefined
-      ? this.#affected(event, context)
+      ? followed ?? this.#affected(event, context)
       : this.#references.primariesOf(event.key);
-    for (const primary of primaries) {
-      context.trigger(primary, {
-        kind: this.kind.kind,
-        object: keyOfHeader(event),
-        initial: event.initial,
-      });
+    const cause = {
+      kind: this.kind.kind,
+      object: keyOfHeader(event),
+      initial: event.initial,
+    };
+    for (const primary of primaries) context.trigger(primary, cause);
+    if (event.header.isPartial && event.type !== "deleted") {
+      void this.#readAndTrigger(event.key, { ...listening, cause });
+    }
+  }
+
+  /** Maps an object of which only the key was there when its event came. */
+  async #readAndTrigger(
+    key: string,
+    { context, lease, remembered, cause }: Listening<P, S> & {
+      readonly cause: SourceEvent;
+    },
+  ): Promise<void> {
+    try {
+      const object = await lease.read(key);
+      if (object === undefined) return;
+      const primaries = [...this.#primaries(mapped(object), context)];
+      remembered?.set(key, primaries);
+      for (const primary of primaries) context.trigger(primary, cause);
+    } catch (error) {
+      context.log.error("Cannot map an object", { source: this.name, error });
     }
   }
 
@@ -278,9 +361,9 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
 
   /** The primaries from before the event and those from after it. */
   #affected(event: CacheEvent<S>, context: SourceContext<P>): Set<string> {
-    const affected = this.#primaries(viewOf(event, "object"), context);
+    const affected = this.#primaries(mappedEvent(event, "object"), context);
     if (event.previousHeader !== undefined) {
-      const before = this.#primaries(viewOf(event, "previous"), context);
+      const before = this.#primaries(mappedEvent(event, "previous"), context);
       for (const primary of before) affected.add(primary);
     }
     return affected;
@@ -306,22 +389,4 @@ function textsOf(keys: Iterable<ObjectKey | string>): string[] {
 function keyOfHeader({ header }: CacheEvent<KubernetesObject>): ObjectKey {
   const { namespace, name } = header;
   return namespace === "" ? { name } : { namespace, name };
-}
-
-/** One side of an event, its object decoded only if the mapper wants it. */
-function viewOf<S extends KubernetesObject>(
-  event: CacheEvent<S>,
-  side: "object" | "previous",
-): MappedObject<S> {
-  const header = side === "object" ? event.header : event.previousHeader!;
-  return {
-    name: header.name,
-    namespace: header.namespace,
-    ownerReferences: header.ownerReferences,
-    label: (key) => header.label(key),
-    annotation: (key) => header.annotation(key),
-    get object(): S {
-      return event[side]!;
-    },
-  };
 }

@@ -2,6 +2,7 @@ import type { Kind } from "../core/api/kind.ts";
 import { parseApiVersion } from "../core/api/kind.ts";
 import type { KubernetesObject, OwnerReference } from "../core/api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../core/api/object_key.ts";
+import type { CacheEvent } from "../core/cache/cache_event.ts";
 import type { IndexDefinition } from "../core/cache/object_store.ts";
 
 /**
@@ -205,5 +206,29 @@ export function mapped<S extends KubernetesObject>(
     label: (key) => labels?.[key],
     annotation: (key) => annotations?.[key],
     object,
+  };
+}
+
+/** One side of an event as mappers see it, decoded only if they want that. */
+export function mappedEvent<S extends KubernetesObject>(
+  event: CacheEvent<S>,
+  side: "object" | "previous",
+): MappedObject<S> {
+  const header = side === "object" ? event.header : event.previousHeader!;
+  return {
+    get name() {
+      return header.name;
+    },
+    get namespace() {
+      return header.namespace;
+    },
+    get ownerReferences() {
+      return header.ownerReferences;
+    },
+    label: (key) => header.label(key),
+    annotation: (key) => header.annotation(key),
+    get object(): S {
+      return event[side]!;
+    },
   };
 }

@@ -99,10 +99,10 @@ class PerResourcePolling<P extends KubernetesObject, R>
     }
   }
 
-  start(context: SourceContext<P>): Promise<void> {
+  async start(context: SourceContext<P>): Promise<void> {
     this.#run = new SourceRun(context);
-    for (const primary of context.primaries.list()) this.#follow(primary);
-    return Promise.resolve();
+    const primaries = await context.primaries.readList();
+    for (const primary of primaries) this.#follow(primary);
   }
 
   stop(): Promise<void> {

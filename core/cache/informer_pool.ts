@@ -5,6 +5,7 @@ import type { KubernetesObject } from "../api/object.ts";
 import { Informer, type InformerClient } from "./informer.ts";
 import { type InformerLease, PooledInformer } from "./informer_lease.ts";
 import type { InformerOptions, InformerSelection } from "./informer_options.ts";
+import type { MemoryBudget } from "./memory_budget.ts";
 import { type StoreUsage, sumOfUsages } from "./store_usage.ts";
 
 /** What all informers of an {@linkcode InformerPool} have in common. */
@@ -24,7 +25,7 @@ export interface AcquireOptions extends InformerSelection {
   /**
    * Whether others who watch the same may share the informer.
    *
-   * @default {true}
+   * @default {true, unless it is bounded}
    */
   readonly shared?: boolean | undefined;
 }
@@ -39,8 +40,7 @@ interface PoolEntry {
 /**
  * Shares informers among all who watch the same: the same client, kind,
  * namespaces, selectors and form of the objects. They are counted: the first
- * lease starts an informer, the last one stops it. One that is bounded is not
- * shared: who came late could index nothing of what was given up.
+ * lease starts an informer, the last one stops it.
  *
  * @example Two users of one watch
  * ```ts
@@ -69,7 +69,6 @@ export class InformerPool {
   readonly #stopping: Set<Promise<void>> = new Set();
   #lastClient = 0;
   #lastLease = 0;
-  #lastBounded = 0;
   #stopped = false;
 
   /**
@@ -81,6 +80,11 @@ export class InformerPool {
   constructor(client: InformerClient, options: InformerPoolOptions = {}) {
     this.#client = client;
     this.#options = options;
+  }
+
+  /** The bytes that the caches share; undefined if there is no limit. */
+  get budget(): MemoryBudget | undefined {
+    return this.#options.budget;
   }
 
   /** How many informers run. */
@@ -104,8 +108,12 @@ export class InformerPool {
         }`,
       );
     }
-    const { client = this.#client, shared: shares = true, ...selection } =
-      options;
+    const {
+      client = this.#client,
+      // Who came late could index nothing of what was given up.
+      shared: shares = options.bounded !== true,
+      ...selection
+    } = options;
     const lease = ++this.#lastLease;
     const named = this.#identify(client, kind, selection);
     const identity = shares ? named : `${named} of lease ${lease}`;
@@ -181,7 +189,6 @@ export class InformerPool {
       fieldSelector === undefined ? "" : fieldSelectorText(fieldSelector),
       selection.metadataOnly === true,
       [...prune ?? []].sort(),
-      selection.bounded ? ++this.#lastBounded : 0,
     ]);
   }
 }

@@ -122,6 +122,7 @@ export function assemble<P extends KubernetesObject>(
     ],
   });
   const onPrimary = primaryHandler<P>({
+    primaries,
     processor,
     sources,
     settings,
@@ -143,13 +144,13 @@ function rememberedApplies(): RunEnvironment<KubernetesObject>["applied"] {
 
 /** Takes a change of a primary: to sources that follow them, then to runs. */
 function primaryHandler<P extends KubernetesObject>(
-  parts: Pick<Machinery<P>, "processor" | "sources"> & {
+  parts: Pick<Machinery<P>, "primaries" | "processor" | "sources"> & {
     readonly settings: ControllerSettings<P>;
     readonly finalizer: string | undefined;
     readonly log: Logger;
   },
 ): InformerHandler<P> {
-  const { processor, sources, settings, log } = parts;
+  const { primaries, processor, sources, settings, log } = parts;
   const { defaultFilters, filters } = settings;
   const relevance = { ...settings, finalizer: parts.finalizer };
   const isAccepted = (event: CacheEvent<P>): boolean => {
@@ -167,16 +168,30 @@ function primaryHandler<P extends KubernetesObject>(
       return true;
     }
   };
-  return (event) => {
-    if (sources.followsPrimaries) {
+  const follow = (event: CacheEvent<P>): void => {
+    const type = event.type === "updated" ? "modified" : event.type;
+    const key = parseKey(event.key);
+    if (!event.header.isPartial || type === "deleted") {
       sources.primaryEvent({
-        type: event.type === "updated" ? "modified" : event.type,
-        key: parseKey(event.key),
+        type,
+        key,
         get object() {
           return event.object;
         },
       });
+      return;
     }
+    // A bounded cache has given it up: it is followed once it is read.
+    primaries.read(key).then(
+      (object) => {
+        if (object === undefined || !primaries.has(key)) return;
+        sources.primaryEvent({ type, key, object });
+      },
+      (error) => log.error("Cannot read a primary", { object: key, error }),
+    );
+  };
+  return (event) => {
+    if (sources.followsPrimaries) follow(event);
     if (event.type === "deleted") processor.primaryDeleted(event);
     else if (isAccepted(event)) processor.primaryChanged(event);
   };

@@ -265,7 +265,8 @@ export class Operator implements OperatorHandle {
    */
   metrics(): string {
     const { metrics } = this.#settings;
-    this.#gauges.set(this.health().controllers);
+    const { informers } = this.#surroundings ?? {};
+    this.#gauges.set(this.health().controllers, informers);
     return metrics instanceof MetricsRegistry ? metrics.text() : "";
   }
 

@@ -1,5 +1,7 @@
+import type { InformerPool } from "../cache/informer_pool.ts";
 import type { ControllerHealth } from "../controller/controller.ts";
 import type { Gauge, MetricLabels, Metrics } from "../metrics.ts";
+import { CacheGauges } from "./cache_gauges.ts";
 
 /** What of a controller's health is told as a metric. */
 const GAUGES: readonly {
@@ -45,11 +47,12 @@ const GAUGES: readonly {
 ];
 
 /**
- * Tells the state of controllers as gauges. They are set from the state itself
+ * Tells the state of controllers and caches as gauges. They are set from the state itself
  * whenever they are asked for, so that they cannot drift.
  */
 export class OperatorGauges {
   readonly #gauges: readonly Gauge[];
+  readonly #caches: CacheGauges;
   #told: Map<string, MetricLabels> = new Map();
 
   /** @param metrics Where the gauges are. */
@@ -57,10 +60,15 @@ export class OperatorGauges {
     this.#gauges = GAUGES.map(({ name, help }) =>
       metrics.gauge({ name, help })
     );
+    this.#caches = new CacheGauges(metrics);
   }
 
-  /** Sets the gauges of these controllers, and removes those of others. */
-  set(controllers: readonly ControllerHealth[]): void {
+  /** Sets the gauges of these, and removes those of others. */
+  set(
+    controllers: readonly ControllerHealth[],
+    informers: InformerPool | undefined,
+  ): void {
+    this.#caches.set(informers);
     const told = new Map<string, MetricLabels>();
     for (const health of controllers) {
       const labels = this.#told.get(health.name) ??

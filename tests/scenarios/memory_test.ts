@@ -95,3 +95,50 @@ scenario(
     );
   },
 );
+
+scenario(
+  "With a bounded cache that keeps keys alone, every run fetches what it reads",
+  async (one) => {
+    const seen = new Map<string, string>();
+    const operator = one.operator({ cache: { budget: 1 } });
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        const { name } = gadget.metadata;
+        const { value } = gadget.spec;
+        await ctx.apply(ConfigMap, { metadata: { name }, data: { value } });
+        const [configMap] = await ctx.secondaries(ConfigMap);
+        assert.equal(configMap?.data?.["value"], value);
+        seen.set(name, value);
+        return patchStatus({ value });
+      },
+    }, {
+      cache: { bounded: true },
+      sources: [informerSource(ConfigMap, { bounded: true })],
+    });
+    for (let index = 0; index < 100; index++) {
+      await one.create(`gadget-${index}`);
+    }
+    await one.start(operator);
+    await one.until(() => seen.size === 100);
+    await live(
+      one,
+      (index, value) => one.change(`gadget-${index}`, { value }),
+      seen,
+    );
+    const keysAlone = (kind: string) =>
+      Number(
+        new RegExp(
+          `coracle_cache_objects\\{kind="${kind}",tier="key_only"\\} (\\d+)`,
+        ).exec(operator.metrics())?.[1],
+      );
+    assert.ok(keysAlone("sample.coracle.dev/v1 Gadget") > 32);
+    assert.ok(keysAlone("v1 ConfigMap") > 32);
+    assert.match(operator.metrics(), /^coracle_cache_budget_bytes 1$/m);
+    // A foreign change of what was given up is undone, and a deletion, too.
+    const key = { namespace: "default", name: "gadget-7" };
+    await one.client.delete(ConfigMap, key);
+    await one.until(async () =>
+      await one.client.find(ConfigMap, key) !== undefined
+    );
+  },
+);
