@@ -1,4 +1,4 @@
-import { at, conditionsAt, listAt, textAt } from "./fields.ts";
+import { conditionsAt, listAt, textAt } from "./fields.ts";
 import {
   current,
   failed,

@@ -458,16 +458,18 @@ releaseScenario(
     ]);
     [revision, broken] = ["a", false];
     await one.advance(1_000);
-    assert.deepEqual(
-      (await events(one)).filter((event) => !event.startsWith("Warning")),
-      [
-        "Normal NewArtifact: Has a",
-        "Normal Succeeded: Has a",
-      ],
-    );
+    const told = async (event: string) =>
+      await one.until(async () => (await events(one)).includes(event));
+    await told("Normal Succeeded: Has a");
     revision = "b";
     await one.advance(60_000);
-    assert((await events(one)).includes("Normal NewArtifact: Has b"));
+    await told("Normal NewArtifact: Has b");
+    assert.deepEqual(notices.map(({ reason }) => reason), [
+      "NewArtifact",
+      "Timeout",
+      "Succeeded",
+      "NewArtifact",
+    ]);
   },
 );
 
