@@ -2,11 +2,18 @@ import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import type { Kind } from "../../core/api/kind.ts";
 import type { DeepPartial, KubernetesObject } from "../../core/api/object.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
-import type { Context, Reconciler } from "../../core/controller/reconciler.ts";
+import { keyOf } from "../../core/api/object_key.ts";
+import type { Client } from "../../core/client/client.ts";
+import type { Reconciler } from "../../core/controller/reconciler.ts";
 import { noUpdate } from "../../core/controller/result.ts";
 
 /** How a {@linkcode Canary} is recognised and how long it may be silent. */
 export interface CanaryOptions<P extends KubernetesObject> {
+  /**
+   * Touches the canary. It must not be the client of a run, whose writes the
+   * operator knows as its own without a watch.
+   */
+  readonly client: Pick<Client, "patch">;
   /**
    * Changes the spec of the canary in a way that means nothing, such as by
    * counting a field up: the generation must grow.
@@ -47,6 +54,7 @@ interface Watched {
  */
 export class Canary<P extends KubernetesObject> {
   readonly #kind: Kind<P>;
+  readonly #client: CanaryOptions<P>["client"];
   readonly #touch: (object: P) => DeepPartial<P>;
   readonly #label: string;
   readonly #clock: Clock;
@@ -65,6 +73,7 @@ export class Canary<P extends KubernetesObject> {
     const { label = "coracle.dev/canary", clock = systemClock } = options;
     const { every = "1m", within = "1m" } = options;
     this.#kind = kind;
+    this.#client = options.client;
     this.#touch = options.touch;
     this.#label = label;
     this.#clock = clock;
@@ -99,7 +108,8 @@ export class Canary<P extends KubernetesObject> {
         if (!this.#isCanary(object)) {
           return await reconciler.reconcile(object, ctx);
         }
-        return noUpdate().rescheduleAfter(await this.#seen(object, ctx));
+        const after = await this.#seen(object);
+        return noUpdate({ observed: false }).rescheduleAfter(after);
       },
       cleanup: async (object, ctx) => {
         if (!this.#isCanary(object)) return await cleanup(object, ctx);
@@ -113,8 +123,8 @@ export class Canary<P extends KubernetesObject> {
   }
 
   /** Gives the milliseconds until the canary is to be touched again. */
-  async #seen(object: P, ctx: Context<P>): Promise<number> {
-    const { uid = "", name, generation = 0 } = object.metadata;
+  async #seen(object: P): Promise<number> {
+    const { uid = "", generation = 0 } = object.metadata;
     const now = this.#clock.now();
     const known = this.#watched.get(uid);
     if (known === undefined) {
@@ -129,9 +139,8 @@ export class Canary<P extends KubernetesObject> {
     }
     const due = known.since + this.#every - now;
     if (due > 0) return due;
-    const touched = await ctx.patch(this.#kind, name, this.#touch(object), {
-      trigger: true,
-    });
+    const patch = this.#touch(object);
+    const touched = await this.#client.patch(this.#kind, keyOf(object), patch);
     known.awaited = touched.metadata.generation ?? generation + 1;
     known.since = now;
     return this.#within;

@@ -24,6 +24,13 @@ export interface FieldChange {
    * @default {false}
    */
   readonly ignoreNull?: boolean | undefined;
+  /**
+   * Which specs the rule is for, by the one that is asked for; in all others the
+   * field asks for an upgrade.
+   *
+   * @default {all}
+   */
+  readonly when?: ((spec: unknown) => boolean) | undefined;
 }
 
 /**
@@ -77,7 +84,7 @@ export function changeMap(
   return (before, after) => {
     const fields = [...changedFields(before, after, "")].map((field) => ({
       ...field,
-      change: changeOf(rules, field.path, field.after),
+      change: changeOf(rules, field, after),
     }));
     const strongest = Math.max(
       0,
@@ -124,12 +131,13 @@ function* changedFields(
 
 function changeOf(
   rules: ChangeRules,
-  path: string,
-  after: unknown,
+  field: Omit<ChangedField, "change">,
+  spec: unknown,
 ): ChangeType {
-  const rule = ruleOf(rules, path) ?? "upgrade";
+  const rule = ruleOf(rules, field.path) ?? "upgrade";
   if (typeof rule === "string") return rule;
-  return rule.ignoreNull && (after === undefined || after === null)
+  if (rule.when?.(spec) === false) return "upgrade";
+  return rule.ignoreNull && (field.after ?? null) === null
     ? "none"
     : rule.change;
 }

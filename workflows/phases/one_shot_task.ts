@@ -139,7 +139,7 @@ export function oneShotTask<P extends TaskObject<Result>, Result>(
   return {
     async reconcile(object, ctx) {
       const after = await task.reconcile({ object, ctx });
-      const result = noUpdate();
+      const result = noUpdate({ observed: false });
       return after === undefined ? result : result.rescheduleAfter(after);
     },
     cleanup: (object, ctx) => task.cleanup({ object, ctx }),

@@ -100,7 +100,8 @@ export function states<P extends StatesObject<S>, S extends string>(
   const machine = new StateMachine(kind, options);
   return {
     async reconcile(object, ctx) {
-      return noUpdate().rescheduleAfter(await machine.step({ object, ctx }));
+      const after = await machine.step({ object, ctx });
+      return noUpdate({ observed: false }).rescheduleAfter(after);
     },
   };
 }

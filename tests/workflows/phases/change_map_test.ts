@@ -32,6 +32,36 @@ test("changeMap compares lists as a whole and absence with null as equal [L42]",
   assert.equal(diff({ map: null }, { map: { a: 1 } }).change, "upgrade");
 });
 
+test("changeMap lets a rule hold for some specs only, all others upgrade [L42]", () => {
+  const standalone = (spec: unknown) =>
+    (spec as { mode?: string }).mode === "standalone";
+  const scale = changeMap({
+    parallelism: { change: "scale", when: standalone },
+    mode: "none",
+  });
+  const change = (mode: string) =>
+    scale({ parallelism: 1, mode }, { parallelism: 2, mode }).change;
+  assert.equal(change("standalone"), "scale");
+  assert.equal(change("native"), "upgrade");
+});
+
+test("changeMap takes the longest rule that a path begins with [L42]", () => {
+  const rules = changeMap({
+    "config.*": "none",
+    "config.job.*": "scale",
+    "config.job.name": "redeploy",
+    "*": "upgrade",
+  });
+  const change = (after: object) => rules({}, after).change;
+  assert.equal(change({ config: { log: 1 } }), "none");
+  assert.equal(change({ config: { job: { slots: 1 } } }), "none");
+  const before = { config: { job: {} } };
+  const deep = (job: object) => rules(before, { config: { job } }).change;
+  assert.equal(deep({ slots: 1 }), "scale");
+  assert.equal(deep({ name: "x" }), "redeploy");
+  assert.equal(rules(before, { ...before, other: 1 }).change, "upgrade");
+});
+
 test("diffText names fields by their path", () => {
   const text = diffText(diff({ a: { b: 1 } }, { a: { b: 2 }, c: "x" }));
   assert.equal(text, 'a.b: 1 -> 2, c: unset -> "x"');

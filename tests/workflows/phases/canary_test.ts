@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { noUpdate } from "../../../core/controller/result.ts";
+import { Canary } from "../../../workflows/phases/canary.ts";
+import { Gadget, scenario } from "../../support/operator_case.ts";
+
+scenario(
+  "Canary proves that changes come back as runs, and nothing is done for it [L14]",
+  async (one) => {
+    const reconciled: string[] = [];
+    const canary = new Canary(Gadget, {
+      client: one.client,
+      touch: ({ spec }) => ({
+        spec: { numberOfExecutions: (spec.numberOfExecutions ?? 0) + 1 },
+      }),
+      clock: one.clock,
+    });
+    const operator = one.operator();
+    operator.register(
+      Gadget,
+      canary.guard({
+        reconcile: ({ metadata }) => {
+          reconciled.push(metadata.name);
+          return noUpdate();
+        },
+        cleanup() {},
+      }),
+    );
+    await one.start(operator);
+    await one.create("canary", {}, {
+      labels: { "coracle.dev/canary": "true" },
+    });
+    await one.create("plain");
+    await one.until(
+      async () => ((await one.gadget("canary"))?.metadata.generation ?? 0) >= 3,
+      600_000,
+    );
+    assert.ok(canary.healthy);
+    assert.deepEqual(reconciled, ["plain"]);
+    assert.equal((await one.gadget("canary"))?.status, undefined);
+
+    // Its changes do not come back any more.
+    one.faults.stallWatches({ resource: "gadgets" });
+    await one.until(() => !canary.healthy, 600_000);
+  },
+);
+
+test("Canary refuses a reconciler that would not tell it of deletions", () => {
+  const canary = new Canary(Gadget, {
+    client: { patch: () => Promise.reject(new Error()) },
+    touch: () => ({}),
+  });
+  assert.throws(() => canary.guard({ reconcile() {} }), TypeError);
+});

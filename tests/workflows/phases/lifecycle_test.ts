@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { LifecycleMetrics } from "../../../workflows/phases/lifecycle_metrics.ts";
+import { LifecycleTracker } from "../../../workflows/phases/lifecycle_tracker.ts";
+import {
+  INVALID_SPEC,
+  type Lifecycle,
+  lifecycleOf,
+  type PhasedObject,
+  type PhasedStatus,
+} from "../../../workflows/phases/rollout.ts";
+
+const TARGET = { spec: {}, generation: 1 };
+
+function stateOf(
+  status: PhasedStatus,
+  metadata: Partial<PhasedObject["metadata"]> = {},
+): Lifecycle {
+  return lifecycleOf({
+    metadata: { name: "x", ...metadata },
+    spec: {},
+    status,
+  });
+}
+
+test("lifecycleOf goes by the first that fits, in Flink's order [L44]", () => {
+  const rollout = {
+    phase: "Upgrading",
+    running: false,
+    target: TARGET,
+  } as const;
+  const stalled = { reason: "Broken", message: "", stalled: true };
+  assert.equal(stateOf({}), "Created");
+  assert.equal(stateOf({ error: stalled }), "Failed");
+  assert.equal(stateOf({ rollout }), "Upgrading");
+  assert.equal(stateOf({ rollout, error: stalled }), "Upgrading");
+  const back = { ...rollout, phase: "RollingBack" } as const;
+  assert.equal(stateOf({ rollout: back }), "RollingBack");
+  const deployed = { ...rollout, phase: "Deployed", running: true } as const;
+  assert.equal(stateOf({ rollout: deployed }), "Deployed");
+  const suspended = { ...deployed, running: false };
+  assert.equal(stateOf({ rollout: suspended, error: stalled }), "Suspended");
+  const stable = { ...deployed, healthy: true, stable: TARGET };
+  assert.equal(stateOf({ rollout: stable }), "Stable");
+  assert.equal(stateOf({ rollout: { ...stable, healthy: false } }), "Deployed");
+  const rolledBack = { ...stable, phase: "RolledBack" } as const;
+  assert.equal(stateOf({ rollout: rolledBack }), "RolledBack");
+  const deletionTimestamp = "2026-01-01T00:00:00Z";
+  assert.equal(stateOf({ rollout }, { deletionTimestamp }), "Deleting");
+});
+
+test("lifecycleOf is Failed by errors that nothing but help can end [L44]", () => {
+  const deployed = {
+    phase: "Deployed",
+    running: true,
+    healthy: true,
+    target: TARGET,
+    stable: TARGET,
+  } as const;
+  const error = { reason: "Broken", message: "" };
+  assert.equal(stateOf({ rollout: deployed, error }), "Stable");
+  const stalled = { ...error, stalled: true };
+  assert.equal(stateOf({ rollout: deployed, error: stalled }), "Failed");
+  const rolledBack = { ...deployed, phase: "RolledBack" } as const;
+  assert.equal(stateOf({ rollout: rolledBack, error: stalled }), "Failed");
+  const invalid = { ...stalled, reason: INVALID_SPEC };
+  assert.equal(stateOf({ rollout: deployed, error: invalid }), "Stable");
+});
+
+test("LifecycleTracker times transitions and states as Flink does [L44]", () => {
+  const transitions: Record<string, number[]> = {};
+  const states: Partial<Record<Lifecycle, number[]>> = {};
+  const tracker = new LifecycleTracker("Created", {
+    since: 0,
+    told: {
+      transition: ({ name }, duration) =>
+        (transitions[name] ??= []).push(duration),
+      state: (state, duration) => (states[state] ??= []).push(duration),
+    },
+  });
+  const life: readonly Lifecycle[] = [
+    ...(["Created", "Upgrading", "Upgrading", "Deployed"] as const),
+    ...(["Deployed", "Stable", "Upgrading", "Upgrading"] as const),
+    ...(["Deployed", "RollingBack", "RolledBack", "Suspended"] as const),
+    ...(["Upgrading", "Deployed", "Deployed", "Stable"] as const),
+    ...(["Upgrading", "Upgrading", "Deployed", "Deployed"] as const),
+  ];
+  life.forEach((state, index) => tracker.update(state, index + 1));
+  tracker.update("Stable", life.length + 1);
+  assert.deepEqual(transitions, {
+    Submission: [1, 1, 1, 1, 1],
+    Stabilization: [2, 2, 2],
+    Suspend: [1, 1, 1],
+    Rollback: [2],
+    Resume: [4],
+    Upgrade: [5],
+  });
+  assert.deepEqual(states["Created"], [1]);
+  assert.equal(states["Upgrading"]!.length, 4);
+  assert.equal(states["Upgrading"]!.reduce((sum, time) => sum + time), 3);
+});
+
+test("LifecycleMetrics tells namespaces apart, and follows only what is there [L44] [L15]", () => {
+  const clock = new VirtualClock();
+  const registry = new MetricsRegistry();
+  const metrics = new LifecycleMetrics(registry, { kind: "Engine", clock });
+  const object = (index: number): PhasedObject => ({
+    metadata: { name: "x", uid: `${index}`, namespace: `ns-${index % 2}` },
+    spec: {},
+    status: { lifecycle: "Stable" },
+  });
+  for (let index = 0; index < 1_000; index++) metrics.update(object(index));
+  assert.equal(metrics.size, 1_000);
+  for (const namespace of ["ns-0", "ns-1"]) {
+    assert.ok(
+      registry.text().includes(
+        `coracle_lifecycle_objects{kind="Engine",namespace="${namespace}",state="Stable"} 500`,
+      ),
+    );
+  }
+  for (let index = 0; index < 1_000; index++) metrics.forget(object(index));
+  assert.equal(metrics.size, 0);
+  assert.ok(!registry.text().includes("namespace="));
+});
+
+test("LifecycleMetrics times a new object from its creation [L44]", async () => {
+  const clock = new VirtualClock();
+  const registry = new MetricsRegistry();
+  const metrics = new LifecycleMetrics(registry, { kind: "Engine", clock });
+  const object: PhasedObject = {
+    metadata: {
+      name: "x",
+      uid: "1",
+      creationTimestamp: new Date(clock.wallTime()).toISOString(),
+    },
+    spec: {},
+  };
+  await clock.advance(4_000);
+  metrics.update(object);
+  object.status = { lifecycle: "Stable" };
+  metrics.update(object);
+  assert.match(
+    registry.text(),
+    /coracle_lifecycle_state_seconds_count\{[^}]*state="Created"\} 1/,
+  );
+  assert.match(
+    registry.text(),
+    /coracle_lifecycle_state_seconds_sum\{[^}]*state="Created"\} 0/,
+    "from first to last seen, as all states",
+  );
+});

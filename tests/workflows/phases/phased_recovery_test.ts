@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Recovery } from "../../../workflows/phases/phased_definition.ts";
+import type { Suspension } from "../../../workflows/phases/phased_definition.ts";
+import { type EngineDefinition, PhasedWorld } from "./phased_world.ts";
+
+/** Recovers an engine that is gone, from a backup. */
+function recovering(
+  restorable: () => boolean = () => true,
+): EngineDefinition {
+  return {
+    recover: (_, { seen }): Recovery | undefined =>
+      seen.running === undefined && restorable()
+        ? {
+          reason: "RecoverDeployment",
+          message: "The engine is gone",
+          carry: "backup",
+        }
+        : undefined,
+  };
+}
+
+test("phased deploys what was lost once more, under a stamp of its own [L23]", async () => {
+  const world = await PhasedWorld.stable(recovering());
+  world.engine = undefined;
+  assert.equal(await world.pass(), 10_000);
+  assert.deepEqual(world.actions, ["start 1.2 a"]);
+  assert.equal(world.engine!.carry, "backup");
+  assert.ok(
+    world.events.includes("Warning RecoverDeployment: The engine is gone"),
+  );
+  assert.equal(world.ready().status, "False", "it is not known to be well yet");
+  await world.settle();
+  assert.equal(world.stored.status?.lifecycle, "Stable");
+  assert.equal(world.stored.status?.rollout?.target?.generation, 1);
+});
+
+test("phased recovers nothing that is only ill, nor without a state to restore [L23]", async () => {
+  let restorable = false;
+  const world = await PhasedWorld.stable(recovering(() => restorable));
+  world.broken.add("a");
+  assert.equal(await world.pass(), 10_000);
+  assert.deepEqual(world.actions, [], "it runs, though not well");
+  world.engine = undefined;
+  await world.pass();
+  assert.deepEqual(world.actions, [], "there is nothing to restore");
+  world.broken.clear();
+  restorable = true;
+  await world.pass();
+  assert.deepEqual(world.actions, ["start 1.2 a"]);
+});
+
+test("phased recovers the stable spec after a rollback, and stays rolled back [L23]", async () => {
+  const world = await PhasedWorld.stable({
+    ...recovering(),
+    rollback: { after: "1s" },
+  });
+  world.broken.add("b");
+  world.edit({ image: "b" });
+  await world.settle();
+  await world.clock.advance(2_000);
+  await world.settle();
+  assert.equal(world.stored.status?.lifecycle, "RolledBack");
+  world.engine = undefined;
+  await world.settle();
+  assert.equal(world.engine!.spec.image, "a");
+  assert.equal(world.stored.status?.lifecycle, "RolledBack");
+});
+
+test("phased recovers by the old spec what an upgrade cannot suspend, then upgrades [L18]", async () => {
+  const world: PhasedWorld = await PhasedWorld.stable({
+    ...recovering(),
+    suspend: (_, { seen }): Suspension => {
+      if (seen.running === undefined) {
+        return { state: "blocked", reason: "nothing runs to take a backup of" };
+      }
+      world.engine = undefined;
+      return { state: "done", carry: "newest", again: true };
+    },
+  });
+  world.engine = undefined;
+  world.edit({ image: "b" });
+  await world.pass();
+  assert.deepEqual(world.actions, ["start 1.2 a"], "the old spec comes first");
+  await world.settle();
+  assert.deepEqual(world.actions, ["start 1.2 a", "start 2.3 b"]);
+  assert.equal(world.engine!.carry, "newest");
+  assert.equal(world.stored.status?.lifecycle, "Stable");
+});
+
+test("phased upgrades what is not ready once that is safe, and tells why not before [L12]", async () => {
+  let safe = false;
+  const world: PhasedWorld = await PhasedWorld.stable({
+    suspend: (): Suspension => {
+      if (!safe) return { state: "blocked", reason: "no checkpoint yet" };
+      world.engine = undefined;
+      return { state: "done", carry: "checkpoint" };
+    },
+  });
+  world.broken.add("a");
+  world.edit({ image: "b" });
+  for (let pass = 0; pass < 3; pass++) {
+    assert.equal(await world.pass(), 10_000);
+    assert.deepEqual(world.ready(), {
+      status: "False",
+      reason: "UpgradeBlocked",
+      message: "no checkpoint yet",
+    });
+  }
+  const { writes } = world;
+  await world.pass();
+  assert.equal(world.writes, writes, "the same is not written twice");
+  safe = true;
+  await world.settle();
+  assert.equal(world.engine!.carry, "checkpoint");
+  assert.equal(world.stored.status?.lifecycle, "Stable");
+});
+
+test("phased waits for a suspension that takes its time, and suspends once", async () => {
+  let asked = 0;
+  const world: PhasedWorld = await PhasedWorld.stable({
+    suspend: (): Suspension => {
+      asked++;
+      if (asked < 3) {
+        return { state: "pending", reason: "a savepoint is taken" };
+      }
+      world.engine = undefined;
+      return { state: "done", carry: "savepoint" };
+    },
+  });
+  world.edit({ image: "b" });
+  await world.pass();
+  assert.equal(world.stored.status?.lifecycle, "Upgrading");
+  assert.equal(world.ready().message, "a savepoint is taken");
+  await world.pass();
+  await world.pass();
+  assert.equal(world.engine?.carry, "savepoint");
+  assert.equal(asked, 3);
+});
+
+test("phased keeps a rollback a rollback while it waits for the suspension", async () => {
+  let pending = false;
+  const world: PhasedWorld = await PhasedWorld.stable({
+    rollback: { after: "1s" },
+    suspend: (): Suspension => {
+      if (pending) return { state: "pending", reason: "it stops" };
+      world.engine = undefined;
+      return { state: "done" };
+    },
+  });
+  world.broken.add("b");
+  world.edit({ image: "b" });
+  await world.settle();
+  pending = true;
+  await world.clock.advance(2_000);
+  await world.pass();
+  await world.pass();
+  assert.equal(world.stored.status?.lifecycle, "RollingBack");
+  pending = false;
+  await world.settle();
+  assert.equal(world.engine!.spec.image, "a", "not the bad spec");
+});
+
+test("phased restarts what has failed, and calls it Failed where it does not [L24]", async () => {
+  const failing: EngineDefinition = {
+    failed: ({ healthy }) =>
+      healthy ? undefined : { reason: "EngineFailed", message: "out of oil" },
+  };
+  const left = await PhasedWorld.stable(failing);
+  left.broken.add("a");
+  await left.settle();
+  assert.equal(left.stored.status?.lifecycle, "Failed");
+  assert.equal(left.ready().reason, "EngineFailed");
+  assert.deepEqual(left.events, ["Warning EngineFailed: out of oil"]);
+  left.broken.clear();
+  await left.settle();
+  assert.equal(left.stored.status?.lifecycle, "Stable");
+  assert.equal(left.stored.status?.error, undefined);
+
+  const restarted: PhasedWorld = await PhasedWorld.stable({
+    ...failing,
+    recover: (_, { seen }) =>
+      seen.healthy
+        ? undefined
+        : { reason: "RestartFailed", message: "once more", carry: "backup" },
+  });
+  restarted.broken.add("a");
+  await restarted.pass();
+  assert.deepEqual(restarted.actions, ["start 1.2 a"]);
+  restarted.broken.clear();
+  await restarted.settle();
+  assert.equal(restarted.stored.status?.lifecycle, "Stable");
+  assert.equal(restarted.engine?.carry, "backup");
+});
+
+test("phased starts anew, in one pass, where a field asks for that", async () => {
+  const discarded: boolean[] = [];
+  const world: PhasedWorld = await PhasedWorld.stable({
+    suspend: (_, { discard }): Suspension => {
+      discarded.push(discard);
+      world.engine = undefined;
+      return { state: "done", carry: "savepoint", again: true };
+    },
+  });
+  world.edit({ path: "elsewhere" });
+  assert.equal(await world.pass(), 10_000);
+  assert.deepEqual(discarded, [true]);
+  assert.equal(world.engine?.carry, undefined, "nothing is carried over");
+  world.edit({ suspend: true });
+  await world.settle();
+  world.edit({ suspend: false, path: "third" });
+  await world.settle();
+  assert.equal(world.engine?.carry, undefined, "nor from a suspension");
+});
