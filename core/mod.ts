@@ -76,7 +76,7 @@ export {
 } from "./client/port_forward.ts";
 export { StreamRefusedError } from "./client/transport_error.ts";
 export type { TransportSettings } from "./client/transport_settings.ts";
-export type { BookmarkObject, WatchEvent } from "./client/watch_event.ts";
+export type * from "./client/watch_event.ts";
 
 // Objects as bytes.
 export * from "./json/byte_range.ts";

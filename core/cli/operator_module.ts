@@ -145,8 +145,14 @@ export function requireOperator(
   );
 }
 
+/** How many exports an error message names. */
+const MOST_NAMES = 5;
+
 /** What a file exports, for an error message. */
 function exportsText(exports: Readonly<Record<string, unknown>>): string {
   const names = Object.keys(exports);
-  return names.length === 0 ? "no exports" : `exports ${names.join(", ")}`;
+  if (names.length === 0) return "no exports";
+  const more = names.length - MOST_NAMES;
+  const named = names.slice(0, MOST_NAMES).join(", ");
+  return `exports ${named}${more > 0 ? ` and ${more} more` : ""}`;
 }

@@ -56,7 +56,7 @@ import {
   StatusClient,
 } from "./subresource_clients.ts";
 import type { HttpRequest, HttpResponse } from "./transport.ts";
-import type { WatchEvent } from "./watch_event.ts";
+import type { WatchChange, WatchEvent } from "./watch_event.ts";
 import { watchEvents } from "./watch_events.ts";
 
 const DEFAULT_FIELD_MANAGER = "coracle";
@@ -289,12 +289,24 @@ export class Client {
    * @throws {ApiError} Also in the midst of it; `isGone` means that the resource
    * version is too old.
    */
+  watch<T extends KubernetesObject>(
+    kind: Kind<T>,
+    options?: WatchOptions & { readonly bookmarks?: false | undefined },
+  ): AsyncGenerator<WatchChange<T>, void, undefined>;
+  /** Watches objects and, with `bookmarks`, how far the watch has come. */
+  watch<T extends KubernetesObject>(
+    kind: Kind<T>,
+    options: WatchOptions,
+  ): AsyncGenerator<WatchEvent<T>, void, undefined>;
   async *watch<T extends KubernetesObject>(
     kind: Kind<T>,
     options: WatchOptions = {},
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
     const request = watchRequest(await this.resolve(kind), options);
-    yield* watchEvents<T>(request, await this.#connection.request(request));
+    const response = await this.#connection.request(request);
+    for await (const event of watchEvents<T>(request, response)) {
+      if (event.type !== "BOOKMARK" || options.bookmarks) yield event;
+    }
   }
 
   /**

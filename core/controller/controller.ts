@@ -2,11 +2,11 @@ import { type Kind, kindText } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
 import type { InformerHealth } from "../cache/informer_options.ts";
+import type { ControllerOptions } from "./controller_options.ts";
 import {
-  type ControllerOptions,
   type ControllerSettings,
   controllerSettings,
-} from "./controller_options.ts";
+} from "./controller_settings.ts";
 import type { ControllerSurroundings } from "./controller_surroundings.ts";
 import type {
   EventSource,

@@ -1,14 +1,15 @@
 import type { KubernetesObject } from "../api/object.ts";
 import type { CacheEvent } from "../cache/cache_event.ts";
 import { TimeSlice } from "../cache/time_slice.ts";
-import type { Timer } from "../clock.ts";
 import type { AddOptions } from "../queue/queue_options.ts";
+import type { RetryPolicy } from "../queue/retry_policy.ts";
 import { SchedulingQueue } from "../queue/scheduling_queue.ts";
 import type {
   DeletedPrimary,
   EventProcessorOptions,
 } from "./event_processor_options.ts";
 import type { SourceEvent } from "./event_source.ts";
+import { guardedLimiter, guardedObserver, guardedRetry } from "./guarded.ts";
 import {
   ADDED,
   addedCause,
@@ -23,6 +24,7 @@ import {
   RETRY,
 } from "./queued_cause.ts";
 import { type AbortCause, keyAlone, Run, type RunResult } from "./run.ts";
+import type { RunObserver } from "./run_observer.ts";
 import {
   decideAfterRun,
   decideEvent,
@@ -31,6 +33,7 @@ import {
   type RunState,
   willRetry,
 } from "./run_state.ts";
+import { Throttle } from "./throttle.ts";
 
 /**
  * Turns events into runs: what an event means for its object, which object runs
@@ -50,22 +53,32 @@ export class EventProcessor<P extends KubernetesObject> {
   readonly #states: Map<string, RunState> = new Map();
   readonly #runs: Map<string, Run<P>> = new Map();
   readonly #deleted: Map<string, DeletedPrimary<P>> = new Map();
+  readonly #observer: Required<RunObserver<P>>;
+  readonly #retry: RetryPolicy;
   readonly #slice: TimeSlice;
   #paused = true;
   #pumping = false;
-  #throttle: Timer | undefined;
+  readonly #throttle: Throttle;
   readonly #idle: (() => void)[] = [];
   /** Who waits for the next run to end. */
   readonly #ended: (() => void)[] = [];
 
   /** @param options What it works with. */
   constructor(options: EventProcessorOptions<P>) {
-    const { clock, settings } = options;
+    const { clock, settings, observers, onFault } = options;
+    const { retry, limiter } = settings;
     this.#options = options;
+    this.#observer = guardedObserver(observers, onFault);
+    this.#retry = guardedRetry(retry, onFault);
     this.#slice = new TimeSlice(clock);
+    this.#throttle = new Throttle({
+      bucket: settings.throughput,
+      clock,
+      onReady: () => this.#pump(),
+    });
     this.#queue = new SchedulingQueue({
       clock,
-      limiter: settings.limiter,
+      limiter: limiter && guardedLimiter(limiter, onFault),
       onReady: () => this.#pump(),
     });
   }
@@ -185,7 +198,7 @@ export class EventProcessor<P extends KubernetesObject> {
     this.#states.delete(key);
     this.#deleted.delete(key);
     this.#queue.remove(key);
-    this.#forgotten(key);
+    this.#observer.forgotten(key);
   }
 
   /** Begins to run what waits. */
@@ -197,8 +210,7 @@ export class EventProcessor<P extends KubernetesObject> {
   /** Begins no more runs. */
   pause(): void {
     this.#paused = true;
-    this.#throttle?.cancel();
-    this.#throttle = undefined;
+    this.#throttle.cancel();
     this.#options.cap.forget(this.#pump);
   }
 
@@ -250,29 +262,20 @@ export class EventProcessor<P extends KubernetesObject> {
       this.#paused || this.#queue.waiting === 0 ||
       this.#queue.running >= settings.concurrency || !cap.acquire(this.#pump)
     ) return false;
-    const slot = this.#admit() ? this.#queue.take() : -1;
+    const slot = this.#throttle.admit() ? this.#queue.take() : -1;
     if (slot < 0) {
       cap.release();
       return false;
     }
-    const run = this.#begin(slot);
+    let run: Run<P> | undefined;
+    try {
+      run = this.#begin(slot);
+    } catch (error) {
+      this.#options.onFault("begin a run", error);
+    }
     if (run === undefined) this.#end(slot);
     else void this.#execute(slot, run);
     return true;
-  }
-
-  /** Asks the controller's token bucket, and comes back if it is empty. */
-  #admit(): boolean {
-    const { settings, clock } = this.#options;
-    if (settings.throughput === undefined) return true;
-    if (this.#throttle !== undefined) return false;
-    const wait = settings.throughput.take(clock.now());
-    if (wait === 0) return true;
-    this.#throttle = clock.setTimer(() => {
-      this.#throttle = undefined;
-      this.#pump();
-    }, wait);
-    return false;
   }
 
   /** Makes the run of a taken slot; undefined if its object is gone. */
@@ -306,17 +309,17 @@ export class EventProcessor<P extends KubernetesObject> {
   }
 
   async #execute(slot: number, run: Run<P>): Promise<void> {
-    const { settings, clock, dispatch, observers } = this.#options;
+    const { settings, clock, dispatch } = this.#options;
     this.#runs.set(run.key, run);
     const timer = settings.timeout === Infinity
       ? undefined
       : clock.setTimer(() => run.abort("timeout"), settings.timeout);
-    for (const observer of observers) observer.started?.(run);
+    this.#observer.started(run);
     const result = await dispatch(run);
     timer?.cancel();
     this.#runs.delete(run.key);
     const plan = this.#conclude(slot, run, result);
-    for (const observer of observers) observer.ended?.(run, result, plan);
+    this.#observer.ended(run, result, plan);
     this.#end(slot);
   }
 
@@ -351,7 +354,7 @@ export class EventProcessor<P extends KubernetesObject> {
     const plan = decideAfterRun(this.stateOf(key), end, {
       now: clock.now(),
       eventWaiting: this.#queue.isDirty(slot),
-      retry: settings.retry,
+      retry: this.#retry,
       random: random(),
       maxInterval: settings.maxInterval,
     });
@@ -383,10 +386,6 @@ export class EventProcessor<P extends KubernetesObject> {
     this.#queue.setTimer(slot, Infinity);
     this.#queue.setVisit(slot, Infinity);
     if (this.#options.primaries.has(key)) this.#queue.add(key, ADDED);
-    else this.#forgotten(key);
-  }
-
-  #forgotten(key: string): void {
-    for (const observer of this.#options.observers) observer.forgotten?.(key);
+    else this.#observer.forgotten(key);
   }
 }

@@ -2,8 +2,9 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { CacheEvent } from "../cache/cache_event.ts";
 import type { Clock } from "../clock.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
-import type { ControllerSettings } from "./controller_options.ts";
+import type { ControllerSettings } from "./controller_settings.ts";
 import type { PrimaryCache } from "./event_source.ts";
+import type { OnFault } from "./guarded.ts";
 import type { Run, RunResult } from "./run.ts";
 import type { RunObserver } from "./run_observer.ts";
 import type { ShardAssignment } from "./shard.ts";
@@ -36,4 +37,6 @@ export interface EventProcessorOptions<P extends KubernetesObject> {
   readonly clock: Clock;
   readonly random: () => number;
   readonly observers: readonly RunObserver<P>[];
+  /** Told of what observers, retry policy and limiter have thrown. */
+  readonly onFault: OnFault;
 }

@@ -2,9 +2,9 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { parseKey } from "../api/object_key.ts";
 import type { CacheEvent, InformerHandler } from "../cache/cache_event.ts";
-import type { Logger } from "../logger.ts";
+import type { LogFields, Logger } from "../logger.ts";
 import type { ApplyMemory } from "./apply_memory.ts";
-import { type ControllerSettings, finalizerOf } from "./controller_options.ts";
+import { type ControllerSettings, finalizerOf } from "./controller_settings.ts";
 import type { ControllerSurroundings } from "./controller_surroundings.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { EventProcessor } from "./event_processor.ts";
@@ -116,6 +116,7 @@ export function assemble<P extends KubernetesObject>(
     cap: surroundings.cap,
     clock,
     random: surroundings.random,
+    onFault: (what, error) => report(log, `Cannot ${what}`, { error }),
     observers: [
       history,
       new RunReporter<P>({ ...common, controller, successLevel }),
@@ -131,6 +132,15 @@ export function assemble<P extends KubernetesObject>(
   });
   const watches = new WatchGroup<P>({ primaries, sources, clock, log });
   return { primaries, sources, watches, processor, recorder, history };
+}
+
+/** Logs a fault, which may be one of the logger. */
+function report(log: Logger, message: string, fields: LogFields): void {
+  try {
+    log.error(message, fields);
+  } catch {
+    // There is nobody left to tell.
+  }
 }
 
 /** What was applied, remembered from the first apply on: it needs hashes. */

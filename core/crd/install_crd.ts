@@ -2,7 +2,7 @@ import { ApiError } from "../api/api_error.ts";
 import type { ApplyObject } from "../api/object.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import type { Client } from "../client/client.ts";
-import type { WatchEvent } from "../client/watch_event.ts";
+import type { WatchChange } from "../client/watch_event.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { crdManifest } from "./crd_manifest.ts";
 import { CRD_KIND, crdCondition, type CrdObject } from "./crd_object.ts";
@@ -140,13 +140,11 @@ async function nextState(from: CrdObject, wait: Wait): Promise<CrdObject> {
 async function firstChange(
   { metadata: { resourceVersion } }: CrdObject,
   { client, name, signal }: Wait,
-): Promise<Exclude<WatchEvent<CrdObject>, { type: "BOOKMARK" }> | undefined> {
+): Promise<WatchChange<CrdObject> | undefined> {
   try {
     const fieldSelector = `metadata.name=${name}`;
     const options = { fieldSelector, resourceVersion, signal };
-    for await (const event of client.watch(CRD_KIND, options)) {
-      if (event.type !== "BOOKMARK") return event;
-    }
+    for await (const change of client.watch(CRD_KIND, options)) return change;
   } catch {
     // Whatever broke the watch: the definition is read again.
   }

@@ -1,12 +1,11 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { CacheEvent } from "../../core/cache/cache_event.ts";
 import { ConcurrencyCap } from "../../core/controller/concurrency_cap.ts";
-import {
-  type ControllerOptions,
-  controllerSettings,
-} from "../../core/controller/controller_options.ts";
+import type { ControllerOptions } from "../../core/controller/controller_options.ts";
+import { controllerSettings } from "../../core/controller/controller_settings.ts";
 import { EventProcessor } from "../../core/controller/event_processor.ts";
 import type { Run, RunResult } from "../../core/controller/run.ts";
+import type { RunObserver } from "../../core/controller/run_observer.ts";
 import type { RunPlan } from "../../core/controller/run_state.ts";
 import {
   ALL_OBJECTS,
@@ -25,6 +24,8 @@ export interface ProcessorCaseOptions {
   readonly cap?: ConcurrencyCap | undefined;
   readonly clock?: VirtualClock | undefined;
   readonly shard?: ShardAssignment | undefined;
+  /** Told before the case itself. */
+  readonly observers?: readonly RunObserver<Gadget>[] | undefined;
 }
 
 /** A run that waits until the test says how it ends. */
@@ -55,6 +56,8 @@ export class ProcessorCase {
   readonly begun: Run<Gadget>[] = [];
   readonly plans: (RunPlan | undefined)[] = [];
   readonly forgotten: string[] = [];
+  /** What user code could not do, and why. */
+  readonly faults: string[] = [];
   /** Ends runs at once, unless it gives nothing. */
   script: ((run: Run<Gadget>) => RunResult | undefined) | undefined;
   #lastUid = 0;
@@ -86,7 +89,8 @@ export class ProcessorCase {
       cap,
       clock,
       random: () => 0.5,
-      observers: [{
+      onFault: (what, error) => this.faults.push(`${what}: ${error}`),
+      observers: [...options.observers ?? [], {
         ended: (_run, _result, plan) => this.plans.push(plan),
         forgotten: (key) => this.forgotten.push(key),
       }],

@@ -215,6 +215,27 @@ test("Client.watch gives events across chunks, and ends with the stream", async 
   assert.equal(transport.cancelled, 0);
 });
 
+test("Client.watch gives bookmarks to those who ask for them", async () => {
+  const object = { ...OBJECT, metadata: { ...KEY, resourceVersion: "7" } };
+  const lines = ["ADDED", "BOOKMARK"].map((type) =>
+    `${JSON.stringify({ type, object })}\n`
+  );
+  const { client } = clientWith(() => ({ body: chunks(...lines) }));
+  const names: string[] = [];
+  // Without bookmarks every event is about an object.
+  for await (const change of client.watch(POD)) {
+    names.push(change.object.metadata.name);
+  }
+  assert.deepEqual(names, ["web"]);
+  const versions: (string | undefined)[] = [];
+  for await (const event of client.watch(POD, { bookmarks: true })) {
+    if (event.type === "BOOKMARK") {
+      versions.push(event.object.metadata.resourceVersion);
+    }
+  }
+  assert.deepEqual(versions, ["7"]);
+});
+
 test("Client.watch throws what the server tells in the midst of it", async () => {
   const line = (event: unknown) => `${JSON.stringify(event)}\n`;
   const expired = clientWith(() => ({

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ControllerOptions } from "../../../core/controller/controller_options.ts";
 import {
-  type ControllerOptions,
   controllerSettings,
   finalizerOf,
-} from "../../../core/controller/controller_options.ts";
+} from "../../../core/controller/controller_settings.ts";
 import type { EventSource } from "../../../core/controller/event_source.ts";
 import { namespaceSet } from "../../../core/controller/namespaces.ts";
 import type { Reconciler } from "../../../core/controller/reconciler.ts";

@@ -1,0 +1,255 @@
+import { milliseconds } from "../api/duration.ts";
+import type { ResolvedKind } from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
+import { checkOptionNames } from "../api/option_names.ts";
+import type { IndexDefinition } from "../cache/object_store.ts";
+import type { Limiter } from "../queue/limiter.ts";
+import {
+  growingRetry,
+  noRetry,
+  type RetryPolicy,
+} from "../queue/retry_policy.ts";
+import { TokenBucket } from "../queue/token_bucket.ts";
+import {
+  type RateLimitWindow,
+  WindowLimiter,
+} from "../queue/window_limiter.ts";
+import type { ControllerOptions } from "./controller_options.ts";
+import type { EventSource } from "./event_source.ts";
+import type { Filters } from "./filters.ts";
+import { checkFinalizer, defaultFinalizer } from "./finalizer.ts";
+import type { ManagedWorkflow } from "./managed_workflow.ts";
+import type { Namespaces } from "./namespaces.ts";
+import {
+  PRIMARY_CACHE_NAMES,
+  type PrimarySelection,
+} from "./primary_source.ts";
+import type { Reconciler } from "./reconciler.ts";
+import { type ShardAssignment, staticShard } from "./shard.ts";
+
+/** The options of a controller, checked and with defaults. */
+export interface ControllerSettings<
+  P extends KubernetesObject = KubernetesObject,
+> {
+  readonly name: string;
+  readonly namespaces: Namespaces | undefined;
+  readonly shard: ShardAssignment | undefined;
+  readonly finalizer: string | undefined;
+  readonly generationAware: boolean;
+  readonly requestAnnotations: readonly string[];
+  readonly defaultFilters: boolean;
+  readonly filters: Filters<P>;
+  readonly indexes: Readonly<Record<string, IndexDefinition<P>>>;
+  readonly sources: readonly EventSource<P>[];
+  readonly workflow: ManagedWorkflow<P> | undefined;
+  readonly retry: RetryPolicy;
+  readonly limiter: Limiter | undefined;
+  readonly throughput: TokenBucket | undefined;
+  /** Milliseconds; infinite for never. */
+  readonly maxInterval: number;
+  readonly concurrency: number;
+  /** Milliseconds; infinite for no limit. */
+  readonly timeout: number;
+  readonly pauseAnnotation: string | undefined;
+  readonly allEvents: boolean;
+  readonly usesFinalizer: boolean;
+  readonly fieldManager: string;
+  readonly serverSideApply: boolean;
+  readonly install: boolean;
+  readonly selection: PrimarySelection;
+}
+
+const NAMES: readonly (keyof ControllerOptions)[] = [
+  "name",
+  "namespaces",
+  "labelSelector",
+  "fieldSelector",
+  "shard",
+  "finalizer",
+  "generationAware",
+  "requestAnnotations",
+  "defaultFilters",
+  "filters",
+  "indexes",
+  "sources",
+  "workflow",
+  "retry",
+  "rateLimit",
+  "throughput",
+  "maxInterval",
+  "concurrency",
+  "timeout",
+  "cache",
+  "pauseAnnotation",
+  "allEvents",
+  "fieldManager",
+  "serverSideApply",
+  "install",
+];
+
+/**
+ * Checks the options of a controller and fills in the defaults.
+ *
+ * @param kind The kind of the primaries.
+ * @param reconciler What the controller runs.
+ * @param options What the user gave.
+ * @throws {TypeError | RangeError | SyntaxError} If anything makes no sense,
+ * naming it.
+ */
+export function controllerSettings<P extends KubernetesObject>(
+  kind: { readonly kind: string },
+  reconciler: Reconciler<P>,
+  options: ControllerOptions<P>,
+): ControllerSettings<P> {
+  checkReconciler(kind.kind, reconciler);
+  const { name = kind.kind.toLowerCase(), cache = {} } = options;
+  const subject = `controller "${name}"`;
+  checkOptionNames(options, NAMES, subject);
+  checkOptionNames(cache, PRIMARY_CACHE_NAMES, `${subject}, cache`);
+  const { concurrency = 10, workflow, allEvents = false } = options;
+  if (!Number.isInteger(concurrency) || concurrency < 1) {
+    throw new RangeError(
+      `Cannot register ${subject}: "concurrency" must be a whole number from 1: received ${concurrency}`,
+    );
+  }
+  if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name)) {
+    throw new TypeError(
+      `Cannot register a controller: its name must be of lower-case letters, digits, dashes and dots: received "${name}"`,
+    );
+  }
+  const needsCleanup = reconciler.cleanup !== undefined ||
+    workflow?.needsFinalizer === true;
+  if (allEvents && (needsCleanup || workflow !== undefined)) {
+    throw new TypeError(
+      `Cannot register ${subject}: "allEvents" hands deletions to reconcile, so that neither a cleanup nor a workflow can be combined with it: received ${
+        workflow === undefined ? "a cleanup" : "a workflow"
+      }`,
+    );
+  }
+  const interval = options.maxInterval ?? "10h";
+  return {
+    name,
+    namespaces: options.namespaces,
+    shard: options.shard && staticShard(options.shard),
+    finalizer: options.finalizer === undefined
+      ? undefined
+      : checkFinalizer(options.finalizer),
+    generationAware: options.generationAware ?? true,
+    requestAnnotations: options.requestAnnotations ?? [],
+    defaultFilters: options.defaultFilters ?? true,
+    filters: checkFilters(options.filters ?? {}, subject),
+    indexes: options.indexes ?? {},
+    sources: checkSources(
+      [...options.sources ?? [], ...workflow?.sources ?? []],
+      subject,
+    ),
+    workflow,
+    retry: retryPolicy(options.retry, subject),
+    limiter: options.rateLimit && rateLimiter(options.rateLimit, subject),
+    throughput: options.throughput && new TokenBucket(options.throughput),
+    maxInterval: interval === false
+      ? Infinity
+      : milliseconds(interval, "maxInterval") || Infinity,
+    concurrency,
+    timeout: options.timeout === undefined
+      ? Infinity
+      : milliseconds(options.timeout, "timeout"),
+    pauseAnnotation: options.pauseAnnotation === false
+      ? undefined
+      : options.pauseAnnotation ?? "coracle.dev/paused",
+    allEvents,
+    usesFinalizer: needsCleanup && !allEvents,
+    fieldManager: options.fieldManager ?? name,
+    serverSideApply: options.serverSideApply ?? true,
+    install: options.install ?? false,
+    selection: {
+      labelSelector: options.labelSelector,
+      fieldSelector: options.fieldSelector,
+      prune: cache.prune ?? ["metadata.managedFields"],
+      metadataOnly: cache.metadataOnly ?? false,
+      bounded: cache.bounded ?? false,
+    },
+  };
+}
+
+/** The finalizer of a controller, whose kind is known by now. */
+export function finalizerOf(
+  settings: Pick<ControllerSettings, "finalizer" | "usesFinalizer">,
+  kind: ResolvedKind,
+): string | undefined {
+  if (!settings.usesFinalizer) return undefined;
+  return settings.finalizer ?? defaultFinalizer(kind);
+}
+
+const METHODS: readonly (keyof Reconciler<never>)[] = [
+  "reconcile",
+  "initContext",
+  "cleanup",
+  "onError",
+];
+
+function checkReconciler(kind: string, reconciler: object): void {
+  for (const name of METHODS) {
+    const method = (reconciler as Record<string, unknown> | undefined)?.[name];
+    if (typeof method === "function") continue;
+    if (name !== "reconcile" && method === undefined) continue;
+    throw new TypeError(
+      `Cannot register a controller for ${kind}: its reconciler needs ${
+        name === "reconcile"
+          ? 'a method "reconcile(primary, ctx)"'
+          : `"${name}" to be a method`
+      }: received ${method === undefined ? "none" : typeof method}`,
+    );
+  }
+}
+
+function checkFilters<P extends KubernetesObject>(
+  filters: Filters<P>,
+  subject: string,
+): Filters<P> {
+  checkOptionNames(
+    filters,
+    ["add", "update", "generic", "event"],
+    `${subject}, filters of primaries`,
+  );
+  return filters;
+}
+
+function checkSources<P extends KubernetesObject>(
+  sources: readonly EventSource<P>[],
+  subject: string,
+): readonly EventSource<P>[] {
+  const names = new Set<string>();
+  for (const { name } of sources) {
+    if (names.has(name)) {
+      throw new TypeError(
+        `Cannot register ${subject}: its event sources must have different names: received "${name}" twice`,
+      );
+    }
+    names.add(name);
+  }
+  return sources;
+}
+
+function retryPolicy(
+  retry: ControllerOptions["retry"],
+  subject: string,
+): RetryPolicy {
+  if (retry === false) return noRetry;
+  if (retry !== undefined && "delay" in retry) return retry;
+  checkOptionNames(
+    retry ?? {},
+    ["initial", "multiplier", "max", "maxAttempts", "jitter"],
+    `${subject}, retry`,
+  );
+  return growingRetry(retry);
+}
+
+function rateLimiter(
+  window: RateLimitWindow | Limiter,
+  subject: string,
+): Limiter {
+  if ("admit" in window) return window;
+  checkOptionNames(window, ["limit", "period"], `${subject}, rateLimit`);
+  return new WindowLimiter(window);
+}

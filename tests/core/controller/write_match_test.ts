@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  jsonPatchChanges,
+  mergePatchChanges,
+  prunedField,
+  replacementChanges,
+} from "../../../core/controller/write_match.ts";
+import { applyMergePatch } from "../../../core/patch/merge_patch.ts";
+import { jsonEquals } from "../../../core/patch/json_value.ts";
+import { diffJsonPatch } from "../../../core/patch/json_patch.ts";
+
+const OBJECT = {
+  metadata: {
+    name: "web",
+    uid: "1",
+    resourceVersion: "7",
+    labels: { app: "web" },
+  },
+  spec: { replicas: 2, args: ["a", "b"] },
+  status: { ready: true },
+};
+
+/** An object as a cache gives it that leaves out a field. */
+function without(object: object, name: string): object {
+  return Object.defineProperty(object, name, {
+    configurable: true,
+    get() {
+      throw new Error(`Cannot read "${name}": the cache does not keep it`);
+    },
+  });
+}
+
+test("mergePatchChanges finds nothing to do in what is so already", () => {
+  const same: readonly object[] = [
+    {},
+    { spec: { replicas: 2 } },
+    { spec: { args: ["a", "b"] } },
+    { spec: { paused: null } },
+    { metadata: { uid: "1", labels: { app: "web" } } },
+    { metadata: { annotations: undefined } },
+  ];
+  for (const patch of same) {
+    assert.equal(
+      mergePatchChanges(OBJECT, patch),
+      false,
+      JSON.stringify(patch),
+    );
+  }
+});
+
+test("mergePatchChanges finds what is otherwise, more, or to be taken away", () => {
+  const changes: readonly object[] = [
+    { spec: { replicas: 3 } },
+    { spec: { args: ["b", "a"] } },
+    { spec: { args: ["a"] } },
+    { spec: { replicas: null } },
+    { spec: { template: {} } },
+    { metadata: { uid: "2" } },
+    { metadata: { labels: { app: "web", tier: "front" } } },
+    { data: { key: "value" } },
+  ];
+  for (const patch of changes) {
+    assert.equal(mergePatchChanges(OBJECT, patch), true, JSON.stringify(patch));
+  }
+});
+
+test("mergePatchChanges agrees with what a merge patch does", () => {
+  const json = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: "small" },
+      fc.constantFrom(null, 0, 1, "a", true),
+      fc.array(tie("value"), { maxLength: 2 }),
+      fc.dictionary(fc.constantFrom("a", "b", "c"), tie("value")),
+    ),
+  })).value;
+  const fields = fc.dictionary(fc.constantFrom("a", "b", "c"), json);
+  fc.assert(fc.property(fields, fields, (object, patch) => {
+    const whole = { a: {}, b: {}, c: {}, ...object };
+    const changed = !jsonEquals(applyMergePatch(whole, patch), whole);
+    // It may not say so where nothing changes, but never misses a change.
+    if (changed) assert.equal(mergePatchChanges(whole, patch), true);
+  }));
+});
+
+test("mergePatchChanges takes what a cache leaves out for a change", () => {
+  const pruned = { ...OBJECT, spec: without({ args: [] }, "replicas") };
+  assert.equal(mergePatchChanges(pruned, { spec: { replicas: 2 } }), true);
+  assert.equal(mergePatchChanges(pruned, { spec: { replicas: null } }), true);
+  assert.equal(mergePatchChanges(pruned, { spec: { args: [] } }), false);
+  const { metadata } = OBJECT;
+  assert.equal(mergePatchChanges({ metadata }, { spec: null }), true);
+});
+
+test("jsonPatchChanges finds what a JSON Patch would change", () => {
+  const replace = { op: "replace", path: "/spec/replicas" } as const;
+  assert.equal(jsonPatchChanges(OBJECT, [{ ...replace, value: 2 }]), false);
+  assert.equal(jsonPatchChanges(OBJECT, [{ ...replace, value: 3 }]), true);
+  const test = { op: "test", path: "/metadata/uid", value: "1" } as const;
+  assert.equal(jsonPatchChanges(OBJECT, [test]), false);
+  const unfit = { op: "test", path: "/metadata/uid", value: "2" } as const;
+  assert.equal(jsonPatchChanges(OBJECT, [unfit]), true, "the server says so");
+  const pruned = { ...OBJECT, spec: without({ args: [] }, "replicas") };
+  assert.equal(jsonPatchChanges(pruned, [{ ...replace, value: 2 }]), true);
+  const remove = { op: "remove", path: "/spec/replicas" } as const;
+  assert.equal(jsonPatchChanges(pruned, [remove]), true);
+  assert.equal(jsonPatchChanges(OBJECT, diffJsonPatch(OBJECT, OBJECT)), false);
+});
+
+test("replacementChanges looks at the part that is written", () => {
+  const status = { ...OBJECT, status: { ready: false } };
+  const spec = { ...OBJECT, spec: { replicas: 3 } };
+  assert.equal(replacementChanges(OBJECT, { ...OBJECT }, undefined), false);
+  assert.equal(replacementChanges(OBJECT, spec, undefined), true);
+  assert.equal(replacementChanges(OBJECT, status, "status"), true);
+  assert.equal(replacementChanges(OBJECT, spec, "status"), false);
+  const managed = {
+    ...OBJECT,
+    metadata: without({ ...OBJECT.metadata }, "managedFields"),
+  };
+  assert.equal(replacementChanges(managed, OBJECT, undefined), false);
+});
+
+test("prunedField names what a cache has left out", () => {
+  assert.equal(prunedField(OBJECT), undefined);
+  const managed = { metadata: without({ name: "web" }, "managedFields") };
+  assert.equal(prunedField(managed), undefined);
+  const list = { spec: { items: [{}, without({}, "secret")] } };
+  assert.equal(prunedField(list), "spec.items.1.secret");
+});
