@@ -141,6 +141,13 @@ export class Canary<P extends KubernetesObject> {
     if (due > 0) return due;
     const patch = this.#touch(object);
     const touched = await this.#client.patch(this.#kind, keyOf(object), patch);
+    if (touched.metadata.generation === generation) {
+      throw new RangeError(
+        `Cannot await a canary: "touch" must change its spec: received ${
+          JSON.stringify(patch)
+        }`,
+      );
+    }
     known.awaited = touched.metadata.generation ?? generation + 1;
     known.since = now;
     return this.#within;

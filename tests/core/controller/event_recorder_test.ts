@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiError } from "../../../core/api/api_error.ts";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+import { ApiServer } from "../../../core/apiserver/server.ts";
+import {
+  type EventOptions,
+  EventRecorder,
+} from "../../../core/controller/event_recorder.ts";
+import type { ResourceClient } from "../../../core/controller/resource_client.ts";
+import { ConfigMap, Event } from "../../../core/kinds/core_v1.ts";
+import { silentLogger } from "../../../core/logger.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
+
+const OBJECT: KubernetesObject = {
+  metadata: { namespace: "default", name: "engine", uid: "uid-1" },
+};
+
+/** Records events about one object, on a server of its own. */
+async function withRecorder(
+  body: (parts: {
+    readonly clock: VirtualClock;
+    readonly record: (
+      message: string,
+      options?: EventOptions & { readonly uid?: string },
+    ) => Promise<void>;
+    readonly events: () => Promise<readonly Event[]>;
+  }) => Promise<void>,
+): Promise<void> {
+  const clock = new VirtualClock();
+  const server = await ApiServer.start({ port: false });
+  const recorder = new EventRecorder({
+    client: server.client,
+    clock,
+    log: silentLogger,
+    component: "engines",
+    instance: "replica-1",
+  });
+  try {
+    await body({
+      clock,
+      async record(message, { uid = "uid-1", ...options } = {}) {
+        const object = { metadata: { ...OBJECT.metadata, uid } };
+        const event = { type: "Warning", reason: "Overheated" } as const;
+        recorder.record(object, ConfigMap, { ...event, message, options });
+        await recorder.flush();
+      },
+      events: async () => {
+        const options = { namespace: "default" };
+        return (await server.client.list(Event, options)).items;
+      },
+    });
+  } finally {
+    await server.stop();
+  }
+}
+
+test("EventRecorder counts the same event, and tells the newest of one key [L41]", () =>
+  withRecorder(async ({ record, events }) => {
+    await record("90 degrees");
+    await record("90 degrees");
+    await record("95 degrees");
+    assert.deepEqual(
+      (await events()).map(({ message, count }) => [message, count]).sort(),
+      [["90 degrees", 2], ["95 degrees", 1]],
+    );
+    await record("96 degrees", { key: "heat" });
+    await record("97 degrees", { key: "heat" });
+    const keyed = (await events()).find(({ count, message }) =>
+      count === 2 && message === "97 degrees"
+    );
+    assert.ok(keyed, "the key is the event, in its newest words");
+  }));
+
+test("EventRecorder drops what repeats too soon, unless the labels say otherwise [L41]", () =>
+  withRecorder(async ({ clock, record, events }) => {
+    const every: EventOptions = { key: "heat", every: "30m" };
+    await record("one", every);
+    await clock.advance(29 * 60_000);
+    await record("two", every);
+    const only = async () => (await events())[0]!;
+    assert.equal((await only()).message, "one");
+    assert.equal((await only()).count, 1);
+    await record("three", { ...every, repeats: () => false });
+    assert.equal((await only()).message, "three");
+    await clock.advance(30 * 60_000);
+    await record("four", every);
+    assert.equal((await only()).count, 3);
+  }));
+
+test("EventRecorder keeps the labels of an event, or puts others in their place [L41]", () =>
+  withRecorder(async ({ record, events }) => {
+    const seen: unknown[] = [];
+    const repeats = (labels: object) => {
+      seen.push({ ...labels });
+      return false;
+    };
+    const options = { key: "heat", every: "1h", repeats };
+    const labels = async () => (await events())[0]!.metadata.labels;
+    await record("one", { ...options, labels: { a: "b" } });
+    assert.deepEqual(await labels(), { a: "b" });
+    await record("two", options);
+    assert.deepEqual(await labels(), { a: "b" });
+    await record("three", { ...options, labels: { c: "d" } });
+    assert.deepEqual(await labels(), { c: "d" });
+    assert.deepEqual(seen, [{ a: "b" }, { a: "b" }]);
+  }));
+
+test("EventRecorder writes an event once, and one for each incarnation [L41]", () =>
+  withRecorder(async ({ record, events }) => {
+    await record("started", { once: true });
+    await record("started", { once: true });
+    assert.equal((await events())[0]?.count, 1);
+    await record("started", { once: true, uid: "uid-2" });
+    assert.equal((await events()).length, 2);
+  }));
+
+test("EventRecorder gives up an event that the server forbids, and fails nothing [L41]", async () => {
+  const warnings: string[] = [];
+  const forbidden = new ApiError("Cannot create: the namespace ends", {
+    status: 403,
+    reason: "Forbidden",
+  });
+  const recorder = new EventRecorder({
+    client: {
+      find: () => Promise.resolve(undefined),
+      create: () => Promise.reject(forbidden),
+    } as unknown as ResourceClient,
+    clock: new VirtualClock(),
+    log: { ...silentLogger, warn: (message) => warnings.push(message) },
+    component: "engines",
+    instance: "replica-1",
+  });
+  recorder.record(OBJECT, ConfigMap, {
+    type: "Normal",
+    reason: "Started",
+    message: "unheard",
+  });
+  await recorder.flush();
+  assert.deepEqual(warnings, ["Cannot write an Event"]);
+});

@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Kind } from "../../../core/api/kind.ts";
+import {
+  oneShotTask,
+  type TaskDefinition,
+  type TaskObject,
+  type TaskProgress,
+} from "../../../workflows/phases/one_shot_task.ts";
+import { type Kill, PhasedStore } from "./phased_store.ts";
+
+type Backup = TaskObject<string> & { spec: { of: string } };
+
+const Backup: Kind<Backup> = {
+  group: "example.com",
+  version: "v1",
+  kind: "Backup",
+  plural: "backups",
+  scope: "Namespaced",
+};
+
+/** An API server with one Backup, and the backups that were really begun. */
+class BackupWorld extends PhasedStore<Backup> {
+  readonly started: Set<string> = new Set();
+  progress: TaskProgress<string> = { state: "running" };
+  disposed: string[] = [];
+
+  constructor(definition: Partial<TaskDefinition<Backup, string>> = {}) {
+    super(
+      { spec: { of: "shop" } } as Backup,
+      () =>
+        oneShotTask<Backup, string>(Backup, {
+          clock: this.clock,
+          start: (_, attempt) =>
+            this.effect(() => {
+              this.started.add(attempt);
+            }),
+          check: () => this.progress,
+          dispose: (_, result) =>
+            this.effect(() => {
+              this.disposed.push(result);
+            }),
+          ...definition,
+        }),
+    );
+  }
+
+  get state(): string | undefined {
+    return this.stored.status?.state;
+  }
+
+  /** Fails the attempt that is in progress; gives the pause before the next. */
+  async fail(): Promise<number | undefined> {
+    this.progress = { state: "failed", message: "the disk is full" };
+    const pause = await this.pass();
+    this.progress = { state: "running" };
+    return pause;
+  }
+}
+
+test("oneShotTask starts, looks after and completes a task [L48]", async () => {
+  const world = new BackupWorld();
+  assert.equal(await world.pass(), 10_000);
+  assert.equal(world.state, "InProgress");
+  assert.equal(await world.pass(), 10_000);
+  assert.equal(world.ready().status, "False");
+  world.progress = { state: "completed", result: "s3://shop/1" };
+  assert.equal(await world.pass(), undefined);
+  assert.equal(world.state, "Completed");
+  assert.equal(world.stored.status?.result, "s3://shop/1");
+  assert.equal(world.stored.status?.observedGeneration, 1);
+  assert.equal(world.ready().status, "True");
+  const { writes } = world;
+  assert.equal(await world.pass(), undefined);
+  assert.equal(world.writes, writes);
+  assert.equal(world.started.size, 1);
+});
+
+test("oneShotTask tries again after 10 s, and twice as long each time [L48]", async () => {
+  const world = new BackupWorld();
+  for (const pause of [10_000, 20_000, 40_000, 80_000]) {
+    await world.pass();
+    assert.equal(await world.fail(), pause);
+    assert.equal(world.state, "Pending");
+    await world.clock.advance(pause - 1);
+    assert.equal(await world.pass(), 1, "not a moment sooner");
+    assert.equal(world.state, "Pending");
+    await world.clock.advance(1);
+  }
+  assert.equal(world.started.size, 4, "each attempt has a stamp of its own");
+});
+
+test("oneShotTask ends after as many retries as it is told [L48]", async () => {
+  for (const limit of [0, 3, 7]) {
+    const world = new BackupWorld({ retries: () => limit });
+    for (let failure = 0; failure <= limit; failure++) {
+      assert.notEqual(world.state, "Failed");
+      await world.pass();
+      await world.fail();
+      await world.clock.advance(3_600_000);
+    }
+    assert.equal(world.state, "Failed");
+    assert.equal(world.ready().message, "the disk is full");
+    assert.equal(await world.pass(), undefined);
+  }
+});
+
+test("oneShotTask counts what start and check throw as failures [L48]", async () => {
+  const world = new BackupWorld({
+    start: () => {
+      throw new Error("no route");
+    },
+  });
+  assert.equal(await world.pass(), 10_000);
+  assert.equal(world.stored.status?.error, "no route");
+  assert.equal(world.stored.status?.failures, 1);
+});
+
+test("oneShotTask abandons a task that has become pointless [L48]", async () => {
+  let gone = false;
+  const world = new BackupWorld({
+    pointless: () => gone ? "the shop is gone" : undefined,
+  });
+  await world.pass();
+  gone = true;
+  assert.equal(await world.pass(), undefined);
+  assert.equal(world.state, "Abandoned");
+  assert.equal(world.ready().message, "the shop is gone");
+});
+
+test("oneShotTask lets a deletion wait for what is in progress, then disposes of it [L48]", async () => {
+  const world = new BackupWorld();
+  await world.pass();
+  world.remove();
+  assert.equal(await world.pass(), 10_000);
+  assert.ok(!world.gone);
+  world.progress = { state: "completed", result: "s3://shop/1" };
+  await world.pass();
+  assert.ok(world.gone);
+  assert.deepEqual(world.disposed, ["s3://shop/1"]);
+});
+
+test("oneShotTask lets go at once what never began or has failed [L48]", async () => {
+  const fresh = new BackupWorld();
+  fresh.remove();
+  await fresh.pass();
+  assert.ok(fresh.gone);
+  const failed = new BackupWorld({ retries: 0 });
+  await failed.pass();
+  await failed.fail();
+  failed.remove();
+  await failed.pass();
+  assert.ok(failed.gone);
+  assert.deepEqual(failed.disposed, []);
+});
+
+test("oneShotTask waits with a deletion until its disposal is done [L48]", async () => {
+  let done = false;
+  const world = new BackupWorld({ dispose: () => done });
+  await world.pass();
+  world.progress = { state: "completed", result: "s3://shop/1" };
+  await world.pass();
+  world.remove();
+  assert.equal(await world.pass(), 10_000);
+  assert.ok(!world.gone);
+  done = true;
+  await world.pass();
+  assert.ok(world.gone);
+});
+
+test("oneShotTask begins each attempt once, wherever the operator is killed [L48]", async () => {
+  const play = async (kill: Kill) => {
+    const world = new BackupWorld();
+    world.kill = kill;
+    await world.settle();
+    await world.fail();
+    await world.clock.advance(10_000);
+    await world.settle();
+    world.progress = { state: "completed", result: "s3://shop/1" };
+    await world.settle();
+    return world;
+  };
+  const undisturbed = await play({ after: Infinity, side: "before" });
+  assert.ok(undisturbed.effects >= 6);
+  for (let after = 0; after < undisturbed.effects; after++) {
+    for (const side of ["before", "after"] as const) {
+      const world = await play({ after, side });
+      const where = `killed ${side} effect ${after}`;
+      assert.deepEqual([...world.started], [...undisturbed.started], where);
+      const { conditions: _, ...ending } = world.stored.status!;
+      const { conditions: _times, ...expected } = undisturbed.stored.status!;
+      assert.deepEqual(ending, expected, where);
+    }
+  }
+});
