@@ -12,6 +12,7 @@ import { Program, runtimeCommand } from "../support/program.ts";
 import { packageJson, shippedSources } from "./shipped_files.ts";
 
 const PACKAGE = packageJson();
+const CHUNK = /^dist\/chunks\/\w+-\w+\.js$/;
 
 let installed: InstalledPackage;
 
@@ -31,11 +32,19 @@ test("The tarball holds what is shipped, built and as source, and no more", () =
   for (const source of shippedSources()) {
     const built = `dist/${source.replace(/\.ts$/, "")}`;
     expected.add(source);
-    for (const ending of [".js", ".js.map", ".d.ts", ".d.ts.map"]) {
-      expected.add(built + ending);
-    }
+    for (const ending of [".d.ts", ".d.ts.map"]) expected.add(built + ending);
   }
-  assert.deepEqual(installed.files.toSorted(), [...expected].toSorted());
+  const entryPoints = [
+    ...Object.values(PACKAGE.exports).map((paths) => paths["default"] ?? ""),
+    ...Object.values(PACKAGE.bin),
+  ].map((path) => path.replace("./", ""));
+  const { files } = installed;
+  // Chunks are named by what is in them.
+  const chunks = files.filter((file) => CHUNK.test(file));
+  for (const built of [...entryPoints, ...chunks]) {
+    expected.add(built).add(`${built}.map`);
+  }
+  assert.deepEqual(files.toSorted(), [...expected].toSorted());
 });
 
 test("The installed command runs", async () => {
