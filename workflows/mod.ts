@@ -5,6 +5,8 @@
  * - **conditions/** says what a pass concluded. Steps throw `Stalled`, `Waiting`
  *   or `Failed` or return a result; {@linkcode finish} turns that, by the rules
  *   of Flux, into conditions, the next run and an error. All of it is pure.
+ * - **apply/** applies many objects as one set, in stages, and deletes what left
+ *   it: {@linkcode applySet}.
  * - **graph/** brings the resources of a primary in line in their order, and
  *   deletes them in reverse: {@linkcode Workflow}.
  * - **dependents/** are what a graph works on: {@linkcode Dependent}.
@@ -15,6 +17,16 @@
  * @module
  */
 
+export * from "./apply/apply_order.ts";
+export * from "./apply/apply_set.ts";
+export * from "./apply/change_set.ts";
+export { type FieldChange, objectChanges } from "./apply/object_diff.ts";
+export * from "./apply/prune_set.ts";
+export type {
+  ApplySetOptions,
+  SetOptions,
+  SetOwner,
+} from "./apply/set_options.ts";
 export * from "./conditions/cadence.ts";
 export * from "./conditions/condition.ts";
 export * from "./conditions/condition_merge.ts";
@@ -87,7 +99,11 @@ export {
 export * from "./graph/workflow.ts";
 export * from "./graph/workflow_result.ts";
 export * from "./kstatus/cel_rules.ts";
-export * from "./kstatus/object_reference.ts";
+export {
+  type ObjectReference,
+  referenceOf,
+  referenceText,
+} from "./kstatus/object_reference.ts";
 export * from "./kstatus/object_status.ts";
 export * from "./kstatus/status_of.ts";
 export * from "./kstatus/wait_for.ts";

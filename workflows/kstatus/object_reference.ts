@@ -47,3 +47,11 @@ export function referencedKind(reference: ObjectReference): Kind {
   const { apiVersion, kind } = reference;
   return { ...parseApiVersion(apiVersion), kind };
 }
+
+/** An object with its kind, which answers and events do not always say. */
+export function asReferenced<T extends KubernetesObject>(
+  object: T,
+  { apiVersion, kind }: ObjectReference,
+): T {
+  return { ...object, apiVersion, kind };
+}

@@ -6,6 +6,7 @@ import type { Client } from "../../core/client/client.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import { at } from "./fields.ts";
 import {
+  asReferenced,
   type ObjectReference,
   referencedKind,
   referenceId,
@@ -175,9 +176,10 @@ export class ObjectWatch {
       );
       return;
     }
-    this.#noteVanishing({ ...object, ...kindOf(reference) });
+    const named = asReferenced(object, reference);
+    this.#noteVanishing(named);
     const now = this.#options.clock.wallTime();
-    const status = statusOf({ ...object, ...kindOf(reference) }, {
+    const status = statusOf(named, {
       now,
       rules: this.#rules,
     });
@@ -243,11 +245,4 @@ function groupsOf(
     groups.set(name, group);
   }
   return new Map([...groups].map(([name, one]) => [name, [...one.values()]]));
-}
-
-/** Objects of a watch do not always say their kind. */
-function kindOf(
-  { apiVersion, kind }: ObjectReference,
-): Pick<ObjectReference, "apiVersion" | "kind"> {
-  return { apiVersion, kind };
 }

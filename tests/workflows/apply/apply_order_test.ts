@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fastCheck from "fast-check";
+import {
+  applyStages,
+  compareForApply,
+} from "../../../workflows/apply/apply_order.ts";
+import type { ObjectReference } from "../../../workflows/kstatus/object_reference.ts";
+
+function reference(
+  kind: string,
+  name = "one",
+  apiVersion = "v1",
+): ObjectReference {
+  return { apiVersion, kind, name };
+}
+
+test("What others need is applied before them, and webhooks last", () => {
+  const kinds = [
+    "ValidatingWebhookConfiguration",
+    "Gadget",
+    "Deployment",
+    "Secret",
+    "ClusterRoleBinding",
+    "Namespace",
+    "CustomResourceDefinition",
+    "MutatingWebhookConfiguration",
+  ];
+  assert.deepEqual(
+    kinds.map((kind) => reference(kind)).sort(compareForApply)
+      .map(({ kind }) => kind),
+    [
+      "CustomResourceDefinition",
+      "Namespace",
+      "ClusterRoleBinding",
+      "Secret",
+      "Deployment",
+      "Gadget",
+      "MutatingWebhookConfiguration",
+      "ValidatingWebhookConfiguration",
+    ],
+  );
+});
+
+test("Objects of one place are ordered by group, kind, namespace and name", () => {
+  const references = [
+    reference("Gadget", "b", "a.example.com/v1"),
+    reference("Gadget", "a", "b.example.com/v1"),
+    reference("Gadget", "a", "a.example.com/v2"),
+    reference("Apple", "z", "b.example.com/v1"),
+  ];
+  assert.deepEqual(
+    references.toSorted(compareForApply).map(({ apiVersion, kind, name }) =>
+      `${apiVersion} ${kind} ${name}`
+    ),
+    [
+      "a.example.com/v2 Gadget a",
+      "a.example.com/v1 Gadget b",
+      "b.example.com/v1 Apple z",
+      "b.example.com/v1 Gadget a",
+    ],
+  );
+});
+
+test("Stages are definitions, classes, what the caller names, and the rest", () => {
+  const stages = applyStages([
+    reference("ConfigMap"),
+    reference("GatewayClass", "one", "gateway.networking.k8s.io/v1"),
+    reference("Tenant", "one", "example.com/v1"),
+    reference("Namespace"),
+    reference("CustomResourceDefinition"),
+  ], ["example.com/Tenant"]);
+  assert.deepEqual(stages.map((stage) => stage.map(({ kind }) => kind)), [
+    ["CustomResourceDefinition", "Namespace"],
+    ["GatewayClass"],
+    ["Tenant"],
+    ["ConfigMap"],
+  ]);
+  assert.deepEqual(applyStages([]), []);
+});
+
+test("The order of applying does not depend on the order of the input", () => {
+  const kind = fastCheck.constantFrom(
+    "Namespace",
+    "Secret",
+    "Gadget",
+    "Apple",
+    "Service",
+  );
+  const any = fastCheck.uniqueArray(
+    fastCheck.record({
+      apiVersion: fastCheck.constantFrom("v1", "a/v1", "b/v1"),
+      kind,
+      name: fastCheck.constantFrom("x", "y", "z"),
+    }),
+    { selector: (one) => JSON.stringify(one) },
+  );
+  fastCheck.assert(
+    fastCheck.property(any, (references) => {
+      const sorted = references.toSorted(compareForApply);
+      assert.deepEqual(references.toReversed().sort(compareForApply), sorted);
+    }),
+  );
+});

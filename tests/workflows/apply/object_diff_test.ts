@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { objectChanges } from "../../../workflows/apply/object_diff.ts";
+
+function object(fields: object, metadata: object = {}) {
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "one", ...metadata },
+    ...fields,
+  };
+}
+
+test("Only labels, annotations and what the author can mean are compared", () => {
+  const before = object({ status: { a: 1 } }, {
+    resourceVersion: "1",
+    managedFields: [],
+    generation: 1,
+  });
+  assert.deepEqual(objectChanges(before, object({ status: { a: 2 } })), []);
+  assert.deepEqual(
+    objectChanges(before, object({}, { labels: { "a/b~c": "x" } })),
+    [{ path: "/metadata/labels/a~1b~0c", after: "x" }],
+  );
+});
+
+test("Differences are told field by field, and lists of another length as a whole", () => {
+  const before = object({ spec: { list: [{ a: 1 }, { a: 2 }], other: [1] } });
+  const after = object({ spec: { list: [{ a: 1 }, { a: 3 }], other: [] } });
+  assert.deepEqual(objectChanges(before, after), [
+    { path: "/spec/list/1/a", before: 2, after: 3 },
+    { path: "/spec/other", before: [1], after: [] },
+  ]);
+  assert.deepEqual(
+    objectChanges(undefined, object({ data: { a: "b" } })),
+    [
+      { path: "/metadata", after: { labels: {}, annotations: {} } },
+      { path: "/data", after: { a: "b" } },
+    ].toReversed(),
+  );
+});
+
+test("The values of a Secret are never told", () => {
+  const secret = (data: object | undefined, annotations: object = {}) => ({
+    ...object({ type: "Opaque", data }, { annotations }),
+    kind: "Secret",
+  });
+  const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+  const cases = [
+    [undefined, secret({ password: "c2VjcmV0" })],
+    [secret({ password: "b2xk" }), secret({ password: "c2VjcmV0" })],
+    [secret({ old: "c2VjcmV0" }), secret(undefined)],
+    [secret({}), secret({}, { [lastApplied]: "c2VjcmV0" })],
+  ] as const;
+  for (const [before, after] of cases) {
+    const text = JSON.stringify(objectChanges(before, after));
+    assert(text.includes("***"), text);
+    assert(!text.includes("c2VjcmV0") && !text.includes("b2xk"), text);
+  }
+});

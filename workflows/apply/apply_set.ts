@@ -1,0 +1,226 @@
+import { ApiError } from "../../core/api/api_error.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
+import type { Client } from "../../core/client/client.ts";
+import { systemClock } from "../../core/clock.ts";
+import { concurrencyLimit } from "../graph/concurrency_limit.ts";
+import {
+  asReferenced,
+  type ObjectReference,
+  referenceId,
+  referenceOf,
+  referenceText,
+} from "../kstatus/object_reference.ts";
+import { statusOf } from "../kstatus/status_of.ts";
+import { waitFor } from "../kstatus/wait_for.ts";
+import { type ApplyPlan, carryOut, planObject } from "./apply_object.ts";
+import { applyStages, compareForApply } from "./apply_order.ts";
+import { type AppliedChange, ApplySetError } from "./change_set.ts";
+import { pruneSet } from "./prune_set.ts";
+import type { ApplySetOptions, SetOptions } from "./set_options.ts";
+
+/** What came of applying a set. */
+export interface AppliedSet {
+  /** What happened to each object, in the order in which it did. */
+  readonly changes: readonly AppliedChange[];
+  /** What the set holds now: keep it, and give it as `previous` next time. */
+  readonly inventory: readonly ObjectReference[];
+}
+
+/**
+ * Applies many objects of any kinds as one set, by server-side apply.
+ *
+ * 1. The objects are divided into stages ({@linkcode applyStages}); each stage
+ *    has to be current, by {@linkcode waitFor}, before the next begins.
+ * 2. Within a stage dry runs tell which objects have drifted; only those are
+ *    written, one after the other, what others need first.
+ * 3. What was in the set before and is not any more is deleted, the last first:
+ *    only what bears the labels of the owner.
+ *
+ * An object that bears the annotation `<group>/apply: ignore` is left alone, one
+ * with `<group>/apply: ifnotpresent` as soon as it is there, and one with
+ * `<group>/prune: disabled` is never deleted.
+ *
+ * @param client Speaks to the cluster.
+ * @param objects The objects as they should be, with apiVersion and kind.
+ * @param options Whose they are, and how they are applied.
+ * @throws {TypeError} If an object does not say what it is.
+ * @throws {RangeError} If an object is there twice.
+ * @throws {ApplySetError} If an object is refused or a stage does not become
+ * current; it tells what was done before.
+ * @throws The reason of the signal, if that fires.
+ *
+ * @example Two ConfigMaps, one of which leaves the set
+ * ```ts
+ * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { applySet } from "@coracle/operator/workflows";
+ *
+ * const server = await ApiServer.start({ port: false });
+ * const configMap = (name: string) => ({
+ *   apiVersion: "v1",
+ *   kind: "ConfigMap",
+ *   metadata: { namespace: "default", name },
+ * });
+ * const owner = { group: "sample.coracle.dev", name: "web" };
+ * const first = await applySet(
+ *   server.client,
+ *   [configMap("a"), configMap("b")],
+ *   { owner },
+ * );
+ * const second = await applySet(server.client, [configMap("a")], {
+ *   owner,
+ *   previous: first.inventory,
+ * });
+ * const actions = second.changes.map(({ action }) => action);
+ * if (actions.join() !== "unchanged,deleted") throw new Error("Unexpected set");
+ * await server.stop();
+ * ```
+ */
+export async function applySet(
+  client: Client,
+  objects: readonly KubernetesObject[],
+  options: ApplySetOptions,
+): Promise<AppliedSet> {
+  const inventory = inventoryOf(objects);
+  const stages = applyStages(objects.map(withReference), options.early);
+  const changes: AppliedChange[] = [];
+  try {
+    for (const [index, stage] of stages.entries()) {
+      const isLast = index === stages.length - 1;
+      await applyStage(client, stage, { ...options, changes, isLast });
+    }
+    const left = whatLeft(options.previous, inventory);
+    await pruneSet(client, left, { ...options, changes });
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    throw error instanceof ApplySetError
+      ? error
+      : new ApplySetError(error, { changes });
+  }
+  return { changes, inventory };
+}
+
+/**
+ * Finds out what {@linkcode applySet} would do, by dry runs; nothing is written.
+ * What becomes of an object whose namespace or kind is not there yet is unknown.
+ *
+ * @param client Speaks to the cluster.
+ * @param objects The objects as they should be.
+ * @param options As of `applySet`.
+ * @returns What would happen to each object, with the fields that differ.
+ * @throws {ApplySetError} If an object would be refused.
+ */
+export async function diffSet(
+  client: Client,
+  objects: readonly KubernetesObject[],
+  options: SetOptions & Pick<ApplySetOptions, "early" | "previous">,
+): Promise<readonly AppliedChange[]> {
+  const inventory = inventoryOf(objects);
+  const stages = applyStages(objects.map(withReference), options.early);
+  const changes: AppliedChange[] = [];
+  for (const { object } of stages.flat()) {
+    try {
+      changes.push(changeOf(await planObject(client, object, options)));
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      const reference = referenceOf(object);
+      if (!ApiError.is(error) || !error.isNotFound) {
+        throw new ApplySetError(error, { reference, changes });
+      }
+      changes.push({ reference, action: "unknown", fields: [] });
+    }
+  }
+  const left = whatLeft(options.previous, inventory);
+  await pruneSet(client, left, { ...options, changes, dryRun: true });
+  return changes;
+}
+
+/** An object with its reference, by which it is ordered. */
+interface Member extends ObjectReference {
+  readonly object: KubernetesObject;
+}
+
+function withReference(object: KubernetesObject): Member {
+  return { ...referenceOf(object), object };
+}
+
+/** The references of a set, in order. */
+function inventoryOf(
+  objects: readonly KubernetesObject[],
+): readonly ObjectReference[] {
+  const references = new Map<string, ObjectReference>();
+  for (const object of objects) {
+    const reference = referenceOf(object);
+    const id = referenceId(reference);
+    if (references.has(id)) {
+      throw new RangeError(
+        `Cannot apply a set: each object can be in it only once: received ${
+          referenceText(reference)
+        } twice`,
+      );
+    }
+    references.set(id, reference);
+  }
+  return [...references.values()].sort(compareForApply);
+}
+
+function whatLeft(
+  previous: readonly ObjectReference[] = [],
+  inventory: readonly ObjectReference[],
+): readonly ObjectReference[] {
+  const kept = new Set(inventory.map(referenceId));
+  return previous.filter((reference) => !kept.has(referenceId(reference)));
+}
+
+function changeOf(plan: ApplyPlan): AppliedChange {
+  const { object, action, fields } = plan;
+  return { reference: referenceOf(object), action, fields };
+}
+
+/** Applies one stage, and waits for it unless it is the last. */
+async function applyStage(
+  client: Client,
+  stage: readonly Member[],
+  options: ApplySetOptions & {
+    readonly changes: AppliedChange[];
+    readonly isLast: boolean;
+  },
+): Promise<void> {
+  const { concurrency = 1, changes, isLast, rules, clock } = options;
+  const { timeout = "60s", signal } = options;
+  const limited = concurrencyLimit(concurrency);
+  const named = async <T>(object: Member, body: () => Promise<T>) => {
+    try {
+      return await body();
+    } catch (error) {
+      signal?.throwIfAborted();
+      const reference = referenceOf(object.object);
+      throw new ApplySetError(error, { reference, changes });
+    }
+  };
+  // All are awaited, so that nothing goes on once this has failed.
+  const planned = await Promise.allSettled(
+    stage.map((member) =>
+      limited(() =>
+        named(member, () => planObject(client, member.object, options))
+      )
+    ),
+  );
+  const plans = planned.map((one) => {
+    if (one.status === "rejected") throw one.reason;
+    return one.value;
+  });
+  const unready: ObjectReference[] = [];
+  for (const plan of plans) {
+    const stored = await named(
+      plan,
+      () => carryOut(client, plan, { ...options, timeout, clock }),
+    ) ?? plan.live;
+    changes.push(changeOf(plan));
+    const reference = referenceOf(plan.object);
+    if (stored === undefined || isLast) continue;
+    const now = (clock ?? systemClock).wallTime();
+    const { status } = statusOf(asReferenced(stored, plan), { now, rules });
+    if (status !== "Current") unready.push(reference);
+  }
+  await waitFor(client, unready, { timeout, signal, clock, rules });
+}

@@ -1,0 +1,90 @@
+import type { Duration } from "../../core/api/duration.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
+import type { Clock } from "../../core/clock.ts";
+import type { ObjectReference } from "../kstatus/object_reference.ts";
+import type { StatusRule } from "../kstatus/object_status.ts";
+
+/** To whom a set belongs: the labels of its objects say so. */
+export interface SetOwner {
+  /**
+   * The domain of labels and annotations, such as `sample.coracle.dev`; usually
+   * the group of the kind whose objects own sets.
+   */
+  readonly group: string;
+  /** The name of the owner. */
+  readonly name: string;
+  /** The namespace of the owner; absent for owners in none. */
+  readonly namespace?: string | undefined;
+}
+
+/** What everything that works on a set takes. */
+export interface SetOptions {
+  /** To whom the set belongs. */
+  readonly owner: SetOwner;
+  /** Whose fields are written. @default {the client's `fieldManager`} */
+  readonly fieldManager?: string | undefined;
+  /**
+   * Whether an object is deleted and made anew where a field that cannot change
+   * has to. A single object can say so by the annotation `<group>/force: enabled`.
+   *
+   * @default {false}
+   */
+  readonly force?: boolean | undefined;
+  /** Ends everything when it fires. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Options of {@linkcode applySet}. */
+export interface ApplySetOptions extends SetOptions {
+  /**
+   * Kinds that are applied, and waited for, before all but definitions and
+   * classes, as `group/Kind`.
+   *
+   * @default {[]}
+   */
+  readonly early?: readonly string[] | undefined;
+  /** How many objects are compared at once. @default {1} */
+  readonly concurrency?: number | undefined;
+  /** How long a stage may take to become current. @default {"60s"} */
+  readonly timeout?: Duration | undefined;
+  /** How the state of objects is judged, as of `statusOf`. @default {none} */
+  readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
+  /**
+   * What the set held before: what is in it no longer is deleted once everything
+   * else is applied. It is the `inventory` of the last result.
+   *
+   * @default {[]}
+   */
+  readonly previous?: readonly ObjectReference[] | undefined;
+  /** Measures the time of waits. @default {systemClock} */
+  readonly clock?: Clock | undefined;
+}
+
+/** The labels by which the objects of a set are known. */
+export function ownerLabels(owner: SetOwner): Record<string, string> {
+  const { group, name, namespace } = owner;
+  return {
+    [`${group}/name`]: name,
+    ...(namespace !== undefined && { [`${group}/namespace`]: namespace }),
+  };
+}
+
+/** Whether an object is of a set. */
+export function isOwnedBy(object: KubernetesObject, owner: SetOwner): boolean {
+  const { labels = {} } = object.metadata;
+  return Object.entries(ownerLabels(owner)).every(([name, value]) =>
+    labels[name] === value
+  );
+}
+
+/** Whether an object says something of how it is to be treated. */
+export function hasWish(
+  object: KubernetesObject | undefined,
+  { group }: SetOwner,
+  wish: readonly [name: "apply" | "force" | "prune", value: string],
+): boolean {
+  const [name, value] = wish;
+  const { annotations = {}, labels = {} } = object?.metadata ?? {};
+  const said = annotations[`${group}/${name}`] ?? labels[`${group}/${name}`];
+  return said?.toLowerCase() === value;
+}
