@@ -6,7 +6,9 @@ export interface Runtime {
   readonly name: string;
   /** The program. */
   readonly program: string;
-  /** What comes before the file, so that a collection can be asked for. */
+  /** What must come before a file. */
+  readonly command: readonly string[];
+  /** The same, so that the file can ask for collections of garbage. */
   readonly flags: readonly string[];
 }
 
@@ -17,6 +19,7 @@ export function currentRuntime(): Runtime {
     return {
       name: `deno ${versions["deno"]}`,
       program: execPath,
+      command: ["run", "-A"],
       flags: ["run", "-A", "--no-check", "--v8-flags=--expose-gc"],
     };
   }
@@ -24,12 +27,14 @@ export function currentRuntime(): Runtime {
     return {
       name: `bun ${versions["bun"]}`,
       program: execPath,
+      command: ["run"],
       flags: ["run"],
     };
   }
   return {
     name: `node ${versions.node}`,
     program: execPath,
+    command: [],
     flags: ["--expose-gc"],
   };
 }

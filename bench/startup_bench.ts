@@ -1,0 +1,57 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { PROJECT, runCommand } from "../tests/support/child_process.ts";
+import {
+  type Bench,
+  type Measure,
+  type Prepared,
+  verify,
+} from "./support/bench.ts";
+import { currentRuntime } from "./support/runtime.ts";
+
+const PROBE = fileURLToPath(
+  new URL("./support/import_probe.js", import.meta.url),
+);
+
+/** Imports a module in a process that does nothing else. */
+async function measure(
+  specifier: string,
+  leastNames: number,
+): Promise<readonly Measure[]> {
+  const { program, command } = currentRuntime();
+  const module = import.meta.resolve(specifier);
+  const { stdout } = await promisify(execFile)(
+    program,
+    [...command, PROBE, module],
+  );
+  const { names, measures } = JSON.parse(stdout);
+  verify(names >= leastNames, `${specifier} must export its names: ${names}`);
+  return measures;
+}
+
+/** What users load is built: from the sources as they are now. */
+async function build(): Promise<Prepared> {
+  const { code, stderr } = await runCommand(["npm", "run", "-s", "build"], {
+    cwd: PROJECT,
+    limit: 5 * 60_000,
+  });
+  if (code !== 0) throw new Error(`Cannot build: received ${stderr}`);
+  return { env: {}, stop: () => Promise.resolve() };
+}
+
+export const bench: Bench = {
+  name: "startup",
+  what: "importing the entry point for everything, as it is built",
+  target: "60 ms and 65 MiB",
+  rounds: 9,
+  prepare: build,
+  subjects: [
+    { name: "coracle", run: () => measure("../dist/mod.js", 100) },
+    {
+      name: "client-node",
+      run: () => measure("@kubernetes/client-node", 100),
+    },
+    { name: "nothing", run: () => measure("node:process", 10) },
+  ],
+};
