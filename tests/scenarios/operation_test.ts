@@ -1,0 +1,360 @@
+import assert from "node:assert/strict";
+import { ApiError } from "../../core/api/api_error.ts";
+import { patchResource, patchStatus } from "../../core/controller/result.ts";
+import { mutableCopy } from "../../core/controller/mutable_copy.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import { KEY, startGadgets, writesSince } from "../support/gadget_runs.ts";
+import { Gadget, scenario } from "../support/operator_case.ts";
+
+const SOURCES = { sources: [informerSource<Gadget, ConfigMap>(ConfigMap)] };
+
+scenario(
+  "What the cache shows to be so already is not sent, and a change is",
+  async (one) => {
+    const { controller, runs } = await startGadgets(
+      one,
+      async (gadget, ctx) => {
+        const { name } = gadget.metadata;
+        const { value } = gadget.spec;
+        await ctx.apply(ConfigMap, { metadata: { name }, data: { value } });
+        await ctx.patch(ConfigMap, name, { data: { merged: value } });
+        await ctx.patch(ConfigMap, name, [
+          { op: "add", path: "/data/json", value },
+        ], { type: "json" });
+        const map = mutableCopy(await ctx.get(ConfigMap, name))!;
+        map.data = { ...map.data, replaced: value };
+        await ctx.replace(ConfigMap, map);
+        await ctx.patch(Gadget, name, { status: { count: 1 } }, {
+          subresource: "status",
+        });
+        return patchStatus({ value });
+      },
+      SOURCES,
+    );
+    await one.create("a");
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "first"
+    );
+    const before = one.requests.length;
+    controller.trigger("default/a");
+    await one.until(() => runs.length === 2);
+    await one.settle();
+    // What others own of the map has changed since the apply: it goes again.
+    assert.deepEqual(writesSince(one, before), ["patch configmaps"]);
+    const applied = one.requests.length;
+    controller.trigger("default/a");
+    await one.until(() => runs.length === 3);
+    await one.settle();
+    assert.deepEqual(writesSince(one, applied), []);
+    const changed = one.requests.length;
+    await one.change("a", { value: "second" });
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "second"
+    );
+    assert.deepEqual(writesSince(one, changed), [
+      "patch gadgets", // by the test
+      "patch configmaps",
+      "patch configmaps",
+      "patch configmaps",
+      "update configmaps",
+      "patch gadgets/status",
+    ]);
+    assert.deepEqual((await one.client.get(ConfigMap, KEY)).data, {
+      value: "second",
+      merged: "second",
+      json: "second",
+      replaced: "second",
+    });
+  },
+);
+
+scenario(
+  "A write without match is sent although nothing changes, and triggers only when told to",
+  async (one) => {
+    let trigger = false;
+    const { controller, runs } = await startGadgets(
+      one,
+      async (gadget, ctx) => {
+        const { name } = gadget.metadata;
+        await ctx.patch(ConfigMap, name, { data: { value: "same" } }, {
+          match: false,
+          trigger,
+        });
+        trigger = false;
+      },
+      SOURCES,
+    );
+    await one.client.create(ConfigMap, {
+      metadata: KEY,
+      data: { value: "same" },
+    });
+    await one.create("a");
+    await one.until(() => runs.length === 1);
+    const before = one.requests.length;
+    controller.trigger("default/a");
+    await one.until(() => runs.length === 2);
+    await one.advance(10_000);
+    assert.deepEqual(writesSince(one, before), ["patch configmaps"]);
+    assert.equal(runs.length, 2);
+    trigger = true;
+    controller.trigger("default/a");
+    await one.until(() => runs.length === 4);
+    await one.advance(10_000);
+    assert.equal(runs.length, 4);
+  },
+);
+
+scenario(
+  "A replacement needs the version that was read, and loses nobody's change",
+  async (one) => {
+    const errors: unknown[] = [];
+    let changed: ConfigMap | undefined;
+    await startGadgets(one, async (_gadget, ctx) => {
+      if (changed !== undefined) return;
+      const attempt = (data: Record<string, string>, version?: string) =>
+        ctx.replace(ConfigMap, {
+          metadata: { ...KEY, resourceVersion: version! },
+          data,
+        }).catch((error: unknown) => errors.push(error));
+      const { metadata } = await ctx.get(ConfigMap) as ConfigMap;
+      await attempt({ value: "blind" });
+      await one.client.patch(ConfigMap, KEY, { data: { theirs: "yes" } });
+      await attempt({ value: "stale" }, metadata.resourceVersion);
+      changed = await ctx.modify(ConfigMap, "a", (map) => {
+        map.data = { ...map.data, ours: "yes" };
+      });
+      const same = await ctx.modify(ConfigMap, "a", () => {});
+      assert.deepEqual(same?.metadata, changed?.metadata);
+      assert.equal(await ctx.modify(ConfigMap, "none", () => {}), undefined);
+    }, { ...SOURCES, retry: false });
+    await one.client.create(ConfigMap, { metadata: KEY });
+    await one.create("a");
+    await one.until(() => changed !== undefined);
+    await one.settle();
+    assert.match(String(errors[0]), /^TypeError: .*resourceVersion/);
+    assert.ok(ApiError.is(errors[1]) && errors[1].isConflict);
+    assert.deepEqual(changed?.data, { theirs: "yes", ours: "yes" });
+    assert.equal(one.log.filter(({ level }) => level === "error").length, 0);
+  },
+);
+
+scenario(
+  "modify goes on while others are faster, ten times at most",
+  async (one) => {
+    const results: string[] = [];
+    let calls = 0;
+    await startGadgets(one, async (gadget, ctx) => {
+      for (const count of [3, 20]) {
+        const fault = one.faults.add({
+          resource: "configmaps",
+          verb: "update",
+          count,
+          effect: { conflict: true },
+        });
+        await ctx.modify(ConfigMap, gadget.metadata.name, (map) => {
+          map.data = { calls: String(++calls) };
+        }).then(
+          (map) => results.push(`written by call ${map?.data?.["calls"]}`),
+          (error: unknown) => {
+            assert.ok(ApiError.is(error) && error.isConflict);
+            results.push(`given up after call ${calls}`);
+          },
+        );
+        fault.remove();
+      }
+    });
+    await one.client.create(ConfigMap, { metadata: KEY });
+    await one.create("a");
+    await one.until(() => results.length === 2);
+    assert.deepEqual(results, ["written by call 4", "given up after call 14"]);
+  },
+  { embedded: "it makes the server refuse" },
+);
+
+scenario(
+  "What comes from a cache that leaves out fields cannot replace anything",
+  async (one) => {
+    const errors: string[] = [];
+    const { runs } = await startGadgets(one, async (gadget, ctx) => {
+      await ctx.replace(Gadget, gadget).catch((error: unknown) => {
+        errors.push(String(error));
+      });
+    }, { cache: { prune: ["spec.numberOfExecutions"] } });
+    await one.create("a", { numberOfExecutions: 3 });
+    await one.until(() => runs.length === 1);
+    assert.match(
+      errors[0] ?? "",
+      /lost: use apply, patch or modify.*spec\.numberOfExecutions/,
+    );
+    assert.equal((await one.gadget("a"))?.spec.numberOfExecutions, 3);
+  },
+);
+
+scenario(
+  "A reconciler adds and takes away finalizers of its own by the context",
+  async (one) => {
+    const seen: (readonly string[] | undefined)[] = [];
+    await startGadgets(one, async (gadget, ctx) => {
+      if (gadget.metadata.deletionTimestamp === undefined) {
+        await ctx.addFinalizer();
+        await ctx.addFinalizer("example.com/second");
+        await ctx.addFinalizer("example.com/second");
+        seen.push(ctx.current?.metadata.finalizers);
+        await assert.rejects(ctx.addFinalizer("nonsense"), TypeError);
+        return;
+      }
+      await ctx.removeFinalizer();
+      await ctx.removeFinalizer("example.com/second");
+    }, { allEvents: true });
+    await one.create("a");
+    await one.until(() => seen.length === 1);
+    assert.deepEqual(seen[0], [
+      "gadgets.sample.coracle.dev/finalizer",
+      "example.com/second",
+    ]);
+    await one.remove("a");
+    await one.until(async () => await one.gadget("a") === undefined);
+  },
+);
+
+scenario(
+  "A run is prepared once, before its workflow and its reconciler",
+  async (one) => {
+    const steps: string[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      initContext(_gadget, ctx) {
+        steps.push("init");
+        ctx.attributes.set("greeting", "hello");
+      },
+      reconcile(_gadget, ctx) {
+        steps.push(`reconcile ${ctx.attributes.get("greeting")}`);
+      },
+      cleanup(_gadget, ctx) {
+        steps.push(`cleanup ${ctx.attributes.get("greeting")}`);
+      },
+    });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => steps.length === 2);
+    await one.remove("a");
+    await one.until(() => steps.length === 4);
+    assert.deepEqual(steps, [
+      "init",
+      "reconcile hello",
+      "init",
+      "cleanup hello",
+    ]);
+  },
+);
+
+scenario(
+  "Sources and primaries of the controller are at hand in a run",
+  async (one) => {
+    const seen: unknown[] = [];
+    await startGadgets(one, async (_gadget, ctx) => {
+      const before = ctx.sources.named("maps");
+      const source = informerSource<Gadget, ConfigMap>(ConfigMap, {
+        name: "maps",
+      });
+      const added = await ctx.sources.add(source);
+      const again = await ctx.sources.add(source);
+      seen.push(before, added === again, ctx.primaries.list().length);
+      await ctx.sources.remove("maps");
+      seen.push(ctx.sources.named("maps"));
+    });
+    await one.create("a");
+    await one.until(() => seen.length === 4);
+    assert.deepEqual(seen, [undefined, true, 1, undefined]);
+  },
+);
+
+scenario(
+  "A status that the schema does not know, or that lacks a field, is not even sent",
+  async (one) => {
+    const bodies: readonly [object, RegExp][] = [
+      [
+        { valeu: "x" },
+        /status\.valeu: there is no such field, did you mean "value"\?/,
+      ],
+      [{ count: "many" }, /status\.count: /],
+      [{ messages: ["ok", 1] }, /status\.messages\[1\]: /],
+    ];
+    const errors: string[] = [];
+    const { runs } = await startGadgets(one, async (_gadget, ctx) => {
+      for (const [status] of bodies) {
+        await ctx.patch(Gadget, "a", { status }, { subresource: "status" })
+          .catch((error: unknown) => errors.push(String(error)));
+      }
+      throw new Error("Enough");
+    }, { retry: false });
+    const before = one.requests.length;
+    await one.create("a");
+    await one.until(() => runs.length === 1);
+    await one.settle();
+    assert.deepEqual(writesSince(one, before), ["create gadgets"]);
+    bodies.forEach(([, expected], index) =>
+      assert.match(errors[index] ?? "", expected)
+    );
+    assert.match(errors[0] ?? "", /change what is written or the schema/);
+  },
+);
+
+scenario(
+  "The generation that a run has observed is told, whatever the run writes",
+  async (one) => {
+    const observed = async () =>
+      (await one.gadget("a"))?.status?.observedGeneration;
+    const results = [
+      () => undefined,
+      () => patchStatus({ value: "told" }),
+      () => patchStatus({ value: "told", observedGeneration: 1 }),
+      () => patchResource({ spec: { numberOfExecutions: 5 } }),
+    ];
+    const { runs } = await startGadgets(
+      one,
+      () => results[runs.length - 1]?.(),
+    );
+    await one.create("a");
+    await one.until(async () => await observed() === 1);
+    await one.change("a", { value: "second" });
+    await one.until(async () => await observed() === 2);
+    assert.equal((await one.gadget("a"))?.status?.value, "told");
+    await one.change("a", { value: "third" });
+    await one.until(async () => await observed() === 1);
+    await one.change("a", { value: "fourth" });
+    // The own change of the spec is observed with the run that made it.
+    await one.until(async () => await observed() === 5);
+    await one.advance(60_000);
+    assert.equal(runs.length, 4);
+    const before = one.requests.length;
+    await one.mark("a", { labels: { seen: "again" } });
+    await one.advance(1_000);
+    assert.deepEqual(writesSince(one, before), ["patch gadgets"]);
+  },
+);
+
+scenario(
+  "A run that fails, or says so, has not observed the generation",
+  async (one) => {
+    const { runs } = await startGadgets(one, (gadget) => {
+      if (gadget.spec.value === "first") throw new Error("Not yet");
+      return patchStatus({ value: gadget.spec.value }, { observed: false });
+    }, {
+      retry: false,
+      onError: () => patchStatus({ messages: ["Not yet"] }),
+    });
+    await one.create("a");
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.messages?.length === 1
+    );
+    await one.change("a", { value: "second" });
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "second"
+    );
+    assert.equal(runs.length, 2);
+    const status = (await one.gadget("a"))?.status;
+    assert.equal(status?.observedGeneration, undefined);
+  },
+);

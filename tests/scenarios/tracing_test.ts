@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { patchStatus } from "../../core/controller/result.ts";
+import type { HttpRequest, Transport } from "../../core/client/transport.ts";
+import { Client } from "../../core/client/client.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { startGadgets } from "../support/gadget_runs.ts";
+import { type OperatorCase, scenario } from "../support/operator_case.ts";
+import { RecordedTracer } from "../support/recorded_tracer.ts";
+
+/** A client that keeps the headers of what it sends. */
+function listening(
+  one: OperatorCase,
+): { readonly client: Client; readonly sent: HttpRequest[] } {
+  const sent: HttpRequest[] = [];
+  const transport: Transport = {
+    send(request) {
+      sent.push(request);
+      return one.transport.send(request);
+    },
+    close: () => Promise.resolve(),
+  };
+  return { client: new Client({ transport }, { clock: one.clock }), sent };
+}
+
+scenario(
+  "A run is a span, its phases and requests are spans within it",
+  async (one) => {
+    const tracer = new RecordedTracer();
+    const { client, sent } = listening(one);
+    await startGadgets(one, async (gadget, ctx) => {
+      const { name } = gadget.metadata;
+      await ctx.apply(ConfigMap, { metadata: { name } });
+      ctx.log.info("Working");
+      return patchStatus({ value: gadget.spec.value });
+    }, { operator: { tracer, client } });
+    await one.create("a");
+    await one.until(() => tracer.named("run gadget")[0]?.ended === true);
+    const [run] = tracer.named("run gadget");
+    assert.deepEqual(run?.attributes, {
+      "coracle.controller": "gadget",
+      "coracle.kind": "sample.coracle.dev/v1 Gadget",
+      "coracle.object": "default/a",
+      "coracle.cause": "added",
+      "coracle.attempt": 0,
+      "coracle.waited_ms": 0,
+      "coracle.step": "reconcile",
+    });
+    assert.deepEqual(
+      // Before them are the requests of the start.
+      tracer.spans.slice(tracer.spans.indexOf(run!)).map((
+        { name, parent, kind, ended },
+      ) => [
+        name,
+        parent?.name,
+        kind,
+        ended,
+      ]),
+      [
+        ["run gadget", undefined, 0, true],
+        ["reconcile", "run gadget", 0, true],
+        ["Kubernetes patch", "reconcile", 2, true],
+        ["write", "run gadget", 0, true],
+        ["Kubernetes patch", "write", 2, true],
+      ],
+    );
+    const [apply] = tracer.named("Kubernetes patch");
+    assert.deepEqual(apply?.attributes, {
+      "http.request.method": "PATCH",
+      "http.response.status_code": 201,
+      "url.path": "/api/v1/namespaces/default/configmaps/a",
+      "coracle.verb": "patch",
+      "coracle.action": "apply ConfigMap default/a",
+    });
+    const request = sent.find(({ path }) => path.includes("/configmaps/a"));
+    assert.equal(
+      request?.headers?.["traceparent"],
+      `00-${run?.trace}-${apply?.id}-01`,
+    );
+    const lines = one.log.filter(({ message }) =>
+      message === "Working" || message === "Reconciled"
+    );
+    assert.equal(lines.length, 2);
+    for (const { fields } of lines) {
+      assert.equal(fields["trace_id"], run?.trace);
+      assert.equal(fields["span_id"], run?.id);
+    }
+  },
+);
+
+scenario(
+  "A failed run and a refused request are told as such in their spans",
+  async (one) => {
+    const tracer = new RecordedTracer();
+    await startGadgets(one, async (_gadget, ctx) => {
+      await ctx.client.get(ConfigMap, { namespace: "default", name: "none" });
+    }, { operator: { tracer }, retry: false, onError: () => undefined });
+    await one.create("a");
+    await one.until(() => tracer.named("run gadget")[0]?.ended === true);
+    const [run] = tracer.named("run gadget");
+    assert.equal(run?.status?.code, 2);
+    assert.match(run?.exceptions[0] ?? "", /ApiError: Cannot get ConfigMap/);
+    const request = tracer.named("Kubernetes get").at(-1);
+    assert.equal(request?.status?.code, 2);
+    assert.equal(request?.attributes["http.response.status_code"], 404);
+    assert.equal(tracer.named("onError")[0]?.parent, run);
+    assert.ok(tracer.spans.every(({ ended }) => ended));
+  },
+);
+
+scenario(
+  "A tracer that is broken costs runs, never the controller",
+  async (one) => {
+    let broken = true;
+    const tracer = new RecordedTracer();
+    const startActiveSpan: RecordedTracer["startActiveSpan"] = (...args) => {
+      const [name] = args;
+      if (broken && name === "run gadget") {
+        throw new Error("The tracer is broken");
+      }
+      return tracer.startActiveSpan(...args);
+    };
+    const { runs } = await startGadgets(
+      one,
+      () => patchStatus({ value: "x" }),
+      {
+        operator: { tracer: { startActiveSpan } },
+        retry: { initial: "1s", jitter: 0 },
+      },
+    );
+    await one.create("a");
+    await one.advance(500);
+    assert.equal(runs.length, 0);
+    broken = false;
+    await one.until(async () => (await one.gadget("a"))?.status?.value === "x");
+  },
+);
+
+scenario(
+  "Without a tracer, and with one that is switched off, nothing is added",
+  async (one) => {
+    const { client, sent } = listening(one);
+    const off = new RecordedTracer();
+    const startActiveSpan: RecordedTracer["startActiveSpan"] = (
+      name,
+      options,
+      work,
+    ) =>
+      off.startActiveSpan(name, options, (span) =>
+        work({
+          ...span,
+          spanContext: () => ({
+            traceId: "0".repeat(32),
+            spanId: "0".repeat(16),
+            traceFlags: 0,
+          }),
+        }));
+    await startGadgets(one, (_gadget, ctx) => {
+      ctx.log.info("Working");
+      return patchStatus({ value: "x" });
+    }, { operator: { client, tracer: { startActiveSpan } } });
+    await one.create("a");
+    await one.until(async () => (await one.gadget("a"))?.status?.value === "x");
+    assert.ok(
+      sent.every(({ headers }) => headers?.["traceparent"] === undefined),
+    );
+    const line = one.log.find(({ message }) => message === "Working");
+    assert.equal(line?.fields["trace_id"], undefined);
+  },
+);

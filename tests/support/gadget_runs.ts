@@ -1,0 +1,86 @@
+import type { ObjectKey } from "../../core/api/object_key.ts";
+import type { ControllerOptions } from "../../core/controller/controller_options.ts";
+import type { Context, Reconciler } from "../../core/controller/reconciler.ts";
+import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
+import type { Operator } from "../../core/operator/operator.ts";
+import type { OperatorOptions } from "../../core/operator/operator_options.ts";
+import { Gadget, type OperatorCase } from "./operator_case.ts";
+
+/** The gadget that most scenarios are about. */
+export const KEY: Required<ObjectKey> = { namespace: "default", name: "a" };
+
+/** What one run of a reconciler was given. */
+export interface GadgetRun {
+  /** The gadget as it was given. */
+  readonly gadget: Gadget;
+  /** Which retry it was, and whether it was the last. */
+  readonly attempt: number;
+  readonly last: boolean;
+  /** When it began, by the clock of the case. */
+  readonly at: number;
+}
+
+/** An operator whose runs are recorded. */
+export interface GadgetRuns {
+  readonly operator: Operator;
+  readonly controller: ControllerHandle<Gadget>;
+  /** All runs, in the order in which they began. */
+  readonly runs: readonly GadgetRun[];
+}
+
+/** How the operator of {@linkcode startGadgets} is made. */
+export interface StartGadgetsOptions extends ControllerOptions<Gadget> {
+  readonly operator?: OperatorOptions | undefined;
+  readonly cleanup?: Reconciler<Gadget>["cleanup"];
+  readonly onError?: Reconciler<Gadget>["onError"];
+}
+
+/** Starts an operator for gadgets, and records its runs. */
+export async function startGadgets(
+  one: OperatorCase,
+  reconcile: Reconciler<Gadget>["reconcile"],
+  options: StartGadgetsOptions = {},
+): Promise<GadgetRuns> {
+  const { operator: operatorOptions, cleanup, onError, ...others } = options;
+  const operator = one.operator(operatorOptions);
+  const runs: GadgetRun[] = [];
+  const controller = operator.register(Gadget, {
+    reconcile(gadget: Gadget, ctx: Context<Gadget>) {
+      const { attempt, last } = ctx.retry;
+      runs.push({ gadget, attempt, last, at: one.clock.now() });
+      return reconcile(gadget, ctx);
+    },
+    ...(cleanup !== undefined && { cleanup }),
+    ...(onError !== undefined && { onError }),
+  }, others);
+  await one.start(operator);
+  return { operator, controller, runs };
+}
+
+/** Fulfilled when the time has passed on the clock of the case. */
+export function pause(one: OperatorCase, duration: number): Promise<void> {
+  return new Promise((resolve) => one.clock.setTimer(resolve, duration));
+}
+
+const WRITES: ReadonlySet<string> = new Set([
+  "create",
+  "update",
+  "patch",
+  "delete",
+]);
+
+/**
+ * What was written since a moment, such as `patch gadgets/status`. Leases and
+ * Events are left out.
+ *
+ * @param since How many requests there had been.
+ */
+export function writesSince(one: OperatorCase, since: number): string[] {
+  return one.requests.slice(since)
+    .filter(({ verb, resource }) =>
+      WRITES.has(verb) && resource !== "leases" && resource !== "events"
+    )
+    .map(({ verb, resource, subresource }) =>
+      `${verb} ${resource}${subresource ? `/${subresource}` : ""}`
+    );
+}
