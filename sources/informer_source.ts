@@ -90,6 +90,19 @@ export interface InformerSourceOptions<
   readonly startPriority?: "loader" | "default" | undefined;
 }
 
+/** A source that watches a kind. */
+export interface InformerEventSource<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+> extends EventSource<P, S> {
+  /**
+   * For whoever remembers something of each secondary: calls back with the key
+   * of one that is gone, and without a key when the source stops and forgets
+   * all.
+   */
+  onGone(listener: (key: string | undefined) => void): void;
+}
+
 /** The name under which the lease keeps the index of the mapper. */
 const BY_PRIMARY = "primary";
 
@@ -98,7 +111,8 @@ const BY_PRIMARY = "primary";
  * to; an update triggers those from before and those from after it.
  *
  * Informers are shared with everybody in the operator who watches the same,
- * unless told otherwise. The kind may be one of `defineKind`, of `@coracle/operator/kinds`, or `untyped`.
+ * unless told otherwise. The kind may be one of `defineKind`, of
+ * `@coracle/operator/kinds`, or `untyped`.
  *
  * @param kind What to watch.
  * @param options Which of them, and whose they are.
@@ -118,8 +132,8 @@ export function informerSource<
 >(
   kind: Kind<S>,
   options: InformerSourceOptions<P, S> = {},
-): EventSource<P, S> {
-  return new InformerSource(kind, options);
+): InformerEventSource<P, S> {
+  return new WatchingSource(kind, options);
 }
 
 /** What a started source holds. */
@@ -137,8 +151,8 @@ interface Listening<P extends KubernetesObject, S extends KubernetesObject> {
   readonly remembered: RememberedMapping | undefined;
 }
 
-class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
-  implements EventSource<P, S> {
+class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
+  implements InformerEventSource<P, S> {
   readonly name: string;
   readonly kind: Kind<S>;
   readonly readOnly: boolean;
@@ -148,6 +162,7 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
   readonly #options: InformerSourceOptions<P, S>;
   readonly #mapper: Mapper<P, S>;
   readonly #references: ReferenceIndex = new ReferenceIndex();
+  readonly #onGone: ((key: string | undefined) => void)[] = [];
   #watching: Watching<P, S> | undefined;
 
   constructor(kind: Kind<S>, options: InformerSourceOptions<P, S>) {
@@ -175,6 +190,7 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
     const watching = this.#watching;
     this.#watching = undefined;
     this.#references.clear();
+    for (const listener of this.#onGone) listener(undefined);
     await watching?.lease.release();
   }
 
@@ -251,6 +267,10 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
     );
   }
 
+  onGone(listener: (key: string | undefined) => void): void {
+    this.#onGone.push(listener);
+  }
+
   beginWrite(key: ObjectKey): OwnWrite<S> {
     const watching = this.#watching;
     return watching === undefined
@@ -311,6 +331,9 @@ class InformerSource<P extends KubernetesObject, S extends KubernetesObject>
 
   #onEvent(event: CacheEvent<S>, listening: Listening<P, S>): void {
     const { context, remembered } = listening;
+    if (event.type === "deleted") {
+      for (const listener of this.#onGone) listener(event.key);
+    }
     // What is remembered must follow every event, accepted or not.
     const followed = remembered?.follow(
       event,

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { builtinFiles } from "./builtin_files.ts";
 import { kindFiles } from "./kind_files.ts";
 import { readKubernetesData } from "./kubernetes_data.ts";
+import { valueFormsFile } from "./value_forms_file.ts";
 
 /** All files that are generated, by their path from the root of the project. */
 export function generatedFiles(): Map<string, string> {
@@ -18,6 +19,7 @@ export function generatedFiles(): Map<string, string> {
   for (const [name, text] of kindFiles(data)) {
     files.set(`core/kinds/${name}`, text);
   }
+  files.set("core/kinds/value_forms.ts", valueFormsFile(data));
   for (const [name, text] of builtinFiles(data)) {
     files.set(`core/apiserver/builtin/data/${name}`, text);
   }

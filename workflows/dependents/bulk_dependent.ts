@@ -12,7 +12,7 @@ import {
   type DependentSourceOptions,
   readOnly,
 } from "./kubernetes_dependent.ts";
-import { type KeepOptions, ObjectKeeper } from "./object_keeper.ts";
+import { type KeepOptions, ObjectKeeper, type Wish } from "./object_keeper.ts";
 
 /** Options of {@linkcode bulkDependent}. */
 export interface BulkDependentOptions<
@@ -68,18 +68,18 @@ export function bulkDependent<
     garbageCollected: keeper.garbageCollected,
     read,
     async reconcile(primary, ctx) {
-      const wanted = new Map<string, ApplyObject<S>>();
+      const wanted = new Map<string, Wish<S>>();
       for (const object of await desired(primary, ctx)) {
-        const intent = await keeper.intent(object, ctx);
-        wanted.set(keyText(keyOf(intent as unknown as S)), intent);
+        const wish = await keeper.wish(object, primary, ctx);
+        wanted.set(keyText(wish.key), wish);
       }
       for (const [id, object] of await read(primary, ctx)) {
         if (!wanted.has(id)) await keeper.remove(keyOf(object), ctx);
       }
       const resource = new Map<string, S>();
       let operation = strongest();
-      for (const [id, intent] of wanted) {
-        const result = await keeper.ensure(intent, ctx);
+      for (const [id, wish] of wanted) {
+        const result = await keeper.ensure(wish, ctx);
         operation = strongest(operation, result.operation);
         if (result.resource !== undefined) resource.set(id, result.resource);
       }

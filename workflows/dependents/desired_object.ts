@@ -15,6 +15,34 @@ const SERVER_METADATA = [
 ] as const;
 
 /**
+ * A desired object that has a name.
+ *
+ * @throws {TypeError} If it has none, or is no object.
+ */
+export function namedObject<T extends KubernetesObject>(
+  kind: Kind<T>,
+  desired: ApplyObject<T>,
+): {
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+} {
+  if (!isJsonObject(desired)) {
+    throw refusal(kind, "it must be an object", typeof desired);
+  }
+  const { metadata } = desired as { readonly metadata?: unknown };
+  const name = isJsonObject(metadata) ? metadata["name"] : undefined;
+  if (typeof name !== "string" || name === "") {
+    throw refusal(kind, "it must have a name", name);
+  }
+  return desired as { metadata: { name: string; namespace?: string } };
+}
+
+function refusal(kind: Kind, why: string, value: unknown): TypeError {
+  return new TypeError(
+    `Cannot use a desired ${kind.kind}: ${why}: received ${value}`,
+  );
+}
+
+/**
  * A desired object as it is compared and applied: with its apiVersion and kind,
  * without what only the server sets, and with the `stringData` of a Secret as
  * the `data` that it becomes.
@@ -26,23 +54,15 @@ export function desiredObject<T extends KubernetesObject>(
   kind: Kind<T>,
   desired: ApplyObject<T>,
 ): ApplyObject<T> {
-  const refuse = (why: string, value: unknown) =>
-    new TypeError(
-      `Cannot use a desired ${kind.kind}: ${why}: received ${value}`,
-    );
-  if (!isJsonObject(desired)) {
-    throw refuse("it must be an object", typeof desired);
-  }
-  const { metadata, status, stringData, ...rest } = desired as {
-    readonly metadata?: { readonly name?: unknown };
+  const { metadata, status, stringData, ...rest } = namedObject(
+    kind,
+    desired,
+  ) as ReturnType<typeof namedObject> & {
     readonly status?: unknown;
     readonly stringData?: unknown;
   };
-  if (typeof metadata?.name !== "string" || metadata.name === "") {
-    throw refuse("it must have a name", metadata?.name);
-  }
   if (status !== undefined) {
-    throw refuse("it must not have a status", "one");
+    throw refusal(kind, "it must not have a status", "one");
   }
   const kept = Object.fromEntries(
     Object.entries(metadata).filter(([name, value]) =>

@@ -1,11 +1,14 @@
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import { fieldOf, isEmptyValue, sameValue } from "./normalized_value.ts";
+import { sameValue } from "./normalized_value.ts";
 import {
   findKeyed,
+  isContainerAlone,
+  isOwnedWhole,
   keysOf,
   ownedChildren,
   type OwnedFields,
 } from "./owned_fields.ts";
+import { type Form, formOfField, saysNothing } from "./value_form.ts";
 
 /** The parts of metadata that a desired object may ask for. */
 const ASKED_METADATA: ReadonlySet<string> = new Set([
@@ -26,12 +29,15 @@ const ASKED_METADATA: ReadonlySet<string> = new Set([
  *
  * @param desired What is asked for.
  * @param actual What is stored.
- * @param owned Which of its fields we own.
+ * @param known Which of its fields we own, and how its values are spelled.
  */
 export function firstDifference(
   desired: JsonObject,
   actual: JsonObject,
-  owned: OwnedFields,
+  { owned, form }: {
+    readonly owned: OwnedFields;
+    readonly form?: Form | undefined;
+  },
 ): string | undefined {
   const { apiVersion: _apiVersion, kind: _kind, status: _status, ...asked } =
     desired;
@@ -42,7 +48,7 @@ export function firstDifference(
   return inObject({ ...asked, metadata }, actual, {
     owned,
     path: "",
-    field: "",
+    form,
   });
 }
 
@@ -51,8 +57,8 @@ interface Place {
   readonly owned: unknown;
   /** The way here, for people. */
   readonly path: string;
-  /** The last field of the way; see {@linkcode fieldOf}. */
-  readonly field: string;
+  /** What is known of the values here. */
+  readonly form: Form | undefined;
 }
 
 function inValue(
@@ -76,25 +82,35 @@ function inValue(
       if (Array.isArray(desired)) {
         return inSet(desired, Array.isArray(actual) ? actual : [], place);
       }
+      break;
+    case undefined:
+      // A list or map of which nothing in it is ours.
+      if (
+        isContainerAlone(place.owned) && saysNothing(desired, place.form)
+      ) return undefined;
   }
-  return sameValue(desired, actual, place.field) ? undefined : place.path;
+  return sameValue(desired, actual, place.form) ? undefined : place.path;
 }
 
 function inObject(
   desired: JsonObject,
   actual: JsonObject,
-  { owned, path, field }: Place,
+  { owned, path, form }: Place,
 ): string | undefined {
   const children = new Map(ownedChildren(owned));
   for (const [name, value] of Object.entries(desired)) {
-    const place = { path: `${path}.${name}`, field: fieldOf(name, field) };
     const below = children.get(`f:${name}`);
+    const place = {
+      owned: below,
+      path: `${path}.${name}`,
+      form: formOfField(form, name),
+    };
     if (below === undefined) {
       // The server stores nothing for what says nothing.
-      if (isEmptyValue(value)) continue;
-      return changedLeaf(value, actual[name], place.path);
+      if (saysNothing(value, place.form)) continue;
+      return changedLeaf(value, actual[name], place);
     }
-    const found = inValue(value, actual[name], { ...place, owned: below });
+    const found = inValue(value, actual[name], place);
     if (found !== undefined) return found;
   }
   for (const [element] of children) {
@@ -105,20 +121,25 @@ function inObject(
 }
 
 /** The first field below a value that is stored otherwise, or the value itself. */
-function changedLeaf(desired: unknown, actual: unknown, path: string): string {
+function changedLeaf(
+  desired: unknown,
+  actual: unknown,
+  { path, form }: Pick<Place, "path" | "form">,
+): string {
   if (!isJsonObject(desired) || !isJsonObject(actual)) return path;
   const name = Object.keys(desired).find((key) =>
-    !sameValue(desired[key], actual[key])
+    !sameValue(desired[key], actual[key], formOfField(form, key))
   );
-  return name === undefined
-    ? path
-    : changedLeaf(desired[name], actual[name], `${path}.${name}`);
+  return name === undefined ? path : changedLeaf(desired[name], actual[name], {
+    path: `${path}.${name}`,
+    form: formOfField(form, name),
+  });
 }
 
 function inKeyedList(
   desired: readonly unknown[],
   actual: readonly unknown[],
-  { owned, path }: Place,
+  { owned, path, form }: Place,
 ): string | undefined {
   const open = new Map(ownedChildren(owned));
   for (const item of desired) {
@@ -135,17 +156,28 @@ function inKeyedList(
     const place = {
       owned: withoutKeys(below, element),
       path: `${path}[${element.slice(2)}]`,
-      field: "",
+      form,
     };
-    const found = inObject(
-      withoutFields(item as JsonObject, element),
-      (findKeyed(actual, element) ?? {}) as JsonObject,
-      place,
-    );
+    const wanted = withoutFields(item as JsonObject, element);
+    const stored = (findKeyed(actual, element) ?? {}) as JsonObject;
+    // An item whose fields are not owned one by one is owned as a whole.
+    const found = isOwnedWhole(below)
+      ? inWhole(wanted, withoutFields(stored, element), place)
+      : inObject(wanted, stored, place);
     if (found !== undefined) return found;
   }
   const [left] = open.keys();
   return left === undefined ? undefined : `${path}[${left.slice(2)}]`;
+}
+
+function inWhole(
+  desired: JsonObject,
+  actual: JsonObject,
+  place: Place,
+): string | undefined {
+  return sameValue(desired, actual, place.form)
+    ? undefined
+    : changedLeaf(desired, actual, place);
 }
 
 /** The keys of an item are equal already, or filled in. */

@@ -1,6 +1,6 @@
 import { type Kind, kindText } from "../../core/api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
-import { keyOf, type ObjectKey } from "../../core/api/object_key.ts";
+import type { ObjectKey } from "../../core/api/object_key.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type {
   Context,
@@ -12,7 +12,7 @@ import {
 } from "../../sources/informer_source.ts";
 import { byAnnotation } from "../../sources/mappers.ts";
 import type { Dependent, KeptDependent } from "./dependent.ts";
-import { type KeepOptions, ObjectKeeper } from "./object_keeper.ts";
+import { type KeepOptions, ObjectKeeper, type Wish } from "./object_keeper.ts";
 
 /** Where dependents of the cluster are read from. */
 export interface DependentSourceOptions<
@@ -87,20 +87,17 @@ export function kubernetesDependent<
 ): KeptDependent<P, S> & { readonly source: EventSource<P, S> } {
   const source = dependentSource(kind, options);
   const keeper = new ObjectKeeper(kind, source, options);
-  const desired = async (primary: P, ctx: Context<P>) => {
-    let known = ctx.attributes.get(keeper) as
-      | Promise<ApplyObject<S>>
-      | undefined;
+  const wish = async (primary: P, ctx: Context<P>): Promise<Wish<S>> => {
+    let known = ctx.attributes.get(keeper) as Promise<Wish<S>> | undefined;
     if (known === undefined) {
-      known = Promise.resolve(options.desired(primary, ctx))
-        .then((object) => keeper.intent(object, ctx));
+      known = (async () =>
+        await keeper.wish(await options.desired(primary, ctx), primary, ctx))();
       ctx.attributes.set(keeper, known);
     }
     return await known;
   };
   const key = async (primary: P, ctx: Context<P>) =>
-    options.key?.(primary) ??
-      keyOf(await desired(primary, ctx) as unknown as S);
+    options.key?.(primary) ?? (await wish(primary, ctx)).key;
   return {
     source,
     sources: [source],
@@ -108,7 +105,7 @@ export function kubernetesDependent<
     read: async (primary, ctx) =>
       await keeper.read(await key(primary, ctx), ctx),
     reconcile: async (primary, ctx) =>
-      await keeper.ensure(await desired(primary, ctx), ctx),
+      await keeper.ensure(await wish(primary, ctx), ctx),
     delete: async (primary, ctx) =>
       await keeper.remove(await key(primary, ctx), ctx),
   };

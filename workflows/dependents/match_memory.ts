@@ -1,19 +1,34 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
+import { textHash } from "../../core/text_hash.ts";
 import { firstDifference } from "./field_match.ts";
 import { type OwnedFields, ownedFieldsOf, ownedText } from "./owned_fields.ts";
-import { textHash } from "../../core/text_hash.ts";
+import type { Form } from "./value_form.ts";
 
-/** What is known of one object: that a desired state led to a stored one. */
+/** What is known of one object: that a wish led to a stored state. */
 interface Learned {
   /** The incarnation of the object. */
   readonly uid: string;
-  /** The desired state. */
-  readonly desired: string;
+  /** What was wished for. */
+  readonly wish: string;
   /** What we owned of the stored one. */
   readonly owned: string;
   /** The newest resourceVersion that was found to be equal. */
   version: string;
+}
+
+/** An object and what it should be. */
+export interface Match {
+  /** Names the object in this memory. */
+  readonly id: string;
+  /** Names what is wished for: the same wish leads to the same intent. */
+  readonly wish: string;
+  /** What would be applied. */
+  readonly intent: KubernetesObject;
+  /** The object as it is stored. */
+  readonly actual: KubernetesObject;
+  /** Whose fields are ours. */
+  readonly fieldManager: string;
 }
 
 /** Whether a stored object is what is asked for, and if not, where. */
@@ -23,97 +38,120 @@ export type MatchResult =
 
 const MATCHES: MatchResult = { matches: true };
 
+/** Options of a {@linkcode MatchMemory}. */
+export interface MatchMemoryOptions {
+  /** What is known of the values of the kind. @default {nothing} */
+  readonly form?: Form | undefined;
+  /**
+   * How many objects are known at most; those that are known longest go first.
+   *
+   * @default {any number: whoever has the memory forgets them one by one}
+   */
+  readonly limit?: number | undefined;
+}
+
 /**
- * Knows whether applying a desired object would change anything we own, without
- * asking the server.
+ * Knows whether applying an intent would change anything we own, without asking
+ * the server.
  *
  * The first time it compares field by field. Whenever an apply has been
- * answered it learns what the server made of the desired state, with all
- * defaults and spellings: from then on an object is equal while neither the
- * desired state nor our part of the stored one changes, whatever the server does
- * to values. An object that nobody has touched is known by its resourceVersion
- * alone.
+ * answered it learns what the server made of the wish, with all defaults and
+ * spellings: from then on an object is equal while neither the wish nor our part
+ * of the stored one changes, whatever the server does to values. An object that
+ * nobody has touched is known by its resourceVersion alone.
  *
- * It keeps about 150 bytes for an object and must be told when one is gone.
+ * It keeps about 200 bytes for an object.
  */
 export class MatchMemory {
+  readonly #form: Form | undefined;
+  readonly #limit: number;
   readonly #learned: Map<string, Learned> = new Map();
+
+  /** @param options What is known beforehand. */
+  constructor(options: MatchMemoryOptions = {}) {
+    const { form, limit = Infinity } = options;
+    this.#form = form;
+    this.#limit = limit;
+  }
 
   /** How many objects are known. */
   get size(): number {
     return this.#learned.size;
   }
 
-  /**
-   * Whether a stored object is what is asked for.
-   *
-   * @param key Names the object in this memory.
-   * @param objects What is asked for and stored, and whose fields are ours.
-   */
-  match(
-    key: string,
-    { desired, actual, fieldManager }: {
-      readonly desired: KubernetesObject;
-      readonly actual: KubernetesObject;
-      readonly fieldManager: string;
-    },
-  ): MatchResult {
+  /** A short name for a text that describes a wish. */
+  nameOf(wish: string): string {
+    return textHash(wish);
+  }
+
+  /** Whether nothing has changed since an object was found to be as wished. */
+  isUntouched(
+    { id, wish, actual }: Pick<Match, "id" | "wish" | "actual">,
+  ): boolean {
+    const learned = this.#learned.get(id);
+    const { uid, resourceVersion } = actual.metadata;
+    return learned !== undefined && learned.wish === wish &&
+      learned.version === resourceVersion && learned.uid === uid;
+  }
+
+  /** Whether a stored object is what is asked for. */
+  match(match: Match): MatchResult {
+    const { id, wish, intent, actual } = match;
+    if (this.isUntouched(match)) return MATCHES;
     const { uid = "", resourceVersion = "" } = actual.metadata;
-    const desiredHash = textHash(JSON.stringify(desired));
-    const learned = this.#learned.get(key);
-    const known = learned?.uid === uid && learned.desired === desiredHash
-      ? learned
-      : undefined;
-    if (known?.version === resourceVersion && resourceVersion !== "") {
-      return MATCHES;
-    }
-    const owned = ownedFieldsOf(actual, fieldManager, desired.apiVersion);
+    const owned = ownedOf(match);
     if (owned === undefined) return { matches: false, field: "" };
-    if (known?.owned === textHash(ownedText(actual, owned))) {
-      known.version = resourceVersion;
+    const learned = this.#learned.get(id);
+    if (
+      learned?.uid === uid && learned.wish === wish &&
+      learned.owned === textHash(ownedText(actual, owned))
+    ) {
+      learned.version = resourceVersion;
       return MATCHES;
     }
-    const field = firstDifference(asJson(desired), asJson(actual), owned);
+    const field = firstDifference(asJson(intent), asJson(actual), {
+      owned,
+      form: this.#form,
+    });
     if (field !== undefined) return { matches: false, field };
-    this.#learn(key, { desiredHash, actual, owned });
+    this.#learn(match, owned);
     return MATCHES;
   }
 
-  /** Learns from the answer to an apply of a desired object. */
-  applied(
-    key: string,
-    { desired, stored, fieldManager }: {
-      readonly desired: KubernetesObject;
-      readonly stored: KubernetesObject;
-      readonly fieldManager: string;
-    },
-  ): void {
-    const owned = ownedFieldsOf(stored, fieldManager, desired.apiVersion);
-    if (owned === undefined) return;
-    const desiredHash = textHash(JSON.stringify(desired));
-    this.#learn(key, { desiredHash, actual: stored, owned });
+  /** Learns from the answer to an apply of an intent. */
+  applied(answered: Match): void {
+    const owned = ownedOf(answered);
+    if (owned !== undefined) this.#learn(answered, owned);
   }
 
   /** Forgets an object. */
-  forget(key: string): void {
-    this.#learned.delete(key);
+  forget(id: string): void {
+    this.#learned.delete(id);
   }
 
-  #learn(
-    key: string,
-    { desiredHash, actual, owned }: {
-      readonly desiredHash: string;
-      readonly actual: KubernetesObject;
-      readonly owned: OwnedFields;
-    },
-  ): void {
-    this.#learned.set(key, {
-      uid: actual.metadata.uid ?? "",
-      desired: desiredHash,
-      owned: textHash(ownedText(actual, owned)),
-      version: actual.metadata.resourceVersion ?? "",
-    });
+  /** Forgets everything. */
+  clear(): void {
+    this.#learned.clear();
   }
+
+  #learn({ id, wish, actual }: Match, owned: OwnedFields): void {
+    const { uid = "", resourceVersion = "" } = actual.metadata;
+    this.#learned.set(id, {
+      uid,
+      wish,
+      owned: textHash(ownedText(actual, owned)),
+      version: resourceVersion,
+    });
+    if (this.#learned.size <= this.#limit) return;
+    const [oldest] = this.#learned.keys();
+    if (oldest !== undefined) this.#learned.delete(oldest);
+  }
+}
+
+function ownedOf(
+  { actual, fieldManager, intent }: Match,
+): OwnedFields | undefined {
+  return ownedFieldsOf(actual, fieldManager, intent.apiVersion);
 }
 
 function asJson(object: KubernetesObject): JsonObject {

@@ -1,100 +1,100 @@
 import { Quantity } from "../../core/api/quantity.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
-
-/**
- * What the server fills in inside of values that are owned as a whole, by the
- * name of the field: there a field more than was asked for is no change.
- *
- * Sources: `fieldRef.apiVersion`, `resourceFieldRef.divisor`, the claim
- * templates of StatefulSets and the ports of NetworkPolicies, in Kubernetes'
- * defaults of apps/v1, core/v1 and networking/v1.
- */
-const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
-  apiVersion: ["v1"],
-  divisor: ["0"],
-  kind: ["PersistentVolumeClaim"],
-  protocol: ["TCP"],
-  scheme: ["HTTP"],
-  status: [{ phase: "Pending" }],
-  volumeMode: ["Filesystem"],
-};
-
-/** The fields whose values are quantities, or maps of them. */
-const QUANTITY_FIELDS: ReadonlySet<string> = new Set([
-  "averageValue",
-  "capacity",
-  "default",
-  "defaultRequest",
-  "divisor",
-  "hard",
-  "limits",
-  "max",
-  "maxLimitRequestRatio",
-  "min",
-  "podFixed",
-  "requests",
-  "sizeLimit",
-]);
-
-/** Whether the server may leave a value out, since it says nothing. */
-export function isEmptyValue(value: unknown): boolean {
-  return value === undefined || value === null || value === "" ||
-    (Array.isArray(value) && value.length === 0) ||
-    (isJsonObject(value) && Object.values(value).every(isEmptyValue));
-}
-
-/**
- * What a field is to {@linkcode sameValue}: in a map of quantities it is what
- * the map is.
- */
-export function fieldOf(name: string, parent: string): string {
-  return QUANTITY_FIELDS.has(parent) ? parent : name;
-}
+import {
+  type Form,
+  formOfField,
+  isFilledIn,
+  saysNothing,
+  type Spelling,
+} from "./value_form.ts";
 
 /**
  * Whether a stored value is what was asked for, however the server spells it:
- * quantities by what they mean, and with what it fills in.
+ * quantities, times and durations by what they mean, and with what it fills in.
  *
- * Only fields that are known to hold quantities are read so: `1.0` and `1.00`
- * in a ConfigMap are two texts.
+ * Only values that are known to be spelled so are read so: `1.0` and `1.00` in a
+ * ConfigMap are two texts, and so are the port `80` and the name `"80"` of one.
  *
  * @param desired What was asked for.
  * @param actual What is stored.
- * @param field The name of the field, or of the map that it is an entry of.
+ * @param form What is known of the value and of what is in it.
  */
 export function sameValue(
   desired: unknown,
   actual: unknown,
-  field: string = "",
+  form?: Form,
 ): boolean {
   if (desired === actual) return true;
-  if (isEmptyValue(desired) && isEmptyValue(actual)) return true;
+  if (saysNothing(desired, form) && saysNothing(actual, form)) return true;
   if (Array.isArray(desired)) {
     return Array.isArray(actual) && desired.length === actual.length &&
-      desired.every((item, index) => sameValue(item, actual[index]));
+      desired.every((item, index) => sameValue(item, actual[index], form));
   }
   if (isJsonObject(desired)) {
     if (!isJsonObject(actual)) return false;
     for (const [name, value] of Object.entries(desired)) {
-      if (!sameValue(value, actual[name], fieldOf(name, field))) return false;
+      if (!sameValue(value, actual[name], formOfField(form, name))) {
+        return false;
+      }
     }
-    return Object.keys(actual).every((name) =>
-      Object.hasOwn(desired, name) || isEmptyValue(actual[name]) ||
-      isDefault(name, actual[name])
+    return Object.entries(actual).every(([name, value]) =>
+      Object.hasOwn(desired, name) ||
+      saysNothing(value, formOfField(form, name)) ||
+      isFilledIn(form, name, value)
     );
   }
-  return QUANTITY_FIELDS.has(field) && sameQuantity(desired, actual);
+  if (typeof form !== "string" || form === "texts") return false;
+  const meaning = meanings[form](desired);
+  return meaning !== undefined && meaning === meanings[form](actual);
 }
 
-function isDefault(name: string, value: unknown): boolean {
-  if (!Object.hasOwn(DEFAULTS, name)) return false;
-  const text = JSON.stringify(value);
-  return DEFAULTS[name]!.some((known) => JSON.stringify(known) === text);
-}
+/** What a value means, as something that can be compared; undefined if nothing. */
+const meanings: Readonly<
+  Record<
+    Exclude<Spelling, "texts">,
+    (value: unknown) => string | number | bigint | undefined
+  >
+> = {
+  quantity: (value) => {
+    try {
+      return Quantity.parse(String(value)).nano;
+    } catch {
+      return undefined;
+    }
+  },
+  time: (value) => {
+    if (typeof value !== "string") return undefined;
+    // Dates hold milliseconds; digits behind those are compared as text.
+    const [, beyond = ""] = /\.\d{3}(\d*)/.exec(value) ?? [];
+    const time = Date.parse(value);
+    return Number.isNaN(time)
+      ? undefined
+      : `${time}.${beyond.replace(/0+$/, "")}`;
+  },
+  duration: (value) =>
+    typeof value === "string" ? nanoseconds(value) : undefined,
+};
 
-function sameQuantity(desired: unknown, actual: unknown): boolean {
-  const texts = [desired, actual].map(String);
-  if (!texts.every(Quantity.is)) return false;
-  const [a, b] = texts.map(Quantity.parse);
-  return a!.equals(b!);
+/** A duration as Go writes it: signed numbers with units, such as `1h0m0.5s`. */
+const DURATION = /^([+-]?)((?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/;
+const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/g;
+const NANOSECONDS: Readonly<Record<string, number>> = {
+  ns: 1,
+  us: 1e3,
+  "µs": 1e3,
+  ms: 1e6,
+  s: 1e9,
+  m: 60e9,
+  h: 3600e9,
+};
+
+function nanoseconds(text: string): number | undefined {
+  if (text === "0") return 0;
+  // The bound keeps a hostile object from costing anything.
+  if (text.length > 64 || !DURATION.test(text)) return undefined;
+  let sum = 0;
+  for (const [, amount, unit] of text.matchAll(PART)) {
+    sum += Number(amount) * NANOSECONDS[unit!]!;
+  }
+  return Math.round(text.startsWith("-") ? -sum : sum);
 }

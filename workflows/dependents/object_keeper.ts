@@ -1,14 +1,15 @@
 import { ApiError } from "../../core/api/api_error.ts";
-import type { Kind } from "../../core/api/kind.ts";
+import { isResolved, type Kind } from "../../core/api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/reconciler.ts";
+import type { InformerEventSource } from "../../sources/informer_source.ts";
 import {
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
 } from "../../sources/mappers.ts";
-import { desiredObject } from "./desired_object.ts";
+import { desiredObject, namedObject } from "./desired_object.ts";
 import type { DependentResult } from "./dependent.ts";
 import type { MatchMemory } from "./match_memory.ts";
 import { UpdateLoops } from "./update_loop.ts";
@@ -59,6 +60,19 @@ export interface KeepOptions {
 /** A resourceVersion that no object has: an apply with it can only create. */
 const ONLY_CREATE = "1";
 
+/** How many objects are remembered where nothing tells that they are gone. */
+const MOST_REMEMBERED = 10_000;
+
+/** What one object should be, as a run asks for it. */
+export interface Wish<S extends KubernetesObject> {
+  /** The object as the user gave it. */
+  readonly object: ApplyObject<S>;
+  /** The incarnation of the primary that it belongs to. */
+  readonly owner: string | undefined;
+  /** Which object it is. */
+  readonly key: ObjectKey;
+}
+
 /**
  * Keeps objects of one kind as desired, for any number of primaries: matches
  * before it writes, so that an object which is right costs no request.
@@ -88,6 +102,8 @@ export class ObjectKeeper<
     this.#kind = kind;
     this.#source = source;
     this.#options = options;
+    // What a garbage collector deletes is never deleted by us.
+    if (tellsWhatIsGone(source)) source.onGone((id) => this.#forget(id));
   }
 
   /** Whether Kubernetes deletes the objects with their primary. */
@@ -95,24 +111,28 @@ export class ObjectKeeper<
     return this.#options.relation !== "annotations";
   }
 
-  /** An object as it would be applied, with its relation to the primary. */
-  intent(
-    desired: ApplyObject<S>,
+  /** Of how many objects something is remembered. */
+  get remembered(): number {
+    return Math.max(this.#memory?.size ?? 0, this.#loops.size);
+  }
+
+  /**
+   * What an object should be, and which one it is.
+   *
+   * @throws {TypeError} If it is no object with a name.
+   */
+  async wish(
+    object: ApplyObject<S>,
+    primary: P,
     ctx: Context<P>,
-  ): Promise<ApplyObject<S>> {
-    const object = desiredObject(this.#kind, desired);
-    if (this.garbageCollected) return ctx.intent(this.#kind, object);
-    const { namespace, name } = ctx.key;
-    const metadata = {
-      ...object.metadata,
-      annotations: {
-        ...object.metadata.annotations,
-        [PRIMARY_NAME_ANNOTATION]: name,
-        ...(namespace && { [PRIMARY_NAMESPACE_ANNOTATION]: namespace }),
-      },
-    };
-    const related = { ...object, metadata } as ApplyObject<S>;
-    return ctx.intent(this.#kind, related, { owned: false });
+  ): Promise<Wish<S>> {
+    const { name, namespace = ctx.key.namespace } =
+      namedObject(this.#kind, object).metadata;
+    const kind = isResolved(this.#kind)
+      ? this.#kind
+      : await ctx.client.resolve(this.#kind);
+    const key = kind.scope === "Cluster" ? { name } : { namespace, name };
+    return { object, owner: primary.metadata.uid, key };
   }
 
   /** The stored object of a key, as the cache knows it. */
@@ -123,54 +143,54 @@ export class ObjectKeeper<
   }
 
   /**
-   * Makes an object as desired.
+   * Makes an object as wished.
    *
-   * @param desired What it should be, from {@linkcode ObjectKeeper.intent}.
    * @throws {ApiError} If it exists already and is not ours, or the server
    * refuses it.
    * @throws {UpdateLoopError} If it changes back again and again.
    */
   async ensure(
-    desired: ApplyObject<S>,
+    { object, owner, key }: Wish<S>,
     ctx: Context<P>,
   ): Promise<DependentResult<S>> {
-    const target = desired as unknown as S;
-    const key = keyOf(target);
     const id = keyText(key);
     const actual = await this.read(key, ctx);
-    const { fieldManager } = ctx;
     const memory = this.#memory ?? await this.#remember();
+    // The owner is part of what is applied, and not of what the user gave.
+    const wish = memory.nameOf(`${owner} ${JSON.stringify(object)}`);
+    if (actual !== undefined && memory.isUntouched({ id, wish, actual })) {
+      return { operation: "none", resource: actual };
+    }
+    const { fieldManager } = ctx;
+    const desired = await this.#intent(object, ctx);
+    const common = {
+      id,
+      wish,
+      intent: desired as unknown as S,
+      fieldManager,
+    };
     if (actual === undefined) {
       const made = await this.#apply(desired, ctx, { create: true });
-      memory.applied(id, { desired: target, stored: made, fieldManager });
+      memory.applied({ ...common, actual: made });
       return { operation: "created", resource: made };
     }
-    const match = memory.match(id, {
-      desired: target,
-      actual,
-      fieldManager,
-    });
+    const match = memory.match({ ...common, actual });
     if (match.matches) {
       this.#loops.settled(id);
       return { operation: "none", resource: actual };
     }
     const { field } = match;
-    ctx.log.debug("Updating a dependent", {
-      kind: this.#kind.kind,
-      object: id,
-      field,
-    });
-    this.#loops.beforeWrite(id, { what: `${this.#kind.kind} ${id}`, field });
+    const what = `${this.#kind.kind} ${id}`;
+    ctx.log.debug("Updating a dependent", { dependent: what, field });
+    this.#loops.beforeWrite(id, { what, field });
     const stored = await this.#update(desired, actual, ctx);
-    memory.applied(id, { desired: target, stored, fieldManager });
+    memory.applied({ ...common, actual: stored });
     return { operation: "updated", resource: stored };
   }
 
   /** Deletes an object, unless it is to be left, or gone already. */
   async remove(key: ObjectKey, ctx: Context<P>): Promise<void> {
-    const id = keyText(key);
-    this.#memory?.forget(id);
-    this.#loops.settled(id);
+    this.#forget(keyText(key));
     if (this.#options.unwanted === "orphan") return;
     const actual = await this.read(key, ctx);
     if (actual === undefined || actual.metadata.deletionTimestamp) return;
@@ -180,10 +200,44 @@ export class ObjectKeeper<
     });
   }
 
-  /** Begins to remember, which needs hashes, when there is the first object. */
+  /** Begins to remember, which needs more code, when there is an object. */
   async #remember(): Promise<MatchMemory> {
-    const { MatchMemory } = await import("./match_memory.ts");
-    return this.#memory ??= new MatchMemory();
+    const [{ MatchMemory }, { formOfKind }] = await Promise.all([
+      import("./match_memory.ts"),
+      import("./value_form.ts"),
+    ]);
+    return this.#memory ??= new MatchMemory({
+      form: formOfKind(this.#kind),
+      limit: tellsWhatIsGone(this.#source) ? undefined : MOST_REMEMBERED,
+    });
+  }
+
+  /** Forgets an object, or everything. */
+  #forget(id: string | undefined): void {
+    if (id === undefined) {
+      this.#memory?.clear();
+      this.#loops.clear();
+    } else {
+      this.#memory?.forget(id);
+      this.#loops.settled(id);
+    }
+  }
+
+  /** An object as it would be applied, with its relation to the primary. */
+  #intent(object: ApplyObject<S>, ctx: Context<P>): Promise<ApplyObject<S>> {
+    const desired = desiredObject(this.#kind, object);
+    if (this.garbageCollected) return ctx.intent(this.#kind, desired);
+    const { namespace, name } = ctx.key;
+    const metadata = {
+      ...desired.metadata,
+      annotations: {
+        ...desired.metadata.annotations,
+        [PRIMARY_NAME_ANNOTATION]: name,
+        ...(namespace && { [PRIMARY_NAMESPACE_ANNOTATION]: namespace }),
+      },
+    };
+    const related = { ...desired, metadata } as ApplyObject<S>;
+    return ctx.intent(this.#kind, related, { owned: false });
   }
 
   async #update(
@@ -222,6 +276,13 @@ export class ObjectKeeper<
     // The intent has its owner already, and was matched.
     return ctx.apply(this.#kind, object, { owned: false, match: false });
   }
+}
+
+function tellsWhatIsGone<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+>(source: EventSource<P, S>): source is InformerEventSource<P, S> {
+  return "onGone" in source;
 }
 
 /** Whether the server refused to change a field that must stay as it is. */

@@ -37,6 +37,16 @@ export function ownedChildren(owned: unknown): readonly [string, unknown][] {
     : [];
 }
 
+/** Whether a value is owned with everything in it. */
+export function isOwnedWhole(owned: unknown): boolean {
+  return isJsonObject(owned) && Object.keys(owned).length === 0;
+}
+
+/** Whether a list or map is owned, and nothing in it. */
+export function isContainerAlone(owned: unknown): boolean {
+  return isJsonObject(owned) && "." in owned && Object.keys(owned).length === 1;
+}
+
 /** The item of a keyed list that has the keys of an element `k:{…}`. */
 export function findKeyed(
   list: readonly unknown[],

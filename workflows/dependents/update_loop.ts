@@ -69,6 +69,16 @@ export class UpdateLoops {
 
   /** Told when an object is as desired, or gone. */
   settled(key: string): void {
-    this.#series.delete(key);
+    if (this.#series.size > 0) this.#series.delete(key);
+  }
+
+  /** Of how many objects there is a series of writes. */
+  get size(): number {
+    return this.#series.size;
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#series.clear();
   }
 }

@@ -3,7 +3,10 @@ import { test } from "node:test";
 import type { KubernetesObject } from "../../../core/api/object.ts";
 import { firstDifference } from "../../../workflows/dependents/field_match.ts";
 import { MatchMemory } from "../../../workflows/dependents/match_memory.ts";
-import { sameValue } from "../../../workflows/dependents/normalized_value.ts";
+import type {
+  Form,
+  StructForm,
+} from "../../../workflows/dependents/value_form.ts";
 import {
   UpdateLoopError,
   UpdateLoops,
@@ -92,8 +95,15 @@ const actual = {
   status: { replicas: 2 },
 };
 
-const difference = (wanted: object) =>
-  firstDifference(wanted as never, actual as never, owned);
+const form: StructForm = {
+  fields: new Map([["limits", { form: "quantity" }]]),
+  get rest(): Form {
+    return form;
+  },
+};
+
+const difference = (wanted: object, stored: object = actual) =>
+  firstDifference(wanted as never, stored as never, { owned, form });
 
 test("firstDifference finds none where the server has added defaults, spellings and others' fields", () => {
   assert.equal(difference(desired()), undefined);
@@ -146,35 +156,43 @@ for (const [what, wanted, path] of CHANGES) {
   });
 }
 
+test("firstDifference compares items that are owned as a whole, and leaves alone what others put into an empty map of ours", () => {
+  const owner = { apiVersion: "v1", kind: "Node", name: "n", uid: "u" };
+  const wanted = { metadata: { labels: {}, ownerReferences: [owner] } };
+  const known = {
+    owned: {
+      "f:metadata": {
+        "f:labels": { ".": {} },
+        "f:ownerReferences": { 'k:{"uid":"u"}': {} },
+      },
+    },
+  };
+  const compare = (change: object) =>
+    firstDifference(
+      wanted as never,
+      {
+        metadata: {
+          labels: { of: "others" },
+          ownerReferences: [{ ...owner, ...change }],
+        },
+      } as never,
+      known,
+    );
+  assert.equal(compare({}), undefined);
+  assert.equal(
+    compare({ name: "other" }),
+    '.metadata.ownerReferences[{"uid":"u"}].name',
+  );
+});
+
 test("firstDifference sees what somebody else changed of ours", () => {
   const changed = { ...actual, spec: { ...actual.spec, replicas: 7 } };
-  assert.equal(
-    firstDifference(desired() as never, changed as never, owned),
-    ".spec.replicas",
-  );
+  assert.equal(difference(desired(), changed), ".spec.replicas");
 });
 
 test("firstDifference takes what says nothing for absent", () => {
   const wanted = desired({ strategy: {}, paused: null, note: "", list: [] });
   assert.equal(difference(wanted), undefined);
-});
-
-test("sameValue reads quantities only where quantities are", () => {
-  assert.equal(sameValue({ cpu: "1" }, { cpu: "1000m" }, "limits"), true);
-  assert.equal(sameValue({ cpu: 1 }, { cpu: "1" }, "requests"), true);
-  assert.equal(sameValue("1", "1000m", "data"), false);
-  assert.equal(sameValue("1", "1000m", "averageValue"), true);
-  assert.equal(sameValue("1.0", "1.00"), false);
-});
-
-test("sameValue allows what the server fills in inside of atomic values", () => {
-  assert.equal(
-    sameValue({ fieldPath: "x" }, { fieldPath: "x", apiVersion: "v1" }),
-    true,
-  );
-  assert.equal(sameValue([{ port: 1 }], [{ port: 1, protocol: "TCP" }]), true);
-  assert.equal(sameValue([{ port: 1 }], [{ port: 1, protocol: "UDP" }]), false);
-  assert.equal(sameValue({ a: 1 }, { a: 1, b: 2 }), false);
 });
 
 function stored(
@@ -202,51 +220,74 @@ function stored(
   } as KubernetesObject;
 }
 
-const wanted = {
-  metadata: { name: "x" },
-  spec: { a: "1h" },
-} as KubernetesObject;
-const me = { desired: wanted, fieldManager: "me" };
+/** A wish for `spec.a` and the state that it meets, as of one manager. */
+function met(actual: KubernetesObject, a = "1h") {
+  const intent = {
+    metadata: { name: "x" },
+    spec: { a },
+  } as KubernetesObject;
+  return { id: "k", wish: a, intent, actual, fieldManager: "me" };
+}
 
 test("MatchMemory does not match what we have never applied", () => {
   const memory = new MatchMemory();
   const actual = stored("1", { a: "1h" }, null);
-  assert.deepEqual(memory.match("k", { ...me, actual }), {
-    matches: false,
-    field: "",
-  });
+  assert.deepEqual(memory.match(met(actual)), { matches: false, field: "" });
 });
 
 test("MatchMemory learns what the server makes of a value", () => {
   const memory = new MatchMemory();
   const actual = stored("5", { a: "1h0m0s" });
-  assert.deepEqual(memory.match("k", { ...me, actual }), {
+  assert.deepEqual(memory.match(met(actual)), {
     matches: false,
     field: ".spec.a",
   });
-  memory.applied("k", { ...me, stored: actual });
-  assert.equal(memory.match("k", { ...me, actual }).matches, true);
+  memory.applied(met(actual));
+  assert.equal(memory.isUntouched(met(actual)), true);
+  assert.equal(memory.match(met(actual)).matches, true);
   const later = stored("6", { a: "1h0m0s", b: "of somebody else" });
-  assert.equal(memory.match("k", { ...me, actual: later }).matches, true);
+  assert.equal(memory.isUntouched(met(later)), false);
+  assert.equal(memory.match(met(later)).matches, true);
+  assert.equal(memory.isUntouched(met(later)), true);
   const changed = stored("7", { a: "2h0m0s" });
-  assert.equal(memory.match("k", { ...me, actual: changed }).matches, false);
+  assert.equal(memory.match(met(changed)).matches, false);
 });
 
 test("MatchMemory forgets with a new incarnation, a new wish, or when it is told", () => {
   const memory = new MatchMemory();
   const actual = stored("5", { a: "1h0m0s" });
-  memory.applied("k", { ...me, stored: actual });
+  memory.applied(met(actual));
   const reborn = structuredClone(actual);
   reborn.metadata.uid = "u2";
-  assert.equal(memory.match("k", { ...me, actual: reborn }).matches, false);
-  const desired = {
-    metadata: { name: "x" },
-    spec: { a: "60m" },
-  } as KubernetesObject;
-  assert.equal(memory.match("k", { ...me, desired, actual }).matches, false);
+  assert.equal(memory.match(met(reborn)).matches, false);
+  assert.equal(memory.match(met(actual, "60m")).matches, false);
   memory.forget("k");
   assert.equal(memory.size, 0);
-  assert.equal(memory.match("k", { ...me, actual }).matches, false);
+  assert.equal(memory.match(met(actual)).matches, false);
+});
+
+test("MatchMemory does not take fields of another version for those that it asks for [DetectApiVersionChangeIT]", () => {
+  const actual = stored("5", { a: "1h" });
+  actual.metadata.managedFields![1]!.apiVersion = "example.com/v1";
+  const match = met(actual);
+  const asked = (apiVersion: string) => ({
+    ...match,
+    intent: { ...match.intent, apiVersion },
+  });
+  const memory = new MatchMemory();
+  assert.equal(memory.match(asked("example.com/v2")).matches, false);
+  assert.equal(memory.match(asked("example.com/v1")).matches, true);
+});
+
+test("MatchMemory with a limit knows the objects that were learned last", () => {
+  const memory = new MatchMemory({ limit: 10 });
+  for (let index = 0; index < 1_000; index++) {
+    memory.applied({ ...met(stored("5", { a: "1h" })), id: `${index}` });
+  }
+  assert.equal(memory.size, 10);
+  const match = met(stored("5", { a: "1h" }));
+  assert.equal(memory.isUntouched({ ...match, id: "999" }), true);
+  assert.equal(memory.isUntouched({ ...match, id: "0" }), false);
 });
 
 test("UpdateLoops lets five writes for a field pass, then fewer and fewer", () => {

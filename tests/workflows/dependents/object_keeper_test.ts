@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+import { keyText } from "../../../core/api/object_key.ts";
+import type { EventSource } from "../../../core/controller/event_source.ts";
+import type { Context } from "../../../core/controller/reconciler.ts";
+import { silentLogger } from "../../../core/logger.ts";
+import { ConfigMap } from "../../../core/kinds/mod.ts";
+import { ObjectKeeper } from "../../../workflows/dependents/object_keeper.ts";
+import { gadget } from "../../support/source_context.ts";
+
+/** A server and a cache with nothing but ConfigMaps. */
+class Maps {
+  readonly stored: Map<string, ConfigMap> = new Map();
+  readonly #gone: ((key: string | undefined) => void)[] = [];
+  applies = 0;
+
+  /** A source of them that tells what is gone, or does not. */
+  source(
+    tells: boolean,
+  ): EventSource<KubernetesObject, ConfigMap> {
+    const source: EventSource<KubernetesObject, ConfigMap> = {
+      name: "maps",
+      kind: ConfigMap,
+      start: () => Promise.resolve(),
+      stop: () => Promise.resolve(),
+      get: (key) => this.stored.get(keyText(key)),
+    };
+    const onGone = (listener: (key: string | undefined) => void) => {
+      this.#gone.push(listener);
+    };
+    return tells ? { ...source, onGone } as typeof source : source;
+  }
+
+  /** The part of a context that a keeper uses. */
+  get ctx(): Context<KubernetesObject> {
+    return {
+      key: { namespace: "default", name: "x" },
+      fieldManager: "gadget",
+      log: silentLogger,
+      intent: (_kind: unknown, object: unknown) => Promise.resolve(object),
+      apply: (_kind: unknown, object: ConfigMap) => this.#apply(object),
+    } as unknown as Context<KubernetesObject>;
+  }
+
+  #apply(object: ConfigMap): Promise<ConfigMap> {
+    const { name } = object.metadata;
+    const stored: ConfigMap = {
+      ...object,
+      metadata: {
+        name,
+        namespace: "default",
+        uid: `uid of ${name}`,
+        resourceVersion: `${++this.applies}`,
+        managedFields: [{
+          manager: "gadget",
+          operation: "Apply",
+          apiVersion: "v1",
+          fieldsV1: { "f:data": { "f:value": {} } },
+        }],
+      },
+    };
+    this.stored.set(`default/${name}`, stored);
+    return Promise.resolve(stored);
+  }
+
+  /** Has a garbage collector delete one. */
+  collect(name: string): void {
+    this.stored.delete(`default/${name}`);
+    for (const listener of this.#gone) listener(`default/${name}`);
+  }
+
+  /** Stops the source. */
+  stop(): void {
+    for (const listener of this.#gone) listener(undefined);
+  }
+}
+
+async function ensure(
+  keeper: ObjectKeeper<KubernetesObject, ConfigMap>,
+  name: string,
+  ctx: Context<KubernetesObject>,
+): Promise<string> {
+  const object = { metadata: { name }, data: { value: "1" } };
+  const wish = await keeper.wish(object, gadget(name), ctx);
+  return (await keeper.ensure(wish, ctx)).operation;
+}
+
+test("ObjectKeeper remembers nothing of 10,000 objects that came and were collected", async () => {
+  const maps = new Maps();
+  const { ctx } = maps;
+  const keeper = new ObjectKeeper(ConfigMap, maps.source(true));
+  for (let index = 0; index < 10_000; index++) {
+    const name = `m${index}`;
+    assert.equal(await ensure(keeper, name, ctx), "created");
+    if (index % 100 === 0) {
+      assert.equal(await ensure(keeper, name, ctx), "none");
+      assert.equal(keeper.remembered, 1);
+    }
+    maps.collect(name);
+  }
+  assert.equal(keeper.remembered, 0);
+  await ensure(keeper, "last", ctx);
+  maps.stop();
+  assert.equal(keeper.remembered, 0, "nor after a stop");
+});
+
+test("ObjectKeeper bounds what it remembers where nobody tells what is gone", async () => {
+  const maps = new Maps();
+  const { ctx } = maps;
+  const keeper = new ObjectKeeper(ConfigMap, maps.source(false));
+  for (let index = 0; index < 10_100; index++) {
+    await ensure(keeper, `m${index}`, ctx);
+  }
+  assert.equal(keeper.remembered, 10_000);
+});
+
+test("ObjectKeeper writes again for a primary of the same name that was made anew", async () => {
+  const maps = new Maps();
+  const { ctx } = maps;
+  const keeper = new ObjectKeeper(ConfigMap, maps.source(true));
+  const object = { metadata: { name: "m" }, data: { value: "1" } };
+  const reborn = gadget("m");
+  reborn.metadata.uid = "another";
+  const first = await keeper.wish(object, gadget("m"), ctx);
+  const second = await keeper.wish(object, reborn, ctx);
+  assert.equal((await keeper.ensure(first, ctx)).operation, "created");
+  assert.equal((await keeper.ensure(first, ctx)).operation, "none");
+  assert.notEqual(first.owner, second.owner);
+});
+
+test("ObjectKeeper refuses a desired object without a name, of another shape, or with a status", async () => {
+  const maps = new Maps();
+  const { ctx } = maps;
+  const keeper = new ObjectKeeper(ConfigMap, maps.source(true));
+  const wish = (object: unknown) =>
+    keeper.wish(object as never, gadget("m"), ctx);
+  for (
+    const object of [undefined, "text", {}, { metadata: {} }, {
+      metadata: { name: 1 },
+    }]
+  ) {
+    await assert.rejects(
+      wish(object),
+      /^TypeError: Cannot use a desired ConfigMap: it must/,
+    );
+  }
+  const asked = await wish({ metadata: { name: "m" }, status: { a: 1 } });
+  await assert.rejects(keeper.ensure(asked, ctx), /must not have a status/);
+});
