@@ -160,23 +160,21 @@ export function streamJobs(
 
     // Asked again and again until the job has stopped and its state is known.
     async suspend(run, { seen: job, next, discard }) {
+      const state = stateOf(run.object.status?.job);
       const choice = chooseUpgrade({
         requested: discard ? "stateless" : next.upgradeMode,
         job: situationOf(job),
-        stateKnown: stateOf(job) !== undefined,
+        stateKnown: state !== undefined,
         highlyAvailable: false,
         manager: "reachable",
       });
       if ("impossible" in choice) {
         throw new Stalled("UpgradeFailed", choice.impossible);
       }
-      if ("wait" in choice) {
-        const state = choice.othersMayAct ? "blocked" : "pending";
-        return { state, reason: choice.wait };
-      }
+      if ("wait" in choice) return { state: "pending", reason: choice.wait };
       const { stop, restore } = choice.plan;
       if (stop === "nothing") {
-        const from = restore === "nothing" ? undefined : stateOf(job);
+        const from = restore === "nothing" ? undefined : state;
         return { state: "done", carry: { from } satisfies Carry, again: true };
       }
       await call(run, {
@@ -199,15 +197,18 @@ export function streamJobs(
       }
     },
 
-    recover(run, { seen: job, deployed }) {
-      const carry: Carry = { from: stateOf(run.object.status?.job) };
-      if (job === undefined) {
-        const message = "The job manager has lost the job";
-        return { reason: "RecoverDeployment", message, carry };
+    // Never without state, unless that is what the user wants.
+    recover({ object: { spec, status } }, { seen: job, deployed }) {
+      const failed = job?.state === "failed" && deployed.restartFailed;
+      if (job !== undefined && !failed) return undefined;
+      const from = stateOf(status?.job);
+      if (from === undefined && spec.upgradeMode !== "stateless") {
+        throw new Stalled("StateUnknown", "No state to start again from");
       }
-      if (job.state !== "failed" || !deployed.restartFailed) return undefined;
-      const message = `The job has failed: it starts again from ${carry.from}`;
-      return { reason: "RestartFailed", message, carry };
+      const carry: Carry = { from };
+      return failed
+        ? { reason: "RestartFailed", message: "The job has failed", carry }
+        : { reason: "RecoverDeployment", message: "The job is lost", carry };
     },
 
     // What is left of a job that has finished is kept for a while, for people.
@@ -296,11 +297,10 @@ function situationOf(job: KnownJob | undefined) {
       return job.state;
     case "stopping":
       return "canceling";
-    case "finished":
-    case "failed":
-      return "ended";
-    default:
+    case "starting":
       return "unready";
+    default:
+      return "ended";
   }
 }
 

@@ -6,6 +6,7 @@ import { isSeenBefore, pendingChange } from "./pending_words.ts";
 import type {
   PhasedDefinition,
   PhasedRun,
+  RunningState,
   SpecOf,
 } from "./phased_definition.ts";
 import {
@@ -58,7 +59,8 @@ export class PhasedPass<P extends PhasedObject, Seen> {
   /** What an invalid spec, or what runs and has failed, makes of the status. */
   #invalid: RolloutError | undefined;
   #failure: RolloutError | undefined;
-  #seen: Seen | undefined;
+  /** What runs, if anything does; it need not be anything that was found. */
+  #running: RunningState<P, Seen> | undefined;
   #stable: boolean | string = false;
 
   /**
@@ -112,7 +114,7 @@ export class PhasedPass<P extends PhasedObject, Seen> {
   /** Looks at what runs, for a deletion that is about to undo it. */
   async look(): Promise<Seen | undefined> {
     await this.#observe();
-    return this.#seen;
+    return this.#running?.seen;
   }
 
   async #goThrough(): Promise<PassEnding> {
@@ -148,9 +150,10 @@ export class PhasedPass<P extends PhasedObject, Seen> {
     }
     const { deployed, status } = this.#log;
     if (!status.running || deployed === undefined) return;
-    this.#seen = await this.#definition.observe(this.#run, deployed.spec);
-    this.#stable = this.#definition.stable(this.#seen);
-    const failure = this.#definition.failed?.(this.#seen);
+    const seen = await this.#definition.observe(this.#run, deployed.spec);
+    this.#running = { seen, deployed: deployed.spec };
+    this.#stable = this.#definition.stable(seen);
+    const failure = this.#definition.failed?.(seen);
     if (failure !== undefined) this.#failure = { ...failure, stalled: true };
     this.#log.observed(this.#stable === true && failure === undefined);
   }
@@ -250,8 +253,7 @@ export class PhasedPass<P extends PhasedObject, Seen> {
   ): Promise<PassEnding | undefined> {
     const { suspend } = this.#definition;
     const suspension = await suspend?.(this.#run, {
-      seen: this.#seen!,
-      deployed: this.#log.deployed!.spec,
+      ...this.#running!,
       next: next.spec,
       discard,
     }) ?? { state: "done" };
@@ -342,9 +344,8 @@ export class PhasedPass<P extends PhasedObject, Seen> {
   /** Recovers what was lost, or else does what is due. */
   async #tend(): Promise<PassEnding | undefined> {
     const { deployed } = this.#log;
-    const seen = this.#seen;
-    if (seen === undefined || deployed === undefined) return undefined;
-    const state = { seen, deployed: deployed.spec };
+    const state = this.#running;
+    if (state === undefined || deployed === undefined) return undefined;
     const recovery = await this.#definition.recover?.(this.#run, state);
     if (recovery !== undefined) {
       const { reason, message, carry } = recovery;
@@ -358,7 +359,10 @@ export class PhasedPass<P extends PhasedObject, Seen> {
 
   /** Whether something must not be interrupted; the conditions say what. */
   async #isBusy(): Promise<boolean> {
-    const message = this.#definition.busy?.(this.#run, this.#seen);
+    const message = this.#definition.busy?.(
+      this.#run,
+      this.#running?.seen,
+    );
     if (message === undefined) return false;
     await this.#flush({ reason: "Busy", message });
     return true;

@@ -173,7 +173,9 @@ test("oneShotTask begins each attempt once, wherever the operator is killed [L48
     const world = new BackupWorld();
     world.kill = kill;
     await world.settle();
-    await world.fail();
+    world.progress = { state: "failed", message: "the disk is full" };
+    await world.settle();
+    world.progress = { state: "running" };
     await world.clock.advance(10_000);
     await world.settle();
     world.progress = { state: "completed", result: "s3://shop/1" };

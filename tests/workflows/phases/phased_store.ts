@@ -80,7 +80,8 @@ export class PhasedStore<
 
   /** The status is replaced by somebody else. */
   write(status: P["status"]): void {
-    this.#store({ ...this.stored, status: structuredClone(status) });
+    const stored = { ...this.stored, status };
+    this.#store(JSON.parse(JSON.stringify(stored)));
   }
 
   /** Another copy of the object takes its place, with a later version. */

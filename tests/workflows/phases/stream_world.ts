@@ -63,6 +63,8 @@ export class StreamWorld extends PhasedStore<StreamJob> {
   static async stable(spec: Partial<StreamJobSpec> = {}): Promise<StreamWorld> {
     const world = new StreamWorld(spec);
     await world.settle();
+    await world.between();
+    await world.settle();
     if (world.stored.status?.lifecycle !== "Stable") {
       throw new Error(`Not stable: ${JSON.stringify(world.stored.status)}`);
     }
