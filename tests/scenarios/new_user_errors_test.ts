@@ -1,0 +1,282 @@
+/**
+ * The first mistakes that people make, and that each is told by name and with
+ * what to do.
+ */
+import assert from "node:assert/strict";
+import { RestrictedTransport } from "../../core/apiserver/restricted_transport.ts";
+import { Client } from "../../core/client/client.ts";
+import { untyped } from "../../core/api/kind.ts";
+import {
+  keepFinalizer,
+  patchStatus,
+  removeFinalizer,
+} from "../../core/controller/result.ts";
+import { defineKind } from "../../core/crd/define_kind.ts";
+import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { z } from "zod";
+import {
+  Gadget,
+  type OperatorCase,
+  scenario,
+} from "../support/operator_case.ts";
+
+/** A mistake, and what its message must say. */
+interface Mistake {
+  /** What somebody did. */
+  readonly what: string;
+  readonly make: (one: OperatorCase) => unknown;
+  /** What was wrong. */
+  readonly names: RegExp;
+  /** What to do about it. */
+  readonly advises: RegExp;
+}
+
+const nothing = { reconcile() {} };
+
+/** Mistakes that are seen before anything is started. */
+const AT_ONCE: readonly Mistake[] = [
+  {
+    what: "an option of the operator that there is not",
+    make: (one) => one.operator({ namespace: "x" } as never),
+    names: /there is no option "namespace"/,
+    advises: /did you mean "namespaces"\?/,
+  },
+  {
+    what: "an option of a controller that there is not",
+    make: (one) =>
+      one.operator().register(Gadget, nothing, { retries: 3 } as never),
+    names: /controller "gadget": there is no option "retries"/,
+    advises: /did you mean "retry"\?/,
+  },
+  {
+    what: "an option within an option that there is not",
+    make: (one) =>
+      one.operator().register(
+        Gadget,
+        nothing,
+        { retry: { attempts: 3 } } as never,
+      ),
+    names: /controller "gadget", retry: there is no option "attempts"/,
+    advises: /did you mean "maxAttempts"\?/,
+  },
+  {
+    what: "a duration in words",
+    make: (one) =>
+      one.operator().register(Gadget, nothing, { timeout: "1 minute" }),
+    names: /"timeout".*received "1 minute"/,
+    advises: /text like "250ms", "10s", "5m", "1h30m"/,
+  },
+  {
+    what: "a negative duration",
+    make: (one) => one.operator({ syncTimeout: -1 }),
+    names: /"syncTimeout".*received -1/,
+    advises: /zero or more milliseconds/,
+  },
+  {
+    what: "a duration of a result that is none",
+    make: () => patchStatus({}).rescheduleAfter("soon"),
+    names: /"rescheduleAfter".*received "soon"/,
+    advises: /text like "250ms"/,
+  },
+  {
+    what: "two controllers with one name",
+    make(one) {
+      const operator = one.operator();
+      operator.register(Gadget, nothing);
+      operator.register(Gadget, nothing);
+    },
+    names: /there is one of this name already.*received "gadget"/,
+    advises: /give one of them another with \{ name \}/,
+  },
+  {
+    what: "two event sources with one name",
+    make: (one) =>
+      one.operator().register(Gadget, nothing, {
+        sources: [informerSource(ConfigMap), informerSource(ConfigMap)],
+      }),
+    names: /received "v1 ConfigMap" twice/,
+    advises: /event sources must have different names/,
+  },
+  {
+    what: "a reconciler without reconcile",
+    make: (one) => one.operator().register(Gadget, {} as never),
+    names: /controller for Gadget.*received none/,
+    advises: /needs a method "reconcile\(primary, ctx\)"/,
+  },
+  {
+    what: "a reconcile that is no function",
+    make: (one) =>
+      one.operator().register(Gadget, { reconcile: "yes" } as never),
+    names: /controller for Gadget.*received string/,
+    advises: /needs a method "reconcile\(primary, ctx\)"/,
+  },
+  {
+    what: "a finalizer that the server would not take",
+    make: (one) =>
+      one.operator().register(Gadget, nothing, { finalizer: "gadget" }),
+    names: /Cannot use a finalizer.*received "gadget"/,
+    advises: /such as "gadgets\.example\.com\/finalizer"/,
+  },
+  {
+    what: "a cleanup where deletions are handed to reconcile",
+    make: (one) =>
+      one.operator().register(Gadget, { ...nothing, cleanup() {} }, {
+        allEvents: true,
+      }),
+    names: /"allEvents".*received a cleanup/,
+    advises: /hands deletions to reconcile/,
+  },
+  {
+    what: "a visit after the finalizer is gone",
+    make: () => removeFinalizer().rescheduleAfter("10s"),
+    names: /Cannot reschedule a cleanup that removes the finalizer/,
+    advises: /use keepFinalizer\(\)\.rescheduleAfter/,
+  },
+  {
+    what: "the installation of a kind without a definition",
+    make(one) {
+      const kind = untyped({ group: "a.io", version: "v1", kind: "Thing" });
+      one.operator().register(kind, nothing, { install: true });
+    },
+    names: /controller "thing".*received Thing/,
+    advises: /only a kind of defineKind carries the definition/,
+  },
+  {
+    what: "leader election beside sharding",
+    make: (one) =>
+      one.operator({ leaderElection: { name: "a" }, sharding: { name: "b" } }),
+    names: /received both/,
+    advises: /with "sharding" every replica runs its part/,
+  },
+];
+
+/** Mistakes that are seen when something is started or read. */
+const LATER: readonly Mistake[] = [
+  {
+    what: "an operator without a controller",
+    make: (one) => one.operator().start(),
+    names: /it has no controller/,
+    advises: /register one first/,
+  },
+  {
+    what: "a kind that the server does not serve",
+    make(one) {
+      const operator = one.operator();
+      const status = z.object({});
+      const kind = defineKind({
+        group: "sample.coracle.dev",
+        version: "v1",
+        kind: "Stranger",
+        spec: z.object({}),
+        status,
+      });
+      operator.register(kind, nothing);
+      return one.start(operator);
+    },
+    names: /sample\.coracle\.dev\/v1 Stranger: the server does not serve it/,
+    advises: /install its CustomResourceDefinition.*\{ install: true \}/,
+  },
+  {
+    what: "a missing right",
+    make(one) {
+      const transport = new RestrictedTransport(one.transport, [], {
+        user: "system:serviceaccount:default:operator",
+      });
+      const client = new Client({ transport }, { clock: one.clock });
+      const operator = one.operator({ client });
+      operator.register(Gadget, nothing);
+      return one.start(operator);
+    },
+    names: /sample\.coracle\.dev\/v1 Gadget: the right is missing/,
+    advises:
+      /ClusterRole with \{ apiGroups: \["sample\.coracle\.dev"\], resources: \["gadgets"\], verbs: \["get", "list", "watch"\] \}/,
+  },
+  {
+    what: "a variable that configures nothing",
+    make: () =>
+      loadOperatorConfig({
+        environment: { CORACLE_OPERATOR_SHUTDOWN_GRACES: "1s" },
+      }),
+    names: /received CORACLE_OPERATOR_SHUTDOWN_GRACES/,
+    advises: /did you mean CORACLE_OPERATOR_SHUTDOWN_GRACE\?/,
+  },
+  {
+    what: "a variable with a value of another type",
+    make: () =>
+      loadOperatorConfig({
+        environment: { CORACLE_OPERATOR_CONCURRENCY: "many" },
+      }),
+    names: /CORACLE_OPERATOR_CONCURRENCY.*received "many"/,
+    advises: /it must be a number/,
+  },
+];
+
+for (const { what, make, names, advises } of AT_ONCE) {
+  scenario(`At once, and with advice, is told: ${what}`, async (one) => {
+    let message = "";
+    try {
+      await make(one);
+    } catch (error) {
+      message = String(error);
+    }
+    assert.match(message, names);
+    assert.match(message, advises);
+  });
+}
+
+for (const { what, make, names, advises } of LATER) {
+  scenario(`At start, and with advice, is told: ${what}`, async (one) => {
+    await assert.rejects(
+      async () => await make(one),
+      (error: unknown) => {
+        assert.match(String(error), names);
+        assert.match(String(error), advises);
+        return true;
+      },
+    );
+  });
+}
+
+/** What a reconciler may do wrong; it is told where runs are logged. */
+const IN_RUNS: readonly (readonly [string, () => unknown, RegExp, RegExp])[] = [
+  [
+    "a status with a field that there is not",
+    () => patchStatus({ valeu: "x" } as never),
+    /status of a Gadget.*status\.valeu: there is no such field/,
+    /did you mean "value"\?/,
+  ],
+  [
+    "a status of another type",
+    () => patchStatus({ count: "many" } as never),
+    /status of a Gadget.*status\.count: /,
+    /change what is written or the schema/,
+  ],
+  [
+    "a result that is none",
+    () => ({ value: "x" }),
+    /what "reconcile" returned.*received \{"value":"x"\}/,
+    /must be noUpdate\(\), patchStatus/,
+  ],
+  [
+    "the result of a cleanup",
+    () => keepFinalizer(),
+    /what "reconcile" returned/,
+    /must be noUpdate\(\), patchStatus/,
+  ],
+];
+
+for (const [what, returned, names, advises] of IN_RUNS) {
+  scenario(`In a run, and with advice, is told: ${what}`, async (one) => {
+    const operator = one.operator();
+    operator.register(Gadget, { reconcile: () => returned() as never });
+    await one.start(operator);
+    await one.create("a");
+    const failure = () =>
+      one.log.find(({ message }) => message.startsWith("Run failed"));
+    await one.until(() => failure() !== undefined);
+    assert.match(String(failure()?.fields["error"]), names);
+    assert.match(String(failure()?.fields["error"]), advises);
+  });
+}
