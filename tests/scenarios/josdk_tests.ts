@@ -172,5 +172,7 @@ export const JOSDK_TESTS: Readonly<Record<string, readonly string[]>> = {
     "DeregisterSharedInformerIT",
     "NonSharingInformerPoolDeregisterSharedInformerIT",
     "DetectApiVersionChangeIT",
+    "ExternalStateInStatusIT",
+    "ExternalStateInStatusWorkflowIT",
   ],
 };

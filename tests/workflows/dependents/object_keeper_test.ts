@@ -14,6 +14,8 @@ class Maps {
   readonly stored: Map<string, ConfigMap> = new Map();
   readonly #gone: ((key: string | undefined) => void)[] = [];
   applies = 0;
+  /** How often it was asked what would be applied. */
+  intents = 0;
 
   /** A source of them that tells what is gone, or does not. */
   source(
@@ -38,7 +40,10 @@ class Maps {
       key: { namespace: "default", name: "x" },
       fieldManager: "gadget",
       log: silentLogger,
-      intent: (_kind: unknown, object: unknown) => Promise.resolve(object),
+      intent: (_kind: unknown, object: unknown) => {
+        this.intents++;
+        return Promise.resolve(object);
+      },
       apply: (_kind: unknown, object: ConfigMap) => this.#apply(object),
     } as unknown as Context<KubernetesObject>;
   }
@@ -115,7 +120,7 @@ test("ObjectKeeper bounds what it remembers where nobody tells what is gone", as
   assert.equal(keeper.remembered, 10_000);
 });
 
-test("ObjectKeeper writes again for a primary of the same name that was made anew", async () => {
+test("ObjectKeeper compares anew for a primary of the same name that was made anew", async () => {
   const maps = new Maps();
   const { ctx } = maps;
   const keeper = new ObjectKeeper(ConfigMap, maps.source(true));
@@ -125,8 +130,11 @@ test("ObjectKeeper writes again for a primary of the same name that was made ane
   const first = await keeper.wish(object, gadget("m"), ctx);
   const second = await keeper.wish(object, reborn, ctx);
   assert.equal((await keeper.ensure(first, ctx)).operation, "created");
+  const before = maps.intents;
   assert.equal((await keeper.ensure(first, ctx)).operation, "none");
-  assert.notEqual(first.owner, second.owner);
+  assert.equal(maps.intents, before, "known without being put together");
+  assert.equal((await keeper.ensure(second, ctx)).operation, "none");
+  assert.equal(maps.intents, before + 1);
 });
 
 test("ObjectKeeper refuses a desired object without a name, of another shape, or with a status", async () => {

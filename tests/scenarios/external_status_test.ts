@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import { z } from "zod";
+import { patchStatus } from "../../core/controller/result.ts";
+import { defineKind } from "../../core/crd/define_kind.ts";
+import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
+import { externalBulkDependent } from "../../workflows/dependents/external_bulk_dependent.ts";
+import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
+import { statusState } from "../../workflows/dependents/external_state.ts";
+import { Workflow } from "../../workflows/graph/workflow.ts";
+import { type OperatorCase, scenario } from "../support/operator_case.ts";
+
+const Tenant = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Tenant",
+  spec: z.object({ plan: z.string(), seats: z.array(z.string()).default([]) }),
+  status: z.object({
+    plan: z.string(),
+    accountId: z.string(),
+    seatIds: z.record(z.string(), z.string()),
+  }).partial(),
+});
+type Tenant = NonNullable<typeof Tenant.objectType>;
+
+const KEY = { namespace: "default", name: "a" };
+
+/** What an outside system keeps; it gives ids of its own. */
+interface Item {
+  readonly id: string;
+  readonly value: string;
+}
+
+class System {
+  readonly items: Map<string, Item> = new Map();
+  created = 0;
+
+  create(value: string): Promise<Item> {
+    const item = { id: `id-${++this.created}`, value };
+    this.items.set(item.id, item);
+    return Promise.resolve(item);
+  }
+
+  update(id: string, value: string): Promise<Item> {
+    const item = { id, value };
+    this.items.set(id, item);
+    return Promise.resolve(item);
+  }
+
+  delete(id: string): Promise<void> {
+    this.items.delete(id);
+    return Promise.resolve();
+  }
+
+  /** Finds what the status of a tenant knows. */
+  source(name: string, ids: (tenant: Tenant) => readonly string[]) {
+    return perResourcePollingSource<Tenant, Item>({
+      name,
+      id: ({ id }) => id,
+      fetch: (tenant) => ids(tenant).flatMap((id) => this.items.get(id) ?? []),
+    });
+  }
+
+  /** One account for each tenant, its id in the status. */
+  account() {
+    return externalDependent<Tenant, { value: string }, Item>({
+      source: this.source(
+        "accounts",
+        ({ status }) =>
+          status?.accountId === undefined ? [] : [status.accountId],
+      ),
+      desired: ({ spec }) => ({ value: spec.plan }),
+      create: ({ value }) => this.create(value),
+      update: ({ value }, { id }) => this.update(id, value),
+      delete: ({ id }) => this.delete(id),
+      state: { store: statusState(Tenant, "accountId"), id: ({ id }) => id },
+    });
+  }
+
+  /** One item for each seat, their ids in the status. */
+  seats() {
+    return externalBulkDependent<Tenant, { value: string }, Item>({
+      source: this.source(
+        "seats",
+        ({ status }) => Object.values(status?.seatIds ?? {}),
+      ),
+      desired: ({ spec }) =>
+        new Map(spec.seats.map((seat) => [seat, { value: seat }])),
+      create: ({ value }) => this.create(value),
+      delete: ({ id }) => this.delete(id),
+      state: {
+        store: statusState(Tenant, "seatIds", { many: true }),
+        id: ({ id }) => id,
+      },
+    });
+  }
+}
+
+async function tenant(one: OperatorCase): Promise<Tenant | undefined> {
+  return await one.client.find(Tenant, KEY);
+}
+
+/** Creates, changes, restarts and deletes; `make` gives operators. */
+async function play(
+  one: OperatorCase,
+  system: System,
+  make: () => ReturnType<OperatorCase["operator"]>,
+): Promise<void> {
+  await one.install(Tenant);
+  const operator = make();
+  await one.start(operator);
+  await one.client.create(Tenant, { metadata: KEY, spec: { plan: "small" } });
+  await one.until(async () => (await tenant(one))?.status?.plan === "small");
+  assert.equal((await tenant(one))?.status?.accountId, "id-1");
+  const change = (spec: object) => one.client.patch(Tenant, KEY, { spec });
+  await change({ plan: "large" });
+  await one.until(() => system.items.get("id-1")?.value === "large");
+  await one.advance(30_000);
+  await one.done(operator.stop());
+  const next = make();
+  await one.start(next);
+  await change({ plan: "huge" });
+  await one.until(() => system.items.get("id-1")?.value === "huge");
+  await one.until(async () => (await tenant(one))?.status?.plan === "huge");
+  assert.equal(system.created, 1, "it was never made twice");
+  assert.equal((await tenant(one))?.status?.accountId, "id-1");
+  await one.client.delete(Tenant, KEY);
+  await one.until(async () => await tenant(one) === undefined);
+  assert.equal(system.items.size, 0);
+}
+
+scenario(
+  "An id is kept in the status by code, beside what the reconciler writes there [ExternalStateInStatusIT]",
+  async (one) => {
+    const system = new System();
+    await play(one, system, () => {
+      const account = system.account();
+      const operator = one.operator();
+      operator.register(Tenant, {
+        async reconcile(tenant, ctx) {
+          await account.reconcile(tenant, ctx);
+          return patchStatus({ plan: tenant.spec.plan });
+        },
+        async cleanup(tenant, ctx) {
+          await account.delete?.(tenant, ctx);
+        },
+      }, { sources: account.sources });
+      return operator;
+    });
+  },
+);
+
+scenario(
+  "An id is kept in the status by a workflow [ExternalStateInStatusWorkflowIT]",
+  async (one) => {
+    const system = new System();
+    await play(one, system, () => {
+      const workflow = new Workflow<Tenant>().add("account", system.account());
+      const operator = one.operator();
+      operator.register(Tenant, {
+        reconcile: ({ spec }) => patchStatus({ plan: spec.plan }),
+      }, { workflow });
+      return operator;
+    });
+  },
+);
+
+scenario(
+  "The ids of many outside resources are kept in the status, and go one by one",
+  async (one) => {
+    await one.install(Tenant);
+    const system = new System();
+    const make = () => {
+      const workflow = new Workflow<Tenant>().add("seats", system.seats());
+      const operator = one.operator();
+      operator.register(Tenant, { reconcile() {} }, { workflow });
+      return operator;
+    };
+    const operator = make();
+    await one.start(operator);
+    const spec = { plan: "small", seats: ["ann", "bob"] };
+    await one.client.create(Tenant, { metadata: KEY, spec });
+    const ids = async () => (await tenant(one))?.status?.seatIds;
+    await one.until(async () => Object.keys(await ids() ?? {}).length === 2);
+    assert.deepEqual(await ids(), { ann: "id-1", bob: "id-2" });
+    await one.done(operator.stop());
+    await one.start(make());
+    await one.client.patch(Tenant, KEY, { spec: { seats: ["bob", "cid"] } });
+    await one.until(async () => (await ids())?.["cid"] === "id-3");
+    await one.settle();
+    assert.deepEqual(await ids(), { bob: "id-2", cid: "id-3" });
+    assert.deepEqual([...system.items.keys()], ["id-2", "id-3"]);
+    await one.client.delete(Tenant, KEY);
+    await one.until(async () => await tenant(one) === undefined);
+    assert.equal(system.items.size, 0);
+  },
+);
