@@ -67,16 +67,16 @@ function list(): Buffer {
 }
 
 /** Never gives anything: all objects stay as they are. */
-async function* silence(): AsyncGenerator<Uint8Array> {
-  await new Promise(() => {});
-}
+const silence: AsyncIterable<Uint8Array> = {
+  [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }),
+};
 
 /** Runs every object of a started operator once, by `trigger`, in rounds. */
 async function coracle(): Promise<readonly Measure[]> {
   let runs = 0;
   let done = () => {};
   const operator = new Operator({
-    client: memoryCluster({ kind: WebPage, list: list(), changes: silence() }),
+    client: memoryCluster({ kind: WebPage, list: list(), changes: silence }),
     logger: silentLogger,
     reconnect: { watchList: false },
   });
