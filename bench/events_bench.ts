@@ -4,22 +4,25 @@ import {
   coracle,
   type StartFollower,
 } from "./support/followers.ts";
-import { startPodServer } from "./support/pod_server.ts";
+import { goEvents } from "./support/go_follower.ts";
+import { type PodServer, startPodServer } from "./support/pod_server.ts";
 import { PodFactory } from "./support/pods.ts";
 import { watchUsage } from "./support/watch_usage.ts";
 
 const OBJECTS = 2_000;
 const EVENTS = 40_000;
 
+type Scheme = "http" | "https";
+
+function startServer(scheme: Scheme): Promise<PodServer> {
+  return startPodServer({ objects: OBJECTS, events: EVENTS, scheme });
+}
+
 async function measure(
-  scheme: "http" | "https",
+  scheme: Scheme,
   start: StartFollower,
 ): Promise<readonly Measure[]> {
-  const server = await startPodServer({
-    objects: OBJECTS,
-    events: EVENTS,
-    scheme,
-  });
+  const server = await startServer(scheme);
   const follower = await start(server);
   verify(follower.size === OBJECTS, "every Pod must be there");
   const usage = watchUsage();
@@ -38,15 +41,33 @@ async function measure(
   return measures;
 }
 
+/** The same in a process of its own, which tells what it took itself. */
+async function clientGo(scheme: Scheme): Promise<readonly Measure[]> {
+  const server = await startServer(scheme);
+  const { version, measures } = await goEvents(server, {
+    objects: OBJECTS,
+    events: EVENTS,
+  });
+  verify(
+    version === String(1_000_000 + EVENTS),
+    "the last Pod must be as the last event told it",
+  );
+  await server.stop();
+  return measures;
+}
+
 export const bench: Bench = {
   name: "events",
   what: `${EVENTS} changes of Pods over a watch, from another process`,
-  target: "CPU an event at most an eighth of client-node's",
+  target:
+    "CPU an event at most an eighth of client-node's, a twentieth of client-go's",
   rounds: 3,
   subjects: [
     { name: "coracle", run: () => measure("http", coracle()) },
     { name: "client-node", run: () => measure("http", clientNode) },
+    { name: "client-go", needs: "go", run: () => clientGo("http") },
     { name: "coracle, TLS", run: () => measure("https", coracle()) },
     { name: "client-node, TLS", run: () => measure("https", clientNode) },
+    { name: "client-go, TLS", needs: "go", run: () => clientGo("https") },
   ],
 };

@@ -5,6 +5,7 @@ import {
   coracle,
   type StartFollower,
 } from "./support/followers.ts";
+import { goSync } from "./support/go_follower.ts";
 import { type PodServer, startPodServer } from "./support/pod_server.ts";
 import { watchUsage } from "./support/watch_usage.ts";
 
@@ -34,6 +35,18 @@ function sync(start: StartFollower): Promise<readonly Measure[]> {
   });
 }
 
+/** The same in a process of its own, which tells what it took itself. */
+async function clientGo(): Promise<readonly Measure[]> {
+  let measures: readonly Measure[] = [];
+  await withServer(async (server) => {
+    const followed = await goSync(server);
+    verify(followed.size === OBJECTS, "every Pod must be there");
+    measures = followed.measures;
+    return () => Promise.resolve();
+  });
+  return measures;
+}
+
 /** Only reads the bytes of one list. */
 function download(): Promise<readonly Measure[]> {
   return withServer(async (server) => {
@@ -57,7 +70,7 @@ export const bench: Bench = {
   name: "sync",
   what: `${OBJECTS} Pods into a cache over TLS, from another process`,
   target:
-    "CPU at most a fifth of client-node's, time at most 1.3 × the download, no block over 25 ms",
+    "CPU at most a fifth of client-node's and no more than client-go's, time at most 1.3 × the download, no block over 25 ms",
   rounds: 3,
   subjects: [
     { name: "coracle, stream", run: () => sync(coracle()) },
@@ -66,6 +79,7 @@ export const bench: Bench = {
       run: () => sync(coracle({ watchList: false })),
     },
     { name: "client-node", run: () => sync(clientNode) },
+    { name: "client-go", needs: "go", run: clientGo },
     { name: "plain download", run: download },
   ],
 };

@@ -28,11 +28,11 @@ type followed struct {
 // examples do. Its input is the certificate of the server's authority; a second
 // line of output comes when it has seen so many events.
 func follow(url string, events int) error {
-	start, cpu := time.Now(), cpuMicroseconds()
 	authority, err := io.ReadAll(os.Stdin)
 	if err != nil {
 		return err
 	}
+	start, cpu := time.Now(), cpuMicroseconds()
 	config := &rest.Config{
 		Host:            url,
 		TLSClientConfig: rest.TLSClientConfig{CAData: authority},

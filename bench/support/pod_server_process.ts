@@ -4,7 +4,7 @@
  * line of JSON once it listens, and ends when its input does.
  *
  * Everything is encoded before it listens. `POST /send` writes the events to
- * every open watch, as fast as these read.
+ * every open watch, as fast as these read, once there is one.
  *
  * @module
  */
@@ -47,6 +47,8 @@ const endOfState = {
   },
 };
 const watches: ServerResponse[] = [];
+/** Some begin to watch a moment after the list that completes their cache. */
+const watched: PromiseWithResolvers<void> = Promise.withResolvers();
 
 /** Writes parts, each with something around it, in chunks, as fast as read. */
 async function write(
@@ -101,6 +103,7 @@ async function watch(
     response.write(`${JSON.stringify(endOfState)}\n`);
   }
   watches.push(response);
+  watched.resolve();
 }
 
 async function receive(
@@ -110,6 +113,7 @@ async function receive(
   const { pathname, searchParams } = new URL(target, "http://pods");
   if (pathname === "/send") {
     const before = '{"type":"MODIFIED","object":';
+    await watched.promise;
     for (const open of watches) {
       await write(open, changes, { before, after: "}\n" });
     }
