@@ -1,8 +1,21 @@
 import { readFile } from "node:fs/promises";
-import { milliseconds } from "../api/duration.ts";
 import { nearestName } from "../api/option_names.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
 import { hostProcess } from "../host_process.ts";
+import {
+  duration,
+  durationOrFalse,
+  flag,
+  list,
+  namespaces,
+  no,
+  number,
+  off,
+  type Reader,
+  text,
+  textOrFalse,
+  wholeNumber,
+} from "./config_values.ts";
 import type { OperatorOptions } from "./operator_options.ts";
 
 /** A part of the options, as a configuration gives it. */
@@ -36,21 +49,16 @@ export interface LoadOperatorConfigOptions {
     | undefined;
 }
 
-/** How a value is written in an environment, and what it must be. */
-type Reader = (value: unknown, path: string) => unknown;
-
 const OPERATOR: Readonly<Record<string, Reader>> = {
   "namespaces": namespaces,
   "concurrency": wholeNumber,
   "shutdownGrace": duration,
   "startErrors": text,
   "syncTimeout": duration,
-  "leaderElection.name": text,
-  "leaderElection.namespace": text,
-  "leaderElection.identity": text,
-  "leaderElection.leaseDuration": duration,
-  "leaderElection.renewDeadline": duration,
-  "leaderElection.retryPeriod": duration,
+  "cache.budget": text,
+  ...leases("leaderElection"),
+  ...leases("sharding"),
+  "probes": off,
   "probes.port": wholeNumber,
   "probes.host": text,
   "probes.debug": flag,
@@ -61,21 +69,48 @@ const CONTROLLER: Readonly<Record<string, Reader>> = {
   "labelSelector": text,
   "fieldSelector": text,
   "finalizer": text,
+  "shard.index": wholeNumber,
+  "shard.count": wholeNumber,
   "generationAware": flag,
+  "requestAnnotations": list,
+  "defaultFilters": flag,
+  "pauseAnnotation": textOrFalse,
   "maxInterval": durationOrFalse,
   "concurrency": wholeNumber,
   "timeout": duration,
   "allEvents": flag,
   "fieldManager": text,
   "serverSideApply": flag,
+  "install": flag,
+  "cache.metadataOnly": flag,
+  "cache.bounded": flag,
+  "retry": no,
   "retry.initial": duration,
   "retry.multiplier": number,
   "retry.max": duration,
   "retry.maxAttempts": wholeNumber,
   "retry.jitter": number,
+  "rateLimit": off,
   "rateLimit.limit": wholeNumber,
   "rateLimit.period": duration,
+  "throughput": off,
+  "throughput.limit": number,
+  "throughput.period": duration,
+  "throughput.burst": number,
 };
+
+/** The options of Leases, and that there shall be none. */
+function leases(name: string): Readonly<Record<string, Reader>> {
+  return {
+    [name]: off,
+    [`${name}.name`]: text,
+    [`${name}.namespace`]: text,
+    [`${name}.identity`]: text,
+    [`${name}.leaseDuration`]: duration,
+    [`${name}.renewDeadline`]: duration,
+    [`${name}.retryPeriod`]: duration,
+  };
+}
 
 const OPERATOR_PREFIX = "CORACLE_OPERATOR_";
 const CONTROLLER_PREFIX = "CORACLE_CONTROLLER_";
@@ -164,11 +199,13 @@ export function checkControllerNames(
   );
   for (const variable of Object.keys(config.environment)) {
     if (!variable.startsWith(CONTROLLER_PREFIX)) continue;
-    const prefix = prefixes.find((known) => variable.startsWith(known));
-    const known = prefix !== undefined &&
-      readerOf(variable.slice(prefix.length), CONTROLLER) !== undefined;
-    if (known) continue;
-    throw unknownVariable(variable, prefix ?? prefixes[0] ?? "", CONTROLLER);
+    // The name of one controller may be the beginning of another's.
+    const meant = prefixes.filter((prefix) => variable.startsWith(prefix));
+    const isKnown = meant.some((prefix) =>
+      readerOf(variable.slice(prefix.length), CONTROLLER) !== undefined
+    );
+    if (isKnown) continue;
+    throw unknownVariable(variable, meant[0] ?? prefixes[0] ?? "", CONTROLLER);
   }
 }
 
@@ -320,55 +357,4 @@ function record(value: unknown, place: string): Record<string, unknown> {
       JSON.stringify(value)
     }`,
   );
-}
-
-function refuse(value: unknown, path: string, rule: string): never {
-  throw new TypeError(
-    `Cannot use the configuration ${path}: it must be ${rule}: received ${
-      JSON.stringify(value)
-    }`,
-  );
-}
-
-function text(value: unknown, path: string): string {
-  return typeof value === "string" ? value : refuse(value, path, "text");
-}
-
-function flag(value: unknown, path: string): boolean {
-  if (value === true || value === "true") return true;
-  if (value === false || value === "false") return false;
-  return refuse(value, path, "true or false");
-}
-
-function number(value: unknown, path: string): number {
-  const read = typeof value === "string" && value.trim() !== ""
-    ? Number(value)
-    : value;
-  return typeof read === "number" && Number.isFinite(read)
-    ? read
-    : refuse(value, path, "a number");
-}
-
-function wholeNumber(value: unknown, path: string): number {
-  const read = number(value, path);
-  return Number.isInteger(read) ? read : refuse(value, path, "a whole number");
-}
-
-function duration(value: unknown, path: string): number {
-  const plain = typeof value === "string" && /^\d+$/.test(value)
-    ? Number(value)
-    : value;
-  return milliseconds(plain as string | number, path);
-}
-
-function durationOrFalse(value: unknown, path: string): number | false {
-  return value === false || value === "false" ? false : duration(value, path);
-}
-
-function namespaces(value: unknown, path: string): string | readonly string[] {
-  if (value === "all" || value === "current") return value;
-  const list = typeof value === "string" ? value.split(",") : value;
-  return Array.isArray(list) && list.every((name) => typeof name === "string")
-    ? list
-    : refuse(value, path, '"all", "current" or a list of names');
 }

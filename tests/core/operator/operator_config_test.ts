@@ -10,6 +10,7 @@ import {
   loadOperatorConfig,
   type OperatorConfig,
 } from "../../../core/operator/operator_config.ts";
+import { Operator } from "../../../core/operator/operator.ts";
 
 /** Loads a configuration from the text of a file and an environment. */
 async function load(
@@ -68,6 +69,119 @@ controllers:
   });
   assert.deepEqual(configuredController("other", options, config), options);
   checkControllerNames(["web-page", "other"], config);
+});
+
+test("loadOperatorConfig reads every option that a deployment may set", async () => {
+  const config = await load(
+    `
+concurrency: 20
+startErrors: wait
+syncTimeout: 30s
+cache: { budget: 96MiB }
+sharding: { name: shards, retryPeriod: 1s }
+probes: { port: 8080, host: 127.0.0.1, debug: true }
+controllers:
+  a:
+    labelSelector: app=a
+    fieldSelector: metadata.name=a
+    shard: { index: 0, count: 2 }
+    finalizer: example.com/a
+    requestAnnotations: [example.com/request]
+    defaultFilters: false
+    pauseAnnotation: false
+    concurrency: 3
+    timeout: 1m
+    allEvents: true
+    fieldManager: manager
+    serverSideApply: false
+    install: true
+    cache: { metadataOnly: true, bounded: true }
+    retry: { initial: 1s, multiplier: 2, max: 1m, maxAttempts: 9, jitter: 0 }
+    rateLimit: { limit: 5, period: 1s }
+    throughput: { limit: 0.5, period: 1s, burst: 2 }
+`,
+  );
+  assert.deepEqual(configuredOperator({ config }), {
+    config,
+    concurrency: 20,
+    startErrors: "wait",
+    syncTimeout: 30_000,
+    cache: { budget: "96MiB" },
+    sharding: { name: "shards", retryPeriod: 1_000 },
+    probes: { port: 8080, host: "127.0.0.1", debug: true },
+  });
+  assert.deepEqual(configuredController("a", {}, config), {
+    labelSelector: "app=a",
+    fieldSelector: "metadata.name=a",
+    shard: { index: 0, count: 2 },
+    finalizer: "example.com/a",
+    requestAnnotations: ["example.com/request"],
+    defaultFilters: false,
+    pauseAnnotation: false,
+    concurrency: 3,
+    timeout: 60_000,
+    allEvents: true,
+    fieldManager: "manager",
+    serverSideApply: false,
+    install: true,
+    cache: { metadataOnly: true, bounded: true },
+    retry: {
+      initial: 1_000,
+      multiplier: 2,
+      max: 60_000,
+      maxAttempts: 9,
+      jitter: 0,
+    },
+    rateLimit: { limit: 5, period: 1_000 },
+    throughput: { limit: 0.5, period: 1_000, burst: 2 },
+  });
+});
+
+test("loadOperatorConfig switches off what the program has switched on", async () => {
+  const config = await load("leaderElection: false", {
+    CORACLE_OPERATOR_PROBES: "false",
+    CORACLE_CONTROLLER_A_RETRY: "false",
+    CORACLE_CONTROLLER_A_RATE_LIMIT: "false",
+  });
+  const program = {
+    leaderElection: { name: "lock" },
+    probes: { port: 1 },
+    config,
+  };
+  assert.deepEqual(configuredOperator(program), {
+    config,
+    leaderElection: undefined,
+    probes: undefined,
+  });
+  const options = { retry: { jitter: 0 }, rateLimit: { limit: 1 } };
+  assert.deepEqual(configuredController("a", options, config), {
+    retry: false,
+    rateLimit: undefined,
+  });
+  await assert.rejects(
+    load("leaderElection: true"),
+    /leaderElection: it must be false, or have options of its own/,
+  );
+});
+
+test("leader election that is configured without the name of its Lease is refused", async () => {
+  const config = await load("leaderElection: { namespace: here }");
+  assert.throws(
+    () => new Operator({ config }),
+    /"leaderElection\.name" must name the Lease: received undefined/,
+  );
+});
+
+test("configuredController keeps controllers apart whose names begin alike", async () => {
+  const config = await load(undefined, {
+    CORACLE_CONTROLLER_WEB_PAGE_CONCURRENCY: "2",
+    CORACLE_CONTROLLER_WEB_TIMEOUT: "1s",
+  });
+  checkControllerNames(["web", "web-page"], config);
+  assert.deepEqual(configuredController("web", {}, config), { timeout: 1_000 });
+  assert.deepEqual(configuredController("web-page", {}, config), {
+    concurrency: 2,
+  });
 });
 
 test("loadOperatorConfig without file and variables changes nothing", async () => {

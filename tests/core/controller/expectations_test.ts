@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+import { keyText } from "../../../core/api/object_key.ts";
+import type { SourceContext } from "../../../core/controller/event_source.ts";
+import {
+  type Expectation,
+  Expectations,
+} from "../../../core/controller/expectations.ts";
+import type { Context } from "../../../core/controller/reconciler.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
+
+type Ctx = Context<KubernetesObject>;
+
+/** Expectations of a controller, without the controller. */
+async function started(): Promise<{
+  readonly expectations: Expectations<KubernetesObject>;
+  readonly clock: VirtualClock;
+  /** Which primaries were triggered. */
+  readonly triggered: string[];
+}> {
+  const clock = new VirtualClock();
+  const triggered: string[] = [];
+  const context: Pick<SourceContext, "clock" | "trigger"> = {
+    clock,
+    trigger: (key) =>
+      triggered.push(typeof key === "string" ? key : keyText(key)),
+  };
+  const expectations = new Expectations<KubernetesObject>();
+  await expectations.start(context as SourceContext);
+  return { expectations, clock, triggered };
+}
+
+function primary(name: string): KubernetesObject {
+  return { metadata: { namespace: "default", name } };
+}
+
+function contextOf(name: string): Ctx {
+  return { key: { namespace: "default", name } } as Ctx;
+}
+
+function ready(
+  isFulfilled: () => boolean,
+  name = "ready",
+): Expectation<KubernetesObject> {
+  return { name, timeout: "10s", isFulfilled };
+}
+
+const A = [primary("a"), contextOf("a")] as const;
+const B = [primary("b"), contextOf("b")] as const;
+
+test("Expectations tells that there is none", async () => {
+  const { expectations } = await started();
+  assert.deepEqual(await expectations.check(...A), { status: "none" });
+  assert.equal(expectations.size, 0);
+});
+
+test("Expectations tells what is waited for until it comes true, and once that it has", async () => {
+  const { expectations } = await started();
+  let fulfilled = false;
+  expectations.set(A[1], ready(() => fulfilled));
+  assert.equal(expectations.size, 1);
+  const pending = { status: "pending", name: "ready" };
+  assert.deepEqual(await expectations.check(...A), pending);
+  fulfilled = true;
+  const done = { status: "fulfilled", name: "ready" };
+  assert.deepEqual(await expectations.check(...A), done);
+  assert.deepEqual(await expectations.check(...A), { status: "none" });
+  assert.equal(expectations.size, 0);
+});
+
+test("Expectations makes the primary run when the time is up, and tells so until removed", async () => {
+  const { expectations, clock, triggered } = await started();
+  expectations.set(A[1], ready(() => false));
+  await clock.advance(9_999);
+  assert.deepEqual(triggered, []);
+  await clock.advance(1);
+  assert.deepEqual(triggered, ["default/a"]);
+  const late = { status: "timedOut", name: "ready" };
+  assert.deepEqual(await expectations.check(...A), late);
+  assert.deepEqual(await expectations.check(...A), late);
+  expectations.remove(A[1]);
+  assert.deepEqual(await expectations.check(...A), { status: "none" });
+});
+
+test("Expectations keeps those of different primaries apart", async () => {
+  const { expectations } = await started();
+  expectations.set(A[1], ready(() => true, "first"));
+  expectations.set(B[1], ready(() => false, "second"));
+  assert.equal((await expectations.check(...A)).status, "fulfilled");
+  assert.deepEqual(await expectations.check(...B), {
+    status: "pending",
+    name: "second",
+  });
+});
+
+test("Expectations replaces what was waited for, its time included", async () => {
+  const { expectations, clock, triggered } = await started();
+  expectations.set(A[1], ready(() => false, "first"));
+  await clock.advance(6_000);
+  expectations.set(A[1], ready(() => false, "second"));
+  await clock.advance(6_000);
+  assert.deepEqual(triggered, []);
+  assert.equal((await expectations.check(...A)).name, "second");
+  await clock.advance(4_000);
+  assert.deepEqual(triggered, ["default/a"]);
+});
+
+test("Expectations checks, or begins to wait for what is not so yet", async () => {
+  const { expectations } = await started();
+  const met = await expectations.checkOrSet(...A, ready(() => true));
+  assert.deepEqual(met, { status: "fulfilled", name: "ready" });
+  assert.equal(expectations.size, 0);
+  let fulfilled = false;
+  const check = () => expectations.checkOrSet(...A, ready(() => fulfilled));
+  assert.equal((await check()).status, "pending");
+  assert.equal((await check()).status, "pending");
+  assert.equal(expectations.size, 1);
+  fulfilled = true;
+  assert.equal((await check()).status, "fulfilled");
+});
+
+test("Expectations goes with its primary, and with the controller", async () => {
+  const { expectations, clock, triggered } = await started();
+  expectations.set(A[1], ready(() => false));
+  expectations.onPrimary({
+    type: "deleted",
+    key: A[1].key,
+    object: undefined,
+  });
+  assert.equal(expectations.size, 0);
+  expectations.set(B[1], ready(() => false));
+  await expectations.stop();
+  await clock.advance(60_000);
+  assert.deepEqual(triggered, []);
+  assert.throws(
+    () => expectations.set(B[1], ready(() => false)),
+    /among the sources of a running controller/,
+  );
+});
+
+test("Expectations refuses a time limit that is none", async () => {
+  const { expectations } = await started();
+  assert.throws(
+    () => expectations.set(A[1], { ...ready(() => false), timeout: "soon" }),
+    SyntaxError,
+  );
+});

@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { patchResource, patchStatus } from "../../core/controller/result.ts";
+import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import { KEY, startGadgets } from "../support/gadget_runs.ts";
+import { Gadget, scenario } from "../support/operator_case.ts";
+
+const SOURCES = { sources: [informerSource<Gadget, ConfigMap>(ConfigMap)] };
+
+scenario(
+  "A run reads one object from the cache, by name and namespace",
+  async (one) => {
+    const found: (string | undefined)[] = [];
+    const reads = () =>
+      one.requests.filter(({ verb }) => verb === "get").length;
+    let before = 0;
+    const { runs } = await startGadgets(one, async (_gadget, ctx) => {
+      before = reads();
+      found.push(
+        (await ctx.get(ConfigMap))?.metadata.name,
+        (await ctx.get(ConfigMap, "b"))?.metadata.name,
+        (await ctx.get(ConfigMap, "b", "other"))?.metadata.namespace,
+        (await ctx.get(ConfigMap, "none"))?.metadata.name,
+        (await ctx.get(Gadget, "a"))?.metadata.name,
+      );
+    }, SOURCES);
+    await one.client.create(Namespace, { metadata: { name: "other" } });
+    for (const name of ["a", "b"]) {
+      await one.client.create(ConfigMap, { metadata: { ...KEY, name } });
+    }
+    const metadata = { namespace: "other", name: "b" };
+    await one.client.create(ConfigMap, { metadata });
+    await one.create("a");
+    await one.until(() => runs.length === 1 && found.length === 5);
+    assert.deepEqual(found, ["a", "b", "other", undefined, "a"]);
+    assert.equal(reads(), before);
+  },
+);
+
+scenario(
+  "A run reads what no source has from the API server, also without a namespace",
+  async (one) => {
+    const found: unknown[] = [];
+    await startGadgets(one, async (_gadget, ctx) => {
+      const secrets = await ctx.list(Secret);
+      found.push(
+        (await ctx.get(Secret))?.metadata.name,
+        await ctx.get(Secret, "none"),
+        secrets.map(({ metadata: { name } }) => name),
+        (await ctx.get(Namespace, "default"))?.metadata.name,
+        (await ctx.list(Gadget, "*")).length,
+      );
+    });
+    await one.client.create(Secret, { metadata: KEY });
+    await one.create("a");
+    await one.until(() => found.length === 5);
+    assert.deepEqual(found, ["a", undefined, ["a"], "default", 1]);
+  },
+);
+
+scenario(
+  "A run finds its secondaries by kind and by source, and says where there is none",
+  async (one) => {
+    const source = informerSource<Gadget, ConfigMap>(ConfigMap);
+    const errors: string[] = [];
+    const found: unknown[] = [];
+    await startGadgets(one, async (_gadget, ctx) => {
+      const note = (error: unknown) => {
+        errors.push(String(error));
+      };
+      found.push(
+        await ctx.secondary(ConfigMap),
+        (await ctx.secondaries(source)).length,
+      );
+      await ctx.secondaries(Secret).catch(note);
+      for (const name of ["x", "y"]) {
+        await ctx.apply(ConfigMap, { metadata: { name } });
+      }
+      found.push((await ctx.secondaries(ConfigMap)).length);
+      found.push((await ctx.secondaries(source)).length);
+      await ctx.secondary(ConfigMap).catch(note);
+    }, { sources: [source] });
+    await one.create("a");
+    await one.until(() => errors.length === 2);
+    assert.deepEqual(found, [undefined, 0, 2, 2]);
+    assert.match(
+      errors[0] ?? "",
+      /^TypeError: Cannot find secondaries: no event source .* v1 Secret: received sources v1 ConfigMap$/,
+    );
+    assert.match(
+      errors[1] ?? "",
+      /^RangeError: .*more than one, use ctx\.secondaries: received 2$/,
+    );
+  },
+);
+
+scenario(
+  "What a run is given may be changed freely, what it reads may not",
+  async (one) => {
+    const seen: unknown[] = [];
+    await startGadgets(one, (gadget, ctx) => {
+      gadget.spec.value = "changed by the run";
+      seen.push(ctx.current?.spec.value, Object.isFrozen(ctx.current));
+    });
+    await one.create("a");
+    await one.until(() => seen.length === 2);
+    assert.deepEqual(seen, ["first", true]);
+  },
+);
+
+scenario(
+  "onError may write the object, and is told of the first failure as such",
+  async (one) => {
+    const attempts: (readonly [number, boolean])[] = [];
+    await startGadgets(one, () => {
+      throw new Error("Broken");
+    }, {
+      retry: false,
+      onError(_gadget, error, ctx) {
+        attempts.push([ctx.retry.attempt, ctx.retry.last]);
+        const { message } = error as Error;
+        return patchResource({ metadata: { annotations: { failed: message } } })
+          .withoutRetry();
+      },
+    });
+    await one.create("a");
+    await one.until(async () =>
+      (await one.gadget("a"))?.metadata.annotations?.["failed"] === "Broken"
+    );
+    assert.deepEqual(attempts, [[0, true]]);
+  },
+);
+
+scenario(
+  "A result that asks for nothing but a visit gets it",
+  async (one) => {
+    const { runs } = await startGadgets(
+      one,
+      () => patchStatus({ value: "x" }).rescheduleAfter("30s"),
+      { maxInterval: false },
+    );
+    await one.create("a");
+    await one.until(() => runs.length === 3);
+    const [first, second, third] = runs.map(({ at }) => Math.round(at));
+    assert.equal(second! - first!, 30_000);
+    assert.equal(third! - second!, 30_000);
+  },
+);
