@@ -69,6 +69,9 @@ async function runBench(bench: Bench, rounds: number): Promise<Result[]> {
     here.map(({ name }) => [name, []]),
   );
   const prepared = await bench.prepare?.();
+  if (prepared?.note !== undefined) {
+    process.stderr.write(`${bench.name}: ${prepared.note}\n`);
+  }
   try {
     for (let round = 0; round < rounds; round++) {
       const subjects = round % 2 === 0 ? here : here.toReversed();

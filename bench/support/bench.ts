@@ -23,6 +23,8 @@ export interface Subject {
 
 /** What all subjects of a bench share, while it runs. */
 export interface Prepared {
+  /** What to tell people of it. */
+  readonly note?: string | undefined;
   /** Tells the subjects where it is. */
   readonly env: Readonly<Record<string, string>>;
   stop(): Promise<void>;
