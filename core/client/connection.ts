@@ -80,7 +80,10 @@ export class Connection {
     middleware.push(...innerMiddleware(options, this.clock));
     this.#transport = transport;
     this.#connect = connect;
-    this.#send = compose((request) => transport.send(request), middleware);
+    this.#send = compose((request) => {
+      request.beforeSend?.();
+      return transport.send(request);
+    }, middleware);
   }
 
   /**

@@ -54,6 +54,11 @@ export interface ApiRequest extends HttpRequest {
    * @default {true}
    */
   readonly mayRetry?: boolean | undefined;
+  /**
+   * Called whenever it is about to be sent, after all waiting for a turn or for
+   * another attempt. What it throws ends the request.
+   */
+  readonly beforeSend?: (() => void) | undefined;
 }
 
 /** Any object that a request can carry: its metadata tells where it goes. */

@@ -85,6 +85,7 @@ interface FetchExchangeParts {
 class FetchExchange implements OpenExchange {
   readonly #parts: FetchExchangeParts;
   readonly #controller = new AbortController();
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
 
   constructor(parts: FetchExchangeParts) {
     this.#parts = parts;
@@ -96,6 +97,9 @@ class FetchExchange implements OpenExchange {
 
   abort(reason: unknown): void {
     this.#controller.abort(reason);
+    // Deno does not always hear of the abort while it waits for a chunk: the
+    // connection would stay, and with it the process.
+    this.#reader?.cancel(reason).catch(() => {});
   }
 
   async run(url: string, init: RequestInit): Promise<HttpResponse> {
@@ -109,7 +113,7 @@ class FetchExchange implements OpenExchange {
       // The runtime took the compression off the body, but not off the headers.
       delete headers["content-encoding"];
       if (body === null) this.#end();
-      const reader = body?.getReader();
+      const reader = this.#reader = body?.getReader();
       const chunks = this.#read(reader);
       const length = Number(headers["content-length"] ?? Infinity);
       return {
@@ -130,7 +134,7 @@ class FetchExchange implements OpenExchange {
     try {
       while (true) {
         const { done, value } = await reader.read();
-        if (done) return;
+        if (done) return this.#controller.signal.throwIfAborted();
         yield value;
       }
     } catch (error) {

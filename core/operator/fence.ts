@@ -55,20 +55,24 @@ export class Fence {
     this.#options = options;
     this.client = options.client.with([(next) => async (request) => {
       if (!WRITES.has(request.verb)) return await next(request);
-      const { mandate } = options;
-      if (!mandate.holds) {
-        throw new Error(
-          `Cannot ${request.action}: this replica ${mandate.lack}, or not for certain: received a write`,
-        );
-      }
+      const beforeSend = () => this.#check(request);
+      beforeSend();
       request.signal?.throwIfAborted();
-      return await this.#write(next, request);
+      return await this.#write(next, { ...request, beforeSend });
     }]);
   }
 
   /** Fulfilled when every write that is under way now has ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay);
+  }
+
+  #check({ action }: ApiRequest): void {
+    const { mandate } = this.#options;
+    if (mandate.holds) return;
+    throw new Error(
+      `Cannot ${action}: this replica ${mandate.lack}, or not for certain: received a write`,
+    );
   }
 
   #write(next: Send, request: ApiRequest): Promise<HttpResponse> {

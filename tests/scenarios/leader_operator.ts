@@ -1,27 +1,39 @@
-/** An operator that writes who it is, again and again, while it leads. */
+/**
+ * An operator that writes who it is, again and again, while it leads. A gadget
+ * that asks for it keeps the event loop busy once.
+ */
 import process from "node:process";
 import { patchStatus } from "../../core/controller/result.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { Gadget } from "../support/operator_case.ts";
 
-const identity = process.env["IDENTITY"] ?? "";
+const { IDENTITY = "", LEASE = "3s" } = process.env;
+let hasBlocked = false;
 
 const operator = new Operator({
   logger: silentLogger,
   leaderElection: {
     name: "lock",
     namespace: "default",
-    identity,
-    leaseDuration: "3s",
+    identity: IDENTITY,
+    leaseDuration: LEASE,
     renewDeadline: "2s",
     retryPeriod: "400ms",
   },
 });
 
 operator.register(Gadget, {
-  reconcile: (gadget) =>
-    patchStatus({ value: identity, count: (gadget.status?.count ?? 0) + 1 }),
+  reconcile(gadget) {
+    const [, duration] = /^block (\d+)$/.exec(gadget.spec.value) ?? [];
+    if (duration !== undefined && !hasBlocked) {
+      hasBlocked = true;
+      const end = performance.now() + Number(duration);
+      while (performance.now() < end); // Nothing else gets its turn.
+    }
+    const count = (gadget.status?.count ?? 0) + 1;
+    return patchStatus({ value: IDENTITY, count });
+  },
 }, {
   maxInterval: "100ms",
   retry: { initial: "100ms", maxAttempts: Infinity },

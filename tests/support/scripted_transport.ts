@@ -36,15 +36,16 @@ export class ScriptedTransport implements Transport {
   closed = 0;
   /** Opens the WebSockets; the test gives one that is asked for. */
   stream: ((request: StreamRequest) => StreamConnection) | undefined;
-  readonly #script: Script;
+  /** What it answers from now on. */
+  script: Script;
 
   constructor(script: Script) {
-    this.#script = script;
+    this.script = script;
   }
 
   async send(request: HttpRequest): Promise<HttpResponse> {
     this.requests.push(request);
-    const answer = await this.#script(request, this.requests.length);
+    const answer = await this.script(request, this.requests.length);
     return {
       status: answer.status ?? 200,
       headers: answer.headers ?? {},

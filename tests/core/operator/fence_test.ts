@@ -79,6 +79,17 @@ test("Fence lets reads through always, and writes within the mandate", async () 
   await read;
 });
 
+test("Fence asks for the mandate again after a wait for another attempt", async () => {
+  const one = new FenceCase();
+  one.server.script = () => ({ status: 429, headers: { "retry-after": "1" } });
+  const write = one.write();
+  await one.clock.settle();
+  one.holds = false;
+  await one.clock.advance(2_000);
+  assert.match(write.ended ?? "", /does not lead, or not for certain/);
+  assert.equal(one.server.requests.length, 1);
+});
+
 test("Fence ends the writes under way with the mandate", async () => {
   const one = new FenceCase();
   const write = one.write();

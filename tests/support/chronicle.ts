@@ -1,0 +1,114 @@
+import { compareResourceVersions } from "../../core/api/resource_version.ts";
+import type { ApiServer } from "../../core/apiserver/server.ts";
+import { Lease } from "../../core/kinds/mod.ts";
+import { Gadget } from "./operator_case.ts";
+
+/** A write as the server has it. */
+interface SeenWrite {
+  readonly version: string;
+  readonly name: string;
+  /** The value of a gadget's status, or the holder of a Lease. */
+  readonly text: string;
+}
+
+/**
+ * What processes wrote to Leases and gadgets, in the order of the server. A
+ * process signs what it writes: `identity`, or `identity:run:…`.
+ */
+export class Chronicle {
+  readonly #holders: SeenWrite[] = [];
+  readonly #writes: SeenWrite[] = [];
+  readonly #ending = new AbortController();
+  readonly #watching: Promise<unknown>;
+
+  constructor(server: ApiServer) {
+    const { client } = server;
+    const { signal } = this.#ending;
+    const leases = async () => {
+      for await (const { object } of client.watch(Lease, { signal })) {
+        const { metadata, spec } = object as Lease;
+        const text = spec?.holderIdentity ?? "";
+        if (this.#holders.at(-1)?.text === text) continue;
+        this.#holders.push(seen(metadata, text));
+      }
+    };
+    const gadgets = async () => {
+      for await (const { object } of client.watch(Gadget, { signal })) {
+        const { metadata, status } = object as Gadget;
+        if (status?.value === undefined) continue;
+        this.#writes.push(seen(metadata, status.value));
+      }
+    };
+    this.#watching = Promise.allSettled([leases(), gadgets()]);
+  }
+
+  /** How often somebody has written. */
+  writesOf(who: string): number {
+    return this.#writes.filter(({ text }) => signer(text) === who).length;
+  }
+
+  /** How many writes there were. */
+  get length(): number {
+    return this.#writes.length;
+  }
+
+  /** Who wrote each gadget last, of the writes from a place on. */
+  writersSince(place: number): ReadonlyMap<string, string> {
+    return new Map(
+      this.#writes.slice(place).map(({ name, text }) => [name, signer(text)]),
+    );
+  }
+
+  /** Who held the only Lease, one after the other. */
+  get holders(): readonly string[] {
+    return this.#holders.map(({ text }) => text);
+  }
+
+  /** The writes of those who did not hold the only Lease at that moment. */
+  get usurpations(): readonly string[] {
+    return this.#writes.filter(({ version, text }) => {
+      const holder = this.#holders.findLast((holder) =>
+        compareResourceVersions(holder.version, version) < 0
+      );
+      return holder?.text !== signer(text);
+    }).map(({ version, text }) => `${text} at ${version}`);
+  }
+
+  /** The writes of runs in whose midst another run wrote the same gadget. */
+  get interleavings(): readonly string[] {
+    const last = new Map<string, string>();
+    const over = new Set<string>();
+    const found: string[] = [];
+    for (const { version, name, text } of this.#writes) {
+      const run = text.split(":", 2).join(":");
+      const before = last.get(name);
+      if (before === run) continue;
+      if (before !== undefined) over.add(before);
+      if (over.has(run)) {
+        found.push(`${text} after ${before} to ${name} at ${version}`);
+      }
+      last.set(name, run);
+    }
+    return found;
+  }
+
+  async end(): Promise<void> {
+    this.#ending.abort();
+    await this.#watching;
+  }
+}
+
+function seen(
+  metadata: {
+    readonly name?: string | undefined;
+    readonly resourceVersion?: string | undefined;
+  },
+  text: string,
+): SeenWrite {
+  const { name = "", resourceVersion = "" } = metadata;
+  return { version: resourceVersion, name, text };
+}
+
+function signer(text: string): string {
+  return text.split(":", 1)[0] ?? "";
+}
