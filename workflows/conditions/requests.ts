@@ -16,8 +16,10 @@ export interface RequestNames {
   readonly forceAt?: string | undefined;
 }
 
-const REQUESTED_AT = "reconcile.coracle.dev/requestedAt";
-const FORCE_AT = "reconcile.coracle.dev/forceAt";
+/** The annotation by which people ask for a run, unless it is named otherwise. */
+export const REQUESTED_AT = "reconcile.coracle.dev/requestedAt";
+/** The annotation by which people force a run, unless it is named otherwise. */
+export const FORCE_AT = "reconcile.coracle.dev/forceAt";
 
 /** What a status remembers of requests. */
 export interface HandledRequests {

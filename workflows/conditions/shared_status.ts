@@ -31,6 +31,9 @@ const ATTEMPTS = 5;
 /** How long the pause between two attempts is at least, in milliseconds. */
 const PAUSE = 100;
 
+/** The whole status. */
+const ALL = { conditions: true, rest: true } as const;
+
 /** Any part of an object as JSON. */
 type Json = Record<string, unknown>;
 
@@ -38,17 +41,16 @@ type Json = Record<string, unknown>;
  * Writes what a pass made of one object, as often as the pass wants, beside
  * other writers of the same object: only what the pass has changed is sent.
  *
- * Each write sends up to three requests, and none where nothing changed:
+ * A write sends nothing where nothing changed, one request where only the status
+ * did, and otherwise up to three:
  * 1. the conditions, merged with what others wrote meanwhile, see
  *    {@linkcode rebaseConditions};
- * 2. metadata and spec; finalizers are added and removed one by one, so that
- *    those of others stay;
- * 3. the rest of the status, `observedGeneration` among it, last: if one of them
- *    fails, a generation never counts as observed whose conditions are not
- *    there.
+ * 2. metadata and spec, even if the conditions could not be written; finalizers
+ *    are added and removed one by one, so that those of others stay;
+ * 3. the rest of the status, `observedGeneration` among it, if the conditions
+ *    were written: a generation never counts as observed before they tell of it.
  *
- * All are tried, even if one fails. Only the incarnation that the pass has seen
- * is ever written. What the conditions say of the generation is what the pass
+ * Only the incarnation that the pass has seen is ever written. What the conditions say of the generation is what the pass
  * said, although the object may be newer by now. The object that is passed in
  * is not refreshed from the answers.
  *
@@ -131,18 +133,29 @@ export class SharedStatus<P extends Conditioned> {
       object.status = { ...object.status, observedGeneration: generation };
     }
     const after = onWire(object);
-    const writes = [
-      () => this.#writeConditions(before, after),
-      () => this.#writeObject(before, after),
-      () => this.#writeStatus(before, after),
-    ];
     const failures: unknown[] = [];
     let sent = false;
-    for (const write of writes) {
+    const attempt = async (write: () => Promise<boolean>) => {
       try {
-        if (await write()) sent = true;
+        sent = await write() || sent;
+        return true;
       } catch (error) {
         failures.push(error);
+        return false;
+      }
+    };
+    const fields = diffMergePatch(withoutStatus(before), withoutStatus(after));
+    if (isEmpty(fields)) {
+      await attempt(() => this.#writeStatus(before, after, ALL));
+    } else {
+      const told = await attempt(() =>
+        this.#writeStatus(before, after, { ...ALL, rest: false })
+      );
+      await attempt(() => this.#writeObject(before, after));
+      if (told) {
+        await attempt(() =>
+          this.#writeStatus(before, after, { ...ALL, conditions: false })
+        );
       }
     }
     if (failures.length === 1) throw failures[0];
@@ -160,21 +173,30 @@ export class SharedStatus<P extends Conditioned> {
     return sent;
   }
 
-  async #writeConditions(before: P, after: P): Promise<boolean> {
+  /** Sends what has changed of the status, or of a part of it. */
+  async #writeStatus(
+    before: P,
+    after: P,
+    parts: { readonly conditions: boolean; readonly rest: boolean },
+  ): Promise<boolean> {
+    const { owned, force } = this.#options;
     const old = conditionsOf(before);
     const wanted = conditionsOf(after);
-    if (jsonEquals(old, wanted)) return false;
-    const { owned, force } = this.#options;
+    const rest = parts.rest
+      ? diffMergePatch(withoutConditions(before), withoutConditions(after))
+      : {};
+    const told = parts.conditions && !jsonEquals(old, wanted);
+    if (!told && isEmpty(rest)) return false;
     return await this.#writeLocked("status", (latest) => {
       const there = conditionsOf(latest);
-      const conditions = rebaseConditions(old, wanted, {
-        latest: there,
-        owned,
-        force,
-      });
-      return jsonEquals(there, conditions)
-        ? undefined
-        : { status: { conditions } };
+      const conditions = told
+        ? rebaseConditions(old, wanted, { latest: there, owned, force })
+        : there;
+      const status = {
+        ...rest as Json,
+        ...(!jsonEquals(there, conditions) && { conditions }),
+      };
+      return isEmpty(status) ? undefined : { status };
     });
   }
 
@@ -195,15 +217,6 @@ export class SharedStatus<P extends Conditioned> {
         .concat(wanted.filter((name) => !there.includes(name)));
       return { ...fields, metadata: { ...fields.metadata, finalizers } };
     });
-  }
-
-  async #writeStatus(before: P, after: P): Promise<boolean> {
-    const status = diffMergePatch(
-      withoutConditions(before),
-      withoutConditions(after),
-    );
-    if (isEmpty(status)) return false;
-    return await this.#writeLocked("status", () => ({ status }));
   }
 
   /** Sends a patch whatever else has changed in the object. */

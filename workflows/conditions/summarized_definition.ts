@@ -28,7 +28,10 @@ export interface SummarizedDefinition<P extends Conditioned>
    * @default {{ reason: "Succeeded", message: "Everything is as asked for" }}
    */
   readonly succeeded?: FinishOptions["succeeded"];
-  /** How often an object is looked at, such as `every(object.spec.interval)`. */
+  /**
+   * How often an object is looked at, such as `every(object.spec.interval)`.
+   * What it throws is told of as Stalled: a person must correct it.
+   */
   readonly cadence: (object: P) => Cadence;
   /**
    * Whether an object is to be left alone: its steps do not run, and its status

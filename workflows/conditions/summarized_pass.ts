@@ -14,6 +14,7 @@ import {
   removeFinalizer,
 } from "../../core/controller/result.ts";
 import { type LinkedSignal, linkedSignal } from "../../core/linked_signal.ts";
+import { type Cadence, onEvents } from "./cadence.ts";
 import {
   type Condition,
   type ConditionMoment,
@@ -25,7 +26,7 @@ import {
   sameState,
   setCondition,
 } from "./condition.ts";
-import { isOutcome, Waiting, withoutUrlQueries } from "./outcome.ts";
+import { isOutcome, Stalled, Waiting, withoutUrlQueries } from "./outcome.ts";
 import { newsOf } from "./pass_news.ts";
 import {
   errorText,
@@ -248,12 +249,13 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
    *
    * @returns Undefined if the object is gone.
    */
-  async #finish(end: StepsEnd): Promise<Settled | undefined> {
+  async #finish(stepsEnd: StepsEnd): Promise<Settled | undefined> {
+    const { end, cadence } = this.#paced(stepsEnd);
     await this.#process(end);
-    const { cadence, gates, succeeded = SUCCEEDED } = this.#definition;
+    const { gates, succeeded = SUCCEEDED } = this.#definition;
     const moment = this.#moment();
     const settled = finish(this.#withoutOldReady(end), end, {
-      cadence: cadence(this.object),
+      cadence,
       moment,
       rolls: readyRolls(this.#definition),
       gates,
@@ -281,6 +283,22 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
     }
     if (error !== undefined) throw error;
     return settled;
+  }
+
+  /**
+   * The end of a pass, and the pace of its object. A pace that cannot be read,
+   * such as an interval that a person has misspelled, is theirs to correct.
+   */
+  #paced(end: StepsEnd): { readonly end: StepsEnd; readonly cadence: Cadence } {
+    try {
+      return { end, cadence: this.#definition.cadence(this.object) };
+    } catch (error) {
+      const stalled = new Stalled("InvalidCadence", errorText(error), {
+        cause: error,
+      });
+      const { error: first = stalled } = end;
+      return { end: { result: "empty", error: first }, cadence: onEvents() };
+    }
   }
 
   /** Ready of before says nothing about a success that nothing else tells of. */

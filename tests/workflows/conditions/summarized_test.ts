@@ -273,6 +273,27 @@ releaseScenario(
 );
 
 releaseScenario(
+  "A pace that cannot be read stalls the object, behind what the steps say [F5]",
+  async (one) => {
+    let error: Error | undefined;
+    await play(one, [() => {
+      if (error !== undefined) throw error;
+    }], {
+      cadence: ({ spec }) => every(spec.version),
+    });
+    assert.match(await ready(one), /^False InvalidCadence: .* received "1"$/);
+    error = new Stalled("Other", "more important");
+    await one.client.patch(Release, KEY, { spec: { version: "2" } });
+    await one.until(async () =>
+      await ready(one) === "False Other: more important"
+    );
+    error = undefined;
+    await one.client.patch(Release, KEY, { spec: { version: "3m" } });
+    await one.until(async () => (await ready(one)).startsWith("True"));
+  },
+);
+
+releaseScenario(
   "A harmless failure ends the pass in peace [F8]",
   async (one) => {
     await play(one, [() => {

@@ -1,0 +1,258 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { untyped } from "../core/api/kind.ts";
+import type { Client } from "../core/client/client.ts";
+import { Event } from "../core/kinds/core_v1.ts";
+import { withExample } from "../tests/support/example_case.ts";
+import { until } from "../tests/support/until.ts";
+import { isReady } from "../workflows/conditions/condition.ts";
+import {
+  type Conditioned,
+  lintStatus,
+} from "../workflows/conditions/status_lint.ts";
+import { statusOf } from "../workflows/kstatus/status_of.ts";
+import { type ArtifactServer, startArtifactServer } from "./mirror_server.ts";
+
+interface Artifact {
+  readonly digest: string;
+}
+
+type Mirror = Conditioned & {
+  status?: Conditioned["status"] & { artifact?: Artifact };
+};
+
+const Mirror = untyped({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Mirror",
+  plural: "mirrors",
+  scope: "Namespaced",
+});
+
+/** What a test works with: the cluster, the source, and where files are kept. */
+interface MirrorCase {
+  readonly client: Client;
+  readonly source: ArtifactServer;
+  readonly store: string;
+}
+
+function digestOf(text: string): string {
+  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+}
+
+function mirrorTest(
+  title: string,
+  play: (one: MirrorCase) => Promise<void>,
+): void {
+  test(title, { timeout: 60_000 }, async () => {
+    const store = await mkdtemp(join(tmpdir(), "coracle-mirror-"));
+    const source = await startArtifactServer();
+    try {
+      await withExample(
+        "examples/mirror.ts",
+        ({ client }) => play({ client, source, store }),
+        { MIRROR_STORE: store },
+      )();
+    } finally {
+      await source.stop();
+      await rm(store, { recursive: true, force: true });
+    }
+  });
+}
+
+async function create(
+  { client, source }: MirrorCase,
+  name: string,
+  spec: object = {},
+): Promise<void> {
+  const url = `http://127.0.0.1:${source.port}/${name}`;
+  await client.create(Mirror, {
+    metadata: { namespace: "default", name },
+    spec: { url, interval: "1h", ...spec },
+  });
+}
+
+async function read({ client }: MirrorCase, name: string): Promise<Mirror> {
+  return await client.get(Mirror, { namespace: "default", name }) as Mirror;
+}
+
+/** Changes the spec, or asks for a run by annotation. */
+async function change(
+  { client }: MirrorCase,
+  name: string,
+  part: { readonly spec?: object; readonly asks?: readonly string[] },
+): Promise<void> {
+  const annotations = Object.fromEntries(
+    (part.asks ?? []).map((ask) => [`reconcile.coracle.dev/${ask}`, stamp()]),
+  );
+  await client.patch(Mirror, { namespace: "default", name }, {
+    ...(part.spec && { spec: part.spec }),
+    metadata: { annotations },
+  });
+}
+
+let last = 0;
+const tokens = new Map<number, string>();
+
+/** The same token for all annotations of one request. */
+function stamp(): string {
+  const token = tokens.get(last) ?? `token-${last}`;
+  tokens.set(last, token);
+  return token;
+}
+
+/** Ready as `Status Reason`, once it is that, with a status that is sound. */
+async function ready(
+  one: MirrorCase,
+  name: string,
+  expected: RegExp,
+): Promise<Mirror> {
+  const seen = await until(`${name} to be ${expected}`, async () => {
+    const object = await read(one, name);
+    const found = object.status?.conditions?.find(({ type }) =>
+      type === "Ready"
+    );
+    return found && expected.test(`${found.status} ${found.reason}`) && object;
+  }, { within: 15_000 });
+  assert.deepEqual(lintStatus(seen, { abnormal: ["FetchFailed"] }), []);
+  return seen;
+}
+
+/** Asks for a run, which comes at once whatever has failed before. */
+async function ask(one: MirrorCase, name: string): Promise<void> {
+  last++;
+  await change(one, name, { asks: ["requestedAt"] });
+}
+
+/** What is kept of a mirror. */
+async function kept({ store }: MirrorCase, name: string): Promise<string[]> {
+  const folder = join(store, "default", name);
+  const files = await readdir(folder).catch(() => []);
+  return await Promise.all(
+    // It may be replaced at this moment.
+    files.map((file) => readFile(join(folder, file), "utf8").catch(() => "")),
+  );
+}
+
+mirrorTest(
+  "The mirror keeps what the source offers, asks by ETag, and follows suspend and requests",
+  async (one) => {
+    const { source } = one;
+    source.offer("/tools", "first");
+    await create(one, "tools", { digest: digestOf("first") });
+    const stored = await ready(one, "tools", /True Stored/);
+    assert.equal(stored.status?.artifact?.digest, digestOf("first"));
+    assert.equal(statusOf(stored).status, "Current");
+    assert.deepEqual(await kept(one, "tools"), ["first"]);
+
+    await ask(one, "tools");
+    await until(
+      "an answer to the request",
+      async () =>
+        (await read(one, "tools")).status?.lastHandledReconcileAt === stamp(),
+    );
+    assert.deepEqual(source.answers, ["200 /tools", "304 /tools"]);
+
+    last++;
+    await change(one, "tools", { asks: ["requestedAt", "forceAt"] });
+    await until("a forced download", () => source.answers.length === 3);
+    assert.equal(source.answers[2], "200 /tools");
+
+    await change(one, "tools", { spec: { suspend: true, digest: null } });
+    source.offer("/tools", "second");
+    await ask(one, "tools");
+    await change(one, "tools", { spec: { suspend: false } });
+    await until(
+      "the second artifact",
+      async () => (await kept(one, "tools"))[0] === "second",
+    );
+    assert.equal(source.answers.length, 4, "not while it was suspended");
+
+    const { items } = await one.client.list(Event, { namespace: "default" });
+    const reasons = items.map(({ reason }) => reason).filter((reason) =>
+      reason === "NewArtifact"
+    );
+    assert(reasons.length >= 1);
+    await one.client.delete(Mirror, { namespace: "default", name: "tools" });
+    await until(
+      "the files to go",
+      async () => (await kept(one, "tools")).length === 0,
+    );
+  },
+);
+
+mirrorTest(
+  "The mirror tells by conditions what users and servers do wrong, and recovers",
+  async (one) => {
+    const { source } = one;
+    source.offer("/tools", "text");
+    await create(one, "tools", { digest: digestOf("other"), timeout: "300ms" });
+    const wrong = await ready(one, "tools", /False WrongDigest/);
+    assert.equal(statusOf(wrong).status, "InProgress");
+    assert.deepEqual(
+      await kept(one, "tools"),
+      [],
+      "nothing unverified is kept",
+    );
+
+    source.manners = "hangs";
+    await change(one, "tools", { spec: { digest: digestOf("text") } });
+    await ready(one, "tools", /False Timeout/);
+    source.manners = "stops";
+    await ask(one, "tools");
+    await until("an answer that stops", () => source.answers.length > 1);
+    await ready(one, "tools", /False Timeout/);
+    for (const manners of ["huge", "endless"] as const) {
+      source.manners = manners;
+      last++;
+      await change(one, "tools", {
+        spec: { timeout: "10s", maxBytes: 2 ** 20 + last },
+      });
+      await ready(one, "tools", /False TooLarge/);
+    }
+    const { port } = source;
+    await source.stop();
+    await ask(one, "tools");
+    await ready(one, "tools", /False Unreachable/);
+    assert.deepEqual(await readdir(one.store), [], "no part is left behind");
+
+    const again = await startArtifactServer(port);
+    try {
+      again.offer("/tools", "text");
+      await ask(one, "tools");
+      const healed = await ready(one, "tools", /True Stored/);
+      assert(isReady(healed.status!.conditions!));
+      assert.deepEqual(await kept(one, "tools"), ["text"]);
+    } finally {
+      await again.stop();
+    }
+  },
+);
+
+mirrorTest(
+  "The mirror waits for others, and stalls on what only a person can correct",
+  async (one) => {
+    one.source.offer("/base", "base");
+    one.source.offer("/tools", "tools");
+    await create(one, "tools", { dependsOn: [{ name: "base" }] });
+    const waiting = await ready(one, "tools", /False DependencyNotReady/);
+    assert.equal(statusOf(waiting).status, "InProgress");
+    await create(one, "base", { url: "ftp://127.0.0.1/base" });
+    const stalled = await ready(one, "base", /False InvalidURL/);
+    assert.equal(statusOf(stalled).status, "Failed");
+    await change(one, "base", {
+      spec: { url: `http://127.0.0.1:${one.source.port}/base` },
+    });
+    await ready(one, "base", /True Stored/);
+    await ready(one, "tools", /True Stored/);
+    one.source.offer("/odd", "odd");
+    await create(one, "odd", { interval: "soon" });
+    await ready(one, "odd", /False InvalidCadence/);
+    await change(one, "odd", { spec: { interval: "1h", timeout: "never" } });
+    await ready(one, "odd", /False InvalidDuration/);
+  },
+);
