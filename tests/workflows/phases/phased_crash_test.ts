@@ -106,7 +106,7 @@ function repeated(actions: readonly string[]): readonly string[] {
 }
 
 for (const story of STORIES) {
-  test(`phased ends in the same state wherever the operator is killed in ${story.name}`, async () => {
+  test(`phased ends in the same state wherever the operator is killed in ${story.name} [X4]`, async () => {
     const undisturbed = await play(story, { after: Infinity, side: "before" });
     const points = undisturbed.effects;
     assert.ok(points > 0, "the story does something");

@@ -99,7 +99,7 @@ test("phased deploys what it promised though the spec has become invalid since [
   assert.equal(world.engine?.spec.image, "b");
 });
 
-test("phased lets a newer spec in between suspension and deployment", async () => {
+test("phased lets a newer spec in between suspension and deployment [X5]", async () => {
   const world = await stableWorld();
   world.edit({ image: "b" });
   await world.pass();
@@ -329,7 +329,7 @@ test("phased sees that an attempt has landed by its stamp alone [L32]", async ()
   assert.equal(world.actions[1], "stop 1.1", "the newer spec is an upgrade");
 });
 
-test("phased writes each change once, and nothing where nothing changed [L39]", async () => {
+test("phased writes each change once, and nothing where nothing changed [L39] [X2]", async () => {
   const world = await stableWorld();
   const { writes } = world;
   for (let pass = 0; pass < 5; pass++) await world.pass();
@@ -349,7 +349,7 @@ test("phased restores a status that somebody else has changed, and says so", asy
   assert.equal(world.engine?.carry, "savepoint", "nothing was lost");
 });
 
-test("phased ends a pass in which somebody changes the status, and recovers", async () => {
+test("phased ends a pass in which somebody changes the status, and recovers [X1]", async () => {
   const world: PhasedWorld = await stableWorld({
     suspend: () => {
       world.tamper();
@@ -389,7 +389,7 @@ test("phased refuses a status that makes no sense when it starts, and loses noth
   assert.deepEqual(world.actions, []);
 });
 
-test("phased does not give a re-created object the status of a dead one", async () => {
+test("phased does not give a re-created object the status of a dead one [X3]", async () => {
   const world = await stableWorld();
   world.put({
     metadata: { ...world.stored.metadata, uid: "uid-2", generation: 1 },
