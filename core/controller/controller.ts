@@ -168,10 +168,18 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       surroundings.currentNamespace,
       kind,
     );
+    const { clock, metrics } = surroundings;
+    const began = clock.now();
+    const duration = metrics.gauge({
+      name: "coracle_controller_start_seconds",
+      help: "How long it took until the caches of a controller were complete.",
+    });
     await machinery.watches.watch(namespaces, {
       partly: options.partly ?? false,
       onReady: () => {
         this.#ready = true;
+        const seconds = (clock.now() - began) / 1_000;
+        duration.set(seconds, { controller: this.name });
         if (this.#leading) this.#resume();
       },
     });

@@ -47,6 +47,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
   readonly #waited: Histogram;
   readonly #ended: Counter;
   readonly #caused: Counter;
+  readonly #events: Counter;
   readonly #retries: Counter;
   readonly #exhausted: Counter;
   /** One object of labels for each value, so that none is made for each run. */
@@ -81,6 +82,10 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
       name: "coracle_reconciliation_causes_total",
       help: "Runs that began, by cause.",
     });
+    this.#events = metrics.counter({
+      name: "coracle_reconciliation_events_total",
+      help: "Events that runs answered; one run may answer many.",
+    });
     this.#retries = metrics.counter({
       name: "coracle_reconciliation_retries_total",
       help: "Runs that were retries.",
@@ -100,6 +105,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
       this.#byCause.set(type, labels);
     }
     this.#caused.add(1, labels);
+    this.#events.add(run.cause.events, this.#labels);
     this.#waited.observe(run.waited / 1_000, this.#labels);
     if (type === "retry") this.#retries.add(1, this.#labels);
   }

@@ -34,6 +34,36 @@ const NO_LABELS: MetricLabels = Object.freeze({});
  * to pass the same object of labels each time: it is then found without being
  * read.
  *
+ * An operator counts these; what each means stands beside it where they are
+ * told. A dashboard for Grafana is among the examples.
+ *
+ * | metric | labels |
+ * | --- | --- |
+ * | `coracle_reconciliations_total` | `controller`, `result` |
+ * | `coracle_reconciliations_active` | `controller` |
+ * | `coracle_reconciliation_duration_seconds` | `controller` |
+ * | `coracle_reconciliation_causes_total` | `controller`, `cause` |
+ * | `coracle_reconciliation_events_total` | `controller` |
+ * | `coracle_reconciliation_retries_total` | `controller` |
+ * | `coracle_reconciliation_retries_exhausted_total` | `controller` |
+ * | `coracle_retries_exhausted` | `controller` |
+ * | `coracle_write_loops_total` | `controller` |
+ * | `coracle_queue_depth`, `coracle_queue_delayed` | `controller` |
+ * | `coracle_queue_wait_seconds` | `controller` |
+ * | `coracle_primaries` | `controller` |
+ * | `coracle_controller_ready`, `coracle_controller_active` | `controller` |
+ * | `coracle_controller_start_seconds` | `controller` |
+ * | `coracle_informer_events_total` | `kind`, `type` |
+ * | `coracle_informer_relists_total` | `kind` |
+ * | `coracle_informer_errors_total` | `kind`, `reason` |
+ * | `coracle_informer_handler_errors_total` | `kind`, `handler` |
+ * | `coracle_informer_watch_age_seconds` | `kind` |
+ * | `coracle_informer_objects` | `kind` |
+ * | `coracle_cache_objects`, `coracle_cache_bytes` | `kind`, `tier` |
+ * | `coracle_cache_used_bytes`, `coracle_cache_budget_bytes` | |
+ * | `coracle_client_requests_total` | `verb`, `code` |
+ * | `coracle_client_request_duration_seconds` | `verb` |
+ *
  * @example Count and tell
  * ```ts
  * import { MetricsRegistry } from "@coracle/operator/core";

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { test } from "node:test";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import { startGadgets } from "../support/gadget_runs.ts";
+import { scenario } from "../support/operator_case.ts";
+
+async function projectText(path: string): Promise<string> {
+  return await readFile(new URL(`../../${path}`, import.meta.url), "utf8");
+}
+
+/** The names of metrics in a text, without the endings of a histogram's series. */
+function namesIn(text: string): Set<string> {
+  return new Set(
+    Array.from(
+      text.matchAll(/\bcoracle_[a-z_]+/g),
+      ([name]) => name.replace(/_(bucket|sum|count)$/, ""),
+    ),
+  );
+}
+
+scenario(
+  "Every metric of the dashboard is one that an operator tells, and every one is described",
+  async (one) => {
+    const { operator, runs } = await startGadgets(one, () => {}, {
+      sources: [informerSource(ConfigMap)],
+    });
+    await one.create("a");
+    await one.until(() => runs.length === 1);
+    const told = new Map(
+      Array.from(
+        operator.metrics().matchAll(/^# HELP (\S+) (.+)$/gm),
+        ([, name = "", help = ""]) => [name, help],
+      ),
+    );
+    // The client of this case counts nothing: it is not the operator's own.
+    const ofClients = [
+      "coracle_client_requests_total",
+      "coracle_client_request_duration_seconds",
+    ];
+    const known = new Set([...told.keys(), ...ofClients]);
+    const shown = namesIn(await projectText("examples/grafana_dashboard.json"));
+    assert.deepEqual([...shown].filter((name) => !known.has(name)), []);
+    assert.ok(shown.size > 20, `${shown.size} metrics are shown`);
+    const described = namesIn(
+      await projectText("core/operator/metrics_registry.ts"),
+    );
+    assert.deepEqual([...known].filter((name) => !described.has(name)), []);
+    assert.deepEqual([...described].filter((name) => !known.has(name)), []);
+    for (const [name, help] of told) {
+      assert.match(help, /^[A-Z].+\.$/, `${name} says what it means`);
+    }
+  },
+);
+
+test("The dashboard has panels that do not overlap, each with a title and a query", async () => {
+  const { panels } = JSON.parse(
+    await projectText("examples/grafana_dashboard.json"),
+  ) as {
+    panels: {
+      title: string;
+      type: string;
+      targets?: { expr: string }[];
+      gridPos: { x: number; y: number; w: number; h: number };
+    }[];
+  };
+  const taken = new Set<string>();
+  for (const { title, type, targets, gridPos } of panels) {
+    assert.ok(title !== "");
+    if (type !== "row") assert.ok(targets?.every(({ expr }) => expr !== ""));
+    for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
+      for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+        assert.ok(x < 24 && !taken.has(`${x} ${y}`), `${title} overlaps`);
+        taken.add(`${x} ${y}`);
+      }
+    }
+  }
+});
