@@ -64,10 +64,28 @@ export const bench: Bench = {
   rounds: 3,
   subjects: [
     { name: "coracle", run: () => measure("http", coracle()) },
-    { name: "client-node", run: () => measure("http", clientNode) },
-    { name: "client-go", needs: "go", run: () => clientGo("http") },
+    {
+      name: "client-node",
+      rival: true,
+      run: () => measure("http", clientNode),
+    },
+    {
+      name: "client-go",
+      rival: true,
+      needs: "go",
+      run: () => clientGo("http"),
+    },
     { name: "coracle, TLS", run: () => measure("https", coracle()) },
-    { name: "client-node, TLS", run: () => measure("https", clientNode) },
-    { name: "client-go, TLS", needs: "go", run: () => clientGo("https") },
+    {
+      name: "client-node, TLS",
+      rival: true,
+      run: () => measure("https", clientNode),
+    },
+    {
+      name: "client-go, TLS",
+      rival: true,
+      needs: "go",
+      run: () => clientGo("https"),
+    },
   ],
 };

@@ -117,7 +117,7 @@ function parsed(name: string, count: number, pruned: boolean): Subject {
     verify(cache.size === count, "every Pod must be there");
     return measures(held, count);
   };
-  return { name, run };
+  return { name, run, rival: true };
 }
 
 const everything = "64GiB";

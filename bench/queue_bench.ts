@@ -174,10 +174,11 @@ export const bench: Bench = {
   rounds: 3,
   subjects: [
     { name: "coracle", run: coracle },
-    { name: "fastq", run: fastq },
-    { name: "p-queue", run: pQueue },
+    { name: "fastq", rival: true, run: fastq },
+    { name: "p-queue", rival: true, run: pQueue },
     {
       name: "client-go",
+      rival: true,
       needs: "go",
       run: () => runGoRival("queue", `${COUNT}`),
     },

@@ -185,9 +185,14 @@ export const bench: Bench = {
   prepare,
   subjects: [
     { name: "coracle", run: () => measure(coracle) },
-    { name: "client-node, by hand", run: () => measure(clientNode) },
+    {
+      name: "client-node, by hand",
+      rival: true,
+      run: () => measure(clientNode),
+    },
     {
       name: "controller-runtime",
+      rival: true,
       needs: "go",
       run: () => measure(controllerRuntime),
     },

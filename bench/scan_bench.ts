@@ -79,6 +79,10 @@ export const bench: Bench = {
   target: "8 times as fast as JSON.parse",
   subjects: [
     { name: "coracle", run: () => Promise.resolve(coracle()) },
-    { name: "JSON.parse", run: () => Promise.resolve(jsonParse()) },
+    {
+      name: "JSON.parse",
+      rival: true,
+      run: () => Promise.resolve(jsonParse()),
+    },
   ],
 };

@@ -50,8 +50,9 @@ export const bench: Bench = {
     { name: "coracle", run: () => measure("../dist/mod.js", 100) },
     {
       name: "client-node",
+      rival: true,
       run: () => measure("@kubernetes/client-node", 100),
     },
-    { name: "nothing", run: () => measure("node:process", 10) },
+    { name: "nothing", rival: true, run: () => measure("node:process", 10) },
   ],
 };

@@ -78,8 +78,8 @@ export const bench: Bench = {
       name: "coracle, pages",
       run: () => sync(coracle({ watchList: false })),
     },
-    { name: "client-node", run: () => sync(clientNode) },
-    { name: "client-go", needs: "go", run: clientGo },
-    { name: "plain download", run: download },
+    { name: "client-node", rival: true, run: () => sync(clientNode) },
+    { name: "client-go", rival: true, needs: "go", run: clientGo },
+    { name: "plain download", rival: true, run: download },
   ],
 };

@@ -228,7 +228,11 @@ export const bench: Bench = {
     },
     { name: "coracle, none does", run: () => measure(coracle, Infinity) },
     { name: "coracle, each does", run: () => measure(coracle, 1) },
-    { name: "client-node", run: () => measure(clientNode, 20) },
-    { name: "JSON.parse alone", run: () => measure(jsonParse, 20) },
+    { name: "client-node", rival: true, run: () => measure(clientNode, 20) },
+    {
+      name: "JSON.parse alone",
+      rival: true,
+      run: () => measure(jsonParse, 20),
+    },
   ],
 };

@@ -1,8 +1,13 @@
+/** A value over time: seconds and values, in order. */
+export type Curve = readonly (readonly [seconds: number, value: number])[];
+
 /** One number that a subject gave. */
 export interface Measure {
   /** Such as `µs/event` or `B/object`. */
   readonly unit: string;
   readonly value: number;
+  /** How it came to be, where that is of interest. */
+  readonly curve?: Curve | undefined;
 }
 
 /** One contestant of a bench. */
@@ -17,6 +22,8 @@ export interface Subject {
   run(): Promise<readonly Measure[]>;
   /** How many rounds of this subject, if fewer than of the others. */
   readonly rounds?: number | undefined;
+  /** Whether it is somebody else's, or nobody's: not Coracle. */
+  readonly rival?: boolean | undefined;
   /** A toolchain that is not there everywhere; without it, it is left out. */
   readonly needs?: "go" | undefined;
 }

@@ -1,3 +1,4 @@
+import { cpus } from "node:os";
 import process from "node:process";
 
 /** The runtime that runs this, and how it runs another file. */
@@ -37,4 +38,10 @@ export function currentRuntime(): Runtime {
     command: [],
     flags: ["--expose-gc"],
   };
+}
+
+/** What this runs on, such as `2 cores, AMD EPYC 7B13`. */
+export function machine(): string {
+  const cores = cpus();
+  return `${cores.length} cores, ${cores[0]?.model.trim() ?? "unknown"}`;
 }

@@ -1,0 +1,118 @@
+/**
+ * Compares the working tree with another state of it:
+ * `compare.ts REF [--only NAME]… [--rounds N]`.
+ *
+ * The benchmarks of the working tree run against the library of both, each
+ * subject in fresh processes that take turns, so that whatever else the machine
+ * does slows both down. Rivals are left out.
+ *
+ * @module
+ */
+import { cp, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { PROJECT, runCommand } from "../tests/support/child_process.ts";
+import { type Bench, loadBench, type Measure } from "./support/bench.ts";
+import { comparison, type Pair } from "./support/report.ts";
+import { benchNames, runSubject } from "./support/subject_process.ts";
+
+const DEFAULT_ROUNDS = 5;
+const INSTALL_LIMIT_MS = 10 * 60_000;
+
+async function run(cwd: string, ...command: readonly string[]): Promise<void> {
+  const { code, stderr } = await runCommand(command, {
+    cwd,
+    limit: INSTALL_LIMIT_MS,
+  });
+  if (code !== 0) {
+    throw new Error(
+      `Cannot run "${command.join(" ")}": it failed: received ${stderr}`,
+    );
+  }
+}
+
+/** Checks a state out, with what it depends on and today's benchmarks. */
+async function checkOut(ref: string, folder: string): Promise<void> {
+  await run(PROJECT, "git", "worktree", "add", "--detach", folder, ref);
+  await run(folder, "npm", "ci");
+  const bench = join(folder, "bench");
+  await rm(bench, { recursive: true, force: true });
+  await cp(join(PROJECT, "bench"), bench, { recursive: true });
+}
+
+async function compare(
+  bench: Bench,
+  before: string,
+  rounds: number,
+): Promise<readonly Pair[]> {
+  const pairs: Pair[] = [];
+  const prepared = await bench.prepare?.();
+  try {
+    for (const { name: subject, rival } of bench.subjects) {
+      if (rival) continue;
+      const told: { before: Measure[]; after: Measure[] } = {
+        before: [],
+        after: [],
+      };
+      for (let round = 0; round < rounds; round++) {
+        const sides = round % 2 === 0
+          ? (["before", "after"] as const)
+          : (["after", "before"] as const);
+        for (const side of sides) {
+          const checkout = side === "before" ? before : PROJECT;
+          told[side].push(
+            ...await runSubject({
+              bench: bench.name,
+              subject,
+              prepared,
+              checkout,
+            }),
+          );
+        }
+      }
+      pairs.push({ subject, ...told });
+    }
+  } finally {
+    await prepared?.stop();
+  }
+  return pairs;
+}
+
+async function main(): Promise<void> {
+  const { values, positionals: [ref] } = parseArgs({
+    allowPositionals: true,
+    options: {
+      only: { type: "string", multiple: true, default: [] },
+      rounds: { type: "string" },
+    },
+  });
+  if (ref === undefined) {
+    throw new TypeError(
+      "Cannot compare: name what to compare with, such as HEAD~1: received nothing",
+    );
+  }
+  const names = benchNames(values.only);
+  const folder = await mkdtemp(join(tmpdir(), "coracle-compare-"));
+  const before = join(folder, "before");
+  try {
+    await checkOut(ref, before);
+    for (const name of names) {
+      const bench = await loadBench(name);
+      const rounds = Number(values.rounds ?? bench.rounds ?? DEFAULT_ROUNDS);
+      const pairs = await compare(bench, before, rounds);
+      process.stdout.write(`${comparison(bench, pairs)}\n\n`);
+    }
+  } finally {
+    await run(PROJECT, "git", "worktree", "remove", "--force", before);
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`);
+  process.exitCode = 1;
+}

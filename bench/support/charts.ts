@@ -1,0 +1,24 @@
+import { barChart } from "./bar_chart.ts";
+import { curveChart } from "./curve_chart.ts";
+import { HEADLINES, type Report } from "./headlines.ts";
+
+/** What the chart of headlines shows: what is measured against other clients. */
+const SHOWN: readonly string[] = ["watch-path", "events", "sync", "startup"];
+
+/** The pictures of a run, by the name of their file. */
+export function charts(report: Report): Readonly<Record<string, string>> {
+  const shown = HEADLINES.filter(({ bench }) => SHOWN.includes(bench));
+  const memory = report.results.find(({ bench, unit }) =>
+    bench === "million" && unit === "MiB peak RSS"
+  );
+  return {
+    "headlines.svg": barChart(shown, report),
+    ...(memory?.curve !== undefined && {
+      "memory.svg": curveChart(memory.curve, {
+        title:
+          `Memory with 1,000,000 Pods, MiB over seconds, on ${report.machine}`,
+        limit: { value: 512, name: "512 MiB" },
+      }),
+    }),
+  };
+}

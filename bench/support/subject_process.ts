@@ -1,0 +1,68 @@
+import { execFile } from "node:child_process";
+import { readdirSync } from "node:fs";
+import process from "node:process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { PROJECT } from "../../tests/support/child_process.ts";
+import type { Measure, Prepared } from "./bench.ts";
+import { currentRuntime } from "./runtime.ts";
+
+const SUBJECT_TIMEOUT_MS = 10 * 60_000;
+const OUTPUT_BYTES = 16 * 1024 * 1024;
+
+/** Which subject runs, and where. */
+export interface SubjectProcess {
+  readonly bench: string;
+  readonly subject: string;
+  /** What its bench prepared, if anything. */
+  readonly prepared: Prepared | undefined;
+  /**
+   * The folder of a checkout.
+   *
+   * @default {that of this file}
+   */
+  readonly checkout?: string | undefined;
+}
+
+/**
+ * Runs one subject in a fresh process.
+ *
+ * @throws {Error} If it fails; the message has what it said.
+ */
+export async function runSubject(
+  options: SubjectProcess,
+): Promise<readonly Measure[]> {
+  const { bench, subject, prepared, checkout = PROJECT } = options;
+  const { program, flags } = currentRuntime();
+  const file = join(checkout, "bench", "support", "run_subject.ts");
+  const { stdout } = await promisify(execFile)(
+    program,
+    [...flags, file, bench, subject],
+    {
+      cwd: checkout,
+      timeout: SUBJECT_TIMEOUT_MS,
+      maxBuffer: OUTPUT_BYTES,
+      env: { ...process.env, ...prepared?.env },
+    },
+  );
+  return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
+}
+
+/**
+ * The names of all benches, or of those asked for.
+ *
+ * @throws {RangeError} If one is asked for that there is not.
+ */
+export function benchNames(only: readonly string[]): string[] {
+  const all = readdirSync(join(PROJECT, "bench"))
+    .filter((file) => file.endsWith("_bench.ts"))
+    .map((file) => file.slice(0, -"_bench.ts".length).replaceAll("_", "-"))
+    .sort();
+  const unknown = only.find((name) => !all.includes(name));
+  if (unknown !== undefined) {
+    throw new RangeError(
+      `Cannot run benchmarks: there are ${all.join(", ")}: received ${unknown}`,
+    );
+  }
+  return only.length === 0 ? all : all.filter((name) => only.includes(name));
+}
