@@ -19,8 +19,8 @@ const KEY_ONLY = 3;
 /** Set when a body is written or read: it does not sink for one round. */
 const USED = 4;
 
-/** How many slots one step of sinking looks at, at most. */
-const SLOTS_PER_STEP = 64 * 1024;
+/** How many bodies one step looks at, at most. */
+const LOOKS_PER_STEP = 64 * 1024;
 /** How many bodies one step gives up, at most. */
 const DROPS_PER_STEP = 512;
 
@@ -113,8 +113,11 @@ export class ObjectBodies {
 
   /** How many bytes may sink: pages of a few bodies would not be worth it. */
   get sinkableBytes(): number {
-    const { objects, bytes } = this.bytes;
-    return objects >= PAGE_OBJECTS || bytes >= 2 * PAGE_BYTES ? bytes : 0;
+    const objects = this.#counts[BYTES] as number;
+    const { liveBytes, allocatedBytes } = this.#arena;
+    return objects >= PAGE_OBJECTS || liveBytes >= 2 * PAGE_BYTES
+      ? allocatedBytes
+      : 0;
   }
 
   /**
@@ -140,26 +143,22 @@ export class ObjectBodies {
     }
   }
 
-  /** Gives cold bodies in pages up: a step of about a millisecond. */
-  drop(): void {
-    let dropped = 0;
-    const { top } = this.#slots;
-    for (
-      let looked = 0;
-      looked < Math.min(SLOTS_PER_STEP, 2 * top) && dropped < DROPS_PER_STEP;
-      looked++
-    ) {
-      const slot = this.#dropHand < top ? this.#dropHand : 0;
+  /** Gives cold bodies up: a step of about a millisecond. */
+  drop(from: "bytes" | "compressed"): void {
+    const tier = from === "bytes" ? BYTES : COMPRESSED;
+    let left = Math.min(DROPS_PER_STEP, this.#counts[tier] as number);
+    for (let looks = this.#looksAt(tier); looks > 0 && left > 0; looks--) {
+      const slot = this.#nextIn(tier, this.#dropHand);
       this.#dropHand = slot + 1;
-      const { state, body } = this.#slots.page(slot);
-      const at = slot & PAGE_MASK;
-      if (((state[at] as number) & TIER_MASK) !== COMPRESSED) continue;
       if (this.#wasUsed(slot)) continue;
-      this.#pages.remove(body[at] as number);
+      const address = this.#slots.page(slot).body[slot & PAGE_MASK] as number;
+      if (tier === BYTES) this.#arena.free(address);
+      else this.#pages.remove(address);
       this.#setTier(slot, KEY_ONLY);
-      dropped++;
+      left--;
     }
-    this.#pages.reclaim();
+    if (tier === BYTES) this.#arena.reclaim();
+    else this.#pages.reclaim();
   }
 
   /** A few bodies from all over the store. */
@@ -177,23 +176,38 @@ export class ObjectBodies {
   /** The next bodies that were not used since the hand passed them. */
   #findCold(): number[] {
     const cold: number[] = [];
-    const { top } = this.#slots;
-    const steps = Math.min(SLOTS_PER_STEP, 2 * top);
     let bytes = 0;
-    for (let looked = 0; looked < steps; looked++) {
-      const slot = this.#hand < top ? this.#hand : 0;
+    for (let looks = this.#looksAt(BYTES); looks > 0; looks--) {
+      const slot = this.#nextIn(BYTES, this.#hand);
       this.#hand = slot + 1;
-      const { state, body } = this.#slots.page(slot);
-      const at = slot & PAGE_MASK;
-      if (((state[at] as number) & TIER_MASK) !== BYTES) continue;
       if (slot === cold[0]) break; // once round
       if (this.#wasUsed(slot)) continue;
-      const { start, end } = this.#arena.look(body[at] as number);
+      const address = this.#slots.page(slot).body[slot & PAGE_MASK] as number;
+      const { start, end } = this.#arena.look(address);
       cold.push(slot);
       bytes += end - start;
       if (cold.length === PAGE_OBJECTS || bytes >= PAGE_BYTES) break;
     }
     return cold;
+  }
+
+  /** How many bodies of a tier a step may look at: all of them twice. */
+  #looksAt(tier: number): number {
+    return Math.min(LOOKS_PER_STEP, 2 * (this.#counts[tier] as number));
+  }
+
+  /** The next slot with a body in a tier, which must have one, from a slot on. */
+  #nextIn(tier: number, from: number): number {
+    const { top } = this.#slots;
+    for (let slot = from < top ? from : 0;;) {
+      const { bodies, state } = this.#slots.page(slot);
+      const end = Math.min((slot | PAGE_MASK) + 1, top);
+      for (; slot < end && (bodies[tier] as number) > 0; slot++) {
+        const found = (state[slot & PAGE_MASK] as number) & TIER_MASK;
+        if (found === tier) return slot;
+      }
+      slot = end < top ? end : 0;
+    }
   }
 
   /** Takes the mark of use away; tells whether there was one. */
@@ -248,11 +262,13 @@ export class ObjectBodies {
   }
 
   #setTier(slot: number, tier: number): void {
-    const { state } = this.#slots.page(slot);
+    const { state, bodies } = this.#slots.page(slot);
     const at = slot & PAGE_MASK;
     const former = (state[at] as number) & TIER_MASK;
-    if (former !== 0) this.#counts[former] = (this.#counts[former] ?? 0) - 1;
-    if (tier !== 0) this.#counts[tier] = (this.#counts[tier] ?? 0) + 1;
+    for (const counts of [this.#counts, bodies]) {
+      counts[former] = (counts[former] as number) - 1;
+      counts[tier] = (counts[tier] as number) + 1;
+    }
     state[at] = ((state[at] as number) & ~TIER_MASK) | tier;
   }
 }

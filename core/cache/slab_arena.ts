@@ -122,8 +122,9 @@ export class SlabArena implements ByteRange {
     this.#liveUnits -= units;
     const number = address >>> UNITS_PER_SLAB_BITS;
     if (slab.live > 0) return;
-    if (number === this.#current) slab.top = 0; // it can be written from anew
-    else this.#release(number);
+    if (number === this.#current && slab.bytes.length <= SLAB_BYTES) {
+      slab.top = 0; // it can be written from anew
+    } else this.#release(number);
   }
 
   /** Gives all memory back. */

@@ -28,6 +28,8 @@ export class SlotPage {
   readonly state: Uint8Array;
   /** The relist in which the object was seen last. */
   readonly mark: Uint8Array;
+  /** How many bodies each tier has, so that a search can leave pages out. */
+  readonly bodies: Uint16Array = new Uint16Array(4);
 
   constructor(slots: number = FIRST_SLOTS) {
     this.slots = slots;
@@ -53,6 +55,7 @@ export class SlotPage {
     page.namespace.set(this.namespace);
     page.state.set(this.state);
     page.mark.set(this.mark);
+    page.bodies.set(this.bodies);
     return page;
   }
 }

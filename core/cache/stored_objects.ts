@@ -222,10 +222,18 @@ export class StoredObjects<T extends KubernetesObject> implements BudgetMember {
   /** For the budget: does one step of sinking. */
   sink(): void {
     const bodies = this.#bodies;
-    if (bodies.sinkableBytes > 0) bodies.sink();
-    else if (this.#decoder.shrinkableBytes > 0) this.#decoder.shrink();
-    else if (this.#mayDrop) bodies.drop();
+    if (bodies.sinkableBytes > 0) {
+      // Where the keys alone take all, a body would be compressed for nothing.
+      if (this.#mayDrop && this.#isFullOfKeys) bodies.drop("bytes");
+      else bodies.sink();
+    } else if (this.#decoder.shrinkableBytes > 0) this.#decoder.shrink();
+    else if (this.#mayDrop) bodies.drop("compressed");
     this.#charge();
+  }
+
+  get #isFullOfKeys(): boolean {
+    const { limit = Infinity } = this.#budget ?? {};
+    return this.slots.allocatedBytes + this.indexes.allocatedBytes >= limit;
   }
 
   /** Keeps the object of a header in a slot. */
