@@ -50,7 +50,8 @@ const TESTS = "{tests,examples}/**/*_test.ts";
 const SHIPPED = "{mod.ts,{core,sources,workflows}/**/*.ts}";
 const PACKAGE = "tests/package/**/*_test.ts";
 /** What holds against a real control plane, too. */
-const ON_CLUSTER = "tests/{scenarios,cluster}/**/*_test.ts";
+const ON_CLUSTER =
+  "tests/{scenarios,transcripts,core/cache,cluster}/**/*_test.ts";
 
 const STEPS: readonly Step[] = [
   check("format", ["deno", "fmt", "--check"]),
@@ -71,6 +72,14 @@ const STEPS: readonly Step[] = [
   {
     ...tests("node", () => files(ON_CLUSTER).filter(knowsTheSwitch)),
     name: "cluster",
+    // They mostly wait for the control plane.
+    command: [
+      "node",
+      "--test",
+      "--test-reporter=junit",
+      "--test-concurrency=3",
+    ],
+    limit: 10 * MINUTE,
     cluster: true,
   },
 ];
@@ -91,9 +100,8 @@ function tests(runtime: Runtime, files: () => readonly string[]): Step {
 /** Whether a test file runs against the real control plane it is given. */
 function knowsTheSwitch(file: string): boolean {
   const text = readFileSync(file, "utf8");
-  return /ON_REAL_CLUSTER|ScenarioCluster|kubectlTest|withTestCluster/.test(
-    text,
-  );
+  return /ON_REAL_CLUSTER|ScenarioCluster|kubectlTest|[tT]estCluster|scenario\(/
+    .test(text);
 }
 
 function files(pattern: string): readonly string[] {

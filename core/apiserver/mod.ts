@@ -61,13 +61,12 @@ export type {
 export * from "./certificates.ts";
 
 // For tests: a cluster each, embedded or real.
-export {
-  TestCluster,
-  type TestClusterOptions,
-  type TestedOperator,
-  type TestUntilOptions,
-  withTestCluster,
-} from "./test_cluster.ts";
+export { TestCluster, withTestCluster } from "./test_cluster.ts";
+export type {
+  TestClusterOptions,
+  TestedOperator,
+  TestUntilOptions,
+} from "./test_cluster_options.ts";
 export {
   accessOf,
   type AccessRequest,

@@ -3,81 +3,33 @@ import { type Duration, milliseconds } from "../api/duration.ts";
 import { parseApiVersion, untyped } from "../api/kind.ts";
 import type { UntypedObject } from "../api/object.ts";
 import { Client } from "../client/client.ts";
+import { Connection } from "../client/connection.ts";
+import type { Transport } from "../client/transport.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { loadConfig } from "../config/load_config.ts";
 import { installCrd } from "../crd/install_crd.ts";
-import type { DefinedKind } from "../crd/kind_definition.ts";
-import type { PolicyRule } from "../crd/rbac.ts";
 import type { Logger } from "../logger.ts";
 import { VirtualClock } from "../virtual_clock.ts";
+import { FaultProxy } from "./faults/fault_proxy.ts";
+import type { Faults } from "./faults/faults.ts";
 import { LogTail } from "./log_tail.ts";
+import { QuietTransport } from "./quiet_transport.ts";
 import { RestrictedTransport } from "./restricted_transport.ts";
 import { ApiServer } from "./server.ts";
-import type { ApiServerOptions } from "./server_options.ts";
-
-/** What a test starts and stops: an `Operator`, or anything alike. */
-export interface TestedOperator {
-  /** Starts it; fulfilled when it works. */
-  start(): Promise<void>;
-  /** Stops it; fulfilled when nothing of it is left. */
-  stop(): Promise<void>;
-}
-
-/** Options of {@linkcode TestCluster.start} and {@linkcode withTestCluster}. */
-export interface TestClusterOptions {
-  /**
-   * Which cluster: an embedded API server that only this test uses, or the one
-   * that the kubeconfig names.
-   *
-   * @default {the environment variable CORACLE_TEST_CLUSTER, else "embedded"}
-   */
-  readonly cluster?: "embedded" | "kubeconfig" | undefined;
-  /** Kinds whose definitions are installed first. @default {none} */
-  readonly kinds?: readonly DefinedKind[] | undefined;
-  /**
-   * Objects that are there before the operator starts, with `apiVersion` and
-   * `kind`; those without a namespace go into that of the test.
-   *
-   * @default {none}
-   */
-  readonly objects?: readonly UntypedObject[] | undefined;
-  /**
-   * Makes the operator, which is started when all this is there. It should take
-   * `cluster.operatorClient`, `cluster.logger`, `cluster.clock`, and work in
-   * `cluster.namespace`.
-   *
-   * @default {none is started}
-   */
-  readonly operator?: ((cluster: TestCluster) => TestedOperator) | undefined;
-  /**
-   * What `operatorClient` may do; anything else is refused as if by RBAC.
-   *
-   * @default {everything}
-   */
-  readonly permissions?: readonly PolicyRule[] | undefined;
-  /**
-   * The time of server, client and operator; with a `VirtualClock` hours pass in
-   * milliseconds. A real cluster has its own time: there it must be absent.
-   *
-   * @default {the machine's clock}
-   */
-  readonly clock?: Clock | undefined;
-  /** Further options of the embedded server. @default {no socket} */
-  readonly server?: Omit<ApiServerOptions, "clock"> | undefined;
-}
-
-/** Options of {@linkcode TestCluster.until}. */
-export interface TestUntilOptions {
-  /**
-   * How long it may take, on the clock of the cluster.
-   *
-   * @default {"30s", or "1h" on a virtual clock}
-   */
-  readonly within?: Duration | undefined;
-}
+import type {
+  TestClusterOptions,
+  TestedOperator,
+  TestUntilOptions,
+} from "./test_cluster_options.ts";
 
 /** How often a condition is asked while real time passes, in milliseconds. */
 const LOOK_EVERY = 20;
+/** How long a real cluster's controllers may take, in milliseconds. */
+const PATIENCE = 30_000;
+/** How far a virtual clock moves at most, in milliseconds. */
+const HOUR = 3_600_000;
+/** How many turns of the event loop work may take without a timer. */
+const IDLE_TURNS = 20_000;
 
 /**
  * A cluster for one test, with a namespace of its own.
@@ -101,30 +53,38 @@ export class TestCluster {
   readonly client: Client;
   /** The client for the operator: it may do what the `permissions` say. */
   readonly operatorClient: Client;
+  /** Reaches the server as an administrator. */
+  readonly transport: Transport;
   /** The time of the cluster. */
   readonly clock: Clock;
-  /** The embedded server, with its faults; undefined on a real cluster. */
+  /** The embedded server; undefined on a real cluster. */
   readonly server: ApiServer | undefined;
+  /**
+   * How to make the server fail. Before a real cluster stands a proxy that
+   * fails: there nothing can be compacted, no token be changed and no object be
+   * lost.
+   */
+  readonly faults: Faults;
   readonly #log: LogTail;
+  readonly #ownNamespace: boolean;
   #operator: TestedOperator | undefined;
 
-  private constructor(
-    parts: {
-      readonly client: Client;
-      readonly clock: Clock;
-      readonly server: ApiServer | undefined;
-    },
-    permissions: readonly PolicyRule[] | undefined,
-  ) {
-    const { client, clock, server } = parts;
-    this.client = client;
+  private constructor(target: Target, options: TestClusterOptions) {
+    const { transport, server, faults } = target;
+    const { clock = systemClock, permissions } = options;
+    this.transport = transport;
+    // The test itself lives in real time, and would wait for it in vain.
+    this.client = new Client({ transport }, { retry: false });
     this.clock = clock;
     this.server = server;
-    this.namespace = `test-${crypto.randomUUID().slice(0, 8)}`;
+    this.faults = faults;
+    this.#ownNamespace = options.namespace === undefined;
+    this.namespace = options.namespace ??
+      `test-${crypto.randomUUID().slice(0, 8)}`;
     this.#log = new LogTail({ wallTime: () => clock.wallTime() });
     this.operatorClient = new Client({
       transport: new RestrictedTransport(
-        { send: (request) => client.request(request), close: async () => {} },
+        { send: (request) => transport.send(request), close: async () => {} },
         permissions ??
           [{ apiGroups: ["*"], resources: ["*"], verbs: ["*" as "get"] }],
         { user: "operator" },
@@ -135,14 +95,10 @@ export class TestCluster {
   /**
    * Starts a cluster, makes what the options ask for, and starts the operator.
    *
-   * @throws {TypeError} If a real cluster is to have another clock.
+   * @throws {RangeError} If there is no such cluster.
    */
   static async start(options: TestClusterOptions = {}): Promise<TestCluster> {
-    const { clock = systemClock, permissions } = options;
-    const cluster = new TestCluster(
-      { ...await target(options, clock), clock },
-      permissions,
-    );
+    const cluster = new TestCluster(await target(options), options);
     try {
       await cluster.#slowly(cluster.#prepare(options));
       const operator = options.operator?.(cluster);
@@ -159,7 +115,9 @@ export class TestCluster {
   async #prepare(options: TestClusterOptions): Promise<void> {
     const { kinds = [], objects = [] } = options;
     const { client, namespace } = this;
-    await client.create(NAMESPACE, { metadata: { name: namespace } });
+    if (this.#ownNamespace) {
+      await client.create(NAMESPACE, { metadata: { name: namespace } });
+    }
     for (const kind of kinds) await installCrd(client, kind);
     for (const object of objects) await this.apply(object);
   }
@@ -169,8 +127,8 @@ export class TestCluster {
    * of which a virtual clock knows nothing, so that it must not leap.
    */
   async #slowly(work: Promise<void>): Promise<void> {
-    const { clock } = this;
-    let settled = !(clock instanceof VirtualClock);
+    const { clock, server } = this;
+    let settled = server === undefined || !(clock instanceof VirtualClock);
     const end = () => void (settled = true);
     work.then(end, end);
     while (clock instanceof VirtualClock && !settled) {
@@ -232,7 +190,7 @@ export class TestCluster {
       return value !== undefined && value !== null && value !== false;
     };
     if (virtual) {
-      await clock.runUntil(holds, { limit }).catch((error: unknown) => {
+      await this.#move(clock, holds, limit).catch((error: unknown) => {
         throw this.#late(condition, within, error);
       });
     } else {
@@ -243,6 +201,35 @@ export class TestCluster {
       }
     }
     return value as NonNullable<Exclude<T, false>>;
+  }
+
+  /** Moves a virtual clock until a condition holds. */
+  async #move(
+    clock: VirtualClock,
+    holds: () => boolean | Promise<boolean>,
+    limit?: number,
+  ): Promise<void> {
+    if (this.server !== undefined) {
+      return await clock.runUntil(holds, { limit, idleTurns: IDLE_TURNS });
+    }
+    const end = performance.now() + PATIENCE;
+    const last = clock.now() + (limit ?? HOUR);
+    await clock.settle();
+    while (!await holds()) {
+      const { nextDue = Infinity } = clock;
+      if (nextDue <= last) {
+        await clock.advance(Math.max(nextDue - clock.now(), 0));
+        continue;
+      }
+      // All that is left is what the cluster's own controllers do.
+      if (performance.now() > end) {
+        throw new Error(
+          `Cannot run until the condition holds: no timer is left, and ${PATIENCE} ms passed: received ${holds}`,
+        );
+      }
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY));
+      await clock.settle();
+    }
   }
 
   #late(condition: unknown, within: Duration, cause?: unknown): Error {
@@ -262,8 +249,8 @@ export class TestCluster {
    * import { TestCluster } from "@coracle/operator/apiserver";
    *
    * const cluster = await TestCluster.start({ clock: new VirtualClock() });
-   * const { server, clock } = cluster;
-   * await cluster.complete(server!.faults.restart({ downFor: 30_000 }));
+   * const { faults, clock } = cluster;
+   * await cluster.complete(faults.restart({ downFor: 30_000 }));
    * if (clock.now() < 30_000) throw new Error("Too early");
    * await cluster.stop();
    * ```
@@ -273,7 +260,7 @@ export class TestCluster {
     let settled = false;
     const end = () => void (settled = true);
     work.then(end, end);
-    await this.clock.runUntil(() => settled, { idleTurns: 20_000 });
+    await this.#move(this.clock, () => settled);
     return await work;
   }
 
@@ -291,7 +278,7 @@ export class TestCluster {
   async stop(): Promise<void> {
     const key = { name: this.namespace };
     try {
-      if (this.server === undefined) {
+      if (this.server === undefined && this.#ownNamespace) {
         await this.client.delete(NAMESPACE, key);
         await this.until(async () =>
           await this.client.find(NAMESPACE, key) === undefined
@@ -314,10 +301,15 @@ const NAMESPACE = untyped({
   scope: "Cluster",
 });
 
-async function target(
-  options: TestClusterOptions,
-  clock: Clock,
-): Promise<{ client: Client; server: ApiServer | undefined }> {
+/** The cluster that a test runs against. */
+interface Target {
+  readonly transport: Transport;
+  readonly server: ApiServer | undefined;
+  readonly faults: Faults;
+}
+
+async function target(options: TestClusterOptions): Promise<Target> {
+  const { clock = systemClock } = options;
   const where = options.cluster ?? process.env["CORACLE_TEST_CLUSTER"] ??
     "embedded";
   if (where === "embedded") {
@@ -326,21 +318,22 @@ async function target(
       ...options.server,
       clock,
     });
-    const { transport } = server;
-    // The test itself lives in real time, and would wait for it in vain.
-    return { client: new Client({ transport }, { retry: false }), server };
+    const { transport, faults } = server;
+    return { transport, server, faults };
   }
   if (where !== "kubeconfig") {
     throw new RangeError(
       `Cannot start a test cluster: it must be "embedded" or "kubeconfig": received "${where}"`,
     );
   }
-  if (options.clock !== undefined) {
-    throw new TypeError(
-      "Cannot start a test cluster: a real one has its own time: received a clock",
-    );
-  }
-  return { client: new Client(await loadConfig()), server: undefined };
+  const connection = new Connection(await loadConfig());
+  const quiet = new QuietTransport({
+    ...connection.shared([]),
+    close: () => connection.close(),
+  });
+  if (clock instanceof VirtualClock) clock.waitFor(() => quiet.quiet());
+  const transport = new FaultProxy(quiet, clock);
+  return { transport, server: undefined, faults: transport.faults };
 }
 
 /**

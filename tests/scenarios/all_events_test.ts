@@ -138,6 +138,9 @@ scenario(
   },
 );
 
+/** Why a status that a test writes does not stay on a real cluster. */
+const CONTROLLED = "its Deployment controller puts the status back";
+
 /** A Deployment that never becomes ready unless the test says so. */
 async function ready(one: OperatorCase, readyReplicas: number): Promise<void> {
   await one.client.status.patch(
@@ -195,6 +198,7 @@ scenario(
     );
     assert.equal(expectations.size, 0);
   },
+  { embedded: CONTROLLED },
 );
 
 scenario(

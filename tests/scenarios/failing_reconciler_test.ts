@@ -4,7 +4,6 @@ import { ApiError } from "../../core/api/api_error.ts";
 import { withTestCluster } from "../../core/apiserver/test_cluster.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { VirtualClock } from "../../core/virtual_clock.ts";
-import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import {
   GREETER,
   Greeting,
@@ -12,11 +11,8 @@ import {
   Greetings,
 } from "./greeting_operator.ts";
 
-const skip = ON_REAL_CLUSTER && "a real cluster has no virtual clock";
-
 test(
   "A reconciler that throws is tried again, and holds nobody up",
-  { skip },
   () => {
     let left = 3;
     return withTestCluster(
@@ -50,9 +46,7 @@ test(
   },
 );
 
-test("A failure that cannot be mended ends in the status, without retry", {
-  skip,
-}, () => {
+test("A failure that cannot be mended ends in the status, without retry", () => {
   let runs = 0;
   return withTestCluster(
     {
@@ -86,7 +80,6 @@ test("A failure that cannot be mended ends in the status, without retry", {
 
 test(
   "A reconciler that never returns holds a stop up for the grace and no longer",
-  { skip },
   () => {
     let reason: unknown;
     let began = false;

@@ -79,7 +79,7 @@ scenario(
     await one.until(() => slow.health().ready);
     await one.create("x", { value: "slow" });
     await one.settle();
-    const fault = one.server.faults.add({
+    const fault = one.faults.add({
       resource: "leases",
       effect: { status: 500 },
     });
@@ -140,7 +140,7 @@ scenario(
 scenario(
   "Without the right to use the lease the start fails, and says which is missing [LeaderElectionPermissionIT]",
   async (one) => {
-    const transport = new RestrictedTransport(one.server.transport, [
+    const transport = new RestrictedTransport(one.transport, [
       {
         apiGroups: ["sample.coracle.dev"],
         resources: ["*"],

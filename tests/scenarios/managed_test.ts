@@ -7,15 +7,11 @@ import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import { test } from "node:test";
-import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import {
   Gadget,
   type OperatorCase,
   scenario,
 } from "../support/operator_case.ts";
-
-/** Why the tests of the kit stay with the embedded server. */
-const skip = ON_REAL_CLUSTER && "a real cluster has no virtual clock";
 
 const KEY = { namespace: "default", name: "a" };
 
@@ -127,7 +123,7 @@ scenario(
 
 test(
   "The test kit makes objects with all rights while the operator has only its own [InfrastructureClientIT]",
-  { skip, timeout: 60_000 },
+  { timeout: 60_000 },
   () =>
     withTestCluster({
       kinds: [Gadget],
@@ -137,21 +133,23 @@ test(
         resources: ["gadgets", "gadgets/status"],
         verbs: ["get", "list", "watch", "patch"],
       }],
-    }, async ({ client, operatorClient }) => {
-      const infrastructure = { metadata: { name: "infrastructure" } };
+    }, async ({ client, operatorClient, namespace }) => {
+      const name = `${namespace}-infrastructure`;
+      const infrastructure = { metadata: { name } };
       await assert.rejects(
         operatorClient.create(Namespace, infrastructure),
         (error: { isForbidden?: boolean }) => error.isForbidden === true,
       );
       await client.create(Namespace, infrastructure);
-      assert.ok(await client.find(Namespace, { name: "infrastructure" }));
+      assert.ok(await client.find(Namespace, { name }));
       await operatorClient.list(Gadget);
+      await client.delete(Namespace, { name });
     })(),
 );
 
 test(
   "The test kit applies definitions that are given as objects [CRDMappingInTestExtensionIT]",
-  { skip, timeout: 60_000 },
+  { timeout: 60_000 },
   () =>
     withTestCluster({
       objects: [crdManifest(Gadget) as unknown as UntypedObject],

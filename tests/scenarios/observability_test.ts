@@ -20,7 +20,9 @@ scenario("Kubernetes Events are written once and then counted", async (one) => {
   await one.until(() => runs === 4, 600_000);
   await one.done(operator.stop());
   const { items } = await one.client.list(Event, { namespace: "default" });
-  const told = items.map((
+  const told = items.filter(({ involvedObject }) =>
+    involvedObject.uid === gadget.metadata.uid
+  ).map((
     { type, reason, count, involvedObject, reportingComponent },
   ) => [type, reason, count, involvedObject.uid, reportingComponent]);
   assert.deepEqual(told.sort(), [

@@ -40,7 +40,7 @@ function replica(
   referee: Referee,
 ): Replica {
   let isCut = false;
-  const { transport } = one.server;
+  const { transport } = one;
   const client = new Client({
     transport: {
       send: (request) =>

@@ -34,7 +34,7 @@ const MAPS: PolicyRule = {
 
 /** A client that may only do what the rules say, which may change. */
 function restricted(one: OperatorCase, rules: readonly PolicyRule[]): Client {
-  const transport = new RestrictedTransport(one.server.transport, rules, {
+  const transport = new RestrictedTransport(one.transport, rules, {
     user: "system:serviceaccount:default:operator",
   });
   return new Client({ transport, namespace: "default" }, { clock: one.clock });
@@ -135,7 +135,7 @@ scenario(
   "An operator works in one namespace while it has no right in the other, and in both when it has [InformerRelatedBehaviorITS]",
   async (one) => {
     await one.client.create(Namespace, { metadata: { name: "other" } });
-    const { transport } = one.server;
+    const { transport } = one;
     const refusing = new RestrictedTransport(transport, [], {
       user: "operator",
     });
@@ -183,7 +183,7 @@ scenario(
     await one.start(operator);
     await reconciled(one, "before");
     rules.length = 0;
-    one.server.faults.expireWatches();
+    one.faults.expireWatches();
     await one.advance(120_000);
     assert.equal(operator.health().started, true);
     assert.equal(operator.health().healthy, false, "and it shows");

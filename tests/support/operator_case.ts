@@ -1,10 +1,14 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { z } from "zod";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { ObjectKey } from "../../core/api/object_key.ts";
-import type { AuditEvent } from "../../core/apiserver/request_handler.ts";
-import { ApiServer } from "../../core/apiserver/server.ts";
-import type { Client } from "../../core/client/client.ts";
+import type { Faults } from "../../core/apiserver/faults/faults.ts";
+import { TestCluster } from "../../core/apiserver/test_cluster.ts";
+import { Client } from "../../core/client/client.ts";
+import type { Transport } from "../../core/client/transport.ts";
 import type { CustomResource } from "../../core/crd/kind_definition.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
@@ -13,6 +17,13 @@ import type { LogFields, Logger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import type { OperatorOptions } from "../../core/operator/operator_options.ts";
 import { VirtualClock } from "../../core/virtual_clock.ts";
+import {
+  type RecordedRequest,
+  RecordingTransport,
+} from "./recording_transport.ts";
+import { takeFileLock } from "./file_lock.ts";
+import { removeObjects } from "./remove_objects.ts";
+import { ON_REAL_CLUSTER } from "./scenario_cluster.ts";
 
 /** What a gadget asks for. */
 export interface GadgetSpec {
@@ -55,42 +66,55 @@ export interface LoggedLine {
   readonly fields: LogFields;
 }
 
-/** An API server without a socket, operators on it, and time under control. */
+/** Operators on a cluster, and time under control. */
 export class OperatorCase {
   readonly clock: VirtualClock;
-  readonly server: ApiServer;
   readonly client: Client;
-  /** Every request that the server answered. */
-  readonly requests: AuditEvent[];
+  /** Reaches the server as an administrator. */
+  readonly transport: Transport;
   /** What the operators logged. */
   readonly log: LoggedLine[] = [];
+  readonly #cluster: TestCluster;
+  readonly #requests: RecordingTransport;
+  readonly #release: () => Promise<void>;
   readonly #operators: Operator[] = [];
 
-  private constructor(parts: {
-    readonly clock: VirtualClock;
-    readonly server: ApiServer;
-    readonly requests: AuditEvent[];
-  }) {
-    this.clock = parts.clock;
-    this.server = parts.server;
-    this.client = parts.server.client;
-    this.requests = parts.requests;
+  private constructor(
+    cluster: TestCluster,
+    { clock, release }: {
+      readonly clock: VirtualClock;
+      readonly release: () => Promise<void>;
+    },
+  ) {
+    this.#cluster = cluster;
+    this.#release = release;
+    this.#requests = new RecordingTransport(cluster.transport);
+    this.clock = clock;
+    this.transport = this.#requests;
+    this.client = new Client({ transport: this.transport }, { clock });
   }
 
-  /** Starts a server that has gadgets and a namespace `default`. */
+  /** Starts on a cluster that has gadgets and a namespace `default`. */
   static async start(): Promise<OperatorCase> {
-    await (loaded ??= loadEverything());
+    const release = await takeGadgets();
     const clock = new VirtualClock({ quietTurns: 8 });
-    const requests: AuditEvent[] = [];
-    const server = await ApiServer.start({
-      port: false,
+    const cluster = await TestCluster.start({
       clock,
-      seed: 1,
-      audit: (event) => requests.push(event),
+      kinds: [Gadget],
+      namespace: "default",
+      server: { seed: 1 },
     });
-    const made = new OperatorCase({ clock, server, requests });
-    await made.install(Gadget);
-    return made;
+    return new OperatorCase(cluster, { clock, release });
+  }
+
+  /** What was asked of the server, and how it answered. */
+  get requests(): readonly RecordedRequest[] {
+    return this.#requests.requests;
+  }
+
+  /** How to make the server fail. */
+  get faults(): Faults {
+    return this.#cluster.faults;
   }
 
   /** Installs the definition of a kind. */
@@ -117,14 +141,8 @@ export class OperatorCase {
   }
 
   /** Moves time on until a promise is settled. */
-  async done<T>(promise: Promise<T>): Promise<T> {
-    let settled = false;
-    const settle = () => {
-      settled = true;
-    };
-    promise.then(settle, settle);
-    await this.clock.runUntil(() => settled, { idleTurns: 20_000 });
-    return await promise;
+  done<T>(promise: Promise<T>): Promise<T> {
+    return this.#cluster.complete(promise);
   }
 
   /** Moves time on until something is so. */
@@ -132,7 +150,7 @@ export class OperatorCase {
     condition: () => boolean | Promise<boolean>,
     limit = 120_000,
   ): Promise<void> {
-    await this.clock.runUntil(condition, { limit, idleTurns: 5_000 });
+    await this.#cluster.until(condition, { within: limit });
   }
 
   /** Lets everything happen that happens without time passing. */
@@ -183,10 +201,15 @@ export class OperatorCase {
     await this.client.delete(Gadget, keyOf(name));
   }
 
-  /** Stops everything. */
+  /** Stops everything; a real cluster loses what was made. */
   async stop(): Promise<void> {
     for (const operator of this.#operators) await this.done(operator.stop());
-    await this.server.stop();
+    if (ON_REAL_CLUSTER) {
+      await removeObjects(this.#cluster.client, this.#requests.made);
+    }
+    await this.client.close();
+    await this.#cluster.stop();
+    await this.#release();
   }
 
   #logger(context: LogFields): Logger {
@@ -207,25 +230,35 @@ function keyOf(name: string): ObjectKey {
   return { namespace: "default", name };
 }
 
-let loaded: Promise<void> | undefined;
-
-/**
- * Has everything loaded that is loaded when it is first needed: that takes real
- * time, in which a virtual clock would leap ahead.
- */
-async function loadEverything(): Promise<void> {
-  const server = await ApiServer.start({ port: false });
-  await installCrd(server.client, Gadget);
-  await server.client.list(Gadget);
-  await server.stop();
+/** A real cluster has its gadgets for one case at a time. */
+async function takeGadgets(): Promise<() => Promise<void>> {
+  if (!ON_REAL_CLUSTER) return () => Promise.resolve();
+  const cluster = encodeURIComponent(process.env["KUBECONFIG"] ?? "");
+  const file = `coracle-gadgets-${cluster.slice(-100)}.lock`;
+  return await takeFileLock(join(tmpdir(), file));
 }
 
-/** A test of a whole operator on the embedded API server. */
+/** Options of {@linkcode scenario}. */
+export interface ScenarioOptions {
+  /**
+   * Why it can only run on the embedded server.
+   *
+   * @default {it runs on a real cluster, too}
+   */
+  readonly embedded?: string | undefined;
+}
+
+/**
+ * A test of a whole operator, on the embedded API server or on the real cluster
+ * of the run.
+ */
 export function scenario(
   title: string,
   play: (one: OperatorCase) => Promise<void>,
+  options: ScenarioOptions = {},
 ): void {
-  test(title, { timeout: 60_000 }, async () => {
+  const skip = ON_REAL_CLUSTER && options.embedded;
+  test(title, { timeout: 60_000, skip }, async () => {
     const one = await OperatorCase.start();
     try {
       await play(one);

@@ -5,9 +5,9 @@ import {
   type ServerResponse,
 } from "../http/exchange.ts";
 import type { Random } from "../random.ts";
-import type { Watcher } from "../read/watcher.ts";
 import { readTarget } from "../request/request_info.ts";
 import { verbOf } from "../router.ts";
+import type { GroupResource } from "../registry.ts";
 import { conflict, StatusError } from "../status.ts";
 import type { JournalContent } from "../storage/file_journal.ts";
 import {
@@ -22,9 +22,24 @@ import {
 import type { Faults, RestartOptions } from "./faults.ts";
 import { withBodyFaults } from "./faulty_stream.ts";
 
+/** An open watch that can go wrong. */
+export interface FaultyWatch {
+  readonly resource: GroupResource;
+  /** Which namespace it shows; undefined for all. */
+  readonly namespace: string | undefined;
+  /** Breaks the connection. */
+  cut(): void;
+  /** Ends in order. */
+  end(): void;
+  /** Keeps the connection and says nothing more. */
+  stall(): void;
+  /** Ends with an ERROR event. */
+  fail(error: StatusError): void;
+}
+
 /** What faults do to a server, beside its requests. */
 export interface FaultTarget {
-  watches(): Iterable<Watcher>;
+  watches(): Iterable<FaultyWatch>;
   compact(): void;
   dropConnections(): void;
   /** Sets a token, or a random one; gives it. */
@@ -93,13 +108,13 @@ export class FaultInjector implements Faults {
     return this.#eachWatch(match, (watch) => watch.fail(tooOld()));
   }
 
-  #eachWatch(match: FaultMatch, act: (watch: Watcher) => void): number {
+  #eachWatch(match: FaultMatch, act: (watch: FaultyWatch) => void): number {
     const watches = [...this.#server.watches()].filter((watch) => {
-      const { definition } = watch.format.view;
+      const { group, plural } = watch.resource;
       return matchesFault(match, {
         verb: "watch",
-        resource: definition.plural,
-        group: definition.group,
+        resource: plural,
+        group,
         namespace: watch.namespace ?? "",
         name: "",
         subresource: "",

@@ -7,6 +7,7 @@ import {
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { setImmediate } from "node:timers";
 import {
   isStream,
   MAX_BODY_BYTES,
@@ -203,7 +204,11 @@ function sendBlocks(
   }
 }
 
-/** Writes a stream to a socket; what comes in one turn goes out together. */
+/**
+ * Writes a stream to a socket. What comes in one turn of the event loop goes out
+ * together: under load many requests are answered in one, and every watch is
+ * told of all of them by one system call.
+ */
 class SocketWriter implements StreamWriter {
   readonly #response: NodeResponse;
   #waiting: Uint8Array[] = [];
@@ -225,7 +230,7 @@ class SocketWriter implements StreamWriter {
     this.#size += chunk.length;
     if (this.#flushing) return;
     this.#flushing = true;
-    queueMicrotask(() => this.#flush());
+    setImmediate(() => this.#flush());
   }
 
   #flush(): void {

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from "../../clock.ts";
 import type { ResponseStream, StreamWriter } from "../http/exchange.ts";
 import { type Selection, selects } from "../request/selection.ts";
+import type { GroupResource } from "../registry.ts";
 import { StatusError } from "../status.ts";
 import type { Collection } from "../storage/collection.ts";
 import type { Change, ChangeType } from "../storage/history.ts";
@@ -65,6 +66,10 @@ export class Watcher implements ResponseStream {
   /** Which namespace it shows; undefined for all. */
   get namespace(): string | undefined {
     return this.#options.selection.namespace;
+  }
+
+  get resource(): GroupResource {
+    return this.format.view.definition;
   }
 
   get format(): FrameFormat {

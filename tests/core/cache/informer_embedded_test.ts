@@ -1,74 +1,76 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FaultEffect } from "../../../core/apiserver/faults/fault_rule.ts";
-import { ApiServer } from "../../../core/apiserver/server.ts";
+import { TestCluster } from "../../../core/apiserver/test_cluster.ts";
 import { Informer } from "../../../core/cache/informer.ts";
 import type { InformerOptions } from "../../../core/cache/informer_options.ts";
-import type { Client } from "../../../core/client/client.ts";
-import { ConfigMap } from "../../../core/kinds/mod.ts";
+import { Client } from "../../../core/client/client.ts";
+import {
+  ConfigMap,
+  CustomResourceDefinition,
+  Namespace,
+} from "../../../core/kinds/mod.ts";
 import { untyped } from "../../../core/api/kind.ts";
 import { VirtualClock } from "../../../core/virtual_clock.ts";
 import { type Random, seededRandom } from "../../../core/apiserver/random.ts";
 import { stateOf } from "../../support/fake_watch_server.ts";
+import { ON_REAL_CLUSTER } from "../../support/scenario_cluster.ts";
 
 interface Parts {
-  readonly server: ApiServer;
+  readonly cluster: TestCluster;
+  /** A client on the clock of the test. */
   readonly client: Client;
   readonly clock: VirtualClock;
   readonly informer: Informer<ConfigMap>;
-  /** What a handler believes from its events alone, by key. */
-  readonly mirror: Map<string, string>;
   /** Lets time pass until the cache shows what the server has. */
   settled(): Promise<void>;
 }
 
-/** Runs a test with an informer over the embedded server, without a socket. */
-async function withEmbedded(
+/** The ConfigMaps of a test; a real cluster puts one of its own beside them. */
+const selection = { labelSelector: "of=test" };
+
+/** Runs a test with an informer over the embedded server, or a real one. */
+async function withCluster(
   run: (parts: Parts) => Promise<void>,
   options: InformerOptions = {},
 ): Promise<void> {
   const clock = new VirtualClock();
-  const server = await ApiServer.start({ port: false, clock, seed: 7 });
-  const { client } = server;
+  const cluster = await TestCluster.start({ clock, server: { seed: 7 } });
+  const { transport, namespace } = cluster;
+  const client = new Client({ transport }, { clock });
   const informer = new Informer(client, ConfigMap, {
-    namespaces: ["default"],
+    namespaces: [namespace],
+    ...selection,
     clock,
     random: () => 0.5,
     ...options,
   });
+  // What a handler believes from its events alone, by key.
   const mirror = new Map<string, string>();
   informer.addHandler(({ type, key, header }) => {
     if (type === "deleted") mirror.delete(key);
     else mirror.set(key, header.resourceVersion);
   });
+  const settled = async () => {
+    const state = async () => {
+      const { items } = await cluster.client.list(ConfigMap, {
+        namespace,
+        ...selection,
+      });
+      return JSON.stringify(stateOf(items));
+    };
+    await cluster.until(async () =>
+      informer.hasSynced &&
+      JSON.stringify(stateOf(informer.list())) === await state()
+    );
+    const entries = [...mirror].toSorted(([a], [b]) => a < b ? -1 : 1);
+    assert.equal(JSON.stringify(Object.fromEntries(entries)), await state());
+  };
   try {
-    await run({
-      server,
-      client,
-      clock,
-      informer,
-      mirror,
-      async settled() {
-        const state = async () => {
-          const { items } = await client.list(ConfigMap, {
-            namespace: "default",
-          });
-          return JSON.stringify(stateOf(items));
-        };
-        await clock.runUntil(async () =>
-          informer.hasSynced &&
-          JSON.stringify(stateOf(informer.list())) === await state()
-        );
-        const entries = [...mirror].toSorted(([a], [b]) => a < b ? -1 : 1);
-        assert.equal(
-          JSON.stringify(Object.fromEntries(entries)),
-          await state(),
-        );
-      },
-    });
+    await run({ cluster, client, clock, informer, settled });
   } finally {
     await informer.stop();
-    await server.stop();
+    await cluster.stop();
   }
 }
 
@@ -76,15 +78,17 @@ function below(random: Random, limit: number): number {
   return Math.floor(random.next() * limit);
 }
 
-async function write(client: Client, random: Random): Promise<void> {
-  const name = `c${below(random, 6)}`;
-  const key = { namespace: "default", name };
+async function write(
+  { client, namespace }: TestCluster,
+  random: Random,
+): Promise<void> {
+  const key = { namespace, name: `c${below(random, 6)}` };
   if (below(random, 4) === 0) {
     await client.delete(ConfigMap, key).catch(() => {});
     return;
   }
   await client.apply(ConfigMap, {
-    metadata: key,
+    metadata: { ...key, labels: { of: "test" } },
     data: { value: String(below(random, 1_000)) },
   }, { fieldManager: "test", force: true });
 }
@@ -106,21 +110,22 @@ const EFFECTS: readonly FaultEffect[] = [
 
 for (const watchList of [true, false]) {
   const how = watchList ? "streams" : "pages";
-  test(`Informer follows the embedded server through all its faults, by ${how}`, () =>
-    withEmbedded(async ({ server, client, clock, informer, settled }) => {
+  test(`Informer follows a server through all its faults, by ${how}`, () =>
+    withCluster(async ({ cluster, clock, informer, settled }) => {
+      const { faults, server } = cluster;
       const random = seededRandom(42);
-      await write(client, random);
+      await write(cluster, random);
       informer.start();
       for (const effect of EFFECTS) {
         const rules = ["list", "watch"].map((verb) =>
-          server.faults.add({ verb, resource: "configmaps", effect, count: 2 })
+          faults.add({ verb, resource: "configmaps", effect, count: 2 })
         );
         for (let round = 0; round < 6; round++) {
-          await write(client, random);
+          await write(cluster, random);
           await clock.advance(below(random, 20_000));
-          if (round === 2) server.faults.cutWatches();
-          if (round === 4) server.faults.compact();
-          if (round === 4) server.faults.endWatches();
+          if (round === 2) faults.cutWatches();
+          if (round === 4) server?.faults.compact();
+          if (round === 4) faults.endWatches();
         }
         for (const rule of rules) rule.remove();
         await settled();
@@ -128,24 +133,37 @@ for (const watchList of [true, false]) {
     }, { reconnect: { watchList, pageSize: 2 } }));
 }
 
-test("Informer finds its way after the embedded server was down, with its data and without", () =>
-  withEmbedded(async ({ server, client, clock, informer, settled }) => {
-    const random = seededRandom(3);
-    for (let index = 0; index < 8; index++) await write(client, random);
-    informer.start();
-    await settled();
-    for (const keepData of [true, false]) {
-      const back = server.faults.restart({ downFor: 30_000, keepData });
-      await clock.advance(31_000);
-      await back;
-      for (let index = 0; index < 4; index++) await write(client, random);
-      await settled();
-    }
-  }));
+for (const keepData of [true, false]) {
+  const how = keepData ? "with its data" : "without its data";
+  const skip = ON_REAL_CLUSTER && !keepData &&
+    "a real cluster does not lose its data";
+  test(
+    `Informer finds its way after the server was down, ${how}`,
+    { skip },
+    () =>
+      withCluster(async ({ cluster, clock, informer, settled }) => {
+        const { client, namespace, faults } = cluster;
+        const random = seededRandom(3);
+        for (let index = 0; index < 8; index++) await write(cluster, random);
+        informer.start();
+        await settled();
+        const back = faults.restart({ downFor: 30_000, keepData });
+        await clock.advance(31_000);
+        await back;
+        if (!keepData) {
+          await client.create(Namespace, { metadata: { name: namespace } });
+        }
+        for (let index = 0; index < 4; index++) await write(cluster, random);
+        await settled();
+      }),
+  );
+}
 
 test("Informer waits for a kind that is not defined yet", () =>
-  withEmbedded(async ({ client, clock }) => {
-    const kind = untyped({ group: "example.dev", version: "v1", kind: "Late" });
+  withCluster(async ({ cluster, client, clock }) => {
+    const { namespace } = cluster;
+    const group = `${namespace}.example.dev`;
+    const kind = untyped({ group, version: "v1", kind: "Late" });
     const informer = new Informer(client, kind, { clock });
     informer.start();
     await clock.advance(5_000);
@@ -154,15 +172,11 @@ test("Informer waits for a kind that is not defined yet", () =>
       informer.health().watches[0]?.lastError?.message ?? "",
       /example\.dev/,
     );
-    const Definition = untyped({
-      group: "apiextensions.k8s.io",
-      version: "v1",
-      kind: "CustomResourceDefinition",
-    });
-    await client.create(Definition, {
-      metadata: { name: "lates.example.dev" },
+    const key = { name: `lates.${group}` };
+    await cluster.client.create(CustomResourceDefinition, {
+      metadata: key,
       spec: {
-        group: "example.dev",
+        group,
         names: { kind: "Late", plural: "lates" },
         scope: "Namespaced",
         versions: [{
@@ -178,10 +192,9 @@ test("Informer waits for a kind that is not defined yet", () =>
         }],
       },
     });
-    await clock.runUntil(() => informer.hasSynced);
-    await client.create(kind, {
-      metadata: { namespace: "default", name: "a" },
-    });
-    await clock.runUntil(() => informer.has("default/a"));
+    await cluster.until(() => informer.hasSynced);
+    await cluster.client.create(kind, { metadata: { namespace, name: "a" } });
+    await cluster.until(() => informer.has(`${namespace}/a`));
     await informer.stop();
+    await cluster.client.delete(CustomResourceDefinition, key);
   }));
