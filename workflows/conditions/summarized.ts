@@ -26,7 +26,7 @@ export const persistentRetry: RetryPolicyOptions = Object.freeze({
  *
  * One pass
  * 1. says Reconciling, and writes that before any slow work if the generation is
- *    new or somebody asks for a run;
+ *    new, whereupon Ready is Unknown, or if somebody asks for a run;
  * 2. runs the steps, until one throws or asks for another run;
  * 3. has the processors look at how they ended;
  * 4. decides by {@linkcode finish} what that means for the conditions, for the

@@ -196,10 +196,12 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
     const { generation } = this.object.metadata;
     const observed = this.object.status?.observedGeneration;
     const isNew = generation !== undefined && generation !== observed;
+    // What was ready for another generation says nothing about this one.
     this.#say(
       isNew
         ? `Working towards generation ${generation}`
         : "Looking whether everything is as asked for",
+      { drift: isNew && !this.#isToldBefore() },
     );
     if (this.requested || (isNew && !this.#isToldBefore())) {
       await this.#status.write(this.object);
@@ -207,10 +209,10 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
   }
 
   /** Says what goes on, in memory. */
-  #say(message: string): void {
+  #say(message: string, { drift }: Pick<ProgressOptions, "drift"> = {}): void {
     this.#conditions = progressiveStatus(
       this.#conditions,
-      { reason: "Progressing", message },
+      { reason: "Progressing", message, drift },
       this.#moment(),
     );
     this.#readyAtFirst = findCondition(this.#conditions, READY);
@@ -263,7 +265,7 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
     });
     const told = withFailure(settled.conditions, end.error, moment);
     this.#conditions = finalConditions(
-      this.#before.status?.conditions ?? [],
+      this.#status.base.status?.conditions ?? [],
       told,
     );
     const { observed, error } = settled;
@@ -370,7 +372,8 @@ function withFailure(
 
 /**
  * The conditions as they are written: without what URLs in them may hide, and
- * with the time of old where, all in all, the pass has changed nothing.
+ * with the time of old where, since they were written last, the pass has all in
+ * all changed nothing.
  */
 function finalConditions(
   before: readonly Condition[],
