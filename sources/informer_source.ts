@@ -163,6 +163,8 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   readonly #mapper: Mapper<P, S>;
   readonly #references: ReferenceIndex = new ReferenceIndex();
   readonly #onGone: ((key: string | undefined) => void)[] = [];
+  /** Which start counts. */
+  #life: symbol | undefined;
   #watching: Watching<P, S> | undefined;
 
   constructor(kind: Kind<S>, options: InformerSourceOptions<P, S>) {
@@ -178,6 +180,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   }
 
   async start(context: SourceContext<P>): Promise<void> {
+    this.#life = Symbol(this.name);
     if (this.#options.references !== undefined) {
       for (const primary of await context.primaries.readList()) {
         this.#refer(primary);
@@ -188,6 +191,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
 
   async stop(): Promise<void> {
     const watching = this.#watching;
+    this.#life = undefined;
     this.#watching = undefined;
     this.#references.clear();
     for (const listener of this.#onGone) listener(undefined);
@@ -306,8 +310,12 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
       shared,
     } = this.#options;
     const set = namespaces === "inherited" ? inherited : namespaces;
+    const life = this.#life;
+    const everywhere = set === "all" || await this.#isClusterScoped(context);
+    // It may have been stopped while the server was asked.
+    if (this.#life !== life) return;
     const lease = context.informers.acquire(this.kind, {
-      namespaces: set === "all" ? undefined : set,
+      namespaces: everywhere ? undefined : set,
       labelSelector,
       fieldSelector,
       metadataOnly,
@@ -327,6 +335,15 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     );
     this.#watching = { context, lease, registration };
     await registration.synced;
+  }
+
+  /** Objects of a cluster-scoped kind are in none of the namespaces. */
+  async #isClusterScoped(context: SourceContext<P>): Promise<boolean> {
+    const { client = context.client } = this.#options;
+    const { scope } = this.kind.scope === undefined
+      ? await client.resolve(this.kind)
+      : this.kind;
+    return scope === "Cluster";
   }
 
   #onEvent(event: CacheEvent<S>, listening: Listening<P, S>): void {

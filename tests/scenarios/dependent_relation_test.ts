@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import type { ApplyObject } from "../../core/api/object.ts";
+import { untyped } from "../../core/api/kind.ts";
+import type { ApplyObject, UntypedObject } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
-import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
+import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
 import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
 import { informerSource } from "../../sources/informer_source.ts";
 import { byFunction } from "../../sources/mappers.ts";
@@ -207,5 +208,39 @@ scenario(
       "default/one news",
       "default/two news",
     ]);
+  },
+);
+
+scenario(
+  "A dependent in no namespace is kept by an operator of one namespace",
+  async (one) => {
+    const kind = untyped({ group: "", version: "v1", kind: "Namespace" });
+    const workflow = new Workflow<Gadget>().add(
+      "namespace",
+      kubernetesDependent<Gadget, UntypedObject>(kind, {
+        relation: "annotations",
+        desired: ({ metadata: { name }, spec }) => ({
+          metadata: { name: `of-${name}`, labels: { value: spec.value } },
+        }),
+      }),
+    );
+    const operator = one.operator();
+    operator.register(Gadget, { reconcile() {} }, {
+      workflow,
+      namespaces: ["default"],
+    });
+    const label = async () =>
+      (await one.client.find(Namespace, { name: "of-a" }))?.metadata
+        .labels?.["value"];
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => await label() === "first");
+    await one.client.patch(Namespace, { name: "of-a" }, {
+      metadata: { labels: { value: "foreign" } },
+    });
+    await one.until(async () => await label() === "first");
+    await one.remove("a");
+    await one.until(async () => await one.gadget("a") === undefined);
+    await one.until(async () => await label() === undefined);
   },
 );

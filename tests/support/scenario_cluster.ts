@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import type { AuditEvent } from "../../core/apiserver/request_handler.ts";
 import { ApiServer } from "../../core/apiserver/server.ts";
 
 /** A cluster that a scenario runs against, from outside. */
@@ -16,6 +17,8 @@ export interface ScenarioCluster {
 export interface ScenarioClusterOptions {
   /** Whether Deployments must be seen to become ready. */
   readonly simulate?: boolean | undefined;
+  /** Told of every request that the embedded server answers. */
+  readonly audit?: ((event: AuditEvent) => void) | undefined;
 }
 
 /** Whether scenarios run against a real cluster. */
@@ -30,7 +33,7 @@ export const ON_REAL_CLUSTER: boolean =
 export async function startScenarioCluster(
   options: ScenarioClusterOptions = {},
 ): Promise<ScenarioCluster | undefined> {
-  const { simulate = false } = options;
+  const { simulate = false, audit } = options;
   if (ON_REAL_CLUSTER) {
     const kubeconfig = process.env["KUBECONFIG"] ?? "";
     const stop = () => Promise.resolve();
@@ -38,7 +41,7 @@ export async function startScenarioCluster(
   }
   const folder = await mkdtemp(join(tmpdir(), "coracle-scenario-"));
   const kubeconfig = join(folder, "kubeconfig");
-  const server = await ApiServer.start({ simulate });
+  const server = await ApiServer.start({ simulate, audit });
   await writeFile(kubeconfig, server.kubeconfig, { mode: 0o600 });
   return {
     kubeconfig,

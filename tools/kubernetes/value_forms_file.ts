@@ -60,7 +60,13 @@ export function valueFormsFile(data: KubernetesData): string {
 
   const formOf = (schema: OpenApiSchema): string | number | null => {
     const reference = schema.$ref ?? schema.allOf?.[0]?.$ref;
-    if (reference !== undefined) return structOf(nameOf(reference));
+    const name = reference === undefined ? undefined : nameOf(reference);
+    const isAtomic = [schema, data.definitions[name ?? ""]]
+      .some((one) => one?.["x-kubernetes-map-type"] === "atomic");
+    if (name !== undefined) {
+      return structOf(name) ?? (isAtomic ? "atomic" : null);
+    }
+    if (isAtomic) return "atomic";
     if (schema.items !== undefined) return formOf(schema.items);
     const { additionalProperties: values } = schema;
     if (typeof values !== "object") return null;

@@ -8,7 +8,12 @@ import {
   ownedChildren,
   type OwnedFields,
 } from "./owned_fields.ts";
-import { type Form, formOfField, saysNothing } from "./value_form.ts";
+import {
+  type Form,
+  formOfField,
+  isGranular,
+  saysNothing,
+} from "./value_form.ts";
 
 /** The parts of metadata that a desired object may ask for. */
 const ASKED_METADATA: ReadonlySet<string> = new Set([
@@ -87,6 +92,12 @@ function inValue(
       // A list or map of which nothing in it is ours.
       if (
         isContainerAlone(place.owned) && saysNothing(desired, place.form)
+      ) return undefined;
+      // An object that was applied empty, into which others put what is there.
+      if (
+        isOwnedWhole(place.owned) && isGranular(place.form) &&
+        isJsonObject(actual) && isJsonObject(desired) &&
+        Object.keys(desired).length === 0
       ) return undefined;
   }
   return sameValue(desired, actual, place.form) ? undefined : place.path;

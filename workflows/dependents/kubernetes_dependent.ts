@@ -146,14 +146,15 @@ export function readOnly<
   return { ...options, watch: { readOnly: true, ...options.watch } };
 }
 
-/** How many sources were made for dependents of a kind. */
-const made: WeakMap<Kind, number> = new WeakMap();
+/** How many sources were made for dependents of a kind, by its name. */
+const made: Map<string, number> = new Map();
 
 /** Sources of one controller need different names, in the order they are made. */
 function nextName(kind: Kind): string {
-  const number = (made.get(kind) ?? 0) + 1;
-  made.set(kind, number);
-  return number === 1 ? kindText(kind) : `${kindText(kind)} (${number})`;
+  const name = kindText(kind);
+  const number = (made.get(name) ?? 0) + 1;
+  made.set(name, number);
+  return number === 1 ? name : `${name} (${number})`;
 }
 
 /** The source that a dependent shares, or one of its own. */

@@ -43,16 +43,15 @@ export function sameValue(
       isFilledIn(form, name, value)
     );
   }
-  if (typeof form !== "string" || form === "texts") return false;
-  const meaning = meanings[form](desired);
-  return meaning !== undefined && meaning === meanings[form](actual);
+  const meaningOf = typeof form === "string" ? MEANINGS[form] : undefined;
+  const meaning = meaningOf?.(desired);
+  return meaning !== undefined && meaning === meaningOf?.(actual);
 }
 
 /** What a value means, as something that can be compared; undefined if nothing. */
-const meanings: Readonly<
-  Record<
-    Exclude<Spelling, "texts">,
-    (value: unknown) => string | number | bigint | undefined
+const MEANINGS: Readonly<
+  Partial<
+    Record<Spelling, (value: unknown) => string | number | bigint | undefined>
   >
 > = {
   quantity: (value) => {

@@ -7,9 +7,10 @@ import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 /**
  * How the server, or a controller written in Go, spells a value: so that two
  * texts that mean the same are the same. `texts` is a map of texts as they are,
- * in which an empty one is an entry, too.
+ * in which an empty one is an entry, too, and `atomic` anything that is owned as
+ * a whole.
  */
-export type Spelling = "quantity" | "time" | "duration" | "texts";
+export type Spelling = "quantity" | "time" | "duration" | "texts" | "atomic";
 
 /** A field that has something special. */
 export interface FieldForm {
@@ -35,6 +36,12 @@ export interface StructForm {
    * @default {false}
    */
   readonly keepsEmpty?: boolean | undefined;
+  /**
+   * Whether its fields are owned one by one, as far as is known.
+   *
+   * @default {false}
+   */
+  readonly granular?: boolean | undefined;
 }
 
 /**
@@ -48,12 +55,21 @@ export type Form = Spelling | StructForm;
 export function saysNothing(value: unknown, form: Form | undefined): boolean {
   if (value === undefined || value === null) return true;
   if (typeof form === "object" && form.keepsEmpty) return false;
-  if (value === "") return form !== "texts";
+  if (value === "") return form !== "texts" && form !== "atomic";
   if (Array.isArray(value)) return value.length === 0;
   return isJsonObject(value) &&
     Object.entries(value).every(([name, item]) =>
       saysNothing(item, formOfField(form, name))
     );
+}
+
+/**
+ * Whether applying nothing to an object leaves its fields as they are: they are
+ * not ours, even if the object is.
+ */
+export function isGranular(form: Form | undefined): boolean {
+  return form === undefined ||
+    (typeof form === "object" && form.granular === true);
 }
 
 /** The form of a field, from that of the object around it. */
@@ -142,6 +158,7 @@ function readBuiltin(): BuiltinForms {
   const forms = structs.map(() => ({
     fields: new Map<string, FieldForm>(),
     rest: undefined as Form | undefined,
+    granular: true,
   }));
   const formOf = (entry: FormEntry) =>
     typeof entry === "number" ? forms[entry] : entry ?? undefined;
@@ -185,7 +202,12 @@ export function formOfSchema(schema: unknown): Form {
       filled: value === undefined ? undefined : [value],
     });
   }
-  return { fields, rest: formOfSchema(additionalProperties), keepsEmpty: true };
+  return {
+    fields,
+    rest: formOfSchema(additionalProperties),
+    keepsEmpty: true,
+    granular: schema["x-kubernetes-map-type"] !== "atomic",
+  };
 }
 
 /** What is in a custom resource and has nothing special. */
