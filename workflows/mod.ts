@@ -20,7 +20,7 @@
 export * from "./apply/apply_order.ts";
 export * from "./apply/apply_set.ts";
 export * from "./apply/change_set.ts";
-export { type FieldChange, objectChanges } from "./apply/object_diff.ts";
+export { type FieldDifference, objectChanges } from "./apply/object_diff.ts";
 export * from "./apply/prune_set.ts";
 export type {
   ApplySetOptions,

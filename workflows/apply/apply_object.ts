@@ -11,7 +11,7 @@ import {
 } from "../kstatus/object_reference.ts";
 import { waitFor, type WaitOptions } from "../kstatus/wait_for.ts";
 import type { ApplyAction } from "./change_set.ts";
-import { type FieldChange, objectChanges } from "./object_diff.ts";
+import { type FieldDifference, objectChanges } from "./object_diff.ts";
 import { hasWish, ownerLabels, type SetOptions } from "./set_options.ts";
 
 /** What is to be done with one object. */
@@ -23,7 +23,7 @@ export interface ApplyPlan extends ObjectReference {
   /** What happens to it. */
   readonly action: ApplyAction;
   /** The fields that are not as they should be. */
-  readonly fields: readonly FieldChange[];
+  readonly fields: readonly FieldDifference[];
   /** Whether it must be deleted before. */
   readonly replace: boolean;
 }

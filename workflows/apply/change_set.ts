@@ -3,7 +3,7 @@ import {
   type ObjectReference,
   referenceText,
 } from "../kstatus/object_reference.ts";
-import { type FieldChange, isSecret } from "./object_diff.ts";
+import { type FieldDifference, isSecret } from "./object_diff.ts";
 
 /**
  * What happened to an object, or would happen.
@@ -30,7 +30,7 @@ export interface AppliedChange {
   /** What happened. */
   readonly action: ApplyAction;
   /** The fields that were not as they should be; Secrets' values are masked. */
-  readonly fields: readonly FieldChange[];
+  readonly fields: readonly FieldDifference[];
 }
 
 /** An object of a set could not be applied; those before it were. */
@@ -96,7 +96,7 @@ export function changeSetText(changes: readonly AppliedChange[]): string {
   ]).join("\n");
 }
 
-function fieldText(change: FieldChange): string {
+function fieldText(change: FieldDifference): string {
   const text = (value: unknown) => JSON.stringify(value) ?? "nothing";
   return `  ${change.path}: ${text(change.before)} -> ${text(change.after)}`;
 }

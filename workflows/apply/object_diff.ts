@@ -2,7 +2,7 @@ import type { KubernetesObject } from "../../core/api/object.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 
 /** One field that is not as it should be. */
-export interface FieldChange {
+export interface FieldDifference {
   /** Which one, as a JSON Pointer: `/spec/replicas`. */
   readonly path: string;
   /** What is there; absent if nothing. */
@@ -40,8 +40,8 @@ const MASKED = "***";
 export function objectChanges(
   before: KubernetesObject | undefined,
   after: KubernetesObject,
-): FieldChange[] {
-  const changes: FieldChange[] = [];
+): FieldDifference[] {
+  const changes: FieldDifference[] = [];
   compare(comparable(before), comparable(after), { path: "", changes });
   return isSecret(after) ? changes.map(masked) : changes;
 }
@@ -66,7 +66,10 @@ function comparable(object: KubernetesObject | undefined): unknown {
 function compare(
   before: unknown,
   after: unknown,
-  { path, changes }: { readonly path: string; readonly changes: FieldChange[] },
+  { path, changes }: {
+    readonly path: string;
+    readonly changes: FieldDifference[];
+  },
 ): void {
   if (jsonEquals(before, after)) return;
   const inner = (name: string | number) => ({
@@ -96,7 +99,7 @@ function compare(
 const LAST_APPLIED =
   "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
 
-function masked(change: FieldChange): FieldChange {
+function masked(change: FieldDifference): FieldDifference {
   const { path } = change;
   const hides = /^\/(?:data|stringData)(?:\/|$)/.test(path) ||
     path === LAST_APPLIED || path === "/metadata/annotations";

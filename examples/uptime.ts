@@ -1,0 +1,56 @@
+import { defineKind, Operator } from "@coracle/operator";
+import {
+  every,
+  persistentRetry,
+  REQUESTED_AT,
+  Stalled,
+  summarized,
+} from "@coracle/operator/workflows";
+import { z } from "zod";
+
+const Condition = z.object({
+  type: z.string(),
+  status: z.enum(["True", "False", "Unknown"]),
+  reason: z.string(),
+  message: z.string(),
+  observedGeneration: z.int().optional(),
+  lastTransitionTime: z.string(),
+});
+
+const Website = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Website",
+  spec: z.object({ url: z.string(), interval: z.string().default("1m") }),
+  status: z.object({
+    conditions: z.array(Condition),
+    observedGeneration: z.int(),
+    lastHandledReconcileAt: z.string(),
+  }).partial(),
+});
+
+const operator = new Operator();
+
+operator.register(
+  Website,
+  summarized(Website, {
+    cadence: ({ spec }) => every(spec.interval),
+    rolls: [{ target: "Ready", of: ["Down", "Up"], abnormal: ["Down"] }],
+  }, [
+    ({ object }) => {
+      if (URL.canParse(object.spec.url)) return;
+      throw new Stalled("InvalidURL", "spec.url is not a URL");
+    },
+    async (pass) => {
+      await pass.failing({ type: "Down", reason: "Unreachable" }, async () => {
+        const { url } = pass.object.spec;
+        const { ok, status } = await fetch(url, { signal: pass.signal });
+        if (!ok) throw new Error(`It answers ${status}`);
+      });
+      pass.set({ type: "Up", status: "True", reason: "Answers" });
+    },
+  ]),
+  { retry: persistentRetry, requestAnnotations: [REQUESTED_AT], install: true },
+);
+
+await operator.run();
