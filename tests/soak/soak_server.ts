@@ -1,0 +1,47 @@
+/**
+ * The other process of a soak: an API server whose objects change, and whose
+ * faults come and go, until a line on its standard input asks for rest.
+ */
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import process from "node:process";
+import { ApiServer } from "../../core/apiserver/server.ts";
+import { systemClock } from "../../core/clock.ts";
+import { installCrd } from "../../core/crd/install_crd.ts";
+import { Buoy } from "./buoy.ts";
+import { Churn } from "./churn.ts";
+import { Random } from "./random.ts";
+import { Weather } from "./weather.ts";
+
+const [kubeconfig = "", objects, seed] = process.argv.slice(2);
+const clock = systemClock;
+const random = new Random(Number(seed));
+const server = await ApiServer.start({ seed: Number(seed) });
+const { client } = server;
+await installCrd(client, Buoy);
+const churn = new Churn({
+  client,
+  clock,
+  random,
+  objects: Number(objects),
+  changesPerSecond: 20,
+});
+const weather = new Weather({ server, clock, random, period: 5_000 });
+await churn.fill();
+await writeFile(kubeconfig, server.kubeconfig, { mode: 0o600 });
+process.stdout.write("ready\n");
+
+const ending = new AbortController();
+const going = Promise.all([
+  churn.run(ending.signal),
+  weather.run(ending.signal),
+]);
+await once(process.stdin, "data");
+ending.abort();
+await going;
+process.stdout.write(
+  `${churn.changes} changes in the midst of ${weather.faults} faults\n`,
+);
+await once(process.stdin, "data");
+await server.stop();
+process.exit();

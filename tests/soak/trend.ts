@@ -1,0 +1,20 @@
+/** What a series of samples does over its whole length. */
+export interface Trend {
+  readonly mean: number;
+  /** By how much the regression line rises from the first to the last sample. */
+  readonly growth: number;
+}
+
+/** Fits a line through samples that were taken at equal distances. */
+export function trend(samples: readonly number[]): Trend {
+  const { length } = samples;
+  const mean = samples.reduce((sum, value) => sum + value, 0) / length;
+  const middle = (length - 1) / 2;
+  let covariance = 0;
+  let variance = 0;
+  samples.forEach((value, index) => {
+    covariance += (index - middle) * (value - mean);
+    variance += (index - middle) ** 2;
+  });
+  return { mean, growth: covariance / variance * (length - 1) };
+}
