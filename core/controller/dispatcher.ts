@@ -49,25 +49,31 @@ export class Dispatcher<P extends KubernetesObject> {
     this.#options = options;
   }
 
-  /** Does a run. Never rejects: a failure is a result. */
-  async dispatch(run: Run<P>): Promise<RunResult> {
+  /**
+   * Does a run: within the call if nothing in it has to wait, which costs a
+   * fraction. Neither throws nor rejects: a failure is a result.
+   */
+  dispatch(run: Run<P>): RunResult | Promise<RunResult> {
     try {
-      return await this.#dispatch(run);
+      const result = run.isUnread ? this.#readFirst(run) : this.#dispatch(run);
+      return isPromise(result) ? result.catch(failure) : result;
     } catch (error) {
-      return { end: { type: "failed", final: false }, error };
+      return failure(error);
     }
   }
 
-  async #dispatch(run: Run<P>): Promise<RunResult> {
-    const { environment, mode, finalizer, pauseAnnotation, writer } =
-      this.#options;
-    if (run.isUnread) {
-      const primary = await environment.primaries.read(run.key);
-      run.throwIfAborted();
-      // If it is gone, an event is on its way that says so.
-      if (primary === undefined) return { end: DONE };
-      run.primary = primary;
-    }
+  async #readFirst(run: Run<P>): Promise<RunResult> {
+    const { primaries } = this.#options.environment;
+    const primary = await primaries.read(run.key);
+    run.throwIfAborted();
+    // If it is gone, an event is on its way that says so.
+    if (primary === undefined) return { end: DONE };
+    run.primary = primary;
+    return await this.#dispatch(run);
+  }
+
+  #dispatch(run: Run<P>): RunResult | Promise<RunResult> {
+    const { environment, mode, finalizer, pauseAnnotation } = this.#options;
     const { metadata } = run.primary;
     const step = decideStep({
       deleting: metadata.deletionTimestamp !== undefined,
@@ -83,31 +89,32 @@ export class Dispatcher<P extends KubernetesObject> {
       case "paused":
         return { end: DONE };
       case "cleanup":
-        return { end: await this.#cleanup(run) };
+        return this.#cleanup(run);
       case "reconcile":
-        return await this.#reconcile(
+        return this.#reconcile(
           run,
           run.primary,
           new RunContext(run, environment),
         );
-      case "addFinalizer": {
-        const primary = await this.#phase(
-          "write",
-          () => writer.addFinalizer(run),
-        );
-        // If it is gone or was marked meanwhile, an event says what to do.
-        if (
-          primary === undefined ||
-          primary.metadata.deletionTimestamp !== undefined
-        ) return { end: DONE };
-        run.step = "reconcile";
-        const context = new RunContext(run, environment);
-        return await this.#reconcile(run, primary, context);
-      }
+      case "addFinalizer":
+        return this.#addFinalizer(run);
     }
   }
 
-  async #cleanup(run: Run<P>): Promise<RunEnd> {
+  async #addFinalizer(run: Run<P>): Promise<RunResult> {
+    const { environment, writer } = this.#options;
+    const primary = await this.#phase("write", () => writer.addFinalizer(run));
+    // If it is gone or was marked meanwhile, an event says what to do.
+    if (
+      primary === undefined ||
+      primary.metadata.deletionTimestamp !== undefined
+    ) return { end: DONE };
+    run.step = "reconcile";
+    const context = new RunContext(run, environment);
+    return await this.#reconcile(run, primary, context);
+  }
+
+  async #cleanup(run: Run<P>): Promise<RunResult> {
     const { reconciler, workflow, environment, writer } = this.#options;
     const context = new RunContext(run, environment);
     const primary = mutableCopy(run.primary);
@@ -127,53 +134,76 @@ export class Dispatcher<P extends KubernetesObject> {
     if (result.finalizerRemoved && context.workflow?.done !== false) {
       run.isReleasing = true;
       await this.#phase("write", () => writer.removeFinalizer(run));
-      return GONE;
+      return { end: GONE };
     }
     const { delay = workflowDelay(context) } = result;
-    return { type: "done", delay };
+    return { end: { type: "done", delay } };
   }
 
-  async #reconcile(
+  #reconcile(
     run: Run<P>,
     primary: P,
     context: RunContext<P>,
-  ): Promise<RunResult> {
-    const { reconciler, workflow } = this.#options;
+  ): RunResult | Promise<RunResult> {
+    const failed = (error: unknown) =>
+      this.#failed(primary, error, { run, context });
     try {
-      const copy = mutableCopy(primary);
-      if (reconciler.initContext !== undefined) {
-        await reconciler.initContext(copy, context);
-      }
-      if (workflow !== undefined && !workflow.explicit) {
-        context.workflow = await this.#phase(
-          "workflow",
-          () => workflow.reconcile(copy, context),
-        );
-      }
-      const returned = this.#phase(
-        "reconcile",
-        () => reconciler.reconcile(copy, context),
-      );
-      const result: RunOutcome | void = isPromise(returned)
-        ? await returned
-        : returned;
-      context.workflow ??= workflow?.resultIn(context);
-      // A run that is out of time is not a success, whatever it says.
-      if (run.aborted === "timeout") run.throwIfAborted();
-      if (result !== undefined) {
-        checkResult(result, ReconcileResult, "reconcile");
-      }
-      if (run.deleted) return { end: this.#deletionEnd(run, result) };
-      const { writer } = this.#options;
-      if (writer.hasWork(result)) await this.#write(run, primary, result);
-      const { delay = workflowDelay(context) } = result ?? {};
-      return { end: { type: "done", delay } };
+      const outcome = this.#outcome(primary, context);
+      const result = isPromise(outcome)
+        ? outcome.then((later) => this.#settle(run, primary, [later, context]))
+        : this.#settle(run, primary, [outcome, context]);
+      return isPromise(result) ? result.catch(failed) : result;
     } catch (error) {
-      return await this.#failed(primary, error, { run, context });
+      return failed(error);
     }
   }
 
-  /** Writes what a run that went well asks for. */
+  /** Calls the reconciler, after what comes before it. */
+  #outcome(
+    primary: P,
+    context: RunContext<P>,
+  ): RunOutcome | void | Promise<RunOutcome | void> {
+    const { reconciler, workflow } = this.#options;
+    const copy = mutableCopy(primary);
+    const reconcile = () =>
+      this.#phase("reconcile", () => reconciler.reconcile(copy, context));
+    const managed = workflow?.explicit === false ? workflow : undefined;
+    if (reconciler.initContext === undefined && managed === undefined) {
+      return reconcile();
+    }
+    const prepare = async () => {
+      await reconciler.initContext?.(copy, context);
+      if (managed !== undefined) {
+        context.workflow = await this.#phase(
+          "workflow",
+          () => managed.reconcile(copy, context),
+        );
+      }
+    };
+    return prepare().then(reconcile);
+  }
+
+  /** Does what a run that went well asks for. */
+  #settle(
+    run: Run<P>,
+    primary: P,
+    [outcome, context]: readonly [RunOutcome | void, RunContext<P>],
+  ): RunResult | Promise<RunResult> {
+    const { workflow, writer } = this.#options;
+    context.workflow ??= workflow?.resultIn(context);
+    // A run that is out of time is not a success, whatever it says.
+    if (run.aborted === "timeout") run.throwIfAborted();
+    if (outcome !== undefined) {
+      checkResult(outcome, ReconcileResult, "reconcile");
+    }
+    if (run.deleted) return { end: this.#deletionEnd(run, outcome) };
+    const { delay = workflowDelay(context) } = outcome ?? {};
+    const result: RunResult = { end: { type: "done", delay } };
+    return writer.hasWork(outcome)
+      ? this.#write(run, primary, outcome).then(() => result)
+      : result;
+  }
+
   async #write(
     run: Run<P>,
     primary: P,
@@ -264,6 +294,10 @@ export class Dispatcher<P extends KubernetesObject> {
       });
     }
   }
+}
+
+function failure(error: unknown): RunResult {
+  return { end: { type: "failed", final: false }, error };
 }
 
 const NEVER: AbortSignal = new AbortController().signal;

@@ -274,7 +274,7 @@ export class EventProcessor<P extends KubernetesObject> {
       this.#options.onFault("begin a run", error);
     }
     if (run === undefined) this.#end(slot);
-    else void this.#execute(slot, run);
+    else this.#execute(slot, run);
     return true;
   }
 
@@ -308,15 +308,23 @@ export class EventProcessor<P extends KubernetesObject> {
     });
   }
 
-  async #execute(slot: number, run: Run<P>): Promise<void> {
+  #execute(slot: number, run: Run<P>): void {
     const { settings, clock, dispatch } = this.#options;
     this.#runs.set(run.key, run);
     const timer = settings.timeout === Infinity
       ? undefined
       : clock.setTimer(() => run.abort("timeout"), settings.timeout);
     this.#observer.started(run);
-    const result = await dispatch(run);
-    timer?.cancel();
+    const finish = (result: RunResult) => {
+      timer?.cancel();
+      this.#finish(slot, run, result);
+    };
+    const result = dispatch(run);
+    if (result instanceof Promise) void result.then(finish);
+    else finish(result);
+  }
+
+  #finish(slot: number, run: Run<P>, result: RunResult): void {
     this.#runs.delete(run.key);
     const plan = this.#conclude(slot, run, result);
     this.#observer.ended(run, result, plan);

@@ -31,8 +31,8 @@ export interface EventProcessorOptions<P extends KubernetesObject> {
   readonly primaries: PrimaryCache<P>;
   /** Which of them are run here. */
   readonly shard: ShardAssignment;
-  /** Does one run. Never rejects. */
-  readonly dispatch: (run: Run<P>) => Promise<RunResult>;
+  /** Does one run. Neither throws nor rejects. */
+  readonly dispatch: (run: Run<P>) => RunResult | Promise<RunResult>;
   readonly cap: ConcurrencyCap;
   readonly clock: Clock;
   readonly random: () => number;

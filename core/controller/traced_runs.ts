@@ -18,7 +18,7 @@ export interface TracedRunsOptions<P extends KubernetesObject> {
  * @param dispatch Does one run.
  */
 export function tracedRuns<P extends KubernetesObject>(
-  dispatch: (run: Run<P>) => Promise<RunResult>,
+  dispatch: (run: Run<P>) => RunResult | Promise<RunResult>,
   { tracer, controller, kind }: TracedRunsOptions<P>,
 ): (run: Run<P>) => Promise<RunResult> {
   const traced = async (run: Run<P>): Promise<RunResult> =>
