@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
+import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { Random } from "./random.ts";
 import type { WatchHub } from "./read/watch_hub.ts";
 import type { User } from "./request/user.ts";
@@ -14,6 +15,8 @@ export interface ApiContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** What runs in pods. */
+  readonly pods: PodHooks;
   /** Who bears a token; undefined if nobody does. */
   authenticate(token: string): User | undefined;
 }

@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
+import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { ApiContext } from "./api_context.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { CrdController } from "./controllers/crd_controller.ts";
@@ -26,6 +27,8 @@ export interface InstanceOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** What runs in pods; nothing when absent. */
+  readonly pods?: PodHooks | undefined;
   readonly history: HistoryLimits | undefined;
   /** How long a new CRD waits to be established, in milliseconds. */
   readonly establishingDelay: number;
@@ -59,6 +62,7 @@ export class Instance {
       clock,
       random,
       logger,
+      pods: options.pods ?? {},
       authenticate,
     };
     this.context = context;

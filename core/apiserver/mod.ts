@@ -73,3 +73,10 @@ export {
   permits,
   RestrictedTransport,
 } from "./restricted_transport.ts";
+export type {
+  PodCall,
+  PodHooks,
+  PodLogCall,
+  PodPort,
+  PodProcess,
+} from "./pods/pod_hooks.ts";

@@ -1,6 +1,7 @@
 import type { UntypedObject } from "../api/object.ts";
 import { isJsonObject } from "../patch/json_value.ts";
 import type { ServerResponse } from "./http/exchange.ts";
+import { answerCall } from "./pods/answer_call.ts";
 import { findStored } from "./read/get.ts";
 import {
   methodNotAllowed,
@@ -22,8 +23,8 @@ export function needsNode(
 }
 
 /**
- * Answers a request for a node. There are none here, so it fails as on a
- * cluster whose nodes are gone.
+ * Answers a request for a node. There are none here: what no hook answers fails
+ * as on a cluster whose nodes are gone.
  */
 export function askNode(request: ResourceRequest): ServerResponse {
   const { subresource, query, http } = request;
@@ -31,7 +32,16 @@ export function askNode(request: ResourceRequest): ServerResponse {
   if (!allowed(name, http.method)) throw methodNotAllowed(request);
   const object = findStored(request).parse();
   if (name === "proxy") throw badRequest("address not allowed");
-  if (name !== "portforward") checkContainer(object, query.get("container"));
+  const wanted = query.get("container");
+  if (name !== "portforward") checkContainer(object, wanted);
+  const answer = answerCall(request.context.pods, {
+    http,
+    query,
+    subresource: name,
+    pod: object,
+    container: wanted ?? containerNames(object)[0] ?? "",
+  });
+  if (answer !== undefined) return answer;
   const node = isJsonObject(object.spec) ? object.spec.nodeName : undefined;
   if (typeof node === "string" && node !== "") {
     throw notFound(subjectOf(request, node));

@@ -210,7 +210,7 @@ async function finish(
   const { body, status } = response;
   if (isStream(body)) return { ...response, headers };
   const bytes = await compressed(request, body);
-  if (bytes === undefined) return { status, headers, body };
+  if (bytes === undefined) return { ...response, headers };
   return {
     status,
     headers: {

@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { KeyPair } from "./certificates.ts";
+import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { AuditEvent } from "./request_handler.ts";
 import type { HistoryLimits } from "./storage/history.ts";
 
@@ -85,6 +86,12 @@ export interface ApiServerOptions {
    */
   readonly simulate?: boolean | undefined;
   /**
+   * What runs in pods: logs, programs and ports.
+   *
+   * @default {nothing, as on a cluster whose nodes are gone}
+   */
+  readonly pods?: PodHooks | undefined;
+  /**
    * Where the server tells what it could not do.
    *
    * @default {nowhere}
@@ -105,6 +112,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
   "history",
   "establishingDelay",
   "simulate",
+  "pods",
   "logger",
 ]);
 

@@ -1,3 +1,5 @@
+import type { MessageLine } from "../pods/message_line.ts";
+
 /** The greatest body that is read, as kube-apiserver's: 3 MiB. */
 export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
 
@@ -23,6 +25,16 @@ export interface ServerResponse {
   readonly headers: ResponseHeaders;
   /** Bytes; blocks made while they are sent, as of long lists; or a stream. */
   readonly body: Uint8Array | Iterable<Uint8Array> | ResponseStream;
+  /** With status 101: what the connection becomes. */
+  readonly upgrade?: Upgrade | undefined;
+}
+
+/** A connection that becomes a WebSocket. */
+export interface Upgrade {
+  /** The protocol that was chosen of those that the client offered. */
+  readonly protocol: string;
+  /** Speaks it until the line has ended. Never rejects. */
+  serve(line: MessageLine): Promise<void>;
 }
 
 /** Whether a body is written over time. */

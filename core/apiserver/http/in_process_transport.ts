@@ -1,8 +1,12 @@
 import type {
   HttpRequest,
   HttpResponse,
+  StreamConnection,
+  StreamRequest,
   Transport,
 } from "../../client/transport.ts";
+import { StreamRefusedError } from "../../client/transport_error.ts";
+import { linePair } from "../pods/message_line.ts";
 import {
   isStream,
   type ResponseStream,
@@ -19,7 +23,8 @@ const encoder = new TextEncoder();
  */
 export class InProcessTransport implements Transport {
   readonly #handle: Handle;
-  readonly #open: Set<StreamBody> = new Set();
+  /** What a lost connection would break. */
+  readonly #open: Set<{ destroy(): void }> = new Set();
   #closed = false;
 
   /** @param handle Answers requests. */
@@ -28,6 +33,41 @@ export class InProcessTransport implements Transport {
   }
 
   async send(request: HttpRequest): Promise<HttpResponse> {
+    return this.#response(await this.#ask(request), request.signal);
+  }
+
+  async connect(request: StreamRequest): Promise<StreamConnection> {
+    const { headers, protocols, signal } = request;
+    const { upgrade, ...answer } = await this.#ask({
+      ...request,
+      method: "GET",
+      headers: {
+        ...headers,
+        connection: "Upgrade",
+        upgrade: "websocket",
+        "sec-websocket-protocol": protocols.join(", "),
+      },
+    });
+    if (upgrade === undefined) {
+      const { status, body } = this.#response(answer, signal);
+      throw new StreamRefusedError("the server in this process", {
+        status,
+        body: await textOf(body),
+      });
+    }
+    const line = linePair(upgrade.protocol);
+    const open = { destroy: () => line.fail(BROKEN()) };
+    const onAbort = () => line.fail(signal?.reason);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    this.#open.add(open);
+    void upgrade.serve(line.far).finally(() => {
+      signal?.removeEventListener("abort", onAbort);
+      this.#open.delete(open);
+    });
+    return line.near;
+  }
+
+  async #ask(request: HttpRequest): Promise<ServerResponse> {
     const { method, path, headers, body, signal } = request;
     if (this.#closed) {
       throw new Error("Cannot send a request: the transport is closed");
@@ -42,14 +82,10 @@ export class InProcessTransport implements Transport {
         : body ?? new Uint8Array(),
     });
     signal?.throwIfAborted();
-    if (answer === undefined) {
-      throw new Error(
-        `Cannot send ${method} ${
-          path.split("?")[0]
-        }: the connection was refused`,
-      );
-    }
-    return this.#response(answer, signal);
+    if (answer !== undefined) return answer;
+    throw new Error(
+      `Cannot send ${method} ${path.split("?")[0]}: the connection was refused`,
+    );
   }
 
   #response(
@@ -94,6 +130,17 @@ export class InProcessTransport implements Transport {
   dropConnections(): void {
     for (const stream of [...this.#open]) stream.destroy();
   }
+}
+
+const BROKEN = () => new Error("Cannot read on: the connection was broken");
+
+async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of chunks) {
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 async function* replay(
@@ -146,7 +193,7 @@ class StreamBody implements StreamWriter, AsyncIterable<Uint8Array> {
 
   destroy(): void {
     this.#chunks.length = 0;
-    this.#finish(new Error("Cannot read on: the connection was broken"));
+    this.#finish(BROKEN());
   }
 
   /** The reader has seen enough. */

@@ -15,6 +15,11 @@ import {
   type ServerResponse,
   type StreamWriter,
 } from "./exchange.ts";
+import {
+  acceptUpgrade,
+  refuseUpgrade,
+  type UpgradeRequest,
+} from "./upgrade.ts";
 
 /** Answers one request; undefined breaks its connection. */
 export type Handle = (
@@ -42,6 +47,9 @@ export class Listener {
     this.#handle = handle;
     server.on("request", (request: IncomingMessage, response: NodeResponse) => {
       this.#exchange(request, response).catch(() => response.destroy());
+    });
+    server.on("upgrade", (message: IncomingMessage, socket: Socket, head) => {
+      this.#upgrade({ message, socket, head }).catch(() => socket.destroy());
     });
     server.on("connection", (socket: Socket) => this.#track(socket));
     server.on("secureConnection", (socket: Socket) => this.#track(socket));
@@ -111,6 +119,19 @@ export class Listener {
       return;
     }
     send(response, { ...answer, headers });
+  }
+
+  async #upgrade(request: UpgradeRequest): Promise<void> {
+    const { message, socket } = request;
+    const answer = await this.#handle({
+      method: message.method ?? "GET",
+      target: message.url ?? "/",
+      headers: plainHeaders(message),
+      body: new Uint8Array(),
+    });
+    if (answer === undefined) socket.destroy();
+    else if (answer.upgrade === undefined) refuseUpgrade(request, answer);
+    else await acceptUpgrade(request, answer.upgrade);
   }
 
   /** Breaks all connections but goes on listening. */
