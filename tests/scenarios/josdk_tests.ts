@@ -176,3 +176,23 @@ export const JOSDK_TESTS: Readonly<Record<string, readonly string[]>> = {
     "ExternalStateInStatusWorkflowIT",
   ],
 };
+
+/**
+ * Weak points of JOSDK, each of which a test here would show:
+ *
+ * 0. a deletion during a run lets two incarnations run at once, or leaks;
+ * 1. a run that ends while its controller is stopped is stuck for ever;
+ * 2. a lost lease stops nothing unless the process exits;
+ * 3. a slow controller starves the others, a burst delays what users change;
+ * 4. used-up retries leave nothing but a log line;
+ * 5. delays are lost when an event waits, and events drive failures in a loop;
+ * 6. what is known of objects in namespaces left behind leaks;
+ * 7. limits and retries are measured by the calendar;
+ * 8. cancelled timers stay until they would have fired;
+ * 9. polling by resource cannot be started again;
+ * 10. what waits for a deleted object is kept, and takes a worker.
+ */
+export const JOSDK_FLAWS: readonly string[] = Array.from(
+  { length: 11 },
+  (_, index) => `3.9.${index}`,
+);

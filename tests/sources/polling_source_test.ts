@@ -187,7 +187,7 @@ test("perResourcePollingSource fails a read when no fetch has succeeded, and ret
   await source.stop();
 });
 
-test("perResourcePollingSource can be restarted and does not ask for what it does not accept", async () => {
+test("perResourcePollingSource can be restarted and does not ask for what it does not accept [3.9.9]", async () => {
   const clock = new VirtualClock();
   const fetched: string[] = [];
   const source = perResourcePollingSource<typeof a, string>({

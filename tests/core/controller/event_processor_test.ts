@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConcurrencyCap } from "../../../core/controller/concurrency_cap.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
 import { DONE, FAILED, ProcessorCase } from "../../support/processor_case.ts";
 
 const A = "default/a";
@@ -222,8 +223,12 @@ test("EventProcessor forgets objects whose namespace is not watched any more [3.
   assert.equal(one.clock.pendingTimers, 0);
 });
 
-test("EventProcessor measures by the clock that it is given [3.9.7]", async () => {
-  const one = await running({ settings: { rateLimit: { limit: 1 } } });
+test("EventProcessor does not measure by the calendar [3.9.7]", async () => {
+  const clock = new VirtualClock();
+  let calendar = 0;
+  // Whenever somebody looks, it has been set back by a day.
+  Object.assign(clock, { wallTime: () => calendar -= 86_400_000 });
+  const one = await running({ clock, settings: { rateLimit: { limit: 1 } } });
   one.script = () => DONE;
   one.add(A);
   await one.settle();
@@ -233,6 +238,14 @@ test("EventProcessor measures by the clock that it is given [3.9.7]", async () =
   await one.clock.advance(1);
   assert.equal(one.begun.length, 2, "[RateLimitIT]");
   assert.equal(one.begun[1]?.cause.events, 5);
+  one.script = (run) => run.retry.attempt === 0 ? FAILED : DONE;
+  await one.clock.advance(10_000);
+  one.update(A);
+  await one.clock.advance(10_000);
+  assert.deepEqual(one.begun.slice(2).map(({ retry }) => retry.attempt), [
+    0,
+    1,
+  ]);
 });
 
 test("EventProcessor frees a timer with its object [3.9.8]", async () => {
