@@ -149,8 +149,11 @@ export class Dispatcher<P extends KubernetesObject> {
       this.#failed(primary, error, { run, context });
     try {
       const outcome = this.#outcome(primary, context);
+      // What a reconciler returns may be any thenable.
       const result = isPromise(outcome)
-        ? outcome.then((later) => this.#settle(run, primary, [later, context]))
+        ? Promise.resolve(outcome).then((later) =>
+          this.#settle(run, primary, [later, context])
+        )
         : this.#settle(run, primary, [outcome, context]);
       return isPromise(result) ? result.catch(failed) : result;
     } catch (error) {
@@ -167,7 +170,7 @@ export class Dispatcher<P extends KubernetesObject> {
     const copy = mutableCopy(primary);
     const reconcile = () =>
       this.#phase("reconcile", () => reconciler.reconcile(copy, context));
-    const managed = workflow?.explicit === false ? workflow : undefined;
+    const managed = workflow?.explicit ? undefined : workflow;
     if (reconciler.initContext === undefined && managed === undefined) {
       return reconcile();
     }

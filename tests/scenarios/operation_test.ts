@@ -358,3 +358,19 @@ scenario(
     assert.equal(status?.observedGeneration, undefined);
   },
 );
+
+scenario(
+  "What a reconciler returns may be any thenable",
+  async (one) => {
+    const result = patchStatus({ value: "later" });
+    await startGadgets(one, () => {
+      const then: PromiseLike<typeof result>["then"] = (resolve) =>
+        Promise.resolve(result).then(resolve) as never;
+      return { then } as Promise<typeof result>;
+    });
+    await one.create("a");
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "later"
+    );
+  },
+);
