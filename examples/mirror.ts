@@ -23,6 +23,7 @@ import {
   Failed,
   jittered,
   persistentRetry,
+  readyColumns,
   REQUESTED_AT,
   requireReady,
   Stalled,
@@ -79,19 +80,7 @@ const Mirror = defineKind({
       etag: z.string().optional(),
     }),
   }).partial(),
-  printerColumns: [
-    {
-      name: "Ready",
-      type: "string",
-      jsonPath: `.status.conditions[?(@.type=="Ready")].status`,
-    },
-    {
-      name: "Reason",
-      type: "string",
-      jsonPath: `.status.conditions[?(@.type=="Ready")].reason`,
-    },
-    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
-  ],
+  printerColumns: readyColumns,
 });
 type Mirror = ObjectOf<typeof Mirror>;
 type Artifact = NonNullable<NonNullable<Mirror["status"]>["artifact"]>;

@@ -2,6 +2,7 @@ import { defineKind, Operator } from "@coracle/operator";
 import {
   every,
   persistentRetry,
+  readyColumns,
   REQUESTED_AT,
   Stalled,
   summarized,
@@ -27,6 +28,7 @@ const Website = defineKind({
     observedGeneration: z.int(),
     lastHandledReconcileAt: z.string(),
   }).partial(),
+  printerColumns: readyColumns,
 });
 
 const operator = new Operator();

@@ -43,6 +43,7 @@ export type {
   StepContext,
   StepsEnd,
 } from "./conditions/pass_step.ts";
+export * from "./conditions/ready_columns.ts";
 export * from "./conditions/reference_access.ts";
 export * from "./conditions/requests.ts";
 export * from "./conditions/result_finalizer.ts";
@@ -98,6 +99,7 @@ export {
 } from "./graph/node_condition.ts";
 export * from "./graph/workflow.ts";
 export * from "./graph/workflow_result.ts";
+export * from "./kstatus/augment_status.ts";
 export * from "./kstatus/cel_rules.ts";
 export {
   type ObjectReference,

@@ -3,6 +3,7 @@ import type { CustomResource } from "../../core/crd/kind_definition.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import type { DefinedKind } from "../../core/crd/kind_definition.ts";
 import type { Condition } from "../../workflows/conditions/condition.ts";
+import { readyColumns } from "../../workflows/conditions/ready_columns.ts";
 import type { HandledRequests } from "../../workflows/conditions/requests.ts";
 
 /** What a release asks for. */
@@ -44,17 +45,5 @@ export const Release: DefinedKind<Release> = defineKind({
     lastHandledReconcileAt: z.string(),
     lastHandledForceAt: z.string(),
   }).partial(),
-  printerColumns: [
-    {
-      name: "Ready",
-      type: "string",
-      jsonPath: `.status.conditions[?(@.type=="Ready")].status`,
-    },
-    {
-      name: "Reason",
-      type: "string",
-      jsonPath: `.status.conditions[?(@.type=="Ready")].reason`,
-    },
-    { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
-  ],
+  printerColumns: readyColumns,
 }) as unknown as DefinedKind<Release>;

@@ -56,7 +56,9 @@ export class ApplySetError extends Error {
   ) {
     const { reference, changes } = options;
     const hides = reference !== undefined && isSecret(reference);
-    const text = cause instanceof Error ? cause.message : String(cause);
+    const said = cause instanceof Error ? cause.message : String(cause);
+    // The client says already which object it could not apply.
+    const text = said.replace(/^Cannot apply [^:]*: /, "");
     const reason = ApiError.is(cause)
       ? cause.reason || cause.status
       : "an error";

@@ -23,10 +23,10 @@ import {
   READY,
   RECONCILING,
   removeCondition,
-  sameState,
   setCondition,
 } from "./condition.ts";
-import { isOutcome, Stalled, Waiting, withoutUrlQueries } from "./outcome.ts";
+import { finalConditions, withFailure } from "./final_conditions.ts";
+import { Stalled, Waiting, withoutUrlQueries } from "./outcome.ts";
 import { newsOf } from "./pass_news.ts";
 import {
   errorText,
@@ -41,7 +41,7 @@ import {
 import { requestsOf } from "./requests.ts";
 import { recordRequests, tellOutcome } from "./result_processor.ts";
 import { progressiveStatus } from "./result_finalizer.ts";
-import { finish, PROGRESSING_WITH_RETRY, type Settled } from "./settle.ts";
+import { finish, type Settled } from "./settle.ts";
 import { SharedStatus } from "./shared_status.ts";
 import { accessByContext } from "./status_access.ts";
 import type { Conditioned } from "./status_lint.ts";
@@ -350,44 +350,4 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
         current.metadata.uid !== this.object.metadata.uid ||
         current.metadata.deletionTimestamp !== undefined);
   }
-}
-
-/** Has Ready speak for an error that no condition of its own tells of. */
-function withFailure(
-  conditions: readonly Condition[],
-  error: unknown,
-  moment: ConditionMoment,
-): readonly Condition[] {
-  const ready = findCondition(conditions, READY);
-  if (error === undefined || ready?.reason !== PROGRESSING_WITH_RETRY) {
-    return conditions;
-  }
-  const reason = isOutcome(error) ? error.reason : "Failed";
-  return setCondition(
-    conditions,
-    { type: READY, status: "False", reason, message: errorText(error) },
-    moment,
-  );
-}
-
-/**
- * The conditions as they are written: without what URLs in them may hide, and
- * with the time of old where, since they were written last, the pass has all in
- * all changed nothing.
- */
-function finalConditions(
-  before: readonly Condition[],
-  after: readonly Condition[],
-): Condition[] {
-  return after.map((condition) => {
-    const old = findCondition(before, condition.type);
-    if (old !== undefined && sameState(old, condition)) {
-      return { ...condition, lastTransitionTime: old.lastTransitionTime };
-    }
-    const message = withoutUrlQueries(condition.message);
-    const clean = { ...condition, message };
-    return old !== undefined && sameState(old, clean)
-      ? { ...clean, lastTransitionTime: old.lastTransitionTime }
-      : clean;
-  });
 }

@@ -578,6 +578,7 @@ releaseScenario(
         }
       }],
     });
+    await one.until(async () => (await ready(one)).startsWith("True"));
     await one.client.delete(Release, KEY);
     await one.until(async () =>
       await ready(one) === "False StillUsed: somebody reads it"

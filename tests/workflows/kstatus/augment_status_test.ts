@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { augmentStatus } from "../../../workflows/kstatus/augment_status.ts";
+
+const NOW = Date.parse("2026-01-01T00:00:00Z");
+const LATER = NOW + 60_000;
+
+function deployment(status: object) {
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "web" },
+    spec: { replicas: 1 },
+    status,
+  };
+}
+
+test("augmentStatus says Reconciling while an object is in progress, since when it is", () => {
+  const first = augmentStatus(deployment({ replicas: 0 }), { now: NOW });
+  assert.deepEqual(first.status.conditions, [{
+    type: "Reconciling",
+    status: "True",
+    reason: "LessReplicas",
+    message: "replicas: 0/1",
+    lastTransitionTime: "2026-01-01T00:00:00Z",
+  }]);
+  const next = augmentStatus(first, { now: LATER });
+  assert.equal(
+    next.status.conditions[0]?.lastTransitionTime,
+    "2026-01-01T00:00:00Z",
+    "its status has not changed",
+  );
+});
+
+test("augmentStatus says Stalled when an object has failed, and nothing when it is current", () => {
+  const reason = "ProgressDeadlineExceeded";
+  const progressing = { type: "Progressing", status: "False", reason };
+  const failed = augmentStatus(deployment({ conditions: [progressing] }));
+  assert.deepEqual(
+    failed.status.conditions.map(({ type }) => type),
+    ["Stalled", "Progressing"],
+  );
+  const pod = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "web" },
+    data: { a: "b" },
+  };
+  const current = augmentStatus(pod);
+  assert.deepEqual(current.status.conditions, []);
+  assert.deepEqual(current.data, { a: "b" });
+});
+
+test("augmentStatus leaves the object that it is given as it is", () => {
+  const object = deployment({ replicas: 0 });
+  augmentStatus(object);
+  assert.deepEqual(object.status, { replicas: 0 });
+});
