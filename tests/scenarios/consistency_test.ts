@@ -3,17 +3,12 @@ import { noUpdate, patchStatus } from "../../core/controller/result.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { informerSource } from "../../sources/informer_source.ts";
+import { KEY, pause } from "../support/gadget_runs.ts";
 import {
   Gadget,
   type OperatorCase,
   scenario,
 } from "../support/operator_case.ts";
-
-const KEY = { namespace: "default", name: "a" };
-
-function pause(one: OperatorCase, duration: number): Promise<void> {
-  return new Promise((resolve) => one.clock.setTimer(resolve, duration));
-}
 
 scenario(
   "Every run sees the own write of the run before, over 250 objects [ReadOwnUpdatesIT]",

@@ -2,13 +2,12 @@ import assert from "node:assert/strict";
 import { ConfigMap, HorizontalPodAutoscaler } from "../../core/kinds/mod.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
+import { KEY } from "../support/gadget_runs.ts";
 import {
   Gadget,
   type OperatorCase,
   scenario,
 } from "../support/operator_case.ts";
-
-const KEY = { namespace: "default", name: "a" };
 
 function run(one: OperatorCase, workflow: Workflow<Gadget>) {
   const counter = { runs: 0 };

@@ -3,13 +3,12 @@ import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
 import { informerSource } from "../../sources/informer_source.ts";
 import { timerSource } from "../../sources/timer_source.ts";
+import { KEY, startGadgets } from "../support/gadget_runs.ts";
 import {
   Gadget,
   type OperatorCase,
   scenario,
 } from "../support/operator_case.ts";
-
-const KEY = { namespace: "default", name: "a" };
 
 async function changeMap(
   one: OperatorCase,
@@ -22,64 +21,51 @@ async function changeMap(
 scenario(
   "Filters on primaries and secondaries keep runs away [FilterIT]",
   async (one) => {
-    let runs = 0;
-    const operator = one.operator();
-    operator.register(Gadget, {
-      async reconcile(gadget, ctx) {
-        runs++;
-        await ctx.apply(ConfigMap, {
-          metadata: { name: gadget.metadata.name },
-          data: { made: "yes" },
-        });
-      },
+    const { runs } = await startGadgets(one, async (gadget, ctx) => {
+      await ctx.apply(ConfigMap, {
+        metadata: { name: gadget.metadata.name },
+        data: { made: "yes" },
+      });
     }, {
       filters: { update: (gadget) => gadget.spec.value !== "ignored" },
       sources: [informerSource(ConfigMap, {
         filters: { update: (map) => map.data?.["ignored"] === undefined },
       })],
     });
-    await one.start(operator);
     await one.create("a");
-    await one.until(() => runs === 1);
+    await one.until(() => runs.length === 1);
     await one.change("a", { value: "seen" });
-    await one.until(() => runs === 2);
+    await one.until(() => runs.length === 2);
     await one.change("a", { value: "ignored" });
     await one.advance(5_000);
-    assert.equal(runs, 2);
+    assert.equal(runs.length, 2);
     await changeMap(one, { other: "value" });
-    await one.until(() => runs === 3);
+    await one.until(() => runs.length === 3);
     await changeMap(one, { ignored: "yes" });
     await one.advance(5_000);
-    assert.equal(runs, 3);
+    assert.equal(runs.length, 3);
   },
 );
 
 scenario(
   "Without the default filters the user's alone decide [WithoutDefaultFiltersIT]",
   async (one) => {
-    let runs = 0;
-    const operator = one.operator();
-    operator.register(Gadget, {
-      reconcile() {
-        runs++;
-      },
-    }, {
+    const { runs } = await startGadgets(one, () => {}, {
       defaultFilters: false,
       filters: {
         update: (gadget) => gadget.metadata.labels?.["skip"] === undefined,
       },
     });
-    await one.start(operator);
     await one.create("a");
-    await one.until(() => runs === 1);
+    await one.until(() => runs.length === 1);
     await one.mark("a", { annotations: { any: "thing" } });
-    await one.until(() => runs === 2);
+    await one.until(() => runs.length === 2);
     await one.change("a", { value: "second" });
-    await one.until(() => runs === 3);
+    await one.until(() => runs.length === 3);
     await one.mark("a", { labels: { skip: "yes" } });
     await one.change("a", { value: "third" });
     await one.advance(5_000);
-    assert.equal(runs, 3);
+    assert.equal(runs.length, 3);
   },
 );
 
@@ -119,22 +105,15 @@ scenario(
 scenario(
   "A filter that throws lets the event through and is told of",
   async (one) => {
-    let runs = 0;
-    const operator = one.operator();
-    operator.register(Gadget, {
-      reconcile() {
-        runs++;
-      },
-    }, {
+    const { runs } = await startGadgets(one, () => {}, {
       filters: {
         add() {
           throw new Error("No opinion");
         },
       },
     });
-    await one.start(operator);
     await one.create("a");
-    await one.until(() => runs === 1);
+    await one.until(() => runs.length === 1);
     assert.ok(
       one.log.some(({ message }) => message.startsWith("A filter has thrown")),
     );
@@ -197,31 +176,25 @@ scenario(
 scenario(
   "The own making and changing of a secondary causes no run [CreateUpdateInformerEventSourceEventFilterIT] [OwnSecondaryUpdateIT]",
   async (one) => {
-    let runs = 0;
-    const operator = one.operator();
-    operator.register(Gadget, {
-      async reconcile(gadget, ctx) {
-        runs++;
-        await ctx.apply(ConfigMap, {
-          metadata: { name: gadget.metadata.name },
-          data: { value: gadget.spec.value },
-        });
-        assert.equal(
-          (await ctx.secondary(ConfigMap))?.data?.["value"],
-          gadget.spec.value,
-          "read after write",
-        );
-      },
+    const { runs } = await startGadgets(one, async (gadget, ctx) => {
+      await ctx.apply(ConfigMap, {
+        metadata: { name: gadget.metadata.name },
+        data: { value: gadget.spec.value },
+      });
+      assert.equal(
+        (await ctx.secondary(ConfigMap))?.data?.["value"],
+        gadget.spec.value,
+        "read after write",
+      );
     }, { sources: [informerSource(ConfigMap)] });
-    await one.start(operator);
     await one.create("a");
-    await one.until(() => runs === 1);
+    await one.until(() => runs.length === 1);
     await one.advance(5_000);
-    assert.equal(runs, 1);
+    assert.equal(runs.length, 1);
     await one.change("a", { value: "second" });
-    await one.until(() => runs === 2);
+    await one.until(() => runs.length === 2);
     await one.advance(5_000);
-    assert.equal(runs, 2);
+    assert.equal(runs.length, 2);
   },
 );
 

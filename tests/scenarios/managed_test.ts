@@ -7,13 +7,12 @@ import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import { test } from "node:test";
+import { KEY } from "../support/gadget_runs.ts";
 import {
   Gadget,
   type OperatorCase,
   scenario,
 } from "../support/operator_case.ts";
-
-const KEY = { namespace: "default", name: "a" };
 
 function mapOf({ metadata, spec }: Gadget) {
   return { metadata: { name: metadata.name }, data: { value: spec.value } };

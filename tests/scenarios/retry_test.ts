@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { noUpdate, patchStatus } from "../../core/controller/result.ts";
+import { pause, startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_case.ts";
 
 const exact = { jitter: 0 } as const;
@@ -7,27 +8,21 @@ const exact = { jitter: 0 } as const;
 scenario(
   "A run that fails three times and then succeeds runs four times [RetryIT]",
   async (one) => {
-    const runs: [number, boolean, number][] = [];
-    const operator = one.operator();
-    operator.register(Gadget, {
-      reconcile(_gadget, ctx) {
-        runs.push([
-          ctx.retry.attempt,
-          ctx.retry.last,
-          Math.round(one.clock.now()),
-        ]);
-        if (runs.length <= 3) throw new Error("Not yet");
-        return patchStatus({ value: "done" });
-      },
+    const { runs } = await startGadgets(one, () => {
+      if (runs.length <= 3) throw new Error("Not yet");
+      return patchStatus({ value: "done" });
     }, { retry: { ...exact, initial: "1s", multiplier: 2, maxAttempts: 5 } });
-    await one.start(operator);
     await one.create("a");
     await one.until(async () =>
       (await one.gadget("a"))?.status?.value === "done"
     );
-    const [start] = runs.map(([, , at]) => at) as [number];
+    const start = runs[0]?.at ?? 0;
     assert.deepEqual(
-      runs.map(([attempt, last, at]) => [attempt, last, at - start]),
+      runs.map(({ attempt, last, at }) => [
+        attempt,
+        last,
+        Math.round(at - start),
+      ]),
       [
         [0, false, 0],
         [1, false, 1_000],
@@ -41,21 +36,15 @@ scenario(
 scenario(
   "After the last attempt nothing runs, until something changes [RetryMaxAttemptIT]",
   async (one) => {
-    let runs = 0;
-    const operator = one.operator();
-    operator.register(Gadget, {
-      reconcile() {
-        runs++;
-        throw new Error("Never");
-      },
+    const { operator, runs } = await startGadgets(one, () => {
+      throw new Error("Never");
     }, {
       retry: { ...exact, initial: "100ms", maxAttempts: 3 },
       maxInterval: false,
     });
-    await one.start(operator);
     await one.create("a");
     await one.advance(600_000);
-    assert.equal(runs, 4);
+    assert.equal(runs.length, 4);
     assert.equal(operator.health().controllers[0]?.exhausted, 1);
     assert.match(
       operator.metrics(),
@@ -69,30 +58,25 @@ scenario(
     assert.match(errors[0]?.message ?? "", /no retry is left/);
     await one.change("a", { value: "second" });
     await one.advance(60_000);
-    assert.equal(runs, 5);
+    assert.equal(runs.length, 5);
   },
 );
 
 scenario(
   "Changes during a long back-off run at once but use up no attempt [RetryIntervalHonoredOnFrequentEventsIT]",
   async (one) => {
-    const attempts: number[] = [];
-    const operator = one.operator();
-    operator.register(Gadget, {
-      reconcile(_gadget, ctx) {
-        attempts.push(ctx.retry.attempt);
-        throw new Error("Never");
-      },
+    const { runs } = await startGadgets(one, () => {
+      throw new Error("Never");
     }, { retry: { ...exact, initial: "1m", max: "1m", maxAttempts: 5 } });
-    await one.start(operator);
     await one.create("a");
-    await one.until(() => attempts.length === 1);
+    await one.until(() => runs.length === 1);
     for (let index = 0; index < 10; index++) {
       await one.change("a", { value: `value-${index}` });
       await one.advance(3_000);
     }
-    assert.ok(attempts.length > 5, `${attempts.length} runs`);
-    assert.deepEqual([...new Set(attempts.slice(1))], [1]);
+    assert.ok(runs.length > 5, `${runs.length} runs`);
+    const attempts = new Set(runs.slice(1).map(({ attempt }) => attempt));
+    assert.deepEqual([...attempts], [1]);
   },
 );
 
@@ -137,13 +121,9 @@ scenario(
 scenario(
   "onError may declare an error final, or ask to come back later instead of a retry",
   async (one) => {
-    let runs = 0;
-    const operator = one.operator();
-    operator.register(Gadget, {
-      reconcile() {
-        runs++;
-        throw new Error("Broken");
-      },
+    const { operator, runs } = await startGadgets(one, () => {
+      throw new Error("Broken");
+    }, {
       onError(gadget) {
         const result = patchStatus({ value: gadget.spec.value });
         return gadget.spec.value === "final"
@@ -151,17 +131,16 @@ scenario(
           : result.rescheduleAfter("7s");
       },
     });
-    await one.start(operator);
     await one.create("a", { value: "final" });
     await one.until(async () =>
       (await one.gadget("a"))?.status?.value === "final"
     );
     await one.advance(600_000);
-    assert.equal(runs, 1);
+    assert.equal(runs.length, 1);
     await one.change("a", { value: "later" });
-    await one.until(() => runs === 2);
+    await one.until(() => runs.length === 2);
     const at = one.clock.now();
-    await one.until(() => runs === 3);
+    await one.until(() => runs.length === 3);
     assert.equal(Math.round(one.clock.now() - at), 7_000);
     assert.match(
       operator.metrics(),
@@ -212,62 +191,44 @@ scenario(
 scenario(
   "Without any event an object runs once an interval [MaxIntervalIT]",
   async (one) => {
-    let runs = 0;
-    const operator = one.operator();
-    operator.register(Gadget, {
-      reconcile() {
-        runs++;
-      },
-    }, { maxInterval: "50ms" });
-    await one.start(operator);
+    const { runs } = await startGadgets(one, () => {}, { maxInterval: "50ms" });
     await one.create("a");
-    await one.until(() => runs === 1);
+    await one.until(() => runs.length === 1);
     await one.advance(500);
-    assert.equal(runs, 11);
+    assert.equal(runs.length, 11);
   },
 );
 
 scenario(
   "When the retries are used up the interval goes on [MaxIntervalAfterRetryIT]",
   async (one) => {
-    let runs = 0;
-    const operator = one.operator();
-    operator.register(Gadget, {
-      reconcile() {
-        runs++;
-        throw new Error("Never");
-      },
+    const { runs } = await startGadgets(one, () => {
+      throw new Error("Never");
     }, {
       retry: { ...exact, initial: "10ms", max: "10ms", maxAttempts: 1 },
       maxInterval: "10s",
     });
-    await one.start(operator);
     await one.create("a");
     await one.advance(60_000);
-    assert.ok(runs > 5, `${runs} runs`);
+    assert.ok(runs.length > 5, `${runs.length} runs`);
   },
 );
 
 scenario(
   "Five quick changes give one run, and one more when the period is over [RateLimitIT]",
   async (one) => {
-    let runs = 0;
-    const operator = one.operator();
-    operator.register(Gadget, {
-      reconcile() {
-        runs++;
-      },
-    }, { rateLimit: { limit: 1, period: "3s" } });
-    await one.start(operator);
+    const { runs } = await startGadgets(one, () => {}, {
+      rateLimit: { limit: 1, period: "3s" },
+    });
     await one.create("a");
-    await one.until(() => runs === 1);
+    await one.until(() => runs.length === 1);
     for (let index = 0; index < 5; index++) {
       await one.change("a", { value: `value-${index}` });
       await one.settle();
     }
-    assert.equal(runs, 1);
+    assert.equal(runs.length, 1);
     await one.advance(3_000);
-    assert.equal(runs, 2);
+    assert.equal(runs.length, 2);
   },
 );
 
@@ -278,9 +239,7 @@ scenario(
     const operator = one.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
-        await new Promise<void>((resolve) =>
-          one.clock.setTimer(resolve, 1_000)
-        );
+        await pause(one, 1_000);
         imminent.push(ctx.nextImminent);
         return ctx.nextImminent
           ? noUpdate()
@@ -309,7 +268,7 @@ scenario(
     operator.register(Gadget, {
       async reconcile(_gadget, ctx) {
         causes.push(ctx.cause.type);
-        await new Promise<void>((resolve) => one.clock.setTimer(resolve, 100));
+        await pause(one, 100);
         return causes.length === 1
           ? noUpdate().rescheduleAfter("10s")
           : noUpdate();

@@ -9,9 +9,8 @@ import type { ControllerHandle } from "../../core/operator/controller_handle.ts"
 import { informerSource } from "../../sources/informer_source.ts";
 import { byAnnotation, byFunction } from "../../sources/mappers.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
+import { KEY } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_case.ts";
-
-const KEY = { namespace: "default", name: "a" };
 
 scenario(
   "Making, changing and deleting a secondary shows in the status [InformerEventSourceIT]",

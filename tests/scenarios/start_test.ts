@@ -264,44 +264,6 @@ scenario(
 );
 
 scenario(
-  "What makes no sense is refused at registration, and says what does",
-  async (one) => {
-    const operator = one.operator();
-    const reconciler = { reconcile() {} };
-    operator.register(Gadget, reconciler);
-    assert.throws(
-      () => operator.register(Gadget, reconciler),
-      /one of this name already.*\{ name \}.*"gadget"/s,
-    );
-    assert.throws(
-      () =>
-        operator.register(
-          Gadget,
-          reconciler,
-          { name: "b", retries: 1 } as never,
-        ),
-      /did you mean "retry"/,
-    );
-    assert.throws(
-      () => one.operator({ namespace: "x" } as never),
-      /did you mean "namespaces"/,
-    );
-    assert.throws(
-      () => one.operator({ shutdownGrace: "1 minute" }),
-      /"shutdownGrace"/,
-    );
-    assert.throws(
-      () => one.operator({ startErrors: "ignore" as never }),
-      /"fail" or "wait"/,
-    );
-    await assert.rejects(
-      one.start(one.operator()),
-      /no controller, so register one first/,
-    );
-  },
-);
-
-scenario(
   "A controller can be added to and taken from a running operator",
   async (one) => {
     const operator = one.operator();

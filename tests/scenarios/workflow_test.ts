@@ -9,13 +9,12 @@ import {
 } from "../../core/kinds/mod.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
+import { KEY } from "../support/gadget_runs.ts";
 import {
   Gadget,
   type OperatorCase,
   scenario,
 } from "../support/operator_case.ts";
-
-const KEY = { namespace: "default", name: "a" };
 
 function configMap(
   options: Partial<

@@ -6,23 +6,15 @@ import {
 } from "../../core/controller/result.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { informerSource } from "../../sources/informer_source.ts";
-import {
-  Gadget,
-  type OperatorCase,
-  scenario,
-} from "../support/operator_case.ts";
+import { KEY, pause, startGadgets } from "../support/gadget_runs.ts";
+import { Gadget, scenario } from "../support/operator_case.ts";
 
-const KEY = { namespace: "default", name: "a" };
 const OURS = "gadgets.sample.coracle.dev/finalizer";
 
 function managers(gadget: Gadget | undefined): string[] {
   return (gadget?.metadata.managedFields ?? []).map((
     { manager, operation, subresource },
   ) => `${manager} ${operation}${subresource ? ` ${subresource}` : ""}`);
-}
-
-function pause(one: OperatorCase, duration: number): Promise<void> {
-  return new Promise((resolve) => one.clock.setTimer(resolve, duration));
 }
 
 scenario(
@@ -232,43 +224,37 @@ scenario(
   "Every way to write the primary is seen by the next read and causes no run [ResourceOperationsIT]",
   async (one) => {
     const ways: string[] = [];
-    let runs = 0;
-    const operator = one.operator();
-    operator.register(Gadget, {
-      async reconcile(gadget, ctx) {
-        runs++;
-        const { name } = gadget.metadata;
-        const check = (way: string) => {
-          ways.push(way);
-          assert.equal(
-            ctx.current?.metadata.annotations?.["way"] ??
-              ctx.current?.status?.value,
-            way,
-          );
-        };
-        const annotated = (way: string) => ({
-          metadata: { annotations: { way } },
-        });
-        await ctx.patch(Gadget, name, annotated("merge"));
-        check("merge");
-        await ctx.patch(Gadget, name, [
-          { op: "replace", path: "/metadata/annotations/way", value: "json" },
-        ], { type: "json" });
-        check("json");
-        await ctx.apply(Gadget, {
-          metadata: { name, annotations: { way: "apply" } },
-        }, { owned: false });
-        check("apply");
-        return patchStatus({ value: "status" });
-      },
+    const { runs } = await startGadgets(one, async (gadget, ctx) => {
+      const { name } = gadget.metadata;
+      const check = (way: string) => {
+        ways.push(way);
+        assert.equal(
+          ctx.current?.metadata.annotations?.["way"] ??
+            ctx.current?.status?.value,
+          way,
+        );
+      };
+      const annotated = (way: string) => ({
+        metadata: { annotations: { way } },
+      });
+      await ctx.patch(Gadget, name, annotated("merge"));
+      check("merge");
+      await ctx.patch(Gadget, name, [
+        { op: "replace", path: "/metadata/annotations/way", value: "json" },
+      ], { type: "json" });
+      check("json");
+      await ctx.apply(Gadget, {
+        metadata: { name, annotations: { way: "apply" } },
+      }, { owned: false });
+      check("apply");
+      return patchStatus({ value: "status" });
     }, { defaultFilters: false });
-    await one.start(operator);
     await one.create("a");
     await one.until(async () =>
       (await one.gadget("a"))?.status?.value === "status"
     );
     await one.advance(10_000);
-    assert.equal(runs, 1);
+    assert.equal(runs.length, 1);
     assert.deepEqual(ways, ["merge", "json", "apply"]);
   },
 );
@@ -277,35 +263,29 @@ scenario(
   "Every way to write a secondary is seen by the next read and causes no run [SecondaryResourceOperationsIT]",
   async (one) => {
     const values: (string | undefined)[] = [];
-    let runs = 0;
-    const operator = one.operator();
-    operator.register(Gadget, {
-      async reconcile(gadget, ctx) {
-        runs++;
-        const { name } = gadget.metadata;
-        const read = async () =>
-          values.push((await ctx.get(ConfigMap, name))?.data?.["value"]);
-        const metadata = { name };
-        await ctx.create(ConfigMap, { metadata, data: { value: "create" } });
-        await read();
-        await ctx.apply(ConfigMap, { metadata, data: { value: "apply" } });
-        await read();
-        await ctx.patch(ConfigMap, name, { data: { value: "merge" } });
-        await read();
-        await ctx.patch(ConfigMap, name, [{
-          op: "replace",
-          path: "/data/value",
-          value: "json",
-        }], { type: "json" });
-        await read();
-      },
+    const { runs } = await startGadgets(one, async (gadget, ctx) => {
+      const { name } = gadget.metadata;
+      const read = async () =>
+        values.push((await ctx.get(ConfigMap, name))?.data?.["value"]);
+      const metadata = { name };
+      await ctx.create(ConfigMap, { metadata, data: { value: "create" } });
+      await read();
+      await ctx.apply(ConfigMap, { metadata, data: { value: "apply" } });
+      await read();
+      await ctx.patch(ConfigMap, name, { data: { value: "merge" } });
+      await read();
+      await ctx.patch(ConfigMap, name, [{
+        op: "replace",
+        path: "/data/value",
+        value: "json",
+      }], { type: "json" });
+      await read();
     }, { sources: [informerSource(ConfigMap)] });
-    await one.start(operator);
     await one.create("a");
     await one.until(() => values.length === 4);
     await one.advance(10_000);
     assert.deepEqual(values, ["create", "apply", "merge", "json"]);
-    assert.equal(runs, 1);
+    assert.equal(runs.length, 1);
   },
 );
 
@@ -369,20 +349,14 @@ scenario(
 scenario(
   "A write that does not last is told with its field and slowed down [#2290]",
   async (one) => {
-    let runs = 0;
-    const operator = one.operator();
-    operator.register(Gadget, {
-      async reconcile(gadget, ctx) {
-        runs++;
-        await ctx.apply(ConfigMap, {
-          metadata: { name: gadget.metadata.name },
-          data: { mode: "ours" },
-        });
-      },
+    const { operator, runs } = await startGadgets(one, async (gadget, ctx) => {
+      await ctx.apply(ConfigMap, {
+        metadata: { name: gadget.metadata.name },
+        data: { mode: "ours" },
+      });
     }, { sources: [informerSource(ConfigMap)] });
-    await one.start(operator);
     await one.create("a");
-    await one.until(() => runs === 1);
+    await one.until(() => runs.length === 1);
     // Somebody else sets the field back again and again.
     let fights = 0;
     const fight = async () => {
@@ -396,7 +370,7 @@ scenario(
       await fight();
       await one.advance(100);
     }
-    assert.ok(runs < 20, `${runs} runs in a minute`);
+    assert.ok(runs.length < 20, `${runs.length} runs in a minute`);
     assert.ok(fights > 5);
     const loop = one.log.find(({ message }) =>
       message.startsWith("The same is written")
