@@ -1,7 +1,7 @@
 /**
- * An operator for static web pages. From one WebPage it makes a ConfigMap with
- * the HTML, a Deployment that serves it, a Service in front, and an Ingress
- * while the page is exposed:
+ * An operator for static web pages, as a workflow. From one WebPage it makes a
+ * ConfigMap with the HTML, a Deployment that serves it, a Service in front, and
+ * an Ingress while the page is exposed:
  *
  *     apiVersion: sample.coracle.dev/v1
  *     kind: WebPage
@@ -15,6 +15,7 @@ import {
   Ingress,
   Service,
 } from "@coracle/operator/kinds";
+import { kubernetesDependent, Workflow } from "@coracle/operator/workflows";
 import { z } from "zod";
 
 const WebPage = defineKind({
@@ -29,64 +30,96 @@ const WebPage = defineKind({
     { name: "URL", type: "string", jsonPath: ".status.url" },
   ],
 });
+type WebPage = NonNullable<typeof WebPage.objectType>;
 
-const operator = new Operator();
+/** What all parts of a page have in common; the page owns them. */
+const metadataOf = ({ metadata: { name } }: WebPage) => ({
+  name,
+  labels: { app: name },
+});
 
-operator.register(WebPage, {
-  // Runs when a page has changed, and until it is ready. What it applies is
-  // owned by the page, and applying what is there already changes nothing.
-  async reconcile(page, ctx) {
-    const { name, namespace } = page.metadata;
-    const { html, exposed } = page.spec;
-    const labels = { app: name };
-    const host = `${name}.${namespace}.example.com`;
+const hostOf = ({ metadata: { name, namespace } }: WebPage) =>
+  `${name}.${namespace}.example.com`;
 
-    await ctx.apply(ConfigMap, {
-      metadata: { name, labels },
-      data: { "index.html": html },
-    });
-    const deployment = await ctx.apply(Deployment, {
+const html = kubernetesDependent<WebPage, ConfigMap>(ConfigMap, {
+  desired: (page) => ({
+    metadata: metadataOf(page),
+    data: { "index.html": page.spec.html },
+  }),
+});
+
+const server = kubernetesDependent<WebPage, Deployment>(Deployment, {
+  desired(page) {
+    const { name, labels } = metadataOf(page);
+    const nginx = {
+      name: "nginx",
+      image: "nginx:1.29-alpine",
+      ports: [{ containerPort: 80 }],
+      volumeMounts: [{ name: "html", mountPath: "/usr/share/nginx/html" }],
+    };
+    const volumes = [{ name: "html", configMap: { name } }];
+    return {
       metadata: { name, labels },
       spec: {
         selector: { matchLabels: labels },
         template: {
           metadata: { labels },
-          spec: {
-            containers: [{
-              name: "nginx",
-              image: "nginx:1.29-alpine",
-              ports: [{ containerPort: 80 }],
-              volumeMounts: [
-                { name: "html", mountPath: "/usr/share/nginx/html" },
-              ],
-            }],
-            volumes: [{ name: "html", configMap: { name } }],
-          },
+          spec: { containers: [nginx], volumes },
         },
       },
-    });
-    await ctx.apply(Service, {
+    };
+  },
+});
+
+const service = kubernetesDependent<WebPage, Service>(Service, {
+  desired(page) {
+    const { name, labels } = metadataOf(page);
+    return {
       metadata: { name, labels },
       spec: { selector: labels, ports: [{ port: 80 }] },
-    });
-    if (!exposed) await ctx.delete(Ingress, name);
-    else {
-      const backend = { service: { name, port: { number: 80 } } };
-      await ctx.apply(Ingress, {
-        metadata: { name, labels },
-        spec: {
-          rules: [{
-            host,
-            http: { paths: [{ path: "/", pathType: "Prefix", backend }] },
-          }],
-        },
-      });
-    }
+    };
+  },
+});
 
-    const ready = (deployment.status?.readyReplicas ?? 0) > 0;
-    const url = `http://${exposed ? host : `${name}.${namespace}.svc`}/`;
-    const result = patchStatus({ ready, url });
-    return ready ? result : result.rescheduleAfter("2s");
+const ingress = kubernetesDependent<WebPage, Ingress>(Ingress, {
+  desired(page) {
+    const { name, labels } = metadataOf(page);
+    const backend = { service: { name, port: { number: 80 } } };
+    return {
+      metadata: { name, labels },
+      spec: {
+        rules: [{
+          host: hostOf(page),
+          http: { paths: [{ path: "/", pathType: "Prefix", backend }] },
+        }],
+      },
+    };
+  },
+});
+
+// What depends on something waits until that is ready, and goes before it. What
+// is right already costs no request; what others change is put right again.
+const workflow = new Workflow<WebPage>()
+  .add("html", html)
+  .add("server", server, {
+    dependsOn: ["html"],
+    readyWhen: ({ resource }) => (resource?.status?.readyReplicas ?? 0) > 0,
+  })
+  .add("service", service)
+  .add("ingress", ingress, {
+    dependsOn: ["service"],
+    reconcileWhen: ({ primary }) => primary.spec.exposed,
+  });
+
+const operator = new Operator();
+
+operator.register(WebPage, {
+  // Runs behind the workflow, whenever a page or a part of it has changed.
+  reconcile(page, ctx) {
+    const { name, namespace } = page.metadata;
+    const host = page.spec.exposed ? hostOf(page) : `${name}.${namespace}.svc`;
+    const ready = workflow.resultOf(ctx).done;
+    return patchStatus({ ready, url: `http://${host}/` });
   },
 
   // Runs before a page vanishes. What it owns goes with it; this is the place
@@ -94,6 +127,6 @@ operator.register(WebPage, {
   cleanup(page, ctx) {
     ctx.log.info("Page is taken down", { url: page.status?.url });
   },
-}, { install: true });
+}, { workflow, install: true });
 
 await operator.run();

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { untyped } from "../core/api/kind.ts";
+import { Secret } from "../core/kinds/mod.ts";
+import { withExample } from "../tests/support/example_case.ts";
+import { startPostgres } from "../tests/support/postgres_server.ts";
+import { until } from "../tests/support/until.ts";
+
+const PostgresSchema = untyped({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "PostgresSchema",
+  plural: "postgresschemas",
+  scope: "Namespaced",
+});
+
+const KEY = { namespace: "default", name: "orders" };
+const SECRET = { namespace: "default", name: "orders-postgres" };
+
+test("The PostgreSQL example keeps a schema, its role and a password, and drops them", async () => {
+  const postgres = await startPostgres();
+  const roles = () =>
+    postgres.query(`
+      SELECT nspname AS schema, rolname AS role, rolconnlimit AS limit,
+             shobj_description(r.oid, 'pg_authid') AS note
+        FROM pg_roles r LEFT JOIN pg_namespace n ON r.oid = n.nspowner
+       WHERE rolname LIKE 'default.%'`);
+  try {
+    await withExample(
+      "examples/postgres_schema.ts",
+      async ({ client, program }) => {
+        await client.create(PostgresSchema, { metadata: { ...KEY }, spec: {} });
+        await until("the role and its schema", async () => {
+          const [one] = await roles();
+          return one?.["schema"] === "default.orders" && one["limit"] === -1;
+        });
+        const password = async () => {
+          const { data = {} } = await client.find(Secret, SECRET) ?? {};
+          return Buffer.from(data["password"] ?? "", "base64").toString();
+        };
+        const first = await password();
+        assert.equal(first.length, 32);
+        const { data } = await client.get(Secret, SECRET);
+        assert.equal(
+          Buffer.from(data!["username"]!, "base64").toString(),
+          "default.orders",
+        );
+        await until("the status", async () => {
+          const { status } = await client.get(PostgresSchema, KEY) as {
+            status?: { schema?: string };
+          };
+          return status?.schema === "default.orders";
+        });
+
+        await client.patch(PostgresSchema, KEY, {
+          spec: { connectionLimit: 5 },
+        });
+        await until(
+          "the new limit",
+          async () => (await roles())[0]?.["limit"] === 5,
+        );
+
+        await postgres.query('DROP SCHEMA "default.orders" CASCADE');
+        await until(
+          "the schema that somebody dropped is back",
+          async () => (await roles())[0]?.["schema"] === "default.orders",
+        );
+
+        const [{ note } = {}] = await roles();
+        await client.delete(Secret, SECRET);
+        await until(
+          "the role has the new password",
+          async () =>
+            (await roles())[0]?.["note"] !== note &&
+            await password() !== first,
+        );
+
+        await client.delete(PostgresSchema, KEY);
+        await until(
+          "everything is gone",
+          async () =>
+            await client.find(PostgresSchema, KEY) === undefined &&
+            (await roles()).length === 0 &&
+            await client.find(Secret, SECRET) === undefined,
+        );
+        assert.doesNotMatch(program.output, new RegExp(first));
+      },
+      { DATABASE_URL: postgres.url },
+    )();
+  } finally {
+    await postgres.stop();
+  }
+});
+
+test(
+  "The PostgreSQL example brings its own database where none is given",
+  withExample("examples/postgres_schema.ts", async ({ client }) => {
+    await client.create(PostgresSchema, { metadata: { ...KEY }, spec: {} });
+    await until("the schema is made", async () => {
+      const { status } = await client.get(PostgresSchema, KEY) as {
+        status?: { schema?: string };
+      };
+      return status?.schema === "default.orders";
+    }, { within: 60_000 });
+    await client.delete(PostgresSchema, KEY);
+    await until(
+      "it is dropped",
+      async () => await client.find(PostgresSchema, KEY) === undefined,
+    );
+  }),
+);
