@@ -1,6 +1,7 @@
 import type { Status } from "../api/api_error.ts";
 import { ChannelStream } from "./channel_stream.ts";
 import { statusError } from "./response.ts";
+import { textOf } from "./chunk_text.ts";
 import type { StreamConnection } from "./transport.ts";
 
 /** The channels of exec and attach. */
@@ -91,15 +92,6 @@ export class ContainerProcess {
 
 function encoded(input: Uint8Array | string): Uint8Array {
   return typeof input === "string" ? new TextEncoder().encode(input) : input;
-}
-
-async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of chunks) {
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
 }
 
 /** Reads the Status that ends a program's life. */

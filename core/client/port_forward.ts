@@ -1,5 +1,6 @@
 import { createServer, type Socket } from "node:net";
 import { ChannelStream } from "./channel_stream.ts";
+import { textOf } from "./chunk_text.ts";
 import type { StreamConnection } from "./transport.ts";
 
 /** The channels of the only port of a connection. */
@@ -37,7 +38,7 @@ export class PortConnection {
   }
 
   async *#read(action: string): AsyncGenerator<Uint8Array, void, undefined> {
-    const errors = this.#errorText();
+    const errors = textOf(withoutPort(this.#stream.channel(CHANNEL.error)));
     errors.catch(() => {}); // A broken line is told by the data as well.
     try {
       yield* withoutPort(this.#stream.channel(CHANNEL.data));
@@ -51,14 +52,6 @@ export class PortConnection {
         JSON.stringify(text.slice(0, 200))
       }`,
     );
-  }
-
-  async #errorText(): Promise<string> {
-    const decoder = new TextDecoder();
-    let text = "";
-    const chunks = withoutPort(this.#stream.channel(CHANNEL.error));
-    for await (const chunk of chunks) text += decoder.decode(chunk);
-    return text;
   }
 }
 

@@ -1,3 +1,4 @@
+import { textOf } from "../../client/chunk_text.ts";
 import type {
   HttpRequest,
   HttpResponse,
@@ -133,15 +134,6 @@ export class InProcessTransport implements Transport {
 }
 
 const BROKEN = () => new Error("Cannot read on: the connection was broken");
-
-async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of chunks) {
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
-}
 
 async function* replay(
   blocks: Iterable<Uint8Array>,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodHooks } from "../../../core/apiserver/pods/pod_hooks.ts";
 import { ApiServer } from "../../../core/apiserver/server.ts";
+import { textOf } from "../../../core/client/chunk_text.ts";
 import { Client } from "../../../core/client/client.ts";
 import { configFromText } from "../../../core/config/load_config.ts";
 import { Pod } from "../../../core/kinds/mod.ts";
@@ -23,12 +24,6 @@ async function withPods(
   } finally {
     await server.stop();
   }
-}
-
-async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
-  let text = "";
-  for await (const chunk of chunks) text += new TextDecoder().decode(chunk);
-  return text;
 }
 
 test("exec runs a command: input, half-close, both outputs and the exit code", () =>
