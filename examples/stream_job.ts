@@ -103,6 +103,8 @@ export function streamJobs(
   const { poll, clock } = options;
   const definition: PhasedDefinition<StreamJob, KnownJob | undefined> = {
     poll,
+    // A job that is lost is missed soon.
+    interval: poll,
     clock,
 
     // Fields that are not named here need an upgrade.
@@ -125,14 +127,10 @@ export function streamJobs(
     // Only reads. What it finds is written before anything else is done, so that
     // it stays known how a job ended when the job manager has forgotten it.
     async observe(run) {
-      const status = run.object.status!;
+      const { status } = run.object;
       const job = await call(run, {});
-      if (job === undefined) return isOver(status.job) ? status.job : undefined;
-      const { failures, ...known } = job;
-      const news = newFailures(failures, { after: status.failuresTold });
-      for (const text of news.told) run.events.warning("JobException", text);
-      if (news.after !== undefined) status.failuresTold = news.after;
-      return status.job = { ...known, failure: failures.at(-1)?.text };
+      if (job !== undefined) return remember(run, job);
+      return isOver(status?.job) ? status?.job : undefined;
     },
 
     stable: (job) =>
@@ -155,7 +153,8 @@ export function streamJobs(
       const { from } = carry as Carry | undefined ?? { from: restoreFrom };
       const name = run.object.metadata.uid;
       const body = { name, program, parallelism, from };
-      await call(run, { attempt, method: "PUT", body });
+      const job = await call(run, { attempt, method: "PUT", body });
+      if (job !== undefined) remember(run, job);
     },
 
     // Asked again and again until the job has stopped and its state is known.
@@ -257,6 +256,18 @@ export function streamJobs(
     }
     return jobIn(answer);
   }
+}
+
+/** Puts what is known of a job into the status, and tells of its failures. */
+function remember(
+  { object, events }: Run,
+  { failures, ...known }: z.infer<typeof Job>,
+): KnownJob {
+  const status = object.status!;
+  const news = newFailures(failures, { after: status.failuresTold });
+  for (const text of news.told) events.warning("JobException", text);
+  if (news.after !== undefined) status.failuresTold = news.after;
+  return status.job = { ...known, failure: failures.at(-1)?.text };
 }
 
 /** Reads an answer. What is not right may be so soon: it is worth another look. */

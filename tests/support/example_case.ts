@@ -11,6 +11,8 @@ export interface RunningExample {
   readonly program: Program;
   /** Of an administrator of the cluster. */
   readonly client: Client;
+  /** The path of the kubeconfig that the example uses. */
+  readonly kubeconfig: string;
 }
 
 /**
@@ -37,9 +39,11 @@ export function withExample(
       });
       try {
         await program.says(/Operator started/);
-        await body({ program, client: server.client }).catch((error) => {
-          throw new Error(program.describe(), { cause: error });
-        });
+        await body({ program, client: server.client, kubeconfig }).catch(
+          (error) => {
+            throw new Error(program.describe(), { cause: error });
+          },
+        );
         const code = await program.end("SIGTERM");
         if (code !== 0) throw new Error(program.describe());
       } finally {

@@ -10,6 +10,7 @@
 export const FLUX_FLINK_IDS: Readonly<Record<string, readonly string[]>> = {
   flux: idsOf("F", 46),
   kstatus: idsOf("K", 13),
+  flink: idsOf("L", 48),
   traps: [
     "X1", // a status that another writer changes in the midst of a pass
     "X2", // exactly one write for each change of a status

@@ -193,6 +193,28 @@ test("phased restarts what has failed, and calls it Failed where it does not [L2
   assert.equal(restarted.engine?.carry, "backup");
 });
 
+test("phased restarts what is ill for too long, and nothing that only stumbles [L24]", async () => {
+  let restarts = 0;
+  const world: PhasedWorld = await PhasedWorld.stable({
+    // 64 restarts within a look are too many, as in Flink.
+    recover: () =>
+      restarts > 64
+        ? { reason: "RestartUnhealthyJob", message: `${restarts} restarts` }
+        : undefined,
+  });
+  restarts = 64;
+  await world.pass();
+  assert.deepEqual(world.actions, []);
+  restarts = 65;
+  await world.pass();
+  restarts = 0;
+  await world.settle();
+  assert.deepEqual(world.actions, ["start 1.2 a"]);
+  assert.ok(
+    world.events.includes("Warning RestartUnhealthyJob: 65 restarts"),
+  );
+});
+
 test("phased starts anew, in one pass, where a field asks for that", async () => {
   const discarded: boolean[] = [];
   const world: PhasedWorld = await PhasedWorld.stable({

@@ -1,0 +1,261 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { KubernetesObject } from "../core/api/object.ts";
+import { untyped } from "../core/api/kind.ts";
+import type { Client } from "../core/client/client.ts";
+import {
+  type RunningExample,
+  withExample,
+} from "../tests/support/example_case.ts";
+import { Kubectl, NO_KUBECTL } from "../tests/support/kubectl.ts";
+import { Program, runtimeCommand } from "../tests/support/program.ts";
+import { temporaryFolder } from "../tests/support/temporary_folder.ts";
+import { until } from "../tests/support/until.ts";
+import type { PhasedStatus } from "../workflows/phases/rollout.ts";
+import type { Job } from "./job_manager.ts";
+
+const StreamJob = untyped({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "StreamJob",
+});
+const FOLDER = temporaryFolder();
+const KEY = { namespace: "default", name: "clicks" };
+
+/** The job manager, as a process that can be ended and started again. */
+class JobManagerProcess {
+  #program: Program | undefined;
+  #port = "0";
+  readonly #file: string = join(FOLDER, `state-${crypto.randomUUID()}.json`);
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  async start(): Promise<void> {
+    const file = "examples/job_manager.ts";
+    this.#program = new Program([
+      ...runtimeCommand(),
+      file,
+      this.#port,
+      this.#file,
+    ]);
+    [, this.#port = "0"] = await this.#program.says(/at http:.*:(\d+)/);
+  }
+
+  /** Ends it at once, with all jobs. */
+  async kill(): Promise<void> {
+    await this.#program?.kill();
+  }
+
+  /** The job of an id, as the job manager tells of it. */
+  async job(id: string): Promise<Job> {
+    return await (await fetch(`${this.url}/jobs/${id}`)).json();
+  }
+}
+
+/** A test with the operator, the job manager and a cluster. */
+function streamTest(
+  title: string,
+  body: (
+    example: RunningExample & { readonly manager: JobManagerProcess },
+  ) => Promise<void>,
+  options: { readonly skip?: string | false } = {},
+): void {
+  test(title, { timeout: 120_000, ...options }, async () => {
+    const manager = new JobManagerProcess();
+    await manager.start();
+    try {
+      await withExample(
+        "examples/stream_job.ts",
+        (example) => body({ ...example, manager }),
+        { JOB_MANAGER_URL: manager.url, POLL: "100ms" },
+      )();
+    } finally {
+      await manager.kill();
+    }
+  });
+}
+
+type StreamJob = KubernetesObject & {
+  spec: Record<string, unknown>;
+  status?: PhasedStatus & { job?: { id: string; state: string } };
+};
+
+async function clicks(client: Client): Promise<StreamJob> {
+  return await client.get(StreamJob, KEY) as unknown as StreamJob;
+}
+
+/** Waits until the job is stable at its newest generation. */
+async function stable(client: Client): Promise<StreamJob> {
+  return await until("the job is stable", async () => {
+    const object = await clicks(client);
+    const { lifecycle, observedGeneration } = object.status ?? {};
+    return lifecycle === "Stable" &&
+        observedGeneration === object.metadata.generation
+      ? object
+      : undefined;
+  });
+}
+
+streamTest(
+  "The stream job operator starts, scales, upgrades and suspends a job with its state",
+  async ({ client, manager }) => {
+    await client.create(StreamJob, {
+      metadata: KEY,
+      spec: { program: "count:1" },
+    });
+    const first = await manager.job((await stable(client)).status!.job!.id);
+    await client.patch(StreamJob, KEY, { spec: { parallelism: 4 } });
+    await until(
+      "four at once",
+      async () => (await manager.job(first.id)).parallelism === 4,
+    );
+
+    await client.patch(StreamJob, KEY, { spec: { program: "count:2" } });
+    const second = await manager.job((await stable(client)).status!.job!.id);
+    assert.notEqual(second.id, first.id);
+    assert.equal(second.from, `savepoints/${first.id}`);
+    assert.equal((await manager.job(first.id)).state, "canceled");
+
+    await client.patch(StreamJob, KEY, { spec: { suspend: true } });
+    await until(
+      "the job is suspended",
+      async () => (await clicks(client)).status?.lifecycle === "Suspended",
+    );
+    const { records } = await manager.job(second.id);
+    await client.patch(StreamJob, KEY, { spec: { suspend: false } });
+    const third = await manager.job((await stable(client)).status!.job!.id);
+    assert.equal(third.from, `savepoints/${second.id}`);
+    assert.ok(third.records >= records, "nothing was lost");
+
+    await client.delete(StreamJob, KEY);
+    await until(
+      "the object is gone",
+      async () => await client.find(StreamJob, KEY) === undefined,
+    );
+    assert.equal((await manager.job(third.id)).state, "canceled");
+  },
+);
+
+streamTest(
+  "The stream job operator recovers a job whose manager has vanished",
+  async ({ client, manager }) => {
+    await client.create(StreamJob, {
+      metadata: KEY,
+      spec: { program: "count:1" },
+    });
+    const { id } = (await stable(client)).status!.job!;
+    const before = await until("a checkpoint", async () => {
+      const { status } = await clicks(client);
+      const job = await manager.job(id);
+      return status?.job !== undefined && "checkpoint" in status.job &&
+          job.checkpoint !== undefined
+        ? job
+        : undefined;
+    });
+    await manager.kill();
+    await until("the operator says so", async () => {
+      const { status } = await clicks(client);
+      return status?.conditions?.some(({ type, reason }) =>
+        type === "Ready" && reason === "JobManagerUnreachable"
+      );
+    });
+    await manager.start();
+    const job = await until("another job runs", async () => {
+      const { status } = await clicks(client);
+      return status?.lifecycle === "Stable" && status.job?.id !== id &&
+        await manager.job(status.job!.id);
+    });
+    assert.equal(job.from, `checkpoints/${id}`);
+    assert.ok(job.records >= before.records, "nothing was lost");
+  },
+);
+
+streamTest(
+  "kubectl tells the truth of a stream job through upgrade, failure, rollback, stall and recovery",
+  async ({ client, manager, kubeconfig }) => {
+    const kubectl = new Kubectl(kubeconfig, "default", { cache: FOLDER });
+    const wait = (condition: string) =>
+      kubectl.run(`wait streamjob/clicks --timeout=20s --for=${condition}`);
+    const columns = async () => {
+      const [heading = "", line = ""] =
+        (await kubectl.run("get streamjob clicks")).split("\n");
+      assert.deepEqual(heading.trim().split(/\s+/), [
+        "NAME",
+        "READY",
+        "REASON",
+        "JOB",
+        "AGE",
+      ]);
+      return line.trim().split(/\s+/).slice(0, 4).join(" ");
+    };
+    const set = (spec: object) =>
+      kubectl.run(
+        "patch streamjob clicks --type=merge -p",
+        JSON.stringify({ spec }),
+      );
+    const running = async () =>
+      (await manager.job((await clicks(client)).status!.job!.id)).program;
+
+    await kubectl.feed(
+      JSON.stringify({
+        apiVersion: "sample.coracle.dev/v1",
+        kind: "StreamJob",
+        metadata: { name: "clicks" },
+        spec: { program: "count:1" },
+      }),
+      "apply -f -",
+    );
+    await wait("condition=Ready");
+    assert.equal(await columns(), "clicks True Stable running");
+
+    // An upgrade: as soon as it is Ready, the new program runs.
+    await set({ program: "count:2" });
+    await wait("condition=Ready");
+    assert.equal(await running(), "count:2");
+    assert.equal(await columns(), "clicks True Stable running");
+
+    // A failed one is not Ready, and says why.
+    await set({ program: "count:3-stuck" });
+    await wait("jsonpath={.status.lifecycle}=Deployed");
+    assert.equal(await columns(), "clicks False Deployed starting");
+    const late = await kubectl.result(
+      "wait streamjob/clicks --timeout=1s --for=condition=Ready",
+    );
+    assert.equal(late.code, 1);
+
+    // It is rolled back, as soon as that is asked for: still not what was
+    // asked for, and it will not come by itself.
+    await set({ rollbackAfter: "1s" });
+    await wait("condition=Stalled");
+    await wait("jsonpath={.status.job.state}=running");
+    assert.equal(await running(), "count:2");
+    assert.equal(await columns(), "clicks False RolledBack running");
+    assert.match(
+      await kubectl.run("describe streamjob clicks"),
+      /Generation 3 did not become stable: generation 2 runs again/,
+    );
+
+    // An invalid spec stalls, and the job goes on.
+    await set({ program: "another" });
+    await wait("jsonpath={.status.error.reason}=ValidationError");
+    assert.equal(await columns(), "clicks False ValidationError running");
+    assert.match(
+      await kubectl.run("get events"),
+      /Warning\s+ValidationError/,
+    );
+
+    // A good one recovers everything.
+    await set({ program: "count:4" });
+    await wait("condition=Ready");
+    assert.equal(await running(), "count:4");
+    assert.equal(await columns(), "clicks True Stable running");
+    assert.doesNotMatch(
+      await kubectl.run("get streamjob clicks -o yaml"),
+      /type: (Stalled|Reconciling)/,
+    );
+  },
+  { skip: NO_KUBECTL },
+);
