@@ -401,7 +401,10 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
 
   /** The primaries from before the event and those from after it. */
   #affected(event: CacheEvent<S>, context: SourceContext<P>): Set<string> {
-    const affected = this.#primaries(mappedEvent(event, "object"), context);
+    const after = mappedEvent(event, "object");
+    const affected = this.#primaries(after, context);
+    // A mapper that has looked at the metadata alone would find the same.
+    if (event.hasSameMetadata && !after.isDecoded) return affected;
     if (event.previousHeader !== undefined) {
       const before = this.#primaries(mappedEvent(event, "previous"), context);
       for (const primary of before) affected.add(primary);

@@ -213,9 +213,13 @@ export function mapped<S extends KubernetesObject>(
 export function mappedEvent<S extends KubernetesObject>(
   event: CacheEvent<S>,
   side: "object" | "previous",
-): MappedObject<S> {
+): MappedObject<S> & { readonly isDecoded: boolean } {
   const header = side === "object" ? event.header : event.previousHeader!;
+  let isDecoded = false;
   return {
+    get isDecoded() {
+      return isDecoded;
+    },
     get name() {
       return header.name;
     },
@@ -228,6 +232,7 @@ export function mappedEvent<S extends KubernetesObject>(
     label: (key) => header.label(key),
     annotation: (key) => header.annotation(key),
     get object(): S {
+      isDecoded = true;
       return event[side]!;
     },
   };

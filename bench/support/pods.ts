@@ -34,6 +34,7 @@ type Variable =
   | "podIp"
   | "hostIp"
   | "node"
+  | "created"
   | "time";
 
 /** A Pod's text, cut where something varies. */
@@ -55,11 +56,13 @@ interface PodShape {
 }
 
 const TIME_REGEXP = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/;
+const CREATED_REGEXP = /(?<="creationTimestamp":")\d{4}-\d\d-\d\dT[^"]+/;
 const PATTERNS: readonly (readonly [RegExp, Variable])[] = [
   [/(?<=checksum\/config":")[0-9a-f]{64}/, "checksum"],
   [/(?<=sha256:)[0-9a-f]{64}/, "digest"],
   [/(?<=containerd:\/\/)[0-9a-f]{64}/, "containerId"],
   [/(?<=kube-api-access-)[a-z0-9]{5}/, "volume"],
+  [CREATED_REGEXP, "created"],
   [TIME_REGEXP, "time"],
 ];
 
@@ -106,6 +109,10 @@ function makeTemplate(text: string): Template {
   return { parts };
 }
 
+function timeText(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().replace(/\.\d+Z/, "Z");
+}
+
 /** Options of {@linkcode PodFactory}. */
 export interface PodFactoryOptions {
   /** Leave managedFields out, as a cache does that prunes them. */
@@ -133,7 +140,8 @@ export class PodFactory {
    * The JSON of a Pod.
    *
    * @param number Which Pod.
-   * @param version Its resourceVersion; another one has other times, too.
+   * @param version Its resourceVersion; another one has other times, too, but
+   * for that of its creation.
    */
   text(number: number, version: number = number + 1000): string {
     const workload = Math.floor(number / REPLICAS);
@@ -187,8 +195,8 @@ export class PodFactory {
       podIp: `10.${own.below(256)}.${own.below(256)}.${own.below(256)}`,
       hostIp: host,
       node: `ip-${host.replaceAll(".", "-")}.eu-west-1.compute.internal`,
-      time: new Date(1.79e12 + (number + version) * 1009)
-        .toISOString().replace(/\.\d+Z/, "Z"),
+      created: timeText(1.78e12 + number * 1009),
+      time: timeText(1.79e12 + (number + version) * 1009),
     };
   }
 }

@@ -41,6 +41,12 @@ export interface CacheEvent<T extends KubernetesObject = KubernetesObject> {
    */
   readonly previousHeader: ObjectHeader | undefined;
   /**
+   * Whether the metadata is what it was, but for `resourceVersion` and
+   * `managedFields`; false where that is not known without reading
+   * `previousHeader`, which takes longer.
+   */
+  readonly hasSameMetadata: boolean;
+  /**
    * The new state, of a deleted object the last one known; decoded when read.
    *
    * @throws {Error} If a bounded cache has kept no more than the key meanwhile.

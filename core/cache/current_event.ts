@@ -3,6 +3,7 @@ import type { ObjectKey } from "../api/object_key.ts";
 import { EventScanner } from "../json/event_scanner.ts";
 import { ObjectHeader } from "../json/object_header.ts";
 import type { ByteRange } from "../json/byte_range.ts";
+import { hasSameMetadata } from "../json/same_metadata.ts";
 import type { CacheEvent, CacheEventType } from "./cache_event.ts";
 
 /** How an event finds what it does not hold. */
@@ -26,6 +27,8 @@ export interface EventFacts {
   readonly initial?: boolean | undefined;
   readonly relist?: boolean | undefined;
   readonly finalStateUnknown?: boolean | undefined;
+  /** Whether the bytes of the state before have `metadata` but once. */
+  readonly isRegular?: boolean | undefined;
   /**
    * Where the object is, or was, among all of the informer; absent for an event
    * of one handler alone.
@@ -46,6 +49,7 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
   #previousScanner: EventScanner | undefined;
   #facts: EventFacts;
   #previousHeader: ObjectHeader | undefined;
+  #hasSameMetadata: boolean | undefined;
   #object: T | undefined;
   #previousObject: T | undefined;
 
@@ -59,6 +63,7 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
   set(facts: EventFacts): this {
     this.#facts = facts;
     this.#previousHeader = undefined;
+    this.#hasSameMetadata = undefined;
     this.#object = undefined;
     this.#previousObject = undefined;
     return this;
@@ -85,6 +90,16 @@ export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
     this.#previousScanner ??= new EventScanner();
     this.#previousHeader ??= this.#previousScanner.scanObject(previous);
     return this.#previousHeader;
+  }
+
+  get hasSameMetadata(): boolean {
+    const { header, previous, isRegular } = this.#facts;
+    if (previous === undefined || previous instanceof ObjectHeader) {
+      return false;
+    }
+    this.#hasSameMetadata ??= isRegular === true &&
+      hasSameMetadata(header, previous);
+    return this.#hasSameMetadata;
   }
 
   get object(): T {

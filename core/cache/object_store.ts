@@ -65,6 +65,7 @@ export class ObjectStore<T extends KubernetesObject> {
   readonly #marks: RelistMarks;
   readonly #fetcher: ObjectFetcher<T> | undefined;
   #place = -1;
+  #isRegular = true;
 
   /**
    * Makes an empty store.
@@ -107,6 +108,7 @@ export class ObjectStore<T extends KubernetesObject> {
         `Cannot keep a ${this.kind.kind}: it must have a name: received none`,
       );
     }
+    if (header.repeatsMetadata) this.#isRegular = false;
     const slot = this.#slots.find(header);
     if (slot < 0) {
       this.#place = this.#objects.add(header);
@@ -120,6 +122,11 @@ export class ObjectStore<T extends KubernetesObject> {
     if (order > 0 && options.force !== true) return "stale";
     this.#objects.replace(slot, header);
     return "updated";
+  }
+
+  /** Whether the JSON of all objects so far has `metadata` but once. */
+  get isRegular(): boolean {
+    return this.#isRegular;
   }
 
   /** Removes an object; tells whether it was there. */

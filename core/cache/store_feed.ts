@@ -274,6 +274,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     facts.previous = previous;
     facts.initial = this.#listing && !this.#complete && type !== "deleted";
     facts.relist = this.#listing && this.#complete;
+    facts.isRegular = this.#store.isRegular;
     facts.place = this.#place;
     this.#listener.changed(this.#event.set(facts));
   }

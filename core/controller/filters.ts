@@ -89,17 +89,20 @@ export interface DefaultFilterOptions {
  * longer, or what it was before is not known.
  */
 export function isRelevantUpdate(
-  event: Pick<CacheEvent, "header" | "previousHeader">,
+  event: Pick<CacheEvent, "header" | "previousHeader" | "hasSameMetadata">,
   options: DefaultFilterOptions,
 ): boolean {
-  const { header, previousHeader: previous } = event;
+  const { header } = event;
   const { finalizer, generationAware, pauseAnnotation, requestAnnotations } =
     options;
-  if (!generationAware || previous === undefined) return true;
+  if (!generationAware) return true;
   const generation = header.generation;
-  if (generation === undefined || generation !== previous.generation) {
-    return true;
+  if (generation === undefined) return true;
+  if (event.hasSameMetadata) {
+    return finalizer !== undefined && !header.hasFinalizer(finalizer);
   }
+  const { previousHeader: previous } = event;
+  if (previous === undefined || generation !== previous.generation) return true;
   if (
     header.deletionTimestamp !== undefined &&
     previous.deletionTimestamp === undefined

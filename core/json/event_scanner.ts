@@ -162,6 +162,7 @@ export class EventScanner {
     const { header } = this;
     const cursor = this.#cursor;
     header.turn++;
+    header.repeatsMetadata = false;
     header.bytes = cursor.bytes;
     header.start = cursor.position;
     this.#forget(0);
@@ -169,6 +170,7 @@ export class EventScanner {
       const index = this.#field(OBJECT_FIELDS);
       const start = cursor.position;
       if (index === METADATA) {
+        header.repeatsMetadata ||= (header.ranges[2 * METADATA] as number) >= 0;
         this.#forget(METADATA); // of an earlier metadata nothing counts
         if (cursor.peek() === OPEN_BRACE) this.#metadata();
         else cursor.skipStructure();

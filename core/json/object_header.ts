@@ -93,6 +93,8 @@ export class ObjectHeader implements ByteRange {
    */
   readonly cutStarts: Int32Array = new Int32Array(FIELD_COUNT).fill(NO_MEMBER);
 
+  /** Whether the object has `metadata` several times, of which the last counts. */
+  repeatsMetadata = false;
   /** Grows with each object: tells whether this is still about the same one. */
   turn = 0;
 

@@ -190,6 +190,7 @@ function event(
     key,
     header: { deletionTimestamp } as CacheEvent<Gadget>["header"],
     previousHeader: undefined,
+    hasSameMetadata: false,
     object,
     previous: undefined,
     initial: false,

@@ -41,7 +41,11 @@ function relevant(
   finalizer: string | undefined = undefined,
   generationAware = true,
 ): boolean {
-  return isRelevantUpdate({ header: after, previousHeader: before }, {
+  return isRelevantUpdate({
+    header: after,
+    previousHeader: before,
+    hasSameMetadata: false,
+  }, {
     finalizer,
     generationAware,
     pauseAnnotation: PAUSED,

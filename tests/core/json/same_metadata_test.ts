@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import fc from "fast-check";
+import { wholeRange } from "../../../core/json/byte_range.ts";
+import { EventScanner } from "../../../core/json/event_scanner.ts";
+import { Pruner } from "../../../core/json/prune.ts";
+import { hasSameMetadata } from "../../../core/json/same_metadata.ts";
+
+const scanner = new EventScanner();
+const pruner = new Pruner(["metadata.managedFields"]);
+
+/** Whether a new state, as it comes, has the metadata of a kept one. */
+function isSame(kept: string, told: string): boolean {
+  const target = Buffer.alloc(kept.length * 3);
+  const length = pruner.prune(wholeRange(kept), target);
+  const range = { bytes: target, start: 0, end: length };
+  return hasSameMetadata(scanner.scanObject(wholeRange(told)), range);
+}
+
+/** An object as a server writes it. */
+function object(
+  version: string,
+  changes: { metadata?: object; status?: unknown; fields?: unknown } = {},
+): string {
+  const { metadata = {}, status = 1, fields = [version] } = changes;
+  return JSON.stringify({
+    kind: "Pod",
+    apiVersion: "v1",
+    metadata: {
+      name: "web",
+      namespace: "default",
+      resourceVersion: version,
+      generation: 3,
+      labels: { app: "web" },
+      ...metadata,
+      managedFields: fields,
+    },
+    status,
+  });
+}
+
+test("hasSameMetadata sees that only a status has changed", () => {
+  assert(isSame(object("17"), object("18", { status: { a: ["}", 2] } })));
+  assert(isSame(object("17", { fields: [] }), object("99", { fields: [1] })));
+});
+
+test("hasSameMetadata sees what has changed, come or gone", () => {
+  const finalizers = { metadata: { finalizers: ["a"] } };
+  const marked = { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  for (const change of [{ metadata: { generation: 4 } }, finalizers, marked]) {
+    assert(!isSame(object("17"), object("18", change)));
+    assert(!isSame(object("17", change), object("18")));
+  }
+});
+
+test("hasSameMetadata knows nothing of what is written in another way", () => {
+  const { kind, ...rest } = JSON.parse(object("17"));
+  assert(!isSame(JSON.stringify({ ...rest, kind }), object("18")));
+  assert(!isSame(object("9"), object("10")));
+  assert(!isSame(object("a1"), object("11")));
+  assert(!isSame("{}", object("11")));
+});
+
+test("hasSameMetadata says yes only where the parsed metadata is the same", () => {
+  const metadata = fc.record({
+    resourceVersion: fc.constantFrom("1", "2", '"', "}"),
+    labels: fc.constantFrom(undefined, {}, { a: "1" }, { a: "2" }),
+    annotations: fc.constantFrom(undefined, { a: '"},{' }, { b: "}" }),
+    finalizers: fc.constantFrom(undefined, [], ["a"]),
+    managedFields: fc.constantFrom(undefined, [], [{ a: 1 }]),
+  }, { requiredKeys: [] }).chain((value) =>
+    fc.shuffledSubarray(Object.entries(value)).map(Object.fromEntries)
+  );
+  const any = fc.record({ metadata, spec: fc.constantFrom(1, "x", {}) });
+  let same = 0;
+  fc.assert(
+    fc.property(any, any, (kept, told) => {
+      if (!isSame(JSON.stringify(kept), JSON.stringify(told))) return;
+      same++;
+      const compared = [kept, told].map((value) => {
+        const { resourceVersion: _version, managedFields: _fields, ...rest } =
+          JSON.parse(JSON.stringify(value)).metadata;
+        return rest;
+      });
+      assert.deepEqual(compared[0], compared[1]);
+    }),
+    { numRuns: 5_000 },
+  );
+  assert(same > 0);
+});
+
+test("EventScanner notes metadata that comes several times", () => {
+  const twice = '{"metadata":{"name":"a"},"metadata":{"name":"b"}}';
+  assert(scanner.scanObject(wholeRange(twice)).repeatsMetadata);
+  assert(!scanner.scanObject(wholeRange(object("1"))).repeatsMetadata);
+});
