@@ -24,12 +24,7 @@ export {
 } from "./virtual_clock.ts";
 export * from "./logger.ts";
 export * from "./metrics.ts";
-export type {
-  Span,
-  SpanAttributes,
-  SpanIdentity,
-  Tracer,
-} from "./tracing.ts";
+export type { Span, SpanAttributes, SpanIdentity, Tracer } from "./tracing.ts";
 
 // Selectors, read, written and matched as Kubernetes does.
 export * from "./api/label_selector.ts";
@@ -138,6 +133,7 @@ export type { Namespaces } from "./controller/namespaces.ts";
 export type { StaticShard } from "./controller/shard.ts";
 export * from "./controller/event_source.ts";
 export type { SourceRegistry } from "./controller/source_registry.ts";
+export type { EventOptions } from "./controller/event_recorder.ts";
 export * from "./controller/expectations.ts";
 export { allOf, anyOf, type Filters, not } from "./controller/filters.ts";
 export * from "./controller/managed_workflow.ts";

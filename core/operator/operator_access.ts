@@ -3,8 +3,10 @@ import type { AccessVerb, KindAccess } from "../crd/rbac.ts";
 import type { OperatorHandle } from "./development.ts";
 
 const WATCH: readonly AccessVerb[] = ["get", "list", "watch"];
+/** To change what is there, by patches and under an optimistic lock. */
+const CHANGE: readonly AccessVerb[] = ["update", "patch"];
 /** How objects that a reconciler makes are kept as they should be. */
-const MANAGE: readonly AccessVerb[] = [...WATCH, "create", "patch", "delete"];
+const MANAGE: readonly AccessVerb[] = [...WATCH, "create", ...CHANGE, "delete"];
 
 const EVENT = untyped({
   group: "",
@@ -38,8 +40,8 @@ export function operatorAccess(
   for (const controller of controllers) {
     const { kind, secondaryKinds, readOnlyKinds, settings } = controller;
     access.push(
-      { kind, verbs: [...WATCH, "patch"] },
-      { kind, subresource: "status", verbs: ["get", "patch"] },
+      { kind, verbs: [...WATCH, ...CHANGE] },
+      { kind, subresource: "status", verbs: ["get", ...CHANGE] },
       // Owner references that block deletion need this right on the owner.
       { kind, subresource: "finalizers", verbs: ["update"] },
     );
@@ -54,6 +56,7 @@ export function operatorAccess(
     }
   }
   for (const kind of managed) access.push({ kind, verbs: MANAGE });
-  access.push({ kind: EVENT, verbs: ["create", "patch"] });
+  // Those that were told before are found again and counted.
+  access.push({ kind: EVENT, verbs: ["get", "create", "patch"] });
   return access;
 }

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { RestrictedTransport } from "../../core/apiserver/restricted_transport.ts";
+import { Client } from "../../core/client/client.ts";
+import { patchResourceAndStatus } from "../../core/controller/result.ts";
+import { type PolicyRule, policyRules } from "../../core/crd/rbac.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { operatorAccess } from "../../core/operator/operator_access.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import { startGadgets } from "../support/gadget_runs.ts";
+import { Gadget, scenario } from "../support/operator_case.ts";
+
+scenario(
+  "An operator with the rights of its manifest may do all that it offers",
+  async (one) => {
+    const rules: PolicyRule[] = [];
+    const transport = new RestrictedTransport(one.transport, rules, {
+      user: "system:serviceaccount:default:operator",
+    });
+    const client = new Client({ transport }, { clock: one.clock });
+    const sources = [informerSource<Gadget, ConfigMap>(ConfigMap)];
+    const planned = one.operator({ client });
+    planned.register(Gadget, { reconcile() {}, cleanup() {} }, {
+      sources,
+      install: true,
+    });
+    rules.push(...policyRules(operatorAccess(planned.controllers)));
+    let cleaned = false;
+    const { controller, runs } = await startGadgets(
+      one,
+      async (gadget, ctx) => {
+        const { name } = gadget.metadata;
+        await ctx.apply(ConfigMap, { metadata: { name } });
+        await ctx.modify(ConfigMap, name, (map) => {
+          map.data = { runs: String(runs.length) };
+        });
+        await ctx.patch(Gadget, name, { status: { count: runs.length } }, {
+          subresource: "status",
+        });
+        ctx.events.normal("Seen", "It was seen");
+        return patchResourceAndStatus(
+          { metadata: { labels: { runs: String(runs.length) } } },
+          { value: gadget.spec.value },
+          { method: isFirst ? "apply" : "replace" },
+        );
+      },
+      {
+        operator: { client },
+        sources,
+        install: true,
+        retry: false,
+        async cleanup(gadget, ctx) {
+          await ctx.delete(ConfigMap, gadget.metadata.name);
+          cleaned = true;
+        },
+      },
+    );
+    await one.create("a");
+    await one.until(() => runs.length === 1);
+    await one.settle();
+    controller.trigger("default/a");
+    await one.until(() => runs.length === 2);
+    await one.settle();
+    await one.remove("a");
+    await one.until(async () => await one.gadget("a") === undefined);
+    assert.ok(cleaned);
+    const trouble = one.log.filter(({ level }) =>
+      level === "warn" || level === "error"
+    );
+    assert.deepEqual(
+      trouble.map(({ message, fields }) => `${message}: ${fields["error"]}`),
+      [],
+    );
+    await one.until(() =>
+      one.requests.some(({ verb, resource }) =>
+        verb === "patch" && resource === "events"
+      )
+    );
+  },
+);
