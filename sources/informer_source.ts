@@ -2,24 +2,27 @@ import { type Kind, kindText } from "../core/api/kind.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../core/api/object_key.ts";
 import type { CacheEvent } from "../core/cache/cache_event.ts";
-import type { InformerClient } from "../core/cache/informer.ts";
 import type { InformerLease } from "../core/cache/informer_lease.ts";
-import type { InformerSelection } from "../core/cache/informer_options.ts";
 import type {
   HandlerRegistration,
   OwnWrite,
 } from "../core/cache/shared_informer.ts";
 import type {
-  EventSource,
   NamespaceSet,
   PrimaryEvent,
   SourceContext,
   SourceEvent,
   SourceHealth,
 } from "../core/controller/event_source.ts";
-import { accepts, type Filters } from "../core/controller/filters.ts";
+import { accepts } from "../core/controller/filters.ts";
+import type { Logger } from "../core/logger.ts";
+import type {
+  InformerEventSource,
+  InformerSourceOptions,
+} from "./informer_source_options.ts";
 import {
   byOwner,
+  keyTexts,
   mapped,
   mappedEvent,
   type MappedObject,
@@ -27,81 +30,6 @@ import {
 } from "./mappers.ts";
 import { ReferenceIndex } from "./reference_index.ts";
 import { RememberedMapping } from "./remembered_mapping.ts";
-
-/** Options of {@linkcode informerSource}. */
-export interface InformerSourceOptions<
-  P extends KubernetesObject,
-  S extends KubernetesObject,
-> extends Omit<InformerSelection, "namespaces"> {
-  /**
-   * Unique within the controller.
-   *
-   * @default {the kind with its apiVersion, such as "apps/v1 Deployment"}
-   */
-  readonly name?: string | undefined;
-  /**
-   * Which namespaces are watched; `"inherited"` follows the controller's.
-   *
-   * @default {"inherited"}
-   */
-  readonly namespaces?: "inherited" | NamespaceSet | undefined;
-  /**
-   * Which primaries a secondary belongs to.
-   *
-   * @default {those among its owners, by byOwner()}
-   */
-  readonly mapper?: Mapper<P, S> | undefined;
-  /**
-   * Which secondaries a primary refers to, by key; for secondaries that do not
-   * know their primaries, and may have many. It takes the place of `mapper`.
-   *
-   * @default {none}
-   */
-  readonly references?:
-    | ((primary: P) => Iterable<ObjectKey | string>)
-    | undefined;
-  /** Which events trigger. @default {all} */
-  readonly filters?: Filters<S> | undefined;
-  /**
-   * The cluster in which the secondaries are.
-   *
-   * @default {that of the operator}
-   */
-  readonly client?: InformerClient | undefined;
-  /**
-   * Whether the informer is shared with others in the operator who watch the
-   * same; one of its own costs another watch and another cache.
-   *
-   * @default {true}
-   */
-  readonly shared?: boolean | undefined;
-  /**
-   * Whether the reconciler never writes these objects, so that the operator
-   * needs the right to watch them and no other.
-   *
-   * @default {false}
-   */
-  readonly readOnly?: boolean | undefined;
-  /**
-   * Whether it has synced before other sources start.
-   *
-   * @default {"default"}
-   */
-  readonly startPriority?: "loader" | "default" | undefined;
-}
-
-/** A source that watches a kind. */
-export interface InformerEventSource<
-  P extends KubernetesObject,
-  S extends KubernetesObject,
-> extends EventSource<P, S> {
-  /**
-   * For whoever remembers something of each secondary: calls back with the key
-   * of one that is gone, and without a key when the source stops and forgets
-   * all.
-   */
-  onGone(listener: (key: string | undefined) => void): void;
-}
 
 /** The name under which the lease keeps the index of the mapper. */
 const BY_PRIMARY = "primary";
@@ -165,6 +93,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   readonly #onGone: ((key: string | undefined) => void)[] = [];
   /** Which start counts. */
   #life: symbol | undefined;
+  #log: Logger | undefined;
   #watching: Watching<P, S> | undefined;
 
   constructor(kind: Kind<S>, options: InformerSourceOptions<P, S>) {
@@ -181,6 +110,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
 
   async start(context: SourceContext<P>): Promise<void> {
     this.#life = Symbol(this.name);
+    this.#log = context.log;
     if (this.#options.references !== undefined) {
       for (const primary of await context.primaries.readList()) {
         this.#refer(primary);
@@ -236,7 +166,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     if (this.#options.bounded) return this.#readSecondaries(primary, watching);
     const { lease, context } = watching;
     if (this.#options.references !== undefined) {
-      return textsOf(this.#options.references(primary))
+      return keyTexts(this.#options.references(primary))
         .map((key) => lease.get(key))
         .filter((object) => object !== undefined);
     }
@@ -250,7 +180,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     { lease, context }: Watching<P, S>,
   ): Promise<readonly S[]> {
     if (this.#options.references !== undefined) {
-      const keys = textsOf(this.#options.references(primary));
+      const keys = keyTexts(this.#options.references(primary));
       const found = await Promise.all(keys.map((key) => lease.read(key)));
       return found.filter((object) => object !== undefined);
     }
@@ -291,8 +221,28 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   #refer(primary: P): void {
     this.#references.set(
       keyText(keyOf(primary)),
-      textsOf(this.#options.references?.(primary) ?? []),
+      this.#guarded(
+        keyText(keyOf(primary)),
+        () => keyTexts(this.#options.references?.(primary) ?? []),
+      ),
     );
+  }
+
+  /** What the user's function gives; what it throws is told, and gives nothing. */
+  #guarded(
+    object: string,
+    map: () => readonly string[],
+  ): readonly string[] {
+    try {
+      return map();
+    } catch (error) {
+      this.#log?.error("Cannot map an object", {
+        source: this.name,
+        object,
+        error,
+      });
+      return [];
+    }
   }
 
   async #watch(
@@ -416,17 +366,16 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     secondary: MappedObject<S>,
     context: SourceContext<P>,
   ): Set<string> {
+    const { name, namespace } = secondary;
+    const key = namespace === "" ? name : `${namespace}/${name}`;
     return new Set(
-      textsOf(this.#mapper.primariesOf(secondary, context.primaryKind)),
+      this.#guarded(
+        key,
+        () =>
+          keyTexts(this.#mapper.primariesOf(secondary, context.primaryKind)),
+      ),
     );
   }
-}
-
-function textsOf(keys: Iterable<ObjectKey | string>): string[] {
-  return Array.from(
-    keys,
-    (key) => typeof key === "string" ? key : keyText(key),
-  );
 }
 
 function keyOfHeader({ header }: CacheEvent<KubernetesObject>): ObjectKey {

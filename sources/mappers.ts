@@ -181,16 +181,40 @@ export function byFunction<
 >(
   primaries: (secondary: S) => Iterable<ObjectKey | string>,
 ): Mapper<P, S> {
-  const texts = (object: S) =>
-    Array.from(
-      primaries(object),
-      (key) => typeof key === "string" ? key : keyText(key),
-    );
+  const texts = (object: S) => keyTexts(primaries(object));
   return {
     index: { byFunction: texts },
     indexValue: (primary) => keyText(keyOf(primary)),
     primariesOf: ({ object }) => texts(object),
   };
+}
+
+/**
+ * The keys that a user's function gave, as text.
+ *
+ * @throws {TypeError} If it gave something else.
+ */
+export function keyTexts(keys: Iterable<ObjectKey | string>): string[] {
+  const given: unknown = keys;
+  if (
+    typeof given !== "object" || given === null || !(Symbol.iterator in given)
+  ) {
+    throw new TypeError(
+      `Cannot map to primaries: a list of keys must be given: received ${
+        given === null ? "null" : typeof given
+      }`,
+    );
+  }
+  return Array.from(keys, (key: unknown) => {
+    if (typeof key === "string") return key;
+    const { name } = (key ?? {}) as { readonly name?: unknown };
+    if (typeof name === "string") return keyText(key as ObjectKey);
+    throw new TypeError(
+      `Cannot map to primaries: a key is "namespace/name" or has a name: received ${
+        JSON.stringify(key)
+      }`,
+    );
+  });
 }
 
 /** A decoded object as mappers see it. */

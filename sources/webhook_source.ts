@@ -1,13 +1,14 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { KubernetesObject } from "../core/api/object.ts";
-import { keyText, type ObjectKey } from "../core/api/object_key.ts";
+import type { ObjectKey } from "../core/api/object_key.ts";
 import type {
   EventSource,
   PrimaryCache,
   SourceContext,
   SourceHealth,
 } from "../core/controller/event_source.ts";
+import { keyTexts } from "./mappers.ts";
 import { SourceRun } from "./source_run.ts";
 import { isAuthentic, type WebhookCheck } from "./webhook_verification.ts";
 
@@ -226,13 +227,7 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
       body,
       json: () => parse(body),
     }, run.context.primaries);
-    return Array.from(found, (key) => {
-      if (typeof key === "string") return key;
-      if (typeof key?.name === "string") return keyText(key);
-      throw new TypeError(
-        `Cannot trigger a primary: "primaries" must give keys: received ${typeof key}`,
-      );
-    });
+    return keyTexts(found);
   }
 
   async #read(request: IncomingMessage): Promise<Uint8Array> {

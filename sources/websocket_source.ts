@@ -9,6 +9,7 @@ import type {
   SourceContext,
   SourceHealth,
 } from "../core/controller/event_source.ts";
+import { keyTexts } from "./mappers.ts";
 import { SourceRun } from "./source_run.ts";
 
 /** Options of {@linkcode websocketSource}. */
@@ -170,9 +171,8 @@ class WebsocketSource<P extends KubernetesObject>
   #onMessage(run: SourceRun<P>, message: Uint8Array): void {
     try {
       const { primaries } = run.context;
-      for (const key of this.#options.primaries(message, primaries)) {
-        run.context.trigger(key);
-      }
+      const keys = keyTexts(this.#options.primaries(message, primaries));
+      for (const key of keys) run.context.trigger(key);
     } catch (error) {
       run.context.log.warn("Cannot map a message to primaries", {
         source: this.name,

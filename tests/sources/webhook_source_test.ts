@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { connect } from "node:net";
 import { test } from "node:test";
+import type { KubernetesObject } from "../../core/api/object.ts";
 import { VirtualClock } from "../../core/virtual_clock.ts";
 import {
   type WebhookOptions,
   webhookSource,
 } from "../../sources/webhook_source.ts";
 import {
+  gadget,
   type RecordedContext,
   recordedContext,
 } from "../support/source_context.ts";
@@ -22,6 +24,7 @@ function sign(body: string): Record<string, string> {
 async function withWebhook(
   options: Partial<WebhookOptions>,
   use: (url: string, context: RecordedContext) => Promise<void>,
+  known: readonly KubernetesObject[] = [],
 ): Promise<void> {
   const source = webhookSource({
     name: "hook",
@@ -29,7 +32,7 @@ async function withWebhook(
     primaries: (request) => [(request.json() as { key: string }).key],
     ...options,
   });
-  const context = recordedContext(new VirtualClock());
+  const context = recordedContext(new VirtualClock(), known);
   await source.start(context);
   try {
     await use(source.url!, context);
@@ -53,6 +56,22 @@ test("webhookSource triggers the primaries of a request with the right signature
     assert.equal(await post(url, '{"key":"default/a"}'), 202);
     assert.deepEqual(context.triggered, ["default/a"]);
   });
+});
+
+test("webhookSource lets its mapper look among the primaries that are known", async () => {
+  await withWebhook({
+    primaries: async (request, known) => {
+      const { uid } = request.json() as { uid: string };
+      return await Promise.resolve(
+        known.list().filter(({ metadata }) => metadata.uid === uid)
+          .map(({ metadata: { namespace, name } }) => ({ namespace, name })),
+      );
+    },
+  }, async (url, context) => {
+    assert.equal(await post(url, '{"uid":"uid-b"}'), 202);
+    assert.equal(await post(url, '{"uid":"uid-c"}'), 202);
+    assert.deepEqual(context.triggered, ["default/b"]);
+  }, [gadget("a"), gadget("b")]);
 });
 
 test("webhookSource refuses a wrong or missing signature", async () => {

@@ -51,6 +51,34 @@ test("websocketSource triggers what messages are about and sends its headers", a
   await server.stop();
 });
 
+test("websocketSource lets its mapper look among the primaries that are known, and outlives rubbish", async () => {
+  const server = await startServer();
+  const source = websocketSource({
+    name: "chat",
+    url: server.url,
+    primaries(message, known) {
+      const wanted = new TextDecoder().decode(message);
+      if (wanted === "number") return 5 as never;
+      if (wanted === "numbers") return [5 as never];
+      return known.list().filter(({ metadata }) =>
+        metadata.uid === wanted && known.has(`default/${metadata.name}`)
+      ).map(({ metadata }) => ({
+        namespace: metadata.namespace,
+        name: metadata.name,
+      }));
+    },
+  });
+  const primaries = [gadget("a"), gadget("b")];
+  const context = recordedContext(new VirtualClock(), primaries);
+  await source.start(context);
+  const socket = await until("a connection", () => server.sockets[0]);
+  for (const text of ["number", "numbers", "uid-c", "uid-b"]) socket.send(text);
+  await until("a trigger", () => context.triggered.length > 0);
+  assert.deepEqual(context.triggered, ["default/b"]);
+  await source.stop();
+  await server.stop();
+});
+
 test("websocketSource connects again when the connection is cut or closed, and triggers everything then", async () => {
   const server = await startServer();
   const clock = new VirtualClock();

@@ -6,7 +6,12 @@ import type {
   Context,
   MaybePromise,
 } from "../../core/controller/reconciler.ts";
-import { type Dependent, type KeptDependent, strongest } from "./dependent.ts";
+import {
+  type Dependent,
+  type KeptDependent,
+  requireDesired,
+  strongest,
+} from "./dependent.ts";
 import {
   dependentSource,
   type DependentSourceOptions,
@@ -60,6 +65,7 @@ export function bulkDependent<
   options: BulkDependentOptions<P, S>,
 ): KeptDependent<P, ReadonlyMap<string, S>> {
   const { desired } = options;
+  requireDesired(kind.kind, desired);
   const source = dependentSource(kind, options);
   const keeper = new ObjectKeeper(kind, source, options);
   const read = reader(source);

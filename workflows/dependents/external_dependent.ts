@@ -3,7 +3,7 @@ import type {
   Context,
   MaybePromise,
 } from "../../core/controller/reconciler.ts";
-import type { ReconciledDependent } from "./dependent.ts";
+import { type ReconciledDependent, requireDesired } from "./dependent.ts";
 import { ExternalKeeper, type ExternalOperations } from "./external_keeper.ts";
 import { ONLY_KEY } from "./external_state.ts";
 
@@ -57,6 +57,7 @@ export function externalDependent<P extends KubernetesObject, D, R>(
   options: ExternalDependentOptions<P, D, R>,
 ): ReconciledDependent<P, R> {
   const { source, select, state } = options;
+  requireDesired(`"${source.name}"`, options.desired);
   const keeper = new ExternalKeeper(options);
   const read = async (primary: P, ctx: Context<P>): Promise<R | undefined> => {
     const id = (await keeper.ids(primary, ctx))?.get(ONLY_KEY);

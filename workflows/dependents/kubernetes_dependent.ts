@@ -6,12 +6,14 @@ import type {
   Context,
   MaybePromise,
 } from "../../core/controller/reconciler.ts";
-import {
-  informerSource,
-  type InformerSourceOptions,
-} from "../../sources/informer_source.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import type { InformerSourceOptions } from "../../sources/informer_source_options.ts";
 import { byAnnotation } from "../../sources/mappers.ts";
-import type { Dependent, KeptDependent } from "./dependent.ts";
+import {
+  type Dependent,
+  type KeptDependent,
+  requireDesired,
+} from "./dependent.ts";
 import { type KeepOptions, ObjectKeeper, type Wish } from "./object_keeper.ts";
 
 /** Where dependents of the cluster are read from. */
@@ -60,6 +62,7 @@ export interface KubernetesDependentOptions<
  *
  * @param kind The kind of the object.
  * @param options What it should be.
+ * @throws {TypeError} If `desired` is no function.
  *
  * @example A ConfigMap of a page
  * ```ts
@@ -85,6 +88,7 @@ export function kubernetesDependent<
   kind: Kind<S>,
   options: KubernetesDependentOptions<P, S>,
 ): KeptDependent<P, S> & { readonly source: EventSource<P, S> } {
+  requireDesired(kind.kind, options.desired);
   const source = dependentSource(kind, options);
   const keeper = new ObjectKeeper(kind, source, options);
   const wish = async (primary: P, ctx: Context<P>): Promise<Wish<S>> => {

@@ -4,7 +4,7 @@ import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/reconciler.ts";
-import type { InformerEventSource } from "../../sources/informer_source.ts";
+import type { InformerEventSource } from "../../sources/informer_source_options.ts";
 import {
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,

@@ -1,0 +1,85 @@
+import type { KubernetesObject } from "../core/api/object.ts";
+import type { ObjectKey } from "../core/api/object_key.ts";
+import type { InformerClient } from "../core/cache/informer.ts";
+import type { InformerSelection } from "../core/cache/informer_options.ts";
+import type {
+  EventSource,
+  NamespaceSet,
+} from "../core/controller/event_source.ts";
+import type { Filters } from "../core/controller/filters.ts";
+import type { Mapper } from "./mappers.ts";
+
+/** Options of {@linkcode informerSource}. */
+export interface InformerSourceOptions<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+> extends Omit<InformerSelection, "namespaces"> {
+  /**
+   * Unique within the controller.
+   *
+   * @default {the kind with its apiVersion, such as "apps/v1 Deployment"}
+   */
+  readonly name?: string | undefined;
+  /**
+   * Which namespaces are watched; `"inherited"` follows the controller's.
+   *
+   * @default {"inherited"}
+   */
+  readonly namespaces?: "inherited" | NamespaceSet | undefined;
+  /**
+   * Which primaries a secondary belongs to.
+   *
+   * @default {those among its owners, by byOwner()}
+   */
+  readonly mapper?: Mapper<P, S> | undefined;
+  /**
+   * Which secondaries a primary refers to, by key; for secondaries that do not
+   * know their primaries, and may have many. It takes the place of `mapper`.
+   *
+   * @default {none}
+   */
+  readonly references?:
+    | ((primary: P) => Iterable<ObjectKey | string>)
+    | undefined;
+  /** Which events trigger. @default {all} */
+  readonly filters?: Filters<S> | undefined;
+  /**
+   * The cluster in which the secondaries are.
+   *
+   * @default {that of the operator}
+   */
+  readonly client?: InformerClient | undefined;
+  /**
+   * Whether the informer is shared with others in the operator who watch the
+   * same; one of its own costs another watch and another cache.
+   *
+   * @default {true}
+   */
+  readonly shared?: boolean | undefined;
+  /**
+   * Whether the reconciler never writes these objects, so that the operator
+   * needs the right to watch them and no other.
+   *
+   * @default {false}
+   */
+  readonly readOnly?: boolean | undefined;
+  /**
+   * Whether it has synced before other sources start.
+   *
+   * @default {"default"}
+   */
+  readonly startPriority?: "loader" | "default" | undefined;
+}
+
+/** A source that watches a kind. */
+export interface InformerEventSource<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+> extends EventSource<P, S> {
+  /**
+   * For whoever remembers something of each secondary: calls back with the key
+   * of one that is gone, and without a key when the source stops and forgets
+   * all.
+   */
+  onGone(listener: (key: string | undefined) => void): void;
+}
