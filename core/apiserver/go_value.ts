@@ -12,8 +12,8 @@ export function goNumber(value: number): string {
 
 /** A text in double quotes with Go's escapes. */
 export function goQuote(text: string): string {
-  return JSON.stringify(text).replace(/\\u00([01])(.)/g, "\\x$1$2")
-    .replaceAll("\\b", "\\b").replaceAll("\\f", "\\f");
+  return JSON.stringify(text).replaceAll("\\u0007", "\\a")
+    .replaceAll("\\u000b", "\\v").replace(/\\u00([01])(.)/g, "\\x$1$2");
 }
 
 /**

@@ -5,6 +5,7 @@ import type { ApiContext } from "./api_context.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { CrdController } from "./controllers/crd_controller.ts";
 import { GarbageCollector } from "./controllers/garbage_collector.ts";
+import { VolumeProtection } from "./controllers/volume_protection.ts";
 import { ReadinessSimulator } from "./controllers/readiness_simulator.ts";
 import { NamespaceController } from "./controllers/namespace_controller.ts";
 import { OpenApiRoutes } from "./discovery/openapi_routes.ts";
@@ -77,6 +78,7 @@ export class Instance {
       definitions,
       collector,
       namespaces,
+      new VolumeProtection(context),
       ...(options.simulate ? [new ReadinessSimulator(context)] : []),
     ];
     if (options.content === undefined) bootstrap(context);

@@ -104,6 +104,11 @@ export interface ResourceVersion {
   readonly columns: readonly TableColumn[];
   /** The cells of one row, one for each column. `now` in epoch milliseconds. */
   cells(object: UntypedObject, now: number): readonly unknown[];
+  /**
+   * Whether a Table has null in the place of no rows: of kinds for which
+   * kube-apiserver has no columns of their own.
+   */
+  readonly nullRows?: boolean | undefined;
   /** What else a row says of its object: that a pod has ended. */
   rowConditions?(
     object: UntypedObject,

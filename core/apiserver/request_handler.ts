@@ -12,6 +12,8 @@ import {
   type ServerResponse,
   textResponse,
 } from "./http/exchange.ts";
+import { respondValue } from "./read/respond.ts";
+import { failureMedia } from "./request/negotiation.ts";
 import { readTarget, type RequestInfo } from "./request/request_info.ts";
 import { ANONYMOUS, type User } from "./request/user.ts";
 import { route, verbOf } from "./router.ts";
@@ -100,7 +102,7 @@ export class RequestHandler {
       authorize(user, request.method, info);
       response = await this.#answer({ http: request, info, user, warnings });
     } catch (error) {
-      response = this.#failure(error, request);
+      response = await this.#failure(error, request);
     }
     response = await finish(request, response, warnings);
     this.#audit?.(auditEvent(request, { info, user, response }));
@@ -145,9 +147,15 @@ export class RequestHandler {
     return await discover(this.#context, http, path) ?? pageNotFound();
   }
 
-  #failure(error: unknown, request: ServerRequest): ServerResponse {
+  async #failure(
+    error: unknown,
+    request: ServerRequest,
+  ): Promise<ServerResponse> {
     if (error instanceof StatusError) {
-      return jsonResponse(error.status.code, error.status, error.headers);
+      const { status, headers } = error;
+      const media = failureMedia(request.headers.accept);
+      const response = await respondValue(status.code, status, { media });
+      return { ...response, headers: { ...response.headers, ...headers } };
     }
     this.#context.logger.error("Cannot answer a request", {
       method: request.method,

@@ -75,22 +75,20 @@ function decodeStruct(
   place: Place | undefined,
   findings: Findings,
 ): JsonObject {
-  for (const name of Object.keys(value)) {
-    if (type.fields.has(name)) continue;
-    const path = pathText({ parent: place, step: name, struct: type.name });
-    findings.problems.push(`unknown field "${path}"`);
+  const decoded = new Map<string, unknown>();
+  // In the order of the document, in which problems are told.
+  for (const [name, given] of Object.entries(value)) {
+    const field = type.fields.get(name);
+    const here = { parent: place, step: name, struct: type.name };
+    if (field === undefined) {
+      findings.problems.push(`unknown field "${pathText(here)}"`);
+    } else if (given !== null && given !== undefined) {
+      decoded.set(name, decodeValue(field.schema, given, here, findings));
+    }
   }
   const result: JsonObject = {};
   for (const field of type.fields.values()) {
-    const given = Object.hasOwn(value, field.name) ? value[field.name] : null;
-    const decoded = given === null || given === undefined
-      ? undefined
-      : decodeValue(field.schema, given, {
-        parent: place,
-        step: field.name,
-        struct: type.name,
-      }, findings);
-    const written = writeField(field, decoded);
+    const written = writeField(field, decoded.get(field.name));
     if (written !== undefined) result[field.name] = written;
   }
   return result;

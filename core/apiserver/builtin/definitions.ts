@@ -12,7 +12,7 @@ import type {
 import { CRD_LIFECYCLE } from "../crd/crd_lifecycle.ts";
 import { badRequest } from "../status.ts";
 import { convertAutoscaler } from "./autoscaler_conversion.ts";
-import { rowConditionsOf, rowOf } from "./columns/rows.ts";
+import { hasOwnColumns, rowConditionsOf, rowOf } from "./columns/rows.ts";
 import { type ResourceData, RESOURCES } from "./data/resources.ts";
 import { DecodeError, decodeTyped, emptyStruct } from "./decode.ts";
 import { convertEvent } from "./event_conversion.ts";
@@ -241,6 +241,10 @@ class BuiltinVersion implements ResourceVersion {
       kind,
       ...emptyStruct(this.#goType),
     } as UntypedObject;
+  }
+
+  get nullRows(): boolean {
+    return !hasOwnColumns(this.#resource);
   }
 
   cells(object: UntypedObject, now: number): readonly unknown[] {

@@ -77,12 +77,17 @@ export async function respondObject(
   return await respondValue(status, value, representation);
 }
 
-/** How YAML is written: as Go does, sorted, and nothing said by reference. */
+/**
+ * How YAML is written: as Go does, sorted, texts that look like times in quotes,
+ * and nothing said by reference.
+ */
 const YAML_OPTIONS = {
+  version: "1.1",
+  indentSeq: false,
   sortMapEntries: true,
   aliasDuplicateObjects: false,
   lineWidth: 0,
-};
+} as const;
 
 /** Answers with a JSON tree, as JSON or YAML. */
 export async function respondValue(

@@ -46,7 +46,7 @@ export function partialObject(
 /** What makes a Table's columns and the cells of its rows. */
 export type TableShape = Pick<
   ResourceVersion,
-  "columns" | "cells" | "rowConditions"
+  "columns" | "cells" | "rowConditions" | "nullRows"
 >;
 
 /** Objects as a Table. */
@@ -62,15 +62,17 @@ export function table(
     apiVersion: `meta.k8s.io/${version}`,
     metadata,
     columnDefinitions: columns ? shape.columns : null,
-    rows: objects.map((object) => ({
-      cells: shape.cells(object, now),
-      conditions: shape.rowConditions?.(object),
-      object: include === "None"
-        ? null
-        : include === "Object"
-        ? object
-        : partialObject(object, version),
-    })),
+    rows: objects.length === 0 && shape.nullRows
+      ? null
+      : objects.map((object) => ({
+        cells: shape.cells(object, now),
+        conditions: shape.rowConditions?.(object),
+        object: include === "None"
+          ? null
+          : include === "Object"
+          ? object
+          : partialObject(object, version),
+      })),
   };
 }
 

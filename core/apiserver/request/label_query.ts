@@ -138,7 +138,7 @@ class LabelQueryParser {
     if (open.text !== "(") fail(`found '${open.text}' expected: '('`);
     if (this.#sees(")")) {
       this.#take();
-      return [];
+      return [""];
     }
     if (this.#peek().kind !== "word" && !this.#sees(",")) {
       fail(
@@ -182,11 +182,6 @@ function checkValues(
   values: readonly string[],
 ): void {
   const problems: string[] = [];
-  if ((operator === "In" || operator === "NotIn") && values.length === 0) {
-    problems.push(
-      "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty",
-    );
-  }
   values.forEach((value, index) => {
     const add = (field: string, why: string) =>
       problems.push(

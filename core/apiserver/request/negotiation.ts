@@ -87,6 +87,16 @@ export function negotiate(
   throw notAcceptable();
 }
 
+/** The form of a Status: as wanted, else JSON. */
+export function failureMedia(header: string | undefined): "json" | "yaml" {
+  if (header === undefined || !header.includes("yaml")) return "json";
+  for (const clause of parseAccept(header)) {
+    const chosen = representationFor(clause);
+    if (chosen) return chosen.media;
+  }
+  return "json";
+}
+
 /** 406: nothing that is wanted can be given. */
 export function notAcceptable(): StatusError {
   return new StatusError({

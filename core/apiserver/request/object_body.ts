@@ -172,7 +172,15 @@ function checkBuiltinType(
   const expected = apiVersionIn(request);
   if (kind === definition.kind && apiVersion === expected) return;
   const { group, version } = parseApiVersion(apiVersion);
-  const other = context.resources.findKind(group, kind);
+  if (version.includes("/")) {
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${definition.kind}): unexpected GroupVersion string: ${apiVersion} (${
+        summary(request.http.body)
+      })`,
+    );
+  }
+  const other = context.resources.findKind(group, kind) ??
+    context.resources.findKind(group, kind.replace(/List$/, ""));
   const known = other?.versions.some(({ name }) => name === version) &&
     !other.custom;
   if (known && kind === definition.kind) {
@@ -199,7 +207,12 @@ export function decode(
   tree: UntypedObject,
 ): { object: UntypedObject; problems: readonly string[] } {
   const { object, problems } = version.decode(tree);
-  return { object: asObject(object), problems };
+  const decoded = asObject(object);
+  // Types leave out what is empty, but this asks to forget who owns what.
+  if (tree.metadata.managedFields?.length === 0) {
+    decoded.metadata.managedFields = [];
+  }
+  return { object: decoded, problems };
 }
 
 /**

@@ -72,7 +72,24 @@ export async function remove(
   });
 }
 
+/** What clients are told who delete Jobs and may think that their Pods go, too. */
+const PODS_STAY =
+  "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+
 async function readOptions(request: ResourceRequest): Promise<DeleteOptions> {
+  const options = await readGivenOptions(request);
+  const { plural, group } = request.definition;
+  if (
+    plural === "jobs" && group === "batch" &&
+    options.propagationPolicy === undefined &&
+    options.orphanDependents === undefined
+  ) request.warnings.push(PODS_STAY);
+  return options;
+}
+
+async function readGivenOptions(
+  request: ResourceRequest,
+): Promise<DeleteOptions> {
   const { http, query } = request;
   if (http.body.length === 0) return readDeleteOptions(query, undefined);
   const { value } = await readTree(request, "DeleteOptions");
@@ -161,7 +178,10 @@ export function deleteObject(
     return { stored: kept, gone: false };
   }
   if (options.dryRun) {
-    return answerWith(definition.returnsDeletedObject, stored, true);
+    // A graceful deletion shows its mark, though nothing is stored.
+    return grace !== undefined && definition.returnsDeletedObject
+      ? { stored: undefined, object, gone: true }
+      : answerWith(definition.returnsDeletedObject, stored, true);
   }
   // A graceful deletion that need not wait is seen to begin all the same.
   const marked = grace !== undefined && changed

@@ -9,8 +9,10 @@ import {
   pathSegmentProblems,
   qualifiedNameProblems,
 } from "../names.ts";
+import { goShown, goStrings } from "../go_value.ts";
 import type { ResourceDefinition } from "../registry.ts";
 import { fieldError } from "../status.ts";
+import { metadataChecksOf } from "./metadata_checks.ts";
 
 /** Finalizers that need no domain before their name. */
 const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
@@ -104,27 +106,34 @@ function maskTrailingDash(prefix: string): string {
 }
 
 /**
- * What is wrong with the metadata of a changed object. kube-apiserver looks
- * three times, and so its causes tell some problems three times.
+ * What is wrong with the metadata of a changed object: what is wrong with that
+ * of any object and of any change, and then what the kind's own checks find.
  */
 export function metadataUpdateProblems(
   metadata: ObjectMeta,
   live: ObjectMeta,
-  definition: MetadataRules,
+  definition: MetadataRules & Pick<ResourceDefinition, "plural" | "group">,
 ): StatusCause[] {
-  const problems = changeProblems(metadata, live);
+  const changes = changeProblems(metadata, live);
+  const whole = metadataProblems(metadata, {
+    scope: definition.scope,
+    nameRule: "path-segment",
+    custom: true,
+  });
+  const checks = metadataChecksOf(definition);
+  const finalizers = checks.finalizers && knowsStandardFinalizers(definition)
+    ? standardFinalizerProblems(metadata)
+    : [];
   return [
-    ...metadataProblems(metadata, {
-      scope: definition.scope,
-      nameRule: "path-segment",
-      custom: true,
-    }),
-    ...problems,
-    ...problems,
-    ...(knowsStandardFinalizers(definition)
-      ? standardFinalizerProblems(metadata)
-      : []),
+    ...whole,
+    ...changes,
+    ...repeated([...changes, ...finalizers], checks.changes),
+    ...repeated([...whole, ...finalizers], checks.whole),
   ];
+}
+
+function repeated<T>(items: readonly T[], times: number): T[] {
+  return Array.from({ length: times }, () => items).flat();
 }
 
 function changeProblems(metadata: ObjectMeta, live: ObjectMeta): StatusCause[] {
@@ -132,7 +141,7 @@ function changeProblems(metadata: ObjectMeta, live: ObjectMeta): StatusCause[] {
   if (live.deletionTimestamp !== undefined) {
     const added = (metadata.finalizers ?? []).filter((finalizer) =>
       !live.finalizers?.includes(finalizer)
-    );
+    ).sort();
     if (added.length > 0) {
       const list = added.map((one) => JSON.stringify(one)).join(", ");
       causes.push(fieldError.forbidden(
@@ -157,14 +166,24 @@ function changeProblems(metadata: ObjectMeta, live: ObjectMeta): StatusCause[] {
   }
   for (const field of IMMUTABLE) {
     if (metadata[field] !== live[field]) {
-      causes.push(fieldError.invalid(
-        `metadata.${field}`,
-        metadata[field] ?? (field === "deletionTimestamp" ? null : ""),
-        "field is immutable",
-      ));
+      causes.push({
+        reason: "FieldValueInvalid",
+        message: `Invalid value: ${
+          shownField(field, metadata[field])
+        }: field is immutable`,
+        field: `metadata.${field}`,
+      });
     }
   }
   return [...causes, ...sharedProblems(metadata)];
+}
+
+/** A field as Go prints it: a time as text, what is absent as null or empty. */
+function shownField(field: string, value: unknown): string {
+  if (!field.endsWith("Timestamp")) return goShown(value ?? "");
+  return typeof value === "string"
+    ? value.replace("T", " ").replace(/Z$/, " +0000 UTC")
+    : goShown(null);
 }
 
 /**
@@ -253,10 +272,10 @@ function ownerProblems(owners: readonly OwnerReference[]): StatusCause[] {
         causes.push(fieldError.invalid(
           field,
           owners,
-          `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.name}`,
+          `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.kind}/${owner.name}`,
         ));
       }
-      controller ??= owner.name;
+      controller ??= `${owner.kind}/${owner.name}`;
     }
   }
   return causes;
@@ -270,11 +289,13 @@ function finalizerProblems({ finalizers = [] }: ObjectMeta): StatusCause[] {
   if (
     finalizers.includes("orphan") && finalizers.includes("foregroundDeletion")
   ) {
-    causes.push(fieldError.invalid(
+    causes.push({
+      reason: "FieldValueInvalid",
+      message: `Invalid value: ${
+        goStrings(finalizers)
+      }: finalizer orphan and foregroundDeletion cannot be both set`,
       field,
-      finalizers,
-      "finalizer orphan and foregroundDeletion cannot be both set",
-    ));
+    });
   }
   return causes;
 }

@@ -147,11 +147,21 @@ export function updateObject(
     ...metadataUpdateProblems(next.metadata, live.metadata, definition),
     ...definition.validateUpdate?.(next, live, hooks) ?? [],
   ];
-  if (causes.length > 0) throw invalid(kindSubjectOf(request), causes);
+  if (causes.length > 0) throw invalid(invalidSubject(request), causes);
   if (definition.custom) {
     request.warnings.push(...finalizerWarnings(next.metadata, live.metadata));
   }
   return store(request, { stored, next, dryRun: options.dryRun });
+}
+
+/** Events of either group are checked as those of the core group. */
+function invalidSubject(
+  request: ResourceRequest,
+): ReturnType<typeof kindSubjectOf> {
+  const subject = kindSubjectOf(request);
+  return subject.kind === "Event" && subject.group === "events.k8s.io"
+    ? { ...subject, group: "" }
+    : subject;
 }
 
 function createMissing(request: ResourceRequest, how: UpdateHow): Written {
@@ -295,16 +305,13 @@ function keepSystemFields(
   const { metadata } = next;
   placeLike(metadata, live.metadata);
   Reflect.deleteProperty(metadata, "selfLink");
-  for (
-    const field of [
-      "generation",
-      "creationTimestamp",
-      "deletionTimestamp",
-    ] as const
-  ) {
+  for (const field of ["generation", "creationTimestamp"] as const) {
     if (live.metadata[field] === undefined) delete metadata[field];
     else Object.assign(metadata, { [field]: live.metadata[field] });
   }
+  // A deletion cannot be taken back; that one is asked for here is refused.
+  const { deletionTimestamp } = live.metadata;
+  if (deletionTimestamp) metadata.deletionTimestamp = deletionTimestamp;
   metadata.deletionGracePeriodSeconds ??=
     live.metadata.deletionGracePeriodSeconds;
   if (metadata.deletionGracePeriodSeconds === undefined) {

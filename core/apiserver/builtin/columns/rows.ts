@@ -38,6 +38,11 @@ export function rowOf(
     : print(object as never, now);
 }
 
+/** Whether a resource has columns of its own. */
+export function hasOwnColumns(resource: string): boolean {
+  return PRINTERS.has(resource);
+}
+
 /** What else a row of a resource's table says of its object, if anything. */
 export function rowConditionsOf(
   resource: string,

@@ -46,7 +46,7 @@ const immutableSelector: UpdateRule = (
   if (jsonEquals(selector, at(live, "spec.selector"))) return;
   place.invalidShown(
     "spec.selector",
-    selector ? shownSelector(selector) : "(*v1.LabelSelector)(nil)",
+    selector ? shownSelector(selector) : '"null"',
     IMMUTABLE,
   );
 };

@@ -1,0 +1,78 @@
+/** How often kube-apiserver looks at the metadata of a changed object. */
+export interface MetadataChecks {
+  /** As the change of a kind's object, which adds to the look at any change. */
+  readonly changes: number;
+  /** As a kind's whole object. */
+  readonly whole: number;
+  /** Whether those looks know the finalizers that need no domain. */
+  readonly finalizers: boolean;
+}
+
+/** Most kinds look at the change alone. */
+const USUAL: MetadataChecks = { changes: 1, whole: 0, finalizers: true };
+
+/**
+ * Kinds that look otherwise; clients see each problem once for each look, since
+ * nothing removes causes that are there twice.
+ */
+const OTHERS: ReadonlyMap<string, MetadataChecks> = new Map([
+  ...group({ ...USUAL, whole: 1 }, [
+    "configmaps",
+    "endpoints",
+    "namespaces",
+    "nodes",
+    "pods",
+    "replicationcontrollers",
+    "secrets",
+    "serviceaccounts",
+    "services",
+    "controllerrevisions.apps",
+    "daemonsets.apps",
+    "replicasets.apps",
+    "jobs.batch",
+    "ingressclasses.networking.k8s.io",
+    "ingresses.networking.k8s.io",
+    "networkpolicies.networking.k8s.io",
+    "storageclasses.storage.k8s.io",
+  ]),
+  ...group({ ...USUAL, whole: 2 }, [
+    "persistentvolumeclaims",
+    "roles.rbac.authorization.k8s.io",
+    "clusterroles.rbac.authorization.k8s.io",
+    "rolebindings.rbac.authorization.k8s.io",
+    "clusterrolebindings.rbac.authorization.k8s.io",
+  ]),
+  ...group({ changes: 0, whole: 1, finalizers: true }, [
+    "limitranges",
+    "endpointslices.discovery.k8s.io",
+    "flowschemas.flowcontrol.apiserver.k8s.io",
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+  ]),
+  ...group({ changes: 0, whole: 2, finalizers: true }, ["persistentvolumes"]),
+  ...group({ ...USUAL, finalizers: false }, ["leases.coordination.k8s.io"]),
+  ...group({ changes: 1, whole: 1, finalizers: false }, [
+    "runtimeclasses.node.k8s.io",
+  ]),
+  ...group({ changes: 0, whole: 1, finalizers: false }, [
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    "validatingwebhookconfigurations.admissionregistration.k8s.io",
+  ]),
+  ...group({ changes: 0, whole: 0, finalizers: false }, [
+    "poddisruptionbudgets.policy",
+  ]),
+]);
+
+function group(
+  checks: MetadataChecks,
+  resources: readonly string[],
+): [string, MetadataChecks][] {
+  return resources.map((resource) => [resource, checks]);
+}
+
+/** How often the metadata of a resource, as `pods` or `jobs.batch`, is checked. */
+export function metadataChecksOf(
+  resource: { readonly plural: string; readonly group: string },
+): MetadataChecks {
+  const { plural, group } = resource;
+  return OTHERS.get(group === "" ? plural : `${plural}.${group}`) ?? USUAL;
+}
