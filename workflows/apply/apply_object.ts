@@ -28,12 +28,20 @@ export interface ApplyPlan extends ObjectReference {
   readonly replace: boolean;
 }
 
+/** With these everything would go that is in them: only they can ask for it. */
+const HOLDERS: readonly string[] = [
+  "CustomResourceDefinition",
+  "Namespace",
+  "PersistentVolume",
+  "PersistentVolumeClaim",
+];
+
 /** The object with the labels of its set. */
 function ofSet(
   object: KubernetesObject,
   { owner }: SetOptions,
 ): KubernetesObject {
-  const { managedFields: _, ...metadata } = object.metadata;
+  const { metadata } = object;
   const labels = { ...metadata.labels, ...ownerLabels(owner) };
   return { ...object, metadata: { ...metadata, labels } };
 }
@@ -74,7 +82,8 @@ export async function planObject(
       : "unchanged";
     return { ...plan, action, fields };
   } catch (error) {
-    const mayReplace = force || hasWish(object, owner, ["force", "enabled"]) ||
+    const mayReplace = (force && !HOLDERS.includes(object.kind ?? "")) ||
+      hasWish(object, owner, ["force", "enabled"]) ||
       hasWish(live, owner, ["force", "enabled"]);
     if (live === undefined || !mayReplace || !isImmutable(error)) throw error;
     return { ...plan, action: "created", replace: true };
@@ -118,9 +127,16 @@ export async function carryOut(
   });
 }
 
-/** An object as server-side apply takes it. */
+/** An object as server-side apply takes it: without what a server gave it. */
 function applied(object: KubernetesObject): ApplyObject<KubernetesObject> {
-  const { resourceVersion: _version, uid: _uid, ...metadata } = object.metadata;
+  const {
+    resourceVersion: _version,
+    uid: _uid,
+    generation: _generation,
+    creationTimestamp: _creation,
+    managedFields: _fields,
+    ...metadata
+  } = object.metadata;
   return { ...object, metadata };
 }
 

@@ -16,7 +16,11 @@ import { type ApplyPlan, carryOut, planObject } from "./apply_object.ts";
 import { applyStages, compareForApply } from "./apply_order.ts";
 import { type AppliedChange, ApplySetError } from "./change_set.ts";
 import { pruneSet } from "./prune_set.ts";
-import type { ApplySetOptions, SetOptions } from "./set_options.ts";
+import {
+  type ApplySetOptions,
+  ownerLabels,
+  type SetOptions,
+} from "./set_options.ts";
 
 /** What came of applying a set. */
 export interface AppliedSet {
@@ -44,7 +48,8 @@ export interface AppliedSet {
  * @param objects The objects as they should be, with apiVersion and kind.
  * @param options Whose they are, and how they are applied.
  * @throws {TypeError} If an object does not say what it is.
- * @throws {RangeError} If an object is there twice.
+ * @throws {RangeError} If an object is there twice, or the name of the owner is
+ * no value of a label.
  * @throws {ApplySetError} If an object is refused or a stage does not become
  * current; it tells what was done before.
  * @throws The reason of the signal, if that fires.
@@ -83,6 +88,7 @@ export async function applySet(
   const inventory = inventoryOf(objects);
   const stages = applyStages(objects.map(withReference), options.early);
   const changes: AppliedChange[] = [];
+  ownerLabels(options.owner);
   try {
     for (const [index, stage] of stages.entries()) {
       const isLast = index === stages.length - 1;

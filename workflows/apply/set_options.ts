@@ -1,4 +1,5 @@
 import type { Duration } from "../../core/api/duration.ts";
+import { isLabelValue } from "../../core/api/label_requirement.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ObjectReference } from "../kstatus/object_reference.ts";
@@ -25,7 +26,9 @@ export interface SetOptions {
   readonly fieldManager?: string | undefined;
   /**
    * Whether an object is deleted and made anew where a field that cannot change
-   * has to. A single object can say so by the annotation `<group>/force: enabled`.
+   * has to. A single object can say so by the annotation `<group>/force: enabled`;
+   * what holds others (CustomResourceDefinitions, Namespaces, volumes and their
+   * claims) has to.
    *
    * @default {false}
    */
@@ -60,9 +63,21 @@ export interface ApplySetOptions extends SetOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** The labels by which the objects of a set are known. */
+/**
+ * The labels by which the objects of a set are known.
+ *
+ * @throws {RangeError} If a name is no value of a label.
+ */
 export function ownerLabels(owner: SetOwner): Record<string, string> {
   const { group, name, namespace } = owner;
+  for (const value of [name, namespace ?? ""]) {
+    if (isLabelValue(value)) continue;
+    throw new RangeError(
+      `Cannot label the objects of a set: the owner's name and namespace must be values of labels, of at most 63 characters: received ${
+        JSON.stringify(value)
+      }`,
+    );
+  }
   return {
     [`${group}/name`]: name,
     ...(namespace !== undefined && { [`${group}/namespace`]: namespace }),

@@ -262,13 +262,13 @@ export class SharedStatus<P extends Conditioned> {
 
   /** What is written must not reach a namesake of an object that is gone. */
   #checkIncarnation(latest: P): void {
-    const { uid } = this.#base.metadata;
+    const { uid, name } = this.#base.metadata;
     if (uid === undefined || latest.metadata.uid === uid) return;
     throw new ApiError(
       `Cannot write ${
         keyText(keyOf(latest))
       }: it was deleted and made anew: received uid ${latest.metadata.uid} in place of ${uid}`,
-      { status: 404, reason: "NotFound" },
+      { status: 404, reason: "NotFound", details: { name } },
     );
   }
 }

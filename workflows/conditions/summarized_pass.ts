@@ -152,7 +152,12 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
       await this.#status.write(this.object);
       return NOT_OBSERVED;
     }
-    await this.#begin();
+    try {
+      await this.#begin();
+    } catch (failure) {
+      if (this.#isGone(failure)) return NOT_OBSERVED;
+      throw failure;
+    }
     const settled = await this.#finish(await this.#end(steps));
     if (settled === undefined) return NOT_OBSERVED;
     this.#tellNews();
@@ -232,7 +237,8 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
   async #end(steps: readonly Step<P>[]): Promise<StepsEnd> {
     try {
       const end = await runSteps(steps, this);
-      if (end.error !== undefined && this.signal.aborted) throw end.error;
+      if (end.error === undefined) return end;
+      if (this.signal.aborted) throw end.error;
       if (!isInterruption(end.error, this.waitSignal)) return end;
       // Not a word about it: the next run follows at once.
       const waiting = new Waiting("Interrupted", errorText(end.error), {
@@ -339,15 +345,15 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
     notifier?.notify(this.object, { severity: "info", ...found });
   }
 
-  /** Whether a write failed since the object, or its incarnation, is gone. */
+  /**
+   * Whether a write failed since the object, or its incarnation, is gone. An
+   * answer that names no object means that the kind has no status to write.
+   */
   #isGone(failure: unknown): boolean {
     if (failure instanceof AggregateError) {
       return failure.errors.every((error) => this.#isGone(error));
     }
-    const { current } = this.ctx;
     return ApiError.is(failure) && failure.isNotFound &&
-      (current === undefined ||
-        current.metadata.uid !== this.object.metadata.uid ||
-        current.metadata.deletionTimestamp !== undefined);
+      failure.details?.name === this.object.metadata.name;
   }
 }

@@ -15,6 +15,7 @@ import {
 } from "../../../workflows/apply/change_set.ts";
 import { pruneSet } from "../../../workflows/apply/prune_set.ts";
 import type { SetOwner } from "../../../workflows/apply/set_options.ts";
+import { waitFor } from "../../../workflows/kstatus/wait_for.ts";
 import { Release } from "../../support/release_kind.ts";
 
 const OWNER: SetOwner = {
@@ -293,6 +294,48 @@ applyTest("An annotation forces a single object", async ({ client }) => {
 });
 
 applyTest(
+  "What holds other objects is not made anew unless it says so itself",
+  async ({ client }) => {
+    const crd = (scope: "Namespaced" | "Cluster", annotations = {}) => {
+      const { spec, ...manifest } = crdManifest(Release);
+      const metadata = { ...manifest.metadata, annotations };
+      return {
+        ...manifest,
+        metadata,
+        spec: { ...spec, scope },
+      } as unknown as KubernetesObject;
+    };
+    await applySet(client, [crd("Namespaced")], { owner: OWNER });
+    await waitFor(client, [crd("Namespaced")]);
+    const options = { owner: OWNER, force: true };
+    await assert.rejects(
+      applySet(client, [crd("Cluster")], options),
+      /immutable/,
+    );
+    const forced = crd("Cluster", { [`${GROUP}/force`]: "enabled" });
+    const { changes } = await applySet(client, [forced], options);
+    assert.deepEqual(told(changes), [
+      "CustomResourceDefinition/releases.sample.coracle.dev created",
+    ]);
+  },
+);
+
+applyTest(
+  "An object as a server gave it can be applied again",
+  async ({ client }) => {
+    await applySet(client, [configMap("a", { a: "1" })], { owner: OWNER });
+    const key = { namespace: "default", name: "a" };
+    const stored = {
+      ...await client.get(ConfigMap, key),
+      apiVersion: "v1",
+      kind: "ConfigMap",
+    };
+    const { changes } = await applySet(client, [stored], { owner: OWNER });
+    assert.deepEqual(told(changes), ["ConfigMap/a unchanged"]);
+  },
+);
+
+applyTest(
   "Objects that are to be left alone are skipped",
   async ({ client }) => {
     const ignored = configMap("ignored", { a: "1" }, {
@@ -394,6 +437,12 @@ applyTest(
     await assert.rejects(
       applySet(client, [{ metadata: { name: "a" } }], { owner: OWNER }),
       TypeError,
+    );
+    await assert.rejects(
+      applySet(client, [configMap("a")], {
+        owner: { ...OWNER, name: "x".repeat(64) },
+      }),
+      /Cannot label the objects of a set: .* of at most 63 characters/,
     );
     assert.equal(writes.length, 0);
   },

@@ -591,6 +591,22 @@ releaseScenario(
 );
 
 releaseScenario(
+  "An object that vanishes before its pass can say that it began is no error",
+  async (one) => {
+    let runs = 0;
+    await play(one, [() => {
+      runs++;
+    }]);
+    await one.until(async () => (await ready(one)).startsWith("True"));
+    await one.client.delete(Release, KEY);
+    await one.client.create(Release, { metadata: KEY, spec: { version: "2" } });
+    await one.until(async () => (await ready(one)).startsWith("True"));
+    assert.equal(runs, 2);
+    assert(one.log.every(({ level }) => level !== "warn" && level !== "error"));
+  },
+);
+
+releaseScenario(
   "An object that vanishes during its pass is no error",
   async (one) => {
     await play(one, [async () => {
