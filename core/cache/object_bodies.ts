@@ -1,5 +1,6 @@
 import type { ByteRange } from "../json/byte_range.ts";
 import { asBuffer } from "../json/json_text.ts";
+import type { BodyCopy } from "./body_copy.ts";
 import {
   DICTIONARY_OBJECTS,
   PAGE_BYTES,
@@ -92,6 +93,27 @@ export class ObjectBodies {
         return this.#pages.read(address);
       default:
         return undefined;
+    }
+  }
+
+  /**
+   * Keeps the body of a slot in a copy that outlives it.
+   *
+   * @returns Whether there is one.
+   */
+  copy(slot: number, copy: BodyCopy): boolean {
+    const page = this.#slots.page(slot);
+    const at = slot & PAGE_MASK;
+    const address = page.body[at] as number;
+    switch ((page.state[at] as number) & TIER_MASK) {
+      case BYTES:
+        copy.keep(this.#arena.look(address));
+        return true;
+      case COMPRESSED:
+        this.#pages.copy(address, copy);
+        return true;
+      default:
+        return false;
     }
   }
 

@@ -5,6 +5,7 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { ByteRange } from "../json/byte_range.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
+import type { BodyCopy } from "./body_copy.ts";
 import type { IndexDefinition } from "./object_indexes.ts";
 import { ObjectFetcher } from "./object_fetcher.ts";
 import type {
@@ -231,6 +232,15 @@ export class ObjectStore<T extends KubernetesObject> {
   body(key: ObjectKey | ObjectHeader): ByteRange | undefined {
     const slot = this.#slots.find(key);
     return slot < 0 ? undefined : this.#objects.body(slot);
+  }
+
+  /**
+   * Keeps the stored JSON as it is now in a copy, which nothing that happens here
+   * changes; tells whether there is any.
+   */
+  copyBody(key: ObjectKey | ObjectHeader, copy: BodyCopy): boolean {
+    const slot = this.#slots.find(key);
+    return slot >= 0 && this.#objects.copyBody(slot, copy);
   }
 
   /** The stored JSON, as a copy; undefined if there is none. */

@@ -4,16 +4,24 @@ import * as zlib from "node:zlib";
 /** Text that pages begin with as if it stood before them. */
 export type PageDictionary = Uint8Array | undefined;
 
+/** How a page was made. */
+export interface PageFormat {
+  /** How many bytes it had before. */
+  readonly length: number;
+  readonly dictionary: PageDictionary;
+}
+
 /** Compresses pages of cold objects. */
 export interface PageCodec {
   readonly name: "zstd" | "deflate";
   compress(bytes: Uint8Array, dictionary: PageDictionary): Buffer;
-  /** @param dictionary The one that the bytes were compressed with. */
-  decompress(bytes: Uint8Array, dictionary: PageDictionary): Buffer;
+  decompress(bytes: Uint8Array, format: PageFormat): Buffer;
 }
 
 /** The fastest level: higher ones gain little on pages of JSON. */
 const LEVEL = 1;
+/** The least that zlib takes at once. */
+const LEAST_CHUNK = 64;
 
 const ZSTD_PARAMS = { [zlib.constants.ZSTD_c_compressionLevel]: LEVEL };
 
@@ -22,16 +30,19 @@ export const pageCodec: PageCodec = typeof zlib.zstdCompressSync === "function"
   ? {
     name: "zstd",
     compress: (bytes, dictionary) =>
-      zlib.zstdCompressSync(bytes, options(dictionary, ZSTD_PARAMS)),
-    decompress: (bytes, dictionary) =>
-      zlib.zstdDecompressSync(bytes, options(dictionary)),
+      zlib.zstdCompressSync(bytes, zstdOptions(bytes.length, dictionary)),
+    decompress: (bytes, format) =>
+      zlib.zstdDecompressSync(bytes, decompressing(format)),
   }
   : {
     name: "deflate",
     compress: (bytes, dictionary) =>
-      zlib.deflateRawSync(bytes, { level: LEVEL, ...options(dictionary) }),
-    decompress: (bytes, dictionary) =>
-      zlib.inflateRawSync(bytes, options(dictionary)),
+      zlib.deflateRawSync(bytes, {
+        level: LEVEL,
+        ...withDictionary(dictionary),
+      }),
+    decompress: (bytes, format) =>
+      zlib.inflateRawSync(bytes, decompressing(format)),
   };
 
 /**
@@ -41,17 +52,33 @@ export const pageCodec: PageCodec = typeof zlib.zstdCompressSync === "function"
 export function usableDictionary(dictionary: Uint8Array): PageDictionary {
   try {
     const page = pageCodec.compress(dictionary, dictionary);
-    const same = pageCodec.decompress(page, dictionary).equals(dictionary);
-    return same ? dictionary : undefined;
+    const { length } = dictionary;
+    const read = pageCodec.decompress(page, { length, dictionary });
+    return read.equals(dictionary) ? dictionary : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Options of zlib: types of Node know no dictionaries of zstd yet. */
-function options(
+/** A frame that tells its length needs less memory to be read. */
+function zstdOptions(
+  pledgedSrcSize: number,
   dictionary: PageDictionary,
-  params?: Record<number, number>,
-): { params?: Record<number, number>; dictionary?: Uint8Array } {
-  return { ...(params && { params }), ...(dictionary && { dictionary }) };
+): zlib.ZstdOptions & { readonly pledgedSrcSize: number } {
+  const params = ZSTD_PARAMS;
+  return { params, pledgedSrcSize, ...withDictionary(dictionary) };
+}
+
+/** One piece of memory for the whole page, and no second one to find its end. */
+function decompressing(
+  { length, dictionary }: PageFormat,
+): { readonly chunkSize: number; readonly dictionary?: Uint8Array } {
+  const chunkSize = Math.max(LEAST_CHUNK, length + 1);
+  return { chunkSize, ...withDictionary(dictionary) };
+}
+
+function withDictionary(
+  dictionary: PageDictionary,
+): { readonly dictionary?: Uint8Array } {
+  return dictionary === undefined ? {} : { dictionary };
 }

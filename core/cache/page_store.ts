@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { ByteRange } from "../json/byte_range.ts";
+import type { BodyCopy } from "./body_copy.ts";
 import {
   pageCodec,
   type PageDictionary,
@@ -7,12 +8,12 @@ import {
 } from "./page_codec.ts";
 import { SlabArena } from "./slab_arena.ts";
 
-/** How many objects a page has at most; five bits of an address. */
-const ORDINAL_BITS = 5;
+/** How many objects a page has at most; four bits of an address. */
+const ORDINAL_BITS = 4;
 const ORDINAL_MASK = (1 << ORDINAL_BITS) - 1;
 export const PAGE_OBJECTS: number = 1 << ORDINAL_BITS;
 /** A page is closed when it is this long, though it has fewer objects. */
-export const PAGE_BYTES: number = 192 * 1024;
+export const PAGE_BYTES: number = 96 * 1024;
 
 /** What all pages may refer to: a few objects, and not more than this. */
 export const DICTIONARY_OBJECTS = 8;
@@ -24,7 +25,7 @@ const ENTRY_BYTES = 8;
 const FIRST_SCRATCH_BYTES = 16 * 1024;
 
 /**
- * Bodies of cold objects in compressed pages of up to 32: neighbours share most
+ * Bodies of cold objects in compressed pages of up to 16: neighbours share most
  * of their text, so that one of them takes a few per cent of its bytes. What
  * strangers share, too, is in a dictionary of a few objects, made before the
  * first page, which no page then has to have for itself.
@@ -35,8 +36,12 @@ export class PageStore {
   readonly #arena: SlabArena = new SlabArena((page, address) => {
     this.#addresses[page] = address;
   });
-  /** For each page: where it is, how many objects it had, and how many live. */
+  /**
+   * For each page: where it is, how long it was before it was compressed, how
+   * many objects it had, and how many live.
+   */
   readonly #addresses: number[] = [];
+  readonly #lengths: number[] = [];
   readonly #counts: number[] = [];
   readonly #live: number[] = [];
   readonly #free: number[] = [];
@@ -57,7 +62,7 @@ export class PageStore {
   /** The memory that is held. */
   get allocatedBytes(): number {
     return this.#arena.allocatedBytes + this.#open.length +
-      (this.#dictionary?.length ?? 0) + 24 * this.#addresses.length;
+      (this.#dictionary?.length ?? 0) + 32 * this.#addresses.length;
   }
 
   /** Whether there is a dictionary, or it was found that there cannot be one. */
@@ -91,11 +96,10 @@ export class PageStore {
    * @returns The address of the first; those of the others follow by one.
    */
   add(slots: readonly number[], bodyOf: (slot: number) => ByteRange): number {
-    const frame = pageCodec.compress(
-      this.#compose(slots, bodyOf),
-      this.#dictionary,
-    );
+    const bytes = this.#compose(slots, bodyOf);
+    const frame = pageCodec.compress(bytes, this.#dictionary);
     const page = this.#free.pop() ?? this.#addresses.length;
+    this.#lengths[page] = bytes.length;
     this.#addresses[page] = this.#arena.allocate(page, frame.length);
     this.#arena.bytes.set(frame, this.#arena.start);
     this.#counts[page] = this.#live[page] = slots.length;
@@ -137,14 +141,23 @@ export class PageStore {
 
   /** The body at an address, valid until another page is opened. */
   read(address: number): ByteRange {
-    const bytes = this.#opened(address >>> ORDINAL_BITS);
+    const page = this.#opened(address >>> ORDINAL_BITS);
+    return bodyIn(page, address & ORDINAL_MASK);
+  }
+
+  /** Keeps a body in a copy that outlives it; its page is not opened for it. */
+  copy(address: number, copy: BodyCopy): void {
+    const page = address >>> ORDINAL_BITS;
+    if (page === this.#openPage) return copy.keep(this.read(address));
     const ordinal = address & ORDINAL_MASK;
-    const count = bytes.readUInt32LE(0);
-    let start = COUNT_BYTES + ENTRY_BYTES * count;
-    const lengthAt = (i: number) =>
-      bytes.readUInt32LE(COUNT_BYTES + ENTRY_BYTES * i + 4);
-    for (let i = 0; i < ordinal; i++) start += lengthAt(i);
-    return { bytes, start, end: start + lengthAt(ordinal) };
+    const format = {
+      length: this.#lengths[page] as number,
+      dictionary: this.#dictionary,
+    };
+    copy.keep(
+      this.#arena.look(this.#addresses[page] as number),
+      (frame) => bodyIn(pageCodec.decompress(frame, format), ordinal),
+    );
   }
 
   /**
@@ -194,10 +207,10 @@ export class PageStore {
       const { bytes, start, end } = this.#arena.look(
         this.#addresses[page] as number,
       );
-      this.#open = pageCodec.decompress(
-        bytes.subarray(start, end),
-        this.#dictionary,
-      );
+      this.#open = pageCodec.decompress(bytes.subarray(start, end), {
+        length: this.#lengths[page] as number,
+        dictionary: this.#dictionary,
+      });
       this.#openPage = page;
     }
     return this.#open;
@@ -207,4 +220,13 @@ export class PageStore {
     this.#openPage = -1;
     this.#open = Buffer.alloc(0);
   }
+}
+
+/** The body of an ordinal in a page that is open. */
+function bodyIn(page: Buffer, ordinal: number): ByteRange {
+  let start = COUNT_BYTES + ENTRY_BYTES * page.readUInt32LE(0);
+  const lengthAt = (i: number) =>
+    page.readUInt32LE(COUNT_BYTES + ENTRY_BYTES * i + 4);
+  for (let i = 0; i < ordinal; i++) start += lengthAt(i);
+  return { bytes: page, start, end: start + lengthAt(ordinal) };
 }

@@ -1,11 +1,10 @@
-import { Buffer } from "node:buffer";
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
 import type { ByteRange } from "../json/byte_range.ts";
-import { asBuffer } from "../json/json_text.ts";
 import { ObjectHeader } from "../json/object_header.ts";
+import { BodyCopy } from "./body_copy.ts";
 import type { CacheEventType } from "./cache_event.ts";
 import { ConnectionFault } from "./connection_fault.ts";
 import {
@@ -94,7 +93,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
   /** What is told by it, set anew for each change. */
   readonly #facts: { -readonly [Fact in keyof EventFacts]: EventFacts[Fact] };
   /** Holds the state that the present change replaces. */
-  readonly #former: FormerState = new FormerState();
+  readonly #former: BodyCopy = new BodyCopy();
   /** The resourceVersions of own writes ahead of the stream, by key. */
   readonly #pending: Map<string, string> = new Map();
   /** Own writes that the list now being read has not shown. */
@@ -216,7 +215,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     if (!stale && store.hasFormer(header)) this.#vanish(keyOfHeader(header));
     const previous = this.#listener.isIdle
       ? undefined
-      : this.#former.keep(store.body(header));
+      : this.#copyFormer(header);
     const outcome = store.put(header, { force: this.#listing && !stale });
     const listed = this.#listing;
     if (outcome === "added" || outcome === "updated") {
@@ -240,9 +239,16 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     // the former one is gone was told when it came.
     if (store.hasFormer(header) && this.#isBehindOwnWrite(header)) return;
     this.#pending.delete(keyTextOf(header));
-    const previous = this.#former.keep(store.body(header));
+    const previous = this.#copyFormer(header);
     store.delete(header);
     this.#tell("deleted", { header, previous });
+  }
+
+  /** The state that a change is about to replace, if it is known. */
+  #copyFormer(header: ObjectHeader): ByteRange | undefined {
+    return this.#store.copyBody(header, this.#former)
+      ? this.#former
+      : undefined;
   }
 
   /** Removes an object of which nobody told that it is gone. */
@@ -313,22 +319,5 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
       "backwards",
       "Cannot keep own writes: the server's history began anew: received an older state than was known",
     );
-  }
-}
-
-/** The state that a change replaces, copied to where the next one is copied. */
-class FormerState implements ByteRange {
-  bytes: Buffer = Buffer.alloc(0);
-  readonly start = 0;
-  end = 0;
-
-  keep(body: ByteRange | undefined): this | undefined {
-    if (body === undefined) return undefined;
-    const { bytes, start, end } = body;
-    const length = end - start;
-    if (this.bytes.length < length) this.bytes = Buffer.alloc(length * 2);
-    asBuffer(bytes).copy(this.bytes, 0, start, end);
-    this.end = length;
-    return this;
   }
 }

@@ -4,6 +4,7 @@ import { keyText } from "../api/object_key.ts";
 import { type ByteRange, wholeRange } from "../json/byte_range.ts";
 import { EventScanner } from "../json/event_scanner.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
+import type { BodyCopy } from "./body_copy.ts";
 import { BodyWriter } from "./body_writer.ts";
 import type { BudgetMember, MemoryBudget } from "./memory_budget.ts";
 import { ObjectBodies } from "./object_bodies.ts";
@@ -79,6 +80,11 @@ export class StoredObjects<T extends KubernetesObject> implements BudgetMember {
   /** The JSON, valid until any other call; undefined if it was given up. */
   body(slot: number): ByteRange | undefined {
     return this.#bodies.read(slot);
+  }
+
+  /** Keeps the JSON in a copy that outlives it; tells whether there is any. */
+  copyBody(slot: number, copy: BodyCopy): boolean {
+    return this.#bodies.copy(slot, copy);
   }
 
   /** The header of the JSON, valid until any other call. */
@@ -262,7 +268,7 @@ export class StoredObjects<T extends KubernetesObject> implements BudgetMember {
     }
     this.#decoder.limit = budget.limit * DECODED_SHARE;
     const held = this.slots.allocatedBytes + this.indexes.allocatedBytes +
-      this.#bodies.allocatedBytes + this.#decoder.usage.bytes;
+      this.#bodies.allocatedBytes + this.#decoder.bytes;
     if (held !== this.#charged || budget.isExceeded) {
       this.#charged = held;
       budget.charge(this, held);

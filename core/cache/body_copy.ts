@@ -1,0 +1,55 @@
+import { Buffer } from "node:buffer";
+import type { ByteRange } from "../json/byte_range.ts";
+import { asBuffer } from "../json/json_text.ts";
+
+/**
+ * A body copied to where the next one is copied: the state that a change
+ * replaces. One that was compressed is opened when it is read, which most are
+ * not.
+ */
+export class BodyCopy implements ByteRange {
+  #memory: Buffer = Buffer.alloc(0);
+  #length = 0;
+  #open: ((packed: Uint8Array) => ByteRange) | undefined;
+  #body: ByteRange = { bytes: this.#memory, start: 0, end: 0 };
+  #isOpen = true;
+
+  get bytes(): Uint8Array {
+    return this.#opened.bytes;
+  }
+
+  get start(): number {
+    return this.#opened.start;
+  }
+
+  get end(): number {
+    return this.#opened.end;
+  }
+
+  /**
+   * Copies bytes.
+   *
+   * @param open Gives the body that they are packed in; by default they are it.
+   */
+  keep(
+    { bytes, start, end }: ByteRange,
+    open?: (packed: Uint8Array) => ByteRange,
+  ): void {
+    const length = end - start;
+    if (this.#memory.length < length) this.#memory = Buffer.alloc(length * 2);
+    asBuffer(bytes).copy(this.#memory, 0, start, end);
+    this.#length = length;
+    this.#open = open;
+    this.#isOpen = false;
+  }
+
+  get #opened(): ByteRange {
+    if (!this.#isOpen) {
+      this.#isOpen = true;
+      const packed = this.#memory.subarray(0, this.#length);
+      this.#body = this.#open?.(packed) ??
+        { bytes: this.#memory, start: 0, end: this.#length };
+    }
+    return this.#body;
+  }
+}
