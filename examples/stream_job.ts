@@ -22,7 +22,7 @@ import {
   type PhasedObject,
   type PhasedRun,
   phasedStatus,
-  READY_COLUMNS,
+  readyColumns,
   Stalled,
   Waiting,
 } from "@coracle/operator/workflows";
@@ -71,8 +71,8 @@ const StreamJob = defineKind({
     z.object({ job: KnownJob, failuresTold: z.number() }).partial(),
   ),
   printerColumns: [
-    ...READY_COLUMNS,
     { name: "Job", type: "string", jsonPath: ".status.job.state" },
+    ...readyColumns,
   ],
 });
 type StreamJob = ObjectOf<typeof StreamJob>;

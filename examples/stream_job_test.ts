@@ -184,9 +184,9 @@ streamTest(
         (await kubectl.run("get streamjob clicks")).split("\n");
       assert.deepEqual(heading.trim().split(/\s+/), [
         "NAME",
+        "JOB",
         "READY",
         "REASON",
-        "JOB",
         "AGE",
       ]);
       return line.trim().split(/\s+/).slice(0, 4).join(" ");
@@ -209,18 +209,18 @@ streamTest(
       "apply -f -",
     );
     await wait("condition=Ready");
-    assert.equal(await columns(), "clicks True Stable running");
+    assert.equal(await columns(), "clicks running True Stable");
 
     // An upgrade: as soon as it is Ready, the new program runs.
     await set({ program: "count:2" });
     await wait("condition=Ready");
     assert.equal(await running(), "count:2");
-    assert.equal(await columns(), "clicks True Stable running");
+    assert.equal(await columns(), "clicks running True Stable");
 
     // A failed one is not Ready, and says why.
     await set({ program: "count:3-stuck" });
     await wait("jsonpath={.status.lifecycle}=Deployed");
-    assert.equal(await columns(), "clicks False Deployed starting");
+    assert.equal(await columns(), "clicks starting False Deployed");
     const late = await kubectl.result(
       "wait streamjob/clicks --timeout=1s --for=condition=Ready",
     );
@@ -232,7 +232,7 @@ streamTest(
     await wait("condition=Stalled");
     await wait("jsonpath={.status.job.state}=running");
     assert.equal(await running(), "count:2");
-    assert.equal(await columns(), "clicks False RolledBack running");
+    assert.equal(await columns(), "clicks running False RolledBack");
     assert.match(
       await kubectl.run("describe streamjob clicks"),
       /Generation 3 did not become stable: generation 2 runs again/,
@@ -241,7 +241,7 @@ streamTest(
     // An invalid spec stalls, and the job goes on.
     await set({ program: "another" });
     await wait("jsonpath={.status.error.reason}=ValidationError");
-    assert.equal(await columns(), "clicks False ValidationError running");
+    assert.equal(await columns(), "clicks running False ValidationError");
     assert.match(
       await kubectl.run("get events"),
       /Warning\s+ValidationError/,
@@ -251,7 +251,7 @@ streamTest(
     await set({ program: "count:4" });
     await wait("condition=Ready");
     assert.equal(await running(), "count:4");
-    assert.equal(await columns(), "clicks True Stable running");
+    assert.equal(await columns(), "clicks running True Stable");
     assert.doesNotMatch(
       await kubectl.run("get streamjob clicks -o yaml"),
       /type: (Stalled|Reconciling)/,

@@ -5,7 +5,7 @@ import type { ObjectOf } from "../../core/api/kind.ts";
 import { Deployment } from "../../core/kinds/apps_v1.ts";
 import { Event } from "../../core/kinds/core_v1.ts";
 import { changeMap } from "../../workflows/phases/change_map.ts";
-import { READY_COLUMNS } from "../../workflows/phases/lifecycle_conditions.ts";
+import { readyColumns } from "../../workflows/conditions/ready_columns.ts";
 import { phased } from "../../workflows/phases/phased.ts";
 import type { PhasedDefinition } from "../../workflows/phases/phased_definition.ts";
 import { phasedStatus } from "../../workflows/phases/phased_status.ts";
@@ -21,7 +21,7 @@ const Engine = defineKind({
     suspend: z.boolean().default(false),
   }),
   status: phasedStatus(z.object({ ready: z.int() }).partial()),
-  printerColumns: READY_COLUMNS,
+  printerColumns: readyColumns,
 });
 type Engine = ObjectOf<typeof Engine>;
 type Seen = Deployment | undefined;

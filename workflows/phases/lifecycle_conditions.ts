@@ -1,4 +1,3 @@
-import type { PrinterColumn } from "../../core/crd/kind_definition.ts";
 import {
   type Condition,
   type ConditionMoment,
@@ -135,20 +134,3 @@ export function readyCondition(conditions: unknown): Condition | undefined {
     ? findCondition(conditions, READY)
     : undefined;
 }
-
-/**
- * Columns of `kubectl get` for objects with a Ready condition, for
- * `defineKind({ printerColumns })`; the age follows by itself.
- */
-export const READY_COLUMNS: readonly PrinterColumn[] = [
-  {
-    name: "Ready",
-    type: "string",
-    jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-  },
-  {
-    name: "Reason",
-    type: "string",
-    jsonPath: '.status.conditions[?(@.type=="Ready")].reason',
-  },
-];

@@ -42,7 +42,7 @@ const CONDITIONS = {
  * @example A kind of phased objects
  * ```ts
  * import { defineKind } from "@coracle/operator/crd";
- * import { phasedStatus, READY_COLUMNS } from "@coracle/operator/workflows";
+ * import { phasedStatus, readyColumns } from "@coracle/operator/workflows";
  * import { z } from "zod";
  *
  * const Database = defineKind({
@@ -51,7 +51,7 @@ const CONDITIONS = {
  *   kind: "Database",
  *   spec: z.object({ engine: z.string(), replicas: z.int() }),
  *   status: phasedStatus(z.object({ primary: z.string() }).partial()),
- *   printerColumns: READY_COLUMNS,
+ *   printerColumns: readyColumns,
  * });
  * if (Database.plural !== "databases") throw new Error("Unexpected plural");
  * ```
