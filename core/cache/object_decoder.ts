@@ -32,6 +32,11 @@ export class ObjectDecoder<T extends KubernetesObject> {
     if (bytes !== this.#decoded.maxSize) this.#decoded.maxSize = bytes;
   }
 
+  /** How many bytes of decoded objects are kept. */
+  get bytes(): number {
+    return this.#decoded.size;
+  }
+
   /** The objects that are kept. */
   get usage(): TierUsage {
     return { objects: this.#decoded.count, bytes: this.#decoded.size };

@@ -54,7 +54,11 @@ export class SlotTable {
   #soughtSlot = -1;
   /** Differs in every process, so that nobody can prepare names that collide. */
   readonly #seed: number = Math.floor(Math.random() * 0xffffffff);
+  /** The words of the uid that was read last, if it was a UUID; from where. */
   readonly #words: Uint32Array = new Uint32Array(4);
+  #isUuid = false;
+  #uidHeader: ObjectHeader | undefined;
+  #uidTurn = 0;
   /** Holds the name that is sought, and the one that was read last. */
   #scratch: Buffer = Buffer.alloc(256);
   readonly #read: Buffer = Buffer.alloc(MAX_NAME_BYTES);
@@ -171,11 +175,10 @@ export class SlotTable {
 
   /** Whether the object of a header is the one in a slot, not its successor. */
   hasUid(slot: number, header: ObjectHeader): boolean {
-    const range = header.string("uid");
     if (this.#uidTexts.size > 0 && this.#uidTexts.has(slot)) {
       return this.#uidTexts.get(slot) === header.uid;
     }
-    if (!readUuid(range, this.#words)) return false;
+    if (!this.#readUid(header)) return false;
     const { uid } = this.page(slot);
     const at = 4 * (slot & PAGE_MASK);
     const words = this.#words;
@@ -185,9 +188,20 @@ export class SlotTable {
 
   setUid(slot: number, header: ObjectHeader): void {
     this.#uidTexts.delete(slot);
-    if (readUuid(header.string("uid"), this.#words)) {
+    if (this.#readUid(header)) {
       this.page(slot).uid.set(this.#words, 4 * (slot & PAGE_MASK));
     } else this.#uidTexts.set(slot, header.uid);
+  }
+
+  /** Whether the uid of a header is a UUID, which are then the words. */
+  #readUid(header: ObjectHeader): boolean {
+    // One event asks for it several times.
+    if (header !== this.#uidHeader || header.turn !== this.#uidTurn) {
+      this.#isUuid = readUuid(header.string("uid"), this.#words);
+      this.#uidHeader = header;
+      this.#uidTurn = header.turn;
+    }
+    return this.#isUuid;
   }
 
   /** The resourceVersion of the object in a slot. */

@@ -105,6 +105,8 @@ export class ObjectHeader implements ByteRange {
   isPartial = false;
 
   readonly #cursor: JsonCursor = new JsonCursor("the metadata of an object");
+  #version = "";
+  #versionTurn = -1;
   readonly #usedRange = { bytes: this.bytes, start: 0, end: 0 };
 
   /** The object's `apiVersion`; empty for items of a list, which leave it out. */
@@ -134,7 +136,12 @@ export class ObjectHeader implements ByteRange {
 
   /** The version of this state of the object. */
   get resourceVersion(): string {
-    return this.#string(FIELD_INDEX.resourceVersion);
+    // The stream asks for it several times.
+    if (this.#versionTurn !== this.turn) {
+      this.#version = this.#string(FIELD_INDEX.resourceVersion);
+      this.#versionTurn = this.turn;
+    }
+    return this.#version;
   }
 
   /** Counts changes of the desired state; undefined for kinds without it. */
