@@ -10,8 +10,10 @@
  * - **graph/** brings the resources of a primary in line in their order, and
  *   deletes them in reverse: {@linkcode Workflow}.
  * - **dependents/** are what a graph works on: {@linkcode Dependent}.
- * - **phases/** rolls out what has state, with the status as write-ahead log:
- *   {@linkcode phased}.
+ * - **phases/** rolls out what has state, by the rules of Flink's operator and
+ *   with the status as write-ahead log: {@linkcode phased}. Beside it,
+ *   {@linkcode oneShotTask} for what is done once, and {@linkcode states} for
+ *   objects that go from state to state.
  * - **kstatus/** says in which state any object is: {@linkcode statusOf}.
  *
  * @module
@@ -81,7 +83,10 @@ export {
   type KubernetesDependentOptions,
   readOnlyDependent,
 } from "./dependents/kubernetes_dependent.ts";
-export type { KeepOptions } from "./dependents/object_keeper.ts";
+export type {
+  CompareOptions,
+  KeepOptions,
+} from "./dependents/object_keeper.ts";
 export { UpdateLoopError } from "./dependents/update_loop.ts";
 export * from "./graph/concurrency_limit.ts";
 export { GraphError, type GraphNode } from "./graph/graph.ts";
@@ -122,6 +127,15 @@ export * from "./phases/one_shot_task.ts";
 export * from "./phases/phased.ts";
 export * from "./phases/phased_definition.ts";
 export * from "./phases/phased_status.ts";
-export * from "./phases/rollout.ts";
+export {
+  type ChosenSpec,
+  type Lifecycle,
+  lifecycleOf,
+  type PhasedObject,
+  type PhasedStatus,
+  type RolloutError,
+  type RolloutPhase,
+  type RolloutStatus,
+} from "./phases/rollout.ts";
 export * from "./phases/states.ts";
 export * from "./phases/upgrade_choice.ts";
