@@ -30,6 +30,11 @@ export type { Span, SpanAttributes, SpanIdentity, Tracer } from "./tracing.ts";
 export * from "./api/label_selector.ts";
 export * from "./api/label_requirement.ts";
 export * from "./api/field_selector.ts";
+export {
+  type ShardField,
+  type ShardPart,
+  shardSelector,
+} from "./api/shard_selector.ts";
 
 // From a kubeconfig or a pod's service account to a cluster.
 export * from "./config/cluster_config.ts";

@@ -88,6 +88,8 @@ export interface ListMeta {
   continue?: string | undefined;
   /** How many objects the further pages have, where it is known. */
   remainingItemCount?: number | undefined;
+  /** The shard that was asked for, if the server has kept to it. */
+  shardInfo?: { selector: string } | undefined;
 }
 
 /** One page of objects. */

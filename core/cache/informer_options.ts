@@ -36,6 +36,13 @@ export interface InformerSelection {
     | readonly FieldRequirement[]
     | undefined;
   /**
+   * Only objects of such a shard, as `shardSelector()` writes it: chosen by the
+   * server where it can, and by the headers of what it sends where it cannot.
+   *
+   * @default {all}
+   */
+  readonly shardSelector?: string | undefined;
+  /**
    * Whether to hold the metadata only; the server then sends no more either.
    *
    * @default {false}

@@ -187,6 +187,7 @@ export class InformerPool {
       namespaces === undefined ? null : [...new Set(namespaces)].sort(),
       labelSelector === undefined ? "" : labelSelectorText(labelSelector),
       fieldSelector === undefined ? "" : fieldSelectorText(fieldSelector),
+      selection.shardSelector ?? "",
       selection.metadataOnly === true,
       [...prune ?? []].sort(),
     ]);

@@ -138,14 +138,14 @@ export class Reflector {
     this.#resolved ??= isResolved(kind)
       ? kind
       : await abortable(client.resolve(kind), this.#stop.signal);
-    const { namespace, labelSelector, fieldSelector, metadataOnly } =
-      this.#parts;
+    const parts = this.#parts;
     return {
       kind: this.#resolved,
-      namespace,
-      labelSelector,
-      fieldSelector,
-      metadataOnly,
+      namespace: parts.namespace,
+      labelSelector: parts.labelSelector,
+      fieldSelector: parts.fieldSelector,
+      shardSelector: parts.shardSelector,
+      metadataOnly: parts.metadataOnly,
     };
   }
 

@@ -19,8 +19,11 @@ export interface ReflectorClient {
 }
 
 /** What a `Reflector` is made of. */
-export interface ReflectorParts
-  extends Pick<InformerSelection, "labelSelector" | "fieldSelector"> {
+export interface ReflectorParts extends
+  Pick<
+    InformerSelection,
+    "labelSelector" | "fieldSelector" | "shardSelector"
+  > {
   readonly client: ReflectorClient;
   readonly kind: Kind;
   readonly namespace: string | undefined;

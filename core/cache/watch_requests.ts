@@ -9,8 +9,11 @@ import {
 import type { InformerSelection } from "./informer_options.ts";
 
 /** Which objects are listed and watched together. */
-export interface WatchTarget
-  extends Pick<InformerSelection, "labelSelector" | "fieldSelector"> {
+export interface WatchTarget extends
+  Pick<
+    InformerSelection,
+    "labelSelector" | "fieldSelector" | "shardSelector"
+  > {
   readonly kind: ResolvedKind;
   /** One namespace; all when absent. */
   readonly namespace: string | undefined;
@@ -92,9 +95,12 @@ export function objectRequest(
 
 function selection(
   target: WatchTarget,
-): Pick<WatchTarget, "namespace" | "labelSelector" | "fieldSelector"> {
-  const { namespace, labelSelector, fieldSelector } = target;
-  return { namespace, labelSelector, fieldSelector };
+): Pick<
+  WatchTarget,
+  "namespace" | "labelSelector" | "fieldSelector" | "shardSelector"
+> {
+  const { namespace, labelSelector, fieldSelector, shardSelector } = target;
+  return { namespace, labelSelector, fieldSelector, shardSelector };
 }
 
 /**

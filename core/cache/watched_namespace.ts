@@ -3,6 +3,11 @@ import { kindText } from "../api/kind.ts";
 import { labelRequirements, matchesLabels } from "../api/label_selector.ts";
 import type { LabelRequirement } from "../api/label_requirement.ts";
 import type { KubernetesObject } from "../api/object.ts";
+import {
+  inShard,
+  type ParsedShardSelector,
+  parseShardSelector,
+} from "../api/shard_selector.ts";
 import type { Clock } from "../clock.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import type { Logger } from "../logger.ts";
@@ -19,6 +24,7 @@ import {
   type OwnWriteOutcome,
   StoreFeed,
 } from "./store_feed.ts";
+import { shardSink } from "./shard_sink.ts";
 import { TimeSlice } from "./time_slice.ts";
 
 /** What a {@linkcode WatchedNamespace} is made of. */
@@ -56,18 +62,23 @@ export class WatchedNamespace<T extends KubernetesObject> {
   readonly #reflector: Reflector;
   readonly #labels: readonly LabelRequirement[];
   readonly #selectsFields: boolean;
+  readonly #shard: ParsedShardSelector | undefined;
   /** Ends fetches of single objects. */
   readonly #stopped: AbortController = new AbortController();
 
   constructor(parts: WatchedNamespaceParts<T>) {
     const { client, kind, namespace, firstPlace, options, log } = parts;
     const { labelSelector, fieldSelector, metadataOnly = false } = options;
+    const { shardSelector } = options;
     this.namespace = namespace;
     this.firstPlace = firstPlace;
     this.#labels = labelSelector === undefined
       ? []
       : labelRequirements(labelSelector);
     this.#selectsFields = fieldSelector !== undefined;
+    this.#shard = shardSelector === undefined
+      ? undefined
+      : parseShardSelector(shardSelector);
     this.store = new ObjectStore({
       kind,
       prune: options.prune,
@@ -99,8 +110,11 @@ export class WatchedNamespace<T extends KubernetesObject> {
       namespace,
       labelSelector,
       fieldSelector,
+      shardSelector,
       metadataOnly,
-      sink: this.#feed,
+      sink: this.#shard === undefined
+        ? this.#feed
+        : shardSink(this.#feed, this.#shard),
       slice,
       reconnect: parts.reconnect,
       clock: parts.clock,
@@ -136,7 +150,8 @@ export class WatchedNamespace<T extends KubernetesObject> {
    * @returns Undefined if the object is none of those watched.
    */
   ownWrite(answer: ObjectHeader): OwnWriteOutcome | undefined {
-    return matchesLabels(this.#labels, answer.labels)
+    return matchesLabels(this.#labels, answer.labels) &&
+        (this.#shard === undefined || inShard(this.#shard, answer))
       ? this.#feed.ownWrite(answer, { mayAdd: !this.#selectsFields })
       : undefined;
   }

@@ -25,7 +25,7 @@ export function withQuery(
 export function selectionQuery(
   options: SelectionOptions,
 ): Record<string, QueryValue> {
-  const { labelSelector, fieldSelector } = options;
+  const { labelSelector, fieldSelector, shardSelector } = options;
   return {
     labelSelector: labelSelector === undefined
       ? undefined
@@ -33,6 +33,7 @@ export function selectionQuery(
     fieldSelector: fieldSelector === undefined
       ? undefined
       : fieldSelectorText(fieldSelector) || undefined,
+    shardSelector,
   };
 }
 

@@ -83,6 +83,13 @@ export interface SelectionOptions extends RequestOptions {
     | FieldSelector
     | readonly FieldRequirement[]
     | undefined;
+  /**
+   * Only objects of such a shard, as `shardSelector()` writes it. A server that
+   * does not know shards, as those before Kubernetes 1.36, sends all objects.
+   *
+   * @default {all}
+   */
+  readonly shardSelector?: string | undefined;
 }
 
 /** How the state that a list shows relates to the given resource version. */

@@ -45,8 +45,18 @@ export interface ControllerOptions<
     | readonly FieldRequirement[]
     | undefined;
   /**
-   * Only the primaries of one of a fixed number of equal parts, so that several
-   * deployments of the operator share them. See `sharding` of the operator for
+   * Only primaries of such a shard, as `shardSelector()` writes it, so that
+   * several deployments of the operator share them: each receives and keeps its
+   * own alone where the server knows shards (KEP-5866, Kubernetes 1.36), and
+   * keeps its own alone where not.
+   *
+   * @default {all}
+   */
+  readonly shardSelector?: string | undefined;
+  /**
+   * Only the primaries of one of a fixed number of equal parts, by their names:
+   * unlike with `shardSelector`, all are kept, and one that is made anew stays in
+   * its part. See `sharding` of the operator for
    * parts that follow the number of replicas.
    *
    * @default {all}

@@ -2,6 +2,7 @@ import { milliseconds } from "../api/duration.ts";
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { checkOptionNames } from "../api/option_names.ts";
+import { parseShardSelector } from "../api/shard_selector.ts";
 import type { IndexDefinition } from "../cache/object_store.ts";
 import type { Limiter } from "../queue/limiter.ts";
 import {
@@ -64,6 +65,7 @@ const NAMES: readonly (keyof ControllerOptions)[] = [
   "namespaces",
   "labelSelector",
   "fieldSelector",
+  "shardSelector",
   "shard",
   "finalizer",
   "generationAware",
@@ -165,11 +167,18 @@ export function controllerSettings<P extends KubernetesObject>(
     selection: {
       labelSelector: options.labelSelector,
       fieldSelector: options.fieldSelector,
+      shardSelector: checkedShard(options.shardSelector),
       prune: cache.prune ?? ["metadata.managedFields"],
       metadataOnly: cache.metadataOnly ?? false,
       bounded: cache.bounded ?? false,
     },
   };
+}
+
+/** @throws {SyntaxError} If it is no shard selector. */
+function checkedShard(selector: string | undefined): string | undefined {
+  if (selector !== undefined) parseShardSelector(selector);
+  return selector;
 }
 
 /** The finalizer of a controller, whose kind is known by now. */

@@ -48,8 +48,11 @@ export const PRIMARY_CACHE_NAMES: readonly (keyof PrimaryCacheOptions)[] = [
 ];
 
 /** Which primaries are watched, and what of them is kept. */
-export interface PrimarySelection
-  extends Pick<InformerSelection, "labelSelector" | "fieldSelector"> {
+export interface PrimarySelection extends
+  Pick<
+    InformerSelection,
+    "labelSelector" | "fieldSelector" | "shardSelector"
+  > {
   readonly prune: readonly string[];
   readonly metadataOnly: boolean;
   readonly bounded: boolean;

@@ -68,6 +68,7 @@ const CONTROLLER: Readonly<Record<string, Reader>> = {
   "namespaces": namespaces,
   "labelSelector": text,
   "fieldSelector": text,
+  "shardSelector": text,
   "finalizer": text,
   "shard.index": wholeNumber,
   "shard.count": wholeNumber,

@@ -72,13 +72,17 @@ export function listPage(
       start: position.start,
       revision: position.exact ? position.revision : undefined,
     });
-  return cut(candidates, selection, {
+  const page = cut(candidates, selection, {
     limit: options.limit,
     revision: position.revision,
     continueAt: options.continue !== "" && !position.exact
       ? store.revision
       : position.revision,
   });
+  const selector = request.query.get("shardSelector");
+  return selector === null
+    ? page
+    : { ...page, metadata: { ...page.metadata, shardInfo: { selector } } };
 }
 
 function positionOf(

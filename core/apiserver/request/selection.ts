@@ -5,6 +5,11 @@ import {
   matchesLabels,
   parseFieldSelector,
 } from "../../api/selector.ts";
+import {
+  inShard,
+  type ParsedShardSelector,
+  parseShardSelector,
+} from "../../api/shard_selector.ts";
 import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
 import { badRequest } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
@@ -15,21 +20,24 @@ export interface Selection {
   readonly namespace: string | undefined;
   readonly labels: readonly LabelRequirement[];
   readonly fields: readonly FieldRequirement[];
+  /** The shard, as Kubernetes 1.36 knows it with its alpha feature on. */
+  readonly shard: ParsedShardSelector | undefined;
   /** The one name that can match, when the fields say so. */
   readonly name: string | undefined;
 }
 
 /** Whether every object of the namespace is meant. */
-export function selectsAll({ labels, fields }: Selection): boolean {
-  return labels.length === 0 && fields.length === 0;
+export function selectsAll({ labels, fields, shard }: Selection): boolean {
+  return labels.length === 0 && fields.length === 0 && shard === undefined;
 }
 
 /** Whether an object is meant; its namespace too. */
 export function selects(selection: Selection, object: StoredObject): boolean {
-  const { namespace, labels, fields } = selection;
+  const { namespace, labels, fields, shard } = selection;
   return (namespace === undefined || object.namespace === namespace) &&
     matchesLabels(labels, object.labels) &&
-    matchesFields(fields, (field) => object.field(field));
+    matchesFields(fields, (field) => object.field(field)) &&
+    (shard === undefined || inShard(shard, object));
 }
 
 /**
@@ -63,10 +71,20 @@ export function readSelection(
     namespace: path.namespace,
     labels,
     fields,
+    shard: readShard(query.get("shardSelector") ?? undefined),
     name: fields.find(({ field, operator }) =>
       field === "metadata.name" && operator === "="
     )?.value,
   };
+}
+
+function readShard(text: string | undefined): ParsedShardSelector | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return parseShardSelector(text);
+  } catch (error) {
+    throw badRequest((error as SyntaxError).message);
+  }
 }
 
 function readFields(text: string): FieldRequirement[] {

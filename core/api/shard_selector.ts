@@ -1,0 +1,153 @@
+/** The fields by whose hash objects can be shared. */
+export type ShardField = "uid" | "namespace";
+
+/** One of a fixed number of equal parts of all objects. */
+export interface ShardPart {
+  /** Which part, from 0. */
+  readonly index: number;
+  /** How many parts there are. */
+  readonly count: number;
+  /**
+   * What decides to which part an object belongs. By `uid` the parts are of one
+   * size, but an object that is made anew may move to another; by `namespace`
+   * all objects of a namespace stay together.
+   *
+   * @default {"uid"}
+   */
+  readonly field?: ShardField | undefined;
+}
+
+/** What of an object decides to which part it belongs. */
+export interface ShardedObject {
+  readonly uid: string;
+  readonly namespace: string;
+}
+
+/** An unsigned number of 64 bits, in two halves; `high` may be 2³². */
+interface Hash {
+  readonly high: number;
+  readonly low: number;
+}
+
+/** Hashes from `start` to below `end`. */
+interface HashRange {
+  readonly start: Hash;
+  readonly end: Hash;
+}
+
+/** A shard selector that was read. */
+export interface ParsedShardSelector {
+  readonly field: ShardField;
+  readonly ranges: readonly HashRange[];
+}
+
+const HALF = 2 ** 32;
+
+/**
+ * Writes the selector of one of a fixed number of parts, as `shardSelector` of
+ * lists, watches, informers and controllers takes it. API servers know it from
+ * Kubernetes 1.36 on, as an alpha feature (KEP-5866).
+ *
+ * @throws {RangeError} If there is no such part.
+ *
+ * @example The second half
+ * ```ts
+ * import { shardSelector } from "@coracle/operator/core";
+ *
+ * const text = shardSelector({ index: 1, count: 2 });
+ * const expected =
+ *   "shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000')";
+ * if (text !== expected) throw new Error(text);
+ * ```
+ */
+export function shardSelector(part: ShardPart): string {
+  const { index, count, field = "uid" } = part;
+  if (
+    !Number.isInteger(index) || !Number.isInteger(count) || index < 0 ||
+    index >= count
+  ) {
+    throw new RangeError(
+      `Cannot select a shard: "index" must be a whole number from 0 and below "count": received ${index} of ${count}`,
+    );
+  }
+  const bound = (part: number) => {
+    const value = (BigInt(part) << 64n) / BigInt(count);
+    return `'0x${value.toString(16).padStart(16, "0")}'`;
+  };
+  return `shardRange(object.metadata.${field}, ${bound(index)}, ${
+    bound(index + 1)
+  })`;
+}
+
+const RANGE =
+  /^shardRange\(\s*object\.metadata\.(uid|namespace)\s*,\s*(['"])(0x\w+)\2\s*,\s*(['"])(0x\w+)\4\s*\)$/;
+const BOUND = /^0x(?:[0-9a-f]{16}|10{16})$/;
+
+/**
+ * Reads a shard selector: `shardRange(field, start, end)`, or several of one
+ * field with `||` between them.
+ *
+ * @throws {SyntaxError} If it is none.
+ */
+export function parseShardSelector(text: string): ParsedShardSelector {
+  const fail = (why: string): never => {
+    throw new SyntaxError(
+      `Cannot read a shard selector: ${why}: received ${JSON.stringify(text)}`,
+    );
+  };
+  const ranges: HashRange[] = [];
+  let field: string | undefined;
+  for (const term of text.split("||")) {
+    const found = RANGE.exec(term.trim()) ??
+      fail("it must be shardRange(object.metadata.uid, '0x…', '0x…')");
+    const [, named = "", , start = "", , end = ""] = found;
+    if (!BOUND.test(start) || !BOUND.test(end)) {
+      fail("bounds have 16 digits in lower case, or are 0x10000000000000000");
+    }
+    if (BigInt(start) >= BigInt(end)) fail("a range must not be empty");
+    if (field !== undefined && field !== named) {
+      fail("all ranges must be of the same field");
+    }
+    field = named;
+    ranges.push({ start: halves(start), end: halves(end) });
+  }
+  return { field: field as ShardField, ranges };
+}
+
+/** Whether an object belongs to a shard. */
+export function inShard(
+  selector: ParsedShardSelector,
+  object: ShardedObject,
+): boolean {
+  const hash = fnv1a64(object[selector.field]);
+  return selector.ranges.some(({ start, end }) =>
+    !isLess(hash, start) && isLess(hash, end)
+  );
+}
+
+function halves(bound: string): Hash {
+  const value = BigInt(bound);
+  return { high: Number(value >> 32n), low: Number(value & 0xffffffffn) };
+}
+
+function isLess(a: Hash, b: Hash): boolean {
+  return a.high < b.high || (a.high === b.high && a.low < b.low);
+}
+
+/**
+ * The 64-bit FNV-1a hash of a text, which must be ASCII, as uids and namespaces
+ * are. It multiplies by 2⁴⁰ + 0x1b3 in halves, since BigInt takes ten times as
+ * long.
+ */
+function fnv1a64(text: string): Hash {
+  let high = 0xcbf29ce4;
+  let low = 0x84222325;
+  for (let index = 0; index < text.length; index++) {
+    low = (low ^ text.charCodeAt(index)) >>> 0;
+    const product = low * 0x1b3;
+    high = (high * 0x1b3 + Math.floor(product / HALF) + (low << 8 >>> 0)) %
+      HALF;
+    low = product % HALF;
+  }
+  return { high, low };
+}

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import {
+  inShard,
+  parseShardSelector,
+  shardSelector,
+} from "../../core/api/shard_selector.ts";
+import { Client } from "../../core/client/client.ts";
+import type { Transport } from "../../core/client/transport.ts";
+import { patchStatus } from "../../core/controller/result.ts";
+import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
+import {
+  Gadget,
+  type OperatorCase,
+  scenario,
+} from "../support/operator_case.ts";
+
+/** A server that does not know shard selectors. */
+function older(transport: Transport): Transport {
+  return {
+    send: (request) =>
+      transport.send({
+        ...request,
+        path: request.path.replace(/shardSelector=[^&]*&?/, ""),
+      }),
+    close: () => Promise.resolve(),
+  };
+}
+
+/** Two operators, each with half of the objects. */
+async function halves(
+  one: OperatorCase,
+  transport: Transport,
+): Promise<readonly ControllerHandle<Gadget>[]> {
+  const controllers: ControllerHandle<Gadget>[] = [];
+  for (const index of [0, 1]) {
+    const client = new Client({ transport, namespace: "default" }, {
+      clock: one.clock,
+    });
+    const operator = one.operator({ client });
+    controllers.push(operator.register(Gadget, {
+      reconcile: ({ spec }) => patchStatus({ value: `${spec.value} ${index}` }),
+    }, { shardSelector: shardSelector({ index, count: 2 }) }));
+    await one.start(operator);
+  }
+  return controllers;
+}
+
+/** Makes, changes and deletes objects, which must find their halves. */
+async function play(
+  one: OperatorCase,
+  controllers: readonly ControllerHandle<Gadget>[],
+): Promise<void> {
+  const names = Array.from({ length: 20 }, (_, index) => `gadget-${index}`);
+  for (const name of names) await one.create(name);
+  for (const name of names) await one.change(name, { value: "second" });
+  const second = parseShardSelector(shardSelector({ index: 1, count: 2 }));
+  await one.until(async () =>
+    (await one.client.list(Gadget)).items.every(({ metadata, status }) => {
+      const { uid = "", namespace = "" } = metadata;
+      const half = inShard(second, { uid, namespace }) ? 1 : 0;
+      return status?.value === `second ${half}`;
+    })
+  );
+  const counts = controllers.map((controller) => controller.health().primaries);
+  assert.equal(counts.reduce((sum, count) => sum + count, 0), 20);
+  assert.ok(counts.every((count) => count > 0), counts.join());
+  for (const name of names) await one.remove(name);
+  await one.until(() =>
+    controllers.every((controller) => controller.health().primaries === 0)
+  );
+}
+
+scenario(
+  "Operators receive their shards alone from a server that knows shard selectors [ShardSelectorIT]",
+  async (one) => {
+    await play(one, await halves(one, one.transport));
+    const watches = one.requests.filter(({ verb, resource }) =>
+      verb === "watch" && resource === "gadgets"
+    );
+    assert.ok(watches.length >= 2);
+    for (const { target } of watches) assert.match(target, /shardSelector=/);
+    const selector = shardSelector({ index: 0, count: 2 });
+    const list = await one.client.list(Gadget, { shardSelector: selector });
+    assert.deepEqual(list.metadata.shardInfo, { selector });
+  },
+  { embedded: "Shards are an alpha feature of Kubernetes 1.36" },
+);
+
+scenario(
+  "Operators keep their shards alone of what an older server sends",
+  async (one) => {
+    await play(one, await halves(one, older(one.transport)));
+    assert.ok(
+      one.requests.every(({ target }) => !/shardSelector/.test(target)),
+    );
+  },
+);
+
+scenario("A shard selector that cannot be read is refused", (one) => {
+  assert.throws(
+    () =>
+      one.operator().register(Gadget, { reconcile() {} }, {
+        shardSelector: "uid < 5",
+      }),
+    /Cannot read a shard selector: it must be shardRange/,
+  );
+  return Promise.resolve();
+});
