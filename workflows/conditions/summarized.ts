@@ -64,10 +64,7 @@ export const persistentRetry: RetryPolicyOptions = Object.freeze({
  * const kind = untyped({ group: "example.com", version: "v1", kind: "Certificate" });
  * const reconciler = summarized<Certificate>(
  *   kind,
- *   {
- *     cadence: () => every("1h"),
- *     rolls: [{ target: "Ready", of: ["Issued"] }],
- *   },
+ *   { cadence: () => every("1h") },
  *   [(pass) => {
  *     if (!pass.object.spec.host.includes(".")) {
  *       throw new Stalled("InvalidHost", "spec.host is no name of a host");

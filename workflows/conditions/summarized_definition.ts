@@ -19,7 +19,8 @@ export interface SummarizedDefinition<P extends Conditioned>
    * The conditions that sum up others. Ready always sums up Stalled and
    * Reconciling, too, behind what is named here.
    *
-   * @default {[{ target: "Ready" }], which sums up all others}
+   * @default {one of Ready, which sums up what the steps of the pass have set;
+   * those of `failing` are bad news and speak first}
    */
   readonly rolls?: readonly Roll[] | undefined;
   /**
@@ -49,8 +50,8 @@ export interface SummarizedDefinition<P extends Conditioned>
   readonly cleanup?: readonly Step<P>[] | undefined;
   /**
    * Types of conditions that only this reconciler writes, beside those of
-   * `rolls` and `gates` and beside Ready, Reconciling and Stalled: its view wins
-   * over what others wrote.
+   * `rolls` and `gates`, those that its steps set, and Ready, Reconciling and
+   * Stalled: its view wins over what others wrote.
    *
    * @default {[]}
    */
@@ -75,16 +76,26 @@ export interface SummarizedDefinition<P extends Conditioned>
   readonly clock?: Clock | undefined;
 }
 
+/** Which conditions the steps of a pass have dealt with. */
+export interface DealtWith {
+  /** Those of `failing`, for which True is the bad news. */
+  readonly failures: ReadonlySet<string>;
+  /** Those that were set. */
+  readonly set: ReadonlySet<string>;
+}
+
 /**
- * The summaries of a definition: that of Ready is always among them, and takes
+ * The summaries of a pass: that of Ready is always among them, and takes
  * Reconciling and Stalled into account, behind everything else.
  */
 export function readyRolls<P extends Conditioned>(
   { rolls = [] }: SummarizedDefinition<P>,
+  { failures, set }: DealtWith,
 ): readonly Roll[] {
-  const named = rolls.some(({ target }) => target === READY)
-    ? rolls
-    : [...rolls, { target: READY }];
+  const named = rolls.some(({ target }) => target === READY) ? rolls : [
+    ...rolls,
+    { target: READY, of: [...failures, ...set], abnormal: [...failures] },
+  ];
   return named.map((roll) => {
     if (roll.target !== READY) return roll;
     const { of, abnormal = [] } = roll;
@@ -98,13 +109,17 @@ export function readyRolls<P extends Conditioned>(
   });
 }
 
-/** The types of conditions that are the reconciler's own. */
+/** The types of conditions that are the reconciler's own in any pass. */
 export function ownedTypes<P extends Conditioned>(
   definition: SummarizedDefinition<P>,
 ): readonly string[] {
-  const { gates = [], owned = [] } = definition;
-  const summed = readyRolls(definition).flatMap(
-    ({ target, of = [], abnormal = [] }) => [target, ...of, ...abnormal],
-  );
-  return [...new Set([...summed, ...gates, ...owned])];
+  const { rolls = [], gates = [], owned = [] } = definition;
+  const summed = rolls.flatMap(({ target, of = [], abnormal = [] }) => [
+    target,
+    ...of,
+    ...abnormal,
+  ]);
+  return [
+    ...new Set([READY, ...ALWAYS_ABNORMAL, ...summed, ...gates, ...owned]),
+  ];
 }

@@ -74,6 +74,12 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
   readonly forced: boolean;
   readonly #definition: SummarizedDefinition<P>;
   readonly #status: SharedStatus<P>;
+  readonly #dealtWith: { failures: Set<string>; set: Set<string> } = {
+    failures: new Set(),
+    set: new Set(),
+  };
+  /** The types of conditions for which the view of the pass wins. */
+  readonly #owned: string[];
   /** The object as the pass was given it. */
   readonly #before: P;
   /** Ready as the pass found or made it before its first step. */
@@ -94,9 +100,10 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
     this.object = object;
     this.ctx = ctx;
     this.#definition = definition;
+    this.#owned = [...ownedTypes(definition)];
     this.#status = new SharedStatus(object, {
       access: accessByContext(kind, ctx),
-      owned: ownedTypes(definition),
+      owned: this.#owned,
       clock,
     });
     this.#before = this.#status.base;
@@ -115,6 +122,7 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
   }
 
   set(condition: NewCondition): void {
+    this.#own(condition.type, "set");
     this.#conditions = setCondition(
       this.#conditions,
       condition,
@@ -123,6 +131,7 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
   }
 
   remove(type: string): void {
+    this.#own(type);
     this.#conditions = removeCondition(this.#conditions, type);
   }
 
@@ -130,6 +139,7 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
     words: { readonly type: string; readonly reason: string },
     body: () => MaybePromise<T>,
   ): Promise<T> {
+    this.#own(words.type, "failures");
     return runFailing(this, words, body);
   }
 
@@ -194,6 +204,16 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
     const { clock = systemClock } = this.#definition;
     const { generation } = this.object.metadata;
     return { now: clock.wallTime(), generation };
+  }
+
+  /** Notes that a condition is the business of the pass. */
+  #own(type: string, as?: "set" | "failures"): void {
+    if (!this.#owned.includes(type)) this.#owned.push(type);
+    const { failures, set } = this.#dealtWith;
+    if (as === "failures") failures.add(type);
+    else if (as === "set" && !failures.has(type) && type !== READY) {
+      set.add(type);
+    }
   }
 
   /** Says that work begins; at once if somebody waits to see that it does. */
@@ -265,7 +285,7 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
     const settled = finish(this.#withoutOldReady(end), end, {
       cadence,
       moment,
-      rolls: readyRolls(this.#definition),
+      rolls: readyRolls(this.#definition, this.#dealtWith),
       gates,
       succeeded,
     });

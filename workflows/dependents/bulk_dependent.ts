@@ -17,13 +17,18 @@ import {
   type DependentSourceOptions,
   readOnly,
 } from "./kubernetes_dependent.ts";
-import { type KeepOptions, ObjectKeeper, type Wish } from "./object_keeper.ts";
+import {
+  type CompareOptions,
+  type KeepOptions,
+  ObjectKeeper,
+  type Wish,
+} from "./object_keeper.ts";
 
 /** Options of {@linkcode bulkDependent}. */
 export interface BulkDependentOptions<
   P extends KubernetesObject,
   S extends KubernetesObject,
-> extends KeepOptions, DependentSourceOptions<P, S> {
+> extends KeepOptions, CompareOptions<S>, DependentSourceOptions<P, S> {
   /** The objects as they should be; what is there beyond them is deleted. */
   readonly desired: (
     primary: P,

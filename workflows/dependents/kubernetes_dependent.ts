@@ -14,7 +14,12 @@ import {
   type KeptDependent,
   requireDesired,
 } from "./dependent.ts";
-import { type KeepOptions, ObjectKeeper, type Wish } from "./object_keeper.ts";
+import {
+  type CompareOptions,
+  type KeepOptions,
+  ObjectKeeper,
+  type Wish,
+} from "./object_keeper.ts";
 
 /** Where dependents of the cluster are read from. */
 export interface DependentSourceOptions<
@@ -35,7 +40,7 @@ export interface DependentSourceOptions<
 export interface KubernetesDependentOptions<
   P extends KubernetesObject,
   S extends KubernetesObject,
-> extends KeepOptions, DependentSourceOptions<P, S> {
+> extends KeepOptions, CompareOptions<S>, DependentSourceOptions<P, S> {
   /**
    * The object as it should be; asked at most once a run. Say only what you
    * want to own: the server keeps what others own.

@@ -99,8 +99,8 @@ export class MatchMemory {
     const { id, wish, intent, actual } = match;
     if (this.isUntouched(match)) return MATCHES;
     const { uid = "", resourceVersion = "" } = actual.metadata;
-    const owned = ownedOf(match);
-    if (owned === undefined) return { matches: false, field: "" };
+    const ours = ownedOf(match);
+    const owned = ours ?? {};
     const learned = this.#learned.get(id);
     if (
       learned?.uid === uid && learned.wish === wish &&
@@ -114,6 +114,8 @@ export class MatchMemory {
       form: this.#form,
     });
     if (field !== undefined) return { matches: false, field };
+    // What was never applied by us is not ours yet, even if it is right.
+    if (ours === undefined) return { matches: false, field: "" };
     this.#learn(match, owned);
     return MATCHES;
   }

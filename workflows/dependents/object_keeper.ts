@@ -57,6 +57,19 @@ export interface KeepOptions {
     | undefined;
 }
 
+/** How objects of a kind are compared. */
+export interface CompareOptions<S extends KubernetesObject> {
+  /**
+   * Decides in place of the matcher whether a stored object is as it should be;
+   * undefined leaves it to the matcher.
+   *
+   * @default {always left to the matcher}
+   */
+  readonly matches?:
+    | ((desired: ApplyObject<S>, actual: S) => boolean | undefined)
+    | undefined;
+}
+
 /** A resourceVersion that no object has: an apply with it can only create. */
 const ONLY_CREATE = "1";
 
@@ -83,7 +96,7 @@ export class ObjectKeeper<
 > {
   readonly #kind: Kind<S>;
   readonly #source: EventSource<P, S>;
-  readonly #options: KeepOptions;
+  readonly #options: KeepOptions & CompareOptions<S>;
   #memory: MatchMemory | undefined;
   readonly #loops: UpdateLoops = new UpdateLoops();
 
@@ -97,7 +110,7 @@ export class ObjectKeeper<
   constructor(
     kind: Kind<S>,
     source: EventSource<P, S>,
-    options: KeepOptions = {},
+    options: KeepOptions & CompareOptions<S> = {},
   ) {
     this.#kind = kind;
     this.#source = source;
@@ -158,7 +171,11 @@ export class ObjectKeeper<
     const memory = this.#memory ?? await this.#remember();
     // The owner is part of what is applied, and not of what the user gave.
     const wish = memory.nameOf(`${owner} ${JSON.stringify(object)}`);
-    if (actual !== undefined && memory.isUntouched({ id, wish, actual })) {
+    const { matches } = this.#options;
+    if (
+      actual !== undefined && matches === undefined &&
+      memory.isUntouched({ id, wish, actual })
+    ) {
       return { operation: "none", resource: actual };
     }
     const { fieldManager } = ctx;
@@ -174,7 +191,10 @@ export class ObjectKeeper<
       memory.applied({ ...common, actual: made });
       return { operation: "created", resource: made };
     }
-    const match = memory.match({ ...common, actual });
+    const decided = matches?.(desired, actual);
+    const match = decided === undefined
+      ? memory.match({ ...common, actual })
+      : { matches: decided, field: "" };
     if (match.matches) {
       this.#loops.settled(id);
       return { operation: "none", resource: actual };

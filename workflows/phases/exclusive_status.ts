@@ -147,16 +147,20 @@ export class ExclusiveStatus<P extends WithStatus> {
   ): Promise<boolean> {
     if (!this.isChanged(object)) return false;
     const previous = this.#onServer(object);
+    let { metadata } = object;
     for (let attempt = 1;; attempt++) {
       try {
-        const stored = await client.status.replace(this.#kind, object, options);
-        object.metadata = stored.metadata;
+        const body = { ...object, metadata };
+        const stored = await client.status.replace(this.#kind, body, options);
+        // The pass has seen this generation, and speaks of no newer one.
+        const { generation } = object.metadata;
+        object.metadata = { ...stored.metadata, generation };
         break;
       } catch (error) {
         if (!ApiError.is(error) || !error.isConflict || attempt === ATTEMPTS) {
           throw error;
         }
-        await this.#rebase(object, { client, previous, ...options });
+        metadata = await this.#rebase(object, { client, previous, ...options });
       }
     }
     this.#remember(object);
@@ -180,7 +184,7 @@ export class ExclusiveStatus<P extends WithStatus> {
     return known === undefined ? undefined : parse(known);
   }
 
-  /** Takes on a newer version of the object if its status is still ours. */
+  /** The newest metadata of the object, if its status is still ours. */
   async #rebase(
     object: P,
     { client, previous, signal }: {
@@ -188,15 +192,12 @@ export class ExclusiveStatus<P extends WithStatus> {
       readonly previous: unknown;
       readonly signal?: AbortSignal | undefined;
     },
-  ): Promise<void> {
+  ): Promise<P["metadata"]> {
     const latest = await client.get(this.#kind, keyOf(object), { signal });
     const same = latest.metadata.uid === object.metadata.uid &&
       jsonEquals(latest.status ?? null, previous ?? null);
     if (!same) throw new StatusTamperedError(keyText(keyOf(object)));
-    object.metadata = {
-      ...object.metadata,
-      resourceVersion: latest.metadata.resourceVersion,
-    };
+    return latest.metadata;
   }
 
   #remember(object: P): void {

@@ -232,7 +232,10 @@ function met(actual: KubernetesObject, a = "1h") {
 test("MatchMemory does not match what we have never applied", () => {
   const memory = new MatchMemory();
   const actual = stored("1", { a: "1h" }, null);
-  assert.deepEqual(memory.match(met(actual)), { matches: false, field: "" });
+  assert.deepEqual(memory.match(met(actual)), {
+    matches: false,
+    field: ".spec",
+  });
 });
 
 test("MatchMemory learns what the server makes of a value", () => {

@@ -156,3 +156,23 @@ test("ObjectKeeper refuses a desired object without a name, of another shape, or
   const asked = await wish({ metadata: { name: "m" }, status: { a: 1 } });
   await assert.rejects(keeper.ensure(asked, ctx), /must not have a status/);
 });
+
+test("ObjectKeeper leaves it to a function of the user's whether an object is right [testCustomMatcher_returnsExpectedMatchBasedOnReadOnlyLabel]", async () => {
+  const maps = new Maps();
+  const { ctx } = maps;
+  const keeper = new ObjectKeeper(ConfigMap, maps.source(true), {
+    matches: (_desired, actual) =>
+      actual.metadata.labels?.["readonly"] === "true" ? true : undefined,
+  });
+  const ensureValue = async (value: string) => {
+    const object = { metadata: { name: "m" }, data: { value } };
+    const wish = await keeper.wish(object, gadget("m"), ctx);
+    return (await keeper.ensure(wish, ctx)).operation;
+  };
+  assert.equal(await ensureValue("1"), "created");
+  assert.equal(await ensureValue("2"), "updated");
+  const stored = maps.stored.get("default/m")!;
+  stored.metadata.labels = { readonly: "true" };
+  assert.equal(await ensureValue("3"), "none");
+  assert.equal(stored.data?.["value"], "2");
+});
