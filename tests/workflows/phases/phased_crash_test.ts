@@ -59,6 +59,31 @@ const STORIES: readonly Story[] = [
     },
   },
   {
+    name: "a recovery",
+    begin: settled,
+    act: async (world) => {
+      world.engine = undefined;
+      await world.settle();
+    },
+  },
+  {
+    name: "a new start without state",
+    begin: settled,
+    act: async (world) => {
+      world.edit({ path: "elsewhere" });
+      await world.settle();
+    },
+  },
+  {
+    name: "a status that somebody edits in the middle of an upgrade",
+    begin: async (world) => {
+      await world.settle();
+      world.edit({ image: "b" });
+      await world.pass();
+    },
+    act: settled,
+  },
+  {
     name: "a deletion",
     begin: settled,
     act: async (world) => {
@@ -89,7 +114,13 @@ async function play(
   story: Story,
   kill: Kill,
 ): Promise<PhasedWorld> {
-  const world = new PhasedWorld({ image: "a" }, { rollback: { after: "5m" } });
+  const world = new PhasedWorld({ image: "a" }, {
+    rollback: { after: "5m" },
+    recover: (_, { seen }) =>
+      seen.running === undefined
+        ? { reason: "Lost", message: "It is gone", carry: "backup" }
+        : undefined,
+  });
   await story.begin(world);
   world.effects = 0;
   world.actions.length = 0;

@@ -418,14 +418,19 @@ test("phased tells listeners of each written status, and outlives them [L40]", a
 });
 
 test("phased says in the conditions which generation was seen", async () => {
-  const world = await stableWorld({
+  let ill = false;
+  const world: PhasedWorld = await stableWorld({
     observe: () => {
       // A newer generation appears while the pass is under way.
-      return { running: "", healthy: true };
+      if (ill) world.edit({ image: "newer" });
+      return { running: "", healthy: !ill };
     },
   });
-  const ready = world.stored.status?.conditions?.find(({ type }) =>
-    type === "Ready"
+  ill = true;
+  await world.pass();
+  assert.equal(world.stored.metadata.generation, 2);
+  const seen = world.stored.status?.conditions?.map((condition) =>
+    condition.observedGeneration
   );
-  assert.equal(ready?.observedGeneration, 1);
+  assert.deepEqual(seen, [1, 1], "Reconciling and Ready");
 });

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiError } from "../../../core/api/api_error.ts";
+import { ApiServer } from "../../../core/apiserver/server.ts";
+import type { Client } from "../../../core/client/client.ts";
+import { Namespace } from "../../../core/kinds/core_v1.ts";
+import {
+  ExclusiveStatus,
+  type ExclusiveStatusOptions,
+  StatusTamperedError,
+} from "../../../workflows/phases/exclusive_status.ts";
+
+const KEY = { name: "shop" };
+
+/** A namespace, which has a status of its own, and who alone writes it. */
+async function withNamespace(
+  body: (parts: {
+    readonly client: Client;
+    readonly statuses: ExclusiveStatus<Namespace>;
+    readonly read: () => Promise<Namespace>;
+  }) => Promise<void>,
+  options: ExclusiveStatusOptions<Namespace> = {},
+): Promise<void> {
+  const server = await ApiServer.start({ port: false });
+  const { client } = server;
+  try {
+    await client.create(Namespace, { metadata: KEY });
+    const read = async () => structuredClone(await client.get(Namespace, KEY));
+    const statuses = new ExclusiveStatus(Namespace, options);
+    await body({ client, statuses, read });
+  } finally {
+    await server.stop();
+  }
+}
+
+function condition(reason: string) {
+  return { type: "Ready", status: "True", reason, message: "" };
+}
+
+test("ExclusiveStatus writes what is new, once, and nothing that is not [L39]", () =>
+  withNamespace(async ({ client, statuses, read }) => {
+    const object = await read();
+    statuses.adopt(object);
+    assert.equal(await statuses.write(object, client), false);
+    object.status = { ...object.status, conditions: [condition("First")] };
+    assert.equal(await statuses.write(object, client), true);
+    assert.equal(await statuses.write(object, client), false);
+  }));
+
+test("ExclusiveStatus goes on over a change of other parts [L39]", () =>
+  withNamespace(async ({ client, statuses, read }) => {
+    const object = await read();
+    statuses.adopt(object);
+    await client.patch(Namespace, KEY, { metadata: { labels: { a: "b" } } });
+    object.status = { ...object.status, conditions: [condition("First")] };
+    assert.equal(await statuses.write(object, client), true);
+    const stored = await read();
+    assert.equal(stored.status?.conditions?.[0]?.reason, "First");
+    assert.deepEqual(stored.metadata.labels?.["a"], "b");
+    object.status.conditions = [condition("Second")];
+    assert.equal(
+      await statuses.write(object, client),
+      true,
+      "in the same pass",
+    );
+  }));
+
+test("ExclusiveStatus never writes over a status of somebody else [L39]", () =>
+  withNamespace(async ({ client, statuses, read }) => {
+    const object = await read();
+    statuses.adopt(object);
+    await client.status.patch(Namespace, KEY, {
+      status: { conditions: [condition("Foreign")] },
+    });
+    object.status = { ...object.status, conditions: [condition("Ours")] };
+    await assert.rejects(statuses.write(object, client), StatusTamperedError);
+    const stored = await read();
+    assert.equal(stored.status?.conditions?.[0]?.reason, "Foreign");
+  }));
+
+test("ExclusiveStatus says clearly that an object is gone [L39]", () =>
+  withNamespace(async ({ client, statuses, read }) => {
+    const gone: Client["get"] = () =>
+      Promise.reject(
+        new ApiError("Cannot get: not found", {
+          status: 404,
+          reason: "NotFound",
+        }),
+      );
+    const object = await read();
+    statuses.adopt(object);
+    await client.patch(Namespace, KEY, { metadata: { labels: { a: "b" } } });
+    object.status = { ...object.status, conditions: [condition("Late")] };
+    const blind = { status: client.status, get: gone } as unknown as Client;
+    await assert.rejects(
+      statuses.write(object, blind),
+      (error) => ApiError.is(error) && error.isNotFound,
+    );
+  }));
+
+test("ExclusiveStatus gives an older copy the status that was written last", () =>
+  withNamespace(async ({ client, statuses, read }) => {
+    const old = await read();
+    const object = structuredClone(old);
+    statuses.adopt(object);
+    object.status = { ...object.status, conditions: [condition("Newer")] };
+    await statuses.write(object, client);
+    assert.equal(statuses.adopt(old), false);
+    assert.equal(old.status?.conditions?.[0]?.reason, "Newer");
+  }));
+
+test("ExclusiveStatus restores what is no successor of its own, even after a write that failed", () =>
+  withNamespace(async ({ client, statuses, read }) => {
+    const object = await read();
+    statuses.adopt(object);
+    object.status = { ...object.status, conditions: [condition("Ours")] };
+    await statuses.write(object, client);
+    await client.status.patch(Namespace, KEY, {
+      status: { conditions: [condition("Foreign")] },
+    });
+    for (let pass = 0; pass < 2; pass++) {
+      const found = await read();
+      assert.equal(statuses.adopt(found), true);
+      assert.equal(found.status?.conditions?.[0]?.reason, "Ours");
+      const down = {
+        status: { replace: () => Promise.reject(new Error("no route")) },
+      } as unknown as Client;
+      await assert.rejects(statuses.write(found, down), /no route/);
+    }
+    const found = await read();
+    statuses.adopt(found);
+    assert.equal(await statuses.write(found, client), true);
+    assert.equal((await read()).status?.conditions?.[0]?.reason, "Ours");
+  }, { succeeds: () => false }));
