@@ -15,8 +15,8 @@ interface Applied {
   version: string;
 }
 
-/** Of how many objects the last apply is remembered; about 200 bytes each. */
-const MOST_OBJECTS = 20_000;
+/** Of how many objects the last apply is remembered; some 250 bytes each. */
+const MOST_OBJECTS = 50_000;
 
 /** One apply, and the object that it is about. */
 export interface RememberedApply {

@@ -202,11 +202,12 @@ export class Dispatcher<P extends KubernetesObject> {
     if (run.deleted) return { end: this.#deletionEnd(run, outcome) };
     const { delay = workflowDelay(context) } = outcome ?? {};
     const result: RunResult = { end: { type: "done", delay } };
-    return writer.hasWork(outcome)
+    return writer.hasWork(primary, outcome)
       ? this.#write(run, primary, outcome).then(() => result)
       : result;
   }
 
+  /** Writes what a run that went well asks for. */
   async #write(
     run: Run<P>,
     primary: P,

@@ -1,6 +1,7 @@
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { isExplainedBy } from "../cache/explained_change.ts";
+import { isJsonObject } from "../patch/json_value.ts";
 import { statusSchemaOf } from "../crd/check_status.ts";
 
 /** The field of a status that tells which generation it is about. */
@@ -9,6 +10,14 @@ export const OBSERVED = "observedGeneration";
 /** Whether the status of a kind tells which generation it is about. */
 export function tellsGeneration(kind: Kind): boolean {
   return Object.hasOwn(statusSchemaOf(kind)?.properties ?? {}, OBSERVED);
+}
+
+/** The generation that the status of an object tells, as far as it is there. */
+export function toldGeneration(object: KubernetesObject): unknown {
+  // A cache may have been told to leave the status out.
+  const status: unknown = Object.getOwnPropertyDescriptor(object, "status")
+    ?.value;
+  return isJsonObject(status) ? status[OBSERVED] : undefined;
 }
 
 /**

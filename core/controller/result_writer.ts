@@ -14,6 +14,7 @@ import {
   OBSERVED,
   observedGeneration,
   tellsGeneration,
+  toldGeneration,
 } from "./observed_generation.ts";
 import type { RunOutcome, WriteMethod } from "./result.ts";
 import type { Run } from "./run.ts";
@@ -79,10 +80,15 @@ export class ResultWriter<P extends KubernetesObject> {
   }
 
   /** Whether there is anything to write after a run that went well. */
-  hasWork(outcome: RunOutcome | void): boolean {
-    const { resource, status } = outcome ?? {};
-    return this.#tellsGeneration || resource !== undefined ||
-      status !== undefined;
+  hasWork(primary: P, outcome: RunOutcome | void): boolean {
+    const { resource, status, observed = true } = outcome ?? {};
+    if (resource !== undefined || status !== undefined) return true;
+    if (!observed || !this.#tellsGeneration) return false;
+    const told = toldGeneration(primary);
+    // A cache without the status cannot say what is told already.
+    const { cacheIsPartial } = this.#options.environment;
+    return told !== primary.metadata.generation &&
+      (told !== undefined || !cacheIsPartial);
   }
 
   /**

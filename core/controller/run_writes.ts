@@ -50,7 +50,7 @@ interface Write<T extends KubernetesObject> {
   readonly body: object;
   readonly options: ContextMatchOptions;
   /** Whether it would change the object that a cache has. */
-  readonly changes: (cached: KubernetesObject) => boolean | Promise<boolean>;
+  readonly changes: (cached: KubernetesObject) => boolean;
   readonly send: (signal: AbortSignal) => Promise<T>;
   /** Told of the answer, once it is in the cache. */
   readonly learn?: (cached: KubernetesObject, stored: T) => void;
@@ -168,7 +168,10 @@ export class RunWrites<P extends KubernetesObject> implements ContextWrites {
         `${what}: it needs the metadata.resourceVersion that it was read with, so that no change of others is lost: received none`,
       );
     }
-    const pruned = options.subresource ? undefined : prunedField(object);
+    const part = options.subresource === undefined
+      ? object
+      : { status: (object as { status?: unknown }).status };
+    const pruned = prunedField(part);
     if (pruned !== undefined) {
       throw new TypeError(
         `${what}: it comes from a cache that leaves out a field, which would be lost: use apply, patch or modify: received an object without ${pruned}`,
@@ -284,7 +287,7 @@ export class RunWrites<P extends KubernetesObject> implements ContextWrites {
     if (signal === undefined) this.#run.throwIfAborted();
     const { verb, body } = write;
     const before = key && await this.#cached(kind, key);
-    if (match && before !== undefined && !await write.changes(before)) {
+    if (match && before !== undefined && !write.changes(before)) {
       return before as T;
     }
     if (subresource !== undefined) await this.#checkStatus(kind, body, before);
