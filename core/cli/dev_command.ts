@@ -141,6 +141,17 @@ async function greeting(
   return [
     `\nThe operator of ${file} is up. In a second terminal:\n`,
     ...lines.map((line) => `  ${line}`),
+    ...operator.controllers.flatMap(drawnWorkflow),
     "\nCtrl-C ends it.\n\n",
   ].join("\n");
+}
+
+/** The workflow of a controller, to be pasted where Mermaid is drawn. */
+function drawnWorkflow(
+  { name, settings }: OperatorHandle["controllers"][number],
+): readonly string[] {
+  const drawing = settings.workflow?.toMermaid?.();
+  if (drawing === undefined) return [];
+  const lines = drawing.trimEnd().split("\n").map((line) => `  ${line}`);
+  return [`\nThe workflow of ${name}, as Mermaid draws it:\n`, ...lines];
 }

@@ -90,6 +90,7 @@ function runText(run: RecordedRun): string {
     } ms`,
     `    because  ${cause}${run.attempt > 0 ? `, retry ${run.attempt}` : ""}`,
     ...writes.map((write) => `    wrote    ${write}`),
+    ...(run.workflow === undefined ? [] : [`    workflow ${run.workflow}`]),
     ...(run.error === undefined ? [] : [`    failed   ${run.error}`]),
     ...(run.next === undefined ? [] : [`    next     ${run.next}`]),
   ];

@@ -12,6 +12,8 @@ export interface WorkflowResult {
    * to the reconciler.
    */
   readonly rescheduleAfter?: Duration | undefined;
+  /** Its nodes and what became of them, on one line for people. */
+  readonly summary?: string | undefined;
 }
 
 /**
@@ -41,4 +43,6 @@ export interface ManagedWorkflow<P extends KubernetesObject> {
   cleanup(primary: P, ctx: Context<P>): Promise<WorkflowResult>;
   /** What it did last in a run, whoever called it; undefined if it did nothing. */
   resultIn(ctx: Context<P>): WorkflowResult | undefined;
+  /** Its nodes and their order, as a Mermaid flowchart, for people. */
+  toMermaid?(): string;
 }

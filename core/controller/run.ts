@@ -2,6 +2,7 @@ import type { KubernetesObject } from "../api/object.ts";
 import { type ObjectKey, parseKey } from "../api/object_key.ts";
 import type { Span } from "../tracing.ts";
 import { causeText, type RunCause } from "./cause.ts";
+import type { WorkflowResult } from "./managed_workflow.ts";
 import type { RetryInfo } from "./reconciler.ts";
 import type { PrimaryCache } from "./event_source.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
@@ -114,6 +115,8 @@ export class Run<P extends KubernetesObject> implements RunStart<P> {
   aborted: AbortCause | undefined;
   /** What it is traced by. */
   span: Span | undefined;
+  /** What the workflow of its controller did. */
+  workflow: WorkflowResult | undefined;
   /** Whether it removes the finalizer: its object may vanish any moment. */
   isReleasing = false;
   /** For how long its object must not run again, in milliseconds. */

@@ -33,7 +33,6 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   #attributes: Map<unknown, unknown> | undefined;
   #log: Logger | undefined;
   #writer: RunWrites<P> | undefined;
-  workflow: WorkflowResult | undefined;
 
   /**
    * @param run The run.
@@ -42,6 +41,14 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   constructor(run: Run<P>, environment: RunEnvironment<P>) {
     this.#run = run;
     this.#environment = environment;
+  }
+
+  get workflow(): WorkflowResult | undefined {
+    return this.#run.workflow;
+  }
+
+  set workflow(result: WorkflowResult | undefined) {
+    this.#run.workflow = result;
   }
 
   get signal(): AbortSignal {

@@ -23,6 +23,8 @@ export interface RecordedRun {
   readonly duration: number;
   /** What it wrote, for people: `apply v1 ConfigMap default/web`. */
   readonly writes: readonly string[];
+  /** The nodes of its workflow and what became of them, for people. */
+  readonly workflow?: string | undefined;
   /** What failed. */
   readonly error?: string | undefined;
   /** What comes next, if nothing happens before: `retry in 2000 ms`. */
@@ -53,7 +55,13 @@ const LONGEST_ERROR = 500;
 interface KeptRun extends
   Pick<
     RecordedRun,
-    "attempt" | "duration" | "error" | "outcome" | "waited" | "writes"
+    | "attempt"
+    | "duration"
+    | "error"
+    | "outcome"
+    | "waited"
+    | "workflow"
+    | "writes"
   > {
   /** Milliseconds since the Unix epoch. */
   readonly at: number;
@@ -108,6 +116,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
       waited: run.waited,
       duration,
       writes: run.writes,
+      workflow: run.workflow?.summary,
       error: error === undefined
         ? undefined
         : String(error).slice(0, LONGEST_ERROR),
@@ -128,12 +137,13 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
 }
 
 function recorded(run: KeptRun): RecordedRun {
-  const { next, nextIn, error, ...kept } = run;
+  const { next, nextIn, error, workflow, ...kept } = run;
   return {
     ...kept,
     at: new Date(run.at).toISOString(),
     cause: causeText(run.cause),
     step: run.step ?? "reconcile",
+    ...(workflow !== undefined && { workflow }),
     ...(error !== undefined && { error }),
     ...(next === "event" && { next }),
     ...(nextIn < Infinity && { next: `${next} in ${Math.round(nextIn)} ms` }),

@@ -130,6 +130,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
       cause: causeText(run.cause),
       ...spanFields(run.span),
       duration: Math.round(duration * 10) / 10,
+      ...(run.workflow?.summary && { workflow: run.workflow.summary }),
     };
     if (result === "success") {
       const done = run.deleted

@@ -11,8 +11,14 @@ export interface OperatorHandle {
     readonly secondaryKinds: readonly Kind[];
     /** The kinds that it only watches. */
     readonly readOnlyKinds: readonly Kind[];
-    /** Whether it applies the definition of its kind at start. */
-    readonly settings: { readonly install: boolean };
+    /**
+     * Whether it applies the definition of its kind at start, and what runs
+     * before its reconciler.
+     */
+    readonly settings: {
+      readonly install: boolean;
+      readonly workflow?: { toMermaid?(): string } | undefined;
+    };
   }[];
   /**
    * Starts it and resolves when its caches are synced. On an operator that was

@@ -63,8 +63,14 @@ test(
       try {
         await dev.says(/kubectl apply -f examples\/webpage\.yaml/);
         assert.match(dev.output, /kubectl get webpages/);
+        assert.match(dev.output, /flowchart TD\n.*n0\["html"\]/);
+        assert.match(dev.output, /n0 --> n1/);
         await tellStory(kubeconfig);
         assert.match(dev.output, /webpage webpage-[0-9a-f]+\/hello/);
+        assert.match(
+          dev.output,
+          /html reconciled, server reconciled, service reconciled, ingress deleted/,
+        );
         assert.match(dev.output, /Page is taken down/);
         assert.equal(await dev.end("SIGINT"), 0, dev.describe());
       } finally {
