@@ -98,7 +98,7 @@ export const HEADLINES: readonly Headline[] = [
     what: "peak memory with 1,000,000 Pods in the cache",
     unit: "MiB peak RSS",
     shortUnit: "MiB",
-    subject: "280 MiB budget, 1M",
+    subject: "200 MiB budget, 1M",
     rivals: {},
   },
   {
