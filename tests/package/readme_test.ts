@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { PROJECT } from "../support/child_process.ts";
 import { packageJson, projectText, updating } from "./shipped_files.ts";
 
+const QUOTED_REGEXP = /^```\w+ from=(\S+)\n([^]*?)^```$/gm;
 const EMBEDDED_REGEXP = /^```(\w+) file=(\S+)\n([^]*?)^```$/gm;
 
 /** The README with each embedded file as it is now. */
@@ -27,6 +28,14 @@ test("README shows its example files as they are", () => {
   const readme = projectText("README.md");
   assert([...readme.matchAll(EMBEDDED_REGEXP)].length > 0);
   assert.equal(readme, refreshed(readme), "UPDATE=1 npm run test:package");
+});
+
+test("README quotes its examples as they are", () => {
+  const quotes = [...projectText("README.md").matchAll(QUOTED_REGEXP)];
+  assert(quotes.length > 0);
+  for (const [, file = "", quote = ""] of quotes) {
+    assert(projectText(file).includes(quote), `not in ${file}:\n${quote}`);
+  }
 });
 
 test("README links to files that exist", () => {
