@@ -1,8 +1,10 @@
 import type { UntypedObject } from "../../api/object.ts";
 import type { CrdCondition, CrdObject } from "../../crd/crd_object.ts";
+import type { JsonObject } from "../../patch/json_value.ts";
 import type { ResourceDefinition } from "../registry.ts";
 import { createCauses, updateCauses } from "./crd_rules.ts";
 import { sameValue } from "./json_tree.ts";
+import { dropSchemaNulls } from "./schema_nulls.ts";
 
 /** Holds a deleted definition until its objects are gone. */
 const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
@@ -51,6 +53,7 @@ export function setCrdDefaults(object: UntypedObject): void {
   const { spec, status } = object as {
     readonly spec?: {
       names?: Record<string, unknown>;
+      versions?: { schema?: { openAPIV3Schema?: JsonObject } }[] | null;
       conversion?: {
         webhook?: { clientConfig?: { service?: { port?: number } } };
       };
@@ -58,6 +61,9 @@ export function setCrdDefaults(object: UntypedObject): void {
     status?: Record<string, unknown>;
   };
   if (spec === undefined) return;
+  for (const { schema } of spec.versions ?? []) {
+    if (schema?.openAPIV3Schema) dropSchemaNulls(schema.openAPIV3Schema);
+  }
   const { names } = spec;
   if (names) {
     const kind = typeof names.kind === "string" ? names.kind : "";

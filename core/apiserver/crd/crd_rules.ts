@@ -93,8 +93,12 @@ function parts(
   return { spec: spec ?? {}, status };
 }
 
+/** Stands for a list that is not there, which Go prints otherwise. */
+const NO_VERSIONS: readonly CrdVersion[] = [];
+
 function specCauses(spec: Loose): StatusCause[] {
-  const { group = "", scope = "" as string, versions = [] } = spec;
+  const { group = "", scope = "" as string } = spec;
+  const versions = spec.versions ?? NO_VERSIONS;
   const causes: StatusCause[] = [];
   const groupProblems = subdomainProblems(group);
   if (group === "") causes.push(fieldError.required("spec.group"));
@@ -299,10 +303,11 @@ function goFieldName(keyword: string): string {
 }
 
 function storedVersionCauses(
-  { versions = [] }: Loose,
+  spec: Loose,
   storedVersions: readonly string[] | null | undefined,
 ): StatusCause[] {
   const stored = storedVersions ?? [];
+  const versions = spec.versions ?? [];
   const field = "status.storedVersions";
   const wrong = (value: string, why: string, place = field): StatusCause => ({
     reason: "FieldValueInvalid",
@@ -348,5 +353,7 @@ function versionsText(versions: readonly CrdVersion[]): string {
       version.deprecated === true
     }, DeprecationWarning:(*string)(nil), Schema:(*apiextensions.CustomResourceValidation)(nil), Subresources:(*apiextensions.CustomResourceSubresources)(nil), AdditionalPrinterColumns:[]apiextensions.CustomResourceColumnDefinition(nil), SelectableFields:[]apiextensions.SelectableField(nil)}`
   );
-  return `[]${name}{${texts.join(", ")}}`;
+  return versions === NO_VERSIONS
+    ? `[]${name}(nil)`
+    : `[]${name}{${texts.join(", ")}}`;
 }

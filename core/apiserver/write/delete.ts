@@ -87,12 +87,28 @@ async function readOptions(request: ResourceRequest): Promise<DeleteOptions> {
   return options;
 }
 
+/** A body that cannot be read is 400 of built-in kinds, and 500 of custom ones. */
+async function readOptionsBody(
+  request: ResourceRequest,
+): ReturnType<typeof readTree> {
+  try {
+    return await readTree(request, "DeleteOptions");
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 400) {
+      throw error;
+    }
+    if (!request.definition.custom) throw error;
+    const { message } = error.status;
+    throw new StatusError({ code: 500, message });
+  }
+}
+
 async function readGivenOptions(
   request: ResourceRequest,
 ): Promise<DeleteOptions> {
   const { http, query } = request;
   if (http.body.length === 0) return readDeleteOptions(query, undefined);
-  const { value } = await readTree(request, "DeleteOptions");
+  const { value } = await readOptionsBody(request);
   if (!OPTIONS_KINDS.has(value.kind)) {
     throw new StatusError({
       code: 500,

@@ -333,8 +333,11 @@ function applied(
 
 function checkAppliedType(
   request: ResourceRequest,
-  { kind = "", apiVersion = "" }: UntypedObject,
+  configuration: UntypedObject,
 ): void {
+  const text = (value: unknown) => typeof value === "string" ? value : "";
+  const kind = text(configuration.kind);
+  const apiVersion = text(configuration.apiVersion);
   if (
     kind === request.definition.kind && apiVersion === apiVersionIn(request)
   ) {

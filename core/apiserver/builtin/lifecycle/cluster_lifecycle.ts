@@ -51,6 +51,7 @@ const NAMESPACE: Lifecycle = {
 };
 
 function nameLabel(metadata: UntypedObject["metadata"]): void {
+  if (!metadata.name) return;
   metadata.labels = {
     ...metadata.labels,
     "kubernetes.io/metadata.name": metadata.name,
