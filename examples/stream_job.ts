@@ -221,7 +221,9 @@ export function streamJobs(
 
     rollback: ({ rollbackAfter: after }) => after ? { after } : undefined,
 
-    async cleanup(run, job) {
+    // Asks again: a job that could not be seen may well run.
+    async cleanup(run) {
+      const job = await call(run, {});
       if (job === undefined || isOver(job)) return true;
       const body = { savepoint: false };
       await call(run, { method: "POST", action: "/stop", body });

@@ -37,7 +37,6 @@ operator.register(
   Website,
   summarized(Website, {
     cadence: ({ spec }) => every(spec.interval),
-    rolls: [{ target: "Ready", of: ["Down", "Up"], abnormal: ["Down"] }],
   }, [
     ({ object }) => {
       if (URL.canParse(object.spec.url)) return;

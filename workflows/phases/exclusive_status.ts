@@ -37,6 +37,12 @@ interface Written {
 /** How often a write is tried again when only other parts have changed. */
 const ATTEMPTS = 3;
 
+/**
+ * How many objects are remembered. The memory of one that has vanished without a
+ * word goes in time; one that is forgotten too early costs a conflict.
+ */
+const MOST_REMEMBERED = 100_000;
+
 /** What {@linkcode ExclusiveStatus} works with. */
 export interface ExclusiveStatusOptions<P extends WithStatus> {
   /**
@@ -201,10 +207,15 @@ export class ExclusiveStatus<P extends WithStatus> {
   }
 
   #remember(object: P): void {
-    this.#written.set(uidOf(object), {
+    const uid = uidOf(object);
+    this.#written.delete(uid);
+    this.#written.set(uid, {
       status: JSON.stringify(object.status ?? null),
       version: object.metadata.resourceVersion ?? "",
     });
+    if (this.#written.size <= MOST_REMEMBERED) return;
+    const [oldest = uid] = this.#written.keys();
+    this.#written.delete(oldest);
   }
 }
 

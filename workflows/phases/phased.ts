@@ -152,7 +152,10 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
   /** Undoes what an object that is to go has asked for. */
   async #undo(run: PhasedRun<P>): Promise<boolean> {
     const { object, ctx, events } = run;
-    if (object.status?.lifecycle !== "Deleting") {
+    const status: PhasedStatus = object.status ??= {};
+    const begun = status.lifecycle === "Deleting";
+    if (!begun) {
+      delete status.error;
       events.normal("Cleanup", "The object is being deleted");
     }
     const message = await this.#definition.neededBy?.(run);
@@ -161,12 +164,17 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
       await this.#flush(run, { reason: "CleanupBlocked", message });
       return false;
     }
-    await this.#flush(run);
+    // Later passes leave the words that say what the deletion waits for.
+    if (!begun) await this.#flush(run);
     const seen = await this.#look(run).catch((error: unknown) => {
       ctx.log.info("Cannot look at what runs before it goes", { error });
       return undefined;
     });
-    return await this.#definition.cleanup?.(run, seen) ?? true;
+    const done = await this.#definition.cleanup?.(run, seen) ?? true;
+    if (done) return true;
+    delete status.error;
+    await this.#flush(run);
+    return false;
   }
 
   async #look(run: PhasedRun<P>): Promise<Seen | undefined> {
@@ -179,6 +187,8 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
     error: unknown,
   ): Promise<number | undefined> {
     const { object, ctx } = run;
+    // A run that was told to end has not failed, and cannot write any more.
+    if (ctx.signal.aborted) throw error;
     if (!isOutcome(error)) {
       // What was not written may be half of a change.
       object.status = this.#statuses.last(object) as P["status"];
@@ -196,6 +206,8 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
       return error.after ?? this.#waits.poll;
     }
     if (isOutcome(error, "failed") && error.harmless) {
+      delete object.status?.error;
+      await this.#flush(run);
       return this.#waits.interval;
     }
     this.#blame(run, error);

@@ -239,8 +239,8 @@ export interface PhasedDefinition<P extends PhasedObject, Seen> {
     | ((run: PhasedRun<P>) => MaybePromise<string | undefined>)
     | undefined;
   /**
-   * Undoes everything before the object may go. What runs was looked at before,
-   * if that was possible.
+   * Undoes everything before the object may go. What runs was looked at before;
+   * nothing is seen where nothing runs, and where it could not be looked at.
    *
    * @returns Whether it is done; nothing means that it is.
    */

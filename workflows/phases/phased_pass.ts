@@ -51,7 +51,7 @@ export interface PhasedPassOptions<P extends PhasedObject> {
 export class PhasedPass<P extends PhasedObject, Seen> {
   readonly #definition: PhasedDefinition<P, Seen>;
   readonly #run: PhasedRun<P>;
-  readonly #flush: Flush;
+  readonly #write: Flush;
   readonly #clock: Clock;
   readonly #log: RolloutLog<SpecOf<P>>;
   /** What is asked for: the object's own spec, unless it is invalid. */
@@ -62,6 +62,8 @@ export class PhasedPass<P extends PhasedObject, Seen> {
   /** What runs, if anything does; it need not be anything that was found. */
   #running: RunningState<P, Seen> | undefined;
   #stable: boolean | string = false;
+  /** What was last said to be pending. */
+  #pending: Pending | undefined;
 
   /**
    * Prepares a pass.
@@ -77,7 +79,7 @@ export class PhasedPass<P extends PhasedObject, Seen> {
     const { run, flush, version } = options;
     this.#definition = definition;
     this.#run = run;
-    this.#flush = flush;
+    this.#write = flush;
     this.#clock = definition.clock ?? systemClock;
     const { object } = run;
     const status = object.status ??= {};
@@ -106,7 +108,7 @@ export class PhasedPass<P extends PhasedObject, Seen> {
     const error = this.#invalid ?? this.#failure;
     if (this.#status.error !== undefined && error === undefined) {
       delete this.#status.error;
-      await this.#flush(this.#unstable());
+      await this.#flush(this.#pending);
     }
     return ending;
   }
@@ -136,9 +138,7 @@ export class PhasedPass<P extends PhasedObject, Seen> {
     if (target === undefined) {
       return this.#invalid === undefined ? await this.#deployFirst() : "event";
     }
-    if ((changed || isChanging) && await this.#isBusy()) {
-      return "poll";
-    }
+    if ((changed || isChanging) && await this.#isBusy()) return "poll";
     return await this.#change(target, diff!) ?? await this.#steady();
   }
 
@@ -203,9 +203,10 @@ export class PhasedPass<P extends PhasedObject, Seen> {
       status.phase = "Upgrading";
     }
     if (!changed && status.phase !== "Upgrading") {
-      return await this.#isRollbackDue()
-        ? await this.#rollBack(target)
-        : undefined;
+      const now = this.#clock.wallTime();
+      const state = { run: this.#run, rollout: status, now };
+      if (!await isRollbackDue(this.#definition, state)) return undefined;
+      return await this.#isBusy() ? "poll" : await this.#rollBack(target);
     }
     if (status.phase === "RolledBack" && this.#isStableSpec()) {
       // What is asked for again is what runs already.
@@ -316,13 +317,6 @@ export class PhasedPass<P extends PhasedObject, Seen> {
     return "poll";
   }
 
-  async #isRollbackDue(): Promise<boolean> {
-    const now = this.#clock.wallTime();
-    const state = { run: this.#run, rollout: this.#log.status, now };
-    return await isRollbackDue(this.#definition, state) &&
-      !await this.#isBusy();
-  }
-
   async #rollBack(target: ChosenSpec<SpecOf<P>>): Promise<PassEnding> {
     const { status } = this.#log;
     const stable = status.stable!;
@@ -359,13 +353,16 @@ export class PhasedPass<P extends PhasedObject, Seen> {
 
   /** Whether something must not be interrupted; the conditions say what. */
   async #isBusy(): Promise<boolean> {
-    const message = this.#definition.busy?.(
-      this.#run,
-      this.#running?.seen,
-    );
+    const seen = this.#running?.seen;
+    const message = this.#definition.busy?.(this.#run, seen);
     if (message === undefined) return false;
     await this.#flush({ reason: "Busy", message });
     return true;
+  }
+
+  async #flush(pending?: Pending): Promise<void> {
+    this.#pending = pending;
+    await this.#write(pending);
   }
 
   /** A new attempt begins: what went wrong with the last one is forgotten. */

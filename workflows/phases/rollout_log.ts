@@ -116,8 +116,11 @@ export class RolloutLog<Spec> {
 
   /** Something else is to be deployed, but what runs must be stopped first. */
   suspending(): void {
+    const { status } = this;
+    // What runs after a rollback is the stable spec, from now on by that name.
+    if (status.phase === "RolledBack") status.target = status.stable;
     // A rollback that waits for its suspension stays one.
-    if (this.status.phase !== "RollingBack") this.status.phase = "Upgrading";
+    if (status.phase !== "RollingBack") status.phase = "Upgrading";
   }
 
   /** Nothing runs any more. */

@@ -234,3 +234,48 @@ test("phased starts anew, in one pass, where a field asks for that", async () =>
   await world.settle();
   assert.equal(world.engine?.carry, undefined, "nor from a suspension");
 });
+
+test("phased recovers the stable spec, not the failed one, while it leaves a rollback", async () => {
+  let pending = false;
+  const world: PhasedWorld = await PhasedWorld.stable({
+    ...recovering(),
+    rollback: { after: "1s" },
+    suspend: (): Suspension => {
+      if (pending) return { state: "blocked", reason: "not now" };
+      world.engine = undefined;
+      return { state: "done" };
+    },
+  });
+  world.broken.add("b");
+  world.edit({ image: "b" });
+  await world.settle();
+  await world.clock.advance(2_000);
+  await world.settle();
+  pending = true;
+  world.edit({ image: "c" });
+  await world.pass();
+  world.engine = undefined;
+  await world.pass();
+  assert.equal(world.engine!.spec.image, "a");
+  pending = false;
+  await world.settle();
+  assert.equal(world.engine!.spec.image, "c");
+  assert.equal(world.stored.status?.lifecycle, "Stable");
+});
+
+test("phased keeps quiet about a run that was told to end", async () => {
+  let stopping = false;
+  const world: PhasedWorld = await PhasedWorld.stable({
+    observe: (run) => {
+      if (!stopping) return { running: "", healthy: true };
+      world.abort.abort(new Error("the operator stops"));
+      run.ctx.signal.throwIfAborted();
+      throw new Error("unreachable");
+    },
+  });
+  stopping = true;
+  const { writes } = world;
+  await assert.rejects(world.pass(), /the operator stops/);
+  assert.deepEqual(world.events, []);
+  assert.equal(world.writes, writes);
+});

@@ -30,6 +30,8 @@ export class PhasedStore<
 > {
   readonly clock: VirtualClock = new VirtualClock();
   readonly events: string[] = [];
+  /** Ends the runs. */
+  readonly abort: AbortController = new AbortController();
   stored: P;
   /** How many status writes there were. */
   writes = 0;
@@ -192,7 +194,7 @@ export class PhasedStore<
     return {
       client: client as unknown as Client,
       log: silentLogger,
-      signal: new AbortController().signal,
+      signal: this.abort.signal,
       events: { normal: record("Normal"), warning: record("Warning") },
     } as unknown as Context<P>;
   }

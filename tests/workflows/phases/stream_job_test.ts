@@ -308,3 +308,20 @@ test("stream_job stops its job before it goes [L15]", async () => {
   assert.ok(world.gone);
   assert.deepEqual(world.running, []);
 });
+
+test("stream_job lets no job run on by itself because its manager could not be reached", async () => {
+  const world = await StreamWorld.stable();
+  world.remove();
+  world.answer = () => Promise.reject(new TypeError("refused"));
+  assert.equal(await world.pass(), 10_000);
+  const { writes, events } = world;
+  assert.equal(await world.pass(), 10_000);
+  assert.ok(!world.gone);
+  assert.equal(world.ready().reason, "JobManagerUnreachable");
+  assert.equal(world.writes, writes, "the same is said once");
+  assert.equal(events.filter((e) => e.startsWith("Warning")).length, 1);
+  world.answer = undefined;
+  await world.settle();
+  assert.ok(world.gone);
+  assert.deepEqual(world.running, []);
+});
