@@ -2,9 +2,10 @@
  * Ways of writing reconcilers whose objects have a life: conditions that tell
  * the truth, and the state of other objects.
  *
- * - **conditions/** says what a pass concluded. Steps throw `Stalled`, `Waiting`
- *   or `Failed` or return a result; {@linkcode finish} turns that, by the rules
- *   of Flux, into conditions, the next run and an error. All of it is pure.
+ * - **conditions/** is Flux's way: a reconciler is a list of steps, which throw
+ *   `Stalled`, `Waiting` or `Failed` or return a result ({@linkcode summarized}).
+ *   Pure rules turn that into conditions, the next run and an error
+ *   ({@linkcode finish}), and {@linkcode SharedStatus} writes them beside others.
  * - **apply/** applies many objects as one set, in stages, and deletes what left
  *   it: {@linkcode applySet}.
  * - **graph/** brings the resources of a primary in line in their order, and
@@ -14,7 +15,8 @@
  *   with the status as write-ahead log: {@linkcode phased}. Beside it,
  *   {@linkcode oneShotTask} for what is done once, and {@linkcode states} for
  *   objects that go from state to state.
- * - **kstatus/** says in which state any object is: {@linkcode statusOf}.
+ * - **kstatus/** says in which state any object is ({@linkcode statusOf}), and
+ *   waits for many by watching them ({@linkcode waitFor}).
  *
  * @module
  */

@@ -1,0 +1,261 @@
+import assert from "node:assert/strict";
+import { isReady } from "../../../workflows/conditions/condition.ts";
+import type { Notice } from "../../../workflows/conditions/notifier.ts";
+import { Failed, Waiting } from "../../../workflows/conditions/outcome.ts";
+import { REQUESTED_AT } from "../../../workflows/conditions/requests.ts";
+import type { SummarizedDefinition } from "../../../workflows/conditions/summarized_definition.ts";
+import { conditionText, releaseScenario } from "../../support/release_case.ts";
+import { Release } from "../../support/release_kind.ts";
+
+const FETCHED: Partial<SummarizedDefinition<Release>> = {
+  rolls: [{
+    target: "Ready",
+    of: ["FetchFailed", "Stored"],
+    abnormal: ["FetchFailed"],
+  }],
+};
+
+releaseScenario(
+  "A request by annotation is answered once, and its token remembered [F13]",
+  async (release) => {
+    const { one } = release;
+    const asked: boolean[] = [];
+    const forced: boolean[] = [];
+    await release.play([(pass) => {
+      asked.push(pass.requested);
+      forced.push(pass.forced);
+    }]);
+    const ask = async (token: string, force = false) => {
+      const annotations = {
+        [REQUESTED_AT]: token,
+        ...(force && { "reconcile.coracle.dev/forceAt": token }),
+      };
+      await one.client.patch(Release, release.key, {
+        metadata: { annotations },
+      });
+      await one.settle();
+    };
+    await ask("now");
+    await ask("now");
+    assert.deepEqual(asked, [false, true]);
+    assert.equal((await release.read()).status?.lastHandledReconcileAt, "now");
+    await ask(" ", true);
+    assert.deepEqual(forced, [false, false, true]);
+    const { status } = await release.read();
+    assert.equal(status?.lastHandledReconcileAt, " ");
+    assert.equal(status?.lastHandledForceAt, " ");
+    await one.advance(60_000);
+    assert.deepEqual(forced, [false, false, true, false]);
+  },
+);
+
+releaseScenario(
+  "A suspended object is left alone, and taken up again",
+  async (release) => {
+    const { one } = release;
+    let runs = 0;
+    await release.play([() => {
+      runs++;
+    }], { suspended: ({ spec }) => spec.suspend === true });
+    await release.ask({ suspend: true, version: "2" });
+    await one.advance(3_600_000);
+    assert.equal(runs, 1);
+    const object = await release.read();
+    assert.equal(object.status?.observedGeneration, 1, "nobody has looked");
+    await release.ask({ suspend: false });
+    await one.settle();
+    assert.equal(runs, 2);
+    assert.equal((await release.read()).status?.observedGeneration, 3);
+  },
+);
+
+releaseScenario(
+  "A change of the object gives up waiting, without an error or a word [F42]",
+  async (release) => {
+    const { one } = release;
+    const reasons: unknown[] = [];
+    await release.play([async (pass) => {
+      if (pass.object.spec.version !== "1") return;
+      await new Promise((_resolve, reject) => {
+        pass.waitSignal.addEventListener("abort", () => {
+          reasons.push(pass.waitSignal.reason);
+          reject(pass.waitSignal.reason);
+        });
+      });
+    }]);
+    await release.ask({ version: "2" });
+    await one.settle();
+    assert.match(
+      String(reasons[0]),
+      /another one is asked for: received modified/,
+    );
+    assert(isReady((await release.read()).status!.conditions!));
+    assert.deepEqual(await release.events(), []);
+    assert(release.isQuiet);
+  },
+);
+
+releaseScenario(
+  "A pass that a stop ends writes nothing about it",
+  async (release) => {
+    const { one } = release;
+    await release.play([(pass) =>
+      new Promise((_resolve, reject) => {
+        pass.signal.addEventListener("abort", () => reject(pass.signal.reason));
+      })]);
+    const before = await release.read();
+    await one.stop();
+    assert.equal(
+      conditionText(before, "Ready"),
+      "Unknown Progressing: Working towards generation 1",
+    );
+  },
+);
+
+releaseScenario(
+  "News is told once: a new revision, the end of a failure, and nothing else [F44]",
+  async (release) => {
+    const { one } = release;
+    let [revision, broken] = ["a", false];
+    const notices: Notice[] = [];
+    await release.play([async (pass) => {
+      await pass.failing({ type: "FetchFailed", reason: "Unreachable" }, () => {
+        if (broken) throw new Failed("Timeout", "too slow", { notify: false });
+      });
+      pass.object.status!.revision = revision;
+      pass.set({ type: "Stored", status: "True", reason: "Stored" });
+    }], {
+      ...FETCHED,
+      news: {
+        revision: ({ status }) => status?.revision,
+        failures: ["FetchFailed"],
+      },
+      notifier: { notify: (_object, notice) => void notices.push(notice) },
+    });
+    await one.until(async () => (await release.events()).length > 0);
+    assert.deepEqual(await release.events(), ["Normal NewArtifact: Has a"]);
+    await one.advance(120_000);
+    assert.equal(notices.length, 1, "no change, no event");
+    [revision, broken] = ["b", true];
+    await one.advance(60_000);
+    assert.deepEqual(notices.map(({ reason }) => reason), [
+      "NewArtifact",
+      "Timeout",
+    ]);
+    [revision, broken] = ["a", false];
+    await one.advance(1_000);
+    const told = async (event: string) =>
+      await one.until(async () => (await release.events()).includes(event));
+    await told("Normal Succeeded: Has a");
+    revision = "b";
+    await one.advance(60_000);
+    await told("Normal NewArtifact: Has b");
+    assert.deepEqual(notices.map(({ reason }) => reason), [
+      "NewArtifact",
+      "Timeout",
+      "Succeeded",
+      "NewArtifact",
+    ]);
+  },
+);
+
+releaseScenario(
+  "Cleanup holds the object until its steps are through, and says why",
+  async (release) => {
+    const { one } = release;
+    let held = true;
+    await release.play([() => {}], {
+      cleanup: [() => {
+        if (held) {
+          throw new Waiting("StillUsed", "somebody reads it", {
+            after: 10_000,
+          });
+        }
+      }],
+    });
+    await one.until(async () => (await release.ready()).startsWith("True"));
+    await one.client.delete(Release, release.key);
+    await one.until(async () =>
+      await release.ready() === "False StillUsed: somebody reads it"
+    );
+    held = false;
+    await one.advance(10_000);
+    assert.equal(await one.client.find(Release, release.key), undefined);
+    assert(release.isQuiet);
+  },
+);
+
+releaseScenario(
+  "An object that vanishes before its pass can say that it began is no error",
+  async (release) => {
+    const { one } = release;
+    let runs = 0;
+    await release.play([() => {
+      runs++;
+    }]);
+    await one.until(async () => (await release.ready()).startsWith("True"));
+    await one.client.delete(Release, release.key);
+    await one.client.create(Release, {
+      metadata: release.key,
+      spec: { version: "2" },
+    });
+    await one.until(async () => (await release.ready()).startsWith("True"));
+    assert.equal(runs, 2);
+    assert(release.isQuiet);
+  },
+);
+
+releaseScenario(
+  "An object that vanishes during its pass is no error",
+  async (release) => {
+    const { one } = release;
+    await release.play([async () => {
+      await one.client.delete(Release, release.key);
+    }]);
+    await one.settle();
+    assert(release.isQuiet);
+  },
+);
+
+releaseScenario(
+  "A server that refuses writes for a while keeps no status from being told in the end",
+  async (release) => {
+    const { one } = release;
+    one.faults.add({
+      verb: "patch",
+      resource: "releases",
+      effect: { status: 500 },
+      count: 4,
+    });
+    await release.play([(pass) => {
+      pass.object.status!.revision = pass.object.spec.version;
+    }]);
+    await release.untilReady("True");
+    const { status } = await release.read();
+    assert.equal(status?.revision, "1");
+    assert.equal(status?.observedGeneration, 1);
+  },
+);
+
+releaseScenario(
+  "Somebody who sets Ready by hand is corrected, and keeps what is theirs",
+  async (release) => {
+    const { one } = release;
+    await release.play([() => {}]);
+    await release.untilReady("True");
+    const { status } = await release.read();
+    const [ready] = status!.conditions!;
+    const theirs = { ...ready!, type: "Theirs", reason: "Kept" };
+    await one.client.status.patch(Release, release.key, {
+      status: {
+        conditions: [{ ...ready!, status: "False", reason: "Hand" }, theirs],
+      },
+    });
+    await one.advance(60_000);
+    await release.untilReady("True Succeeded");
+    assert.equal(
+      conditionText(await release.read(), "Theirs"),
+      "True Kept: Everything is as asked for",
+    );
+  },
+);
