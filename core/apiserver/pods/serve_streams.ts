@@ -78,9 +78,10 @@ function receive(line: MessageLine, known: readonly number[]): Channels {
   );
   const pump = async () => {
     try {
-      for await (const [channel = CLOSE, ...rest] of line.messages) {
-        if (channel === CLOSE) queues.get(rest[0] ?? CLOSE)?.end();
-        else queues.get(channel)?.push(Uint8Array.from(rest));
+      for await (const message of line.messages) {
+        const [channel = CLOSE, closed = CLOSE] = message;
+        if (channel === CLOSE) queues.get(closed)?.end();
+        else queues.get(channel)?.push(message.subarray(1));
       }
     } catch {
       // A line that breaks has ended, too.
