@@ -74,7 +74,7 @@ export class ApiServer {
           this.#token = token ?? secretToken();
           return this.#token;
         },
-        stop: () => this.#halt(),
+        stop: (keepData) => this.#halt({ keepData }),
         start: (content) => this.#begin(content),
       },
     });
@@ -138,8 +138,13 @@ export class ApiServer {
     this.#instance = instance;
   }
 
-  /** Ends the present life; gives what it held. */
-  async #halt(): Promise<JournalContent | undefined> {
+  /**
+   * Ends the present life; gives what it held if another one is to have it,
+   * which takes the memory of all objects once more.
+   */
+  async #halt(
+    { keepData }: { readonly keepData: boolean },
+  ): Promise<JournalContent | undefined> {
     const instance = this.#instance;
     this.#instance = undefined;
     this.#transport.dropConnections();
@@ -148,7 +153,7 @@ export class ApiServer {
     this.#listener = undefined;
     this.#journal?.close();
     this.#journal = undefined;
-    return instance?.content();
+    return keepData ? instance?.content() : undefined;
   }
 
   /** Answers a request; undefined while the server is down. */
@@ -259,7 +264,7 @@ export class ApiServer {
   /** Ends every connection and frees the port. Safe to call twice. */
   async stop(): Promise<void> {
     this.#faults.stop();
-    await this.#halt();
+    await this.#halt({ keepData: false });
     await this.#transport.close();
   }
 }

@@ -44,7 +44,8 @@ export interface FaultTarget {
   dropConnections(): void;
   /** Sets a token, or a random one; gives it. */
   setToken(token: string | undefined): string;
-  stop(): Promise<JournalContent | undefined>;
+  /** Ends the server's life; gives what it held if that is to be kept. */
+  stop(keepData: boolean): Promise<JournalContent | undefined>;
   start(content: JournalContent | undefined): Promise<void>;
 }
 
@@ -138,7 +139,7 @@ export class FaultInjector implements Faults {
 
   async restart(options: RestartOptions = {}): Promise<void> {
     const { downFor = 0, keepData = true } = options;
-    const content = await this.#server.stop();
+    const content = await this.#server.stop(keepData);
     if (downFor > 0) await this.#wait(downFor);
     await this.#server.start(keepData ? content : undefined);
   }

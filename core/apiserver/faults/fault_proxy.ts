@@ -78,16 +78,15 @@ export class FaultProxy implements Transport {
       compact: () => cannot("forget its past"),
       dropConnections: () => this.#outer.dropConnections(),
       setToken: () => cannot("change its tokens"),
-      stop: () => {
+      stop: (keepData) => {
+        if (!keepData) cannot("lose its objects");
         this.#down = true;
         this.#outer.dropConnections();
         return Promise.resolve(KEPT);
       },
-      start: (content) => {
+      start: () => {
         this.#down = false;
-        return content === undefined
-          ? cannot("lose its objects")
-          : Promise.resolve();
+        return Promise.resolve();
       },
     };
   }
