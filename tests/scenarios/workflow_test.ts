@@ -7,7 +7,9 @@ import {
   Service,
   StatefulSet,
 } from "../../core/kinds/mod.ts";
+import { patchStatus } from "../../core/controller/result.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
+import { isCurrent } from "../../workflows/graph/node_condition.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import { KEY } from "../support/gadget_runs.ts";
 import {
@@ -320,5 +322,86 @@ scenario(
     await one.until(async () => !await exists(one, ConfigMap));
     await one.change("a", { value: "some" });
     await one.until(() => exists(one, ConfigMap));
+  },
+);
+
+scenario(
+  "Readiness wakes the workflow by events, or when a condition asks for it, and rolls up into the status; onError sees which nodes failed",
+  async (one) => {
+    let external = false;
+    let broken = false;
+    const workflow = new Workflow<Gadget>()
+      .add("deployment", deployment(), { readyWhen: isCurrent })
+      .add("outside", { read: () => external }, {
+        dependsOn: ["deployment"],
+        // No event tells of it.
+        readyWhen: ({ resource }) => ({
+          met: resource === true,
+          message: "It is away",
+          recheckAfter: "10s",
+        }),
+      })
+      .add("last", {
+        read: () => undefined,
+        reconcile: () =>
+          broken
+            ? Promise.reject(new Error("out of paper"))
+            : Promise.resolve({ operation: "none", resource: undefined }),
+      }, { dependsOn: ["outside"] });
+    const operator = one.operator();
+    const messages = async () => (await one.gadget("a"))?.status?.messages;
+    operator.register(Gadget, {
+      reconcile(gadget, ctx) {
+        const [ready] = workflow.resultOf(ctx)
+          .rollUp({ metadata: gadget.metadata });
+        return patchStatus({
+          messages: [`${ready?.status} ${ready?.message}`],
+        });
+      },
+      onError(_gadget, _error, ctx) {
+        return patchStatus({ messages: [workflow.resultOf(ctx).summary] });
+      },
+    }, { workflow });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () =>
+      /^False Waiting for deployment \(/.test((await messages())?.[0] ?? "")
+    );
+    await one.client.status.patch(Deployment, KEY, {
+      status: {
+        observedGeneration: 1,
+        replicas: 1,
+        updatedReplicas: 1,
+        readyReplicas: 1,
+        availableReplicas: 1,
+        conditions: [
+          { type: "Available", status: "True" },
+          {
+            type: "Progressing",
+            status: "True",
+            reason: "NewReplicaSetAvailable",
+          },
+        ],
+      },
+    });
+    await one.until(async () =>
+      (await messages())?.[0] === "False Waiting for outside (It is away)"
+    );
+    external = true;
+    await one.advance(9_000);
+    assert.equal(
+      (await messages())?.[0],
+      "False Waiting for outside (It is away)",
+    );
+    await one.advance(2_000);
+    await one.until(async () =>
+      (await messages())?.[0] === "True 3 of 3 are done"
+    );
+    broken = true;
+    await one.change("a", { value: "second" });
+    await one.until(async () =>
+      (await messages())?.[0] ===
+        "deployment reconciled, outside reconciled, last failed"
+    );
   },
 );

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+import type { Condition } from "../../../workflows/conditions/condition.ts";
+import type { NodeResult } from "../../../workflows/graph/node.ts";
+import {
+  asVerdict,
+  isCurrent,
+  isGone,
+} from "../../../workflows/graph/node_condition.ts";
+import {
+  GraphResult,
+  WorkflowError,
+} from "../../../workflows/graph/workflow_result.ts";
+
+function result(nodes: Record<string, Partial<NodeResult>>): GraphResult {
+  return new GraphResult(
+    new Map(
+      Object.entries(nodes).map(([name, node]) => [
+        name,
+        { state: "reconciled", verdicts: {}, ...node },
+      ]),
+    ),
+  );
+}
+
+test("GraphResult rolls up into a condition that keeps its time while it says the same", () => {
+  const object = (
+    conditions: Condition[],
+  ): KubernetesObject & { status: { conditions: Condition[] } } => ({
+    metadata: { name: "x", generation: 3 },
+    status: { conditions },
+  });
+  const other: Condition = {
+    type: "Reachable",
+    status: "True",
+    reason: "Pinged",
+    message: "",
+    lastTransitionTime: "2026-01-01T00:00:00Z",
+  };
+  const waiting = result({
+    database: {
+      state: "notReady",
+      verdicts: { readyWhen: { met: false, message: "1 of 3 are up" } },
+    },
+    schema: { state: "waiting", waitingFor: ["database"] },
+  });
+  const first = waiting.rollUp(object([other]), { now: 0 });
+  assert.deepEqual(first, [{
+    type: "Ready",
+    status: "False",
+    reason: "Progressing",
+    message: "Waiting for database (1 of 3 are up)",
+    lastTransitionTime: "1970-01-01T00:00:00Z",
+    observedGeneration: 3,
+  }, other]);
+  const again = waiting.rollUp(object(first), { now: 60_000 });
+  assert.equal(again[0]?.lastTransitionTime, "1970-01-01T00:00:00Z");
+  const done = result({ database: {}, schema: { state: "skipped" } })
+    .rollUp(object(again), { now: 60_000 });
+  assert.deepEqual(done[0], {
+    type: "Ready",
+    status: "True",
+    reason: "Reconciled",
+    message: "2 of 2 are done",
+    lastTransitionTime: "1970-01-01T00:01:00Z",
+    observedGeneration: 3,
+  });
+});
+
+test("GraphResult puts failures first, with what was thrown", () => {
+  const failed = result({
+    a: { state: "failed", error: new Error("no route") },
+    b: { state: "notReady" },
+    c: { state: "deleting", verdicts: { deletedWhen: { met: false } } },
+  });
+  assert.deepEqual(failed.toCondition("Synced"), {
+    type: "Synced",
+    status: "False",
+    reason: "Failed",
+    message: "Failed: a (no route)",
+  });
+  assert.throws(() => failed.throwIfFailed(), (error: unknown) => {
+    assert.ok(error instanceof WorkflowError);
+    assert.equal(error.result, failed);
+    assert.match(error.message, /1 of 3 nodes failed: received a: no route$/);
+    return true;
+  });
+  assert.equal(failed.summary, "a failed, b notReady, c deleting");
+  assert.throws(() => failed.node("d"), /no such node: received "d"/);
+});
+
+test("GraphResult asks for a run when the soonest condition wants to be asked again", () => {
+  const recheck = (recheckAfter: string) => ({
+    verdicts: { readyWhen: { met: false, recheckAfter } },
+  });
+  assert.equal(result({ a: {} }).rescheduleAfter, undefined);
+  assert.equal(
+    result({ a: recheck("1m"), b: recheck("5s"), c: {} }).rescheduleAfter,
+    5_000,
+  );
+});
+
+test("isCurrent and isGone look at the object, as kubectl wait does", () => {
+  assert.deepEqual(isCurrent({ resource: undefined }), {
+    met: false,
+    message: "It does not exist",
+  });
+  const deployment = (readyReplicas: number): KubernetesObject & object => ({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "web", generation: 1 },
+    spec: { replicas: 2 },
+    status: {
+      observedGeneration: 1,
+      replicas: 2,
+      updatedReplicas: 2,
+      readyReplicas,
+      availableReplicas: readyReplicas,
+      conditions: [{ type: "Available", status: "True" }],
+    },
+  } as KubernetesObject);
+  assert.equal(isCurrent({ resource: deployment(2) }).met, true);
+  const verdict = isCurrent({ resource: deployment(1) });
+  assert.equal(verdict.met, false);
+  assert.equal(verdict.detail, "InProgress");
+  assert.match(verdict.message ?? "", /1/);
+  assert.equal(isGone({ resource: undefined }).met, true);
+  assert.equal(isGone({ resource: deployment(1) }).met, false);
+});
+
+test("asVerdict takes booleans and verdicts, and nothing else", () => {
+  const asked = { node: "a", condition: "readyWhen" } as const;
+  assert.deepEqual(asVerdict(true, asked), { met: true });
+  assert.deepEqual(asVerdict({ met: false, detail: 1 }, asked), {
+    met: false,
+    detail: 1,
+  });
+  for (const rubbish of [undefined, null, "yes", {}, { met: "yes" }]) {
+    assert.throws(
+      () => asVerdict(rubbish, asked),
+      /node "a": "readyWhen" must/,
+    );
+  }
+});
