@@ -9,9 +9,6 @@ import {
 } from "../conditions/condition.ts";
 import { statusOf, type StatusOptions } from "./status_of.ts";
 
-/** An object with whatever status. */
-type WithStatus = KubernetesObject & { readonly status?: unknown };
-
 /**
  * Gives an object of any kind the conditions of kstatus that it does not write
  * itself: Reconciling while it is in progress, Stalled when it has failed, and
@@ -31,7 +28,9 @@ type WithStatus = KubernetesObject & { readonly status?: unknown };
  * if (status.conditions[0]?.type !== "Reconciling") throw new Error("Unexpected");
  * ```
  */
-export function augmentStatus<T extends WithStatus>(
+export function augmentStatus<
+  T extends KubernetesObject & { readonly status?: unknown },
+>(
   object: T,
   options: StatusOptions = {},
 ): T & { readonly status: { readonly conditions: readonly Condition[] } } {

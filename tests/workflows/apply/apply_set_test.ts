@@ -1,101 +1,19 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import type { KubernetesObject } from "../../../core/api/object.ts";
-import type { AuditEvent } from "../../../core/apiserver/request_handler.ts";
-import { ApiServer } from "../../../core/apiserver/server.ts";
-import type { Client } from "../../../core/client/client.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
-import { Deployment } from "../../../core/kinds/apps_v1.ts";
 import { ConfigMap, Secret, Service } from "../../../core/kinds/core_v1.ts";
 import { applySet, diffSet } from "../../../workflows/apply/apply_set.ts";
-import {
-  type AppliedChange,
-  ApplySetError,
-  changeSetText,
-} from "../../../workflows/apply/change_set.ts";
+import { changeSetText } from "../../../workflows/apply/change_set.ts";
 import { pruneSet } from "../../../workflows/apply/prune_set.ts";
-import type { SetOwner } from "../../../workflows/apply/set_options.ts";
-import { waitFor } from "../../../workflows/kstatus/wait_for.ts";
 import { Release } from "../../support/release_kind.ts";
-
-const OWNER: SetOwner = {
-  group: "sample.coracle.dev",
-  name: "shop",
-  namespace: "default",
-};
-const GROUP = OWNER.group;
-
-function configMap(
-  name: string,
-  data: Record<string, string> = {},
-  annotations: Record<string, string> = {},
-): KubernetesObject {
-  return {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { namespace: "default", name, annotations },
-    data,
-  } as KubernetesObject;
-}
-
-function secret(data: Record<string, unknown>): KubernetesObject {
-  return {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { namespace: "default", name: "login" },
-    data,
-  } as KubernetesObject;
-}
-
-function deployment(app: string): KubernetesObject {
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { namespace: "default", name: "web" },
-    spec: {
-      selector: { matchLabels: { app } },
-      template: {
-        metadata: { labels: { app } },
-        spec: { containers: [{ name: "main", image: "nginx" }] },
-      },
-    },
-  } as KubernetesObject;
-}
-
-/** Changes as `Kind/name action`. */
-function told(changes: readonly AppliedChange[]): string[] {
-  return changes.map(({ reference, action }) =>
-    `${reference.kind}/${reference.name} ${action}`
-  );
-}
-
-interface Case {
-  readonly client: Client;
-  /** What was written, but for dry runs. */
-  readonly writes: AuditEvent[];
-  readonly server: ApiServer;
-}
-
-function applyTest(title: string, play: (one: Case) => Promise<void>): void {
-  test(title, { timeout: 30_000 }, async () => {
-    const writes: AuditEvent[] = [];
-    const server = await ApiServer.start({
-      port: false,
-      audit: (event) => {
-        const isWrite = /^(create|update|patch|delete)$/.test(event.verb);
-        if (isWrite && !event.target.includes("dryRun")) writes.push(event);
-      },
-    });
-    try {
-      const { client } = server;
-      await client.version();
-      writes.length = 0;
-      await play({ client, writes, server });
-    } finally {
-      await server.stop();
-    }
-  });
-}
+import {
+  applyTest,
+  configMap,
+  GROUP,
+  OWNER,
+  secret,
+  told,
+} from "./apply_case.ts";
 
 applyTest(
   "A set is applied in stages: its own kind and namespace first",
@@ -248,79 +166,6 @@ applyTest(
 );
 
 applyTest(
-  "A field that cannot change is an error, or with force a new object",
-  async ({ client }) => {
-    await applySet(client, [deployment("one")], { owner: OWNER });
-    const { uid } =
-      (await client.get(Deployment, { namespace: "default", name: "web" }))
-        .metadata;
-    const failure = await applySet(
-      client,
-      [configMap("a"), deployment("two")],
-      { owner: OWNER },
-    )
-      .catch((error: unknown) => error);
-    assert(failure instanceof ApplySetError, String(failure));
-    assert.equal(failure.reference?.kind, "Deployment");
-    assert.match(
-      failure.message,
-      /^Cannot apply Deployment\/default\/web: .*immutable/s,
-    );
-    assert.deepEqual(
-      failure.changes,
-      [],
-      "the dry run has told before anything was written",
-    );
-
-    const { changes } = await applySet(client, [deployment("two")], {
-      owner: OWNER,
-      force: true,
-    });
-    assert.deepEqual(told(changes), ["Deployment/web created"]);
-    const after = await client.get(Deployment, {
-      namespace: "default",
-      name: "web",
-    });
-    assert.notEqual(after.metadata.uid, uid);
-  },
-);
-
-applyTest("An annotation forces a single object", async ({ client }) => {
-  await applySet(client, [deployment("one")], { owner: OWNER });
-  const forced = deployment("two");
-  forced.metadata.annotations = { [`${GROUP}/force`]: "Enabled" };
-  const { changes } = await applySet(client, [forced], { owner: OWNER });
-  assert.deepEqual(told(changes), ["Deployment/web created"]);
-});
-
-applyTest(
-  "What holds other objects is not made anew unless it says so itself",
-  async ({ client }) => {
-    const crd = (scope: "Namespaced" | "Cluster", annotations = {}) => {
-      const { spec, ...manifest } = crdManifest(Release);
-      const metadata = { ...manifest.metadata, annotations };
-      return {
-        ...manifest,
-        metadata,
-        spec: { ...spec, scope },
-      } as unknown as KubernetesObject;
-    };
-    await applySet(client, [crd("Namespaced")], { owner: OWNER });
-    await waitFor(client, [crd("Namespaced")]);
-    const options = { owner: OWNER, force: true };
-    await assert.rejects(
-      applySet(client, [crd("Cluster")], options),
-      /immutable/,
-    );
-    const forced = crd("Cluster", { [`${GROUP}/force`]: "enabled" });
-    const { changes } = await applySet(client, [forced], options);
-    assert.deepEqual(told(changes), [
-      "CustomResourceDefinition/releases.sample.coracle.dev created",
-    ]);
-  },
-);
-
-applyTest(
   "An object as a server gave it can be applied again",
   async ({ client }) => {
     await applySet(client, [configMap("a", { a: "1" })], { owner: OWNER });
@@ -366,89 +211,6 @@ applyTest(
 );
 
 applyTest(
-  "An object that fails in the midst tells what was done before",
-  async ({ client }) => {
-    const bad = {
-      ...configMap("bad"),
-      data: { "not a key!": "x" },
-    } as KubernetesObject;
-    const failure = await applySet(client, [
-      { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
-      configMap("a"),
-      bad,
-    ], { owner: OWNER }).catch((error: unknown) => error);
-    assert(failure instanceof ApplySetError, String(failure));
-    assert.deepEqual(told(failure.changes), ["Namespace/shop created"]);
-    assert.equal(failure.reference?.name, "bad");
-  },
-);
-
-applyTest(
-  "What a server says of a Secret is not passed on",
-  async ({ client }) => {
-    const failure = await applySet(client, [
-      secret({ password: "not base64 hunter2" }),
-    ], { owner: OWNER })
-      .catch((error: unknown) => error);
-    assert(failure instanceof ApplySetError, String(failure));
-    assert(!failure.message.includes("hunter2"), failure.message);
-    assert.equal(failure.cause, undefined);
-    assert.match(
-      failure.message,
-      /^Cannot apply Secret\/default\/login: the server refused it: received /,
-    );
-  },
-);
-
-applyTest(
-  "A stage that does not become current stops the next",
-  async ({ client }) => {
-    const crd = crdManifest(Release) as unknown as KubernetesObject;
-    const rules = new Map([["/Namespace", () => ({
-      status: "Failed" as const,
-      reason: "Test",
-      message: "as told",
-    })]]);
-    const failure = await applySet(client, [
-      crd,
-      { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
-      configMap("a"),
-    ], { owner: OWNER, rules }).catch((error: unknown) => error);
-    assert(failure instanceof ApplySetError, String(failure));
-    assert.match(
-      failure.message,
-      /Cannot apply the set: .*Namespace\/shop status: 'Failed': as told/,
-    );
-    assert.equal(failure.changes.length, 2);
-    assert.equal(
-      await client.find(ConfigMap, { namespace: "default", name: "a" }),
-      undefined,
-    );
-  },
-);
-
-applyTest(
-  "An object that is there twice, or nameless, is refused before anything is sent",
-  async ({ client, writes }) => {
-    await assert.rejects(
-      applySet(client, [configMap("a"), configMap("a")], { owner: OWNER }),
-      /received ConfigMap\/default\/a twice/,
-    );
-    await assert.rejects(
-      applySet(client, [{ metadata: { name: "a" } }], { owner: OWNER }),
-      TypeError,
-    );
-    await assert.rejects(
-      applySet(client, [configMap("a")], {
-        owner: { ...OWNER, name: "x".repeat(64) },
-      }),
-      /Cannot label the objects of a set: .* of at most 63 characters/,
-    );
-    assert.equal(writes.length, 0);
-  },
-);
-
-applyTest(
   "Many objects are compared at once where that is wanted",
   async ({ client }) => {
     const names = Array.from({ length: 20 }, (_, index) => `config-${index}`);
@@ -462,19 +224,6 @@ applyTest(
     );
     assert.equal(changes.length, 20);
     assert(changes.every(({ action }) => action === "created"));
-  },
-);
-
-applyTest(
-  "A signal that fires ends the set with its reason",
-  async ({ client }) => {
-    const stop = new AbortController();
-    const reason = new Error("stopped by the test");
-    stop.abort(reason);
-    await assert.rejects(
-      applySet(client, [configMap("a")], { owner: OWNER, signal: stop.signal }),
-      reason,
-    );
   },
 );
 
