@@ -2,7 +2,6 @@ import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOptionNames } from "../api/option_names.ts";
 import { sleep } from "../client/retry.ts";
 import type { Clock } from "../clock.ts";
-import { linkedSignal } from "../linked_signal.ts";
 import type { Logger } from "../logger.ts";
 import {
   decideLease,
@@ -15,6 +14,7 @@ import {
   type ReleaseOptions,
   renewBy,
 } from "./lease_decision.ts";
+import { withTimeLimit } from "./time_limit.ts";
 
 /** Options of leader election. */
 export interface LeaderElectionOptions {
@@ -184,17 +184,16 @@ export class LeaderElection {
     const held = this.#leading ? this.#observed : undefined;
     this.#lose("the operator stops");
     if (held === undefined || options.release === false) return;
-    const limit = new AbortController();
-    const timer = clock.setTimer(() => limit.abort(), times.retryPeriod);
     try {
-      await lock.release(held.record, limit.signal);
+      await withTimeLimit(
+        { clock, limit: times.retryPeriod },
+        (signal) => lock.release(held.record, signal),
+      );
     } catch (error) {
       log.warn("Cannot release the lease, others wait until it expires", {
         lease: lock.text,
         error,
       });
-    } finally {
-      timer.cancel();
     }
   }
 
@@ -229,22 +228,19 @@ export class LeaderElection {
       this.#lose("it could not be renewed in time");
       return;
     }
-    const limit = new AbortController();
-    const timer = clock.setTimer(() => limit.abort(), giveUp - began);
-    const link = linkedSignal(limit.signal, this.#ending.signal);
+    const { signal } = this.#ending;
     try {
-      if (!await this.#tryLock(began, link.signal)) {
-        this.#lose("somebody else holds the lease");
-      }
+      const won = await withTimeLimit(
+        { clock, limit: giveUp - began, signal },
+        (signal) => this.#tryLock(began, signal),
+      );
+      if (!won) this.#lose("somebody else holds the lease");
     } catch (error) {
-      if (this.#ending.signal.aborted) return;
+      if (signal.aborted) return;
       log.warn("Cannot reach the lease", { lease: lock.text, error });
       if (this.#leading && clock.now() >= giveUp) {
         this.#lose("it could not be renewed in time");
       }
-    } finally {
-      timer.cancel();
-      link.unlink();
     }
   }
 

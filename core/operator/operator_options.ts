@@ -55,8 +55,9 @@ export interface OperatorOptions {
   readonly leaderElection?: LeaderElectionOptions | undefined;
   /**
    * Shares the objects among all replicas, and hands them over when replicas come
-   * and go: `name` is that of the group, and begins the names of its Leases. Not
-   * together with `leaderElection`.
+   * and go, such that no object runs in two of them: `name` is that of the group,
+   * and begins the names of its Leases; `identity` begins the name of the member.
+   * Not together with `leaderElection`.
    *
    * @default {every replica runs all objects}
    */

@@ -14,6 +14,7 @@ import {
 import { SeenMembers } from "./seen_members.ts";
 import type { LeasedMember } from "./shard_leases.ts";
 import { isOurs, mayGain, sameView, type ShardState } from "./shard_view.ts";
+import { withTimeLimit } from "./time_limit.ts";
 
 /** How the members of a group tell each other of themselves. */
 export interface MembershipStore {
@@ -145,16 +146,15 @@ export class Sharding implements ShardAssignment {
     if (!this.#isMember) return;
     this.#renewedAt = -Infinity;
     if (options.release === false) return;
-    const limit = new AbortController();
-    const timer = clock.setTimer(() => limit.abort(), times.retryPeriod);
     try {
-      await store.leave(limit.signal);
+      await withTimeLimit(
+        { clock, limit: times.retryPeriod },
+        (signal) => store.leave(signal),
+      );
     } catch (error) {
       log.warn("Cannot leave the shard group, others wait for the lease", {
         error,
       });
-    } finally {
-      timer.cancel();
     }
   }
 
@@ -203,18 +203,16 @@ export class Sharding implements ShardAssignment {
       ? giveUpAt(this.#renewedAt, attempt, times)
       : at + times.renewDeadline;
     if (giveUp <= at) return this.#lose("it could not renew in time");
-    const limit = new AbortController();
-    const timer = clock.setTimer(() => limit.abort(), giveUp - at);
-    const link = linkedSignal(limit.signal, this.#ending.signal);
+    const { signal } = this.#ending;
     try {
-      await this.#step(link.signal);
+      await withTimeLimit(
+        { clock, limit: giveUp - at, signal },
+        (signal) => this.#step(signal),
+      );
     } catch (error) {
-      if (this.#ending.signal.aborted) return;
+      if (signal.aborted) return;
       log.warn("Cannot reach the shard group", { error });
       if (clock.now() >= giveUp) this.#lose("it could not renew in time");
-    } finally {
-      timer.cancel();
-      link.unlink();
     }
   }
 
