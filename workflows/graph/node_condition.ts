@@ -6,17 +6,22 @@ import type {
 } from "../../core/controller/reconciler.ts";
 import { statusOf } from "../kstatus/status_of.ts";
 
+/** Which of its conditions a node was asked. */
+export type ConditionName =
+  | "activeWhen"
+  | "skipWhen"
+  | "reconcileWhen"
+  | "readyWhen"
+  | "deletedWhen";
+
 /** The conditions that a node can have. */
-export const CONDITION_NAMES = [
+export const CONDITION_NAMES: readonly ConditionName[] = [
   "activeWhen",
   "skipWhen",
   "reconcileWhen",
   "readyWhen",
   "deletedWhen",
-] as const;
-
-/** Which of its conditions a node was asked. */
-export type ConditionName = typeof CONDITION_NAMES[number];
+];
 
 /** What `activeWhen` decides on: the resource may be of a kind that is missing. */
 export interface ActiveContext<P extends KubernetesObject> {
