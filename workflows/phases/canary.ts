@@ -51,6 +51,24 @@ interface Watched {
  * healthy the process looks.
  *
  * @typeParam P The type of the objects.
+ *
+ * @example A gadget that only proves that the operator is alive
+ * ```ts
+ * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { untyped } from "@coracle/operator/core";
+ * import { Canary } from "@coracle/operator/workflows";
+ *
+ * const Gadget = untyped({ group: "example.com", version: "v1", kind: "Gadget" });
+ * const server = await ApiServer.start({ port: false });
+ * let touches = 0;
+ * const canary = new Canary(Gadget, {
+ *   client: server.client,
+ *   touch: () => ({ spec: { touches: ++touches } }),
+ * });
+ * const reconciler = canary.guard({ reconcile() {}, cleanup() {} });
+ * if (!canary.healthy || !reconciler.cleanup) throw new Error("Unexpected");
+ * await server.stop();
+ * ```
  */
 export class Canary<P extends KubernetesObject> {
   readonly #kind: Kind<P>;

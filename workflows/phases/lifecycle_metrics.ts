@@ -36,6 +36,17 @@ export interface LifecycleMetricsOptions {
  * - `coracle_lifecycle_transition_seconds{kind,namespace,transition}`, another.
  *
  * `phased` keeps them by itself where it is given `metrics`.
+ *
+ * @example Count objects
+ * ```ts
+ * import { MetricsRegistry } from "@coracle/operator/core";
+ * import { LifecycleMetrics } from "@coracle/operator/workflows";
+ *
+ * const registry = new MetricsRegistry();
+ * const metrics = new LifecycleMetrics(registry, { kind: "Engine" });
+ * metrics.update({ metadata: { name: "one", uid: "1" }, spec: {} });
+ * if (!registry.text().includes('state="Created"} 1')) throw new Error();
+ * ```
  */
 export class LifecycleMetrics {
   readonly #metrics: Metrics;

@@ -130,6 +130,31 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
  * @param kind The kind of the objects.
  * @param definition What the task does.
  * @throws {RangeError | SyntaxError} If a duration makes no sense.
+ *
+ * @example A backup
+ * ```ts
+ * import type { Kind } from "@coracle/operator/core";
+ * import { oneShotTask, type TaskObject } from "@coracle/operator/workflows";
+ *
+ * const Backup: Kind<TaskObject<string>> = {
+ *   group: "example.com",
+ *   version: "v1",
+ *   kind: "Backup",
+ * };
+ * const running = new Set<string>();
+ *
+ * const reconciler = oneShotTask(Backup, {
+ *   start(_, attempt) {
+ *     running.add(attempt);
+ *   },
+ *   check: (_, attempt) =>
+ *     running.has(attempt)
+ *       ? { state: "running" }
+ *       : { state: "completed", result: `backups/${attempt}` },
+ *   retries: 3,
+ * });
+ * if (reconciler.cleanup === undefined) throw new Error("Unexpected");
+ * ```
  */
 export function oneShotTask<P extends TaskObject<Result>, Result>(
   kind: Kind<P>,

@@ -44,6 +44,31 @@ import {
  *
  * @param kind The kind of the objects.
  * @param definition What is known of the subject.
+ * @throws {RangeError | SyntaxError} If a duration makes no sense.
+ *
+ * @example The least that works
+ * ```ts
+ * import type { Kind } from "@coracle/operator/core";
+ * import { changeMap, phased, type PhasedObject } from "@coracle/operator/workflows";
+ *
+ * const Engine: Kind<PhasedObject<{ image: string }>> = {
+ *   group: "example.com",
+ *   version: "v1",
+ *   kind: "Engine",
+ * };
+ * let engine: { image: string; attempt: string } | undefined;
+ *
+ * const reconciler = phased(Engine, {
+ *   diff: changeMap({}),
+ *   observe: () => engine?.image,
+ *   stable: (image) => image !== undefined,
+ *   landed: (_, attempt) => engine?.attempt === attempt,
+ *   deploy(_, { spec, attempt }) {
+ *     engine = { image: spec.image, attempt };
+ *   },
+ * });
+ * if (reconciler.cleanup === undefined) throw new Error("Unexpected");
+ * ```
  */
 export function phased<P extends PhasedObject, Seen>(
   kind: Kind<P>,

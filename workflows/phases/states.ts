@@ -92,6 +92,35 @@ export interface StatesOptions<P extends StatesObject, S extends string> {
  * @param options The states.
  * @throws {RangeError} If a state that is named is not there, or only one of
  * `within` and `late` is given.
+ *
+ * @example Blue and green
+ * ```ts
+ * import type { Kind } from "@coracle/operator/core";
+ * import { states, type StatesObject } from "@coracle/operator/workflows";
+ *
+ * type State = "Blue" | "StartingGreen" | "Green";
+ * const Shop: Kind<StatesObject<State>> = {
+ *   group: "example.com",
+ *   version: "v1",
+ *   kind: "Shop",
+ * };
+ * const greenIsWanted = () => true;
+ * const greenIsReady = () => true;
+ *
+ * const reconciler = states(Shop, {
+ *   initial: "Blue",
+ *   states: {
+ *     Blue: { rest: true, run: () => greenIsWanted() ? "StartingGreen" : undefined },
+ *     StartingGreen: {
+ *       run: () => greenIsReady() ? "Green" : undefined,
+ *       within: "10m",
+ *       late: "Blue",
+ *     },
+ *     Green: { rest: true, run: () => undefined },
+ *   },
+ * });
+ * if (reconciler.reconcile === undefined) throw new Error("Unexpected");
+ * ```
  */
 export function states<P extends StatesObject<S>, S extends string>(
   kind: Kind<P>,
