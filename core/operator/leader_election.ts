@@ -135,6 +135,10 @@ export interface ElectionSetting {
  * - {@linkcode LeaderElection.holds} is only true while nobody else can have
  *   taken over, whatever the event loop was busy with: it looks at the clock, not
  *   at whether a timer has fired.
+ * - A leader whose event loop was busy, or whose process stood still, past its
+ *   renew deadline still renews, if that is well before the lease expires. There
+ *   is no thread that renews meanwhile: others could not take over from a leader
+ *   that does nothing any more.
  */
 export class LeaderElection {
   readonly #setting: ElectionSetting;

@@ -81,7 +81,8 @@ export interface ShardingSetting {
  * that was sent within the term arrives within that tenth.
  *
  * Who waits for whom is settled in the end, since all members come to see the
- * same ones living, and in the same view claims do not overlap.
+ * same ones living, and in the same view claims do not overlap. Only a run that
+ * never ends is waited for as long as its member lives.
  */
 export class Sharding implements ShardAssignment {
   readonly #setting: ShardingSetting;
@@ -145,6 +146,7 @@ export class Sharding implements ShardAssignment {
     await this.#loop;
     if (!this.#isMember) return;
     this.#renewedAt = -Infinity;
+    this.#endTerm();
     if (options.release === false) return;
     try {
       await withTimeLimit(
@@ -276,14 +278,19 @@ export class Sharding implements ShardAssignment {
     this.#renewedAt = -Infinity;
     this.#state = outside(identity);
     this.#yielded = false;
+    this.#endTerm();
+    onLost();
+    this.#recovered = onYield();
+  }
+
+  /** Ends the writes under way; those of a later term are others. */
+  #endTerm(): void {
     this.#term.abort(
       new Error(
         "Cannot go on: this replica is no member of its shard group any more: received a stop",
       ),
     );
     this.#term = new AbortController();
-    onLost();
-    this.#recovered = onYield();
   }
 
   #cleanUp(member: LeasedMember): void {
