@@ -9,10 +9,10 @@ import { asBuffer } from "../json/json_text.ts";
  */
 export class BodyCopy implements ByteRange {
   #memory: Buffer = Buffer.alloc(0);
-  #length = 0;
   #open: ((packed: Uint8Array) => ByteRange) | undefined;
-  #body: ByteRange = { bytes: this.#memory, start: 0, end: 0 };
-  #isOpen = true;
+  /** What was copied, which is the body if nothing has to open it. */
+  readonly #copied = { bytes: this.#memory, start: 0, end: 0 };
+  #body: ByteRange | undefined;
 
   get bytes(): Uint8Array {
     return this.#opened.bytes;
@@ -38,18 +38,16 @@ export class BodyCopy implements ByteRange {
     const length = end - start;
     if (this.#memory.length < length) this.#memory = Buffer.alloc(length * 2);
     asBuffer(bytes).copy(this.#memory, 0, start, end);
-    this.#length = length;
+    this.#copied.bytes = this.#memory;
+    this.#copied.end = length;
     this.#open = open;
-    this.#isOpen = false;
+    this.#body = undefined;
   }
 
   get #opened(): ByteRange {
-    if (!this.#isOpen) {
-      this.#isOpen = true;
-      const packed = this.#memory.subarray(0, this.#length);
-      this.#body = this.#open?.(packed) ??
-        { bytes: this.#memory, start: 0, end: this.#length };
-    }
+    if (this.#open === undefined) return this.#copied;
+    const { bytes, end } = this.#copied;
+    this.#body ??= this.#open(bytes.subarray(0, end));
     return this.#body;
   }
 }
