@@ -133,5 +133,6 @@ export const bench: Bench = {
   name: "dispatch",
   what: `no-op runs of ${OBJECTS} objects in the cache, ten at once`,
   target: "6 µs a run",
+  rounds: 3,
   subjects: [{ name: "coracle", run: coracle }],
 };

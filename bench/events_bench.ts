@@ -75,15 +75,17 @@ export const bench: Bench = {
       needs: "go",
       run: () => clientGo("http"),
     },
-    { name: "coracle, TLS", run: () => measure("https", coracle()) },
+    { name: "coracle, TLS", rounds: 1, run: () => measure("https", coracle()) },
     {
       name: "client-node, TLS",
       rival: true,
+      rounds: 1,
       run: () => measure("https", clientNode),
     },
     {
       name: "client-go, TLS",
       rival: true,
+      rounds: 1,
       needs: "go",
       run: () => clientGo("https"),
     },

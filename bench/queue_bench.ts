@@ -171,7 +171,7 @@ export const bench: Bench = {
   name: "queue",
   what: "a million keys: added, added again, taken and done; and for later",
   target: "5 million operations/s, 3 times as fast as client-go",
-  rounds: 3,
+  rounds: 2,
   subjects: [
     { name: "coracle", run: coracle },
     { name: "fastq", rival: true, run: fastq },

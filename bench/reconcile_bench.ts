@@ -181,7 +181,7 @@ export const bench: Bench = {
   what:
     "from the create of an object to its status, one by one and 1,000 at once",
   target: "p50 and p99 no more than those of others",
-  rounds: 3,
+  rounds: 2,
   prepare,
   subjects: [
     { name: "coracle", run: () => measure(coracle) },

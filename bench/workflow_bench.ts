@@ -226,5 +226,6 @@ export const bench: Bench = {
   name: "workflow",
   what: `a run with ${NODES} dependents in a graph, all as they should be`,
   target: "100 µs a run",
+  rounds: 3,
   subjects: [{ name: "coracle", run: coracle }],
 };

@@ -4,6 +4,7 @@ import { digits } from "./report.ts";
 /** Between these lines the README has what a run gave. */
 const BEGIN = "<!-- numbers: npm run bench:readme writes these lines -->";
 const END = "<!-- end of numbers -->";
+const LINE_WIDTH = 80;
 
 /** The table of the README, with the command and the machine that gave it. */
 export function numbersSection(report: Report): string {
@@ -35,9 +36,20 @@ export function numbersSection(report: Report): string {
     line(["", "", "", ""], "-"),
     ...table.slice(1).map((row) => line(row, " ")),
   ];
-  return `Medians of one run of \`npm run bench\` on ${report.machine}, ${runtime}.\n\n${
-    lines.join("\n")
-  }`;
+  const told =
+    `Medians of one run of \`npm run bench\` on ${report.machine}, ${runtime}.`;
+  return `${wrapped(told)}\n\n${lines.join("\n")}`;
+}
+
+/** Breaks a paragraph where the formatter does. */
+function wrapped(text: string): string {
+  let line = 0;
+  return text.split(" ").map((word) => {
+    const breaks = line > 0 && line + 1 + word.length > LINE_WIDTH;
+    const before = line === 0 ? "" : breaks ? "\n" : " ";
+    line = breaks ? word.length : line + before.length + word.length;
+    return before + word;
+  }).join("");
 }
 
 /**

@@ -1,0 +1,165 @@
+import process from "node:process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { KubernetesObject } from "../core/api/object.ts";
+import { Client } from "../core/client/client.ts";
+import { openHttpTransport } from "../core/client/open_transport.ts";
+import { ReplicaSet } from "../core/kinds/apps_v1.ts";
+import { Pod } from "../core/kinds/core_v1.ts";
+import { silentLogger } from "../core/logger.ts";
+import { Operator } from "../core/operator/operator.ts";
+import { informerSource } from "../sources/informer_source.ts";
+import { type Bench, type Measure, verify } from "./support/bench.ts";
+import { PodFactory } from "./support/pods.ts";
+import { currentRuntime } from "./support/runtime.ts";
+import { cpuTime, median, peakRss } from "./support/sampling.ts";
+
+const OBJECTS = 1_000_000;
+const CHANGES_PER_SECOND = 1_000;
+/** For how long it is kept current once it has synced. */
+const CURRENT_MS = 20_000;
+const SAMPLE_MS = 500;
+const MIB = 1024 ** 2;
+
+/** Starts `live_pods_process.ts`. */
+async function startServer() {
+  const { program, flags } = currentRuntime();
+  const file = fileURLToPath(
+    new URL("./support/live_pods_process.ts", import.meta.url),
+  );
+  const child = spawn(
+    program,
+    [...flags, file, String(OBJECTS), String(CHANGES_PER_SECOND)],
+    { stdio: ["pipe", "pipe", "inherit"] },
+  );
+  const [line] = await once(createInterface(child.stdout), "line");
+  return {
+    url: (JSON.parse(line) as { url: string }).url,
+    async stop() {
+      const exit = once(child, "exit");
+      child.stdin.end();
+      await exit;
+    },
+  };
+}
+
+/** Looks at the memory of this process from now on. */
+function watchMemory() {
+  const curve: [number, number][] = [];
+  const start = performance.now();
+  const look = () => {
+    const seconds = (performance.now() - start) / 1000;
+    const rss = process.memoryUsage.rss() / MIB;
+    curve.push([Number(seconds.toFixed(1)), Math.round(rss)]);
+  };
+  look();
+  const timer = setInterval(look, SAMPLE_MS);
+  return {
+    curve,
+    stop() {
+      clearInterval(timer);
+      look();
+    },
+  };
+}
+
+/** Times a read of some Pods, one after the other, in microseconds. */
+async function timeReads(
+  read: (pod: KubernetesObject) => unknown,
+  pods: readonly KubernetesObject[],
+): Promise<number> {
+  const times: number[] = [];
+  for (const pod of pods) {
+    const start = performance.now();
+    await read(pod);
+    times.push(1000 * (performance.now() - start));
+    await new Promise(setImmediate);
+  }
+  return median(times);
+}
+
+async function coracle(): Promise<readonly Measure[]> {
+  const server = await startServer();
+  const memory = watchMemory();
+  const transport = await openHttpTransport({ server: server.url });
+  const operator = new Operator({
+    client: new Client({ transport }),
+    logger: silentLogger,
+    cache: { budget: "200MiB" },
+    syncTimeout: "10m",
+  });
+  const source = informerSource(Pod);
+  let changes = 0;
+  const counting = informerSource(Pod, {
+    name: "counted",
+    filters: {
+      event(event) {
+        if (event.type === "updated") changes++;
+        return false;
+      },
+    },
+  });
+  operator.register(ReplicaSet, { reconcile() {} }, {
+    sources: [source, counting],
+  });
+  const from = performance.now();
+  const cpu = cpuTime();
+  await operator.start();
+  const synced = (performance.now() - from) / 1000;
+  const syncCpu = (cpuTime() - cpu) / OBJECTS;
+  const factory = new PodFactory();
+  const some = Array.from(
+    { length: 200 },
+    (_, i): KubernetesObject => JSON.parse(factory.text(i * 4_999 + 7)),
+  );
+  const before = changes;
+  const begun = performance.now();
+  const reads: number[] = [];
+  const lookups: number[] = [];
+  while (performance.now() - begun < CURRENT_MS) {
+    reads.push(
+      await timeReads(async ({ metadata }) => {
+        const { namespace, name } = metadata;
+        const pod = await source.get?.({ namespace, name });
+        verify(pod?.metadata.name === name, `${name} must be there`);
+      }, some),
+    );
+    lookups.push(
+      await timeReads(async ({ metadata }) => {
+        const [owner] = metadata.ownerReferences ?? [];
+        const { namespace } = metadata;
+        const replicaSet = { metadata: { ...owner, namespace } };
+        const found = await source.secondaries?.(replicaSet as ReplicaSet);
+        verify(found?.length === 8, `all of ${owner?.name} must be found`);
+      }, some),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+  }
+  const perSecond = 1000 * (changes - before) / (performance.now() - begun);
+  verify(perSecond > CHANGES_PER_SECOND / 2, `it must keep up: ${perSecond}`);
+  memory.stop();
+  await operator.stop();
+  await transport.close();
+  await server.stop();
+  const { value, unit } = peakRss();
+  return [
+    { unit, value, curve: memory.curve },
+    { unit: "MiB RSS", value: memory.curve.at(-1)?.[1] ?? NaN },
+    { unit: "s to sync", value: synced },
+    { unit: "µs CPU/object to sync", value: syncCpu },
+    { unit: "changes/s", value: perSecond },
+    { unit: "µs/point read", value: median(reads) },
+    { unit: "µs/index lookup of 8", value: median(lookups) },
+  ];
+}
+
+export const bench: Bench = {
+  name: "million",
+  what:
+    "an operator with 1,000,000 Pods in its cache and 1,000 changes of them a second, from another process",
+  target: "512 MiB, better 384",
+  rounds: 1,
+  subjects: [{ name: "coracle, 200 MiB budget", run: coracle }],
+};

@@ -1,0 +1,109 @@
+/**
+ * Serves more Pods than fit into memory, in a process of its own: each is made
+ * when it is sent. `live_pods_process.ts OBJECTS CHANGES_PER_SECOND` prints one
+ * line of JSON once it listens, and ends when its input does.
+ *
+ * There are no ReplicaSets, although the Pods have owners: they are watched by
+ * somebody who waits for them to come. Changes begin when a watch has had the
+ * state, and go on.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import process from "node:process";
+import { PodFactory } from "./pods.ts";
+
+const [objects = 0, perSecond = 0] = process.argv.slice(2).map(Number);
+/** The version of the state; changes count on from there. */
+const VERSION = 10_000_000;
+const PER_WRITE = 16;
+const TICK_MS = 20;
+
+const pods = new PodFactory();
+const resources: Readonly<Record<string, string>> = {
+  "/api/v1": "pods Pod",
+  "/apis/apps/v1": "replicasets ReplicaSet",
+};
+
+function discovery(path: string): object {
+  const [name, kind] = (resources[path] ?? "").split(" ");
+  const verbs = ["get", "list", "watch"];
+  return {
+    kind: "APIResourceList",
+    resources: [{ name, kind, namespaced: true, verbs }],
+  };
+}
+
+function send(response: ServerResponse, value: object): void {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify(value));
+}
+
+async function write(response: ServerResponse, bytes: Buffer): Promise<void> {
+  if (response.write(bytes)) return;
+  await new Promise((resolve) => response.once("drain", resolve));
+}
+
+function bookmark(kind: string, apiVersion: string): Buffer {
+  const metadata = {
+    resourceVersion: String(VERSION),
+    annotations: { "k8s.io/initial-events-end": "true" },
+  };
+  const object = { kind, apiVersion, metadata };
+  return Buffer.from(`${JSON.stringify({ type: "BOOKMARK", object })}\n`);
+}
+
+async function sendState(response: ServerResponse): Promise<void> {
+  const lineFeed = Buffer.from("\n");
+  for (let first = 0; first < objects; first += PER_WRITE) {
+    const parts: Buffer[] = [];
+    const end = Math.min(first + PER_WRITE, objects);
+    for (let i = first; i < end; i++) {
+      parts.push(pods.event("ADDED", i, i + 1), lineFeed);
+    }
+    await write(response, Buffer.concat(parts));
+  }
+  await write(response, bookmark("Pod", "v1"));
+}
+
+async function sendChanges(response: ServerResponse): Promise<void> {
+  const start = performance.now();
+  for (let sent = 0; !response.closed;) {
+    await new Promise((resolve) => setTimeout(resolve, TICK_MS));
+    const due = (performance.now() - start) * perSecond / 1000;
+    for (; sent < due; sent++) {
+      const pod = sent * 7919 % objects;
+      const line = pods.event("MODIFIED", pod, VERSION + 1 + sent);
+      await write(response, Buffer.concat([line, Buffer.from("\n")]));
+    }
+  }
+}
+
+async function watch(response: ServerResponse, path: string): Promise<void> {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.flushHeaders();
+  if (path.endsWith("/pods")) {
+    await sendState(response);
+    await sendChanges(response);
+  } else response.write(bookmark("ReplicaSet", "apps/v1"));
+}
+
+const server = createServer((request, response) => {
+  const { pathname, searchParams } = new URL(request.url ?? "/", "http://pods");
+  if (searchParams.has("watch")) void watch(response, pathname);
+  else if (pathname in resources) send(response, discovery(pathname));
+  else {
+    const metadata = { resourceVersion: String(VERSION) };
+    const kind = pathname.endsWith("/pods") ? "PodList" : "ReplicaSetList";
+    const apiVersion = pathname.endsWith("/pods") ? "v1" : "apps/v1";
+    send(response, { kind, apiVersion, metadata, items: [] });
+  }
+});
+server.listen(0, "127.0.0.1", () => {
+  const { port } = server.address() as AddressInfo;
+  const line = JSON.stringify({ url: `http://127.0.0.1:${port}` });
+  process.stdout.write(`${line}\n`);
+});
+process.stdin.on("end", () => process.exit(0)).resume();
