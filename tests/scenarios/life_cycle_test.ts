@@ -203,6 +203,7 @@ scenario(
         "Audited"
     );
   },
+  { embedded: "its Deployment controller puts the status back" },
 );
 
 scenario(

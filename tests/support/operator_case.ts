@@ -258,7 +258,9 @@ export function scenario(
   options: ScenarioOptions = {},
 ): void {
   const skip = ON_REAL_CLUSTER && options.embedded;
-  test(title, { timeout: 60_000, skip }, async () => {
+  // A real cluster takes its time, to let go of namespaces above all.
+  const timeout = ON_REAL_CLUSTER ? 180_000 : 60_000;
+  test(title, { timeout, skip }, async () => {
     const one = await OperatorCase.start();
     try {
       await play(one);

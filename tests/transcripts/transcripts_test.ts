@@ -3,10 +3,9 @@ import process from "node:process";
 import { after, before, test } from "node:test";
 import { ApiServer } from "../../core/apiserver/server.ts";
 import { systemClock } from "../../core/clock.ts";
-import { credentialSource } from "../../core/config/credential_source.ts";
-import { loadConfig } from "../../core/config/load_config.ts";
 import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import type { Target } from "./http_client.ts";
+import { realTarget } from "./real_target.ts";
 import { findingText, readTranscripts, Replay } from "./replay.ts";
 import type { Transcript } from "./transcript.ts";
 
@@ -40,26 +39,6 @@ async function target(): Promise<Target> {
     url: server.url,
     token: server.token,
     authority: server.certificateAuthority,
-  };
-}
-
-/** The cluster of the kubeconfig, whose administrator has a token. */
-async function realTarget(): Promise<Target> {
-  const config = await loadConfig();
-  const { server: url, certificateAuthority, credentials } = config;
-  const { token } = await credentialSource(credentials).current();
-  if (token === undefined) {
-    throw new TypeError(
-      "Cannot replay: the kubeconfig must have a token: received none",
-    );
-  }
-  return {
-    url,
-    token,
-    authority: typeof certificateAuthority === "function"
-      ? await certificateAuthority()
-      : certificateAuthority,
-    insecure: config.insecureSkipTlsVerify,
   };
 }
 

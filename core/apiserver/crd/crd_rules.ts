@@ -36,7 +36,7 @@ export function createCauses(object: UntypedObject): StatusCause[] {
   const required = `${names?.plural ?? ""}.${spec.group ?? ""}`;
   const name = object.metadata.name ?? "";
   return [
-    ...(name === required ? [] : [fieldError.invalid(
+    ...(name === "" || name === required ? [] : [fieldError.invalid(
       "metadata.name",
       name,
       'must be spec.names.plural+"."+spec.group',

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiServer } from "../../core/apiserver/server.ts";
+import { realTarget } from "../transcripts/real_target.ts";
+import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
+import { compareServers } from "./comparison.ts";
+import { CASES } from "./requests.ts";
+
+const skip = !ON_REAL_CLUSTER && "there is no real cluster to compare with";
+
+for (const one of CASES) {
+  test(`the embedded server answers as the real one: ${one.name}`, {
+    skip,
+  }, async () => {
+    const server = await ApiServer.start();
+    const embedded = {
+      url: server.url,
+      token: server.token,
+      authority: server.certificateAuthority,
+    };
+    try {
+      const real = await realTarget();
+      assert.deepEqual(await compareServers(one, { real, embedded }), []);
+    } finally {
+      await server.stop();
+    }
+  });
+}
