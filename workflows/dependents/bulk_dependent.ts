@@ -81,7 +81,7 @@ export function bulkDependent<
     async reconcile(primary, ctx) {
       const wanted = new Map<string, Wish<S>>();
       for (const object of await desired(primary, ctx)) {
-        const wish = await keeper.wish(object, primary, ctx);
+        const wish = await keeper.wish(object, { primary, ctx });
         wanted.set(keyText(wish.key), wish);
       }
       for (const [id, object] of await read(primary, ctx)) {

@@ -100,7 +100,10 @@ export function kubernetesDependent<
     let known = ctx.attributes.get(keeper) as Promise<Wish<S>> | undefined;
     if (known === undefined) {
       known = (async () =>
-        await keeper.wish(await options.desired(primary, ctx), primary, ctx))();
+        await keeper.wish(await options.desired(primary, ctx), {
+          primary,
+          ctx,
+        }))();
       ctx.attributes.set(keeper, known);
     }
     return await known;

@@ -136,8 +136,7 @@ export class ObjectKeeper<
    */
   async wish(
     object: ApplyObject<S>,
-    primary: P,
-    ctx: Context<P>,
+    { primary, ctx }: { readonly primary: P; readonly ctx: Context<P> },
   ): Promise<Wish<S>> {
     const { name, namespace = ctx.key.namespace } =
       namedObject(this.#kind, object).metadata;

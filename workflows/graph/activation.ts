@@ -1,11 +1,14 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
-import type { Context } from "../../core/controller/reconciler.ts";
 import { crdName, CrdPresence } from "./crd_presence.ts";
 import { GatedSource } from "./gated_source.ts";
 import type { WorkflowNode } from "./node.ts";
-import { asVerdict, type Verdict } from "./node_condition.ts";
+import {
+  type ActiveContext,
+  asVerdict,
+  type Verdict,
+} from "./node_condition.ts";
 
 /**
  * Which nodes of a workflow are active, and the event sources that start and
@@ -57,8 +60,7 @@ export class Activation<P extends KubernetesObject> {
    */
   async verdict(
     node: WorkflowNode<P>,
-    primary: P,
-    ctx: Context<P>,
+    { primary, ctx }: ActiveContext<P>,
   ): Promise<Verdict | undefined> {
     const { activeWhen } = node.when;
     if (activeWhen === undefined) return undefined;

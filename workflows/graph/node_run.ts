@@ -43,9 +43,8 @@ export class NodeRun<P extends KubernetesObject> {
 
   /** Whether the node takes part; if so, its sources have synced. */
   async isActive(): Promise<boolean> {
-    const { activation, primary, ctx } = this.#run;
     const verdict = this.#verdicts.activeWhen ??
-      await activation.verdict(this.#node, primary, ctx);
+      await this.#run.activation.verdict(this.#node, this.#run);
     if (verdict === undefined) return true;
     this.#verdicts.activeWhen = verdict;
     return verdict.met;

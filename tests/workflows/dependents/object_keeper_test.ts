@@ -87,7 +87,7 @@ async function ensure(
   ctx: Context<KubernetesObject>,
 ): Promise<string> {
   const object = { metadata: { name }, data: { value: "1" } };
-  const wish = await keeper.wish(object, gadget(name), ctx);
+  const wish = await keeper.wish(object, { primary: gadget(name), ctx });
   return (await keeper.ensure(wish, ctx)).operation;
 }
 
@@ -127,8 +127,8 @@ test("ObjectKeeper compares anew for a primary of the same name that was made an
   const object = { metadata: { name: "m" }, data: { value: "1" } };
   const reborn = gadget("m");
   reborn.metadata.uid = "another";
-  const first = await keeper.wish(object, gadget("m"), ctx);
-  const second = await keeper.wish(object, reborn, ctx);
+  const first = await keeper.wish(object, { primary: gadget("m"), ctx });
+  const second = await keeper.wish(object, { primary: reborn, ctx });
   assert.equal((await keeper.ensure(first, ctx)).operation, "created");
   const before = maps.intents;
   assert.equal((await keeper.ensure(first, ctx)).operation, "none");
@@ -142,7 +142,7 @@ test("ObjectKeeper refuses a desired object without a name, of another shape, or
   const { ctx } = maps;
   const keeper = new ObjectKeeper(ConfigMap, maps.source(true));
   const wish = (object: unknown) =>
-    keeper.wish(object as never, gadget("m"), ctx);
+    keeper.wish(object as never, { primary: gadget("m"), ctx });
   for (
     const object of [undefined, "text", {}, { metadata: {} }, {
       metadata: { name: 1 },
@@ -166,7 +166,7 @@ test("ObjectKeeper leaves it to a function of the user's whether an object is ri
   });
   const ensureValue = async (value: string) => {
     const object = { metadata: { name: "m" }, data: { value } };
-    const wish = await keeper.wish(object, gadget("m"), ctx);
+    const wish = await keeper.wish(object, { primary: gadget("m"), ctx });
     return (await keeper.ensure(wish, ctx)).operation;
   };
   assert.equal(await ensureValue("1"), "created");
