@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import type { ObjectOf } from "../../core/api/kind.ts";
-import { Deployment } from "../../core/kinds/apps_v1.ts";
-import { Event } from "../../core/kinds/core_v1.ts";
+import { ConfigMap, Event } from "../../core/kinds/core_v1.ts";
 import { changeMap } from "../../workflows/phases/change_map.ts";
 import { readyColumns } from "../../workflows/conditions/ready_columns.ts";
 import { phased } from "../../workflows/phases/phased.ts";
@@ -20,17 +19,17 @@ const Engine = defineKind({
     replicas: z.int().default(1),
     suspend: z.boolean().default(false),
   }),
-  status: phasedStatus(z.object({ ready: z.int() }).partial()),
+  status: phasedStatus(z.object({ ready: z.string() }).partial()),
   printerColumns: readyColumns,
 });
 type Engine = ObjectOf<typeof Engine>;
-type Seen = Deployment | undefined;
+type Seen = ConfigMap | undefined;
 
 /** The annotation that carries the stamp of an attempt. */
 const ATTEMPT = "sample.coracle.dev/attempt";
 const KEY = { namespace: "default", name: "engine" };
 
-/** Engines as Deployments, whose readiness the test decides. */
+/** Engines as ConfigMaps, whose readiness the test decides. */
 function engines(
   one: OperatorCase,
   definition: Partial<PhasedDefinition<Engine, Seen>> = {},
@@ -40,36 +39,28 @@ function engines(
     diff: changeMap({ replicas: "scale" }),
     parked: ({ suspend }) => suspend,
     async observe({ ctx, object }) {
-      const found = await ctx.client.find(Deployment, KEY);
-      object.status!.ready = found?.status?.readyReplicas ?? 0;
+      const found = await ctx.client.find(ConfigMap, KEY);
+      object.status!.ready = found?.data?.["ready"] ?? "no";
       return found;
     },
     stable: (found) =>
-      (found?.status?.readyReplicas ?? 0) > 0 || "no replica is ready",
+      found?.data?.["ready"] === "yes" || "the engine is not ready",
     async landed({ ctx }, attempt) {
-      const found = await ctx.client.find(Deployment, KEY);
+      const found = await ctx.client.find(ConfigMap, KEY);
       return found?.metadata.annotations?.[ATTEMPT] === attempt;
     },
     async deploy({ ctx }, { spec, attempt }) {
-      const labels = { app: "engine" };
-      await ctx.apply(Deployment, {
+      await ctx.apply(ConfigMap, {
         metadata: { name: "engine", annotations: { [ATTEMPT]: attempt } },
-        spec: {
-          replicas: spec.replicas,
-          selector: { matchLabels: labels },
-          template: {
-            metadata: { labels },
-            spec: { containers: [{ name: "engine", image: spec.image }] },
-          },
-        },
+        data: { image: spec.image },
       });
     },
     recover: (_, { seen }) =>
       seen === undefined
-        ? { reason: "RecoverDeployment", message: "The Deployment is gone" }
+        ? { reason: "RecoverDeployment", message: "The engine is gone" }
         : undefined,
     async cleanup({ ctx }) {
-      await ctx.delete(Deployment, "engine");
+      await ctx.delete(ConfigMap, "engine");
     },
     ...definition,
   };
@@ -84,19 +75,18 @@ async function begin(
   operator.register(Engine, phased(Engine, engines(one, definition)));
   await one.start(operator);
   await one.client.create(Engine, { metadata: KEY, spec: { image: "a" } });
-  await one.until(async () => (await deployment(one)) !== undefined);
+  await one.until(async () => (await deployed(one)) !== undefined);
   await ready(one);
   await one.until(async () => await reason(one) === "Stable");
 }
 
-async function deployment(one: OperatorCase): Promise<Seen> {
-  return await one.client.find(Deployment, KEY);
+async function deployed(one: OperatorCase): Promise<Seen> {
+  return await one.client.find(ConfigMap, KEY);
 }
 
-/** The replicas of the Deployment come up. */
+/** The engine gets ready. */
 async function ready(one: OperatorCase): Promise<void> {
-  const status = { replicas: 1, readyReplicas: 1 };
-  await one.client.status.patch(Deployment, KEY, { status });
+  await one.client.patch(ConfigMap, KEY, { data: { ready: "yes" } });
 }
 
 async function engine(one: OperatorCase): Promise<Engine> {
@@ -113,15 +103,15 @@ scenario(
   async (one) => {
     await begin(one);
     const owners = async () =>
-      (await deployment(one))?.metadata.ownerReferences?.map(({ uid }) => uid);
+      (await deployed(one))?.metadata.ownerReferences?.map(({ uid }) => uid);
     const { uid } = (await engine(one)).metadata;
     assert.deepEqual(await owners(), [uid]);
 
-    await one.client.delete(Deployment, KEY);
-    await one.until(async () => (await deployment(one)) !== undefined);
+    await one.client.delete(ConfigMap, KEY);
+    await one.until(async () => (await deployed(one)) !== undefined);
     assert.deepEqual(await owners(), [uid]);
     assert.equal(
-      (await deployment(one))?.metadata.annotations?.[ATTEMPT],
+      (await deployed(one))?.metadata.annotations?.[ATTEMPT],
       "1.2",
     );
   },
@@ -140,7 +130,7 @@ scenario(
     assert.equal(writes(), before);
     await one.client.patch(Engine, KEY, { spec: { image: "b" } });
     await one.until(async () => await reason(one) === "Stable");
-    // Pending, promised, deployed, stable.
+    // What changed, what is promised, that it is there, that it is stable.
     assert.equal(writes(), before + 4);
   },
 );
@@ -180,17 +170,15 @@ scenario(
     });
     await one.client.patch(Engine, KEY, { spec: { image: "b c" } });
     await one.until(async () => await reason(one) === "ValidationError");
-    await one.client.delete(Deployment, KEY);
-    await one.until(async () => (await deployment(one)) !== undefined);
+    await one.client.delete(ConfigMap, KEY);
+    await one.until(async () => (await deployed(one)) !== undefined);
     assert.equal(
-      (await deployment(one))?.spec?.template.spec?.containers[0]?.image,
+      (await deployed(one))?.data?.["image"],
       "a",
       "the last valid spec is recovered meanwhile",
     );
     await one.client.patch(Engine, KEY, { spec: { image: "c" } });
-    await one.until(async () =>
-      (await deployment(one))?.spec?.template.spec?.containers[0]?.image === "c"
-    );
+    await one.until(async () => (await deployed(one))?.data?.["image"] === "c");
     await ready(one);
     await one.until(async () => await reason(one) === "Stable");
     const { status } = await engine(one);
@@ -203,5 +191,5 @@ scenario("phased: an object and what it deployed go together", async (one) => {
   await begin(one);
   await one.client.delete(Engine, KEY);
   await one.until(async () => await one.client.find(Engine, KEY) === undefined);
-  assert.equal(await deployment(one), undefined);
+  assert.equal(await deployed(one), undefined);
 });

@@ -48,7 +48,7 @@ interface Watched {
  * Objects that prove that an operator is alive from end to end: nothing is done
  * for them, but every so often one is touched, and the change must come back as
  * a run. If it does not, watch, queue or API server do not do their work, however
- * healthy the process looks.
+ * healthy the process looks: ask `operator.health().healthy && canary.healthy`.
  *
  * @typeParam P The type of the objects.
  *
