@@ -38,6 +38,8 @@ export class Exchange {
   #silence: number;
   /** When the silence lasts too long, on the clock. */
   #silentAt: number;
+  /** Whether it is the peer's turn: while nobody reads, nothing has to come. */
+  #isWaiting = true;
 
   constructor(request: ApiRequest, parts: ExchangeParts) {
     this.#parts = parts;
@@ -98,8 +100,10 @@ export class Exchange {
    */
   async next(): Promise<Uint8Array | undefined> {
     if (this.#body === undefined) return undefined;
-    const { done, value } = await this.#unlessInterrupted(this.#body.next());
+    this.#isWaiting = true;
     this.#silentAt = this.#parts.clock.now() + this.#silence;
+    const { done, value } = await this.#unlessInterrupted(this.#body.next());
+    this.#isWaiting = false;
     return done ? undefined : value;
   }
 
@@ -140,13 +144,17 @@ export class Exchange {
     const overdueAt = limits.total === undefined
       ? Infinity
       : this.#opened + limits.total;
-    const due = Math.min(this.#silentAt, overdueAt);
+    const silentAt = this.#isWaiting
+      ? this.#silentAt
+      : clock.now() + this.#silence;
+    const due = Math.min(silentAt, overdueAt);
     this.#timer?.cancel();
     this.#timer = clock.setTimer(() => {
       const now = clock.now();
       if (now >= overdueAt) this.#fail("overdue", limits.total ?? 0);
-      else if (now >= this.#silentAt) this.#fail("silent", this.#silence);
-      else this.#watch();
+      else if (this.#isWaiting && now >= this.#silentAt) {
+        this.#fail("silent", this.#silence);
+      } else this.#watch();
     }, due - clock.now());
   }
 

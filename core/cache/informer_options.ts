@@ -5,6 +5,7 @@ import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import type { MemoryBudget } from "./memory_budget.ts";
+import type { RelistQueue } from "./relist_queue.ts";
 
 /** Which objects an informer holds, and in which form. */
 export interface InformerSelection {
@@ -132,6 +133,12 @@ export interface InformerOptions extends InformerSelection {
    * @default {no limit}
    */
   readonly budget?: MemoryBudget | undefined;
+  /**
+   * Lets only some of those who share it read their whole state anew at a time.
+   *
+   * @default {all may}
+   */
+  readonly relists?: RelistQueue | undefined;
   /**
    * Where it writes what failed and how it healed.
    *

@@ -6,6 +6,7 @@ import { Informer, type InformerClient } from "./informer.ts";
 import { type InformerLease, PooledInformer } from "./informer_lease.ts";
 import type { InformerOptions, InformerSelection } from "./informer_options.ts";
 import type { MemoryBudget } from "./memory_budget.ts";
+import { RelistQueue } from "./relist_queue.ts";
 import { type StoreUsage, sumOfUsages } from "./store_usage.ts";
 
 /** What all informers of an {@linkcode InformerPool} have in common. */
@@ -40,7 +41,7 @@ interface PoolEntry {
 /**
  * Shares informers among all who watch the same: the same client, kind,
  * namespaces, selectors and form of the objects. They are counted: the first
- * lease starts an informer, the last one stops it.
+ * lease starts an informer, the last one stops it. Not all relist at once.
  *
  * @example Two users of one watch
  * ```ts
@@ -79,7 +80,7 @@ export class InformerPool {
    */
   constructor(client: InformerClient, options: InformerPoolOptions = {}) {
     this.#client = client;
-    this.#options = options;
+    this.#options = { relists: new RelistQueue(), ...options };
   }
 
   /** The bytes that the caches share; undefined if there is no limit. */

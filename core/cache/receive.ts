@@ -2,13 +2,37 @@ import { EventScanner, type WatchEventType } from "../json/event_scanner.ts";
 import { LineSplitter } from "../json/line_splitter.ts";
 import { type ListHeader, ListScanner } from "../json/list_scanner.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
+import { sleep } from "../client/retry.ts";
+import type { Clock } from "../clock.ts";
 import { ConnectionFault } from "./connection_fault.ts";
 import type { Exchange } from "./exchange.ts";
+import type { MemoryBudget } from "./memory_budget.ts";
 import type { TimeSlice } from "./time_slice.ts";
 
-/** What reading an answer needs beside it. */
+/**
+ * The longest object. Servers store a few MiB at most, so that one of more than
+ * that is no reason yet to stop following all the others.
+ */
+export const MAX_OBJECT_BYTES: number = 64 * 1024 * 1024;
+/** An event loop that is later than this has other work to get done first. */
+const LATE = 20;
+/** For how long nothing is read at most, since the event loop was late. */
+const LONGEST_PAUSE = 250;
+/** Steps of sinking in one slice, of about a millisecond each. */
+const SINKS_PER_SLICE = 6;
+
+/**
+ * What reading an answer needs beside it.
+ *
+ * Who reads slows down rather than fail. While the process is busy with other
+ * things, or its caches hold more than they may, nothing is read, so that the
+ * connection fills and the server waits.
+ */
 export interface Receiving {
   readonly slice: TimeSlice;
+  readonly clock: Clock;
+  /** What the caches may hold; no limit when absent. */
+  readonly budget: MemoryBudget | undefined;
   /** Ends the reading, by throwing its reason, after each slice. */
   readonly signal: AbortSignal;
   /** Called for each chunk that came. */
@@ -40,7 +64,7 @@ export async function readEvents(
   take: TakeEvent,
   receiving: Receiving,
 ): Promise<number> {
-  const splitter = new LineSplitter();
+  const splitter = new LineSplitter({ maxLineBytes: MAX_OBJECT_BYTES });
   const scanner = new EventScanner();
   let events = 0;
   for (;;) {
@@ -58,6 +82,7 @@ export async function readEvents(
       if (rest !== undefined) await rest;
     }
     receiving.onRest();
+    if (receiving.budget?.isExceeded) await makeRoom(receiving);
   }
   if (splitter.finish()) {
     throw new ConnectionFault(
@@ -82,7 +107,7 @@ export async function readPage(
   take: (header: ObjectHeader) => void,
   receiving: Receiving,
 ): Promise<ListHeader> {
-  const scanner = new ListScanner();
+  const scanner = new ListScanner({ maxItemBytes: MAX_OBJECT_BYTES });
   for (;;) {
     const chunk = await exchange.next();
     if (chunk === undefined) break;
@@ -95,6 +120,7 @@ export async function readPage(
       if (rest !== undefined) await rest;
     }
     receiving.onRest();
+    if (receiving.budget?.isExceeded) await makeRoom(receiving);
   }
   const page = scanner.finish();
   if (page.kind.endsWith("List") && page.resourceVersion !== "") return page;
@@ -112,8 +138,20 @@ function restIfDue(
   return receiving.slice.step(bytes) ? rest(receiving) : undefined;
 }
 
+/** Lets others have their turn, and as much time again if they needed long. */
 async function rest(receiving: Receiving): Promise<void> {
+  const { slice, clock, signal } = receiving;
   receiving.onRest();
-  await receiving.slice.rest();
-  receiving.signal.throwIfAborted();
+  const lateness = await slice.rest();
+  signal.throwIfAborted();
+  if (lateness >= LATE) {
+    await sleep(Math.min(lateness, LONGEST_PAUSE), { clock, signal });
+  }
+}
+
+/** Moves objects down until the budget is kept, or nothing is left to move. */
+async function makeRoom(receiving: Receiving): Promise<void> {
+  while (receiving.budget?.settle(SINKS_PER_SLICE) === false) {
+    await rest(receiving);
+  }
 }

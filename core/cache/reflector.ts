@@ -65,6 +65,8 @@ export class Reflector {
   #streamFailures = 0;
   /** Whether the last remedy was to go on at once: not twice in a row. */
   #hurried = false;
+  /** Lets the next one read its state anew. */
+  #leaveQueue: (() => void) | undefined;
 
   constructor(parts: ReflectorParts) {
     const { clock, random, reconnect, sink } = parts;
@@ -72,6 +74,8 @@ export class Reflector {
     this.#record = new WatchRecord(parts);
     this.#receiving = {
       slice: parts.slice,
+      clock,
+      budget: parts.budget,
       signal: this.#stop.signal,
       onBytes: () => this.#record.contact(),
       onRest: () => sink.rest(),
@@ -126,11 +130,19 @@ export class Reflector {
       this.#phase = "watch";
       return await this.#watch(target);
     }
-    this.#phase = this.#streams === "yes" ? "stream" : "list";
-    this.#record.beginState();
-    this.#parts.sink.beginState();
-    if (this.#phase === "stream") await this.#watch(target);
-    else await this.#list(target);
+    // A first state is never kept waiting: somebody waits for that.
+    this.#leaveQueue = this.#record.synced
+      ? await this.#parts.relists?.enter(this.#stop.signal)
+      : undefined;
+    try {
+      this.#phase = this.#streams === "yes" ? "stream" : "list";
+      this.#record.beginState();
+      this.#parts.sink.beginState();
+      if (this.#phase === "stream") await this.#watch(target);
+      else await this.#list(target);
+    } finally {
+      this.#leaveQueue?.();
+    }
   }
 
   async #target(): Promise<WatchTarget> {
@@ -292,6 +304,7 @@ export class Reflector {
 
   async #endState(resourceVersion: string): Promise<void> {
     await this.#parts.sink.endState(resourceVersion);
+    this.#leaveQueue?.();
     this.#stop.signal.throwIfAborted();
     if (this.#phase === "stream") this.#streamFailures = 0;
     if (this.#streams === "skip") this.#streams = "yes";

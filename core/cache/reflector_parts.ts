@@ -6,7 +6,9 @@ import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { InformerMetrics } from "./informer_metrics.ts";
 import type { InformerSelection } from "./informer_options.ts";
+import type { MemoryBudget } from "./memory_budget.ts";
 import type { ReconnectSettings } from "./reconnect_settings.ts";
+import type { RelistQueue } from "./relist_queue.ts";
 import type { ReflectorSink } from "./reflector_sink.ts";
 import type { TimeSlice } from "./time_slice.ts";
 
@@ -31,6 +33,10 @@ export interface ReflectorParts extends
   readonly sink: ReflectorSink;
   /** Cuts long work into slices. */
   readonly slice: TimeSlice;
+  /** What the caches may hold; no limit when absent. */
+  readonly budget: MemoryBudget | undefined;
+  /** Who else reads a whole state anew, if anybody. */
+  readonly relists: RelistQueue | undefined;
   readonly reconnect: ReconnectSettings;
   readonly clock: Clock;
   readonly random: () => number;

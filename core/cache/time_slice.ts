@@ -37,9 +37,16 @@ export class TimeSlice {
     return this.#clock.now() - this.#start >= LONGEST_SLICE;
   }
 
-  /** Gives everybody else a turn and begins a new slice. */
-  async rest(): Promise<void> {
+  /**
+   * Gives everybody else a turn and begins a new slice.
+   *
+   * @returns How long the others took, in milliseconds: how late the event loop
+   * is.
+   */
+  async rest(): Promise<number> {
+    const before = this.#clock.now();
     await nextTurn();
     this.#start = this.#clock.now();
+    return this.#start - before;
   }
 }

@@ -116,6 +116,8 @@ export class WatchedNamespace<T extends KubernetesObject> {
         ? this.#feed
         : shardSink(this.#feed, this.#shard),
       slice,
+      budget: options.budget,
+      relists: options.relists,
       reconnect: parts.reconnect,
       clock: parts.clock,
       random: parts.random,

@@ -23,6 +23,18 @@ export const Widget: ResolvedKind<Widget> = {
   scope: "Namespaced",
 };
 
+/** What a {@linkcode FakeWatchServer} says of itself. */
+const DISCOVERY = {
+  kind: "APIResourceList",
+  groupVersion: "example.dev/v1",
+  resources: [{
+    name: Widget.plural,
+    kind: Widget.kind,
+    namespaced: true,
+    verbs: ["get", "list", "watch"],
+  }],
+};
+
 /** Takes the answer to a call: to a socket, or within the process. */
 export interface Answer {
   writeHead(code: number, headers?: Record<string, string>): void;
@@ -250,6 +262,9 @@ export class FakeWatchServer {
   /** Takes a request. */
   receive(target: string, accept: string, response: Answer): void {
     const url = new URL(target, "http://fake");
+    if (url.pathname === "/apis/example.dev/v1") {
+      return sendJson(response, 200, DISCOVERY);
+    }
     const path =
       /^\/apis\/example\.dev\/v1\/(?:namespaces\/([^/]+)\/)?widgets(?:\/([^/]+))?$/
         .exec(url.pathname);

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLogger } from "../../core/logger.ts";
+import { Operator } from "../../core/operator/operator.ts";
+import { FakeWatchServer, Widget } from "../support/fake_watch_server.ts";
+import { until } from "../support/until.ts";
+
+const HUGE = 9 * 1024 * 1024;
+
+test("An object of 9 MiB in one line of a watch is reconciled, and the rest goes on", async () => {
+  const server = await FakeWatchServer.start();
+  const seen = new Map<string, number>();
+  const operator = new Operator({
+    client: await server.client(),
+    logger: silentLogger,
+  });
+  operator.register(Widget, {
+    reconcile({ metadata, spec }) {
+      const { padding = "" } = metadata.annotations ?? {};
+      seen.set(metadata.name, spec.size + padding.length);
+    },
+  });
+  try {
+    server.put("default/small", { size: 1 });
+    await operator.start();
+    server.put("default/huge", { size: 1, padding: HUGE });
+    server.put("default/small", { size: 2 });
+    await until(
+      "both were reconciled",
+      () => seen.get("huge") === HUGE + 1 && seen.get("small") === 2,
+    );
+    // It is in the list that follows a watch that was lost, too.
+    server.endWatches();
+    server.put("default/huge", { size: 2, padding: HUGE });
+    server.put("default/small", { size: 3 });
+    server.compact();
+    await until(
+      "both were reconciled again",
+      () => seen.get("huge") === HUGE + 2 && seen.get("small") === 3,
+    );
+    const [controller] = operator.health().controllers;
+    assert.equal(controller?.healthy, true);
+    assert.doesNotMatch(operator.metrics(), /too_long/);
+  } finally {
+    await operator.stop();
+    await server.stop();
+  }
+});
