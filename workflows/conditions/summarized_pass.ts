@@ -157,17 +157,14 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
 
   /** The pass over an object that is there. */
   async run(steps: readonly Step<P>[]): Promise<ReconcileResult<never, never>> {
-    if (this.#definition.suspended?.(this.object)) {
-      this.remove(RECONCILING);
-      await this.#status.write(this.object);
-      return NOT_OBSERVED;
-    }
+    const suspended = this.#definition.suspended?.(this.object) ?? false;
     try {
-      await this.#begin();
+      await (suspended ? this.#rest() : this.#begin());
     } catch (failure) {
       if (this.#isGone(failure)) return NOT_OBSERVED;
       throw failure;
     }
+    if (suspended) return NOT_OBSERVED;
     const settled = await this.#finish(await this.#end(steps));
     if (settled === undefined) return NOT_OBSERVED;
     this.#tellNews();
@@ -231,6 +228,12 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
     if (this.requested || (isNew && !this.#isToldBefore())) {
       await this.#status.write(this.object);
     }
+  }
+
+  /** Says that nobody is at work. */
+  async #rest(): Promise<void> {
+    this.remove(RECONCILING);
+    await this.#status.write(this.object);
   }
 
   /** Says what goes on, in memory. */

@@ -26,6 +26,8 @@ import { jobCompletionStatus } from "./workload_rules.ts";
 export interface ObjectWatchOptions {
   readonly rules: ReadonlyMap<string, StatusRule> | undefined;
   readonly clock: Clock;
+  /** Whether a Job that cleans up after itself is done when it is gone. */
+  readonly jobsMayVanish: boolean;
   /** Told the state of each object as it is, and each time it may be another. */
   readonly onStatus: (
     reference: ObjectReference,
@@ -179,10 +181,7 @@ export class ObjectWatch {
     const named = asReferenced(object, reference);
     this.#noteVanishing(named);
     const now = this.#options.clock.wallTime();
-    const status = statusOf(named, {
-      now,
-      rules: this.#rules,
-    });
+    const status = statusOf(named, { now, rules: this.#rules });
     const again = () => this.#look(group, reference);
     const pods = this.#podsOf(reference, { object, status, again });
     if (status.reason === "PodNotScheduled") {
@@ -220,7 +219,8 @@ export class ObjectWatch {
   }
 
   #noteVanishing(object: KubernetesObject | ObjectReference): void {
-    if (object.kind !== "Job" || !("metadata" in object)) return;
+    if (!this.#options.jobsMayVanish || !("metadata" in object)) return;
+    if (object.kind !== "Job") return;
     if (typeof at(object, "spec.ttlSecondsAfterFinished") === "number") {
       this.#vanishing.add(referenceId(referenceOf(object)));
     }

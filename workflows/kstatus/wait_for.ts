@@ -167,6 +167,7 @@ class ObjectWait {
     this.#watch = new ObjectWatch(client, objects, {
       rules: options.rules,
       clock: options.clock,
+      jobsMayVanish: this.#desired === "Current",
       onStatus: (reference, status) => this.#see(reference, status),
     });
   }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fastCheck from "fast-check";
 import type { Condition } from "../../../workflows/conditions/condition.ts";
 import {
   ConditionConflictError,
@@ -79,4 +80,33 @@ test("rebaseConditions leaves conditions of others untouched [F34]", () => {
     latest: [ready("A"), foreign],
   });
   assert.deepEqual(merged.map(({ type }) => type), ["Ready", "Foreign"]);
+});
+
+test("Whatever three lists hold, owned changes win and everything else stays as it is [F32]", () => {
+  const list = fastCheck.uniqueArray(
+    fastCheck.record({
+      type: fastCheck.constantFrom("A", "B", "C", "D"),
+      reason: fastCheck.constantFrom("x", "y", "z"),
+    }),
+    { selector: ({ type }) => type },
+  ).map((found): Condition[] =>
+    found.map(({ type, reason }) => ({ ...ready(reason), type }))
+  );
+  const reasonIn = (conditions: readonly Condition[], type: string) =>
+    conditions.find((condition) => condition.type === type)?.reason;
+  const types = ["A", "B", "C", "D"];
+  fastCheck.assert(
+    fastCheck.property(list, list, list, (before, after, latest) => {
+      const merged = rebaseConditions(before, after, { latest, owned: types });
+      for (const type of types) {
+        const isOurs = reasonIn(before, type) !== reasonIn(after, type);
+        assert.equal(
+          reasonIn(merged, type),
+          reasonIn(isOurs ? after : latest, type),
+        );
+      }
+      const again = { latest: merged, owned: types };
+      assert.deepEqual(rebaseConditions(before, after, again), merged);
+    }),
+  );
 });

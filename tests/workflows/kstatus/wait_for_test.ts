@@ -227,6 +227,8 @@ waitTest(
       propagationPolicy: "Background",
     });
     assert.deepEqual(await one.end(wait), ["Current"]);
+    const gone = one.begin([job], { desired: "NotFound" });
+    assert.deepEqual(await one.end(gone), ["NotFound"]);
   },
 );
 
