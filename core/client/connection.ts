@@ -101,13 +101,24 @@ export class Connection {
   /**
    * This connection as the transport of another client, with more around every
    * request. Closing it closes nothing.
+   *
+   * Middleware sees a WebSocket as a request that is answered when it is open.
    */
   shared(middleware: readonly Middleware[]): Transport {
     const send = compose(this.#send, middleware);
     return {
       send: (request) => send(withAction(request)),
-      connect: (request) =>
-        this.stream({ ...request, action: `connect to ${request.path}` }),
+      connect: async (request) => {
+        const named = withAction({ ...request, method: "GET" });
+        let stream: StreamConnection | undefined;
+        await compose(async ({ headers, beforeSend }) => {
+          beforeSend?.();
+          const { action } = named;
+          stream = await this.stream({ ...request, headers, action });
+          return OPENED;
+        }, middleware)(named);
+        return stream as StreamConnection;
+      },
       close: () => Promise.resolve(),
     };
   }
@@ -148,11 +159,23 @@ export class Connection {
   }
 }
 
+/** The answer to a WebSocket, for middleware. */
+const OPENED: HttpResponse = {
+  status: 101,
+  headers: {},
+  body: { async *[Symbol.asyncIterator]() {} },
+  cancel: () => Promise.resolve(),
+};
+
 /** The request with a name for errors, which those of clients have already. */
-function withAction(request: HttpRequest | ApiRequest): ApiRequest {
+function withAction(
+  request: HttpRequest | (HttpRequest & { action: string }) | ApiRequest,
+): ApiRequest {
   if ("verb" in request) return request;
   const { method, path } = request;
-  const action = `${method} ${path.split("?", 1)[0]}`;
+  const action = "action" in request
+    ? request.action
+    : `${method} ${path.split("?", 1)[0]}`;
   return { ...request, verb: "connect", action };
 }
 

@@ -4,6 +4,7 @@ import { Client } from "../../../core/client/client.ts";
 import { Fence } from "../../../core/operator/fence.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
 import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { ScriptedStream } from "../../support/scripted_stream.ts";
 import { ScriptedTransport } from "../../support/scripted_transport.ts";
 
 const KEY = { namespace: "default", name: "a" };
@@ -77,6 +78,23 @@ test("Fence lets reads through always, and writes within the mandate", async () 
   assert.equal(one.asked.length, 1);
   one.asked.pop()?.();
   await read;
+});
+
+test("Fence opens streams into pods within the mandate only", async () => {
+  const one = new FenceCase();
+  const stream = new ScriptedStream();
+  one.server.stream = () => stream;
+  const options = { command: ["date"] };
+  await one.fence.client.exec(KEY, options);
+  assert.equal(one.server.streamRequests.length, 1);
+  assert.equal(await one.isSettled(), true, "it is open");
+  one.holds = false;
+  await assert.rejects(
+    one.fence.client.exec(KEY, options),
+    /Cannot run "date" in Pod default\/a: this replica does not lead/,
+  );
+  assert.equal(one.server.streamRequests.length, 1);
+  stream.messages.end();
 });
 
 test("Fence asks for the mandate again after a wait for another attempt", async () => {
