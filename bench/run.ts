@@ -64,6 +64,16 @@ async function runBench(bench: Bench, rounds: number): Promise<Result[]> {
   );
 }
 
+/** How one gets the same again. */
+function commandText(
+  { only, rounds }: { readonly only: string[]; readonly rounds?: string },
+): string {
+  const options = only.map((name) => `--only ${name}`);
+  if (rounds !== undefined) options.push(`--rounds ${rounds}`);
+  return ["npm run bench", ...options.length > 0 ? ["--"] : [], ...options]
+    .join(" ");
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -72,6 +82,7 @@ async function main(): Promise<void> {
       json: { type: "string" },
     },
   });
+  const command = commandText(values);
   const results: Result[] = [];
   for (const name of benchNames(values.only)) {
     const bench = await loadBench(name);
@@ -81,7 +92,7 @@ async function main(): Promise<void> {
     results.push(...own);
     if (values.json !== undefined) {
       const { name: runtime } = currentRuntime();
-      const report = { runtime, machine: machine(), results };
+      const report = { runtime, machine: machine(), command, results };
       writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
     }
   }

@@ -6,6 +6,8 @@ export interface Report {
   readonly runtime: string;
   /** Such as `2 cores, AMD EPYC 7B13`. */
   readonly machine: string;
+  /** What gave it, such as `npm run bench`. */
+  readonly command: string;
   readonly results: readonly Result[];
 }
 

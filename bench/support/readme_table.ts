@@ -1,3 +1,4 @@
+import { charts } from "./charts.ts";
 import { barsOf, HEADLINES, type Report } from "./headlines.ts";
 import { digits } from "./report.ts";
 
@@ -5,6 +6,12 @@ import { digits } from "./report.ts";
 const BEGIN = "<!-- numbers: npm run bench:readme writes these lines -->";
 const END = "<!-- end of numbers -->";
 const LINE_WIDTH = 80;
+
+/** What charts show, for those who do not see them. */
+const CHART_TEXTS: Readonly<Record<string, string>> = {
+  "headlines.svg": "The same as bars: Coracle, client-node and client-go",
+  "memory.svg": "Memory over time, with a million Pods",
+};
 
 /** The table of the README, with the command and the machine that gave it. */
 export function numbersSection(report: Report): string {
@@ -37,8 +44,11 @@ export function numbersSection(report: Report): string {
     ...table.slice(1).map((row) => line(row, " ")),
   ];
   const told =
-    `Medians of one run of \`npm run bench\` on ${report.machine}, ${runtime}.`;
-  return `${wrapped(told)}\n\n${lines.join("\n")}`;
+    `Medians of one run of \`${report.command}\` on ${report.machine}, ${runtime}.`;
+  const pictures = Object.keys(charts(report)).map((name) =>
+    `![${CHART_TEXTS[name] ?? name}](bench/charts/${name})`
+  );
+  return [wrapped(told), lines.join("\n"), ...pictures].join("\n\n");
 }
 
 /** Breaks a paragraph where the formatter does. */
