@@ -177,6 +177,7 @@ export type * from "./cache/cache_event.ts";
 export { Informer, type InformerClient } from "./cache/informer.ts";
 export type { ReflectorClient } from "./cache/reflector_parts.ts";
 export type { InformerLease } from "./cache/informer_lease.ts";
+export { RelistQueue } from "./cache/relist_queue.ts";
 export type * from "./cache/informer_options.ts";
 export {
   type AcquireOptions,
@@ -187,6 +188,7 @@ export type * from "./cache/shared_informer.ts";
 
 // Objects in memory, under a byte budget.
 export * from "./cache/object_store.ts";
+export { BodyCopy } from "./cache/body_copy.ts";
 export type { OnIndexError } from "./cache/object_indexes.ts";
 export { type BudgetMember, MemoryBudget } from "./cache/memory_budget.ts";
 export {

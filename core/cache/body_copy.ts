@@ -14,14 +14,17 @@ export class BodyCopy implements ByteRange {
   readonly #copied = { bytes: this.#memory, start: 0, end: 0 };
   #body: ByteRange | undefined;
 
+  /** The array in which the body lies. */
   get bytes(): Uint8Array {
     return this.#opened.bytes;
   }
 
+  /** Where the body starts. */
   get start(): number {
     return this.#opened.start;
   }
 
+  /** Where the body ends. */
   get end(): number {
     return this.#opened.end;
   }

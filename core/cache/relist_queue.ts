@@ -12,7 +12,11 @@ export class RelistQueue {
   readonly #waiting: (() => void)[] = [];
   #inside = 0;
 
-  /** @param most How many are let in at once. */
+  /**
+   * Makes a queue in which nobody is.
+   *
+   * @param most How many are let in at once.
+   */
   constructor(most: number = MOST_AT_ONCE) {
     this.#most = most;
   }
