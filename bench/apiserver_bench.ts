@@ -198,7 +198,7 @@ function pods(count: number): Subject {
 
 export const bench: Bench = {
   name: "apiserver",
-  what: "the embedded API server, asked within the process",
+  what: "the embedded API server, within the process and in one of its own",
   target:
     "5,000 creates/s, 50,000 events/s, 20 ms a server, 100k objects in 1 GiB",
   subjects: [

@@ -1,3 +1,4 @@
+import type { ListMeta } from "../../core/api/object.ts";
 import type { Target } from "../transcripts/http_client.ts";
 import { WireClient } from "../transcripts/http_client.ts";
 import { project } from "../transcripts/projection.ts";
@@ -203,6 +204,12 @@ class Names {
     if (typeof value === "string") return this.#text(value, key);
     if (Array.isArray(value)) return value.map((item) => this.replace(item));
     if (value === null || typeof value !== "object") return value;
+    // That of a list depends on what others write meanwhile.
+    if ("items" in value && "metadata" in value) {
+      const { metadata, ...rest } = value;
+      const { resourceVersion: _, ...kept } = metadata as ListMeta;
+      return { ...this.replace(rest) as object, metadata: this.replace(kept) };
+    }
     return Object.fromEntries(
       Object.entries(value).map((
         [name, item],

@@ -104,6 +104,7 @@ export class OperatorCase {
       namespace: "default",
       server: { seed: 1 },
     });
+    if (ON_REAL_CLUSTER) await removeLeftovers(cluster.client);
     return new OperatorCase(cluster, { clock, release });
   }
 
@@ -236,6 +237,16 @@ async function takeGadgets(): Promise<() => Promise<void>> {
   const cluster = encodeURIComponent(process.env["KUBECONFIG"] ?? "");
   const file = `coracle-gadgets-${cluster.slice(-100)}.lock`;
   return await takeFileLock(join(tmpdir(), file));
+}
+
+/** What a case left that was ended in the midst of it. */
+async function removeLeftovers(client: Client): Promise<void> {
+  const path = "/apis/sample.coracle.dev/v1/namespaces/default/gadgets";
+  const { items } = await client.list(Gadget, { namespace: "default" });
+  await removeObjects(
+    client,
+    items.map(({ metadata }) => `${path}/${metadata.name}`),
+  );
 }
 
 /** Options of {@linkcode scenario}. */
