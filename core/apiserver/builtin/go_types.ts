@@ -95,11 +95,17 @@ export class GoType {
 /** All structs of the built-in kinds; read when first asked for. */
 class GoTypes {
   readonly #types: Map<string, GoType> = new Map();
+  #openApi: Readonly<Record<string, OpenApiSchema>> | undefined;
   #definitions: SchemaDefinitions | undefined;
   #presence: Record<string, Partial<Record<Presence, string[]>>> | undefined;
 
+  /** The definitions as they are published, to look at only. */
+  get openApi(): Readonly<Record<string, OpenApiSchema>> {
+    return this.#openApi ??= builtinDefinitions();
+  }
+
   get definitions(): SchemaDefinitions {
-    return this.#definitions ??= new SchemaDefinitions(builtinDefinitions());
+    return this.#definitions ??= new SchemaDefinitions(this.openApi);
   }
 
   get(definition: string): GoType {
@@ -154,7 +160,7 @@ export function definitionOfKind(
 
 function indexKinds(): Map<string, string> {
   const index = new Map<string, string>();
-  for (const [name, schema] of Object.entries(builtinDefinitions())) {
+  for (const [name, schema] of Object.entries(TYPES.openApi)) {
     const found = schema["x-kubernetes-group-version-kind"];
     if (!Array.isArray(found)) continue;
     for (const { group, version, kind } of found) {
