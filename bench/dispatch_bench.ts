@@ -1,22 +1,13 @@
 import { Buffer } from "node:buffer";
-import process from "node:process";
 import type { ResolvedKind } from "../core/api/kind.ts";
 import { silentLogger } from "../core/logger.ts";
 import { Operator } from "../core/operator/operator.ts";
 import { type Bench, type Measure, verify } from "./support/bench.ts";
 import { memoryCluster } from "./support/memory_cluster.ts";
-import {
-  collectGarbage,
-  cpuTime,
-  median,
-  peakRss,
-} from "./support/sampling.ts";
+import { MEASURED_ROUNDS, measureRounds } from "./support/run_rounds.ts";
+import { peakRss } from "./support/sampling.ts";
 
 const OBJECTS = 1_000;
-const WARM_UP_ROUNDS = 60;
-const ROUNDS = 15;
-/** Rounds at a sample, so that the clock of the processor is fine enough. */
-const ROUNDS_PER_SAMPLE = 10;
 
 const WebPage: ResolvedKind = {
   group: "bench.coracle.dev",
@@ -95,38 +86,18 @@ async function coracle(): Promise<readonly Measure[]> {
   };
   await round(() => operator.start());
   const keys = [...controller.primaries.keys()];
-  const rounds = async (count: number) => {
-    for (let i = 0; i < count; i++) {
-      await round(() => {
+  const measures = await measureRounds(
+    () =>
+      round(() => {
         for (const key of keys) controller.trigger(key);
-      });
-    }
-  };
-  await rounds(WARM_UP_ROUNDS);
-  const times: number[] = [];
-  let garbage = Infinity;
-  for (let i = 0; i < ROUNDS; i++) {
-    collectGarbage();
-    const from = cpuTime();
-    await rounds(ROUNDS_PER_SAMPLE);
-    times.push((cpuTime() - from) / (ROUNDS_PER_SAMPLE * OBJECTS));
-    collectGarbage();
-    const heap = process.memoryUsage().heapUsed;
-    await rounds(1);
-    const left = process.memoryUsage().heapUsed - heap;
-    if (left >= 0) garbage = Math.min(garbage, left / OBJECTS);
-  }
-  const time = median(times);
+      }),
+    OBJECTS,
+  );
   verify(
-    runs === OBJECTS * (1 + WARM_UP_ROUNDS + ROUNDS * (ROUNDS_PER_SAMPLE + 1)),
+    runs === OBJECTS * (1 + MEASURED_ROUNDS),
     `each trigger must make one run: ${runs}`,
   );
-  return [
-    { unit: "µs CPU/run", value: time },
-    { unit: "runs/s of CPU", value: 1e6 / time },
-    { unit: "B garbage/run", value: garbage },
-    peakRss(),
-  ];
+  return [...measures, peakRss()];
 }
 
 export const bench: Bench = {

@@ -75,6 +75,43 @@ async function coracle(): Promise<readonly Measure[]> {
   ];
 }
 
+/** A queue that knows no keys, so that the same one may wait twice. */
+interface PlainQueue {
+  pause(): void;
+  add(key: string): void;
+  /** Lets it work. @returns Fulfilled when nothing is left. */
+  drain(): Promise<void>;
+}
+
+/** Measures a queue that hands each key to `take`; none is added again. */
+async function plain(
+  make: (take: (key: string) => void) => PlainQueue,
+): Promise<readonly Measure[]> {
+  const keys = makeKeys();
+  let taken = 0;
+  const queue = make((key) =>
+    verify(key === keys[taken++], "a key must come in its turn")
+  );
+  const round = async () => {
+    taken = 0;
+    queue.pause();
+    const added = await step(() => {
+      for (const key of keys) queue.add(key);
+    });
+    const done = await step(() => queue.drain());
+    verify(taken === COUNT, "each key must come once");
+    return { added, done };
+  };
+  await round();
+  const { added, done } = await round();
+  return [
+    ...inAll(added + done, 3),
+    perKey("add", added),
+    perKey("take and done", done),
+    peakRss(),
+  ];
+}
+
 /** What is used of fastq. */
 interface FastqModule {
   readonly default: (
@@ -88,40 +125,24 @@ interface FastqModule {
   };
 }
 
-/**
- * It knows no keys: the same one may wait twice, so none is added again. Its
- * workers must not end within their call, or its stack overflows.
- */
+/** Its workers must not end within their call, or its stack overflows. */
 async function fastq(): Promise<readonly Measure[]> {
-  const keys = makeKeys();
   const { default: make } = await loadRival<FastqModule>("fastq");
-  let taken = 0;
-  const queue = make((key, done) => {
-    verify(key === keys[taken++], "a key must come in its turn");
-    queueMicrotask(() => done(null));
-  }, 1);
-  const round = async () => {
-    taken = 0;
-    queue.pause();
-    const added = await step(() => {
-      for (const key of keys) queue.push(key);
-    });
-    const drained = new Promise<void>((resolve) => queue.drain = resolve);
-    const done = await step(() => {
-      queue.resume();
-      return drained;
-    });
-    verify(taken === COUNT, "each key must come once");
-    return { added, done };
-  };
-  await round();
-  const { added, done } = await round();
-  return [
-    ...inAll(added + done, 3),
-    perKey("add", added),
-    perKey("take and done", done),
-    peakRss(),
-  ];
+  return await plain((take) => {
+    const queue = make((key, done) => {
+      take(key);
+      queueMicrotask(() => done(null));
+    }, 1);
+    return {
+      pause: () => queue.pause(),
+      add: (key) => queue.push(key),
+      drain: () =>
+        new Promise((resolve) => {
+          queue.drain = resolve;
+          queue.resume();
+        }),
+    };
+  });
 }
 
 /** What is used of p-queue. */
@@ -134,37 +155,20 @@ interface PQueueModule {
   };
 }
 
-/** As fastq, and each addition gives a promise. */
+/** Each addition gives a promise. */
 async function pQueue(): Promise<readonly Measure[]> {
-  const keys = makeKeys();
   const { default: PQueue } = await loadRival<PQueueModule>("p-queue");
-  const queue = new PQueue({ concurrency: 1 });
-  let taken = 0;
-  const round = async () => {
-    taken = 0;
-    queue.pause();
-    const added = await step(() => {
-      for (const key of keys) {
-        void queue.add(() => {
-          verify(key === keys[taken++], "a key must come in its turn");
-        });
-      }
-    });
-    const done = await step(() => {
-      queue.start();
-      return queue.onIdle();
-    });
-    verify(taken === COUNT, "each key must come once");
-    return { added, done };
-  };
-  await round();
-  const { added, done } = await round();
-  return [
-    ...inAll(added + done, 3),
-    perKey("add", added),
-    perKey("take and done", done),
-    peakRss(),
-  ];
+  return await plain((take) => {
+    const queue = new PQueue({ concurrency: 1 });
+    return {
+      pause: () => queue.pause(),
+      add: (key) => void queue.add(() => take(key)),
+      drain() {
+        queue.start();
+        return queue.onIdle();
+      },
+    };
+  });
 }
 
 export const bench: Bench = {

@@ -1,4 +1,3 @@
-import process from "node:process";
 import { z } from "zod";
 import type { ObjectOf } from "../core/api/kind.ts";
 import { ApiServer } from "../core/apiserver/server.ts";
@@ -14,18 +13,11 @@ import { Operator } from "../core/operator/operator.ts";
 import { kubernetesDependent } from "../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../workflows/graph/workflow.ts";
 import { type Bench, type Measure, verify } from "./support/bench.ts";
-import {
-  collectGarbage,
-  cpuTime,
-  median,
-  peakRss,
-} from "./support/sampling.ts";
+import { measureRounds } from "./support/run_rounds.ts";
+import { peakRss } from "./support/sampling.ts";
 
 const PRIMARIES = 50;
 const NODES = 10;
-const WARM_UP_ROUNDS = 60;
-const ROUNDS = 15;
-const ROUNDS_PER_SAMPLE = 10;
 
 const WebApp = defineKind({
   group: "bench.coracle.dev",
@@ -189,37 +181,18 @@ async function coracle(): Promise<readonly Measure[]> {
     `every node must have been written: ${writes()}`,
   );
   const written = writes();
-  const rounds = async (count: number) => {
-    for (let i = 0; i < count; i++) {
-      goal = runs + PRIMARIES;
-      const ended = new Promise<void>((resolve) => done = resolve);
-      for (const key of keys) controller.trigger(key);
-      await ended;
-      await new Promise(setImmediate);
-    }
+  const round = async () => {
+    goal = runs + PRIMARIES;
+    const ended = new Promise<void>((resolve) => done = resolve);
+    for (const key of keys) controller.trigger(key);
+    await ended;
+    await new Promise(setImmediate);
   };
-  await rounds(WARM_UP_ROUNDS);
-  const times: number[] = [];
-  let garbage = Infinity;
-  for (let i = 0; i < ROUNDS; i++) {
-    collectGarbage();
-    const from = cpuTime();
-    await rounds(ROUNDS_PER_SAMPLE);
-    times.push((cpuTime() - from) / (ROUNDS_PER_SAMPLE * PRIMARIES));
-    collectGarbage();
-    const heap = process.memoryUsage().heapUsed;
-    await rounds(1);
-    const left = process.memoryUsage().heapUsed - heap;
-    if (left >= 0) garbage = Math.min(garbage, left / PRIMARIES);
-  }
+  const measures = await measureRounds(round, PRIMARIES);
   verify(writes() === written, "nothing may be written that is unchanged");
   await operator.stop();
   await server.stop();
-  return [
-    { unit: "µs CPU/run", value: median(times) },
-    { unit: "B garbage/run", value: garbage },
-    peakRss(),
-  ];
+  return [...measures, peakRss()];
 }
 
 export const bench: Bench = {
