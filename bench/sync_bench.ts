@@ -7,11 +7,28 @@ import {
 } from "./support/followers.ts";
 import { goSync } from "./support/go_follower.ts";
 import { type PodServer, startPodServer } from "./support/pod_server.ts";
+import { loadRival } from "./support/rival.ts";
 import { watchUsage } from "./support/watch_usage.ts";
 
 const OBJECTS = 50_000;
 
+/** Loads what a subject needs. */
+type Load = (server: PodServer) => Promise<unknown>;
+
+const openTransport = (server: PodServer) =>
+  openHttpTransport({
+    server: server.url,
+    certificateAuthority: server.authority,
+  });
+const loadOwn: Load = async (server) => (await openTransport(server)).close();
+const loadClientNode: Load = () => loadRival("@kubernetes/client-node");
+
+/**
+ * Measures work with a server; what it needs is loaded before, since `startup`
+ * measures that.
+ */
 async function withServer(
+  load: Load,
   work: (server: PodServer) => Promise<() => Promise<void>>,
 ): Promise<readonly Measure[]> {
   const server = await startPodServer({
@@ -19,6 +36,7 @@ async function withServer(
     events: 0,
     scheme: "https",
   });
+  await load(server);
   const usage = watchUsage();
   const stop = await work(server);
   const measures = usage.measures(OBJECTS, "object");
@@ -27,8 +45,11 @@ async function withServer(
   return measures;
 }
 
-function sync(start: StartFollower): Promise<readonly Measure[]> {
-  return withServer(async (server) => {
+function sync(
+  start: StartFollower,
+  load: Load,
+): Promise<readonly Measure[]> {
+  return withServer(load, async (server) => {
     const follower = await start(server);
     verify(follower.size === OBJECTS, "every Pod must be there");
     return () => follower.stop();
@@ -38,7 +59,7 @@ function sync(start: StartFollower): Promise<readonly Measure[]> {
 /** The same in a process of its own, which tells what it took itself. */
 async function clientGo(): Promise<readonly Measure[]> {
   let measures: readonly Measure[] = [];
-  await withServer(async (server) => {
+  await withServer(() => Promise.resolve(), async (server) => {
     const followed = await goSync(server);
     verify(followed.size === OBJECTS, "every Pod must be there");
     measures = followed.measures;
@@ -49,11 +70,8 @@ async function clientGo(): Promise<readonly Measure[]> {
 
 /** Only reads the bytes of one list. */
 function download(): Promise<readonly Measure[]> {
-  return withServer(async (server) => {
-    const transport = await openHttpTransport({
-      server: server.url,
-      certificateAuthority: server.authority,
-    });
+  return withServer(loadOwn, async (server) => {
+    const transport = await openTransport(server);
     const { body } = await transport.send({
       method: "GET",
       path: "/api/v1/pods",
@@ -73,12 +91,16 @@ export const bench: Bench = {
     "CPU at most a fifth of client-node's and no more than client-go's, time at most 1.3 × the download, no block over 25 ms",
   rounds: 3,
   subjects: [
-    { name: "coracle, stream", run: () => sync(coracle()) },
+    { name: "coracle, stream", run: () => sync(coracle(), loadOwn) },
     {
       name: "coracle, pages",
-      run: () => sync(coracle({ watchList: false })),
+      run: () => sync(coracle({ watchList: false }), loadOwn),
     },
-    { name: "client-node", rival: true, run: () => sync(clientNode) },
+    {
+      name: "client-node",
+      rival: true,
+      run: () => sync(clientNode, loadClientNode),
+    },
     { name: "client-go", rival: true, needs: "go", run: clientGo },
     { name: "plain download", rival: true, run: download },
   ],

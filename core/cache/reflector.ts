@@ -207,7 +207,8 @@ export class Reflector {
     }
     this.#record.works();
     if (type === "BOOKMARK") return this.#takeBookmark(header, exchange);
-    if (header.name === "") {
+    const name = header.string("name"); // not decoded: this is for each event
+    if (name.start >= name.end) {
       throw new ConnectionFault(
         "garbage",
         `Cannot ${exchange.action}: the object of an event must have a name: received ${type} without one`,
