@@ -96,17 +96,18 @@ export function kubernetesDependent<
   requireDesired(kind.kind, options.desired);
   const source = dependentSource(kind, options);
   const keeper = new ObjectKeeper(kind, source, options);
-  const wish = async (primary: P, ctx: Context<P>): Promise<Wish<S>> => {
-    let known = ctx.attributes.get(keeper) as Promise<Wish<S>> | undefined;
-    if (known === undefined) {
-      known = (async () =>
-        await keeper.wish(await options.desired(primary, ctx), {
-          primary,
-          ctx,
-        }))();
-      ctx.attributes.set(keeper, known);
-    }
-    return await known;
+  // Mostly nothing has to be waited for, and then nothing is.
+  const wish = (primary: P, ctx: Context<P>): MaybePromise<Wish<S>> => {
+    const known = ctx.attributes.get(keeper) as
+      | MaybePromise<Wish<S>>
+      | undefined;
+    if (known !== undefined) return known;
+    const desired = options.desired(primary, ctx);
+    const made = desired instanceof Promise
+      ? desired.then((object) => keeper.wish(object, { primary, ctx }))
+      : keeper.wish(desired, { primary, ctx });
+    ctx.attributes.set(keeper, made);
+    return made;
   };
   const key = async (primary: P, ctx: Context<P>) =>
     options.key?.(primary) ?? (await wish(primary, ctx)).key;

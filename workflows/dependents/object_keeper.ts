@@ -1,9 +1,12 @@
 import { ApiError } from "../../core/api/api_error.ts";
-import { isResolved, type Kind } from "../../core/api/kind.ts";
+import { isResolved, type Kind, type Scope } from "../../core/api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
-import type { Context } from "../../core/controller/reconciler.ts";
+import type {
+  Context,
+  MaybePromise,
+} from "../../core/controller/reconciler.ts";
 import type { InformerEventSource } from "../../sources/informer_source_options.ts";
 import {
   PRIMARY_NAME_ANNOTATION,
@@ -134,24 +137,27 @@ export class ObjectKeeper<
    *
    * @throws {TypeError} If it is no object with a name.
    */
-  async wish(
+  wish(
     object: ApplyObject<S>,
     { primary, ctx }: { readonly primary: P; readonly ctx: Context<P> },
-  ): Promise<Wish<S>> {
+  ): MaybePromise<Wish<S>> {
     const { name, namespace = ctx.key.namespace } =
       namedObject(this.#kind, object).metadata;
-    const kind = isResolved(this.#kind)
-      ? this.#kind
-      : await ctx.client.resolve(this.#kind);
-    const key = kind.scope === "Cluster" ? { name } : { namespace, name };
-    return { object, owner: primary.metadata.uid, key };
+    const wishIn = (scope: Scope): Wish<S> => ({
+      object,
+      owner: primary.metadata.uid,
+      key: scope === "Cluster" ? { name } : { namespace, name },
+    });
+    return isResolved(this.#kind)
+      ? wishIn(this.#kind.scope)
+      : ctx.client.resolve(this.#kind).then(({ scope }) => wishIn(scope));
   }
 
   /** The stored object of a key, as the cache knows it. */
-  async read(key: ObjectKey, ctx: Context<P>): Promise<S | undefined> {
+  read(key: ObjectKey, ctx: Context<P>): MaybePromise<S | undefined> {
     return this.#source.get === undefined
-      ? await ctx.get(this.#kind, key.name, key.namespace)
-      : await this.#source.get(key);
+      ? ctx.get(this.#kind, key.name, key.namespace)
+      : this.#source.get(key);
   }
 
   /**

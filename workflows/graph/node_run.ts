@@ -41,6 +41,11 @@ export class NodeRun<P extends KubernetesObject> {
     this.#run = run;
   }
 
+  /** Whether the node has a condition. */
+  has(name: ConditionName): boolean {
+    return this.#node.when[name] !== undefined;
+  }
+
   /** Whether the node takes part; if so, its sources have synced. */
   async isActive(): Promise<boolean> {
     const verdict = this.#verdicts.activeWhen ??
@@ -84,7 +89,8 @@ export class NodeRun<P extends KubernetesObject> {
         resource: await dependent.read(primary, ctx),
       } as const
       : await dependent.reconcile(primary, ctx);
-    const ready = await this.holds("readyWhen", { otherwise: true, resource });
+    const ready = !this.has("readyWhen") ||
+      await this.holds("readyWhen", { otherwise: true, resource });
     return this.result(ready ? "reconciled" : "notReady", {
       operation,
       resource,

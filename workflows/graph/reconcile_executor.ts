@@ -3,6 +3,9 @@ import type { Graph } from "./graph.ts";
 import type { NodeResult, WorkflowNode } from "./node.ts";
 import { NodeRun, type RunContext } from "./node_run.ts";
 
+const OTHERWISE = { otherwise: true } as const;
+const NOT_OTHERWISE = { otherwise: false } as const;
+
 /** What was decided for a node before any deletion. */
 type Decision =
   | { readonly then: "keep"; readonly result: NodeResult }
@@ -38,6 +41,13 @@ export async function reconcileGraph<P extends KubernetesObject>(
       }));
     decisions.set(node, decide(runs.get(node)!, before, run.limited));
   }
+  const results = new Map<string, NodeResult>();
+  for (const node of graph.order) {
+    const made = await decisions.get(node)!;
+    if (made.then !== "delete") results.set(node.name, made.result);
+  }
+  // Mostly everything is wanted.
+  if (results.size === graph.order.length) return results;
   const deletions = new Map<WorkflowNode<P>, Promise<NodeResult>>();
   for (const node of graph.order.toReversed()) {
     const after = graph.dependentsOf(node).map((dependent) => ({
@@ -49,7 +59,6 @@ export async function reconcileGraph<P extends KubernetesObject>(
       conclude(runs.get(node)!, decisions.get(node)!, { after, run }),
     );
   }
-  const results = new Map<string, NodeResult>();
   for (const node of graph.order) {
     results.set(node.name, await deletions.get(node)!);
   }
@@ -77,15 +86,18 @@ async function decide<P extends KubernetesObject>(
   }
   return await limited(async () => {
     try {
-      if (!await node.isActive()) {
+      // Conditions that are not there cost nothing.
+      if (node.has("activeWhen") && !await node.isActive()) {
         return { then: "inactive", result: node.result("inactive") };
       }
-      if (await node.holds("skipWhen", { otherwise: false })) {
-        return { then: "keep", result: node.result("skipped") };
-      }
-      return await node.holds("reconcileWhen", { otherwise: true })
-        ? { then: "keep", result: await node.reconcile() }
-        : { then: "delete" };
+      if (
+        node.has("skipWhen") && await node.holds("skipWhen", NOT_OTHERWISE)
+      ) return { then: "keep", result: node.result("skipped") };
+      if (
+        node.has("reconcileWhen") &&
+        !await node.holds("reconcileWhen", OTHERWISE)
+      ) return { then: "delete" };
+      return { then: "keep", result: await node.reconcile() };
     } catch (error) {
       return { then: "keep", result: node.result("failed", { error }) };
     }

@@ -148,8 +148,8 @@ test("ObjectKeeper refuses a desired object without a name, of another shape, or
       metadata: { name: 1 },
     }]
   ) {
-    await assert.rejects(
-      wish(object),
+    assert.throws(
+      () => wish(object),
       /^TypeError: Cannot use a desired ConfigMap: it must/,
     );
   }
