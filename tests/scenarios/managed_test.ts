@@ -12,6 +12,7 @@ import {
   Gadget,
   type OperatorCase,
   scenario,
+  takeGadgets,
 } from "../support/operator_case.ts";
 
 function mapOf({ metadata, spec }: Gadget) {
@@ -148,9 +149,10 @@ test(
 
 test(
   "The test kit applies definitions that are given as objects [CRDMappingInTestExtensionIT]",
-  { timeout: 60_000 },
-  () =>
-    withTestCluster({
+  { timeout: 180_000 },
+  async () => {
+    const release = await takeGadgets();
+    await withTestCluster({
       objects: [crdManifest(Gadget) as unknown as UntypedObject],
       clock: new VirtualClock(),
     }, async (cluster) => {
@@ -163,5 +165,6 @@ test(
         spec: { value: "first" },
       });
       assert.equal((await client.list(Gadget, { namespace })).items.length, 1);
-    })(),
+    })().finally(release);
+  },
 );

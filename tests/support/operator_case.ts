@@ -231,8 +231,13 @@ function keyOf(name: string): ObjectKey {
   return { namespace: "default", name };
 }
 
-/** A real cluster has its gadgets for one case at a time. */
-async function takeGadgets(): Promise<() => Promise<void>> {
+/**
+ * A real cluster has its gadgets for one case at a time: the operators of
+ * others would see them.
+ *
+ * @returns Lets go of them.
+ */
+export async function takeGadgets(): Promise<() => Promise<void>> {
   if (!ON_REAL_CLUSTER) return () => Promise.resolve();
   const cluster = encodeURIComponent(process.env["KUBECONFIG"] ?? "");
   const file = `coracle-gadgets-${cluster.slice(-100)}.lock`;
