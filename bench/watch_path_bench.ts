@@ -11,8 +11,8 @@ import { loadRival } from "./support/rival.ts";
 import { collectGarbage, cpuTime, peakRss } from "./support/sampling.ts";
 
 const OBJECTS = 2_000;
-const WARM_UP = 8_000;
-const EVENTS = 12_000;
+const WARM_UP = 16_000;
+const EVENTS = 16_000;
 /** Few enough that no collection comes between. */
 const GARBAGE_EVENTS = 250;
 const GARBAGE_TRIES = 8;
@@ -78,7 +78,6 @@ async function measure(
   let given = 0;
   const take = async (events: number) => {
     const chunks = [...watch.chunks(given, given += events)];
-    collectGarbage();
     const heap = process.memoryUsage().heapUsed;
     const cpu = cpuTime();
     await feed.give(chunks);
@@ -92,6 +91,7 @@ async function measure(
   const { cpu } = await take(EVENTS);
   let garbage = Infinity;
   for (let i = 0; i < GARBAGE_TRIES; i++) {
+    collectGarbage();
     const left = (await take(GARBAGE_EVENTS)).garbage;
     if (left >= 0) garbage = Math.min(garbage, left);
   }

@@ -23,12 +23,13 @@ export async function measureRounds(
 ): Promise<readonly Measure[]> {
   for (let i = 0; i < WARM_UP_ROUNDS; i++) await round();
   const times: number[] = [];
-  let garbage = Infinity;
   for (let sample = 0; sample < SAMPLES; sample++) {
-    collectGarbage();
     const from = cpuTime();
     for (let i = 0; i < ROUNDS_PER_SAMPLE; i++) await round();
     times.push((cpuTime() - from) / (ROUNDS_PER_SAMPLE * objects));
+  }
+  let garbage = Infinity;
+  for (let sample = 0; sample < SAMPLES; sample++) {
     collectGarbage();
     const heap = process.memoryUsage().heapUsed;
     await round();

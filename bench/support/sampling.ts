@@ -6,7 +6,11 @@ const WARM_UP_MS = 400;
 const SAMPLE_MS = 60;
 const SAMPLES = 15;
 
-/** Frees what can be freed, several times, since one pass does not get all. */
+/**
+ * Frees what can be freed, several times, since one pass does not get all. V8
+ * also forgets the compiled code of what did not run between passes: what is to
+ * be timed must run a while afterwards, or not come after this.
+ */
 export function collectGarbage(): void {
   const collect = (globalThis as { gc?: () => void }).gc ??
     (globalThis as { Bun?: { gc(force: boolean): void } }).Bun?.gc.bind(

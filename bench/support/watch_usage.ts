@@ -1,6 +1,6 @@
 import process from "node:process";
 import type { Measure } from "./bench.ts";
-import { collectGarbage, peakRss } from "./sampling.ts";
+import { peakRss } from "./sampling.ts";
 
 /** Looks at what the process does from now on, until it is asked. */
 export interface Usage {
@@ -8,9 +8,8 @@ export interface Usage {
   measures(pieces: number, piece: string): readonly Measure[];
 }
 
-/** Begins to look, after a collection. */
+/** Begins to look. */
 export function watchUsage(): Usage {
-  collectGarbage();
   let longest = 0;
   let last = performance.now();
   let looking = true;
