@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryBudget } from "../../../core/cache/memory_budget.ts";
+import { RelistQueue } from "../../../core/cache/relist_queue.ts";
 import { withInformer } from "../../support/informer_case.ts";
 
 const OBJECTS = 300;
@@ -37,3 +38,23 @@ for (const watchList of [true, false]) {
       assert.ok(most < 1.02 * before, `${most} bytes, ${before} before`);
     }, { budget, reconnect: { watchList, pageSize: 50 } }));
 }
+
+test("Informer waits for its turn to relist, and stops while it waits", async () => {
+  const relists = new RelistQueue(1);
+  const leave = await relists.enter(new AbortController().signal);
+  await withInformer(async ({ server, informer, sync, until }) => {
+    server.put("default/a");
+    await sync(); // a first state does not wait
+    const calls = () => server.calls.length;
+    server.endWatches();
+    server.put("default/a");
+    server.compact();
+    await until("it waits", () => relists.waiting === 1);
+    const before = calls();
+    server.put("default/b");
+    assert.equal(calls(), before, "nothing is asked meanwhile");
+    await informer.stop();
+    assert.equal(relists.waiting, 0);
+  }, { relists });
+  leave();
+});
