@@ -5,7 +5,6 @@ import { digits } from "./report.ts";
 /** Between these lines the README has what a run gave. */
 const BEGIN = "<!-- numbers: npm run bench:readme writes these lines -->";
 const END = "<!-- end of numbers -->";
-const LINE_WIDTH = 80;
 
 /** What charts show, for those who do not see them. */
 const CHART_TEXTS: Readonly<Record<string, string>> = {
@@ -43,23 +42,12 @@ export function numbersSection(report: Report): string {
     line(["", "", "", ""], "-"),
     ...table.slice(1).map((row) => line(row, " ")),
   ];
-  const told =
-    `Medians of one run of \`${report.command}\` on ${report.machine}, ${runtime}.`;
+  const told = `Medians of one run on ${report.machine}, ${runtime}:`;
+  const command = `\`\`\`sh\n${report.command}\n\`\`\``;
   const pictures = Object.keys(charts(report)).map((name) =>
     `![${CHART_TEXTS[name] ?? name}](bench/charts/${name})`
   );
-  return [wrapped(told), lines.join("\n"), ...pictures].join("\n\n");
-}
-
-/** Breaks a paragraph where the formatter does. */
-function wrapped(text: string): string {
-  let line = 0;
-  return text.split(" ").map((word) => {
-    const breaks = line > 0 && line + 1 + word.length > LINE_WIDTH;
-    const before = line === 0 ? "" : breaks ? "\n" : " ";
-    line = breaks ? word.length : line + before.length + word.length;
-    return before + word;
-  }).join("");
+  return [told, command, lines.join("\n"), ...pictures].join("\n\n");
 }
 
 /**
