@@ -43,7 +43,9 @@ export function recordedContext(
       list: () => [...byKey.values()],
       byIndex: () => [],
       read: (key) =>
-        Promise.resolve(byKey.get(typeof key === "string" ? key : keyText(key))),
+        Promise.resolve(
+          byKey.get(typeof key === "string" ? key : keyText(key)),
+        ),
       readList: () => Promise.resolve([...byKey.values()]),
     },
     namespaces: "all",
