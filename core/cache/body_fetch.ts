@@ -4,7 +4,7 @@ import { readBody } from "../client/response.ts";
 import { wholeRange } from "../json/byte_range.ts";
 import { EventScanner } from "../json/event_scanner.ts";
 import { MetadataReducer } from "./metadata_reducer.ts";
-import { MAX_OBJECT_BYTES } from "./receive.ts";
+import { MAX_LISTED_BYTES } from "./receive.ts";
 import type { FetchObject } from "./object_store_options.ts";
 import type { ReflectorClient } from "./reflector_parts.ts";
 import { objectRequest } from "./watch_requests.ts";
@@ -28,7 +28,7 @@ export function bodyFetch(parts: BodyFetchParts): FetchObject {
     const request = objectRequest({ kind: resolved, metadataOnly }, key);
     try {
       const response = await client.request({ ...request, signal });
-      const bytes = await readBody(response, MAX_OBJECT_BYTES);
+      const bytes = await readBody(response, MAX_LISTED_BYTES);
       return metadataOnly ? metadataOf(bytes, kind) : bytes;
     } catch (error) {
       if (ApiError.is(error) && error.isNotFound) return undefined;

@@ -10,10 +10,11 @@ import type { MemoryBudget } from "./memory_budget.ts";
 import type { TimeSlice } from "./time_slice.ts";
 
 /**
- * The longest object. Servers store a few MiB at most, so that one of more than
- * that is no reason yet to stop following all the others.
+ * The longest object of a list, or of an answer of its own. One that is too long
+ * for a line of a watch ends the watch with an error; the list that follows must
+ * take it all the same, or it would keep its whole kind from being followed.
  */
-export const MAX_OBJECT_BYTES: number = 64 * 1024 * 1024;
+export const MAX_LISTED_BYTES: number = 64 * 1024 * 1024;
 /** An event loop that is later than this has other work to get done first. */
 const LATE = 20;
 /** For how long nothing is read at most, since the event loop was late. */
@@ -64,7 +65,7 @@ export async function readEvents(
   take: TakeEvent,
   receiving: Receiving,
 ): Promise<number> {
-  const splitter = new LineSplitter({ maxLineBytes: MAX_OBJECT_BYTES });
+  const splitter = new LineSplitter();
   const scanner = new EventScanner();
   let events = 0;
   for (;;) {
@@ -107,7 +108,7 @@ export async function readPage(
   take: (header: ObjectHeader) => void,
   receiving: Receiving,
 ): Promise<ListHeader> {
-  const scanner = new ListScanner({ maxItemBytes: MAX_OBJECT_BYTES });
+  const scanner = new ListScanner({ maxItemBytes: MAX_LISTED_BYTES });
   for (;;) {
     const chunk = await exchange.next();
     if (chunk === undefined) break;

@@ -41,6 +41,8 @@ const NOT_ABOUT_STREAMING: readonly number[] = [401, 404, 408, 410, 429];
  * Decides what follows from a failure. Pure.
  *
  * - An expired version is dropped and the state read anew, at once.
+ * - A line that is too long is read once more as an item of a page, which may be
+ *   longer, at once.
  * - What came wrong, or a watch that ended with an error of the server, leaves
  *   the state in doubt: it is read anew after a pause.
  * - All else only interrupts: the watch resumes where it was, after a pause.
@@ -61,7 +63,14 @@ export function remedyFor(error: unknown, phase: ReflectorPhase): Remedy {
     reason: "connection",
   };
   if (TooLongError.is(error)) {
-    return { ...base, relist: true, reason: "too_long" };
+    const inLine = phase !== "list";
+    return {
+      ...base,
+      relist: true,
+      reason: "too_long",
+      pages: inLine ? "once" : "no",
+      immediate: inLine,
+    };
   }
   if (error instanceof SyntaxError) {
     return { ...base, relist: true, reason: "garbage" };

@@ -204,21 +204,21 @@ test("Informer reads a line that comes byte by byte", () =>
     assert.deepEqual(events, ["updated default/a"]);
   }));
 
-test("Informer names kind and size of a line of 65 MiB and reads the state anew", () =>
+test("Informer names kind and size of a line of 9 MiB and reads the state anew", () =>
   withInformer(async (parts) => {
     await begin(parts);
     const { server, informer, events } = parts;
     server.script("watch", (call) => {
       call.response.writeHead(200, { "content-type": "application/json" });
       const object = { metadata: { name: "big", resourceVersion: "999" } };
-      sendEvent(call, "ADDED", { ...object, data: "x".repeat(65 << 20) });
+      sendEvent(call, "ADDED", { ...object, data: "x".repeat(9 << 20) });
     });
     server.endWatches();
     changeAll(parts);
     await parts.settled();
     assert.match(
       informer.health().watches[0]?.lastError?.message ?? "",
-      /Cannot watch Widget objects: .*longer than 67108864 bytes/,
+      /Cannot watch Widget objects: .*longer than 8388608 bytes/,
     );
     assert.equal(events.length, 3);
   }));

@@ -57,10 +57,6 @@ test("remedyFor reads the state anew where it is in doubt", () => {
   assert.equal(brief(fault("garbage"), "watch"), "garbage, relist");
   assert.equal(brief(apiError(404), "watch"), "http_404, relist");
   assert.equal(
-    brief(new TooLongError("a line", { size: 9, limit: 8 }), "watch"),
-    "too_long, relist",
-  );
-  assert.equal(
     brief(apiError(500), "error-event"),
     "http_500, relist, pages once",
   );
@@ -68,6 +64,14 @@ test("remedyFor reads the state anew where it is in doubt", () => {
     brief(fault("backwards"), "watch"),
     "backwards, relist, forget, at once",
   );
+});
+
+test("remedyFor reads what is too long for a line in pages, at once", () => {
+  const error = new TooLongError("a line", { size: 9, limit: 8 });
+  const paged = "too_long, relist, pages once, at once";
+  assert.equal(brief(error, "watch"), paged);
+  assert.equal(brief(error, "stream"), paged);
+  assert.equal(brief(error, "list"), "too_long, relist");
 });
 
 test("remedyFor gives up streams where the server has none", () => {
