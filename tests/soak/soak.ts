@@ -15,6 +15,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -48,7 +49,7 @@ const collectGarbage = runInNewContext("gc") as () => void;
 async function startServer(kubeconfig: string) {
   const child = spawn(process.execPath, [
     "--conditions=@coracle/source",
-    join(import.meta.dirname, "soak_server.ts"),
+    fileURLToPath(new URL("./soak_server.ts", import.meta.url)),
     kubeconfig,
     values.objects,
     values.seed,
