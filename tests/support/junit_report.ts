@@ -8,6 +8,8 @@ export interface FailedTest {
 /** What a run of tests came to. */
 export interface TestReport {
   readonly passed: number;
+  /** Names of the tests that passed, where each is told. */
+  readonly passedNames?: ReadonlySet<string> | undefined;
   readonly failed: readonly FailedTest[];
   /** Names of the tests that were skipped, with the reason where it is told. */
   readonly skipped: readonly string[];
@@ -34,6 +36,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 export function readJunitReport(xml: string): TestReport {
   const failed: FailedTest[] = [];
   const skipped: string[] = [];
+  const passedNames = new Set<string>();
   let passed = 0;
   for (const [, attributes = "", body = ""] of guardAngles(xml)) {
     // Node escapes the quotes in names twice.
@@ -48,13 +51,15 @@ export function readJunitReport(xml: string): TestReport {
       continue;
     }
     const skip = SKIPPED_REGEXP.exec(body);
-    if (skip === null) passed++;
-    else {
+    if (skip === null) {
+      passed++;
+      passedNames.add(name);
+    } else {
       const why = attribute(skip[1] ?? "", "message");
       skipped.push(why === "" ? name : `${name} (${why})`);
     }
   }
-  return { passed, failed, skipped };
+  return { passed, passedNames, failed, skipped };
 }
 
 /** Node leaves `>` in attributes as it is, which would end the tag early. */
