@@ -303,14 +303,15 @@ function sendLarge(url: string, size: number): Promise<string> {
         "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n",
       );
       let sent = 0;
+      // One piece a turn: the answer must be read before a write that fails.
       const send = () => {
-        while (sent < size && !socket.destroyed) {
-          sent += piece.length;
-          const more = socket.write(
-            `${piece.length.toString(16)}\r\n${piece}\r\n`,
-          );
-          if (!more) return void socket.once("drain", send);
-        }
+        if (sent >= size || socket.destroyed) return;
+        sent += piece.length;
+        const more = socket.write(
+          `${piece.length.toString(16)}\r\n${piece}\r\n`,
+        );
+        if (more) setImmediate(send);
+        else socket.once("drain", send);
       };
       send();
     });

@@ -67,11 +67,10 @@ test(
         assert.match(dev.output, /n0 --> n1/);
         await tellStory(kubeconfig);
         assert.match(dev.output, /webpage webpage-[0-9a-f]+\/hello/);
-        assert.match(
-          dev.output,
+        await dev.says(
           /html reconciled, server reconciled, service reconciled, ingress deleted/,
         );
-        assert.match(dev.output, /Page is taken down/);
+        await dev.says(/Page is taken down/);
         assert.equal(await dev.end("SIGINT"), 0, dev.describe());
       } finally {
         await dev.kill();
