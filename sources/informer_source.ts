@@ -255,7 +255,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
       fieldSelector,
       shardSelector,
       metadataOnly,
-      prune,
+      prune = [foreignManagedFields(context)],
       bounded,
       client,
       shared,
@@ -378,6 +378,16 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
       ),
     );
   }
+}
+
+/**
+ * The path of what other operators and people own. That of a controller which
+ * comes later is another one, and so is its informer: nothing of its own is
+ * missing there.
+ */
+function foreignManagedFields({ fieldManagers }: SourceContext): string {
+  const own = fieldManagers.map((name) => JSON.stringify(name));
+  return `metadata.managedFields[manager!=${own.join()}]`;
 }
 
 function keyOfHeader({ header }: CacheEvent<KubernetesObject>): ObjectKey {

@@ -13,7 +13,18 @@ import type { Mapper } from "./mappers.ts";
 export interface InformerSourceOptions<
   P extends KubernetesObject,
   S extends KubernetesObject,
-> extends Omit<InformerSelection, "namespaces"> {
+> extends Omit<InformerSelection, "namespaces" | "prune"> {
+  /**
+   * Paths that are cut out before an object is stored, such as
+   * `status.conditions[*].lastProbeTime`. `[]` keeps everything.
+   *
+   * By default `metadata.managedFields` has the entries of the operator's own
+   * controllers only, which are what dependents are compared by: those of other
+   * managers are not there when it is read.
+   *
+   * @default {[`metadata.managedFields[manager!=…]`] with all of the operator's}
+   */
+  readonly prune?: readonly string[] | undefined;
   /**
    * Unique within the controller.
    *

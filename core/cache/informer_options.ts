@@ -51,7 +51,13 @@ export interface InformerSelection {
   readonly metadataOnly?: boolean | undefined;
   /**
    * Paths that are cut out before an object is stored, such as
-   * `metadata.managedFields` or `status.conditions[*].lastProbeTime`.
+   * `metadata.managedFields` or `status.conditions[*].lastProbeTime`. Reading
+   * one throws an error that names it.
+   *
+   * `metadata.managedFields[manager!="page","book"]` cuts out all elements of a
+   * list but those whose field is one of these texts; what is read then is the
+   * rest, and no error. Who writes such an object does not write the list, so
+   * that the server keeps the others.
    *
    * @default {[]}
    */

@@ -12,6 +12,8 @@ import type { ShardAssignment } from "./shard.ts";
 export interface ControllerSurroundings {
   readonly client: Client;
   readonly informers: InformerPool;
+  /** Under which names the controllers write that there are now. */
+  readonly fieldManagers: () => readonly string[];
   readonly cap: ConcurrencyCap;
   readonly clock: Clock;
   readonly log: Logger;

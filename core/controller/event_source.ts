@@ -74,6 +74,10 @@ export interface SourceContext<P extends KubernetesObject = KubernetesObject> {
   readonly client: Client;
   /** Shares informers with everybody who watches the same. */
   readonly informers: InformerPool;
+  /**
+   * Under which names the controllers of the operator write: each once, sorted.
+   */
+  readonly fieldManagers: readonly string[];
   /** Where time comes from. */
   readonly clock: Clock;
   /** Where the source logs. */

@@ -64,9 +64,18 @@ export function assemble<P extends KubernetesObject>(
     onLeft: (key) => processor.forget(key, "namespace"),
   });
   const common = { client, informers, clock, log, metrics };
+  const managers = new Set([...surroundings.fieldManagers(), fieldManager]);
+  // In one order for all controllers, so that they share informers.
+  const fieldManagers = [...managers].sort();
   const sources = new SourceGroup<P>(settings.sources, {
     trigger: (key, source, event) => processor.triggered(key, source, event),
-    environment: { ...common, controller, primaryKind: kind, primaries },
+    environment: {
+      ...common,
+      controller,
+      primaryKind: kind,
+      primaries,
+      fieldManagers,
+    },
   });
   const { instance, successLevel, tracer } = surroundings;
   const recorder = new EventRecorder({
@@ -81,7 +90,9 @@ export function assemble<P extends KubernetesObject>(
     fieldManager,
     finalizer: settings.finalizer ?? defaultFinalizer(kind),
     cacheIsPartial: selection.metadataOnly ||
-      selection.prune.some((path) => path !== "metadata.managedFields"),
+      selection.prune.some((path) =>
+        !/^metadata\.managedFields(\[|$)/.test(path)
+      ),
     primaries,
     sources,
     recorder,

@@ -1,4 +1,4 @@
-import { copyGuards } from "../json/prune.ts";
+import { copyGuards } from "../json/prune_guards.ts";
 
 /**
  * A deep copy of a decoded object that may be changed. Fields that the cache

@@ -1,19 +1,28 @@
-/** One step of a path: into a member, an element, or all of them. */
+/** One step of a path: into a member, an element, all of them, or most. */
 export type PathStep =
   | { readonly key: string }
   | { readonly index: number }
-  | { readonly each: true };
+  | { readonly each: true }
+  /** Every element but those whose field is one of these texts. */
+  | { readonly field: string; readonly except: readonly string[] };
 
+const NAME = String.raw`[^.[\]"\s]+`;
+const QUOTED = String.raw`"(?:[^"\\]|\\.)*"`;
 /**
- * `name`, `["any name"]`, `[7]` or `[*]`; behind the first step a name needs a
- * dot before it. Names without brackets have no dots, brackets, quotes, spaces.
+ * `name`, `["any name"]`, `[7]`, `[*]` or `[name!="a","b"]`; behind the first
+ * step a name needs a dot before it. Names without quotes have no dots,
+ * brackets, quotes, spaces.
  */
-const STEP_REGEXP =
-  /(?<dot>\.)?(?<name>[^.[\]"\s]+)|\[(?:(?<quoted>"(?:[^"\\]|\\.)*")|(?<index>\d+)|(?<each>\*))\]/y;
+const STEP_REGEXP = new RegExp(
+  String
+    .raw`(?<dot>\.)?(?<name>${NAME})|\[(?:(?<quoted>${QUOTED})|(?<index>\d+)|(?<each>\*)|(?<field>${NAME}?)!=(?<except>${QUOTED}(?:,${QUOTED})*))\]`,
+  "y",
+);
 
 /**
  * Reads a path such as `spec.replicas`, `status.conditions[*].lastProbeTime`,
- * `spec.containers[0].image` or `metadata.annotations["example.com/a.b"]`.
+ * `spec.containers[0].image`, `metadata.annotations["example.com/a.b"]` or
+ * `metadata.managedFields[manager!="page"]`.
  *
  * @throws {SyntaxError} If it is not a path.
  */
@@ -42,15 +51,16 @@ function readStep(
   first: boolean,
 ): PathStep | undefined {
   if (groups === undefined) return undefined;
-  const { dot, name, quoted, index, each } = groups;
+  const { dot, name, quoted, index, each, field, except } = groups;
   if (each !== undefined) return { each: true };
   if (index !== undefined) return { index: Number(index) };
-  if (quoted !== undefined) {
-    try {
-      return { key: JSON.parse(quoted) };
-    } catch {
-      return undefined;
+  try {
+    if (quoted !== undefined) return { key: JSON.parse(quoted) };
+    if (field !== undefined) {
+      return { field, except: JSON.parse(`[${except}]`) };
     }
+  } catch {
+    return undefined;
   }
   return name === undefined || (dot === undefined) !== first
     ? undefined

@@ -26,12 +26,12 @@ export class FieldReader {
    *
    * @param path Such as `spec.nodeName` or `spec.containers[0].image`.
    * @throws {SyntaxError} If it is not a path.
-   * @throws {RangeError} If it has `[*]`, which names many fields.
+   * @throws {RangeError} If it has a step that names many fields, such as `[*]`.
    */
   constructor(path: string) {
     this.path = path;
     this.#steps = parseFieldPath(path);
-    if (this.#steps.some((step) => "each" in step)) {
+    if (this.#steps.some((step) => "each" in step || "except" in step)) {
       throw new RangeError(
         `Cannot read a field: its path must name one field: received "${path}"`,
       );

@@ -1,40 +1,14 @@
 import type { ByteRange } from "./byte_range.ts";
-import { parseFieldPath, type PathStep } from "./field_path.ts";
-import { JsonCursor, OPEN_BRACE, OPEN_BRACKET } from "./json_cursor.ts";
+import { JsonCursor, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./json_cursor.ts";
 import { asBuffer } from "./json_text.ts";
 import {
   FIELD_INDEX,
-  type HeaderField,
   NO_CUT,
   NO_MEMBER,
   ObjectHeader,
 } from "./object_header.ts";
-
-/** What the cache and the controllers decide on themselves. */
-const NEEDED = [
-  "apiVersion",
-  "kind",
-  "metadata.name",
-  "metadata.namespace",
-  "metadata.uid",
-  "metadata.resourceVersion",
-  "metadata.generation",
-  "metadata.deletionTimestamp",
-  "metadata.finalizers",
-  "metadata.labels",
-  "metadata.ownerReferences",
-].map((path) => ({ path, steps: parseFieldPath(path) }));
-
-/** All paths as a tree: what to do at one place of an object. */
-interface PruneNode {
-  /** The path that ends here: the value is left out. */
-  path?: string | undefined;
-  /** The property of objects that lack the value. */
-  guard?: PropertyDescriptor | undefined;
-  readonly members: Map<string, PruneNode>;
-  /** For every element, and every member that is not named. */
-  each?: PruneNode | undefined;
-}
+import { guardNode } from "./prune_guards.ts";
+import { type KeepRule, type PruneNode, pruneTree } from "./prune_tree.ts";
 
 /**
  * Leaves declared paths out of an object while its bytes are copied, without
@@ -43,19 +17,21 @@ interface PruneNode {
  * A path is written as in `metadata.managedFields`,
  * `status.conditions[*].lastProbeTime` or
  * `metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`;
- * `[*]` means every element of a list, and every member of an object.
+ * `[*]` means every element of a list, and every member of an object. At the
+ * end, as in `metadata.managedFields[manager!="page","book"]`, it may be every
+ * element of a list but the objects in which a field is one of some texts.
  */
 export class Pruner {
   /** The paths as they were given. */
   readonly paths: readonly string[];
 
-  readonly #root: PruneNode = { members: new Map() };
+  readonly #root: PruneNode;
   readonly #cursor: JsonCursor = new JsonCursor("an object to prune");
   /** Starts and ends of what is left out of the current object, in order. */
   #cuts: Int32Array = new Int32Array(32);
   #cutEnd = 0;
-  /** The fields to leave out, if the scanner notes where they all are. */
-  readonly #noted: readonly number[] | undefined;
+  /** Where all paths begin, if the scanner notes that. */
+  readonly #noted: readonly NotedField[] | undefined;
 
   /**
    * Makes a pruner of paths.
@@ -63,19 +39,12 @@ export class Pruner {
    * @param paths What to leave out.
    * @throws {SyntaxError} If a path is malformed.
    * @throws {RangeError} If a path takes what the library decides on itself,
-   * such as `metadata.labels`.
+   * such as `metadata.labels`, or has a step that cannot be where it is.
    */
   constructor(paths: readonly string[]) {
     this.paths = [...paths];
-    for (const path of paths) {
-      const steps = parseFieldPath(path);
-      checkNotNeeded(path, steps);
-      let node = this.#root;
-      for (const step of steps) node = childOf(node, step);
-      node.path = path;
-    }
-    spreadEach(this.#root);
-    this.#noted = notedFields(paths);
+    this.#root = pruneTree(paths);
+    this.#noted = notedFields(this.#root);
   }
 
   /**
@@ -107,7 +76,9 @@ export class Pruner {
 
   /**
    * Makes reads of pruned paths of a decoded object throw an error that names
-   * the path. Writes, copies, spreads and `JSON.stringify` are not affected.
+   * the path. Writes, copies, spreads and `JSON.stringify` are not affected. A
+   * list of which some elements are kept can be read, but is in none of these,
+   * lest a write take the others away.
    *
    * @returns The parts of the object that are guarded.
    */
@@ -118,9 +89,9 @@ export class Pruner {
   }
 
   /** Finds all cuts in the notes of the scanner, if they are there. */
-  #findNoted({ ranges, cutStarts }: ObjectHeader): boolean {
+  #findNoted({ bytes, ranges, cutStarts }: ObjectHeader): boolean {
     if (this.#noted === undefined) return false;
-    for (const index of this.#noted) {
+    for (const { index, node } of this.#noted) {
       const from = cutStarts[index] as number;
       const end = ranges[2 * index + 1] as number;
       if (from === NO_MEMBER) continue;
@@ -128,7 +99,11 @@ export class Pruner {
         this.#cutEnd = 0;
         return false;
       }
-      this.#cut(from, end);
+      if (node.path === undefined) {
+        const start = ranges[2 * index] as number;
+        this.#cursor.reset({ bytes, start, end });
+        this.#visit(node);
+      } else this.#cut(from, end);
     }
     if (this.#cutEnd > 2) this.#cuts.subarray(0, this.#cutEnd).sort();
     return true;
@@ -164,7 +139,9 @@ export class Pruner {
     ) {
       const start = inObject ? cursor.stringStart - 1 : cursor.position;
       const part = inObject ? memberOf(node, cursor) : node.each;
-      if (part?.path === undefined) {
+      const stays = inObject || node.rules === undefined ||
+        node.rules.every((rule) => this.#meets(rule));
+      if (stays && part?.path === undefined) {
         // With the first kept part goes the comma behind those left out.
         if (cutStart >= 0) this.#cut(cutStart, start);
         cutStart = -1;
@@ -180,71 +157,47 @@ export class Pruner {
     }
     if (cutStart >= 0) this.#cut(cutStart, before);
   }
-}
 
-function checkNotNeeded(path: string, steps: readonly PathStep[]): void {
-  const taken = NEEDED.find((needed) =>
-    steps.length <= needed.steps.length &&
-    steps.every((step, i) => matches(step, needed.steps[i]))
-  );
-  if (taken !== undefined) {
-    throw new RangeError(
-      `Cannot prune objects: "${taken.path}" is needed by the library itself: received "${path}"`,
-    );
+  /** Whether the value at the cursor, which does not move, meets a rule. */
+  #meets({ field, except }: KeepRule): boolean {
+    const cursor = this.#cursor;
+    const start = cursor.position;
+    let meets = false;
+    if (cursor.peek() === OPEN_BRACE) {
+      for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
+        if (!cursor.stringEquals(field)) cursor.skipStructure();
+        else if (cursor.peek() === QUOTE) {
+          cursor.string();
+          meets = except.some((text) => cursor.stringEquals(text));
+        } else {
+          cursor.skipStructure();
+          meets = false;
+        }
+      }
+    }
+    cursor.position = start;
+    return meets;
   }
 }
 
-/** The fields that all paths name, if each is a field of the metadata. */
-function notedFields(paths: readonly string[]): number[] | undefined {
-  const fields = paths.map((path) => /^metadata\.(\w+)$/.exec(path)?.[1] ?? "");
-  return fields.every(isMetadataField)
-    ? fields.map((field) => FIELD_INDEX[field])
-    : undefined;
+/** A field of the metadata, and what to do there. */
+interface NotedField {
+  readonly index: number;
+  readonly node: PruneNode;
 }
 
-function isMetadataField(field: string): field is HeaderField {
-  return field === "managedFields" || field === "annotations";
-}
-
-function matches(step: PathStep, needed: PathStep | undefined): boolean {
-  return "each" in step ||
-    ("key" in step && needed !== undefined && "key" in needed &&
-      step.key === needed.key);
-}
-
-function childOf(node: PruneNode, step: PathStep): PruneNode {
-  if ("each" in step) return node.each ??= { members: new Map() };
-  if ("index" in step) {
-    throw new RangeError(
-      `Cannot prune objects: elements can only be named all together, by [*]: received [${step.index}]`,
-    );
+/** The fields that all paths lead to, if each is noted by the scanner. */
+function notedFields({ members, each }: PruneNode): NotedField[] | undefined {
+  const metadata = members.get("metadata");
+  if (members.size > 1 || metadata === undefined || each || metadata.each) {
+    return undefined;
   }
-  let child = node.members.get(step.key);
-  if (child === undefined) {
-    child = { members: new Map() };
-    node.members.set(step.key, child);
+  const fields: NotedField[] = [];
+  for (const [field, node] of metadata.members) {
+    if (field !== "managedFields" && field !== "annotations") return undefined;
+    fields.push({ index: FIELD_INDEX[field], node });
   }
-  return child;
-}
-
-/** Lets what holds for each member hold for the named ones, too. */
-function spreadEach(node: PruneNode): void {
-  const { each, members } = node;
-  if (each !== undefined) {
-    for (const member of members.values()) merge(member, each);
-    spreadEach(each);
-  }
-  for (const member of members.values()) spreadEach(member);
-}
-
-function merge(target: PruneNode, source: PruneNode): void {
-  target.path ??= source.path;
-  if (source.each !== undefined) {
-    merge(target.each ??= { members: new Map() }, source.each);
-  }
-  for (const [key, node] of source.members) {
-    merge(childOf(target, { key }), node);
-  }
+  return fields;
 }
 
 /** What to do with the member whose key the cursor has just read. */
@@ -255,70 +208,4 @@ function memberOf(node: PruneNode, cursor: JsonCursor): PruneNode | undefined {
     if (cursor.stringEquals(key)) return member;
   }
   return each;
-}
-
-function guardNode(
-  node: PruneNode,
-  value: unknown,
-  guarded: Set<unknown>,
-): void {
-  if (typeof value !== "object" || value === null) return;
-  for (const [key, member] of node.members) {
-    if (member.path === undefined) {
-      guardNode(member, own(value, key), guarded);
-    } else if (!Array.isArray(value)) {
-      // One guard for all objects: they keep sharing their shape.
-      member.guard ??= makeGuard(key, member.path);
-      Object.defineProperty(value, key, member.guard);
-      guarded.add(value);
-      guardsByObject.set(value, {
-        ...guardsByObject.get(value),
-        [key]: member.guard,
-      });
-    }
-  }
-  if (node.each !== undefined) {
-    for (const [key, part] of Object.entries(value)) {
-      if (!node.members.has(key)) guardNode(node.each, part, guarded);
-    }
-  }
-}
-
-function own(object: object, key: string): unknown {
-  return Object.hasOwn(object, key)
-    ? (object as Record<string, unknown>)[key]
-    : undefined;
-}
-
-/** Stands for the member of a path that is left out. */
-function makeGuard(key: string, path: string): PropertyDescriptor {
-  return {
-    configurable: true,
-    enumerable: false,
-    get() {
-      throw new Error(
-        `Cannot read "${path}": the cache does not keep it: received an object without it; take the path off "prune"`,
-      );
-    },
-    set(this: object, value: unknown) {
-      const own = { value, writable: true, enumerable: true };
-      Object.defineProperty(this, key, { ...own, configurable: true });
-    },
-  };
-}
-
-/** The guards of decoded objects; hardly any has one. */
-const guardsByObject: WeakMap<object, Record<string, PropertyDescriptor>> =
-  new WeakMap();
-
-/**
- * Lets a copy of a decoded object throw where that throws, since the value is
- * not kept. What is copied from the copy does not.
- */
-export function copyGuards(source: object, target: object): void {
-  const guards = guardsByObject.get(source);
-  if (guards === undefined) return;
-  for (const name in guards) {
-    Object.defineProperty(target, name, guards[name] as PropertyDescriptor);
-  }
 }

@@ -18,7 +18,10 @@ import { checkWatchable, syncTimeoutError } from "./start_check.ts";
 export interface ManagedController {
   readonly name: string;
   readonly kind: Kind;
-  readonly settings: Pick<ControllerSettings, "install" | "namespaces">;
+  readonly settings: Pick<
+    ControllerSettings,
+    "fieldManager" | "install" | "namespaces"
+  >;
   /** The kinds that it keeps, which are those of its event sources. */
   readonly secondaryKinds: readonly Kind[];
   /** The kinds that it only watches. */

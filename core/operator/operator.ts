@@ -362,6 +362,11 @@ export class Operator implements OperatorHandle {
         reconnect,
         budget: new MemoryBudget(cache.budget ?? cacheBudgetOfProcess()),
       }),
+      fieldManagers: () =>
+        Array.from(
+          this.#controllers.values(),
+          ({ settings }) => settings.fieldManager,
+        ),
       cap: this.#cap,
       clock,
       log: logger,

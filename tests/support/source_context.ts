@@ -52,6 +52,7 @@ export function recordedContext(
     // Sources that need neither are given none.
     client: undefined as unknown as SourceContext["client"],
     informers: undefined as unknown as SourceContext["informers"],
+    fieldManagers: ["test"],
     clock,
     log: silentLogger,
     metrics: noMetrics,

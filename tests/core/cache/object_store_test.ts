@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { untyped } from "../../../core/api/kind.ts";
+import { parseApiVersion, untyped } from "../../../core/api/kind.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { keyText } from "../../../core/api/object_key.ts";
 import { MemoryBudget } from "../../../core/cache/memory_budget.ts";
+import { answerScanner } from "../../../core/cache/metadata_reducer.ts";
 import {
   ObjectStore,
   type ObjectStoreOptions,
@@ -290,6 +292,40 @@ test("ObjectStore prunes, and a read of a pruned path fails loudly", () => {
   assert.ok((store.bytes({ name: "a" })?.length ?? 0) < 300);
   const copied = store.copy({ name: "a" })?.["spec"] as { secret: unknown };
   assert.throws(() => copied.secret, /Cannot read "spec.secret"/);
+});
+
+test("ObjectStore keeps the managed fields of some managers alone, also of own writes", () => {
+  const prune = ['metadata.managedFields[manager!="page"]'];
+  const saved: number[] = [];
+  for (const kind of ["deployments", "pods"]) {
+    const [line = ""] = readFileSync(
+      new URL(`../../../bench/data/${kind}.ndjson`, import.meta.url),
+      "utf8",
+    ).split("\n");
+    const object = JSON.parse(line);
+    const foreign = object.metadata.managedFields;
+    const own = { manager: "page", operation: "Apply", fieldsV1: {} };
+    object.metadata.managedFields = [...foreign, own];
+    const Kind = untyped({
+      ...parseApiVersion(object.apiVersion),
+      kind: object.kind,
+    });
+    const store = new ObjectStore({ kind: Kind, prune });
+    store.put(answerScanner(Kind, false)(object));
+    const kept = Buffer.from(store.bytes(object.metadata) ?? []).toString();
+    assert.equal(
+      kept,
+      JSON.stringify({
+        ...object,
+        metadata: { ...object.metadata, managedFields: [own] },
+      }),
+    );
+    assert.deepEqual(store.get(object.metadata)?.metadata.managedFields, [own]);
+    saved.push(JSON.stringify(object).length - kept.length);
+    assert.equal(saved.at(-1), JSON.stringify(foreign).length - 1);
+  }
+  const [deployment = 0, pod = 0] = saved;
+  assert.ok(deployment > 1000 && pod > 1000, `${saved}`);
 });
 
 test("ObjectStore sinks what is cold under a budget, and reads it all the same", () => {
