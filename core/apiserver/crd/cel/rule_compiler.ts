@@ -7,6 +7,7 @@ import { compileErrorText, placedText } from "./compile_error_text.ts";
 import {
   literalProblem,
   type RuleWeight,
+  uniteSets,
   weightOf,
 } from "./expression_tree.ts";
 
@@ -117,6 +118,7 @@ function compile(source: string, environment: Environment): Compiled | string {
     if (!valid) return errorText(error, source, environment);
     const problem = literalProblem(parsed.ast);
     if (problem) return placedText(source, problem.start, problem.why);
+    uniteSets(parsed.ast);
     return {
       program: (variables) => parsed({ ...variables }),
       type,
