@@ -8,6 +8,7 @@ import { label1035Problems, subdomainProblems } from "../names.ts";
 import { fieldError } from "../status.ts";
 import { approvalCauses } from "./api_approval.ts";
 import { ruleChecker } from "./cel/rule_causes.ts";
+import { RuleCosts } from "./cel/rule_costs.ts";
 import { compileRules } from "./cel/rule_validator.ts";
 import { conversionCauses } from "./conversion_rules.ts";
 import { defaultCauses } from "./default_rules.ts";
@@ -41,7 +42,7 @@ export function createCauses(object: UntypedObject): StatusCause[] {
       name,
       'must be spec.names.plural+"."+spec.group',
     )]),
-    ...specCauses(spec),
+    ...specCauses(spec, new Set()),
     ...storedVersionCauses(spec, status?.storedVersions),
     ...approvalCauses(object, undefined),
     ...preserveCauses(spec, undefined),
@@ -63,7 +64,7 @@ export function updateCauses(
       ? []
       : [fieldError.invalid(field, next, "field is immutable")];
   return [
-    ...specCauses(spec),
+    ...specCauses(spec, keptSchemas(spec, old.spec)),
     ...(established
       ? [
         ...immutable("spec.scope", spec.scope, old.spec.scope),
@@ -96,7 +97,19 @@ function parts(
 /** Stands for a list that is not there, which Go prints otherwise. */
 const NO_VERSIONS: readonly CrdVersion[] = [];
 
-function specCauses(spec: Loose): StatusCause[] {
+/** The versions whose schemas an update leaves as they are. */
+function keptSchemas(spec: Loose, old: Loose): ReadonlySet<string> {
+  const before = new Map(old.versions?.map((one) => [one.name, one]));
+  return new Set(
+    spec.versions?.filter((version) => {
+      const live = before.get(version.name);
+      return live && sameValue(schemaOf(version), schemaOf(live));
+    }).map(({ name }) => name),
+  );
+}
+
+/** @param kept The versions whose rules were accepted before. */
+function specCauses(spec: Loose, kept: ReadonlySet<string>): StatusCause[] {
   const { group = "", scope = "" as string } = spec;
   const versions = spec.versions ?? NO_VERSIONS;
   const causes: StatusCause[] = [];
@@ -117,9 +130,9 @@ function specCauses(spec: Loose): StatusCause[] {
   }
   return [
     ...causes,
-    ...versionsCauses(versions),
+    ...versionsCauses(versions, kept),
     ...nameCauses(spec.names ?? {}),
-    ...sharedPartCauses(versions),
+    ...sharedPartCauses(versions, kept),
     ...conversionCauses(spec.conversion),
   ];
 }
@@ -144,7 +157,10 @@ function sharedParts(versions: readonly CrdVersion[]): Shared {
   };
 }
 
-function versionsCauses(versions: readonly CrdVersion[]): StatusCause[] {
+function versionsCauses(
+  versions: readonly CrdVersion[],
+  kept: ReadonlySet<string>,
+): StatusCause[] {
   const shared = sharedParts(versions);
   const causes: StatusCause[] = [];
   const anySchema = shared.schema && schemaOf(versions[0]) !== undefined;
@@ -168,7 +184,10 @@ function versionsCauses(versions: readonly CrdVersion[]): StatusCause[] {
     causes.push(...deprecationCauses(version, path));
     if (!shared.schema) {
       const status = version.subresources?.status !== undefined;
-      causes.push(...schemaCauses(version, childPath(path, "schema"), status));
+      causes.push(...schemaCauses(version, childPath(path, "schema"), {
+        status,
+        kept: kept.has(version.name),
+      }));
     }
     if (!shared.subresources) causes.push(...subresourceCauses(version, path));
     if (!shared.columns) causes.push(...columnCauses(version, path));
@@ -198,7 +217,10 @@ function versionsCauses(versions: readonly CrdVersion[]): StatusCause[] {
   return causes;
 }
 
-function sharedPartCauses(versions: readonly CrdVersion[]): StatusCause[] {
+function sharedPartCauses(
+  versions: readonly CrdVersion[],
+  kept: ReadonlySet<string>,
+): StatusCause[] {
   const [first] = versions;
   if (first === undefined) return [];
   const shared = sharedParts(versions);
@@ -206,7 +228,12 @@ function sharedPartCauses(versions: readonly CrdVersion[]): StatusCause[] {
     subresources?.status !== undefined
   );
   return [
-    ...(shared.schema ? schemaCauses(first, "spec.validation", status) : []),
+    ...(shared.schema
+      ? schemaCauses(first, "spec.validation", {
+        status,
+        kept: kept.has(first.name),
+      })
+      : []),
     ...(shared.subresources ? subresourceCauses(first, "spec") : []),
     ...(shared.columns ? columnCauses(first, "spec") : []),
     ...(shared.selectableFields ? selectableFieldCauses(first, "spec") : []),
@@ -243,16 +270,20 @@ const ROOT_KEYWORDS: ReadonlySet<string> = new Set([
   "x-kubernetes-validations",
 ]);
 
+/**
+ * @param options.status Whether the status is checked apart.
+ * @param options.kept Whether the schema was accepted before.
+ */
 function schemaCauses(
   version: CrdVersion,
   path: string,
-  hasStatus: boolean,
+  { status, kept }: { readonly status: boolean; readonly kept: boolean },
 ): StatusCause[] {
   const schema = schemaOf(version);
   if (schema === undefined) return [];
   const place = childPath(path, "openAPIV3Schema");
   const causes: StatusCause[] = [];
-  if (hasStatus) causes.push(...rootKeywordCauses(schema, place));
+  if (status) causes.push(...rootKeywordCauses(schema, place));
   if (schema.nullable) {
     const field = childPath(place, "nullable");
     const why = "nullable cannot be true at the root";
@@ -264,12 +295,16 @@ function schemaCauses(
   const wrong = readable && structural.length === 0
     ? defaultCauses(schema, place, compileRules)
     : structural;
-  causes.push(...wrong);
+  const costs = new RuleCosts(!kept);
   const rules = readable && wrong.length === 0
-    ? ruleChecker(schema)
+    ? ruleChecker(schema, costs)
     : undefined;
-  causes.push(...schemaRuleCauses(schema, place, rules));
-  return causes;
+  return [
+    ...causes,
+    ...wrong,
+    ...schemaRuleCauses(schema, place, rules),
+    ...costs.totalCauses(place),
+  ];
 }
 
 function rootKeywordCauses(

@@ -97,7 +97,7 @@ function descend(schema: OpenApiSchema, at: Descent): SchemaCauses {
   if (typeof additionalProperties === "object") {
     add(descend(additionalProperties, {
       ...below(at, "additionalProperties"),
-      rules: at.rules?.values(additionalProperties),
+      rules: at.rules?.below(additionalProperties),
       ...(at.insideMetadata
         ? {
           noDefault: "inside additionalProperties applying to object metadata",
@@ -115,7 +115,7 @@ function descend(schema: OpenApiSchema, at: Descent): SchemaCauses {
     const correlates = schema["x-kubernetes-list-type"] === "map";
     add(descend(items, {
       ...below(at, "items"),
-      rules: at.rules?.items(items),
+      rules: at.rules?.below(items),
       uncorrelatable: at.uncorrelatable ?? (correlates ? undefined : at.path),
     }));
   }
@@ -147,7 +147,7 @@ function propertyDescent(
     ...at,
     path: keyPath(childPath(at.path, "properties"), name),
     root: false,
-    rules: at.rules?.property(property, name),
+    rules: at.rules?.below(property),
     insideMetadata: meta || at.insideMetadata,
     noDefault: meta && at.root ? `in top-level ${name}` : at.noDefault,
   };

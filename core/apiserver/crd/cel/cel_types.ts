@@ -4,6 +4,7 @@ import { canonicalText, isObject } from "../json_tree.ts";
 import { durationClass } from "./cel_environment.ts";
 import { celName } from "./cel_names.ts";
 import { celEqual } from "./equality.ts";
+import { listValue } from "./related_lists.ts";
 
 /** A type of CEL, and how JSON becomes a value of it. */
 export interface CelType {
@@ -105,10 +106,8 @@ export class CelTypes {
       : convert;
     return {
       name: `list<${name}>`,
-      convert: (value) => {
-        const list = (value as readonly unknown[]).map(item);
-        return relation === "set" || relation === "map" ? new Set(list) : list;
-      },
+      convert: (value) =>
+        listValue((value as readonly unknown[]).map(item), schema),
     };
   }
 

@@ -1,5 +1,6 @@
 import { isDuration, matchesFormat } from "../formats.ts";
 import { goRegExp } from "../regular_expression.ts";
+import { unionOf } from "./related_lists.ts";
 
 /** Bounds the work of a rule: `size` nodes, in loops nested `depth` deep. */
 export interface RuleWeight {
@@ -96,4 +97,24 @@ export function literalProblem(tree: unknown): LiteralProblem | undefined {
     }
   });
   return problem;
+}
+
+/** A node whose operands are known when it runs. */
+interface Operator extends Node {
+  handle: (a: unknown, b: unknown, ...rest: readonly unknown[]) => unknown;
+}
+
+/**
+ * Lets `+` unite sets. The library cannot be told so: whatever is registered
+ * for lists of one type overlaps with its own sum of any lists.
+ *
+ * @param tree The tree, after it was checked.
+ */
+export function uniteSets(tree: unknown): void {
+  walk(tree, (node) => {
+    if (node.op !== "+") return;
+    const operator = node as Operator;
+    const { handle } = operator;
+    operator.handle = (a, b, ...rest) => unionOf(a, b) ?? handle(a, b, ...rest);
+  });
 }

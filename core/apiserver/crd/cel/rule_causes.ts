@@ -1,3 +1,4 @@
+import type { Environment } from "@marcbachmann/cel-js";
 import type { StatusCause } from "../../../api/api_error.ts";
 import type { ValidationRule } from "../../../crd/crd_manifest.ts";
 import type { OpenApiSchema } from "../../../patch/schema.ts";
@@ -7,7 +8,10 @@ import { childPath, keyPath } from "../field_path.ts";
 import { baseEnvironment } from "./cel_environment.ts";
 import { hasRules } from "./cel_library.ts";
 import { CelTypes } from "./cel_types.ts";
+import { costOf } from "./cost_estimate.ts";
+import { declaredType, mostInRequest } from "./declared_type.ts";
 import { type CompiledRule, compileNodeRules } from "./rule_compiler.ts";
+import { costOfAll, mostBelow, type RuleCosts } from "./rule_costs.ts";
 
 /** Compiles the rules of a definition, node by node. */
 export interface RuleChecker {
@@ -18,37 +22,76 @@ export interface RuleChecker {
     uncorrelatable: string | undefined,
   ): StatusCause[];
   /** The checker below, for a node that may have rules. */
-  property(schema: OpenApiSchema, name: string): RuleChecker | undefined;
-  values(schema: OpenApiSchema): RuleChecker | undefined;
-  items(schema: OpenApiSchema): RuleChecker | undefined;
+  below(schema: OpenApiSchema): RuleChecker | undefined;
 }
 
-/** A checker for a structural schema; undefined if it has no rules. */
-export function ruleChecker(schema: OpenApiSchema): RuleChecker | undefined {
+/**
+ * A checker for a structural schema; undefined if it has no rules.
+ *
+ * @param costs What the rules cost is added to it.
+ */
+export function ruleChecker(
+  schema: OpenApiSchema,
+  costs: RuleCosts,
+): RuleChecker | undefined {
   if (!hasRules(schema)) return undefined;
   const environment = baseEnvironment().clone();
   const types = new CelTypes(environment);
   types.typeOf(schema, true);
-  const below = (inner: OpenApiSchema) =>
-    types.typeOf(inner) === undefined ? undefined : checker;
-  const checker: RuleChecker = {
+  return nodeChecker(schema, 1, { types, environment, costs, root: schema });
+}
+
+interface Checking {
+  readonly types: CelTypes;
+  readonly environment: Environment;
+  readonly costs: RuleCosts;
+  /** The schema of the whole object. */
+  readonly root: OpenApiSchema;
+}
+
+/** @param most How many values of the node there may be; undefined if any. */
+function nodeChecker(
+  schema: OpenApiSchema,
+  most: number | undefined,
+  checking: Checking,
+): RuleChecker {
+  const { types, environment, costs, root } = checking;
+  return {
     check(node, path, uncorrelatable) {
       const type = types.typeOf(node);
-      if (type === undefined) return [];
+      const declared = declaredType(node, node === root);
+      if (type === undefined || declared === undefined) return [];
+      const values = most ?? mostInRequest(declared);
       const compiled = compileNodeRules(node, type, environment);
-      return compiled.flatMap((one, index) =>
-        ruleCauses(
-          one,
-          keyPath(childPath(path, "x-kubernetes-validations"), index),
-          uncorrelatable,
-        )
-      );
+      return compiled.flatMap((one, index) => {
+        const at = keyPath(childPath(path, "x-kubernetes-validations"), index);
+        const { tree, messageTree } = one;
+        const add = (name: string, field: string, cost: number) =>
+          costs.add(name, cost, childPath(at, field));
+        return [
+          ...(tree === undefined ? [] : add(
+            "rule",
+            "rule",
+            costOfAll(costOf(tree, declared), values),
+          )),
+          ...(messageTree === undefined ? [] : add(
+            "messageExpression",
+            "messageExpression",
+            costOf(messageTree, declared),
+          )),
+          ...ruleCauses(one, at, uncorrelatable),
+        ];
+      });
     },
-    property: below,
-    values: below,
-    items: below,
+    below(inner) {
+      if (types.typeOf(inner) === undefined) return undefined;
+      const each = mostBelow(schema);
+      const all = most === undefined || each === undefined
+        ? undefined
+        : costOfAll(most, each);
+      return nodeChecker(inner, all, checking);
+    },
   };
-  return checker;
 }
 
 function ruleCauses(

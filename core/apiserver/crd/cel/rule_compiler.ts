@@ -7,6 +7,7 @@ import { compileErrorText, placedText } from "./compile_error_text.ts";
 import {
   literalProblem,
   type RuleWeight,
+  uniteSets,
   weightOf,
 } from "./expression_tree.ts";
 
@@ -35,6 +36,10 @@ export interface CompiledRule {
   readonly fieldPath: string;
   /** How many nodes a run visits at most, for each value of the data. */
   readonly weight: RuleWeight;
+  /** The library's tree of it; undefined if it does not compile. */
+  readonly tree?: unknown;
+  /** The tree of the message, where that compiles. */
+  readonly messageTree?: unknown;
 }
 
 /** Compiles the rules of one node of a schema. */
@@ -77,24 +82,26 @@ function compileRule(
   if (compiled.type !== "bool") {
     return { ...base, error: "cel expression must evaluate to a bool" };
   }
-  const { program, weight } = compiled;
-  const ready = { ...base, program, weight };
+  const { program, weight, tree } = compiled;
+  const ready = { ...base, program, weight, tree };
   if (!rule.messageExpression) return ready;
   const message = compile(rule.messageExpression, environment);
   if (typeof message === "string") {
     const messageError = `messageExpression compilation failed: ${message}`;
     return { ...ready, messageError };
   }
-  return message.type === "string" ? { ...ready, message: message.program } : {
-    ...ready,
-    messageError: "messageExpression must evaluate to a string",
-  };
+  if (message.type !== "string") {
+    const messageError = "messageExpression must evaluate to a string";
+    return { ...ready, messageError };
+  }
+  return { ...ready, message: message.program, messageTree: message.tree };
 }
 
 interface Compiled {
   readonly program: Program;
   readonly type: string;
   readonly weight: RuleWeight;
+  readonly tree: unknown;
 }
 
 /** @returns What is wrong, if it does not compile. */
@@ -111,10 +118,12 @@ function compile(source: string, environment: Environment): Compiled | string {
     if (!valid) return errorText(error, source, environment);
     const problem = literalProblem(parsed.ast);
     if (problem) return placedText(source, problem.start, problem.why);
+    uniteSets(parsed.ast);
     return {
       program: (variables) => parsed({ ...variables }),
       type,
       weight: weightOf(parsed.ast),
+      tree: parsed.ast,
     };
   } catch (error) {
     return errorText(error, source, environment);

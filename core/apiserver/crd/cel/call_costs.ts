@@ -1,0 +1,335 @@
+import type { CostKind, CostType } from "./declared_type.ts";
+import {
+  ANY_SIZE,
+  ONE,
+  PATTERN,
+  sizeProduct,
+  type SizeRange,
+  sizeSum,
+  sizeUnion,
+  times,
+  TRAVERSAL,
+  UNBOUNDED,
+} from "./size_range.ts";
+
+/** What a call is made on or with. */
+export interface Operand {
+  readonly type: CostType;
+  /** The size, where the expression or a schema tells it. */
+  readonly size: SizeRange | undefined;
+  /** The size of its items, where a schema tells it. */
+  readonly itemSize: SizeRange | undefined;
+  /** Its size was reckoned from the expression, not from a schema. */
+  readonly computed: boolean;
+  /** Its value, if it is a literal. */
+  readonly literal: unknown;
+}
+
+/** What a call costs beside its operands. */
+export interface CallCost {
+  readonly cost: number;
+  /** The size of the result, where it can be told. */
+  readonly size?: SizeRange | undefined;
+}
+
+type CallRule = (operands: readonly Operand[]) => CallCost;
+
+const NOMINAL: CallCost = { cost: 1 };
+
+/** The size of an operand; one for all that have no parts. */
+export function sizeOf({ size, type }: Operand): SizeRange {
+  return size ?? (type.kind === "scalar" ? ONE : ANY_SIZE);
+}
+
+/** The size as Kubernetes' own functions take it, which know no scalars. */
+function ownSize(operand: Operand | undefined): SizeRange {
+  return operand?.size ?? ANY_SIZE;
+}
+
+function traversal({ max }: SizeRange, factor = 1): number {
+  return times(max, factor * TRAVERSAL);
+}
+
+/** Goes once over the text that is the operand of a position. */
+function traverses(position: number, factor = 1): CallRule {
+  return (operands) => ({
+    cost: traversal(ownSize(operands[position]), factor),
+  });
+}
+
+/** Goes once over a text and gives one as long. */
+function rewrites(operands: readonly Operand[]): CallCost {
+  const size = ownSize(operands[0]);
+  return { cost: traversal(size), size };
+}
+
+/** Compares the items of a list, or looks into a text. */
+function compares([target]: readonly Operand[]): CallCost {
+  const size = ownSize(target);
+  const elements = target?.type.elements;
+  if (elements === undefined) return { cost: traversal(size) };
+  const texts = elements.kind === "string" || elements.kind === "bytes";
+  const each = texts ? 1 + traversal(target?.itemSize ?? ANY_SIZE) : 1;
+  return { cost: times(size.max, each) };
+}
+
+function replaces(
+  [target, replaced, replacement]: readonly Operand[],
+): CallCost {
+  const size = ownSize(target);
+  const old = ownSize(replaced);
+  const fresh = ownSize(replacement);
+  const longest = old.min === 0
+    ? times(size.max + 1, fresh.max) + size.max
+    : fresh.max <= old.min
+    ? size.max
+    : times(Math.ceil(size.max / old.min), fresh.max);
+  const shortest = old.max === 0
+    ? times(size.min + 1, fresh.min) + size.min
+    : old.max <= fresh.min
+    ? size.min
+    : times(Math.ceil(size.min / old.max), fresh.min);
+  return {
+    cost: traversal(size, 2),
+    size: { min: shortest, max: Math.min(longest, UNBOUNDED) },
+  };
+}
+
+function splits([target, , limit]: readonly Operand[]): CallCost {
+  const size = ownSize(target);
+  const count = limit?.literal;
+  // A limit below zero is none.
+  const max = typeof count !== "bigint"
+    ? size.max
+    : count < 0n
+    ? UNBOUNDED
+    : Number(count);
+  return { cost: traversal(size, 2), size: { min: 0, max } };
+}
+
+function joins([target, separator]: readonly Operand[]): CallCost {
+  const count = ownSize(target);
+  const texts = target?.type.elements === undefined
+    ? { min: 0, max: 0 }
+    : sizeProduct(count, target.itemSize ?? ANY_SIZE);
+  const between = {
+    min: Math.max(0, count.min - 1),
+    max: Math.max(0, count.max - 1),
+  };
+  const size = separator === undefined
+    ? texts
+    : sizeSum(texts, sizeProduct(ownSize(separator), between));
+  return { cost: traversal(size), size };
+}
+
+function patternCost(text: SizeRange, pattern: SizeRange): number {
+  return times(
+    traversal(sizeSum(text, ONE)),
+    times(pattern.max, PATTERN),
+  );
+}
+
+function finds([target, pattern]: readonly Operand[]): CallCost {
+  const size = ownSize(target);
+  return {
+    cost: patternCost(size, ownSize(pattern)),
+    size: { min: 0, max: size.max },
+  };
+}
+
+/** The bytes of an address. */
+const ADDRESS: SizeRange = { min: 4, max: 16 };
+
+/** An address or a block that is a text must be parsed first. */
+function parsing(operand: Operand | undefined): number {
+  return operand?.type.kind === "string" ? traversal(ownSize(operand)) : 0;
+}
+
+function containsAddress([, address]: readonly Operand[]): CallCost {
+  return { cost: traversal(sizeSum(ADDRESS, ADDRESS)) + parsing(address) };
+}
+
+function containsBlock([, block]: readonly Operand[]): CallCost {
+  return {
+    cost: traversal(sizeSum(ADDRESS, ADDRESS)) + traversal(ADDRESS) + 1 +
+      parsing(block),
+  };
+}
+
+function setRelation(factor: number): CallRule {
+  return ([a, b]) => ({
+    cost: times(sizeProduct(ownSize(a), ownSize(b)).max, factor) + 1,
+  });
+}
+
+function quotes([text]: readonly Operand[]): CallCost {
+  const size = text ? sizeOf(text) : ANY_SIZE;
+  return {
+    cost: traversal(size),
+    size: { min: size.min + 2, max: Math.min(size.max * 2 + 2, UNBOUNDED) },
+  };
+}
+
+/** Whether a value may be of a kind when it is there. */
+function mayBe(operand: Operand | undefined, kind: CostKind): boolean {
+  return operand?.type.kind === kind || operand?.type.kind === "dyn";
+}
+
+function toBytes([text]: readonly Operand[]): CallCost {
+  if (!mayBe(text, "string") || text === undefined) return NOMINAL;
+  const { min, max } = sizeOf(text);
+  return {
+    cost: Math.max(1, traversal({ min, max })),
+    size: { min, max: Math.min(max * 4, UNBOUNDED) },
+  };
+}
+
+function toText([bytes]: readonly Operand[]): CallCost {
+  if (!mayBe(bytes, "bytes") || bytes === undefined) return NOMINAL;
+  const { min, max } = sizeOf(bytes);
+  return {
+    cost: traversal({ min, max }),
+    size: { min: Math.floor(min / 4), max },
+  };
+}
+
+/** Calls `name(a, b)`, and `namespace.name(a, b)`. */
+const FUNCTIONS: Readonly<Record<string, CallRule>> = {
+  url: rewrites,
+  cidr: traverses(0),
+  isIP: traverses(0),
+  isCIDR: traverses(0),
+  ip: traverses(0),
+  "ip.isCanonical": traverses(0, 2),
+  quantity: traverses(0),
+  isQuantity: traverses(0),
+  "strings.quote": quotes,
+  "sets.contains": setRelation(1),
+  "sets.intersects": setRelation(1),
+  "sets.equivalent": setRelation(2),
+  bytes: toBytes,
+  string: toText,
+};
+
+/** Calls `target.name(a)`; the target is the first operand. */
+const METHODS: Readonly<Record<string, CallRule>> = {
+  isSorted: compares,
+  sum: compares,
+  max: compares,
+  min: compares,
+  indexOf: compares,
+  lastIndexOf: compares,
+  lowerAscii: rewrites,
+  upperAscii: rewrites,
+  substring: rewrites,
+  trim: rewrites,
+  replace: replaces,
+  split: splits,
+  join: joins,
+  find: finds,
+  findAll: finds,
+  containsIP: containsAddress,
+  containsCIDR: containsBlock,
+  validate: ([, text]) => ({
+    cost: times(traversal(ownSize(text)), 128 * PATTERN),
+  }),
+  format: ([target]) => ({ cost: target ? traversal(sizeOf(target)) : 1 }),
+  startsWith: ([, start]) => ({ cost: start ? traversal(sizeOf(start)) : 1 }),
+  endsWith: ([, end]) => ({ cost: end ? traversal(sizeOf(end)) : 1 }),
+  matches: ([target, pattern]) =>
+    target && pattern
+      ? { cost: patternCost(sizeOf(target), sizeOf(pattern)) }
+      : NOMINAL,
+  contains: ([target, part]) =>
+    target && part
+      ? { cost: times(traversal(sizeOf(target)), traversal(sizeOf(part))) }
+      : NOMINAL,
+};
+
+/** What a call of a function costs; 1 for all that do not look at all parts. */
+export function functionCost(
+  name: string,
+  operands: readonly Operand[],
+): CallCost {
+  const rule = Object.hasOwn(FUNCTIONS, name) ? FUNCTIONS[name] : undefined;
+  return rule?.(operands) ?? NOMINAL;
+}
+
+/** What a call on a target costs. */
+export function methodCost(
+  name: string,
+  operands: readonly Operand[],
+): CallCost {
+  const rule = Object.hasOwn(METHODS, name) ? METHODS[name] : undefined;
+  return rule?.(operands) ?? NOMINAL;
+}
+
+/** Types whose equality is told at once. */
+const ATOMIC: ReadonlySet<string> = new Set([
+  "kubernetes.Quantity",
+  "net.IP",
+  "net.CIDR",
+]);
+
+function equality(a: Operand, b: Operand): number {
+  return traversal({ min: 0, max: Math.min(sizeOf(a).max, sizeOf(b).max) });
+}
+
+function same(a: Operand, b: Operand): number {
+  const { name } = a.type;
+  if (name !== "" && name === b.type.name) {
+    if (ATOMIC.has(name)) return 1;
+    if (name === "kubernetes.URL") {
+      return traversal(b.computed && b.size ? b.size : ONE);
+    }
+    if (name === "kubernetes.NamedFormat") return times(64, TRAVERSAL);
+  }
+  return equality(a, b);
+}
+
+/** What an operator with two operands costs. */
+export function operatorCost(name: string, a: Operand, b: Operand): CallCost {
+  const both = (kind: CostKind) => mayBe(a, kind) && mayBe(b, kind);
+  const either = (kind: CostKind) =>
+    a.type.kind === kind || b.type.kind === kind;
+  const texts = both("string") || both("bytes");
+  switch (name) {
+    case "==":
+      return { cost: same(a, b) };
+    case "!=":
+      return { cost: equality(a, b) };
+    case "<":
+    case "<=":
+    case ">":
+    case ">=":
+      return {
+        cost: !texts
+          ? 1
+          : either("string") || either("bytes")
+          ? equality(a, b)
+          : Math.max(1, equality(a, b)),
+      };
+    case "in":
+      return {
+        cost: b.type.kind === "list"
+          ? sizeOf(b).max
+          : b.type.kind === "dyn"
+          ? Math.max(1, sizeOf(b).max)
+          : 1,
+      };
+    case "+": {
+      if (!texts && !both("list")) return NOMINAL;
+      const size = sizeSum(sizeOf(a), sizeOf(b));
+      const certain = either("string") || either("bytes");
+      const cost = texts ? traversal(size) : 1;
+      return { cost: certain ? cost : Math.max(1, cost), size };
+    }
+    default:
+      return NOMINAL;
+  }
+}
+
+/** The size of a choice between two. */
+export function choiceSize(a: Operand, b: Operand): SizeRange {
+  return sizeUnion(sizeOf(a), sizeOf(b));
+}

@@ -1,0 +1,380 @@
+import {
+  type CallCost,
+  choiceSize,
+  functionCost,
+  methodCost,
+  type Operand,
+  operatorCost,
+  sizeOf,
+} from "./call_costs.ts";
+import { type CostType, type DeclaredType, KEY } from "./declared_type.ts";
+import { ONE, type SizeRange, times, UNBOUNDED } from "./size_range.ts";
+
+/** One node of the library's tree, checked. */
+interface Node {
+  readonly op: string;
+  readonly args: unknown;
+  readonly checkedType?: CheckedType | undefined;
+}
+
+/** What the library found the type of a node to be. */
+interface CheckedType {
+  readonly kind: string;
+  readonly name: string;
+  readonly valueType?: CheckedType | undefined;
+}
+
+/**
+ * Where a value stands in the schema; without a type where the schema says
+ * nothing of it.
+ */
+interface Place {
+  readonly type: DeclaredType | undefined;
+}
+
+/** What is known of an expression. */
+interface Estimate {
+  readonly cost: number;
+  readonly type: CostType;
+  /** The size, where the expression itself tells it. */
+  readonly size?: SizeRange | undefined;
+  readonly place?: Place | undefined;
+  readonly literal?: unknown;
+}
+
+/** The loops over a list or map, by how many parts they have. */
+const LOOPS: ReadonlySet<string> = new Set([
+  "all 2",
+  "exists 2",
+  "exists_one 2",
+  "filter 2",
+  "map 2",
+  "map 3",
+]);
+
+/** What stands before the name of a function, and is no value. */
+const NAMESPACES: ReadonlySet<string> = new Set([
+  "sets",
+  "strings",
+  "ip",
+  "format",
+  "optional",
+]);
+
+/** Making a list, and a map. */
+const NEW_LIST = 10;
+const NEW_MAP = 30;
+
+const SCALAR: CostType = { kind: "scalar", name: "" };
+const OTHER: CostType = { kind: "other", name: "" };
+
+/**
+ * What an expression costs at most, in the units of Kubernetes: about one for
+ * each operation, item and ten characters.
+ *
+ * @param tree The library's tree, whose types are checked.
+ * @param root What the schema tells of `self` and `oldSelf`.
+ */
+export function costOf(tree: unknown, root: DeclaredType): number {
+  return new Estimator(root).of(tree as Node).cost;
+}
+
+class Estimator {
+  readonly #root: DeclaredType;
+  /** What the variables of the loops around go over, innermost last. */
+  readonly #ranges: [name: string, range: Estimate][] = [];
+
+  constructor(root: DeclaredType) {
+    this.#root = root;
+  }
+
+  of(node: Node): Estimate {
+    const { op, args } = node;
+    switch (op) {
+      case "value":
+        return literal(args);
+      case "id":
+        return this.#name(args as string, node);
+      case ".":
+        return this.#field(args as [Node, string], node);
+      case "[]":
+        return this.#element(args as [Node, Node], node);
+      case ".?":
+      case "[?]":
+        return this.#optional(args as [Node, Node | string], node);
+      case "!_":
+      case "-_":
+        return this.#unary(args as Node, node);
+      case "&&":
+      case "||": {
+        const [a, b] = this.#all(args as readonly Node[]);
+        return { cost: sum(a?.cost, b?.cost), type: SCALAR };
+      }
+      case "?:":
+        return this.#choice(args as [Node, Node, Node]);
+      case "list": {
+        const items = this.#all(args as readonly Node[]);
+        const size = exactly(items.length);
+        return { cost: total(items) + NEW_LIST, type: typeOf(node), size };
+      }
+      case "map": {
+        const entries = args as readonly (readonly [Node, Node])[];
+        const parts = this.#all(entries.flat());
+        const size = exactly(entries.length);
+        return { cost: total(parts) + NEW_MAP, type: typeOf(node), size };
+      }
+      case "call": {
+        const [name, rest] = args as [string, readonly Node[]];
+        return this.#function(name, rest, node);
+      }
+      case "rcall":
+        return this.#method(args as [string, Node, readonly Node[]], node);
+      default:
+        return this.#operator(op, args as [Node, Node], node);
+    }
+  }
+
+  #all(nodes: readonly Node[]): Estimate[] {
+    return nodes.map((node) => this.of(node));
+  }
+
+  #name(name: string, node: Node): Estimate {
+    const range = this.#ranges.findLast(([variable]) => variable === name)?.[1];
+    if (range === undefined) {
+      const own = name === "self" ||
+        (name === "oldSelf" && node.checkedType?.kind !== "optional");
+      const type = own ? this.#root : typeOf(node);
+      return { cost: 1, type, place: { type: this.#root } };
+    }
+    switch (range.type.kind) {
+      case "list":
+        return {
+          cost: 1,
+          type: range.type.elements ?? typeOf(node),
+          place: this.#below(range.place, (type) => type.elements),
+        };
+      case "map":
+        return {
+          cost: 1,
+          type: KEY,
+          place: this.#below(
+            range.place,
+            (type) => type.kind === "map" ? KEY : undefined,
+          ),
+        };
+      default:
+        return { cost: 1, type: typeOf(node) };
+    }
+  }
+
+  /**
+   * One step down. What is reached from a value that is not in the schema is
+   * taken for `self`, as kube-apiserver takes it.
+   */
+  #below(
+    place: Place | undefined,
+    step: (type: DeclaredType) => DeclaredType | undefined,
+  ): Place {
+    if (place === undefined) return { type: this.#root };
+    return { type: place.type && step(place.type) };
+  }
+
+  #field([target, name]: [Node, string], node: Node): Estimate {
+    const { cost, type, place } = this.of(target);
+    const step = type.kind === "map" || type.kind === "object" ? 1 : 0;
+    const declared = type.kind === "map"
+      ? type.elements
+      : fieldsOf(type)?.get(name);
+    return {
+      cost: cost + step,
+      type: declared ?? typeOf(node),
+      place: this.#below(place, ({ fields }) => fields.get(name)),
+    };
+  }
+
+  #element([target, index]: [Node, Node], node: Node): Estimate {
+    const list = this.of(target);
+    const { cost } = this.of(index);
+    return {
+      cost: sum(list.cost, cost, 1),
+      type: list.type.elements ?? typeOf(node),
+      place: this.#below(list.place, (type) => type.elements),
+    };
+  }
+
+  #optional([target, part]: [Node, Node | string], node: Node): Estimate {
+    const index = typeof part === "string" ? 0 : this.of(part).cost;
+    return { cost: sum(this.of(target).cost, index, 1), type: typeOf(node) };
+  }
+
+  /** A sign before a number belongs to it; two signs take each other away. */
+  #unary(inner: Node, { op }: Node): Estimate {
+    if (inner.op === op) return this.of(inner.args as Node);
+    const { cost, type, literal: value } = this.of(inner);
+    if (
+      op === "-_" && (typeof value === "bigint" || typeof value === "number")
+    ) {
+      return literal(-value);
+    }
+    return { cost: sum(cost, 1), type };
+  }
+
+  #choice([condition, yes, no]: [Node, Node, Node]): Estimate {
+    const a = this.of(yes);
+    const b = this.of(no);
+    return {
+      cost: sum(this.of(condition).cost, Math.max(a.cost, b.cost)),
+      type: a.type.kind === "dyn" ? b.type : a.type,
+      size: choiceSize(this.#operand(a), this.#operand(b)),
+    };
+  }
+
+  #operator(op: string, [left, right]: [Node, Node], node: Node): Estimate {
+    const a = this.of(left);
+    const b = this.of(right);
+    const call = operatorCost(op, this.#operand(a), this.#operand(b));
+    return called(call, [a, b], op === "+" ? a.type : typeOf(node));
+  }
+
+  #function(name: string, args: readonly Node[], node: Node): Estimate {
+    const [asked] = args;
+    if (name === "has" && asked !== undefined) {
+      // Whether a field is there costs nothing beside what it is a field of.
+      const [owner] = asked.args as readonly [Node, string];
+      return { cost: this.of(owner).cost, type: SCALAR };
+    }
+    const operands = this.#all(args);
+    const call = functionCost(name, operands.map((one) => this.#operand(one)));
+    return called(call, operands, typeOf(node));
+  }
+
+  #method(
+    [name, target, args]: [string, Node, readonly Node[]],
+    node: Node,
+  ): Estimate {
+    if (
+      target.op === "id" && NAMESPACES.has(target.args as string) &&
+      !this.#ranges.some(([variable]) => variable === target.args)
+    ) return this.#function(`${target.args as string}.${name}`, args, node);
+    const [variable] = args;
+    if (variable?.op === "id" && LOOPS.has(`${name} ${args.length}`)) {
+      return this.#loop(name, this.of(target), args);
+    }
+    const operands = this.#all([target, ...args]);
+    const call = methodCost(name, operands.map((one) => this.#operand(one)));
+    return called(call, operands, typeOf(node));
+  }
+
+  /** What its macro becomes: a start, a step for each element, and a result. */
+  #loop(name: string, range: Estimate, args: readonly Node[]): Estimate {
+    const [variable, first, second] = args as readonly [Node, Node, Node?];
+    this.#ranges.push([variable.args as string, range]);
+    const one = this.of(first);
+    const other = second && this.of(second);
+    const item = this.of(variable);
+    this.#ranges.pop();
+    const size = sizeOf(this.#operand(range));
+    const looped = (
+      start: number,
+      step: number,
+      type: CostType,
+    ): Estimate => ({
+      cost: sum(range.cost, start, times(size.max, Math.min(step, UNBOUNDED))),
+      type,
+      size,
+    });
+    switch (name) {
+      case "all":
+        return looped(1, one.cost + 3, SCALAR);
+      case "exists":
+        return looped(1, one.cost + 4, SCALAR);
+      case "exists_one":
+        return looped(2, one.cost + 2, SCALAR);
+      case "filter":
+        return looped(NEW_LIST + 1, one.cost + NEW_LIST + 3, listOf(item.type));
+      default: {
+        const made = other ?? one;
+        const step = made.cost + NEW_LIST + 2;
+        const condition = other === undefined ? 0 : one.cost;
+        return looped(NEW_LIST + 1, step + condition, listOf(made.type));
+      }
+    }
+  }
+
+  #operand({ type, size, place, literal }: Estimate): Operand {
+    const declared = place?.type;
+    const items = place?.type?.elements;
+    return {
+      type,
+      size: size ?? (declared && { min: 0, max: declared.maxElements }),
+      itemSize: items && { min: 0, max: items.maxElements },
+      computed: size !== undefined,
+      literal,
+    };
+  }
+}
+
+function literal(value: unknown): Estimate {
+  const [type, size]: readonly [CostType, SizeRange] = typeof value === "string"
+    ? [{ kind: "string", name: "string" }, exactly([...value].length)]
+    : value instanceof Uint8Array
+    ? [{ kind: "bytes", name: "bytes" }, exactly(value.length)]
+    : [value === null ? OTHER : SCALAR, ONE];
+  return { cost: 0, type, size, literal: value };
+}
+
+function called(
+  { cost, size }: CallCost,
+  operands: readonly Estimate[],
+  type: CostType,
+): Estimate {
+  return { cost: sum(cost, total(operands)), type, size };
+}
+
+function total(parts: readonly Estimate[]): number {
+  return sum(...parts.map(({ cost }) => cost));
+}
+
+function sum(...costs: readonly (number | undefined)[]): number {
+  let all = 0;
+  for (const cost of costs) all += cost ?? 0;
+  return Math.min(all, UNBOUNDED);
+}
+
+function exactly(size: number): SizeRange {
+  return { min: size, max: size };
+}
+
+function listOf(elements: CostType): CostType {
+  return { kind: "list", name: "", elements };
+}
+
+function fieldsOf(
+  type: CostType | DeclaredType,
+): ReadonlyMap<string, DeclaredType> | undefined {
+  return "fields" in type ? type.fields : undefined;
+}
+
+const SCALARS: ReadonlySet<string> = new Set([
+  "bool",
+  "int",
+  "uint",
+  "double",
+  "google.protobuf.Duration",
+  "google.protobuf.Timestamp",
+]);
+
+function typeOf({ checkedType }: Node): CostType {
+  return checkedType === undefined ? OTHER : costType(checkedType);
+}
+
+function costType({ kind, name, valueType }: CheckedType): CostType {
+  if (kind === "dyn") return { kind, name };
+  if (kind === "list" || kind === "map") {
+    return { kind, name, elements: valueType && costType(valueType) };
+  }
+  if (name === "string" || name === "bytes") return { kind: name, name };
+  if (SCALARS.has(name)) return { kind: "scalar", name };
+  // The library names the types of a schema's objects so.
+  return { kind: /^Object\d+$/.test(name) ? "object" : "other", name };
+}
