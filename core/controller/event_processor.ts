@@ -278,7 +278,7 @@ export class EventProcessor<P extends KubernetesObject> {
     return true;
   }
 
-  /** Makes the run of a taken slot; undefined if its object is gone. */
+  /** Makes the run of a taken slot; undefined if its object is gone or leaving. */
   #begin(slot: number): Run<P> | undefined {
     const { primaries, shard, settings, clock } = this.#options;
     const key = this.#queue.key(slot);
@@ -290,7 +290,13 @@ export class EventProcessor<P extends KubernetesObject> {
       this.#states.delete(key);
       return undefined;
     }
-    const { attempt } = this.stateOf(key);
+    const state = this.stateOf(key);
+    // What came while the finalizer was being removed is no concern of ours any
+    // more, though the cache may show the finalizer until the object is gone.
+    if (state.leaving && primary.metadata.deletionTimestamp !== undefined) {
+      return undefined;
+    }
+    const { attempt } = state;
     const now = clock.now();
     // The run is what a planned retry waited for.
     if (this.#states.has(key)) this.#queue.setTimer(slot, Infinity);

@@ -4,6 +4,7 @@ import {
   KubeConfig,
   KubernetesObjectApi,
   makeInformer,
+  PatchStrategy,
   Watch,
 } from "@kubernetes/client-node";
 import type { V1ConfigMap } from "@kubernetes/client-node";
@@ -168,6 +169,71 @@ foreignTest(
     } finally {
       await informer.stop();
     }
+  },
+);
+
+foreignTest(
+  "client-node's informer goes on when its watches end, and selects by labels",
+  async (config, namespace) => {
+    const core = config.makeApiClient(CoreV1Api);
+    const create = (name: string, labels: Record<string, string>) =>
+      core.createNamespacedConfigMap({
+        namespace,
+        body: { metadata: { name, labels } },
+      });
+    const labelSelector = "tier=front";
+    const informer = makeInformer<V1ConfigMap>(
+      config,
+      // The server ends each watch after a second.
+      `/api/v1/namespaces/${namespace}/configmaps?timeoutSeconds=1`,
+      () => core.listNamespacedConfigMap({ namespace, labelSelector }),
+      labelSelector,
+    );
+    let watches = 0;
+    informer.on("connect", () => watches++);
+    await informer.start();
+    try {
+      await create("front", { tier: "front" });
+      await create("back", { tier: "back" });
+      await until("a second watch", () => watches > 1);
+      await create("late", { tier: "front" });
+      await until("the late one", () => informer.get("late", namespace));
+      const names = informer.list(namespace).map(({ metadata }) =>
+        metadata?.name
+      );
+      assert.deepEqual(names.toSorted(), ["front", "late"]);
+    } finally {
+      await informer.stop();
+    }
+  },
+);
+
+foreignTest(
+  "client-node applies on the server's side, and meets owners of fields",
+  async (config, namespace) => {
+    const objects = KubernetesObjectApi.makeApiClient(config);
+    const apply = (owner: string, color: string, force?: boolean) =>
+      objects.patch<V1ConfigMap>(
+        {
+          apiVersion: "v1",
+          kind: "ConfigMap",
+          metadata: { name: "settings", namespace },
+          data: { color },
+        },
+        undefined,
+        undefined,
+        owner,
+        force,
+        PatchStrategy.ServerSideApply,
+      );
+    assert.equal((await apply("one", "blue")).data?.["color"], "blue");
+    await assert.rejects(apply("two", "red"), { code: 409 });
+    const forced = await apply("two", "red", true);
+    assert.equal(forced.data?.["color"], "red");
+    assert.deepEqual(
+      forced.metadata?.managedFields?.map(({ manager }) => manager),
+      ["two"],
+    );
   },
 );
 

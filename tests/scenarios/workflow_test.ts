@@ -404,4 +404,5 @@ scenario(
         "deployment reconciled, outside reconciled, last failed"
     );
   },
+  { embedded: "its Deployment controller puts the status back" },
 );

@@ -6,6 +6,13 @@ import {
   type ServerResponse,
 } from "../http/exchange.ts";
 import { servedGroups, type ServedVersion } from "./discovery.ts";
+import {
+  OPENAPI_V2_CONTENT_TYPE,
+  OPENAPI_V2_PROTOBUF,
+  openApiV2,
+  openApiV2Protobuf,
+  patchPaths,
+} from "./openapi_v2.ts";
 
 /** Makes the OpenAPI v3 document of one group and version. */
 export type OpenApiSource = (served: ServedVersion) => Promise<unknown>;
@@ -19,7 +26,8 @@ const encoder = new TextEncoder();
 
 /**
  * Serves OpenAPI v3: an index, and a document for each group and version, made
- * when first asked for and kept until its resources change.
+ * when first asked for and kept until its resources change; and as much of v2 as
+ * clients still look up there.
  */
 export class OpenApiRoutes {
   readonly #context: ApiContext;
@@ -41,7 +49,7 @@ export class OpenApiRoutes {
     if (path === "/openapi/v3" || path === "/openapi/v3/") {
       return jsonResponse(200, { paths: await this.#index(versions) });
     }
-    if (path === "/openapi/v2") return oldDocument();
+    if (path === "/openapi/v2") return versionTwo(request, versions);
     const key = path.replace(/^\/openapi\/v3\//, "");
     const served = versions.get(key);
     if (served === undefined) {
@@ -99,12 +107,19 @@ export class OpenApiRoutes {
   }
 }
 
-/** OpenAPI v2 without definitions: its users fall back on v3. */
-function oldDocument(): ServerResponse {
-  return jsonResponse(200, {
-    swagger: "2.0",
-    info: { title: "Kubernetes", version: "v1.32.13" },
-    paths: {},
-    definitions: {},
-  });
+function versionTwo(
+  request: ServerRequest,
+  versions: ReadonlyMap<string, ServedVersion>,
+): ServerResponse {
+  const paths = [...versions].flatMap(([root, served]) =>
+    patchPaths(root, served)
+  );
+  const { accept = "" } = request.headers;
+  return accept.includes(OPENAPI_V2_PROTOBUF)
+    ? {
+      status: 200,
+      headers: { "content-type": OPENAPI_V2_CONTENT_TYPE },
+      body: openApiV2Protobuf(paths),
+    }
+    : jsonResponse(200, openApiV2(paths));
 }

@@ -335,6 +335,24 @@ test("EventProcessor ignores an object whose finalizer is gone until it is a new
   assert.equal(one.begun.length, 2);
 });
 
+test("EventProcessor cleans up once, whatever comes while the finalizer is being removed", async () => {
+  const one = await running();
+  const object = one.add(A);
+  one.mark(A);
+  await one.settle();
+  one.processor.triggered(A, "source", {});
+  one.update(A);
+  // The cache shows the object as it was until the watch tells of its end.
+  await one.end(A, { end: { type: "finalizerRemoved" } });
+  assert.equal(one.begun.length, 1);
+  assert.equal(one.processor.waiting, 0);
+  one.delete(A);
+  const remade = one.add(A);
+  await one.settle();
+  assert.equal(one.begun.length, 2);
+  assert.notEqual(remade.metadata.uid, object.metadata.uid);
+});
+
 test("EventProcessor tells which source and object caused a run", async () => {
   const one = await running();
   one.script = () => DONE;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { kubectlTest } from "../../support/kubectl_test_case.ts";
+import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
 /** Several documents, as people keep them in one file. */
 const MANIFESTS = `
@@ -176,6 +177,40 @@ kubectlTest(
     assert.match(
       await kubectl.feedFails(RED, "replace -f -"),
       /configmaps "settings" not found/,
+    );
+  },
+);
+
+kubectlTest(
+  "kubectl create makes every document of a file that can be made, lists too",
+  async (kubectl) => {
+    const map = (name: string) => ({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name },
+    });
+    const items = [map("second"), map("third")];
+    const documents = [
+      "# Nothing but a comment.",
+      JSON.stringify(map("first")),
+      JSON.stringify(map("NOT_ALLOWED")),
+      JSON.stringify({ apiVersion: "v1", kind: "List", items }),
+    ].join("\n---\n");
+    const folder = temporaryFolder();
+    const file = writeText(folder, "documents.yaml", documents);
+    const { code, stdout, stderr } = await kubectl.result("create -f", [file]);
+    assert.equal(code, 1);
+    assert.match(stderr, /"NOT_ALLOWED" is invalid: metadata\.name/);
+    assert.deepEqual(
+      stdout.match(/\S+(?= created\n)/g),
+      ["configmap/first", "configmap/second", "configmap/third"],
+    );
+    // What a list shows can be applied again, by the folder it is in.
+    const shown = await kubectl.run("get cm first second -o yaml");
+    writeText(folder, "documents.yaml", shown);
+    assert.match(
+      await kubectl.run("apply --server-side --force-conflicts -f", folder),
+      /^configmap\/first serverside-applied\nconfigmap\/second /,
     );
   },
 );

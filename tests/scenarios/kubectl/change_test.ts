@@ -39,6 +39,18 @@ kubectlTest(
       "hello",
     );
     assert.match(
+      await kubectl.fails("annotate configmap settings note=bye"),
+      /--overwrite is false but found the following declared annotation\(s\): 'note' already has a value \(hello\)/,
+    );
+    await kubectl.run("annotate configmap settings note=bye --overwrite");
+    await kubectl.run("annotate configmap settings note-");
+    assert.equal(
+      await kubectl.run(
+        "get configmap settings -o jsonpath={.metadata.annotations}",
+      ),
+      "",
+    );
+    assert.match(
       await kubectl.fails("label configmap settings tier=not_-"),
       /a valid label must be an empty string or consist of alphanumeric/,
     );
@@ -82,6 +94,54 @@ kubectlTest(
       ),
       "nginx:2 log:1",
     );
+    await kubectl.run(
+      "patch deploy web --type strategic -p",
+      '{"spec":{"template":{"spec":{"containers":[{"$patch":"delete","name":"log"}]}}}}',
+    );
+    assert.equal(
+      await kubectl.run(
+        "get deploy web -o",
+        "jsonpath={.spec.template.spec.containers[*].name}",
+      ),
+      "web",
+    );
+  },
+);
+
+kubectlTest(
+  "kubectl changes nothing with --dry-run=server, and tells what would be",
+  async (kubectl) => {
+    const dryRun = "--dry-run=server";
+    const said = /\(server dry run\)\n$/;
+    assert.match(await kubectl.feed(DEPLOYMENT, `create ${dryRun} -f -`), said);
+    assert.match(await kubectl.fails("get deploy web"), /not found/);
+    await kubectl.feed(DEPLOYMENT, "create -f -");
+    const spec = "get deploy web -o jsonpath={.spec}{.metadata.labels}";
+    const before = await kubectl.run(spec);
+    assert.equal(
+      await kubectl.run(
+        `patch deploy web ${dryRun} -o jsonpath={.spec.replicas} -p`,
+        '{"spec":{"replicas":7}}',
+      ),
+      "7",
+    );
+    for (
+      const command of [
+        "label deploy web tier=front",
+        "annotate deploy web note=hello",
+        "set image deploy/web web=nginx:9",
+      ]
+    ) assert.match(await kubectl.run(`${command} ${dryRun}`), said);
+    await kubectl.run(`scale deploy web --replicas=9 ${dryRun}`);
+    assert.match(
+      await kubectl.feed(
+        DEPLOYMENT.replace("nginx:1", "nginx:8"),
+        `replace ${dryRun} -f -`,
+      ),
+      said,
+    );
+    assert.match(await kubectl.run(`delete deploy web ${dryRun}`), said);
+    assert.equal(await kubectl.run(spec), before);
   },
 );
 
@@ -150,5 +210,19 @@ kubectlTest(
       await kubectl.feedFails(old, "replace -f -"),
       /Operation cannot be fulfilled on configmaps "settings": the object has been modified/,
     );
+  },
+);
+
+kubectlTest(
+  "kubectl replace --force deletes and makes anew",
+  async (kubectl) => {
+    await kubectl.feed(DEPLOYMENT, "create -f -");
+    const uid = "get deploy web -o jsonpath={.metadata.uid}";
+    const before = await kubectl.run(uid);
+    assert.match(
+      await kubectl.feed(DEPLOYMENT, "replace --force -f -"),
+      /^deployment\.apps "web" deleted\ndeployment\.apps\/web replaced\n$/,
+    );
+    assert.notEqual(await kubectl.run(uid), before);
   },
 );

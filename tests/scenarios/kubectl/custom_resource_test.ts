@@ -123,6 +123,13 @@ kubectlTest(
         await kubectl.run("get sb ariel -o jsonpath={.spec.rig}"),
         "sloop",
       );
+      const described = await kubectl.run("describe sb ariel");
+      assert.match(described, /^Kind: +Sailboat$/m);
+      assert.match(described, /^Spec:\n {2}Crew: +2\n {2}Rig: +sloop$/m);
+      assert.match(
+        await kubectl.fails("patch sb ariel --type strategic -p", "{}"),
+        /strategic-merge-patch\+json is not supported by .*, Kind=Sailboat/,
+      );
       await kubectl.run("scale sb ariel --replicas=3");
       assert.equal(
         await kubectl.run("get sb ariel -o jsonpath={.spec.crew}"),

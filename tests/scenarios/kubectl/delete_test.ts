@@ -36,7 +36,7 @@ kubectlTest(
   async (kubectl) => {
     await createFamily(kubectl);
     assert.equal(
-      await kubectl.run("delete configmap parent"),
+      await kubectl.run("delete configmap parent --cascade=background"),
       'configmap "parent" deleted\n',
     );
     await until(

@@ -33,10 +33,20 @@ kubectlTest("kubectl explain tells the type of fields", async (kubectl) => {
     await kubectl.fails("explain configmap.sails"),
     /field "sails" does not exist/,
   );
+  assert.match(
+    await kubectl.run("explain deployment.spec.strategy --recursive"),
+    /^ {2}rollingUpdate\s<RollingUpdateDeployment>\n {4}maxSurge\s<IntOrString>$/m,
+  );
 });
 
 kubectlTest("kubectl auth can-i and whoami ask the server", async (kubectl) => {
   assert.equal(await kubectl.run("auth can-i create deployments"), "yes\n");
+  assert.match(
+    await kubectl.run("auth can-i --list"),
+    /^Resources +Non-Resource URLs +Resource Names +Verbs\n\*\.\* +\[\] +\[\] +\[\*\]\n/,
+  );
+  const unknown = await kubectl.result("auth can-i create sailboats");
+  assert.match(unknown.stderr, /doesn't have a resource type 'sailboats'/);
   assert.match(await kubectl.run("auth whoami"), /Username +\S+/);
 });
 

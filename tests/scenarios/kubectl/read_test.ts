@@ -115,10 +115,45 @@ kubectlTest("kubectl get reads a long list in chunks", async (kubectl) => {
       }, labels: { many: "yes" } }\n`,
   );
   await kubectl.feed(list.join("---\n"), "create -f -");
-  const names = await kubectl.run("get cm -l many --chunk-size=10 -o name");
+  const { stdout: names, stderr: requests } = await kubectl.result(
+    "get cm -l many --chunk-size=10 -o name -v=6",
+  );
   assert.equal(names.trimEnd().split("\n").length, 25);
   assert.match(names, /^configmap\/item-00\n[^]*configmap\/item-24\n$/);
+  const pages = requests.match(/configmaps\?\S*limit=10\S* 200 OK/g);
+  assert.deepEqual(
+    pages?.map((page) => page.includes("continue=")),
+    [false, true, true],
+  );
 });
+
+kubectlTest(
+  "kubectl get sorts, prints several kinds as a list, and raw answers",
+  async (kubectl) => {
+    await kubectl.feed(MANIFESTS, "apply -f -");
+    await kubectl.run("create configmap another --from-literal=color=amber");
+    assert.equal(
+      await kubectl.run(
+        "get cm settings another --sort-by={.data.color} -o",
+        "go-template={{range .items}}{{.data.color}} {{end}}",
+      ),
+      "amber blue ",
+    );
+    const list = JSON.parse(
+      await kubectl.run("get cm,deploy -l app=web -o json"),
+    );
+    assert.equal(list.kind, "List");
+    assert.deepEqual(
+      list.items.map(({ kind }: { kind: string }) => kind),
+      ["ConfigMap", "Deployment"],
+    );
+    const raw = `/api/v1/namespaces/${kubectl.namespace}/configmaps/settings`;
+    assert.deepEqual(
+      JSON.parse(await kubectl.run(`get --raw ${raw}`)).data,
+      { color: "blue" },
+    );
+  },
+);
 
 kubectlTest(
   "kubectl describe tells an object with its events",
@@ -166,6 +201,11 @@ kubectlTest(
     );
     const shown = /Warning\s+Faded\s+.*The colour has faded/;
     assert.match(await kubectl.run("events --for configmap/settings"), shown);
+    assert.match(await kubectl.run("events --types=Warning"), shown);
+    assert.equal(
+      await kubectl.run("events --types=Normal --for configmap/settings"),
+      "",
+    );
     assert.match(await kubectl.run("describe configmap settings"), shown);
     assert.match(
       await kubectl.run("get events --field-selector reason=Faded"),
