@@ -25,7 +25,7 @@ import type {
 /** How often a condition is asked while real time passes, in milliseconds. */
 const LOOK_EVERY = 20;
 /** How long a real cluster's controllers may take, in milliseconds. */
-const PATIENCE = 30_000;
+const PATIENCE = 90_000;
 /** How far a virtual clock moves at most, in milliseconds. */
 const HOUR = 3_600_000;
 /** How many turns of the event loop work may take without a timer. */
