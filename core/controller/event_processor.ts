@@ -29,6 +29,7 @@ import {
   decideAfterRun,
   decideEvent,
   FRESH,
+  isLeaving,
   type RunPlan,
   type RunState,
   willRetry,
@@ -66,20 +67,17 @@ export class EventProcessor<P extends KubernetesObject> {
   /** @param options What it works with. */
   constructor(options: EventProcessorOptions<P>) {
     const { clock, settings, observers, onFault } = options;
-    const { retry, limiter } = settings;
+    const { retry, limiter, throughput: bucket } = settings;
+    const onReady = () => this.#pump();
     this.#options = options;
     this.#observer = guardedObserver(observers, onFault);
     this.#retry = guardedRetry(retry, onFault);
     this.#slice = new TimeSlice(clock);
-    this.#throttle = new Throttle({
-      bucket: settings.throughput,
-      clock,
-      onReady: () => this.#pump(),
-    });
+    this.#throttle = new Throttle({ bucket, clock, onReady });
     this.#queue = new SchedulingQueue({
       clock,
       limiter: limiter && guardedLimiter(limiter, onFault),
-      onReady: () => this.#pump(),
+      onReady,
     });
   }
 
@@ -290,13 +288,8 @@ export class EventProcessor<P extends KubernetesObject> {
       this.#states.delete(key);
       return undefined;
     }
-    const state = this.stateOf(key);
-    // What came while the finalizer was being removed is no concern of ours any
-    // more, though the cache may show the finalizer until the object is gone.
-    if (state.leaving && primary.metadata.deletionTimestamp !== undefined) {
-      return undefined;
-    }
-    const { attempt } = state;
+    if (isLeaving(this.stateOf(key), primary)) return undefined;
+    const { attempt } = this.stateOf(key);
     const now = clock.now();
     // The run is what a planned retry waited for.
     if (this.#states.has(key)) this.#queue.setTimer(slot, Infinity);

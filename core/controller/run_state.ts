@@ -1,3 +1,4 @@
+import type { KubernetesObject } from "../api/object.ts";
 import type { RetryPolicy } from "../queue/retry_policy.ts";
 
 /**
@@ -88,6 +89,18 @@ export function decideEvent(
 ): EventDecision {
   if (!state.leaving) return "run";
   return primary !== undefined && !primary.deleting ? "runAfresh" : "ignore";
+}
+
+/**
+ * Whether an object only waits to vanish: our finalizer was removed. What came
+ * meanwhile is no concern of ours any more, though the cache may show the
+ * finalizer until the object is gone.
+ */
+export function isLeaving(
+  state: RunState,
+  { metadata }: KubernetesObject,
+): boolean {
+  return state.leaving && metadata.deletionTimestamp !== undefined;
 }
 
 /** How a run ended. */
