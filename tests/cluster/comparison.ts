@@ -165,7 +165,10 @@ async function answers(
     await run.cleanUp(transcript);
     const kept = runs.filter(({ step }) => !step.cleanup);
     const names = new Names();
-    for (const { outcome } of kept) names.learn(outcome);
+    for (const { step, outcome } of kept) {
+      // Which controller is first with a new namespace is a race.
+      if (!step.setup) names.learn(outcome);
+    }
     return kept.map(({ step, outcome }) => ({
       request: `${step.id} ${step.method ?? "GET"} ${
         step.path ?? step.poll ?? step.watch
