@@ -94,6 +94,8 @@ async function main(): Promise<void> {
     );
   }
   const names = benchNames(values.only);
+  // Before anything is made that would have to be taken away again.
+  await run(PROJECT, "git", "rev-parse", "--verify", `${ref}^{commit}`);
   const folder = await mkdtemp(join(tmpdir(), "coracle-compare-"));
   const before = join(folder, "before");
   try {

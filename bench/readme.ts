@@ -17,10 +17,26 @@ function path(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url));
 }
 
+/** @throws {Error} If the file is not what `run.ts --json` writes. */
+function readReport(file: string): { text: string; report: Report } {
+  try {
+    const text = readFileSync(file, "utf8");
+    const report = JSON.parse(text) as Report;
+    if (!Array.isArray(report.results)) throw new TypeError("no results");
+    return { text, report };
+  } catch (error) {
+    process.stderr.write(
+      `Cannot write the numbers: ${file} must be a report that run.ts --json has written: received ${
+        (error as Error).message
+      }\n`,
+    );
+    process.exit(1);
+  }
+}
+
 const kept = path("./results.json");
 const [file = kept] = process.argv.slice(2);
-const text = readFileSync(file, "utf8");
-const report = JSON.parse(text) as Report;
+const { text, report } = readReport(file);
 writeFileSync(kept, text);
 mkdirSync(path("./charts"), { recursive: true });
 for (const [name, picture] of Object.entries(charts(report))) {

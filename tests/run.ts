@@ -122,6 +122,14 @@ function everywhere(): readonly string[] {
   return files(TESTS).filter((file) => !once.has(file));
 }
 
+/** The files of a step, or those of them that lie below one of some paths. */
+function chosenFiles(step: Step, only: readonly string[]): readonly string[] {
+  return step.files?.().filter((file) =>
+    only.length === 0 ||
+    only.some((path) => file === path || file.startsWith(`${path}/`))
+  ) ?? [];
+}
+
 /** Runs a step, against a real control plane where it asks for one. */
 async function runStep(
   step: Step,
@@ -188,10 +196,7 @@ async function runCommandOf(
   await rm(report, { force: true });
   const command = [...step.command];
   if (step.report !== undefined) {
-    const chosen = step.files?.().filter((file) =>
-      only.length === 0 ||
-      only.some((path) => file === path || file.startsWith(`${path}/`))
-    ) ?? [];
+    const chosen = chosenFiles(step, only);
     if (chosen.length === 0) return { passed: 0, failed: [], skipped: [] };
     command.push(...reportFlags(step.report, report));
     if (titles.length > 0) command.push(titleFlag(step.report, titles));
@@ -302,6 +307,15 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const chosen = names.length > 0 ? names : defaults;
   const steps = STEPS.filter((step) => chosen.includes(step.name));
+  const stray = only.filter((path) =>
+    !steps.some((step) => chosenFiles(step, [path]).length > 0)
+  );
+  if (stray.length > 0) {
+    print(
+      `Cannot run tests: no step has tests there: received ${stray.join(", ")}`,
+    );
+    return 2;
+  }
   await mkdir(".cache/test", { recursive: true });
   let passed = 0;
   let failed = 0;

@@ -48,7 +48,7 @@ const HALF = 2 ** 32;
  * lists, watches, informers and controllers takes it. API servers know it from
  * Kubernetes 1.36 on, as an alpha feature (KEP-5866).
  *
- * @throws {RangeError} If there is no such part.
+ * @throws {RangeError} If there is no such part, or no such field.
  *
  * @example The second half
  * ```ts
@@ -68,6 +68,13 @@ export function shardSelector(part: ShardPart): string {
   ) {
     throw new RangeError(
       `Cannot select a shard: "index" must be a whole number from 0 and below "count": received ${index} of ${count}`,
+    );
+  }
+  if (field !== "uid" && field !== "namespace") {
+    throw new RangeError(
+      `Cannot select a shard: "field" must be "uid" or "namespace": received ${
+        JSON.stringify(field)
+      }`,
     );
   }
   const bound = (part: number) => {

@@ -1,3 +1,4 @@
+import { checkOptionNames } from "../api/option_names.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { KeyPair } from "./certificates.ts";
@@ -99,7 +100,7 @@ export interface ApiServerOptions {
   readonly logger?: Logger | undefined;
 }
 
-const OPTIONS: ReadonlySet<string> = new Set([
+const OPTIONS: readonly string[] = [
   "port",
   "host",
   "tls",
@@ -114,19 +115,23 @@ const OPTIONS: ReadonlySet<string> = new Set([
   "simulate",
   "pods",
   "logger",
-]);
+];
+const POD_HOOKS: readonly string[] = ["logs", "exec", "attach", "portForward"];
 
 /**
  * Checks the options of a server.
  *
- * @throws {TypeError} If an option is not known.
+ * @throws {TypeError} If an option is not known, or is of another type.
  * @throws {RangeError} If a number is out of range.
  */
 export function checkServerOptions(options: ApiServerOptions): void {
-  const unknown = Object.keys(options).find((name) => !OPTIONS.has(name));
-  if (unknown !== undefined) {
+  checkOptionNames(options, OPTIONS, "an API server");
+  const { pods = {} } = options;
+  checkOptionNames(pods, POD_HOOKS, "an API server, pods");
+  for (const [name, hook] of Object.entries(pods)) {
+    if (hook === undefined || typeof hook === "function") continue;
     throw new TypeError(
-      `Cannot start an API server: no such option: received "${unknown}"`,
+      `Cannot start an API server: "pods.${name}" must be a function: received ${typeof hook}`,
     );
   }
   const { port = 0, establishingDelay = 0 } = options;

@@ -16,8 +16,14 @@ export class RelistQueue {
    * Makes a queue in which nobody is.
    *
    * @param most How many are let in at once.
+   * @throws {RangeError} If it is no positive whole number.
    */
   constructor(most: number = MOST_AT_ONCE) {
+    if (!Number.isInteger(most) || most < 1) {
+      throw new RangeError(
+        `Cannot stagger relists: there must be room for one or more: received ${most}`,
+      );
+    }
     this.#most = most;
   }
 

@@ -199,6 +199,12 @@ export function operatorSettings(
       }`,
     );
   }
+  const { tracer } = options;
+  if (tracer !== undefined && typeof tracer?.startActiveSpan !== "function") {
+    throw new TypeError(
+      `Cannot make an operator: "tracer" must have startActiveSpan(), as those of OpenTelemetry do: received ${typeof tracer}`,
+    );
+  }
   if (probes !== undefined) {
     checkOptionNames(
       probes,
@@ -223,7 +229,7 @@ export function operatorSettings(
     concurrency: options.concurrency ?? Infinity,
     metrics: options.metrics ?? new MetricsRegistry(),
     logger: options.logger ?? defaultLogger ?? jsonLogger(),
-    tracer: options.tracer,
+    tracer,
     probes,
     shutdownGrace: milliseconds(
       options.shutdownGrace ?? "10s",

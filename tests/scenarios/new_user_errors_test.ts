@@ -44,6 +44,12 @@ const AT_ONCE: readonly Mistake[] = [
     advises: /did you mean "namespaces"\?/,
   },
   {
+    what: "a tracer that is none",
+    make: (one) => one.operator({ tracer: {} as never }),
+    names: /"tracer" must have startActiveSpan\(\)/,
+    advises: /as those of OpenTelemetry do/,
+  },
+  {
     what: "an option of a controller that there is not",
     make: (one) =>
       one.operator().register(Gadget, nothing, { retries: 3 } as never),

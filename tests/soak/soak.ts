@@ -40,7 +40,21 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
   },
 });
-const duration = Number(values.minutes) * 60_000;
+const duration = positive("minutes") * 60_000;
+
+positive("objects");
+
+/** An argument that must be a positive number; tells and ends if it is none. */
+function positive(name: "minutes" | "objects"): number {
+  const value = Number(values[name]);
+  if (value > 0 && value < Infinity) return value;
+  process.stderr.write(
+    `Cannot soak: --${name} must be a positive number: received "${
+      values[name]
+    }"\n`,
+  );
+  process.exit(2);
+}
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;

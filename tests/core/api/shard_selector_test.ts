@@ -35,6 +35,10 @@ test("shardSelector cuts all hashes into equal parts", () => {
   for (const [index, count] of bad) {
     assert.throws(() => shardSelector({ index, count }), RangeError);
   }
+  assert.throws(
+    () => shardSelector({ index: 0, count: 2, field: "name" as "uid" }),
+    /"field" must be "uid" or "namespace": received "name"/,
+  );
 });
 
 test("inShard hashes as FNV-1a of 64 bits", () => {

@@ -52,7 +52,12 @@ test("ApiServer tells that a port is taken", async () => {
 
 test("ApiServer refuses options that it does not know or understand", async () => {
   const start = (options: object) => ApiServer.start(options);
-  await assert.rejects(start({ prot: 1 }), /no such option: received "prot"/);
+  await assert.rejects(start({ prot: 1 }), /did you mean "port"/);
+  await assert.rejects(start({ pods: { log: 1 } }), /did you mean "logs"/);
+  await assert.rejects(
+    start({ pods: { exec: 1 } }),
+    /"pods.exec" must be a function: received number/,
+  );
   await assert.rejects(start({ port: 70_000 }), RangeError);
   await assert.rejects(start({ establishingDelay: -1 }), RangeError);
 });

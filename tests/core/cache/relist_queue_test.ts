@@ -41,3 +41,9 @@ test("RelistQueue forgets those who stop waiting", async () => {
   (await next)();
   (await queue.enter(never))();
 });
+
+test("RelistQueue refuses to have room for nobody", () => {
+  for (const most of [0, -1, 1.5, NaN]) {
+    assert.throws(() => new RelistQueue(most), RangeError);
+  }
+});
