@@ -51,6 +51,9 @@ export interface JsonLoggerOptions {
  * stack at level `error`), never with their other properties, which may hold
  * what a request carried.
  *
+ * @param options Which lines are written, and where.
+ * @throws {RangeError} If there is no such level.
+ *
  * @example Keep the lines
  * ```ts
  * import { jsonLogger } from "@coracle/operator/core";
@@ -69,6 +72,13 @@ export function jsonLogger(options: JsonLoggerOptions = {}): Logger {
     wallTime = Date.now,
   } = options;
   const least = LEVELS.indexOf(level);
+  if (least < 0) {
+    throw new RangeError(
+      `Cannot make a logger: "level" must be one of ${
+        LEVELS.join(", ")
+      }: received ${JSON.stringify(level)}`,
+    );
+  }
   const make = (context: LogFields): Logger => {
     const log = (at: LogLevel, message: string, fields?: LogFields) => {
       if (LEVELS.indexOf(at) < least) return;
@@ -82,7 +92,7 @@ export function jsonLogger(options: JsonLoggerOptions = {}): Logger {
           line[name] = printable(value, at);
         }
       }
-      write(JSON.stringify(line));
+      write(textOf(line));
     };
     return {
       debug: (message, fields) => log("debug", message, fields),
@@ -101,6 +111,23 @@ function printable(value: unknown, level: LogLevel): unknown {
   }
   if (typeof value === "bigint") return value.toString();
   return value;
+}
+
+/** A line as JSON; of what JSON cannot say, such as a circle, the sort alone. */
+function textOf(line: Readonly<Record<string, unknown>>): string {
+  try {
+    return JSON.stringify(line);
+  } catch {
+    const fields = Object.entries(line).map(([name, value]) => {
+      try {
+        JSON.stringify(value);
+        return [name, value];
+      } catch {
+        return [name, Object.prototype.toString.call(value)];
+      }
+    });
+    return JSON.stringify(Object.fromEntries(fields));
+  }
 }
 
 /** A logger that writes nothing. */

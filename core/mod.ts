@@ -6,12 +6,25 @@
 
 // The object model: pure, imported by everything.
 export * from "./api/object.ts";
-export * from "./api/kind.ts";
+export {
+  apiVersionOf,
+  collectionPath,
+  isResolved,
+  type Kind,
+  kindText,
+  type ObjectOf,
+  objectPath,
+  parseApiVersion,
+  type ResolvedKind,
+  sameKind,
+  type Scope,
+  untyped,
+} from "./api/kind.ts";
 export * from "./api/object_key.ts";
 export * from "./api/timestamp.ts";
 export * from "./api/api_error.ts";
 export { Quantity } from "./api/quantity.ts";
-export * from "./api/duration.ts";
+export { type Duration, durationText, milliseconds } from "./api/duration.ts";
 export { checkOptionNames } from "./api/option_names.ts";
 export { compareResourceVersions } from "./api/resource_version.ts";
 
@@ -37,7 +50,12 @@ export {
 } from "./api/shard_selector.ts";
 
 // From a kubeconfig or a pod's service account to a cluster.
-export * from "./config/cluster_config.ts";
+export type {
+  ClusterConfig,
+  Credential,
+  CredentialSource,
+  Impersonation,
+} from "./config/cluster_config.ts";
 export {
   configFromText,
   loadConfig,
@@ -52,7 +70,23 @@ export type { ClientOptions } from "./client/client_options.ts";
 export type { ClientTarget } from "./client/connection.ts";
 export type { DiscoveredResource } from "./client/discovered_resource.ts";
 export * from "./client/request.ts";
-export * from "./client/request_options.ts";
+export type {
+  ApplyOptions,
+  DeleteCollectionOptions,
+  DeleteOptions,
+  GetOptions,
+  ListOptions,
+  PatchOptions,
+  PatchType,
+  PropagationPolicy,
+  RequestOptions,
+  ResourceVersionMatch,
+  SelectionOptions,
+  Subresource,
+  SubresourceOption,
+  WatchOptions,
+  WriteOptions,
+} from "./client/request_options.ts";
 export type { RateLimitOptions } from "./client/rate_limit.ts";
 export type { RetryOptions } from "./client/retry.ts";
 export type { Middleware, Send } from "./client/send.ts";
@@ -63,7 +97,12 @@ export {
   StatusClient,
 } from "./client/subresource_clients.ts";
 export * from "./client/transport.ts";
-export * from "./client/pod_options.ts";
+export type {
+  AttachOptions,
+  ExecOptions,
+  LogOptions,
+  PortForwardOptions,
+} from "./client/pod_options.ts";
 export {
   ContainerProcess,
   type ProcessOutput,
@@ -122,9 +161,14 @@ export type {
 export { SchedulingQueue } from "./queue/scheduling_queue.ts";
 export type { Limiter } from "./queue/limiter.ts";
 export { Priority } from "./queue/priority.ts";
-export * from "./queue/retry_policy.ts";
-export * from "./queue/token_bucket.ts";
-export * from "./queue/window_limiter.ts";
+export {
+  growingRetry,
+  noRetry,
+  type RetryPolicy,
+  type RetryPolicyOptions,
+} from "./queue/retry_policy.ts";
+export { TokenBucket, type TokenBucketOptions } from "./queue/token_bucket.ts";
+export { type RateLimitWindow, WindowLimiter } from "./queue/window_limiter.ts";
 
 // From an event to a run, and from a run's result to a write.
 export * from "./controller/cause.ts";
@@ -142,7 +186,16 @@ export type { EventOptions } from "./controller/event_recorder.ts";
 export * from "./controller/expectations.ts";
 export { allOf, anyOf, type Filters, not } from "./controller/filters.ts";
 export * from "./controller/managed_workflow.ts";
-export * from "./controller/context_writes.ts";
+export type {
+  ContextApplyOptions,
+  ContextCreateOptions,
+  ContextDeleteOptions,
+  ContextMatchOptions,
+  ContextPatchOptions,
+  ContextWriteOptions,
+  ContextWrites,
+  OwnedOption,
+} from "./controller/context_writes.ts";
 export * from "./controller/reconciler.ts";
 export * from "./controller/result.ts";
 export {
@@ -171,6 +224,7 @@ export type {
   StartErrorPolicy,
 } from "./operator/operator_options.ts";
 export type { ProbeOptions } from "./operator/probe_server.ts";
+export { limitHeapGrowth } from "./operator/heap_growth.ts";
 
 // A cache that follows the server.
 export type * from "./cache/cache_event.ts";

@@ -1,3 +1,5 @@
+import { isPromise } from "./is_promise.ts";
+
 /** What a span may be described by. */
 export type SpanAttributes = Readonly<
   Record<string, string | number | boolean>
@@ -76,7 +78,7 @@ export interface SpanOptions<R> {
 
 /**
  * Does a piece of work within a span, which ends with it. What is thrown is
- * recorded and thrown on.
+ * recorded and thrown on; what the tracer throws is left out.
  *
  * @param tracer Begins the span; without one the work is just done.
  * @param name The name of the span.
@@ -89,25 +91,41 @@ export function inSpan<R>(
 ): R | Promise<R> {
   const { work, kind = 0, attributes = {}, onResult } = options;
   if (tracer === undefined) return work();
-  return tracer.startActiveSpan(name, { kind, attributes }, (span) => {
+  /** Gives what the work gave; undefined before it was called. */
+  let outcome: (() => R | Promise<R>) | undefined;
+  const within = (span: Span): void => {
     const succeed = (result: R): R => {
-      onResult?.(span, result);
-      span.end();
+      unfailing(() => onResult?.(span, result));
+      unfailing(() => span.end());
       return result;
     };
     const fail = (error: unknown): never => {
-      spanFailed(span, error);
-      span.end();
+      unfailing(() => spanFailed(span, error));
+      unfailing(() => span.end());
       throw error;
     };
-    let result: R | Promise<R>;
     try {
-      result = work(span);
+      const result = work(span);
+      const told = isPromise(result)
+        ? result.then(succeed, fail)
+        : succeed(result);
+      outcome = () => told;
     } catch (error) {
-      return fail(error);
+      outcome = () => fail(error);
     }
-    return isPromise(result) ? result.then(succeed, fail) : succeed(result);
-  });
+  };
+  unfailing(() => tracer.startActiveSpan(name, { kind, attributes }, within));
+  // A tracer that gives no span costs the span and not the work.
+  return outcome === undefined ? work() : outcome();
+}
+
+/** Tells a tracer something. What it throws must not undo what was done. */
+function unfailing(tell: () => void): void {
+  try {
+    tell();
+  } catch {
+    // Who traces is told by the lack of the span.
+  }
 }
 
 /** Tells in a span that what it times has failed. */
@@ -136,12 +154,9 @@ export function spanHeaders(span: Span | undefined): Record<string, string> {
 
 /** Tracers that are switched off give spans whose identity is all zeros. */
 function identityOf(span: Span | undefined): SpanIdentity | undefined {
-  const identity = span?.spanContext();
+  let identity: SpanIdentity | undefined;
+  unfailing(() => identity = span?.spanContext());
   return identity === undefined || /^0*$/.test(identity.traceId)
     ? undefined
     : identity;
-}
-
-function isPromise<R>(value: R | Promise<R>): value is Promise<R> {
-  return typeof (value as { then?: unknown } | undefined)?.then === "function";
 }

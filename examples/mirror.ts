@@ -19,6 +19,7 @@ import {
   Operator,
 } from "@coracle/operator";
 import {
+  conditionedStatus,
   every,
   Failed,
   jittered,
@@ -42,15 +43,6 @@ import { z } from "zod";
 
 const STORE = process.env["MIRROR_STORE"] ?? join(tmpdir(), "mirror");
 
-const Condition = z.object({
-  type: z.string(),
-  status: z.enum(["True", "False", "Unknown"]),
-  reason: z.string(),
-  message: z.string(),
-  observedGeneration: z.int().optional(),
-  lastTransitionTime: z.string(),
-});
-
 const Mirror = defineKind({
   group: "sample.coracle.dev",
   version: "v1",
@@ -68,18 +60,14 @@ const Mirror = defineKind({
       readyExpr: z.string().optional(),
     })).default([]),
   }),
-  status: z.object({
-    observedGeneration: z.int(),
-    conditions: z.array(Condition),
-    lastHandledReconcileAt: z.string(),
-    lastHandledForceAt: z.string(),
+  status: conditionedStatus(z.object({
     artifact: z.object({
       digest: z.string(),
       bytes: z.int(),
       url: z.string(),
       etag: z.string().optional(),
     }),
-  }).partial(),
+  })),
   printerColumns: readyColumns,
 });
 type Mirror = ObjectOf<typeof Mirror>;

@@ -1,5 +1,6 @@
 import { defineKind, Operator } from "@coracle/operator";
 import {
+  conditionedStatus,
   every,
   persistentRetry,
   readyColumns,
@@ -9,25 +10,12 @@ import {
 } from "@coracle/operator/workflows";
 import { z } from "zod";
 
-const Condition = z.object({
-  type: z.string(),
-  status: z.enum(["True", "False", "Unknown"]),
-  reason: z.string(),
-  message: z.string(),
-  observedGeneration: z.int().optional(),
-  lastTransitionTime: z.string(),
-});
-
 const Website = defineKind({
   group: "sample.coracle.dev",
   version: "v1",
   kind: "Website",
   spec: z.object({ url: z.string(), interval: z.string().default("1m") }),
-  status: z.object({
-    conditions: z.array(Condition),
-    observedGeneration: z.int(),
-    lastHandledReconcileAt: z.string(),
-  }).partial(),
+  status: conditionedStatus(),
   printerColumns: readyColumns,
 });
 

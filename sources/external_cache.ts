@@ -1,3 +1,4 @@
+import { checkOptions, type OptionRules } from "../core/api/option_rules.ts";
 import { jsonEquals } from "../core/patch/json_value.ts";
 
 /** Which changes of outside resources matter. What is left out accepts. */
@@ -34,6 +35,19 @@ export interface ExternalCacheOptions<R> {
   readonly filters?: ExternalFilters<R> | undefined;
 }
 
+/** What the options of a cache must be. */
+export const CACHE_RULES: OptionRules<ExternalCacheOptions<never>> = {
+  id: "function?",
+  equals: "function?",
+  filters: "object?",
+};
+const FILTER_RULES: OptionRules<ExternalFilters<never>> = {
+  add: "function?",
+  update: "function?",
+  delete: "function?",
+  generic: "function?",
+};
+
 interface Entry<R> {
   readonly resource: R;
   /**
@@ -64,9 +78,11 @@ export class ExternalCache<R> {
    * Makes an empty cache.
    *
    * @param options How resources are told apart.
+   * @throws {TypeError} If a filter is unknown or no function.
    */
   constructor(options: ExternalCacheOptions<R> = {}) {
     const { id = () => "", equals = jsonEquals, filters = {} } = options;
+    checkOptions(filters, FILTER_RULES, "a source, filters");
     this.#id = id;
     this.#equals = equals;
     this.#filters = filters;

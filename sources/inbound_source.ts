@@ -1,5 +1,10 @@
 import type { KubernetesObject } from "../core/api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../core/api/object_key.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../core/api/option_rules.ts";
 import type {
   EventSource,
   PrimaryEvent,
@@ -7,7 +12,11 @@ import type {
   SourceEvent,
   SourceHealth,
 } from "../core/controller/event_source.ts";
-import { ExternalCache, type ExternalCacheOptions } from "./external_cache.ts";
+import {
+  CACHE_RULES,
+  ExternalCache,
+  type ExternalCacheOptions,
+} from "./external_cache.ts";
 import { SourceRun, started } from "./source_run.ts";
 
 /** A source that your own code triggers. */
@@ -28,6 +37,7 @@ export interface InboundSource<P extends KubernetesObject>
  * file watcher, a test.
  *
  * @param name Unique within the controller.
+ * @throws {TypeError | RangeError} If the name is no text, or empty.
  *
  * @example From a queue
  * ```ts
@@ -40,6 +50,7 @@ export interface InboundSource<P extends KubernetesObject>
 export function inboundSource<P extends KubernetesObject>(
   name: string,
 ): InboundSource<P> {
+  checkOption(name, "name", { name: "name", subject: "inboundSource()" });
   let context: SourceContext<P> | undefined;
   return {
     name,
@@ -72,6 +83,12 @@ export interface CachingInboundOptions<P extends KubernetesObject, R>
     | undefined;
 }
 
+const RULES: OptionRules<CachingInboundOptions<never, never>> = {
+  ...CACHE_RULES,
+  name: "name",
+  fetch: "function?",
+};
+
 /** A source that your own code pushes outside resources into. */
 export interface CachingInboundSource<P extends KubernetesObject, R>
   extends EventSource<P, R> {
@@ -88,6 +105,8 @@ export interface CachingInboundSource<P extends KubernetesObject, R>
  * of each, and triggers the primaries whose resources changed.
  *
  * @param options How resources are told apart.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
+ * sense.
  */
 export function cachingInboundSource<P extends KubernetesObject, R>(
   options: CachingInboundOptions<P, R>,
@@ -103,6 +122,7 @@ class CachingInbound<P extends KubernetesObject, R>
   #run: SourceRun<P> | undefined;
 
   constructor(options: CachingInboundOptions<P, R>) {
+    checkOptions(options, RULES, "cachingInboundSource()");
     this.name = options.name;
     this.#fetch = options.fetch;
     this.#cache = new ExternalCache(options);

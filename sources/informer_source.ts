@@ -16,15 +16,16 @@ import type {
 } from "../core/controller/event_source.ts";
 import { accepts } from "../core/controller/filters.ts";
 import type { Logger } from "../core/logger.ts";
-import type {
-  InformerEventSource,
-  InformerSourceOptions,
+import {
+  checkInformerSource,
+  type InformerEventSource,
+  type InformerSourceOptions,
 } from "./informer_source_options.ts";
 import {
   byOwner,
   keyTexts,
   mapped,
-  mappedEvent,
+  MappedEvent,
   type MappedObject,
   type Mapper,
 } from "./mappers.ts";
@@ -39,11 +40,11 @@ const BY_PRIMARY = "primary";
  * to; an update triggers those from before and those from after it.
  *
  * Informers are shared with everybody in the operator who watches the same,
- * unless told otherwise. The kind may be one of `defineKind`, of
- * `@coracle/operator/kinds`, or `untyped`.
+ * unless told otherwise.
  *
- * @param kind What to watch.
+ * @param kind One of `defineKind`, `@coracle/operator/kinds` or `untyped`.
  * @param options Which of them, and whose they are.
+ * @throws {TypeError | RangeError} If the kind or an option makes no sense.
  *
  * @example Own ConfigMaps
  * ```ts
@@ -97,11 +98,11 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   #watching: Watching<P, S> | undefined;
 
   constructor(kind: Kind<S>, options: InformerSourceOptions<P, S>) {
+    this.#options = checkInformerSource(kind, options);
     this.kind = kind;
     this.name = options.name ?? kindText(kind);
     this.readOnly = options.readOnly ?? false;
     this.startPriority = options.startPriority ?? "default";
-    this.#options = options;
     this.#mapper = options.mapper ?? byOwner();
     if (options.references !== undefined) {
       this.onPrimary = (event) => this.#followPrimary(event);
@@ -306,7 +307,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     // What is remembered must follow every event, accepted or not.
     const followed = remembered?.follow(
       event,
-      () => this.#primaries(mappedEvent(event, "object"), context),
+      () => this.#primaries(new MappedEvent(event, "object"), context),
     );
     if (!this.#accepts(event, context)) return;
     const primaries = this.#options.references === undefined
@@ -353,12 +354,15 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
 
   /** The primaries from before the event and those from after it. */
   #affected(event: CacheEvent<S>, context: SourceContext<P>): Set<string> {
-    const after = mappedEvent(event, "object");
+    const after = new MappedEvent(event, "object");
     const affected = this.#primaries(after, context);
     // A mapper that has looked at the metadata alone would find the same.
     if (event.hasSameMetadata && !after.isDecoded) return affected;
     if (event.previousHeader !== undefined) {
-      const before = this.#primaries(mappedEvent(event, "previous"), context);
+      const before = this.#primaries(
+        new MappedEvent(event, "previous"),
+        context,
+      );
       for (const primary of before) affected.add(primary);
     }
     return affected;

@@ -1,12 +1,15 @@
+import { checkKind, type Kind } from "../core/api/kind.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
 import type { ObjectKey } from "../core/api/object_key.ts";
+import { checkOptions, type OptionRules } from "../core/api/option_rules.ts";
 import type { InformerClient } from "../core/cache/informer.ts";
+import { SELECTION_RULES } from "../core/cache/informer_check.ts";
 import type { InformerSelection } from "../core/cache/informer_options.ts";
 import type {
   EventSource,
   NamespaceSet,
 } from "../core/controller/event_source.ts";
-import type { Filters } from "../core/controller/filters.ts";
+import { FILTER_RULES, type Filters } from "../core/controller/filters.ts";
 import type { Mapper } from "./mappers.ts";
 
 /** Options of {@linkcode informerSource}. */
@@ -80,6 +83,42 @@ export interface InformerSourceOptions<
    * @default {"default"}
    */
   readonly startPriority?: "loader" | "default" | undefined;
+}
+
+const RULES: OptionRules<
+  InformerSourceOptions<never, never>
+> = {
+  ...SELECTION_RULES,
+  name: "name?",
+  namespaces: "any?",
+  mapper: "object?",
+  references: "function?",
+  filters: "object?",
+  client: "object?",
+  shared: "boolean?",
+  readOnly: "boolean?",
+  startPriority: ["loader", "default", undefined],
+};
+
+/**
+ * Refuses what no source can be made of.
+ *
+ * @returns The options.
+ * @throws {TypeError | RangeError} If the kind is none, or an option is unknown
+ * or makes no sense.
+ */
+export function checkInformerSource<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+>(
+  kind: Kind<S>,
+  options: InformerSourceOptions<P, S>,
+): InformerSourceOptions<P, S> {
+  checkKind(kind, "informerSource()");
+  const subject = `informerSource() of ${kind.kind}`;
+  checkOptions(options, RULES, subject);
+  checkOptions(options.filters ?? {}, FILTER_RULES, `${subject}, filters`);
+  return options;
 }
 
 /** A source that watches a kind. */

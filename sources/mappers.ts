@@ -1,9 +1,14 @@
-import type { Kind } from "../core/api/kind.ts";
-import { parseApiVersion } from "../core/api/kind.ts";
+import { type Kind, parseApiVersion } from "../core/api/kind.ts";
 import type { KubernetesObject, OwnerReference } from "../core/api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../core/api/object_key.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../core/api/option_rules.ts";
 import type { CacheEvent } from "../core/cache/cache_event.ts";
 import type { IndexDefinition } from "../core/cache/object_store.ts";
+import type { ObjectHeader } from "../core/json/object_header.ts";
 
 /**
  * A secondary as a mapper sees it: its metadata, read from the bytes, and the
@@ -57,16 +62,20 @@ export interface ByOwnerOptions {
   readonly controllerOnly?: boolean | undefined;
 }
 
+const OWNER_RULES: OptionRules<ByOwnerOptions> = { controllerOnly: "boolean?" };
+
 /**
  * Maps by owner references to the primary's group and kind, in whatever version:
  * an owner reference stays what it is when the version of its kind goes on.
  *
  * @param options Which owners count.
+ * @throws {TypeError} If an option is unknown or of another type.
  */
 export function byOwner<
   P extends KubernetesObject,
   S extends KubernetesObject,
 >(options: ByOwnerOptions = {}): Mapper<P, S> {
+  checkOptions(options, OWNER_RULES, "byOwner()");
   return {
     index: { byOwner: true },
     indexValue: (primary) => primary.metadata.uid ?? "",
@@ -95,16 +104,22 @@ export interface ByMetadataOptions {
   readonly namespace?: string | undefined;
 }
 
+const METADATA_RULES: OptionRules<ByMetadataOptions> = { namespace: "name?" };
+
 /**
  * Maps by a label that holds the name of the primary.
  *
  * @param label The label.
  * @param options Where the namespace is.
+ * @throws {TypeError | RangeError} If the label is no text, or an option is
+ * unknown or makes no sense.
  */
 export function byLabel<
   P extends KubernetesObject,
   S extends KubernetesObject,
 >(label: string, options: ByMetadataOptions = {}): Mapper<P, S> {
+  checkOption(label, "name", { name: "label", subject: "byLabel()" });
+  checkOptions(options, METADATA_RULES, "byLabel()");
   return byMetadata(
     (secondary, key) => secondary.label(key),
     { name: label, namespace: options.namespace, index: { byLabel: label } },
@@ -123,6 +138,8 @@ export const PRIMARY_NAMESPACE_ANNOTATION = "coracle.dev/primary-namespace";
  *
  * @param annotation The annotation.
  * @param options Where the namespace is.
+ * @throws {TypeError | RangeError} If the annotation is no text, or an option is
+ * unknown or makes no sense.
  */
 export function byAnnotation<
   P extends KubernetesObject,
@@ -131,6 +148,11 @@ export function byAnnotation<
   annotation: string = PRIMARY_NAME_ANNOTATION,
   options: ByMetadataOptions = { namespace: PRIMARY_NAMESPACE_ANNOTATION },
 ): Mapper<P, S> {
+  checkOption(annotation, "name", {
+    name: "annotation",
+    subject: "byAnnotation()",
+  });
+  checkOptions(options, METADATA_RULES, "byAnnotation()");
   return byMetadata(
     (secondary, key) => secondary.annotation(key),
     {
@@ -174,6 +196,7 @@ function byMetadata<P extends KubernetesObject, S extends KubernetesObject>(
  * changes.
  *
  * @param primaries The primaries of a secondary, as keys or `namespace/name`.
+ * @throws {TypeError} If it is no function.
  */
 export function byFunction<
   P extends KubernetesObject,
@@ -181,6 +204,10 @@ export function byFunction<
 >(
   primaries: (secondary: S) => Iterable<ObjectKey | string>,
 ): Mapper<P, S> {
+  checkOption(primaries, "function", {
+    name: "primaries",
+    subject: "byFunction()",
+  });
   const texts = (object: S) => keyTexts(primaries(object));
   return {
     index: { byFunction: texts },
@@ -233,31 +260,52 @@ export function mapped<S extends KubernetesObject>(
   };
 }
 
-/** One side of an event as mappers see it, decoded only if they want that. */
-export function mappedEvent<S extends KubernetesObject>(
-  event: CacheEvent<S>,
-  side: "object" | "previous",
-): MappedObject<S> & { readonly isDecoded: boolean } {
-  const header = side === "object" ? event.header : event.previousHeader!;
-  let isDecoded = false;
-  return {
-    get isDecoded() {
-      return isDecoded;
-    },
-    get name() {
-      return header.name;
-    },
-    get namespace() {
-      return header.namespace;
-    },
-    get ownerReferences() {
-      return header.ownerReferences;
-    },
-    label: (key) => header.label(key),
-    annotation: (key) => header.annotation(key),
-    get object(): S {
-      isDecoded = true;
-      return event[side]!;
-    },
-  };
+/**
+ * One side of an event as mappers see it, decoded only if they want that.
+ *
+ * A class, as there is one for every event: each literal with getters would
+ * have a hidden class of its own, which only a full collection takes away.
+ */
+export class MappedEvent<S extends KubernetesObject>
+  implements MappedObject<S> {
+  readonly #event: CacheEvent<S>;
+  readonly #side: "object" | "previous";
+  readonly #header: ObjectHeader;
+  #isDecoded = false;
+
+  constructor(event: CacheEvent<S>, side: "object" | "previous") {
+    this.#event = event;
+    this.#side = side;
+    this.#header = side === "object" ? event.header : event.previousHeader!;
+  }
+
+  /** Whether the object was asked for. */
+  get isDecoded(): boolean {
+    return this.#isDecoded;
+  }
+
+  get name(): string {
+    return this.#header.name;
+  }
+
+  get namespace(): string {
+    return this.#header.namespace;
+  }
+
+  get ownerReferences(): readonly OwnerReference[] {
+    return this.#header.ownerReferences;
+  }
+
+  get object(): S {
+    this.#isDecoded = true;
+    return this.#event[this.#side]!;
+  }
+
+  label(key: string): string | undefined {
+    return this.#header.label(key);
+  }
+
+  annotation(key: string): string | undefined {
+    return this.#header.annotation(key);
+  }
 }

@@ -40,7 +40,10 @@ export {
 } from "./external_cache.ts";
 export * from "./inbound_source.ts";
 export * from "./informer_source.ts";
-export * from "./informer_source_options.ts";
+export type {
+  InformerEventSource,
+  InformerSourceOptions,
+} from "./informer_source_options.ts";
 export {
   byAnnotation,
   byFunction,

@@ -1,6 +1,7 @@
 import { type Duration, milliseconds } from "../core/api/duration.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
 import { keyOf, keyText } from "../core/api/object_key.ts";
+import { checkOptions, type OptionRules } from "../core/api/option_rules.ts";
 import type { Timer } from "../core/clock.ts";
 import type {
   EventSource,
@@ -8,7 +9,11 @@ import type {
   SourceContext,
   SourceHealth,
 } from "../core/controller/event_source.ts";
-import { ExternalCache, type ExternalCacheOptions } from "./external_cache.ts";
+import {
+  CACHE_RULES,
+  ExternalCache,
+  type ExternalCacheOptions,
+} from "./external_cache.ts";
 import { SourceRun, started } from "./source_run.ts";
 
 /** Options of {@linkcode perResourcePollingSource}. */
@@ -45,6 +50,15 @@ export interface PerResourcePollingOptions<P extends KubernetesObject, R>
   readonly timeout?: Duration | undefined;
 }
 
+const RULES: OptionRules<PerResourcePollingOptions<never, never>> = {
+  ...CACHE_RULES,
+  name: "name",
+  fetch: "function",
+  interval: "any?",
+  accepts: "function?",
+  timeout: "duration?",
+};
+
 /** A source that asks for the state of each primary on its own. */
 export interface PerResourcePollingSource<P extends KubernetesObject, R>
   extends EventSource<P, R> {
@@ -65,6 +79,8 @@ export interface PerResourcePollingSource<P extends KubernetesObject, R>
  * succeeded, it fails the run.
  *
  * @param options What to ask, and how often.
+ * @throws {TypeError} If an option is unknown, missing or of another type.
+ * @throws {RangeError | SyntaxError} If a duration makes no sense.
  */
 export function perResourcePollingSource<P extends KubernetesObject, R>(
   options: PerResourcePollingOptions<P, R>,
@@ -90,6 +106,7 @@ class PerResourcePolling<P extends KubernetesObject, R>
   #run: SourceRun<P> | undefined;
 
   constructor(options: PerResourcePollingOptions<P, R>) {
+    checkOptions(options, RULES, "perResourcePollingSource()");
     this.name = options.name;
     this.#options = options;
     this.#timeout = milliseconds(options.timeout ?? "30s", "timeout");

@@ -1,12 +1,17 @@
 import { type Duration, milliseconds } from "../core/api/duration.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
 import { keyOf, keyText } from "../core/api/object_key.ts";
+import { checkOptions, type OptionRules } from "../core/api/option_rules.ts";
 import type {
   EventSource,
   SourceContext,
   SourceHealth,
 } from "../core/controller/event_source.ts";
-import { ExternalCache, type ExternalCacheOptions } from "./external_cache.ts";
+import {
+  CACHE_RULES,
+  ExternalCache,
+  type ExternalCacheOptions,
+} from "./external_cache.ts";
 import { SourceRun, started } from "./source_run.ts";
 
 /** Options of {@linkcode pollingSource}. */
@@ -36,6 +41,14 @@ export interface PollingOptions<R> extends ExternalCacheOptions<R> {
   readonly timeout?: Duration | undefined;
 }
 
+const RULES: OptionRules<PollingOptions<never>> = {
+  ...CACHE_RULES,
+  name: "name",
+  fetch: "function",
+  interval: "duration?",
+  timeout: "duration?",
+};
+
 /** A source that asks for the state of everything, again and again. */
 export interface PollingSource<P extends KubernetesObject, R>
   extends EventSource<P, R> {
@@ -57,6 +70,7 @@ export interface PollingSource<P extends KubernetesObject, R>
  * reading the source fails the run. Two fetches never overlap.
  *
  * @param options What to ask, and how often.
+ * @throws {TypeError} If an option is unknown, missing or of another type.
  * @throws {RangeError} If the interval or the time limit is not positive.
  */
 export function pollingSource<P extends KubernetesObject, R>(
@@ -75,6 +89,7 @@ class Polling<P extends KubernetesObject, R> implements PollingSource<P, R> {
   #polling: Promise<void> | undefined;
 
   constructor(options: PollingOptions<R>) {
+    checkOptions(options, RULES, "pollingSource()");
     this.name = options.name;
     this.#fetch = options.fetch;
     this.#interval = positive(options.interval ?? "5s", "interval");

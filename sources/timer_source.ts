@@ -1,6 +1,11 @@
 import { type Duration, milliseconds } from "../core/api/duration.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
 import { keyText, type ObjectKey } from "../core/api/object_key.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../core/api/option_rules.ts";
 import type { Timer } from "../core/clock.ts";
 import type {
   EventSource,
@@ -22,6 +27,11 @@ export interface TimerSchedule {
   readonly every?: Duration | undefined;
 }
 
+const RULES: OptionRules<TimerSchedule> = {
+  after: "duration?",
+  every: "duration?",
+};
+
 /** A source that triggers primaries by the clock. */
 export interface TimerSource<P extends KubernetesObject>
   extends EventSource<P, never> {
@@ -41,6 +51,7 @@ export interface TimerSource<P extends KubernetesObject>
  * of which each run has only one.
  *
  * @param name Unique within the controller.
+ * @throws {TypeError | RangeError} If the name is no text, or empty.
  */
 export function timerSource<P extends KubernetesObject>(
   name: string,
@@ -54,6 +65,7 @@ class Timers<P extends KubernetesObject> implements TimerSource<P> {
   #run: SourceRun<P> | undefined;
 
   constructor(name: string) {
+    checkOption(name, "name", { name: "name", subject: "timerSource()" });
     this.name = name;
   }
 
@@ -78,6 +90,7 @@ class Timers<P extends KubernetesObject> implements TimerSource<P> {
   }
 
   schedule(key: ObjectKey | string, when: TimerSchedule): void {
+    checkOptions(when, RULES, `the timer source "${this.name}"`);
     const every = when.every === undefined
       ? undefined
       : milliseconds(when.every, "every");

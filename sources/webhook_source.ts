@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { KubernetesObject } from "../core/api/object.ts";
 import type { ObjectKey } from "../core/api/object_key.ts";
+import { checkOptions, type OptionRules } from "../core/api/option_rules.ts";
 import type {
   EventSource,
   PrimaryCache,
@@ -10,7 +11,11 @@ import type {
 } from "../core/controller/event_source.ts";
 import { keyTexts } from "./mappers.ts";
 import { SourceRun } from "./source_run.ts";
-import { isAuthentic, type WebhookCheck } from "./webhook_verification.ts";
+import {
+  checkVerification,
+  isAuthentic,
+  type WebhookCheck,
+} from "./webhook_verification.ts";
 
 /** A request that was let in. */
 export interface WebhookRequest {
@@ -111,7 +116,8 @@ class Refusal extends Error {
  *
  * @param options Where to listen, whom to believe and what to trigger.
  * @throws {RangeError} If the port or the limit is out of range.
- * @throws {TypeError} If a secret is empty or the path does not begin with `/`.
+ * @throws {TypeError} If an option is unknown, missing or of another type, a
+ * secret is empty, or the path does not begin with `/`.
  */
 export function webhookSource<P extends KubernetesObject>(
   options: WebhookOptions<P>,
@@ -128,7 +134,7 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
   url: string | undefined;
 
   constructor(options: WebhookOptions<P>) {
-    checkOptions(options);
+    checkWebhook(options);
     this.name = options.name;
     this.#options = options;
     this.#bodyLimit = options.bodyLimit ?? 1 << 20;
@@ -254,28 +260,27 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
   }
 }
 
-function checkOptions(
-  options: Omit<WebhookOptions, "primaries">,
-): void {
-  const { name, port = 0, path = "/", bodyLimit = 1, check } = options;
-  const refuse = (why: string, value: unknown): string =>
-    `Cannot make the webhook "${name}": ${why}: received ${value}`;
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new RangeError(refuse('"port" must be from 0 to 65535', port));
-  }
-  if (!Number.isInteger(bodyLimit) || bodyLimit < 1) {
-    throw new RangeError(
-      refuse('"bodyLimit" must be a positive integer', bodyLimit),
+const RULES: OptionRules<WebhookOptions<never>> = {
+  name: "name",
+  check: "any",
+  primaries: "function",
+  port: "port?",
+  host: "name?",
+  path: "name?",
+  bodyLimit: "count?",
+};
+
+function checkWebhook(options: WebhookOptions<never>): void {
+  checkOptions(options, RULES, "webhookSource()");
+  const { name, path = "/", check } = options;
+  if (!path.startsWith("/")) {
+    throw new TypeError(
+      `Cannot make the webhook "${name}": "path" must begin with "/": received ${
+        JSON.stringify(path)
+      }`,
     );
   }
-  if (!path.startsWith("/")) {
-    throw new TypeError(refuse('"path" must begin with "/"', path));
-  }
-  if (check === "none") return;
-  const secret = "hmac" in check ? check.hmac.secret : check.bearer.token;
-  if (typeof secret !== "string" || secret === "") {
-    throw new TypeError(refuse("the secret must not be empty", "nothing"));
-  }
+  checkVerification(check, `the webhook "${name}"`);
 }
 
 function parse(body: Uint8Array): unknown {

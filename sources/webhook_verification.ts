@@ -1,3 +1,9 @@
+import {
+  checkOptions,
+  type OptionRules,
+  typeText,
+} from "../core/api/option_rules.ts";
+
 /** Checks an HMAC of the body that the sender puts into a header. */
 export interface HmacCheck {
   /** The shared secret. */
@@ -28,6 +34,14 @@ export interface BearerCheck {
   readonly token: string;
 }
 
+const HMAC_RULES: OptionRules<HmacCheck> = {
+  secret: "string",
+  header: "name?",
+  prefix: "string?",
+  algorithm: ["sha256", "sha384", "sha512", undefined],
+};
+const BEARER_RULES: OptionRules<BearerCheck> = { token: "string" };
+
 /** How a webhook knows that a request is from who it should be. */
 export type WebhookCheck =
   | { readonly hmac: HmacCheck }
@@ -42,6 +56,33 @@ export interface CheckedRequest {
   >;
   /** The body, byte by byte as it came. */
   readonly body: Uint8Array;
+}
+
+/**
+ * Refuses a check that would let nobody in, or anybody.
+ *
+ * @throws {TypeError} If it is none of the checks, or the secret is empty.
+ */
+export function checkVerification(check: WebhookCheck, subject: string): void {
+  if (check === "none") return;
+  const { hmac, bearer, ...others } = Object(check) as {
+    readonly hmac?: HmacCheck;
+    readonly bearer?: BearerCheck;
+  };
+  const [form] = [hmac, bearer].filter((one) => one !== undefined);
+  if (!form || (hmac && bearer) || Object.keys(others).length > 0) {
+    throw new TypeError(
+      `Cannot read the options of ${subject}: "check" must be { hmac: { secret } }, { bearer: { token } } or "none": received ${
+        typeText(check)
+      }`,
+    );
+  }
+  if (hmac) checkOptions(hmac, HMAC_RULES, `${subject}, check.hmac`);
+  if (bearer) checkOptions(bearer, BEARER_RULES, `${subject}, check.bearer`);
+  if ((hmac?.secret ?? bearer?.token) !== "") return;
+  throw new TypeError(
+    `Cannot read the options of ${subject}: the secret must not be empty: received nothing`,
+  );
 }
 
 /**

@@ -1,5 +1,10 @@
 import type { KubernetesObject } from "../core/api/object.ts";
 import type { ObjectKey } from "../core/api/object_key.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../core/api/option_rules.ts";
 import { BackOff } from "../core/cache/back_off.ts";
 import type { TransportSettings } from "../core/client/transport_settings.ts";
 import type { StreamConnection } from "../core/client/transport.ts";
@@ -68,6 +73,17 @@ export interface WebsocketOptions<
   readonly random?: (() => number) | undefined;
 }
 
+const RULES: OptionRules<WebsocketOptions<never>> = {
+  name: "name",
+  url: "string",
+  primaries: "function",
+  onOpen: "function?",
+  headers: "any?",
+  protocols: "strings?",
+  tls: "object?",
+  random: "function?",
+};
+
 /** The first pause before a broken connection is made again. */
 const FIRST_PAUSE = 500;
 /** The longest pause. */
@@ -87,7 +103,8 @@ const GOOD_TIME = 60_000;
  * The operator does not wait for the first connection.
  *
  * @param options Where to connect and what to trigger.
- * @throws {TypeError} If the URL is none with `ws:` or `wss:`.
+ * @throws {TypeError} If an option is unknown, missing or of another type, or
+ * the URL is none with `ws:` or `wss:`.
  */
 export function websocketSource<P extends KubernetesObject>(
   options: WebsocketOptions<P>,
@@ -104,6 +121,13 @@ class WebsocketSource<P extends KubernetesObject>
   #listening: Promise<void> = Promise.resolve();
 
   constructor(options: WebsocketOptions<P>) {
+    checkOptions(options, RULES, "websocketSource()");
+    if (typeof options.headers !== "function") {
+      checkOption(options.headers, "object?", {
+        name: "headers",
+        subject: "websocketSource()",
+      });
+    }
     this.name = options.name;
     this.#options = options;
     this.#url = socketUrl(options);

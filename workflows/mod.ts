@@ -33,14 +33,24 @@ export type {
 } from "./apply/set_options.ts";
 export * from "./conditions/cadence.ts";
 export * from "./conditions/condition.ts";
-export * from "./conditions/condition_merge.ts";
-export * from "./conditions/condition_rebase.ts";
+export {
+  aggregateConditions,
+  type ConditionSource,
+  type MergeOptions,
+  mirrorCondition,
+  summarize,
+} from "./conditions/condition_merge.ts";
+export {
+  ConditionConflictError,
+  rebaseConditions,
+  type RebaseOptions,
+} from "./conditions/condition_rebase.ts";
 export * from "./conditions/dependency_check.ts";
 export * from "./conditions/dependency_order.ts";
 export * from "./conditions/leader_id.ts";
 export * from "./conditions/notifier.ts";
 export * from "./conditions/outcome.ts";
-export * from "./conditions/pass_news.ts";
+export { type News, newsOf, type NewsOptions } from "./conditions/pass_news.ts";
 export type {
   ProgressOptions,
   Step,
@@ -49,13 +59,31 @@ export type {
 } from "./conditions/pass_step.ts";
 export * from "./conditions/ready_columns.ts";
 export * from "./conditions/reference_access.ts";
-export * from "./conditions/requests.ts";
+export {
+  FORCE_AT,
+  type HandledRequests,
+  requestChanged,
+  REQUESTED_AT,
+  type RequestNames,
+  type Requests,
+  requestsOf,
+} from "./conditions/requests.ts";
 export * from "./conditions/result_finalizer.ts";
 export * from "./conditions/result_processor.ts";
-export * from "./conditions/settle.ts";
+export {
+  finish,
+  type FinishOptions,
+  type PassEnd,
+  PROGRESSING_WITH_RETRY,
+  recovered,
+  type Roll,
+  settle,
+  type Settled,
+} from "./conditions/settle.ts";
 export * from "./conditions/shared_status.ts";
 export * from "./conditions/status_access.ts";
 export * from "./conditions/status_lint.ts";
+export { conditionedStatus } from "./conditions/status_schema.ts";
 export * from "./conditions/summarized.ts";
 export type { SummarizedDefinition } from "./conditions/summarized_definition.ts";
 export * from "./dependents/bulk_dependent.ts";
@@ -93,7 +121,13 @@ export { UpdateLoopError } from "./dependents/update_loop.ts";
 export * from "./graph/concurrency_limit.ts";
 export { GraphError, type GraphNode } from "./graph/graph.ts";
 export { type CrdPresent, crdPresent } from "./graph/crd_presence.ts";
-export * from "./graph/node.ts";
+export type {
+  NodeOptions,
+  NodeResult,
+  NodeState,
+  NodeVerdicts,
+  WorkflowNode,
+} from "./graph/node.ts";
 export {
   type ActiveContext,
   type ActiveWhen,
@@ -119,7 +153,12 @@ export * from "./kstatus/wait_for.ts";
 export { jobCompletionStatus } from "./kstatus/workload_rules.ts";
 export * from "./phases/canary.ts";
 export * from "./phases/change_map.ts";
-export * from "./phases/error_report.ts";
+export {
+  type ErrorCause,
+  type ErrorReport,
+  errorReport,
+  type ErrorReportOptions,
+} from "./phases/error_report.ts";
 export * from "./phases/exclusive_status.ts";
 export * from "./phases/lifecycle_conditions.ts";
 export * from "./phases/lifecycle_metrics.ts";
@@ -127,7 +166,18 @@ export * from "./phases/lifecycle_tracker.ts";
 export * from "./phases/new_failures.ts";
 export * from "./phases/one_shot_task.ts";
 export * from "./phases/phased.ts";
-export * from "./phases/phased_definition.ts";
+export type {
+  PhasedDefinition,
+  PhasedEvent,
+  PhasedRun,
+  Recovery,
+  RollbackOptions,
+  RolloutDeployment,
+  RunningState,
+  SpecOf,
+  Suspension,
+  SuspensionRequest,
+} from "./phases/phased_definition.ts";
 export * from "./phases/phased_status.ts";
 export {
   type ChosenSpec,

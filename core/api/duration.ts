@@ -14,6 +14,13 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
 const TEXT = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h)/g;
 
+/** Whether a value is a duration. */
+export function isDuration(value: unknown): boolean {
+  if (typeof value === "number") return value >= 0 && value < Infinity;
+  // The bound keeps a hostile configuration from costing anything.
+  return typeof value === "string" && value.length <= 64 && TEXT.test(value);
+}
+
 /**
  * The milliseconds of a duration.
  *
@@ -32,14 +39,13 @@ const PART = /(\d+(?:\.\d+)?)(ms|s|m|h)/g;
  */
 export function milliseconds(duration: Duration, name = "duration"): number {
   if (typeof duration === "number") {
-    if (duration >= 0 && duration < Infinity) return duration;
+    if (isDuration(duration)) return duration;
     throw new RangeError(
       `Cannot read "${name}": a duration must be zero or more milliseconds: received ${duration}`,
     );
   }
   const text = String(duration);
-  // The bound keeps a hostile configuration from costing anything.
-  if (text.length > 64 || !TEXT.test(text)) {
+  if (!isDuration(text)) {
     throw new SyntaxError(
       `Cannot read "${name}": a duration is milliseconds as a number, or text like "250ms", "10s", "5m", "1h30m": received ${
         JSON.stringify(text.slice(0, 64))

@@ -1,5 +1,6 @@
 import type { KubernetesObject, UntypedObject } from "./object.ts";
 import type { ObjectKey } from "./object_key.ts";
+import { checkOptions, type OptionRules, typeText } from "./option_rules.ts";
 
 /** Whether the objects of a kind live in namespaces. */
 export type Scope = "Namespaced" | "Cluster";
@@ -41,9 +42,21 @@ export interface ResolvedKind<T extends KubernetesObject = KubernetesObject>
 /** The type of a kind's objects. */
 export type ObjectOf<K extends Kind> = K extends Kind<infer T> ? T : never;
 
+const NAME_RULES: OptionRules<Omit<Kind, "objectType">> = {
+  group: "string",
+  version: "name",
+  kind: "name",
+  plural: "name?",
+  scope: ["Namespaced", "Cluster", undefined],
+};
+
 /**
  * Describes a kind whose type is not known at compile time. Without `plural`
  * and `scope`, the client asks the server's discovery for them.
+ *
+ * @param names Group (empty for the core group), version and kind.
+ * @throws {TypeError} If a name is missing or no text.
+ * @throws {RangeError} If a name is empty, or the scope is none.
  *
  * @example Watch any kind
  * ```ts
@@ -60,8 +73,26 @@ export type ObjectOf<K extends Kind> = K extends Kind<infer T> ? T : never;
 export function untyped(
   names: Omit<Kind, "objectType">,
 ): Kind<UntypedObject> {
+  checkOptions(names, NAME_RULES, "untyped()");
   const { group, version, kind, plural, scope } = names;
   return Object.freeze({ group, version, kind, plural, scope });
+}
+
+/**
+ * Refuses what is no kind, which would fail somewhere else.
+ *
+ * @param kind What the user gave.
+ * @param subject What it is for, such as `"an informer"`.
+ * @throws {TypeError} If group, version or kind is missing.
+ */
+export function checkKind(kind: Kind, subject: string): void {
+  const { group, version, kind: name } = kind ?? {};
+  if (typeof group === "string" && version && name) return;
+  throw new TypeError(
+    `Cannot read the kind of ${subject}: it must have a group, a version and a kind, as those of defineKind(), untyped() and @coracle/operator/kinds have: received ${
+      typeText(kind)
+    }`,
+  );
 }
 
 /** The `apiVersion` that objects of a kind carry: `group/version` or `v1`. */
@@ -94,7 +125,9 @@ export function sameKind(a: Kind, b: Kind): boolean {
 export function isResolved<T extends KubernetesObject>(
   kind: Kind<T>,
 ): kind is ResolvedKind<T> {
-  return kind.plural !== undefined && kind.scope !== undefined;
+  // Whatever is no kind is refused where the server would be asked for it.
+  const { plural, scope } = kind ?? {};
+  return plural !== undefined && scope !== undefined;
 }
 
 /**

@@ -1,3 +1,5 @@
+import { checkOptions, type OptionRules } from "./option_rules.ts";
+
 /** The fields by whose hash objects can be shared. */
 export type ShardField = "uid" | "namespace";
 
@@ -41,6 +43,12 @@ export interface ParsedShardSelector {
   readonly ranges: readonly HashRange[];
 }
 
+const RULES: OptionRules<ShardPart> = {
+  index: "number",
+  count: "number",
+  field: ["uid", "namespace", undefined],
+};
+
 const HALF = 2 ** 32;
 
 /**
@@ -48,6 +56,8 @@ const HALF = 2 ** 32;
  * lists, watches, informers and controllers takes it. API servers know it from
  * Kubernetes 1.36 on, as an alpha feature (KEP-5866).
  *
+ * @param part Which one, of how many, by which field.
+ * @throws {TypeError} If an option is unknown, missing or of another type.
  * @throws {RangeError} If there is no such part, or no such field.
  *
  * @example The second half
@@ -61,6 +71,7 @@ const HALF = 2 ** 32;
  * ```
  */
 export function shardSelector(part: ShardPart): string {
+  checkOptions(part, RULES, "shardSelector()");
   const { index, count, field = "uid" } = part;
   if (
     !Number.isInteger(index) || !Number.isInteger(count) || index < 0 ||
@@ -68,13 +79,6 @@ export function shardSelector(part: ShardPart): string {
   ) {
     throw new RangeError(
       `Cannot select a shard: "index" must be a whole number from 0 and below "count": received ${index} of ${count}`,
-    );
-  }
-  if (field !== "uid" && field !== "namespace") {
-    throw new RangeError(
-      `Cannot select a shard: "field" must be "uid" or "namespace": received ${
-        JSON.stringify(field)
-      }`,
     );
   }
   const bound = (part: number) => {

@@ -5,6 +5,7 @@ import type { Random } from "./random.ts";
 import type { WatchHub } from "./read/watch_hub.ts";
 import type { User } from "./request/user.ts";
 import type { Resources } from "./resources.ts";
+import type { FeatureGates } from "./server_options.ts";
 import type { Store } from "./storage/store.ts";
 
 /** What the handlers of one server share. */
@@ -15,6 +16,8 @@ export interface ApiContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** What is to be had beyond the version that is followed. */
+  readonly featureGates: FeatureGates;
   /** What runs in pods. */
   readonly pods: PodHooks;
   /** Who bears a token; undefined if nobody does. */

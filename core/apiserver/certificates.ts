@@ -1,11 +1,16 @@
+import { Buffer } from "node:buffer";
 import {
   createHash,
   generateKeyPairSync,
   randomBytes,
   sign,
 } from "node:crypto";
-import { Buffer } from "node:buffer";
 import { isIP } from "node:net";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../api/option_rules.ts";
 import {
   bitString,
   boolean,
@@ -59,6 +64,18 @@ export interface IssueOptions extends CertificateOptions {
   readonly hosts?: readonly string[] | undefined;
 }
 
+const AUTHORITY_RULES: OptionRules<CertificateOptions> = {
+  commonName: "name",
+  organizations: "strings?",
+  now: "number?",
+  validFor: "count?",
+};
+const ISSUE_RULES: OptionRules<IssueOptions> = {
+  ...AUTHORITY_RULES,
+  usage: ["server", "client"],
+  hosts: "strings?",
+};
+
 const HOUR = 3_600_000;
 const YEAR = 365 * 24 * HOUR;
 
@@ -80,6 +97,10 @@ const USAGES = {
  * Makes a certificate authority: a key on the curve P-256 and a certificate
  * that it signs itself.
  *
+ * @param options Its name, and how long it is valid.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
+ * sense.
+ *
  * @example A server that clients trust
  * ```ts
  * import {
@@ -97,6 +118,7 @@ const USAGES = {
  * ```
  */
 export function createAuthority(options: CertificateOptions): KeyPair {
+  checkOptions(options, AUTHORITY_RULES, "createAuthority()");
   const keys = newKeys();
   const subject = distinguishedName(options);
   const extensions = [
@@ -116,11 +138,21 @@ export function createAuthority(options: CertificateOptions): KeyPair {
   });
 }
 
-/** Makes a key, and a certificate for it that the authority signs. */
+/**
+ * Makes a key, and a certificate for it that the authority signs.
+ *
+ * @param authority What `createAuthority` gave.
+ * @param options Whom the certificate proves, and for how long.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
+ * sense.
+ */
 export function issueCertificate(
   authority: KeyPair,
   options: IssueOptions,
 ): KeyPair {
+  const subject = "issueCertificate()";
+  checkOption(authority, "object", { name: "authority", subject });
+  checkOptions(options, ISSUE_RULES, subject);
   const keys = newKeys();
   const { hosts = [], usage } = options;
   const issuer = subjectOf(authority.certificate);

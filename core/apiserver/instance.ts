@@ -16,6 +16,7 @@ import type { BuiltinResources, CustomResources } from "./registry.ts";
 import { type AuditEvent, RequestHandler } from "./request_handler.ts";
 import type { User } from "./request/user.ts";
 import { Resources } from "./resources.ts";
+import type { FeatureGates } from "./server_options.ts";
 import type { HistoryLimits } from "./storage/history.ts";
 import type { JournalContent } from "./storage/file_journal.ts";
 import { Store } from "./storage/store.ts";
@@ -28,6 +29,8 @@ export interface InstanceOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** What is to be had beyond the version; nothing when absent. */
+  readonly featureGates?: FeatureGates | undefined;
   /** What runs in pods; nothing when absent. */
   readonly pods?: PodHooks | undefined;
   readonly history: HistoryLimits | undefined;
@@ -63,6 +66,7 @@ export class Instance {
       clock,
       random,
       logger,
+      featureGates: options.featureGates ?? {},
       pods: options.pods ?? {},
       authenticate,
     };

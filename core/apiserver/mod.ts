@@ -1,6 +1,16 @@
 /**
  * The embedded Kubernetes API server, for development and tests: it answers as
- * kube-apiserver does, but needs no cluster, and it can be made to fail.
+ * kube-apiserver 1.32 does, but needs no cluster, and it can be made to fail.
+ *
+ * What a cluster has and it has not: pods do not run (what `logs` and `exec` give
+ * is up to you, and `simulate` pretends that workloads become ready). Nothing is
+ * admitted by webhooks, policies, LimitRanges or ResourceQuotas, and nothing is
+ * converted by webhooks: a CustomResourceDefinition may name one, and a read in
+ * another version than the stored one is then an error that says so. Roles are
+ * stored and never asked: who has the token may do everything, others next to
+ * nothing, and nobody is impersonated; what an operator may do with its roles
+ * `permissions` of {@linkcode TestCluster} checks. `kubectl explain` shows the
+ * fields of built-in kinds without their descriptions.
  *
  * @example Objects are written, and a write fails that is told to
  * ```ts
@@ -43,7 +53,7 @@
  */
 
 export * from "./server.ts";
-export type { ApiServerOptions } from "./server_options.ts";
+export type { ApiServerOptions, FeatureGates } from "./server_options.ts";
 export type { AuditEvent } from "./request_handler.ts";
 export type { HistoryLimits } from "./storage/history.ts";
 export type { WatchCounts } from "./read/watch_hub.ts";

@@ -1,3 +1,4 @@
+import { checkOption, checkOptions } from "../api/option_rules.ts";
 import type {
   HttpRequest,
   HttpResponse,
@@ -68,12 +69,17 @@ export class RestrictedTransport implements Transport {
    * @param inner Sends what is permitted.
    * @param rules What is permitted.
    * @param options.user Who is refused, in the answer.
+   * @throws {TypeError | RangeError} If one of them is missing or makes no sense.
    */
   constructor(
     inner: Transport,
     rules: readonly PolicyRule[],
     options: { readonly user: string },
   ) {
+    const subject = "a RestrictedTransport";
+    checkOption(inner, "object", { name: "inner", subject });
+    checkOption(rules, "array", { name: "rules", subject });
+    checkOptions(options, { user: "name" }, subject);
     this.#inner = inner;
     this.#rules = rules;
     this.#user = options.user;

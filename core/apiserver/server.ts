@@ -114,6 +114,7 @@ export class ApiServer {
       history,
       establishingDelay: this.#options.establishingDelay ?? 250,
       simulate: this.#options.simulate === true,
+      featureGates: this.#options.featureGates,
       pods: this.#options.pods,
       audit,
       authenticate: (token) => this.#authenticate(token),

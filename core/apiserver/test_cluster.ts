@@ -2,6 +2,7 @@ import process from "node:process";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { parseApiVersion, untyped } from "../api/kind.ts";
 import type { UntypedObject } from "../api/object.ts";
+import { checkOptions } from "../api/option_rules.ts";
 import { Client } from "../client/client.ts";
 import { Connection } from "../client/connection.ts";
 import type { Transport } from "../client/transport.ts";
@@ -16,10 +17,11 @@ import { LogTail } from "./log_tail.ts";
 import { QuietTransport } from "./quiet_transport.ts";
 import { RestrictedTransport } from "./restricted_transport.ts";
 import { ApiServer } from "./server.ts";
-import type {
-  TestClusterOptions,
-  TestedOperator,
-  TestUntilOptions,
+import {
+  TEST_CLUSTER_RULES,
+  type TestClusterOptions,
+  type TestedOperator,
+  type TestUntilOptions,
 } from "./test_cluster_options.ts";
 
 /** How often a condition is asked while real time passes, in milliseconds. */
@@ -96,8 +98,10 @@ export class TestCluster {
    * Starts a cluster, makes what the options ask for, and starts the operator.
    *
    * @throws {RangeError} If there is no such cluster.
+   * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
    */
   static async start(options: TestClusterOptions = {}): Promise<TestCluster> {
+    checkOptions(options, TEST_CLUSTER_RULES, "a test cluster");
     const cluster = new TestCluster(await target(options), options);
     try {
       await cluster.#slowly(cluster.#prepare(options));

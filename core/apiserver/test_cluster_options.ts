@@ -1,5 +1,6 @@
 import type { Duration } from "../api/duration.ts";
 import type { UntypedObject } from "../api/object.ts";
+import type { OptionRules } from "../api/option_rules.ts";
 import type { Clock } from "../clock.ts";
 import type { DefinedKind } from "../crd/kind_definition.ts";
 import type { PolicyRule } from "../crd/rbac.ts";
@@ -64,6 +65,18 @@ export interface TestClusterOptions {
   /** Further options of the embedded server. @default {no socket} */
   readonly server?: Omit<ApiServerOptions, "clock"> | undefined;
 }
+
+/** What the options of a test cluster must be. */
+export const TEST_CLUSTER_RULES: OptionRules<TestClusterOptions> = {
+  cluster: ["embedded", "kubeconfig", undefined],
+  namespace: "name?",
+  kinds: "array?",
+  objects: "array?",
+  operator: "function?",
+  permissions: "array?",
+  clock: "clock?",
+  server: "object?",
+};
 
 /** Options of {@linkcode TestCluster.until}. */
 export interface TestUntilOptions {

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { ByteRange } from "../json/byte_range.ts";
 import { asBuffer } from "../json/json_text.ts";
+import { discardPage } from "./page_codec.ts";
 
 /**
  * A body copied to where the next one is copied: the state that a change
@@ -16,23 +17,24 @@ export class BodyCopy implements ByteRange {
 
   /** The array in which the body lies. */
   get bytes(): Uint8Array {
-    return this.#opened.bytes;
+    return this.#opened().bytes;
   }
 
   /** Where the body starts. */
   get start(): number {
-    return this.#opened.start;
+    return this.#opened().start;
   }
 
   /** Where the body ends. */
   get end(): number {
-    return this.#opened.end;
+    return this.#opened().end;
   }
 
   /**
    * Copies bytes.
    *
-   * @param open Gives the body that they are packed in; by default they are it.
+   * @param open Gives the body that they are packed in, in a page of its own,
+   * whose memory is given back with the next copy; by default they are it.
    */
   keep(
     { bytes, start, end }: ByteRange,
@@ -44,10 +46,11 @@ export class BodyCopy implements ByteRange {
     this.#copied.bytes = this.#memory;
     this.#copied.end = length;
     this.#open = open;
+    if (this.#body !== undefined) discardPage(this.#body.bytes);
     this.#body = undefined;
   }
 
-  get #opened(): ByteRange {
+  #opened(): ByteRange {
     if (this.#open === undefined) return this.#copied;
     const { bytes, end } = this.#copied;
     this.#body ??= this.#open(bytes.subarray(0, end));

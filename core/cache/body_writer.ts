@@ -10,18 +10,31 @@ const FIRST_SCRATCH_BYTES = 16 * 1024;
 /** More than this is not held for later once a longer object has passed. */
 const KEPT_SCRATCH_BYTES = 1024 * 1024;
 
-/** Brings objects into the form in which they are kept. */
-export class BodyWriter {
+/** A body that is written where there is room for it. */
+export interface UnwrittenBody {
+  /** How many bytes it will have. */
+  readonly length: number;
+  /** Writes it from a position on. */
+  writeTo(target: Uint8Array, start: number): void;
+}
+
+/**
+ * Brings objects into the form in which they are kept: without the pruned paths,
+ * and with `apiVersion` and `kind`, which items of a list lack.
+ *
+ * It is itself the body of the object that it has taken last, so that no object
+ * is made for it.
+ */
+export class BodyWriter implements UnwrittenBody {
+  length = 0;
+
   readonly #pruner: Pruner | undefined;
   /** `{"apiVersion":…,"kind":…`: the start of an object that lacks them. */
   readonly #starts: Readonly<Record<string, Buffer>>;
+  /** What was taken, and what has to stand before it. */
+  #object: ByteRange = { bytes: Buffer.alloc(0), start: 0, end: 0 };
+  #start: Buffer | undefined;
   #scratch: Buffer = Buffer.alloc(0);
-  /** What was written last. */
-  readonly #body: { bytes: Buffer; readonly start: 0; end: number } = {
-    bytes: this.#scratch,
-    start: 0,
-    end: 0,
-  };
 
   /** @throws {SyntaxError} If a path to prune is malformed. */
   constructor(kind: Kind, prune: readonly string[]) {
@@ -37,28 +50,44 @@ export class BodyWriter {
   }
 
   /**
-   * The bytes to keep of an object, valid until the next call: without the
-   * pruned paths, and with `apiVersion` and `kind`, which items of a list lack.
+   * Takes an object.
    *
+   * @returns Its body, to be written before the next call and while the bytes of
+   * the header are as they are.
    * @throws {SyntaxError} If the object is not well-formed where a pruned path
    * leads.
    */
-  write(header: ObjectHeader): ByteRange {
-    const start = this.#missingStart(header);
-    if (start === undefined && this.#pruner === undefined) return header;
-    const from = start === undefined ? 0 : start.length;
-    const scratch = this.#room(from + header.end - header.start);
-    const body = from === 0 ? scratch : scratch.subarray(from);
-    const length = this.#pruner === undefined
-      ? asBuffer(header.bytes).copy(body, 0, header.start, header.end)
-      : this.#pruner.prune(header, body);
-    if (start !== undefined) {
-      start.copy(scratch);
-      scratch[from] = COMMA; // where the object's own brace was
+  take(header: ObjectHeader): UnwrittenBody {
+    const kept = this.#pruner?.measure(header) ?? header.end - header.start;
+    this.#object = header;
+    this.#start = this.#missingStart(header);
+    this.length = kept + (this.#start?.length ?? 0);
+    return this;
+  }
+
+  writeTo(target: Uint8Array, start: number): void {
+    const { bytes, start: from, end } = this.#object;
+    const missing = this.#start;
+    const at = start + (missing?.length ?? 0);
+    if (this.#pruner === undefined) {
+      asBuffer(bytes).copy(target, at, from, end);
+    } else this.#pruner.copy(this.#object, target, at);
+    if (missing !== undefined) {
+      missing.copy(target, start);
+      target[at] = COMMA; // where the object's own brace was
     }
-    this.#body.bytes = scratch;
-    this.#body.end = from + length;
-    return this.#body;
+  }
+
+  /**
+   * The body of an object, valid until the next call.
+   *
+   * @throws {SyntaxError} As `take` does.
+   */
+  write(header: ObjectHeader): ByteRange {
+    const { length } = this.take(header);
+    const bytes = this.#room(length);
+    this.writeTo(bytes, 0);
+    return { bytes, start: 0, end: length };
   }
 
   /**

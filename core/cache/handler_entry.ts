@@ -54,6 +54,8 @@ export interface HandlerHost<T extends KubernetesObject> {
 
 /** An own write that was stored. */
 interface EndedWrite<T extends KubernetesObject> {
+  /** Of which object. */
+  readonly key: string;
   /** Its number in its window. */
   readonly write: number;
   readonly object: T;
@@ -176,6 +178,15 @@ export class HandlerEntry<T extends KubernetesObject>
     }
   }
 
+  /** The versions of the given objects mean other states from now on. */
+  restarted(covers: (key: string) => boolean): void {
+    for (const [key, window] of this.#windows) {
+      if (!covers(key)) continue;
+      window.restart();
+      this.#closeIfDone(key, window);
+    }
+  }
+
   /** Forgets writes of objects that are not watched any more. */
   leave(left: (key: string) => boolean): void {
     for (const key of this.#windows.keys()) {
@@ -223,7 +234,9 @@ export class HandlerEntry<T extends KubernetesObject>
     };
     return {
       succeed: (object, result = {}) =>
-        once(() => this.#end(window, { write, object, result, before })),
+        once(() =>
+          this.#end(window, { key: text, write, object, result, before })
+        ),
       fail: () => once(() => window.fail(write)),
     };
   }
@@ -233,7 +246,15 @@ export class HandlerEntry<T extends KubernetesObject>
     window: OwnWriteWindow<ObjectHeader>,
     ended: EndedWrite<T>,
   ): Release<ObjectHeader> {
-    const answer = this.#host.scan(ended.object);
+    let answer: ObjectHeader;
+    try {
+      answer = this.#host.scan(ended.object);
+    } catch (error) {
+      // An answer that is no object must not leave the window open: everything
+      // that happens to the object would be held back, for ever.
+      this.#release(ended.key, window, window.fail(ended.write));
+      throw error;
+    }
     const { resourceVersion } = answer;
     const isOurs = this.#isOurs(answer, ended);
     // A state that is not ours alone is news to this handler, too. It is held,
@@ -293,12 +314,14 @@ export class HandlerEntry<T extends KubernetesObject>
     if (!window.isOpen) this.#windows.delete(key);
   }
 
+  #await(result: Promise<unknown>): void {
+    result.catch((error) => this.#host.onError(this, error));
+  }
+
   #call(event: CurrentEvent<T>): void {
     try {
       const result: unknown = this.#handler(event);
-      if (result instanceof Promise) {
-        result.catch((error) => this.#host.onError(this, error));
-      }
+      if (result instanceof Promise) this.#await(result);
     } catch (error) {
       this.#host.onError(this, error);
     }

@@ -71,6 +71,11 @@ export class HandlerSet<T extends KubernetesObject> {
     }
   }
 
+  /** Tells those who write that versions mean other states from now on. */
+  restarted(covers: (key: string) => boolean): void {
+    for (const entry of this.#entries) entry.restarted(covers);
+  }
+
   /** Forgets writes of objects that are not watched any more. */
   leave(left: (key: string) => boolean): void {
     for (const entry of this.#entries) entry.leave(left);

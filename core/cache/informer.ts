@@ -1,9 +1,12 @@
 import { type Kind, kindText } from "../api/kind.ts";
+import { checkInformer } from "./informer_check.ts";
+import type { InformerHealth, InformerOptions } from "./informer_options.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { type ObjectKey, parseKey } from "../api/object_key.ts";
 import { systemClock } from "../clock.ts";
 import { type Logger, silentLogger } from "../logger.ts";
 import { noMetrics } from "../metrics.ts";
+import { unfailingLogger, unfailingMetrics } from "../unfailing.ts";
 import type { CacheEvent, InformerHandler } from "./cache_event.ts";
 import type { EventSource } from "./current_event.ts";
 import { EventLoops } from "./event_loops.ts";
@@ -11,7 +14,6 @@ import type { HandlerHost } from "./handler_entry.ts";
 import { handlerHost } from "./handler_host.ts";
 import { HandlerSet } from "./handler_set.ts";
 import { InformerMetrics } from "./informer_metrics.ts";
-import type { InformerHealth, InformerOptions } from "./informer_options.ts";
 import type { IndexDefinition } from "./object_store.ts";
 import { reconnectSettings } from "./reconnect_settings.ts";
 import type { ReflectorClient } from "./reflector_parts.ts";
@@ -81,6 +83,8 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
   readonly #loops: EventLoops<T>;
   #state: "new" | "started" | "stopped" = "new";
   #sync: PromiseWithResolvers<void> = pendingSync();
+  /** Whether that promise is fulfilled: nobody waits for another then. */
+  #isSyncTold = false;
   #stopping: Promise<void> | undefined;
 
   /**
@@ -89,7 +93,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
    * @param client The cluster.
    * @param kind Which objects.
    * @param options Which of them, and how it connects.
-   * @throws {RangeError} If a number is out of range, or no namespace is given.
+   * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
    * @throws {SyntaxError} If a selector or a path to prune is malformed.
    */
   constructor(
@@ -97,14 +101,18 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     kind: Kind<T>,
     options: InformerOptions = {},
   ) {
+    checkInformer(kind, options);
     const {
       clock = systemClock,
       logger = silentLogger,
       metrics = noMetrics,
     } = options;
     this.kind = kind;
-    this.#log = logger;
-    this.#metrics = new InformerMetrics(metrics, kindText(kind));
+    this.#log = unfailingLogger(logger);
+    this.#metrics = new InformerMetrics(
+      unfailingMetrics(metrics),
+      kindText(kind),
+    );
     this.#handlers = new HandlerSet(clock);
     this.#source = {
       current: (header) => this.#watches.of(header)?.store.find(header),
@@ -123,7 +131,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
       handlers: this.#handlers,
       source: this.#source,
       metrics: this.#metrics,
-      log: logger,
+      log: this.#log,
     });
   }
 
@@ -188,7 +196,10 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
   ): Promise<void> {
     const left = this.#watches.select(namespaces);
     if (this.#state === "started") {
-      if (!this.hasSynced) this.#sync = pendingSync();
+      if (this.#isSyncTold && !this.hasSynced) {
+        this.#sync = pendingSync();
+        this.#isSyncTold = false;
+      }
       this.start();
       this.#settle();
     }
@@ -346,6 +357,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     const isLive = () =>
       this.#state === "started" && this.#watches.includes(watch());
     const handlers = this.#handlers;
+    const covers = (key: string) => this.#watches.of(parseKey(key)) === watch();
     return {
       get isIdle() {
         return handlers.isEmpty;
@@ -356,10 +368,8 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
       },
       known: (event) => this.#handlers.known(event),
       progressed: (resourceVersion) =>
-        this.#handlers.progressed(
-          resourceVersion,
-          (key) => this.#watches.of(parseKey(key)) === watch(),
-        ),
+        this.#handlers.progressed(resourceVersion, covers),
+      restarted: () => this.#handlers.restarted(covers),
       completed: () => this.#settle(),
       rested: () => this.#metrics.flush(),
     };
@@ -368,6 +378,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
   #settle(): void {
     if (this.#state !== "started" || !this.hasSynced) return;
     this.#sync.resolve();
+    this.#isSyncTold = true;
     this.#handlers.settle();
   }
 

@@ -2,8 +2,10 @@ import { fieldSelectorText } from "../api/field_selector.ts";
 import { type Kind, kindText } from "../api/kind.ts";
 import { labelSelectorText } from "../api/label_selector.ts";
 import type { KubernetesObject } from "../api/object.ts";
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
 import { Informer, type InformerClient } from "./informer.ts";
 import { type InformerLease, PooledInformer } from "./informer_lease.ts";
+import { SELECTION_RULES, SHARED_RULES } from "./informer_check.ts";
 import type { InformerOptions, InformerSelection } from "./informer_options.ts";
 import type { MemoryBudget } from "./memory_budget.ts";
 import { RelistQueue } from "./relist_queue.ts";
@@ -30,6 +32,12 @@ export interface AcquireOptions extends InformerSelection {
    */
   readonly shared?: boolean | undefined;
 }
+
+const ACQUIRE_RULES: OptionRules<AcquireOptions> = {
+  ...SELECTION_RULES,
+  client: "object?",
+  shared: "boolean?",
+};
 
 /** An informer and who uses it. */
 interface PoolEntry {
@@ -77,8 +85,10 @@ export class InformerPool {
    *
    * @param client The cluster that is meant when a lease names none.
    * @param options What all informers have in common.
+   * @throws {TypeError} If an option is unknown or of another type.
    */
   constructor(client: InformerClient, options: InformerPoolOptions = {}) {
+    checkOptions(options, SHARED_RULES, "a pool of informers");
     this.#client = client;
     this.#options = { relists: new RelistQueue(), ...options };
   }
@@ -97,6 +107,7 @@ export class InformerPool {
    * A lease on a running informer, new or shared.
    *
    * @throws {Error} If the pool was stopped.
+   * @throws {TypeError} If an option is unknown or of another type.
    */
   acquire<T extends KubernetesObject>(
     kind: Kind<T>,
@@ -109,6 +120,7 @@ export class InformerPool {
         }`,
       );
     }
+    checkOptions(options, ACQUIRE_RULES, "a lease of an informer");
     const {
       client = this.#client,
       // Who came late could index nothing of what was given up.

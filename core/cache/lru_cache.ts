@@ -41,6 +41,7 @@ export class LruCache<K, V> {
    * @throws {RangeError} If `maxSize` is negative or not a number.
    */
   constructor(options: LruCacheOptions) {
+    checkOptions(options, RULES, "an LruCache");
     this.#maxSize = checkedSize(options.maxSize);
   }
 
@@ -177,6 +178,8 @@ export class LruCache<K, V> {
   }
 }
 
+const RULES: OptionRules<LruCacheOptions> = { maxSize: "number" };
+
 function checkedSize(maxSize: number): number {
   if (!(maxSize >= 0)) {
     throw new RangeError(
@@ -185,3 +188,4 @@ function checkedSize(maxSize: number): number {
   }
   return maxSize;
 }
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";

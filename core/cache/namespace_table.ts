@@ -1,22 +1,39 @@
+import { Buffer } from "node:buffer";
+import { type ByteRange, wholeRange } from "../json/byte_range.ts";
+
 /** Two bytes name a namespace; 0 is that of cluster-scoped objects. */
 const MAX_NAMESPACES = 0xffff;
+
+const NO_BYTES = wholeRange(Buffer.alloc(0));
 
 /** Numbers for namespaces, so that an object needs two bytes for its own. */
 export class NamespaceTable {
   readonly #numbers: Map<string, number> = new Map([["", 0]]);
   readonly #names: string[] = [""];
+  /** The same, encoded. */
+  readonly #bytes: ByteRange[] = [NO_BYTES];
   /** How many objects each has. */
   readonly #counts: number[] = [0];
   readonly #free: number[] = [];
 
-  /** The number of a namespace in use, or -1. */
-  find(namespace: string): number {
-    return this.#numbers.get(namespace) ?? -1;
+  /** Whether the namespace of a number is this one. */
+  equals(number: number, { bytes, start, end }: ByteRange): boolean {
+    const own = this.bytes(number);
+    if (own.end !== end - start) return false;
+    for (let i = 0; i < own.end; i++) {
+      if (own.bytes[i] !== bytes[start + i]) return false;
+    }
+    return true;
   }
 
   /** The namespace of a number. */
   name(number: number): string {
     return this.#names[number] ?? "";
+  }
+
+  /** The namespace of a number, encoded. */
+  bytes(number: number): ByteRange {
+    return this.#bytes[number] ?? NO_BYTES;
   }
 
   /**
@@ -35,6 +52,7 @@ export class NamespaceTable {
       }
       this.#numbers.set(namespace, number);
       this.#names[number] = namespace;
+      this.#bytes[number] = wholeRange(Buffer.from(namespace));
       this.#counts[number] = 0;
     }
     this.#counts[number] = (this.#counts[number] ?? 0) + 1;

@@ -1,6 +1,6 @@
 import type { ByteRange } from "../json/byte_range.ts";
-import { asBuffer } from "../json/json_text.ts";
 import type { BodyCopy } from "./body_copy.ts";
+import type { UnwrittenBody } from "./body_writer.ts";
 import {
   DICTIONARY_OBJECTS,
   PAGE_BYTES,
@@ -73,7 +73,7 @@ export class ObjectBodies {
   }
 
   /** Keeps a body in place of the slot's former one, if it had one. */
-  write(slot: number, body: ByteRange): void {
+  write(slot: number, body: UnwrittenBody): void {
     this.#store(slot, body);
     this.touch(slot);
   }
@@ -241,18 +241,18 @@ export class ObjectBodies {
     return used;
   }
 
-  #store(slot: number, { bytes, start, end }: ByteRange): void {
+  #store(slot: number, body: UnwrittenBody): void {
     const arena = this.#arena;
     const page = this.#slots.page(slot);
     const at = slot & PAGE_MASK;
-    const length = end - start;
+    const { length } = body;
     const tier = (page.state[at] as number) & TIER_MASK;
     if (tier === BYTES && arena.resize(page.body[at] as number, length)) {
-      asBuffer(bytes).copy(arena.bytes, arena.start, start, end);
+      body.writeTo(arena.bytes, arena.start);
       return;
     }
     const address = arena.allocate(slot, length);
-    asBuffer(bytes).copy(arena.bytes, arena.start, start, end);
+    body.writeTo(arena.bytes, arena.start);
     const former = page.body[at] as number; // allocating may have moved it
     page.body[at] = address;
     this.#setTier(slot, BYTES);

@@ -17,7 +17,10 @@ export type IndexDefinition<T extends KubernetesObject> =
   | { readonly byOwner: true }
   | { readonly byFunction: IndexFunction<T> };
 
+/** One index, which may have several names. */
 interface Index<T extends KubernetesObject> {
+  /** That under which it was added first, to tell of errors. */
+  readonly name: string;
   readonly definition: IndexDefinition<T>;
   readonly postings: Postings;
 }
@@ -25,9 +28,14 @@ interface Index<T extends KubernetesObject> {
 /** Told when an index function throws. */
 export type OnIndexError = (index: string, error: unknown) => void;
 
-/** The indexes of a store, kept in step with it. */
+/**
+ * The indexes of a store, kept in step with it. Those that are defined alike are
+ * one: who else wants the same pays nothing for it.
+ */
 export class ObjectIndexes<T extends KubernetesObject> {
-  readonly #indexes: Map<string, Index<T>> = new Map();
+  readonly #named: Map<string, Index<T>> = new Map();
+  /** Each once. */
+  readonly #indexes: Set<Index<T>> = new Set();
   readonly #onError: OnIndexError;
 
   constructor(onError: OnIndexError) {
@@ -41,35 +49,48 @@ export class ObjectIndexes<T extends KubernetesObject> {
   /** The memory that is held. */
   get allocatedBytes(): number {
     let bytes = 0;
-    for (const { postings } of this.#indexes.values()) {
-      bytes += postings.allocatedBytes;
-    }
+    for (const { postings } of this.#indexes) bytes += postings.allocatedBytes;
     return bytes;
   }
 
   /**
-   * Adds an empty index.
+   * Adds an index.
    *
+   * @returns Whether it is empty, and must be filled: false if there is one that
+   * is defined alike.
    * @throws {RangeError} If there is one of that name.
    */
-  add(name: string, definition: IndexDefinition<T>): void {
-    if (this.#indexes.has(name)) {
+  add(name: string, definition: IndexDefinition<T>): boolean {
+    if (this.#named.has(name)) {
       throw new RangeError(
         `Cannot add an index: its name must be new: received "${name}"`,
       );
     }
-    this.#indexes.set(name, { definition, postings: new Postings() });
+    for (const index of this.#indexes) {
+      if (!isAlike(index.definition, definition)) continue;
+      this.#named.set(name, index);
+      return false;
+    }
+    const index = { name, definition, postings: new Postings() };
+    this.#indexes.add(index);
+    this.#named.set(name, index);
+    return true;
   }
 
   delete(name: string): void {
-    this.#indexes.delete(name);
+    const index = this.#named.get(name);
+    this.#named.delete(name);
+    if (index === undefined || [...this.#named.values()].includes(index)) {
+      return;
+    }
+    this.#indexes.delete(index);
   }
 
   /**
    * Brings one index, or all of them, in step with a slot.
    *
    * @param object Decodes the object, if a function wants it.
-   * @param only The index that is new.
+   * @param only The name of the index that is new.
    */
   update(
     slot: number,
@@ -79,11 +100,10 @@ export class ObjectIndexes<T extends KubernetesObject> {
       readonly only?: string | undefined;
     },
   ): void {
-    for (const [name, { definition, postings }] of this.#indexes) {
+    for (const { name, definition, postings } of this.#indexes) {
       if (parts.only !== undefined && parts.only !== name) continue;
-      let values: readonly string[] = [];
       try {
-        values = "byFunction" in definition
+        const values = "byFunction" in definition
           ? definition.byFunction(parts.object())
           : valuesOf(definition, parts.header);
         postings.set(slot, values);
@@ -96,19 +116,12 @@ export class ObjectIndexes<T extends KubernetesObject> {
 
   /** Takes a slot out of all indexes. */
   remove(slot: number): void {
-    for (const { postings } of this.#indexes.values()) postings.remove(slot);
-  }
-
-  /** Empties all indexes. */
-  clear(): void {
-    for (const [name, { definition }] of this.#indexes) {
-      this.#indexes.set(name, { definition, postings: new Postings() });
-    }
+    for (const { postings } of this.#indexes) postings.remove(slot);
   }
 
   /** @throws {RangeError} If there is no such index. */
   postings(name: string): Postings {
-    const index = this.#indexes.get(name);
+    const index = this.#named.get(name);
     if (index === undefined) {
       throw new RangeError(
         `Cannot read an index: there is none of that name: received "${name}"`,
@@ -116,6 +129,21 @@ export class ObjectIndexes<T extends KubernetesObject> {
     }
     return index.postings;
   }
+}
+
+/** Whether two definitions find the same values. */
+function isAlike<T extends KubernetesObject>(
+  one: IndexDefinition<T>,
+  other: IndexDefinition<T>,
+): boolean {
+  if ("byOwner" in one) return "byOwner" in other;
+  if ("byLabel" in one) {
+    return "byLabel" in other && one.byLabel === other.byLabel;
+  }
+  if ("byAnnotation" in one) {
+    return "byAnnotation" in other && one.byAnnotation === other.byAnnotation;
+  }
+  return "byFunction" in other && one.byFunction === other.byFunction;
 }
 
 function valuesOf(

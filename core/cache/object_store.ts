@@ -72,11 +72,11 @@ export class ObjectStore<T extends KubernetesObject> {
    * Makes an empty store.
    *
    * @param options Which kind, and what is kept of it.
-   * @throws {SyntaxError} If a prune path is malformed.
+   * @throws {TypeError | SyntaxError} If an option or a path makes no sense.
    */
   constructor(options: ObjectStoreOptions<T>) {
-    this.kind = options.kind;
     this.#objects = new StoredObjects(options);
+    this.kind = options.kind;
     this.#slots = this.#objects.slots;
     this.#marks = new RelistMarks(this.#slots);
     this.#fetcher = options.fetch &&

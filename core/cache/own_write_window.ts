@@ -148,6 +148,16 @@ export class OwnWriteWindow<S> {
     if (this.#own.length === 0) this.#before = undefined;
   }
 
+  /**
+   * The history of the server began anew: its versions mean other states now, so
+   * that none tells an echo any more.
+   */
+  restart(): void {
+    this.#own = [];
+    this.#before = undefined;
+    for (const event of this.#held) event.isEcho = false;
+  }
+
   #decide(): Release<S> {
     const [oldest = Infinity] = this.#active;
     const isHeld = ({ begun }: Held<S>) => begun >= oldest;

@@ -39,7 +39,7 @@ export const pageCodec: PageCodec = typeof zlib.zstdCompressSync === "function"
     compress: (bytes, dictionary) =>
       zlib.deflateRawSync(bytes, {
         level: LEVEL,
-        ...withDictionary(dictionary),
+        ...compressing(bytes.length, dictionary),
       }),
     decompress: (bytes, format) =>
       zlib.inflateRawSync(bytes, decompressing(format)),
@@ -60,21 +60,51 @@ export function usableDictionary(dictionary: Uint8Array): PageDictionary {
   }
 }
 
+/**
+ * Gives the memory of a decompressed page back at once. A collection would do
+ * so, too, but none comes before tens of megabytes outside the JavaScript heap
+ * wait for it, which the reads of a second are.
+ */
+export function discardPage({ buffer, length }: Uint8Array): void {
+  // Else the runtime has put the page into memory that is not its alone.
+  const isOwn = buffer.byteLength === decompressedBytes(length);
+  if (isOwn && buffer instanceof ArrayBuffer) buffer.transfer(0);
+}
+
 /** A frame that tells its length needs less memory to be read. */
 function zstdOptions(
   pledgedSrcSize: number,
   dictionary: PageDictionary,
 ): zlib.ZstdOptions & { readonly pledgedSrcSize: number } {
-  const params = ZSTD_PARAMS;
-  return { params, pledgedSrcSize, ...withDictionary(dictionary) };
+  return {
+    params: ZSTD_PARAMS,
+    pledgedSrcSize,
+    ...compressing(pledgedSrcSize, dictionary),
+  };
+}
+
+/**
+ * By default zlib writes to 64 KiB at a time, which only a collection gives back;
+ * pages of neighbours become much smaller than an eighth.
+ */
+function compressing(
+  length: number,
+  dictionary: PageDictionary,
+): { readonly chunkSize: number; readonly dictionary?: Uint8Array } {
+  const chunkSize = Math.max(LEAST_CHUNK, length >> 3);
+  return { chunkSize, ...withDictionary(dictionary) };
 }
 
 /** One piece of memory for the whole page, and no second one to find its end. */
 function decompressing(
   { length, dictionary }: PageFormat,
 ): { readonly chunkSize: number; readonly dictionary?: Uint8Array } {
-  const chunkSize = Math.max(LEAST_CHUNK, length + 1);
+  const chunkSize = decompressedBytes(length);
   return { chunkSize, ...withDictionary(dictionary) };
+}
+
+function decompressedBytes(length: number): number {
+  return Math.max(LEAST_CHUNK, length + 1);
 }
 
 function withDictionary(

@@ -2,10 +2,12 @@ import { Buffer } from "node:buffer";
 import type { ByteRange } from "../json/byte_range.ts";
 import type { BodyCopy } from "./body_copy.ts";
 import {
+  discardPage,
   pageCodec,
   type PageDictionary,
   usableDictionary,
 } from "./page_codec.ts";
+import { PagedInts } from "./paged_ints.ts";
 import { SlabArena } from "./slab_arena.ts";
 
 /** How many objects a page has at most; four bits of an address. */
@@ -34,17 +36,19 @@ const FIRST_SCRATCH_BYTES = 16 * 1024;
  */
 export class PageStore {
   readonly #arena: SlabArena = new SlabArena((page, address) => {
-    this.#addresses[page] = address;
+    this.#addresses.set(page, address);
   });
   /**
    * For each page: where it is, how long it was before it was compressed, how
    * many objects it had, and how many live.
    */
-  readonly #addresses: number[] = [];
-  readonly #lengths: number[] = [];
-  readonly #counts: number[] = [];
-  readonly #live: number[] = [];
+  readonly #addresses: PagedInts = new PagedInts(0);
+  readonly #lengths: PagedInts = new PagedInts(0);
+  readonly #counts: PagedInts = new PagedInts(0);
+  readonly #live: PagedInts = new PagedInts(0);
+  /** Numbers of pages that are gone. */
   readonly #free: number[] = [];
+  #top = 0;
   #objects = 0;
   #dictionary: PageDictionary;
   #hasDictionary = false;
@@ -62,7 +66,9 @@ export class PageStore {
   /** The memory that is held. */
   get allocatedBytes(): number {
     return this.#arena.allocatedBytes + this.#open.length +
-      (this.#dictionary?.length ?? 0) + 32 * this.#addresses.length;
+      (this.#dictionary?.length ?? 0) + this.#addresses.allocatedBytes +
+      this.#lengths.allocatedBytes + this.#counts.allocatedBytes +
+      this.#live.allocatedBytes;
   }
 
   /** Whether there is a dictionary, or it was found that there cannot be one. */
@@ -98,11 +104,12 @@ export class PageStore {
   add(slots: readonly number[], bodyOf: (slot: number) => ByteRange): number {
     const bytes = this.#compose(slots, bodyOf);
     const frame = pageCodec.compress(bytes, this.#dictionary);
-    const page = this.#free.pop() ?? this.#addresses.length;
-    this.#lengths[page] = bytes.length;
-    this.#addresses[page] = this.#arena.allocate(page, frame.length);
+    const page = this.#free.pop() ?? this.#top++;
+    this.#lengths.set(page, bytes.length);
+    this.#addresses.set(page, this.#arena.allocate(page, frame.length));
     this.#arena.bytes.set(frame, this.#arena.start);
-    this.#counts[page] = this.#live[page] = slots.length;
+    this.#counts.set(page, slots.length);
+    this.#live.set(page, slots.length);
     this.#objects += slots.length;
     return (page << ORDINAL_BITS) >>> 0;
   }
@@ -151,11 +158,11 @@ export class PageStore {
     if (page === this.#openPage) return copy.keep(this.read(address));
     const ordinal = address & ORDINAL_MASK;
     const format = {
-      length: this.#lengths[page] as number,
+      length: this.#lengths.get(page),
       dictionary: this.#dictionary,
     };
     copy.keep(
-      this.#arena.look(this.#addresses[page] as number),
+      this.#lookAt(page),
       (frame) => bodyIn(pageCodec.decompress(frame, format), ordinal),
     );
   }
@@ -168,11 +175,11 @@ export class PageStore {
    */
   remove(address: number): boolean {
     const page = address >>> ORDINAL_BITS;
-    const live = (this.#live[page] as number) - 1;
-    this.#live[page] = live;
+    const live = this.#live.get(page) - 1;
+    this.#live.set(page, live);
     this.#objects--;
-    if (live > 0) return live <= (this.#counts[page] as number) / 2;
-    this.#arena.free(this.#addresses[page] as number);
+    if (live > 0) return live <= this.#counts.get(page) / 2;
+    this.#arena.free(this.#addressOf(page));
     this.#free.push(page);
     if (page === this.#openPage) this.#close();
     return false;
@@ -204,11 +211,10 @@ export class PageStore {
 
   #opened(page: number): Buffer {
     if (page !== this.#openPage) {
-      const { bytes, start, end } = this.#arena.look(
-        this.#addresses[page] as number,
-      );
+      const { bytes, start, end } = this.#lookAt(page);
+      this.#close();
       this.#open = pageCodec.decompress(bytes.subarray(start, end), {
-        length: this.#lengths[page] as number,
+        length: this.#lengths.get(page),
         dictionary: this.#dictionary,
       });
       this.#openPage = page;
@@ -216,7 +222,18 @@ export class PageStore {
     return this.#open;
   }
 
+  /** The frame of a page. */
+  #lookAt(page: number): ByteRange {
+    return this.#arena.look(this.#addressOf(page));
+  }
+
+  /** Addresses have 32 bits without a sign. */
+  #addressOf(page: number): number {
+    return this.#addresses.get(page) >>> 0;
+  }
+
   #close(): void {
+    discardPage(this.#open);
     this.#openPage = -1;
     this.#open = Buffer.alloc(0);
   }

@@ -1,120 +1,168 @@
+import { PagedInts } from "./paged_ints.ts";
+import { ValueTable } from "./value_table.ts";
+
 const NONE = -1;
-const FIRST_ENTRIES = 16;
+
+/** The neighbours of entries in the list of their value. */
+interface Links {
+  readonly next: PagedInts;
+  readonly previous: PagedInts;
+}
 
 /**
- * Which slots have which values: one index of a store, in about 28 bytes an
- * entry outside the JavaScript heap, and one text for each different value.
+ * Which slots have which values: one index of a store, in 12 bytes an object
+ * and about 60 for each different value, outside the JavaScript heap.
  *
- * An entry is a pair of slot and value. It is in two lists at once: that of its
- * slot, and that of its value, which is linked both ways so that an entry can
- * leave it at once.
+ * An entry is a pair of slot and value, in the list of its value, which is
+ * linked both ways so that an entry can leave it at once. A slot that has one
+ * value, as nearly all do, is its entry itself: the entry's number is the
+ * slot's. One that has several has *shares*, entries with numbers of their own,
+ * which are -2, -3 and so on, in a list of the slot's.
  */
 export class Postings {
-  /** The first entry of each value and each slot. */
-  readonly #ofValue: Map<string, number> = new Map();
-  #ofSlot: Int32Array = new Int32Array(FIRST_ENTRIES).fill(NONE);
-  #values: string[] = [];
-  #slot: Int32Array = new Int32Array(FIRST_ENTRIES);
-  #nextOfSlot: Int32Array = new Int32Array(FIRST_ENTRIES);
-  #next: Int32Array = new Int32Array(FIRST_ENTRIES);
-  #previous: Int32Array = new Int32Array(FIRST_ENTRIES);
-  /** Entries that were freed, linked by `#next`. */
-  #free = NONE;
-  #used = 0;
+  readonly #values: ValueTable = new ValueTable();
+  /** The value of each slot, or its first share, or -1. */
+  readonly #ofSlot: PagedInts = new PagedInts(NONE);
+  readonly #slotLinks: Links = makeLinks();
+  readonly #shareLinks: Links = makeLinks();
+  /** Of each share: its slot, its value, and the slot's next share. */
+  readonly #slotOfShare: PagedInts = new PagedInts(NONE);
+  readonly #valueOfShare: PagedInts = new PagedInts(NONE);
+  readonly #nextShare: PagedInts = new PagedInts(NONE);
+  /** Shares that were freed, linked as those of a slot. */
+  #freeShare = NONE;
+  #shares = 0;
 
-  /** The memory that is held, but for the values' texts. */
+  /** The memory that is held. */
   get allocatedBytes(): number {
-    return 4 * (this.#ofSlot.length + 4 * this.#slot.length) +
-      8 * this.#used + 100 * this.#ofValue.size;
+    return [
+      this.#values,
+      this.#ofSlot,
+      this.#slotLinks.next,
+      this.#slotLinks.previous,
+      this.#shareLinks.next,
+      this.#shareLinks.previous,
+      this.#slotOfShare,
+      this.#valueOfShare,
+      this.#nextShare,
+    ].reduce((sum, { allocatedBytes }) => sum + allocatedBytes, 0);
   }
 
   /** Makes these the values of a slot, in place of any it had. */
   set(slot: number, values: readonly string[]): void {
+    const distinct = values.length > 1 ? [...new Set(values)] : values;
+    const [value] = distinct;
+    if (value === undefined) return this.remove(slot);
+    if (distinct.length === 1) return this.#setOne(slot, value);
     this.remove(slot);
-    if (slot >= this.#ofSlot.length) this.#growSlots(slot);
-    for (const value of new Set(values)) this.#add(slot, value);
+    for (const value of distinct) this.#share(slot, value);
   }
 
   /** Takes all values from a slot. */
   remove(slot: number): void {
-    let entry = this.#ofSlot[slot] ?? NONE;
-    while (entry !== NONE) {
-      const next = this.#nextOfSlot[entry] as number;
-      this.#unlink(entry);
-      this.#next[entry] = this.#free;
-      this.#free = entry;
+    const held = this.#ofSlot.get(slot);
+    if (held === NONE) return;
+    this.#ofSlot.set(slot, NONE);
+    if (held >= 0) return this.#unlink(slot, held);
+    for (let entry = held; entry !== NONE;) {
+      const share = shareOf(entry);
+      const next = this.#nextShare.get(share);
+      this.#unlink(entry, this.#valueOfShare.get(share));
+      this.#nextShare.set(share, this.#freeShare);
+      this.#freeShare = entry;
       entry = next;
     }
-    if (slot < this.#ofSlot.length) this.#ofSlot[slot] = NONE;
   }
 
   /** The slots that have a value. */
   slots(value: string): number[] {
     const slots: number[] = [];
-    let entry = this.#ofValue.get(value) ?? NONE;
+    const number = this.#values.find(value);
+    let entry = number < 0 ? NONE : this.#values.first.get(number);
     while (entry !== NONE) {
-      slots.push(this.#slot[entry] as number);
-      entry = this.#next[entry] as number;
+      const isShare = entry < 0;
+      slots.push(isShare ? this.#slotOfShare.get(shareOf(entry)) : entry);
+      entry = this.#links(entry).next.get(isShare ? shareOf(entry) : entry);
     }
     return slots;
   }
 
   /** Every value that some slot has. */
   values(): string[] {
-    return [...this.#ofValue.keys()];
+    return [...this.#values.values()];
   }
 
-  #add(slot: number, value: string): void {
-    const entry = this.#take();
-    const first = this.#ofValue.get(value) ?? NONE;
-    this.#slot[entry] = slot;
-    // One text for all entries of a value, not one for each.
-    this.#values[entry] = first === NONE
-      ? value
-      : this.#values[first] as string;
-    this.#nextOfSlot[entry] = this.#ofSlot[slot] as number;
-    this.#ofSlot[slot] = entry;
-    this.#next[entry] = first;
-    this.#previous[entry] = NONE;
-    if (first !== NONE) this.#previous[first] = entry;
-    this.#ofValue.set(value, entry);
+  #setOne(slot: number, value: string): void {
+    const held = this.#ofSlot.get(slot);
+    // Most changes of an object do not change its values.
+    if (held >= 0 && this.#values.find(value) === held) return;
+    this.remove(slot);
+    const number = this.#values.enter(value);
+    this.#ofSlot.set(slot, number);
+    this.#link(slot, number);
   }
 
-  #unlink(entry: number): void {
-    const next = this.#next[entry] as number;
-    const previous = this.#previous[entry] as number;
-    const value = this.#values[entry] as string;
-    if (next !== NONE) this.#previous[next] = previous;
-    if (previous !== NONE) this.#next[previous] = next;
-    else if (next !== NONE) this.#ofValue.set(value, next);
-    else this.#ofValue.delete(value);
-    this.#values[entry] = "";
+  #share(slot: number, value: string): void {
+    const number = this.#values.enter(value);
+    const entry = this.#takeShare();
+    const share = shareOf(entry);
+    this.#slotOfShare.set(share, slot);
+    this.#valueOfShare.set(share, number);
+    this.#nextShare.set(share, this.#ofSlot.get(slot));
+    this.#ofSlot.set(slot, entry);
+    this.#link(entry, number);
   }
 
-  #take(): number {
-    const entry = this.#free;
-    if (entry !== NONE) {
-      this.#free = this.#next[entry] as number;
-      return entry;
-    }
-    if (this.#used === this.#slot.length) {
-      this.#slot = grown(this.#slot, 0);
-      this.#nextOfSlot = grown(this.#nextOfSlot, 0);
-      this.#next = grown(this.#next, 0);
-      this.#previous = grown(this.#previous, 0);
-    }
-    return this.#used++;
+  #takeShare(): number {
+    const entry = this.#freeShare;
+    if (entry === NONE) return shareOf(this.#shares++);
+    this.#freeShare = this.#nextShare.get(shareOf(entry));
+    return entry;
   }
 
-  #growSlots(slot: number): void {
-    while (slot >= this.#ofSlot.length) {
-      this.#ofSlot = grown(this.#ofSlot, NONE);
-    }
+  /** Puts an entry at the head of the list of a value. */
+  #link(entry: number, value: number): void {
+    const { first } = this.#values;
+    const next = first.get(value);
+    this.#setNext(entry, next);
+    this.#setPrevious(entry, NONE);
+    if (next !== NONE) this.#setPrevious(next, entry);
+    first.set(value, entry);
+  }
+
+  /** Takes an entry out of the list of its value, and the value with the last. */
+  #unlink(entry: number, value: number): void {
+    const { next: nexts, previous: previouses } = this.#links(entry);
+    const at = entry < 0 ? shareOf(entry) : entry;
+    const next = nexts.get(at);
+    const previous = previouses.get(at);
+    if (next !== NONE) this.#setPrevious(next, previous);
+    if (previous !== NONE) this.#setNext(previous, next);
+    else if (next !== NONE) this.#values.first.set(value, next);
+    else this.#values.remove(value);
+  }
+
+  #setNext(entry: number, next: number): void {
+    this.#links(entry).next.set(entry < 0 ? shareOf(entry) : entry, next);
+  }
+
+  #setPrevious(entry: number, previous: number): void {
+    this.#links(entry).previous.set(
+      entry < 0 ? shareOf(entry) : entry,
+      previous,
+    );
+  }
+
+  #links(entry: number): Links {
+    return entry < 0 ? this.#shareLinks : this.#slotLinks;
   }
 }
 
-function grown(column: Int32Array, rest: number): Int32Array {
-  const longer = new Int32Array(Math.ceil(column.length * 1.5)).fill(rest);
-  longer.set(column);
-  return longer;
+function makeLinks(): Links {
+  return { next: new PagedInts(NONE), previous: new PagedInts(NONE) };
+}
+
+/** The place of a share by its entry, and the other way round. */
+function shareOf(entry: number): number {
+  return -2 - entry;
 }

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
 import type { ReconnectOptions } from "./informer_options.ts";
 
 /** {@linkcode ReconnectOptions} with every default filled in. */
@@ -19,39 +20,29 @@ const DEFAULTS: ReconnectSettings = {
   resetAfter: 120_000,
 };
 
+const RULES: OptionRules<ReconnectOptions> = {
+  watchList: "boolean?",
+  pageSize: "count?",
+  minWatchTimeout: "positive?",
+  grace: "positive?",
+  answerTimeout: "positive?",
+  initialDelay: "positive?",
+  maxDelay: "positive?",
+  resetAfter: "positive?",
+};
+
 /**
  * Fills in the defaults.
  *
+ * @throws {TypeError} If an option is unknown or of another type.
  * @throws {RangeError} If a number is not positive, or the page size not whole.
  */
 export function reconnectSettings(
   options: ReconnectOptions = {},
 ): ReconnectSettings {
+  checkOptions(options, RULES, "an informer, reconnect");
   const given = Object.entries(options).filter(([, value]) =>
     value !== undefined
   );
-  const settings: ReconnectSettings = {
-    ...DEFAULTS,
-    ...Object.fromEntries(given),
-  };
-  for (const [name, value] of Object.entries(settings)) {
-    if (!(name in DEFAULTS)) {
-      throw new TypeError(
-        `Cannot make an Informer: "reconnect" has the options ${
-          Object.keys(DEFAULTS).join(", ")
-        }: received "${name}"`,
-      );
-    }
-    if (typeof value === "number" && !(value > 0 && value < Infinity)) {
-      throw new RangeError(
-        `Cannot make an Informer: "reconnect.${name}" must be positive: received ${value}`,
-      );
-    }
-  }
-  if (!Number.isInteger(settings.pageSize)) {
-    throw new RangeError(
-      `Cannot make an Informer: "reconnect.pageSize" must be whole: received ${settings.pageSize}`,
-    );
-  }
-  return settings;
+  return { ...DEFAULTS, ...Object.fromEntries(given) };
 }

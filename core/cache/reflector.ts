@@ -1,13 +1,12 @@
 import { ApiError, type Status } from "../api/api_error.ts";
 import { isResolved, type ResolvedKind } from "../api/kind.ts";
-import { compareResourceVersions } from "../api/resource_version.ts";
 import type { ApiRequest } from "../client/request.ts";
 import { statusError } from "../client/response.ts";
 import { sleep } from "../client/retry.ts";
 import type { WatchEventType } from "../json/event_scanner.ts";
 import type { ListHeader } from "../json/list_scanner.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
-import { abortable } from "./abortable.ts";
+import { abortable } from "../abortable.ts";
 import { BackOff } from "./back_off.ts";
 import { ConnectionFault } from "./connection_fault.ts";
 import { Exchange } from "./exchange.ts";
@@ -15,6 +14,7 @@ import type { WatchHealth } from "./informer_options.ts";
 import type { ReflectorParts } from "./reflector_parts.ts";
 import { readEvents, readPage, type Receiving } from "./receive.ts";
 import { readStatePages } from "./state_pages.ts";
+import { VersionMark } from "./version_mark.ts";
 import {
   type ReflectorPhase,
   type Remedy,
@@ -55,7 +55,7 @@ export class Reflector {
   #resolved: ResolvedKind | undefined;
 
   /** How far the sink was told; empty before the first state. */
-  #resourceVersion = "";
+  readonly #version: VersionMark = new VersionMark();
   /** Whether the sink has the whole state, so that a watch can go on from it. */
   #complete = false;
   /** Whether the server cannot give a state as new as ours: its newest will do. */
@@ -63,8 +63,8 @@ export class Reflector {
   /** Whether the state is asked for as a stream: not just now, or never. */
   #streams: "yes" | "skip" | "no";
   #streamFailures = 0;
-  /** Whether the last remedy was to go on at once: not twice in a row. */
-  #hurried = false;
+  /** When a remedy was last to go on at once, on the clock. */
+  #hurriedAt = -Infinity;
   /** Lets the next one read its state anew. */
   #leaveQueue: (() => void) | undefined;
 
@@ -171,7 +171,7 @@ export class Reflector {
       reconnect.minWatchTimeout * (1 + random()) / 1000,
     );
     const request = streamRequest(target, {
-      resourceVersion: this.#versionGone ? "" : this.#resourceVersion,
+      resourceVersion: this.#versionGone ? "" : this.#version.text,
       timeoutSeconds,
       initialEvents: !this.#complete,
     });
@@ -233,7 +233,7 @@ export class Reflector {
   ): Promise<void> | undefined {
     if (this.#complete) {
       this.#advance(header, exchange);
-      this.#parts.sink.progress(this.#resourceVersion);
+      this.#parts.sink.progress(this.#version.text);
       exchange.expectWithin(SILENCE_AFTER_BOOKMARKS);
     } else if (header.annotation(INITIAL_EVENTS_END) === "true") {
       exchange.expectWithin(Infinity);
@@ -247,14 +247,13 @@ export class Reflector {
    * the start again and would tell nothing until it has caught up.
    */
   #advance(header: ObjectHeader, exchange: Exchange): void {
-    const { resourceVersion } = header;
-    if (compareResourceVersions(resourceVersion, this.#resourceVersion) < 0) {
+    if (this.#version.isAheadOf(header)) {
       throw new ConnectionFault(
         "backwards",
-        `Cannot ${exchange.action}: an event must not be older than the state before it, ${this.#resourceVersion}: received ${resourceVersion}`,
+        `Cannot ${exchange.action}: an event must not be older than the state before it, ${this.#version.text}: received ${header.resourceVersion}`,
       );
     }
-    this.#resourceVersion = resourceVersion;
+    this.#version.moveTo(header);
   }
 
   /** A server that ignores the wish for initial events sends changes for ever. */
@@ -275,7 +274,7 @@ export class Reflector {
         ? ""
         // The server may answer a first list from its cache; later ones must
         // not go back behind what was seen.
-        : this.#resourceVersion || "0",
+        : this.#version.text || "0",
       read: (position) => this.#page(pageRequest(target, position)),
       onExpired: (error) => {
         this.#noteFailure(error, "expired_continue");
@@ -310,10 +309,9 @@ export class Reflector {
     if (this.#phase === "stream") this.#streamFailures = 0;
     if (this.#streams === "skip") this.#streams = "yes";
     this.#phase = "watch";
-    this.#resourceVersion = resourceVersion;
+    this.#version.text = resourceVersion;
     this.#complete = true;
     this.#versionGone = false;
-    this.#hurried = false;
     this.#record.synced = true;
     this.#record.state = "watching";
   }
@@ -346,7 +344,6 @@ export class Reflector {
         `Cannot ${exchange.action}: a bookmark must end the initial events: received the end of the stream`,
       );
     }
-    this.#hurried = false;
     // A server or proxy that ends every watch at once must not be hammered.
     if (exchange.age < SHORT_WATCH && !this.#stopped) {
       await this.#pause(
@@ -362,9 +359,13 @@ export class Reflector {
     if (remedy.versionGone) this.#versionGone = true;
     if (ApiError.is(error) && error.isNotFound) this.#resolved = undefined;
     this.#chooseSource(remedy);
-    const hurry = remedy.immediate && !this.#hurried;
-    this.#hurried = hurry;
-    if (!hurry) await this.#pause(this.#backOff.next(remedy.retryAfter));
+    // A state that is read well in between is no reason to hurry again: a server
+    // may refuse each watch of it, for ever.
+    const { clock, reconnect } = this.#parts;
+    const now = clock.now();
+    if (remedy.immediate && now - this.#hurriedAt >= reconnect.resetAfter) {
+      this.#hurriedAt = now;
+    } else await this.#pause(this.#backOff.next(remedy.retryAfter));
   }
 
   #chooseSource({ pages }: Remedy): void {

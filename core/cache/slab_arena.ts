@@ -18,6 +18,7 @@ const FREE = 0xffffffff;
 const MAX_DEAD_SHARE = 0.25;
 
 interface Slab {
+  readonly memory: ArrayBuffer;
   readonly bytes: Buffer;
   /** The same memory, for the heads of records. */
   readonly units: Uint32Array;
@@ -49,6 +50,11 @@ export class SlabArena implements ByteRange {
   readonly #slabs: (Slab | undefined)[] = [];
   /** Where records are written; -1 before the first. */
   #current = -1;
+  /**
+   * An empty slab of the full size, to be opened next: in a store that is full,
+   * bodies come and sink at the same pace.
+   */
+  #spare: Slab | undefined;
   #allocatedBytes = 0;
   #liveUnits = 0;
 
@@ -58,7 +64,7 @@ export class SlabArena implements ByteRange {
 
   /** The memory that is held, dead space included. */
   get allocatedBytes(): number {
-    return this.#allocatedBytes;
+    return this.#allocatedBytes + (this.#spare?.memory.byteLength ?? 0);
   }
 
   /** The memory of records that are alive. */
@@ -125,12 +131,14 @@ export class SlabArena implements ByteRange {
     if (number === this.#current && slab.bytes.length <= SLAB_BYTES) {
       slab.top = 0; // it can be written from anew
     } else this.#release(number);
+    if (this.#liveUnits === 0) this.#dropSpare();
   }
 
   /** Gives all memory back. */
   clear(): void {
     this.#slabs.length = 0;
     this.#current = -1;
+    this.#spare = undefined;
     this.#allocatedBytes = 0;
     this.#liveUnits = 0;
     this.bytes = Buffer.alloc(0);
@@ -174,24 +182,36 @@ export class SlabArena implements ByteRange {
     }
     const wanted = Math.max(FIRST_SLAB_BYTES, this.#allocatedBytes / 4);
     const size = Math.max(Math.min(wanted, SLAB_BYTES), needed);
-    const memory = new ArrayBuffer(Math.ceil(size / UNIT) * UNIT);
-    const slab = {
-      bytes: Buffer.from(memory),
-      units: new Uint32Array(memory),
-      top: 0,
-      live: 0,
-    };
+    const slab = this.#takeSpare(size) ?? makeSlab(size);
     this.#slabs[number] = slab;
     this.#current = number;
-    this.#allocatedBytes += memory.byteLength;
+    this.#allocatedBytes += slab.memory.byteLength;
     return slab;
   }
 
   #release(number: number): void {
     const slab = this.#slabs[number];
     if (slab === undefined) return;
-    this.#allocatedBytes -= slab.bytes.length;
+    this.#allocatedBytes -= slab.memory.byteLength;
     this.#slabs[number] = undefined;
+    if (slab.memory.byteLength !== SLAB_BYTES) return discard(slab);
+    this.#dropSpare();
+    this.#spare = slab;
+  }
+
+  /** The spare slab, if it has a size. */
+  #takeSpare(size: number): Slab | undefined {
+    const spare = this.#spare;
+    if (spare?.memory.byteLength !== size) return undefined;
+    this.#spare = undefined;
+    spare.top = 0;
+    spare.live = 0;
+    return spare;
+  }
+
+  #dropSpare(): void {
+    if (this.#spare !== undefined) discard(this.#spare);
+    this.#spare = undefined;
   }
 
   /**
@@ -238,6 +258,25 @@ export class SlabArena implements ByteRange {
     }
     this.#release(number);
   }
+}
+
+function makeSlab(size: number): Slab {
+  const memory = new ArrayBuffer(Math.ceil(size / UNIT) * UNIT);
+  return {
+    memory,
+    bytes: Buffer.from(memory),
+    units: new Uint32Array(memory),
+    top: 0,
+    live: 0,
+  };
+}
+
+/**
+ * Gives a slab's memory back at once. A collection would do so, too, but none
+ * comes before tens of megabytes outside the JavaScript heap wait for it.
+ */
+function discard({ memory }: Slab): void {
+  memory.transfer(0);
 }
 
 function recordUnits(length: number): number {

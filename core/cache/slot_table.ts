@@ -2,8 +2,9 @@ import { Buffer } from "node:buffer";
 import type { ObjectKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
 import type { ByteRange } from "../json/byte_range.ts";
-import { rangeText, smallInteger } from "../json/json_text.ts";
+import { rangeText } from "../json/json_text.ts";
 import { ObjectHeader } from "../json/object_header.ts";
+import { hashBytes, hashEnd, hashNext, hashSeed } from "./key_hash.ts";
 import { KeyTable, MAX_SLOTS } from "./key_table.ts";
 import { MAX_NAME_BYTES, NameTable } from "./name_table.ts";
 import { NamespaceTable } from "./namespace_table.ts";
@@ -16,9 +17,10 @@ import {
 } from "./slot_page.ts";
 import { readUuid, uuidText } from "./uuid.ts";
 
-const ZERO = 0x30;
 const SLASH = 0x2f;
-const FNV_PRIME = 0x01000193;
+
+/** A range that is set anew, so that none is made. */
+type Range = { -readonly [Part in keyof ByteRange]: ByteRange[Part] };
 
 /**
  * The index of a store: which objects there are, each in a slot, with what is
@@ -40,20 +42,16 @@ export class SlotTable {
   /** The first slot that was freed, plus one; 0 for none. */
   #free = 0;
   #size = 0;
-  /** The key that is sought: a name as bytes, a namespace, and their hash. */
-  #namespace = "";
-  readonly #name: { bytes: Uint8Array; start: number; end: number } = {
-    bytes: Buffer.alloc(0),
-    start: 0,
-    end: 0,
-  };
+  /** The key that is sought: as bytes, so that none is decoded; and its hash. */
+  readonly #namespace: Range = { bytes: Buffer.alloc(0), start: 0, end: 0 };
+  readonly #name: Range = { bytes: Buffer.alloc(0), start: 0, end: 0 };
   #hash = 0;
   /** The header that was sought last, in which turn of it, and its slot. */
   #sought: ObjectHeader | undefined;
   #soughtTurn = 0;
   #soughtSlot = -1;
   /** Differs in every process, so that nobody can prepare names that collide. */
-  readonly #seed: number = Math.floor(Math.random() * 0xffffffff);
+  readonly #seed: number = hashSeed();
   /** The words of the uid that was read last, if it was a UUID; from where. */
   readonly #words: Uint32Array = new Uint32Array(4);
   #isUuid = false;
@@ -94,15 +92,13 @@ export class SlotTable {
   }
 
   #search(): number {
-    const namespace = this.#namespaces.find(this.#namespace);
-    if (namespace < 0) return -1;
     let slot = this.#keys.first(this.#hash);
     while (slot >= 0) {
       const page = this.page(slot);
       const at = slot & PAGE_MASK;
       if (
-        page.namespace[at] === namespace &&
-        this.#names.equals(page.name[at] as number, this.#name)
+        this.#names.equals(page.name[at] as number, this.#name) &&
+        this.#namespaces.equals(page.namespace[at] as number, this.#namespace)
       ) return slot;
       slot = this.#keys.next();
     }
@@ -115,7 +111,7 @@ export class SlotTable {
    * @throws {RangeError} If there are too many objects or namespaces.
    */
   add(): number {
-    const namespace = this.#namespaces.enter(this.#namespace);
+    const namespace = this.#namespaces.enter(rangeText(this.#namespace));
     const slot = this.#takeSlot();
     const page = this.page(slot);
     const at = slot & PAGE_MASK;
@@ -187,9 +183,11 @@ export class SlotTable {
   }
 
   setUid(slot: number, header: ObjectHeader): void {
-    this.#uidTexts.delete(slot);
+    if (this.#uidTexts.size > 0) this.#uidTexts.delete(slot);
     if (this.#readUid(header)) {
-      this.page(slot).uid.set(this.#words, 4 * (slot & PAGE_MASK));
+      const { uid } = this.page(slot);
+      const at = 4 * (slot & PAGE_MASK);
+      for (let i = 0; i < 4; i++) uid[at + i] = this.#words[i] as number;
     } else this.#uidTexts.set(slot, header.uid);
   }
 
@@ -213,11 +211,11 @@ export class SlotTable {
   }
 
   setVersion(slot: number, header: ObjectHeader): void {
-    const version = exactVersion(header);
+    const version = header.versionNumber;
     this.page(slot).version[slot & PAGE_MASK] = version;
     if (Number.isNaN(version)) {
       this.#versionTexts.set(slot, header.resourceVersion);
-    } else this.#versionTexts.delete(slot);
+    } else if (this.#versionTexts.size > 0) this.#versionTexts.delete(slot);
   }
 
   /**
@@ -227,7 +225,7 @@ export class SlotTable {
    */
   compareVersion(slot: number, header: ObjectHeader): number {
     const stored = this.page(slot).version[slot & PAGE_MASK] as number;
-    const difference = stored - exactVersion(header);
+    const difference = stored - header.versionNumber;
     return Number.isNaN(difference)
       ? compareResourceVersions(this.version(slot), header.resourceVersion)
       : difference;
@@ -270,49 +268,39 @@ export class SlotTable {
 
   /** Makes a key the one that is sought. */
   #seek(key: ObjectKey | ObjectHeader): void {
-    this.#namespace = key.namespace ?? "";
-    const name = this.#name;
-    if (!(key instanceof ObjectHeader) || key.isEscaped("name")) {
-      name.start = 0;
-      name.end = this.#encode(key.name);
-      name.bytes = this.#scratch;
-    } else {
-      const range = key.string("name");
-      name.bytes = range.bytes;
-      name.start = range.start;
-      name.end = range.end;
+    if (
+      !(key instanceof ObjectHeader) || key.isEscaped("name") ||
+      key.isEscaped("namespace")
+    ) this.#encode(key);
+    else {
+      copyRange(key.string("name"), this.#name);
+      copyRange(key.string("namespace"), this.#namespace);
     }
-    this.#hash = this.#hashKey(this.#namespace, name);
+    this.#hash = this.#hashKey(this.#namespace, this.#name);
   }
 
-  /** Writes a name to the scratch buffer; gives its length. */
-  #encode(name: string): number {
-    if (3 * name.length > this.#scratch.length) {
-      this.#scratch = Buffer.alloc(3 * name.length);
-    }
-    return this.#scratch.write(name, "utf8");
+  /** Writes a key to the scratch buffer. */
+  #encode({ namespace = "", name }: ObjectKey): void {
+    const most = 3 * (name.length + namespace.length);
+    if (most > this.#scratch.length) this.#scratch = Buffer.alloc(most);
+    const scratch = this.#scratch;
+    const middle = scratch.write(name, "utf8");
+    const end = middle + scratch.write(namespace, middle, "utf8");
+    copyRange({ bytes: scratch, start: 0, end: middle }, this.#name);
+    copyRange({ bytes: scratch, start: middle, end }, this.#namespace);
   }
 
   #hashOf(slot: number): number {
     const page = this.page(slot);
     const at = slot & PAGE_MASK;
     const bytes = this.#readName(page.name[at] as number);
-    const namespace = this.#namespaces.name(page.namespace[at] as number);
+    const namespace = this.#namespaces.bytes(page.namespace[at] as number);
     return this.#hashKey(namespace, bytes);
   }
 
-  #hashKey(namespace: string, { bytes, start, end }: ByteRange): number {
-    let hash = this.#seed;
-    for (let i = 0; i < namespace.length; i++) {
-      hash = Math.imul(hash ^ namespace.charCodeAt(i), FNV_PRIME);
-    }
-    hash = Math.imul(hash ^ SLASH, FNV_PRIME);
-    for (let i = start; i < end; i++) {
-      hash = Math.imul(hash ^ (bytes[i] as number), FNV_PRIME);
-    }
-    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-    return (hash ^ (hash >>> 16)) >>> 0;
+  #hashKey(namespace: ByteRange, name: ByteRange): number {
+    const hash = hashNext(hashBytes(this.#seed, namespace), SLASH);
+    return hashEnd(hashBytes(hash, name));
   }
 
   /** The name at an address, in memory of its own that the next call reuses. */
@@ -347,9 +335,8 @@ export class SlotTable {
   }
 }
 
-/** A version as a number if that is exact and the only spelling, else NaN. */
-function exactVersion(header: ObjectHeader): number {
-  const { bytes, start, end } = header.string("resourceVersion");
-  if (end === start || (bytes[start] === ZERO && end - start > 1)) return NaN;
-  return smallInteger(bytes, start, end) ?? NaN;
+function copyRange({ bytes, start, end }: ByteRange, target: Range): void {
+  target.bytes = bytes;
+  target.start = start;
+  target.end = end;
 }

@@ -1,5 +1,6 @@
 import { ApiError } from "../api/api_error.ts";
 import type { ListHeader } from "../json/list_scanner.ts";
+import { ConnectionFault } from "./connection_fault.ts";
 import type { ListPosition } from "./watch_requests.ts";
 
 /** How {@linkcode readStatePages} reads. */
@@ -22,6 +23,7 @@ export interface StatePagesOptions {
  * is ever held as a whole, its size does not matter here.
  *
  * @returns The resourceVersion of the state.
+ * @throws {ConnectionFault} If a page leads to itself: there would be no end.
  */
 export async function readStatePages(
   options: StatePagesOptions,
@@ -32,8 +34,9 @@ export async function readStatePages(
   for (;;) {
     try {
       const page = await read({ limit, continueToken, resourceVersion });
+      if (page.continue === "") return page.resourceVersion;
+      if (page.continue === continueToken) throw endlessPages();
       continueToken = page.continue;
-      if (continueToken === "") return page.resourceVersion;
     } catch (error) {
       if (continueToken === "" || !ApiError.is(error) || !error.isGone) {
         throw error;
@@ -43,4 +46,11 @@ export async function readStatePages(
       continueToken = "";
     }
   }
+}
+
+function endlessPages(): ConnectionFault {
+  return new ConnectionFault(
+    "garbage",
+    "Cannot read all pages: a page must not lead to itself: received its own continue token",
+  );
 }

@@ -15,9 +15,12 @@ import {
   keyTextOf,
 } from "./current_event.ts";
 import { MetadataReducer } from "./metadata_reducer.ts";
-import type { ObjectStore } from "./object_store.ts";
+import type { ObjectStore, PutOptions } from "./object_store.ts";
 import type { ChangeType, ReflectorSink } from "./reflector_sink.ts";
 import type { TimeSlice } from "./time_slice.ts";
+import { VersionMark } from "./version_mark.ts";
+
+const FORCED: PutOptions = Object.freeze({ force: true });
 
 /** Who is told what a {@linkcode StoreFeed} did. */
 export interface FeedListener<T extends KubernetesObject> {
@@ -32,6 +35,8 @@ export interface FeedListener<T extends KubernetesObject> {
   known(event: KnownEvent): void;
   /** Everything up to this state was told. */
   progressed(resourceVersion: string): void;
+  /** The history of the server began anew, and its versions with it. */
+  restarted(): void;
   /** A state is complete. */
   completed(): void;
   /** A slice of work is done. */
@@ -99,7 +104,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
   /** Own writes that the list now being read has not shown. */
   readonly #unlisted: Set<string> = new Set();
   /** How far the stream has come; empty before the first state. */
-  #seen = "";
+  readonly #seen: VersionMark = new VersionMark();
   #listing = false;
   #complete = false;
 
@@ -131,11 +136,11 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
   change(type: ChangeType, header: ObjectHeader): void {
     if (type === "DELETED") this.#remove(header);
     else this.#put(header);
-    if (!this.#listing) this.#seen = header.resourceVersion;
+    if (!this.#listing) this.#seen.moveTo(header);
   }
 
   progress(resourceVersion: string): void {
-    this.#seen = resourceVersion;
+    this.#seen.text = resourceVersion;
     for (const [key, pending] of this.#pending) {
       if (compareResourceVersions(pending, resourceVersion) <= 0) {
         this.#pending.delete(key);
@@ -146,12 +151,12 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
 
   async endState(resourceVersion: string): Promise<void> {
     let newest = resourceVersion;
-    if (compareResourceVersions(resourceVersion, this.#seen) < 0) {
+    if (compareResourceVersions(resourceVersion, this.#seen.text) < 0) {
       // The history of the server began anew, so nothing of the old one counts.
       newest = this.#forgetHistory();
     }
     // From here on, an answer to an own write that is older is no news.
-    this.#seen = resourceVersion;
+    this.#seen.text = resourceVersion;
     for (const key of this.#unlisted) {
       const pending = this.#pending.get(key) ?? "";
       if (compareResourceVersions(pending, resourceVersion) <= 0) {
@@ -185,7 +190,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     { mayAdd }: { readonly mayAdd: boolean },
   ): OwnWriteOutcome {
     const { resourceVersion } = header;
-    const seen = this.#seen;
+    const seen = this.#seen.text;
     const nothing = { seen, before: undefined, event: undefined };
     if (
       // The stream has told this state or what came after it: if the object is
@@ -200,7 +205,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     const key = keyTextOf(header);
     this.#pending.set(key, resourceVersion);
     if (this.#listing) this.#unlisted.add(key);
-    const place = this.#place;
+    const place = this.#place();
     return {
       seen,
       before,
@@ -216,10 +221,10 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     const previous = this.#listener.isIdle
       ? undefined
       : this.#copyFormer(header);
-    const outcome = store.put(header, { force: this.#listing && !stale });
     const listed = this.#listing;
+    const outcome = store.put(header, listed && !stale ? FORCED : undefined);
     if (outcome === "added" || outcome === "updated") {
-      this.#tell(outcome, { header, previous });
+      this.#tell(outcome, header, previous);
     } else if (!this.#listener.isIdle) {
       this.#listener.known({
         key: keyTextOf(header),
@@ -241,7 +246,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     this.#pending.delete(keyTextOf(header));
     const previous = this.#copyFormer(header);
     store.delete(header);
-    this.#tell("deleted", { header, previous });
+    this.#tell("deleted", header, previous);
   }
 
   /** The state that a change is about to replace, if it is known. */
@@ -264,7 +269,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
       previous: last,
       relist: this.#listing && this.#complete,
       finalStateUnknown: true,
-      place: this.#place,
+      place: this.#place(),
     });
     this.#listener.changed(event);
   }
@@ -272,7 +277,8 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
   /** Tells of the object that was put or deleted last. */
   #tell(
     type: CacheEventType,
-    { header, previous }: Pick<EventFacts, "header" | "previous">,
+    header: ObjectHeader,
+    previous: ByteRange | undefined,
   ): void {
     const facts = this.#facts;
     facts.type = type;
@@ -281,12 +287,12 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     facts.initial = this.#listing && !this.#complete && type !== "deleted";
     facts.relist = this.#listing && this.#complete;
     facts.isRegular = this.#store.isRegular;
-    facts.place = this.#place;
+    facts.place = this.#place();
     this.#listener.changed(this.#event.set(facts));
   }
 
   /** The place of the object that was put or deleted last. */
-  get #place(): number {
+  #place(): number {
     return this.#parts.firstPlace + this.#store.place;
   }
 
@@ -311,8 +317,9 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
    * of the new one; the state must be read again.
    */
   #forgetHistory(): string {
-    const newest = [this.#seen, ...this.#pending.values()]
+    const newest = [this.#seen.text, ...this.#pending.values()]
       .sort(compareResourceVersions).at(-1) ?? "";
+    this.#listener.restarted();
     if (this.#pending.size === 0) return newest;
     this.#pending.clear();
     throw new ConnectionFault(

@@ -1,11 +1,12 @@
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText } from "../api/object_key.ts";
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
 import { type ByteRange, wholeRange } from "../json/byte_range.ts";
 import { EventScanner } from "../json/event_scanner.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import type { BodyCopy } from "./body_copy.ts";
-import { BodyWriter } from "./body_writer.ts";
+import { BodyWriter, type UnwrittenBody } from "./body_writer.ts";
 import type { BudgetMember, MemoryBudget } from "./memory_budget.ts";
 import { ObjectBodies } from "./object_bodies.ts";
 import { ObjectDecoder } from "./object_decoder.ts";
@@ -19,6 +20,15 @@ import type { StoreUsage } from "./store_usage.ts";
 const DEFAULT_DECODED_BYTES = 8 * 1024 * 1024;
 /** How much of a budget decoded objects of one store may take. */
 const DECODED_SHARE = 1 / 8;
+
+const RULES: OptionRules<ObjectStoreOptions<KubernetesObject>> = {
+  kind: "object",
+  prune: "strings?",
+  indexes: "object?",
+  budget: "object?",
+  fetch: "function?",
+  onIndexError: "function?",
+};
 
 /**
  * What a store consists of, by slot: the index, the bodies in their tiers, the
@@ -43,6 +53,7 @@ export class StoredObjects<T extends KubernetesObject> implements BudgetMember {
   #charged = -1;
 
   constructor(options: ObjectStoreOptions<T>) {
+    checkOptions(options, RULES, "an ObjectStore");
     const { kind, prune = [], indexes = {}, budget, fetch } = options;
     this.#kind = kind;
     this.#writer = new BodyWriter(kind, prune);
@@ -58,7 +69,7 @@ export class StoredObjects<T extends KubernetesObject> implements BudgetMember {
 
   /** Adds the object of a header, whose key was sought last and not found. */
   add(header: ObjectHeader): number {
-    const body = this.#writer.write(header); // it may throw: before anything
+    const body = this.#writer.take(header); // it may throw: before anything
     const slot = this.slots.add();
     this.#set(slot, header, body);
     return slot;
@@ -66,7 +77,7 @@ export class StoredObjects<T extends KubernetesObject> implements BudgetMember {
 
   /** Puts the object of a header in the place of another one. */
   replace(slot: number, header: ObjectHeader): void {
-    this.#set(slot, header, this.#writer.write(header));
+    this.#set(slot, header, this.#writer.take(header));
   }
 
   remove(slot: number): void {
@@ -162,7 +173,7 @@ export class StoredObjects<T extends KubernetesObject> implements BudgetMember {
         `Cannot add an index: it must be there before only keys are kept: received "${name}"`,
       );
     }
-    this.indexes.add(name, definition);
+    if (!this.indexes.add(name, definition)) return;
     for (const slot of this.slotsIn(undefined)) {
       this.#index(slot, this.header(slot) as ObjectHeader, name);
     }
@@ -243,7 +254,7 @@ export class StoredObjects<T extends KubernetesObject> implements BudgetMember {
   }
 
   /** Keeps the object of a header in a slot. */
-  #set(slot: number, header: ObjectHeader, body: ByteRange): void {
+  #set(slot: number, header: ObjectHeader, body: UnwrittenBody): void {
     const { slots } = this;
     this.#bodies.write(slot, body);
     slots.setUid(slot, header);

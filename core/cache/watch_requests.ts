@@ -58,10 +58,12 @@ export function pageRequest(
       ? resourceVersion
       : undefined,
   });
-  // The reflector tries again by itself, and tells of what fails.
+  // The reflector tries again by itself, tells of what fails, and has limits of
+  // its own.
   return {
     ...accepting("PartialObjectMetadataList", request, target),
     mayRetry: false,
+    mayPause: true,
   };
 }
 
@@ -81,6 +83,8 @@ export function streamRequest(
   return {
     ...accepting("PartialObjectMetadata", request, target),
     mayRetry: false,
+    // Its lines are stored elsewhere, or forgotten, as they are read.
+    borrowsChunks: true,
   };
 }
 

@@ -109,7 +109,7 @@ async function runOperators(
   const ended = aborted(interrupts);
   // A file that starts its operators itself ends when they have stopped.
   const ran = module.exports.then(async (exports) => {
-    requireOperator(module, exports);
+    await requireOperator(module, exports);
     const waiting = module.operators.filter((one) => !started.has(one));
     await Promise.all(waiting.map((operator) => operator.start()));
     if (waiting.length > 0) await ended;

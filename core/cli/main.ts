@@ -1,7 +1,11 @@
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../api/option_rules.ts";
 import { VERSION } from "../version.ts";
 import { readArguments } from "./arguments.ts";
-import type { Command, Terminal } from "./command.ts";
-import { UsageError } from "./command.ts";
+import { type Command, type Terminal, UsageError } from "./command.ts";
 import { commandHelp, overview } from "./help.ts";
 import { processTerminal } from "./terminal.ts";
 
@@ -21,6 +25,11 @@ export interface RunCliOptions {
   readonly terminal?: Terminal | undefined;
 }
 
+const RULES: OptionRules<RunCliOptions> = {
+  commands: "array?",
+  terminal: "object?",
+};
+
 /**
  * Runs a command line.
  *
@@ -28,6 +37,8 @@ export interface RunCliOptions {
  * @param options What to run it with.
  * @returns The exit code: 0 if all went well, 1 if what was asked for failed,
  * 2 if the command line was wrong.
+ * @throws {TypeError} If the arguments are no array of texts, or an option is
+ * unknown or of another type.
  *
  * @example Print the help
  * ```ts
@@ -41,6 +52,9 @@ export async function runCli(
   args: readonly string[],
   options: RunCliOptions = {},
 ): Promise<number> {
+  const subject = "runCli()";
+  checkOption(args, "strings", { name: "args", subject });
+  checkOptions(options, RULES, subject);
   const { terminal = processTerminal() } = options;
   try {
     const commands = options.commands ?? await builtInCommands();

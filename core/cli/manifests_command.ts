@@ -49,7 +49,7 @@ export const manifestsCommand: Command = {
     const controllers: OperatorHandle["controllers"][number][] = [];
     for (const file of operands) {
       const module = await readOperatorModule(file);
-      requireOperator(module, await module.exports);
+      await requireOperator(module, await module.exports);
       for (const operator of module.operators) {
         controllers.push(...operator.controllers);
       }

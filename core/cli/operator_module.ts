@@ -1,5 +1,5 @@
-import { readdir, stat } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { basename, dirname, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ResolvedKind } from "../api/kind.ts";
 import type { DefinedKind } from "../crd/kind_definition.ts";
@@ -75,8 +75,25 @@ export async function loadOperatorModule(
     operatorMade: (operator) => void operators.push(operator),
   });
   // deno-lint-ignore coracle/literal-import -- the user names the file
-  const exports = import(pathToFileURL(path).href);
+  const exports = import(pathToFileURL(path).href)
+    .catch((error) => {
+      throw loadError(file, error);
+    });
   return { file, operators, exports };
+}
+
+/** What went wrong while a file was loaded, in the user's words if need be. */
+function loadError(file: string, error: unknown): unknown {
+  // `npm init` makes packages whose .ts and .js files are no ES modules to Node.
+  if (
+    !(error instanceof SyntaxError) ||
+    !/import statement outside a module/.test(error.message)
+  ) return error;
+  const extension = extname(file);
+  const renamed = `${basename(file, extension)}.m${extension.slice(1)}`;
+  return new UsageError(
+    `Cannot load ${file}: it is an ES module, and its package.json says that it is none, so run "npm pkg set type=module" or rename it to ${renamed}: received ${error.message}`,
+  );
 }
 
 /**
@@ -133,11 +150,17 @@ function isKind(value: unknown): value is ResolvedKind {
  *
  * @throws {UsageError} If it has made none while it was loaded.
  */
-export function requireOperator(
+export async function requireOperator(
   module: OperatorModule,
   exports: Readonly<Record<string, unknown>>,
-): void {
+): Promise<void> {
   if (module.operators.length > 0) return;
+  const source = await readFile(module.file, "utf8");
+  if (source.includes("import.meta.main")) {
+    throw new UsageError(
+      `Cannot run ${module.file}: it makes no operator here, since what import.meta.main guards runs only where the file is started itself: start it with KUBECONFIG set to what "coracle apiserver" writes, or take the guard away: received import.meta.main, which is false`,
+    );
+  }
   throw new UsageError(
     `Cannot run ${module.file}: it makes no operator: write "const operator = new Operator()", register a kind with it, and end with "await operator.run()": received ${
       exportsText(exports)

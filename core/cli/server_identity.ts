@@ -25,9 +25,10 @@ export async function serverIdentity(
   const text = await readFile(file, "utf8").catch(
     (error: Error & { readonly code?: string }) => {
       if (error.code === "ENOENT") return undefined;
-      throw new Error(`Cannot read ${file}: ${error.message}`, {
-        cause: error,
-      });
+      throw new Error(
+        `Cannot read ${file}: it must be a file that this process may read: received ${error.message}`,
+        { cause: error },
+      );
     },
   );
   if (text !== undefined) return readIdentity(file, text);

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
-import type { FlagValues } from "./command.ts";
-import { UsageError } from "./command.ts";
+import { type FlagValues, UsageError } from "./command.ts";
 
 /**
  * Reads `--port`.
@@ -45,7 +44,9 @@ export async function writeSecretFile(
   } catch (error) {
     await rm(draft, { force: true });
     throw new Error(
-      `Cannot write ${file}: ${(error as Error).message}`,
+      `Cannot write ${file}: its folder must be there, and such that this process may write into it: received ${
+        (error as Error).message
+      }`,
       { cause: error },
     );
   }

@@ -24,6 +24,7 @@ export class ChannelStream {
   /** The channels that wait for their reader. */
   readonly #waiting = new Set<number>();
   #proceed: (() => void) | undefined;
+  #closed = false;
 
   /**
    * @param connection The WebSocket.
@@ -79,6 +80,9 @@ export class ChannelStream {
 
   /** Ends the line; never throws. */
   async close(): Promise<void> {
+    this.#closed = true;
+    // What nobody reads must not keep the others from hearing of the end.
+    this.#proceed?.();
     await this.#connection.close();
   }
 
@@ -91,7 +95,7 @@ export class ChannelStream {
     try {
       for await (const message of this.#connection.messages) {
         this.#queues.get(message[0] ?? CLOSE)?.push(message.subarray(1));
-        if (this.#waiting.size > 0) {
+        if (this.#waiting.size > 0 && !this.#closed) {
           await new Promise<void>((resolve) => this.#proceed = resolve);
         }
       }

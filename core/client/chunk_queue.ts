@@ -6,6 +6,11 @@ export interface ChunkSource {
   resume(): void;
   /** The reader left before the end: nothing more is wanted. */
   leave(): void;
+  /**
+   * The reader asked for what follows a chunk: it is done with this one. Not
+   * told of chunks that are lost when the reading fails or is left.
+   */
+  release?(chunk: Uint8Array): void;
 }
 
 /** Options of {@linkcode ChunkQueue}. */
@@ -50,6 +55,8 @@ export class ChunkQueue
   #state: "open" | "ended" | "failed" | "left" = "open";
   #failure: unknown;
   #waiter: Waiter | undefined;
+  /** The chunk that the reader is at. */
+  #read: Uint8Array | undefined;
 
   constructor(source: ChunkSource, options: ChunkQueueOptions = {}) {
     this.#source = source;
@@ -68,6 +75,7 @@ export class ChunkQueue
     const waiter = this.#waiter;
     if (waiter !== undefined) {
       this.#waiter = undefined;
+      this.#read = chunk;
       waiter.resolve({ done: false, value: chunk });
       return;
     }
@@ -106,7 +114,8 @@ export class ChunkQueue
   }
 
   next(): Promise<IteratorResult<Uint8Array, void>> {
-    const chunk = this.#chunks.shift();
+    if (this.#read !== undefined) this.#source.release?.(this.#read);
+    const chunk = this.#read = this.#chunks.shift();
     if (chunk !== undefined) {
       this.#bytes -= chunk.byteLength;
       if (this.#paused && this.#bytes <= this.#highWaterMark / 2) {

@@ -107,9 +107,9 @@ export class Client {
    * @throws {RangeError} If an option is out of range.
    */
   constructor(target: ClientTarget, options: ClientOptions = {}) {
+    const connection = new Connection(target, options);
     this.#options = options;
     this.#fieldManager = options.fieldManager ?? DEFAULT_FIELD_MANAGER;
-    const connection = new Connection(target, options);
     this.#connection = connection;
     this.#discovery = new Discovery(connection);
     this.#pods = new PodStreams(connection);
@@ -137,8 +137,9 @@ export class Client {
   static async load(
     options: LoadConfigOptions & ClientOptions = {},
   ): Promise<Client> {
-    const { loadConfig } = await import("../config/load_config.ts");
-    return new Client(await loadConfig(options), options);
+    const { loadCluster } = await import("../config/load_config.ts");
+    const { config, others } = await loadCluster(options);
+    return new Client(config, others);
   }
 
   /**
@@ -152,11 +153,10 @@ export class Client {
     const transport = this.#connection.shared(middleware);
     // What the first client does with every request is not done twice.
     const { clock, maxAnswerBytes } = this.#options;
-    const fieldManager = this.#fieldManager;
     return new Client({ transport, namespace }, {
       clock,
       maxAnswerBytes,
-      fieldManager,
+      fieldManager: this.#fieldManager,
       retry: false,
     });
   }

@@ -1,3 +1,4 @@
+import type { OptionRules } from "../api/option_rules.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
@@ -31,7 +32,8 @@ export interface ClientOptions {
    */
   readonly rateLimit?: RateLimitOptions | undefined;
   /**
-   * How long the server may take to begin an answer, in milliseconds.
+   * How long the server may take to begin an answer, and to go on with it, in
+   * milliseconds. Watches and logs that are followed may pause.
    *
    * @default {90_000}
    */
@@ -67,3 +69,17 @@ export interface ClientOptions {
    */
   readonly random?: (() => number) | undefined;
 }
+
+/** What the options of a client must be. */
+export const CLIENT_RULES: OptionRules<ClientOptions> = {
+  fieldManager: "name?",
+  userAgent: "name?",
+  retry: "any?",
+  rateLimit: "object?",
+  answerTimeout: "positive?",
+  maxAnswerBytes: "count?",
+  logger: "logger?",
+  metrics: "metrics?",
+  clock: "clock?",
+  random: "function?",
+};

@@ -1,8 +1,14 @@
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../api/option_rules.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import type { ClusterConfig } from "../config/cluster_config.ts";
+import { CLUSTER_RULES, type ClusterConfig } from "../config/cluster_config.ts";
 import { credentialSource } from "../config/credential_source.ts";
 import { silentLogger } from "../logger.ts";
 import { noMetrics } from "../metrics.ts";
+import { unfailingLogger, unfailingMetrics } from "../unfailing.ts";
 import { answerTimeout } from "./answer_timeout.ts";
 import {
   authenticate,
@@ -10,13 +16,13 @@ import {
   type Connect,
   type NamedStreamRequest,
 } from "./authenticate.ts";
-import type { ClientOptions } from "./client_options.ts";
+import { CLIENT_RULES, type ClientOptions } from "./client_options.ts";
 import { ClusterTransport } from "./cluster_transport.ts";
 import { countRequests, logWarnings } from "./observe.ts";
-import { rateLimit } from "./rate_limit.ts";
+import { RATE_LIMIT_RULES, rateLimit } from "./rate_limit.ts";
 import type { ApiRequest } from "./request.ts";
 import { bodyError, readJson, responseError } from "./response.ts";
-import { retry } from "./retry.ts";
+import { retry, RETRY_RULES } from "./retry.ts";
 import { compose, type Middleware, type Send, withHeaders } from "./send.ts";
 import type {
   HttpRequest,
@@ -54,6 +60,8 @@ export class Connection {
   readonly #ended = new AbortController();
 
   constructor(target: ClientTarget, options: ClientOptions = {}) {
+    checkTarget(target);
+    checkClientOptions(options);
     this.clock = options.clock ?? systemClock;
     this.#maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
     const ended = this.#ended.signal;
@@ -159,6 +167,30 @@ export class Connection {
   }
 }
 
+/** What a target must be that is a transport. */
+const TRANSPORT_RULES: OptionRules<Exclude<ClientTarget, ClusterConfig>> = {
+  transport: "object",
+  namespace: "string?",
+};
+
+function checkTarget(target: ClientTarget): void {
+  checkOption(target, "object", { name: "target", subject: "a client" });
+  if ("transport" in target) {
+    checkOptions(target, TRANSPORT_RULES, "a client, target");
+  } else checkOptions(target, CLUSTER_RULES, "a client, target");
+}
+
+function checkClientOptions(options: ClientOptions): void {
+  checkOptions(options, CLIENT_RULES, "a client");
+  const { retry, rateLimit } = options;
+  if (retry !== undefined && retry !== false) {
+    checkOptions(retry, RETRY_RULES, "a client, retry");
+  }
+  if (rateLimit !== undefined) {
+    checkOptions(rateLimit, RATE_LIMIT_RULES, "a client, rateLimit");
+  }
+}
+
 /** The answer to a WebSocket, for middleware. */
 const OPENED: HttpResponse = {
   status: 101,
@@ -195,12 +227,12 @@ function outerMiddleware(
   parts: { readonly clock: Clock; readonly ended: AbortSignal },
 ): Middleware[] {
   const { random = Math.random, userAgent = "coracle" } = options;
+  const logger = options.logger && unfailingLogger(options.logger);
   const middleware: Middleware[] = [
     (next) => (request) =>
       next(withHeaders(request, { "user-agent": userAgent })),
   ];
   if (options.retry !== false) {
-    const { logger } = options;
     middleware.push(retry({ ...options.retry, ...parts, random, logger }));
   }
   if (options.rateLimit !== undefined) {
@@ -212,8 +244,8 @@ function outerMiddleware(
 /** What every single attempt passes. */
 function innerMiddleware(options: ClientOptions, clock: Clock): Middleware[] {
   return [
-    logWarnings(options.logger ?? silentLogger),
+    logWarnings(unfailingLogger(options.logger ?? silentLogger)),
     answerTimeout(options.answerTimeout ?? ANSWER_TIMEOUT, clock),
-    countRequests(options.metrics ?? noMetrics, clock),
+    countRequests(unfailingMetrics(options.metrics ?? noMetrics), clock),
   ];
 }

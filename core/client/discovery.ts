@@ -1,6 +1,7 @@
 import { ApiError } from "../api/api_error.ts";
 import {
   apiVersionOf,
+  checkKind,
   type Kind,
   kindText,
   type ResolvedKind,
@@ -68,6 +69,7 @@ export class Discovery {
   async resolve<T extends KubernetesObject>(
     kind: Kind<T>,
   ): Promise<ResolvedKind<T>> {
+    checkKind(kind, "a request");
     const { group, version } = kind;
     const known = this.#recall(kind);
     const resource = (known && await find(kind, known)) ??

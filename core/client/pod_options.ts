@@ -1,3 +1,4 @@
+import type { OptionRules } from "../api/option_rules.ts";
 import type { RequestOptions } from "./request_options.ts";
 
 /** Options of reading a container's log. */
@@ -82,3 +83,35 @@ export interface PortForwardOptions extends RequestOptions {
   /** The port in the pod. */
   readonly port: number;
 }
+
+const ATTACH: OptionRules<AttachOptions> = {
+  signal: "signal?",
+  container: "string?",
+  stdin: "boolean?",
+  stdout: "boolean?",
+  stderr: "boolean?",
+  tty: "boolean?",
+};
+
+/** What the options of each request on a pod must be. */
+export const POD_RULES: {
+  readonly logs: OptionRules<LogOptions>;
+  readonly attach: OptionRules<AttachOptions>;
+  readonly exec: OptionRules<ExecOptions>;
+  readonly portForward: OptionRules<PortForwardOptions>;
+} = {
+  logs: {
+    signal: "signal?",
+    container: "string?",
+    follow: "boolean?",
+    previous: "boolean?",
+    sinceSeconds: "count?",
+    sinceTime: "string?",
+    tailLines: "size?",
+    limitBytes: "count?",
+    timestamps: "boolean?",
+  },
+  attach: ATTACH,
+  exec: { ...ATTACH, command: "strings" },
+  portForward: { signal: "signal?", port: "port" },
+};

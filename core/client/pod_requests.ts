@@ -5,13 +5,15 @@
  */
 import { objectPath, type ResolvedKind } from "../api/kind.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
+import { checkOptions } from "../api/option_rules.ts";
 import type { NamedStreamRequest } from "./authenticate.ts";
 import { CHANNEL_V4, CHANNEL_V5 } from "./channel_stream.ts";
-import type {
-  AttachOptions,
-  ExecOptions,
-  LogOptions,
-  PortForwardOptions,
+import {
+  type AttachOptions,
+  type ExecOptions,
+  type LogOptions,
+  POD_RULES,
+  type PortForwardOptions,
 } from "./pod_options.ts";
 import { withQuery } from "./query.ts";
 import type { ApiRequest } from "./request.ts";
@@ -29,6 +31,7 @@ export function logRequest(
   key: ObjectKey,
   options: LogOptions = {},
 ): ApiRequest {
+  checkOptions(options, POD_RULES.logs, "logs");
   const { signal, follow, previous, timestamps, ...query } = options;
   return {
     verb: "get",
@@ -42,6 +45,7 @@ export function logRequest(
     }),
     headers: { accept: "*/*" },
     signal,
+    mayPause: follow === true,
   };
 }
 
@@ -54,6 +58,7 @@ export function execRequest(
   key: ObjectKey,
   options: ExecOptions,
 ): NamedStreamRequest {
+  checkOptions(options, POD_RULES.exec, "exec");
   const { command } = options;
   if (command.length === 0) {
     throw new TypeError(
@@ -74,6 +79,7 @@ export function attachRequest(
   key: ObjectKey,
   options: AttachOptions = {},
 ): NamedStreamRequest {
+  checkOptions(options, POD_RULES.attach, "attach");
   return streamRequest(key, "attach", {
     action: `attach to Pod ${keyText(key)}`,
     query: streamQuery(options),
@@ -86,6 +92,7 @@ export function portForwardRequest(
   key: ObjectKey,
   options: PortForwardOptions,
 ): NamedStreamRequest {
+  checkOptions(options, POD_RULES.portForward, "portForward");
   const { port, signal } = options;
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
     throw new RangeError(

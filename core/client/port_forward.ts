@@ -138,6 +138,8 @@ export class PortForward {
   async #join(socket: Socket): Promise<void> {
     try {
       const connection = await this.#open();
+      // Who has hung up meanwhile will not do so again.
+      if (socket.destroyed) return await connection.close();
       socket.on("close", () => void connection.close());
       await Promise.all([
         toPod(socket, connection),
@@ -162,11 +164,21 @@ async function fromPod(
   connection: PortConnection,
 ): Promise<void> {
   for await (const chunk of connection.data) {
-    if (socket.write(chunk)) continue;
-    await new Promise<void>((resolve) => {
-      socket.once("drain", resolve);
-      socket.once("close", resolve);
-    });
+    if (!socket.write(chunk)) await drained(socket);
   }
   socket.end();
+}
+
+/** Waits until a socket takes more, or has closed. */
+function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      socket.off("drain", done);
+      socket.off("close", done);
+      resolve();
+    };
+    socket.on("drain", done);
+    socket.on("close", done);
+    if (socket.destroyed) done();
+  });
 }

@@ -1,3 +1,4 @@
+import type { OptionRules } from "../api/option_rules.ts";
 import type { Clock } from "../clock.ts";
 import { eitherSignal, sleep } from "./retry.ts";
 import type { Middleware } from "./send.ts";
@@ -13,6 +14,12 @@ export interface RateLimitOptions {
    */
   readonly burst?: number | undefined;
 }
+
+/** What the options of a rate must be. */
+export const RATE_LIMIT_RULES: OptionRules<RateLimitOptions> = {
+  perSecond: "positive",
+  burst: "positive?",
+};
 
 /** Where Leases are: a renewal that waits for its turn may come too late. */
 const EXEMPT = "/apis/coordination.k8s.io/";
@@ -48,7 +55,13 @@ export function rateLimit(
     const delay = emptyUntil - now;
     if (delay > 0) {
       const signal = eitherSignal(request.signal, ended);
-      await sleep(delay, { clock, signal });
+      try {
+        await sleep(delay, { clock, signal });
+      } catch (error) {
+        // Its turn is free: many that give up must not hold back who comes.
+        emptyUntil -= interval;
+        throw error;
+      }
     }
     return next(request);
   };

@@ -14,18 +14,22 @@ import {
 } from "../api/kind.ts";
 import type { ObjectMeta } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
+import { checkOptions } from "../api/option_rules.ts";
 import { selectionQuery, withQuery, writeQuery } from "./query.ts";
-import type {
-  ApplyOptions,
-  DeleteCollectionOptions,
-  DeleteOptions,
-  GetOptions,
-  ListOptions,
-  PatchOptions,
-  PatchType,
-  RequestOptions,
-  WatchOptions,
-  WriteOptions,
+import {
+  type ApplyOptions,
+  type DeleteCollectionOptions,
+  type DeleteOptions,
+  type GetOptions,
+  type ListOptions,
+  type PatchOptions,
+  type PatchType,
+  REQUEST_RULES,
+  type RequestOptions,
+  type Subresource,
+  type SubresourceOption,
+  type WatchOptions,
+  type WriteOptions,
 } from "./request_options.ts";
 import type { HttpRequest } from "./transport.ts";
 
@@ -55,6 +59,13 @@ export interface ApiRequest extends HttpRequest {
    */
   readonly mayRetry?: boolean | undefined;
   /**
+   * Whether its answer may pause for as long as it likes: a stream, or one whose
+   * reader has limits of his own.
+   *
+   * @default {false}
+   */
+  readonly mayPause?: boolean | undefined;
+  /**
    * Called whenever it is about to be sent, after all waiting for a turn or for
    * another attempt. What it throws ends the request.
    */
@@ -71,15 +82,6 @@ export interface ObjectBody {
   readonly metadata: Partial<ObjectMeta>;
 }
 
-/** A named part of an object with a path of its own. */
-export type Subresource = "status" | "scale" | (string & Record<never, never>);
-
-/** Which part of the object a request is about. */
-export interface SubresourceOption {
-  /** The part; the object itself when absent. */
-  readonly subresource?: Subresource | undefined;
-}
-
 const PATCH_CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
   merge: "application/merge-patch+json",
   json: "application/json-patch+json",
@@ -94,6 +96,7 @@ export function getRequest(
   key: ObjectKey,
   options: GetOptions & SubresourceOption = {},
 ): ApiRequest {
+  checkOptions(options, REQUEST_RULES.get, "get");
   const { resourceVersion, subresource, signal } = options;
   return {
     verb: "get",
@@ -110,6 +113,7 @@ export function listRequest(
   kind: ResolvedKind,
   options: ListOptions = {},
 ): ApiRequest {
+  checkOptions(options, REQUEST_RULES.list, "list");
   const { limit, resourceVersion, resourceVersionMatch, signal } = options;
   return {
     verb: "list",
@@ -132,6 +136,7 @@ export function watchRequest(
   kind: ResolvedKind,
   options: WatchOptions = {},
 ): ApiRequest {
+  checkOptions(options, REQUEST_RULES.watch, "watch");
   const { resourceVersion, resourceVersionMatch, signal } = options;
   return {
     verb: "watch",
@@ -148,6 +153,7 @@ export function watchRequest(
     }),
     headers: { accept: JSON_TYPE },
     signal,
+    mayPause: true,
   };
 }
 
@@ -162,6 +168,7 @@ export function createRequest(
   object: ObjectBody,
   options: WriteOptions & SubresourceOption = {},
 ): ApiRequest {
+  checkOptions(options, REQUEST_RULES.write, "create");
   const { name, generateName, namespace } = object.metadata;
   const key = { namespace, name: name ?? `${generateName ?? ""}*` };
   const { subresource } = options;
@@ -192,6 +199,7 @@ export function replaceRequest(
   object: ObjectBody,
   options: WriteOptions & SubresourceOption = {},
 ): ApiRequest {
+  checkOptions(options, REQUEST_RULES.write, "replace");
   const key = keyFor(kind, object, "replace");
   return {
     verb: "update",
@@ -219,6 +227,7 @@ export function applyRequest(
   object: ObjectBody,
   options: ApplyOptions & SubresourceOption = {},
 ): ApiRequest {
+  checkOptions(options, REQUEST_RULES.apply, "apply");
   const key = keyFor(kind, object, "apply");
   const action = `apply ${describe(kind, key, options.subresource)}`;
   if (!options.fieldManager) {
@@ -252,6 +261,7 @@ export function patchRequest(
   body: unknown,
   options: PatchOptions & SubresourceOption = {},
 ): ApiRequest {
+  checkOptions(options, REQUEST_RULES.patch, "patch");
   const { type = "merge", subresource, signal } = options;
   return {
     verb: "patch",
@@ -270,6 +280,7 @@ export function deleteRequest(
   key: ObjectKey,
   options: DeleteOptions = {},
 ): ApiRequest {
+  checkOptions(options, REQUEST_RULES.delete, "delete");
   return {
     verb: "delete",
     action: `delete ${describe(kind, key)}`,
@@ -284,6 +295,7 @@ export function deleteCollectionRequest(
   kind: ResolvedKind,
   options: DeleteCollectionOptions = {},
 ): ApiRequest {
+  checkOptions(options, REQUEST_RULES.deleteCollection, "deleteCollection");
   return {
     verb: "deletecollection",
     action: `delete ${describeMany(kind, options.namespace)}`,

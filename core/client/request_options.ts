@@ -1,6 +1,7 @@
 import type { FieldRequirement, FieldSelector } from "../api/field_selector.ts";
 import type { LabelRequirement } from "../api/label_requirement.ts";
 import type { LabelSelector } from "../api/label_selector.ts";
+import type { OptionRules } from "../api/option_rules.ts";
 
 /** What every call takes. */
 export interface RequestOptions {
@@ -159,3 +160,74 @@ export interface DeleteOptions extends RequestOptions {
 /** Options of a deletion of many objects. */
 export interface DeleteCollectionOptions
   extends SelectionOptions, Omit<DeleteOptions, "preconditions"> {}
+
+/** Which part of an object a request is about. */
+export interface SubresourceOption {
+  /** The part; the object itself when absent. */
+  readonly subresource?: Subresource | undefined;
+}
+
+/** A named part of an object with a path of its own. */
+export type Subresource = "status" | "scale" | (string & Record<never, never>);
+
+const REQUEST: OptionRules<RequestOptions> = { signal: "signal?" };
+const PART: OptionRules<RequestOptions & SubresourceOption> = {
+  ...REQUEST,
+  subresource: "name?",
+};
+const WRITE: OptionRules<WriteOptions & SubresourceOption> = {
+  ...PART,
+  dryRun: "boolean?",
+  fieldManager: "string?",
+  fieldValidation: ["Ignore", "Warn", "Strict", undefined],
+};
+const SELECTION: OptionRules<SelectionOptions> = {
+  ...REQUEST,
+  namespace: "string?",
+  labelSelector: "selector?",
+  fieldSelector: "selector?",
+  shardSelector: "string?",
+};
+const LIST: OptionRules<ListOptions> = {
+  ...SELECTION,
+  limit: "size?",
+  continue: "string?",
+  resourceVersion: "string?",
+  resourceVersionMatch: ["Exact", "NotOlderThan", undefined],
+};
+const DELETE: OptionRules<DeleteOptions> = {
+  ...REQUEST,
+  dryRun: "boolean?",
+  propagationPolicy: ["Background", "Foreground", "Orphan", undefined],
+  gracePeriodSeconds: "size?",
+  preconditions: "object?",
+};
+const { preconditions: _onlyOfOne, ...DELETE_MANY } = DELETE;
+
+/** What the options of each kind of request must be. */
+export const REQUEST_RULES: {
+  readonly get: OptionRules<GetOptions & SubresourceOption>;
+  readonly list: OptionRules<ListOptions>;
+  readonly watch: OptionRules<WatchOptions>;
+  readonly write: OptionRules<WriteOptions & SubresourceOption>;
+  readonly apply: OptionRules<ApplyOptions & SubresourceOption>;
+  readonly patch: OptionRules<PatchOptions & SubresourceOption>;
+  readonly delete: OptionRules<DeleteOptions>;
+  readonly deleteCollection: OptionRules<DeleteCollectionOptions>;
+} = {
+  get: { ...PART, resourceVersion: "string?" },
+  list: LIST,
+  watch: {
+    ...SELECTION,
+    resourceVersion: "string?",
+    resourceVersionMatch: ["Exact", "NotOlderThan", undefined],
+    bookmarks: "boolean?",
+    sendInitialEvents: "boolean?",
+    timeoutSeconds: "size?",
+  },
+  write: WRITE,
+  apply: { ...WRITE, force: "boolean?" },
+  patch: { ...WRITE, type: ["merge", "json", "strategic", undefined] },
+  delete: DELETE,
+  deleteCollection: { ...SELECTION, ...DELETE_MANY },
+};

@@ -1,3 +1,4 @@
+import type { OptionRules } from "../api/option_rules.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { ApiRequest } from "./request.ts";
@@ -27,6 +28,13 @@ export interface RetryOptions {
    */
   readonly max?: number | undefined;
 }
+
+/** What the options of retries must be. */
+export const RETRY_RULES: OptionRules<RetryOptions> = {
+  maxAttempts: "positive?",
+  initial: "positive?",
+  max: "positive?",
+};
 
 /** What {@linkcode retry} needs beside its options. */
 export interface RetryParts extends RetryOptions {

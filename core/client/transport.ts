@@ -14,6 +14,16 @@ export interface HttpRequest {
   readonly body?: Uint8Array | string | undefined;
   /** Ends the request, and the reading of its answer, when aborted. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Whether the reader is done with each chunk of the answer when it asks for
+   * the next one, so that its memory may be used again. It is for long streams:
+   * a transport may give them a connection of their own and read them without
+   * copies. Chunks of answers that say no (any status from 300) are never
+   * borrowed, since others than the reader may look at them.
+   *
+   * @default {false}
+   */
+  readonly borrowsChunks?: boolean | undefined;
 }
 
 /** The answer to an {@linkcode HttpRequest}; its body must be read or cancelled. */

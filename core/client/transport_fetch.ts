@@ -1,3 +1,4 @@
+import { headerLines } from "./header_lines.ts";
 import { type OpenExchange, OpenExchanges } from "./open_exchanges.ts";
 import type { HttpRequest, HttpResponse, HttpTransport } from "./transport.ts";
 import { closedError, connectionError } from "./transport_error.ts";
@@ -36,6 +37,7 @@ export class FetchTransport implements HttpTransport {
     const { origin, prefix } = this.#address;
     if (this.#closed) throw closedError(origin);
     request.signal?.throwIfAborted();
+    const headers = headerLines(request);
     const exchange = new FetchExchange({
       origin,
       signal: request.signal,
@@ -44,7 +46,7 @@ export class FetchTransport implements HttpTransport {
     return await exchange.run(`${origin}${prefix}${request.path}`, {
       ...this.#runtime.init,
       method: request.method,
-      headers: headerLines(request),
+      headers,
       body: request.body as BodyInit | undefined ?? null,
       redirect: "manual",
     });
@@ -62,16 +64,6 @@ export class FetchTransport implements HttpTransport {
     this.#runtime.close();
     return Promise.resolve();
   }
-}
-
-function headerLines(request: HttpRequest): [string, string][] {
-  const { headers, repeatedHeaders = {} } = request;
-  return [
-    ...Object.entries(headers),
-    ...Object.entries(repeatedHeaders).flatMap(([name, values]) =>
-      values.map((value): [string, string] => [name, value])
-    ),
-  ];
 }
 
 interface FetchExchangeParts {
@@ -96,6 +88,8 @@ class FetchExchange implements OpenExchange {
   readonly #onAbort = (): void => this.abort(this.#parts.signal?.reason);
 
   abort(reason: unknown): void {
+    // What nobody has begun to read would never tell of its end.
+    this.#end();
     this.#controller.abort(reason);
     // Deno does not always hear of the abort while it waits for a chunk: the
     // connection would stay, and with it the process.

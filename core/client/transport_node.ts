@@ -1,21 +1,21 @@
-import { Readable } from "node:stream";
-import {
-  connect as tlsConnect,
-  type ConnectionOptions,
-  type TLSSocket,
-} from "node:tls";
-import { createGunzip } from "node:zlib";
+import { connect as tlsConnect, type TLSSocket } from "node:tls";
 import { Agent, type buildConnector, type Dispatcher } from "undici/index.js";
-import { ChunkQueue, type ChunkSource } from "./chunk_queue.ts";
-import { type OpenExchange, OpenExchanges } from "./open_exchanges.ts";
-import { socketQueueOptions } from "./runtime.ts";
+import { type Carrier, HttpExchange } from "./http_exchange.ts";
+import { OpenExchanges } from "./open_exchanges.ts";
+import { ReadBuffers } from "./read_buffers.ts";
+import {
+  type ConnectOptions,
+  requestHead,
+  SocketCarrier,
+  type SocketCarrierOptions,
+} from "./socket_carrier.ts";
+import { currentRuntime } from "./runtime.ts";
 import type { HttpRequest, HttpResponse, HttpTransport } from "./transport.ts";
-import { closedError, connectionError } from "./transport_error.ts";
+import { closedError } from "./transport_error.ts";
 import {
   CONNECT_TIMEOUT,
   type ServerAddress,
   serverAddress,
-  SHORT_BODY,
   type TransportSettings,
 } from "./transport_settings.ts";
 import { openTunnel } from "./tunnel.ts";
@@ -25,32 +25,38 @@ const KEEP_ALIVE_TIMEOUT = 60_000;
 
 /**
  * Opens a transport over one pool of undici, on its lowest layer: chunks go from
- * the socket to the reader with no stream object between.
+ * the socket to the reader with no stream object between. Long streams get
+ * connections of their own: see {@linkcode SocketCarrier}.
  *
  * The import names undici's file, since Bun replaces the bare name by a copy of
  * its own that ignores certificates.
  */
 export function openHttpTransport(settings: TransportSettings): HttpTransport {
-  return new UndiciTransport(settings);
+  return new NodeTransport(settings);
 }
 
-function openPool(settings: TransportSettings): Dispatcher {
-  const { certificateAuthority, certificate, key, proxyUrl, serverName } =
-    settings;
-  const tls = {
+function connectOptions(settings: TransportSettings): ConnectOptions {
+  const { certificateAuthority, certificate, key, serverName } = settings;
+  return {
     ...(certificateAuthority && { ca: certificateAuthority }),
     ...(certificate && { cert: certificate, key }),
     ...(serverName && { servername: serverName }),
     rejectUnauthorized: !settings.insecureSkipTlsVerify,
-    // HTTP/2 would put all watches on one connection and its flow control.
-    allowH2: false,
     timeout: settings.connectTimeout ?? CONNECT_TIMEOUT,
   };
+}
+
+function openPool(
+  settings: TransportSettings,
+  tls: ConnectOptions,
+): Dispatcher {
+  const { proxyUrl } = settings;
   return new Agent({
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
+    // HTTP/2 would put all watches on one connection and its flow control.
     allowH2: false,
     connect: proxyUrl === undefined
-      ? tls
+      ? { ...tls, allowH2: false }
       : connectThrough(proxyUrl, { ...settings, tls }),
   });
 }
@@ -58,7 +64,7 @@ function openPool(settings: TransportSettings): Dispatcher {
 /** Connects by a proxy; undici knows some itself, but not all of them well. */
 function connectThrough(
   proxyUrl: string,
-  settings: TransportSettings & { readonly tls: ConnectionOptions },
+  settings: TransportSettings & { readonly tls: ConnectOptions },
 ): buildConnector.connector {
   const { connectTimeout = CONNECT_TIMEOUT, server, tls } = settings;
   const url = new URL(server);
@@ -97,45 +103,80 @@ function whenSecure(socket: TLSSocket, limit: number): Promise<void> {
   });
 }
 
-class UndiciTransport implements HttpTransport {
+class NodeTransport implements HttpTransport {
   readonly #address: ServerAddress;
   readonly #pool: Dispatcher;
+  /**
+   * How streams get a connection of their own. Proxies are the pool's to pass, and
+   * sockets of Deno do not read into memory that they are given.
+   */
+  readonly #direct: SocketCarrierOptions | undefined;
   readonly #exchanges = new OpenExchanges();
   #closed = false;
 
   constructor(settings: TransportSettings) {
     this.#address = serverAddress(settings.server);
-    this.#pool = openPool(settings);
+    const connect = connectOptions(settings);
+    this.#pool = openPool(settings, connect);
+    if (settings.proxyUrl === undefined && currentRuntime() === "node") {
+      const server = new URL(settings.server);
+      this.#direct = { server, connect, buffers: new ReadBuffers() };
+    }
   }
 
   send(request: HttpRequest): Promise<HttpResponse> {
-    const { origin, prefix } = this.#address;
-    const { body = null, headers, method, path, signal } = request;
+    const { origin } = this.#address;
+    const { signal } = request;
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(closedError(origin));
       if (signal?.aborted) return reject(signal.reason);
       const exchanges = this.#exchanges;
-      const exchange = new Exchange({
+      const exchange = new HttpExchange({
         origin,
         signal,
         exchanges,
         resolve,
         reject,
       });
-      this.#pool.dispatch({
-        origin,
-        path: prefix + path,
-        method,
-        headers: {
-          "accept-encoding": "gzip",
-          ...headers,
-          ...repeatedLines(request),
-        },
-        body,
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      }, exchange);
+      if (!this.#stream(request, exchange)) this.#dispatch(request, exchange);
     });
+  }
+
+  /** Sends what is read as a stream; returns whether it was that. */
+  #stream(request: HttpRequest, exchange: HttpExchange): boolean {
+    const { body, borrowsChunks, method, path } = request;
+    const direct = this.#direct;
+    if (direct === undefined || !borrowsChunks) return false;
+    if (method !== "GET" || body !== undefined) return false;
+    try {
+      const { host } = direct.server;
+      const head = requestHead(request, {
+        host,
+        path: this.#address.prefix + path,
+      });
+      new SocketCarrier(exchange, head, direct);
+    } catch (error) {
+      exchange.fail(error);
+    }
+    return true;
+  }
+
+  #dispatch(request: HttpRequest, exchange: HttpExchange): void {
+    const { origin, prefix } = this.#address;
+    const { body = null, headers, method, path } = request;
+    this.#pool.dispatch({
+      origin,
+      path: prefix + path,
+      method,
+      headers: {
+        "accept-encoding": "gzip",
+        ...headers,
+        ...repeatedLines(request),
+      },
+      body,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    }, new PoolCarrier(exchange));
   }
 
   async retire(): Promise<void> {
@@ -156,39 +197,18 @@ function repeatedLines(request: HttpRequest): Record<string, string[]> {
   return Object.fromEntries(lines.map(([name, values]) => [name, [...values]]));
 }
 
-interface ExchangeOptions {
-  readonly origin: string;
-  readonly signal: AbortSignal | undefined;
-  /** Where it is noted until it ends. */
-  readonly exchanges: OpenExchanges;
-  readonly resolve: (response: HttpResponse) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** One request and its answer, as undici tells of them. */
-class Exchange
-  implements Dispatcher.DispatchHandler, ChunkSource, OpenExchange {
-  readonly #options: ExchangeOptions;
-  readonly #body: ChunkQueue = new ChunkQueue(this, socketQueueOptions());
+/** Carries an exchange over the pool of undici. */
+class PoolCarrier implements Dispatcher.DispatchHandler, Carrier {
+  readonly #exchange: HttpExchange;
   #controller: Dispatcher.DispatchController | undefined;
-  #stopped = false;
 
-  constructor(options: ExchangeOptions) {
-    this.#options = options;
-    options.exchanges.add(this);
-    options.signal?.addEventListener("abort", this.#onAbort, { once: true });
-  }
-
-  readonly #onAbort = (): void => this.abort(this.#options.signal?.reason);
-
-  abort(reason: unknown): void {
-    this.#fail(reason);
-    this.#stop();
+  constructor(exchange: HttpExchange) {
+    this.#exchange = exchange;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#stopped) this.#stop();
+    this.#exchange.carriedBy(this);
   }
 
   onResponseStart(
@@ -202,37 +222,25 @@ class Exchange
       if (value === undefined) continue;
       headers[name] = Array.isArray(value) ? value.join(", ") : value;
     }
-    let body: AsyncIterable<Uint8Array> = this.#body;
-    if (headers["content-encoding"] === "gzip") {
-      body = this.#decompressed();
-      delete headers["content-encoding"];
-    }
-    const length = Number(headers["content-length"] ?? Infinity);
-    this.#options.resolve({
-      status,
-      headers,
-      body,
-      cancel: () => this.#cancel(length),
-    });
+    this.#exchange.answer({ status, headers });
   }
 
   onResponseData(
     _controller: Dispatcher.DispatchController,
     chunk: Uint8Array,
   ): void {
-    this.#body.push(chunk);
+    this.#exchange.push(chunk);
   }
 
   onResponseEnd(): void {
-    this.#end();
-    this.#body.end();
+    this.#exchange.end();
   }
 
   onResponseError(
     _controller: Dispatcher.DispatchController,
     error: Error,
   ): void {
-    this.#fail(connectionError(this.#options.origin, error));
+    this.#exchange.fail(error);
   }
 
   pause(): void {
@@ -243,49 +251,9 @@ class Exchange
     this.#controller?.resume();
   }
 
-  leave(): void {
-    this.#end();
-    this.#stop();
-  }
-
-  async #cancel(length: number): Promise<void> {
-    if (length > SHORT_BODY) await this.#body.return();
-    try {
-      for await (const _chunk of this.#body);
-    } catch {
-      // The connection broke: there is nothing left to cancel.
-    }
-  }
-
-  async *#decompressed(): AsyncGenerator<Uint8Array, void, undefined> {
-    const gunzip = createGunzip();
-    const source = Readable.from(this.#body, { objectMode: false });
-    source.on("error", (error) => gunzip.destroy(error));
-    try {
-      yield* source.pipe(gunzip);
-    } finally {
-      source.destroy();
-      await this.#body.return();
-    }
-  }
-
-  #fail(error: unknown): void {
-    this.#end();
-    this.#options.reject(error);
-    this.#body.fail(error);
-  }
-
-  // A request that waits for a connection has no controller yet: it is stopped
-  // as soon as it gets one, and its caller does not wait for that.
-  #stop(): void {
-    this.#stopped = true;
+  stop(): void {
     this.#controller?.abort(
       new Error("Cannot go on: nobody waits for it: received an answer"),
     );
-  }
-
-  #end(): void {
-    this.#options.exchanges.delete(this);
-    this.#options.signal?.removeEventListener("abort", this.#onAbort);
   }
 }

@@ -80,3 +80,16 @@ export interface ClusterConfig {
   /** On whose behalf. */
   readonly impersonate?: Impersonation | undefined;
 }
+
+/** What the parts of a configuration must be. */
+export const CLUSTER_RULES: OptionRules<ClusterConfig> = {
+  server: "string",
+  namespace: "string?",
+  certificateAuthority: "any?",
+  serverName: "string?",
+  insecureSkipTlsVerify: "boolean?",
+  proxyUrl: "string?",
+  credentials: "object?",
+  impersonate: "object?",
+};
+import type { OptionRules } from "../api/option_rules.ts";

@@ -1,5 +1,10 @@
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../api/option_rules.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { hostProcess } from "../host_process.ts";
 import type { ClusterConfig } from "./cluster_config.ts";
@@ -47,6 +52,23 @@ export interface LoadConfigOptions {
   readonly clock?: Clock | undefined;
 }
 
+/** What the options must be. */
+const PLACE_RULES: OptionRules<Omit<LoadConfigOptions, "clock">> = {
+  kubeconfig: "name?",
+  context: "name?",
+  environment: "object?",
+  home: "string?",
+  serviceAccount: "string?",
+};
+const RULES: OptionRules<LoadConfigOptions> = {
+  ...PLACE_RULES,
+  clock: "clock?",
+};
+
+const TEXT_RULES: OptionRules<
+  Pick<LoadConfigOptions, "context" | "environment" | "clock">
+> = { context: "name?", environment: "object?", clock: "clock?" };
+
 /**
  * Finds the cluster to work with, as kubectl does: the given kubeconfig, else
  * the files that `KUBECONFIG` names, merged, else `~/.kube/config`, else the
@@ -58,6 +80,7 @@ export interface LoadConfigOptions {
 export async function loadConfig(
   options: LoadConfigOptions = {},
 ): Promise<ClusterConfig> {
+  checkOptions(options, RULES, "loadConfig()");
   const { environment = hostProcess.env, clock = systemClock } = options;
   const parts = { context: options.context, environment, clock };
   const { files, required } = kubeconfigFiles(options, environment);
@@ -76,10 +99,36 @@ export async function loadConfig(
     return await inClusterConfig({ environment, clock, serviceAccount });
   }
   throw new Error(
-    `Cannot find a cluster: there must be a kubeconfig, or this must run in a pod: received no file ${
+    `Cannot find a cluster: there must be a kubeconfig, or this must run in a pod ("coracle dev FILE" runs an operator without a cluster): received no file ${
       files.join(delimiter)
     }`,
   );
+}
+
+/**
+ * Finds the cluster as {@linkcode loadConfig} does.
+ *
+ * @param options Among others, those that say which one.
+ * @returns It, and all options but those that only say which one.
+ */
+export async function loadCluster<Options extends LoadConfigOptions>(
+  options: Options,
+): Promise<{
+  readonly config: ClusterConfig;
+  readonly others: Omit<Options, keyof typeof PLACE_RULES>;
+}> {
+  checkOption(options, "object", { name: "options", subject: "a client" });
+  const {
+    kubeconfig,
+    context,
+    environment,
+    home,
+    serviceAccount,
+    ...others
+  } = options;
+  const place = { kubeconfig, context, environment, home, serviceAccount };
+  const config = await loadConfig({ ...place, clock: options.clock });
+  return { config, others };
 }
 
 /**
@@ -97,7 +146,7 @@ export async function loadConfig(
  *   current-context: remote
  *   contexts: [{ name: remote, context: { cluster: there, user: me } }]
  *   clusters: [{ name: there, cluster: { server: "https://10.0.0.1" } }]
- *   users: [{ name: me, user: { token: "…" } }]
+ *   users: [{ name: me, user: { token: "a-token" } }]
  * `);
  * if (config.server !== "https://10.0.0.1") throw new Error("Wrong server");
  * ```
@@ -106,6 +155,8 @@ export async function configFromText(
   text: string,
   options: Pick<LoadConfigOptions, "context" | "environment" | "clock"> = {},
 ): Promise<ClusterConfig> {
+  checkOption(text, "string", { name: "text", subject: "configFromText()" });
+  checkOptions(options, TEXT_RULES, "configFromText()");
   const { environment = hostProcess.env, clock = systemClock, context } =
     options;
   const source = "the given kubeconfig";

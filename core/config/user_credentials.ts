@@ -16,6 +16,9 @@ import type {
 import { checkCertificates, checkKey, decodeBase64 } from "./pem.ts";
 import { SecretFile } from "./secret_file.ts";
 
+/** What can stand in a header behind `Bearer`. */
+const HEADER_TEXT = /^[\x21-\x7e]+$/;
+
 /** An entry and one of its fields, for errors: `file: "users[a].user.token"`. */
 export function fieldText(entry: FromFile<unknown>, field: string): string {
   return `${entry.file}: "${entry.path}.${field}"`;
@@ -53,6 +56,13 @@ export async function userCredentials(
       clock,
       run: (plugin) => runExecPlugin(plugin, clock),
     });
+  }
+  if (value.token && !HEADER_TEXT.test(value.token)) {
+    throw new TypeError(
+      `Cannot use ${
+        fieldText(user, "token")
+      }: it must be one line of visible characters: received ${value.token.length} characters of something else`,
+    );
   }
   const file = (field: keyof KubeconfigUser) => {
     const path = value[field];

@@ -43,9 +43,18 @@ export class ConcurrencyCap {
   /** A run has ended. */
   release(): void {
     this.#running--;
-    // The longest waiting one goes first; asking again puts it at the end.
+    this.offer();
+  }
+
+  /**
+   * Tells the longest waiting one if there is room. Who was told and makes no use
+   * of it must call this, or the others would wait for a run that never ends.
+   */
+  offer(): void {
+    if (this.#running >= this.#limit) return;
     const [next] = this.#waiting;
     if (next === undefined) return;
+    // Asking again puts it at the end.
     this.#waiting.delete(next);
     next();
   }

@@ -5,6 +5,7 @@ import type {
   NewObject,
 } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
+import type { OptionRules } from "../api/option_rules.ts";
 import type { PropagationPolicy } from "../client/request_options.ts";
 
 /** What every write of a {@linkcode Context} takes. */
@@ -80,6 +81,37 @@ export interface ContextDeleteOptions
   /** Only this incarnation is deleted. */
   readonly uid?: string | undefined;
 }
+
+const WRITE: OptionRules<ContextWriteOptions> = {
+  trigger: "boolean?",
+  signal: "signal?",
+};
+const MATCH: OptionRules<ContextMatchOptions> = {
+  ...WRITE,
+  match: "boolean?",
+  subresource: ["status", undefined],
+};
+
+/** What the options of each write of a context must be. */
+export const CONTEXT_RULES: {
+  readonly intent: OptionRules<OwnedOption>;
+  readonly create: OptionRules<ContextCreateOptions>;
+  readonly apply: OptionRules<ContextApplyOptions>;
+  readonly patch: OptionRules<ContextPatchOptions>;
+  readonly replace: OptionRules<ContextMatchOptions>;
+  readonly delete: OptionRules<ContextDeleteOptions>;
+} = {
+  intent: { owned: "boolean?" },
+  create: { ...WRITE, owned: "boolean?" },
+  apply: { ...MATCH, owned: "boolean?" },
+  patch: { ...MATCH, type: ["merge", "json", "strategic", undefined] },
+  replace: MATCH,
+  delete: {
+    signal: "signal?",
+    propagationPolicy: ["Background", "Foreground", "Orphan", undefined],
+    uid: "name?",
+  },
+};
 
 /**
  * How a run writes objects, its primary included.

@@ -85,6 +85,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   #machinery: Machinery<P> | undefined;
   #namespaces: Namespaces | undefined;
   #ready = false;
+  /** How often it was started and stopped: who waited sees what came between. */
+  #changes = 0;
   #leading = false;
   /** Whether others may have acted since this controller last ran. */
   #hasLed = false;
@@ -155,7 +157,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
         }`,
       );
     }
+    const change = ++this.#changes;
     const kind = await surroundings.client.resolve(this.kind);
+    if (change !== this.#changes) {
+      throw new Error(
+        `Cannot start controller "${this.name}": it was stopped meanwhile: received a stop`,
+      );
+    }
     const machinery = assemble<P>({
       kind,
       reconciler: this.#reconciler,
@@ -231,12 +239,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /** Ends everything; what still runs is on its own. */
   async stop(): Promise<void> {
     this.pause();
+    this.#changes++;
     this.#ready = false;
     this.#hasLed = false;
     const { processor, watches, recorder } = this.#machinery ?? {};
     await watches?.stop();
     processor?.clear();
-    await recorder?.flush();
+    await recorder?.close();
   }
 
   /**

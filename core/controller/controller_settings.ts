@@ -1,29 +1,40 @@
 import { milliseconds } from "../api/duration.ts";
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import { checkOptionNames } from "../api/option_names.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+  typeText,
+} from "../api/option_rules.ts";
 import { parseShardSelector } from "../api/shard_selector.ts";
 import type { IndexDefinition } from "../cache/object_store.ts";
 import type { Limiter } from "../queue/limiter.ts";
 import {
   growingRetry,
   noRetry,
+  RETRY_POLICY_RULES,
   type RetryPolicy,
 } from "../queue/retry_policy.ts";
-import { TokenBucket } from "../queue/token_bucket.ts";
+import {
+  BUCKET_RULES,
+  TokenBucket,
+  type TokenBucketOptions,
+} from "../queue/token_bucket.ts";
 import {
   type RateLimitWindow,
+  WINDOW_RULES,
   WindowLimiter,
 } from "../queue/window_limiter.ts";
 import type { ControllerOptions } from "./controller_options.ts";
 import type { EventSource } from "./event_source.ts";
-import type { Filters } from "./filters.ts";
+import { FILTER_RULES, type Filters } from "./filters.ts";
 import { checkFinalizer, defaultFinalizer } from "./finalizer.ts";
 import type { ManagedWorkflow } from "./managed_workflow.ts";
 import type { Namespaces } from "./namespaces.ts";
-import {
-  PRIMARY_CACHE_NAMES,
-  type PrimarySelection,
+import type {
+  PrimaryCacheOptions,
+  PrimarySelection,
 } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { type ShardAssignment, staticShard } from "./shard.ts";
@@ -60,34 +71,39 @@ export interface ControllerSettings<
   readonly selection: PrimarySelection;
 }
 
-const NAMES: readonly (keyof ControllerOptions)[] = [
-  "name",
-  "namespaces",
-  "labelSelector",
-  "fieldSelector",
-  "shardSelector",
-  "shard",
-  "finalizer",
-  "generationAware",
-  "requestAnnotations",
-  "defaultFilters",
-  "filters",
-  "indexes",
-  "sources",
-  "workflow",
-  "retry",
-  "rateLimit",
-  "throughput",
-  "maxInterval",
-  "concurrency",
-  "timeout",
-  "cache",
-  "pauseAnnotation",
-  "allEvents",
-  "fieldManager",
-  "serverSideApply",
-  "install",
-];
+const RULES: OptionRules<ControllerOptions<never>> = {
+  name: "name?",
+  namespaces: "any?",
+  labelSelector: "selector?",
+  fieldSelector: "selector?",
+  shardSelector: "string?",
+  shard: "object?",
+  finalizer: "string?",
+  generationAware: "boolean?",
+  requestAnnotations: "strings?",
+  defaultFilters: "boolean?",
+  filters: "object?",
+  indexes: "object?",
+  sources: "array?",
+  workflow: "object?",
+  retry: "any?",
+  rateLimit: "object?",
+  throughput: "object?",
+  maxInterval: "any?",
+  concurrency: "count?",
+  timeout: "duration?",
+  cache: "object?",
+  pauseAnnotation: "any?",
+  allEvents: "boolean?",
+  fieldManager: "name?",
+  serverSideApply: "boolean?",
+  install: "boolean?",
+};
+const CACHE_RULES: OptionRules<PrimaryCacheOptions> = {
+  prune: "strings?",
+  metadataOnly: "boolean?",
+  bounded: "boolean?",
+};
 
 /**
  * Checks the options of a controller and fills in the defaults.
@@ -106,14 +122,13 @@ export function controllerSettings<P extends KubernetesObject>(
   checkReconciler(kind.kind, reconciler);
   const { name = kind.kind.toLowerCase(), cache = {} } = options;
   const subject = `controller "${name}"`;
-  checkOptionNames(options, NAMES, subject);
-  checkOptionNames(cache, PRIMARY_CACHE_NAMES, `${subject}, cache`);
-  const { concurrency = 10, workflow, allEvents = false } = options;
-  if (!Number.isInteger(concurrency) || concurrency < 1) {
-    throw new RangeError(
-      `Cannot register ${subject}: "concurrency" must be a whole number from 1: received ${concurrency}`,
-    );
+  checkOptions(options, RULES, subject);
+  checkOptions(cache, CACHE_RULES, `${subject}, cache`);
+  const { pauseAnnotation } = options;
+  if (pauseAnnotation !== undefined && pauseAnnotation !== false) {
+    checkOption(pauseAnnotation, "name", { name: "pauseAnnotation", subject });
   }
+  const { concurrency = 10, workflow, allEvents = false } = options;
   if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name)) {
     throw new TypeError(
       `Cannot register a controller: its name must be of lower-case letters, digits, dashes and dots: received "${name}"`,
@@ -148,7 +163,7 @@ export function controllerSettings<P extends KubernetesObject>(
     workflow,
     retry: retryPolicy(options.retry, subject),
     limiter: options.rateLimit && rateLimiter(options.rateLimit, subject),
-    throughput: options.throughput && new TokenBucket(options.throughput),
+    throughput: options.throughput && tokenBucket(options.throughput, subject),
     maxInterval: interval === false
       ? Infinity
       : milliseconds(interval, "maxInterval") || Infinity,
@@ -156,9 +171,9 @@ export function controllerSettings<P extends KubernetesObject>(
     timeout: options.timeout === undefined
       ? Infinity
       : milliseconds(options.timeout, "timeout"),
-    pauseAnnotation: options.pauseAnnotation === false
+    pauseAnnotation: pauseAnnotation === false
       ? undefined
-      : options.pauseAnnotation ?? "coracle.dev/paused",
+      : pauseAnnotation ?? "coracle.dev/paused",
     allEvents,
     usesFinalizer: needsCleanup && !allEvents,
     fieldManager: options.fieldManager ?? name,
@@ -216,11 +231,9 @@ function checkFilters<P extends KubernetesObject>(
   filters: Filters<P>,
   subject: string,
 ): Filters<P> {
-  checkOptionNames(
-    filters,
-    ["add", "update", "generic", "event"],
-    `${subject}, filters of primaries`,
-  );
+  // That a primary is gone must always be known.
+  const { delete: _always, ...rules } = FILTER_RULES;
+  checkOptions(filters, rules, `${subject}, filters of primaries`);
   return filters;
 }
 
@@ -229,7 +242,15 @@ function checkSources<P extends KubernetesObject>(
   subject: string,
 ): readonly EventSource<P>[] {
   const names = new Set<string>();
-  for (const { name } of sources) {
+  for (const source of sources) {
+    const { name } = source ?? {};
+    if (!name || typeof source.start !== "function") {
+      throw new TypeError(
+        `Cannot register ${subject}: its event sources must have a name and a method "start": received ${
+          typeText(source)
+        }`,
+      );
+    }
     if (names.has(name)) {
       throw new TypeError(
         `Cannot register ${subject}: its event sources must have different names: received "${name}" twice`,
@@ -245,12 +266,11 @@ function retryPolicy(
   subject: string,
 ): RetryPolicy {
   if (retry === false) return noRetry;
-  if (retry !== undefined && "delay" in retry) return retry;
-  checkOptionNames(
-    retry ?? {},
-    ["initial", "multiplier", "max", "maxAttempts", "jitter"],
-    `${subject}, retry`,
-  );
+  if (retry !== undefined) {
+    checkOption(retry, "object", { name: "retry", subject });
+    if ("delay" in retry) return retry;
+    checkOptions(retry, RETRY_POLICY_RULES, `${subject}, retry`);
+  }
   return growingRetry(retry);
 }
 
@@ -259,6 +279,14 @@ function rateLimiter(
   subject: string,
 ): Limiter {
   if ("admit" in window) return window;
-  checkOptionNames(window, ["limit", "period"], `${subject}, rateLimit`);
+  checkOptions(window, WINDOW_RULES, `${subject}, rateLimit`);
   return new WindowLimiter(window);
+}
+
+function tokenBucket(
+  options: TokenBucketOptions,
+  subject: string,
+): TokenBucket {
+  checkOptions(options, BUCKET_RULES, `${subject}, throughput`);
+  return new TokenBucket(options);
 }

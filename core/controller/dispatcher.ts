@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../api/object.ts";
+import { isPromise } from "../is_promise.ts";
 import type { Logger } from "../logger.ts";
 import { inSpan, type Tracer } from "../tracing.ts";
 import { hasFinalizer } from "./finalizer.ts";
@@ -35,6 +36,8 @@ export interface DispatcherOptions<P extends KubernetesObject> {
 }
 
 const DONE: RunEnd = Object.freeze({ type: "done" });
+/** What most runs end with; made once. */
+const SUCCEEDED: RunResult = Object.freeze({ end: DONE });
 const GONE: RunEnd = Object.freeze({ type: "finalizerRemoved" });
 
 /**
@@ -145,19 +148,35 @@ export class Dispatcher<P extends KubernetesObject> {
     primary: P,
     context: RunContext<P>,
   ): RunResult | Promise<RunResult> {
-    const failed = (error: unknown) =>
-      this.#failed(primary, error, { run, context });
     try {
       const outcome = this.#outcome(primary, context);
-      // What a reconciler returns may be any thenable.
-      const result = isPromise(outcome)
-        ? Promise.resolve(outcome).then((later) =>
-          this.#settle(run, primary, [later, context])
+      if (isPromise(outcome)) {
+        return this.#reconcileLater(run, primary, [outcome, context]);
+      }
+      const result = this.#settle(run, primary, [outcome, context]);
+      return isPromise(result)
+        ? result.catch((error) =>
+          this.#failed(primary, error, { run, context })
         )
-        : this.#settle(run, primary, [outcome, context]);
-      return isPromise(result) ? result.catch(failed) : result;
+        : result;
     } catch (error) {
-      return failed(error);
+      return this.#failed(primary, error, { run, context });
+    }
+  }
+
+  /** Goes on with a run that waits; what a reconciler gives may be any thenable. */
+  async #reconcileLater(
+    run: Run<P>,
+    primary: P,
+    [outcome, context]: readonly [
+      Promise<RunOutcome | void>,
+      RunContext<P>,
+    ],
+  ): Promise<RunResult> {
+    try {
+      return await this.#settle(run, primary, [await outcome, context]);
+    } catch (error) {
+      return await this.#failed(primary, error, { run, context });
     }
   }
 
@@ -168,22 +187,34 @@ export class Dispatcher<P extends KubernetesObject> {
   ): RunOutcome | void | Promise<RunOutcome | void> {
     const { reconciler, workflow } = this.#options;
     const copy = mutableCopy(primary);
-    const reconcile = () =>
-      this.#phase("reconcile", () => reconciler.reconcile(copy, context));
     const managed = workflow?.explicit ? undefined : workflow;
-    if (reconciler.initContext === undefined && managed === undefined) {
-      return reconcile();
+    return reconciler.initContext === undefined && managed === undefined
+      ? this.#callReconciler(copy, context)
+      : this.#prepare(copy, context, managed);
+  }
+
+  #callReconciler(
+    copy: P,
+    context: RunContext<P>,
+  ): RunOutcome | void | Promise<RunOutcome | void> {
+    const { reconciler } = this.#options;
+    return this.#phase("reconcile", () => reconciler.reconcile(copy, context));
+  }
+
+  /** Does what comes before the reconciler, and calls it. */
+  async #prepare(
+    copy: P,
+    context: RunContext<P>,
+    managed: ManagedWorkflow<P> | undefined,
+  ): Promise<RunOutcome | void> {
+    await this.#options.reconciler.initContext?.(copy, context);
+    if (managed !== undefined) {
+      context.workflow = await this.#phase(
+        "workflow",
+        () => managed.reconcile(copy, context),
+      );
     }
-    const prepare = async () => {
-      await reconciler.initContext?.(copy, context);
-      if (managed !== undefined) {
-        context.workflow = await this.#phase(
-          "workflow",
-          () => managed.reconcile(copy, context),
-        );
-      }
-    };
-    return prepare().then(reconcile);
+    return await this.#callReconciler(copy, context);
   }
 
   /** Does what a run that went well asks for. */
@@ -201,18 +232,20 @@ export class Dispatcher<P extends KubernetesObject> {
     }
     if (run.deleted) return { end: this.#deletionEnd(run, outcome) };
     const { delay = workflowDelay(context) } = outcome ?? {};
-    const result: RunResult = { end: { type: "done", delay } };
+    const result: RunResult = delay === undefined
+      ? SUCCEEDED
+      : { end: { type: "done", delay } };
     return writer.hasWork(primary, outcome)
-      ? this.#write(run, primary, outcome).then(() => result)
+      ? this.#write(run, primary, [outcome, result])
       : result;
   }
 
-  /** Writes what a run that went well asks for. */
+  /** Writes what a run that went well asks for. @returns Its result. */
   async #write(
     run: Run<P>,
     primary: P,
-    outcome: RunOutcome | void,
-  ): Promise<void> {
+    [outcome, result]: readonly [RunOutcome | void, RunResult],
+  ): Promise<RunResult> {
     const { writer } = this.#options;
     const { signal } = run;
     await this.#phase(
@@ -220,6 +253,7 @@ export class Dispatcher<P extends KubernetesObject> {
       () =>
         writer.write(run, { primary, outcome }, { signal, succeeded: true }),
     );
+    return result;
   }
 
   /** Does a part of a run, traced where runs are. */
@@ -313,10 +347,6 @@ function workflowDelay<P extends KubernetesObject>(
   return delay === undefined
     ? undefined
     : milliseconds(delay, "workflow.rescheduleAfter");
-}
-
-function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as { then?: unknown } | undefined)?.then === "function";
 }
 
 /** Two copies of the library may be loaded: results are known by their shape. */

@@ -35,6 +35,7 @@ import {
   willRetry,
 } from "./run_state.ts";
 import { Throttle } from "./throttle.ts";
+import { Waiters } from "./waiters.ts";
 
 /**
  * Turns events into runs: what an event means for its object, which object runs
@@ -60,9 +61,9 @@ export class EventProcessor<P extends KubernetesObject> {
   #paused = true;
   #pumping = false;
   readonly #throttle: Throttle;
-  readonly #idle: (() => void)[] = [];
+  readonly #idle: Waiters = new Waiters();
   /** Who waits for the next run to end. */
-  readonly #ended: (() => void)[] = [];
+  readonly #ended: Waiters = new Waiters();
 
   /** @param options What it works with. */
   constructor(options: EventProcessorOptions<P>) {
@@ -186,7 +187,7 @@ export class EventProcessor<P extends KubernetesObject> {
       if (!shard.owns(key)) this.forget(key, "shard");
     }
     while ([...this.#runs.keys()].some((key) => !shard.owns(key))) {
-      await new Promise<void>((resolve) => this.#ended.push(resolve));
+      await this.#ended.next();
     }
   }
 
@@ -219,8 +220,7 @@ export class EventProcessor<P extends KubernetesObject> {
 
   /** Fulfilled when nothing runs. */
   whenIdle(): Promise<void> {
-    if (this.#runs.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#idle.push(resolve));
+    return this.#runs.size === 0 ? Promise.resolve() : this.#idle.next();
   }
 
   /** Forgets everything. Runs that do not end keep only their own key. */
@@ -251,6 +251,7 @@ export class EventProcessor<P extends KubernetesObject> {
         if (this.#slice.step(0)) await this.#slice.rest();
       }
       this.#pumping = false;
+      this.#options.cap.offer();
     });
   };
 
@@ -303,27 +304,31 @@ export class EventProcessor<P extends KubernetesObject> {
       finalStateUnknown: deleted?.finalStateUnknown ?? false,
       startedAt: now,
       waited: now - this.#queue.addedAt(slot),
-      isDirty: () => this.#queue.isDirty(slot),
+      queue: this.#queue,
+      slot,
     });
   }
 
   #execute(slot: number, run: Run<P>): void {
     const { settings, clock, dispatch } = this.#options;
     this.#runs.set(run.key, run);
-    const timer = settings.timeout === Infinity
-      ? undefined
-      : clock.setTimer(() => run.abort("timeout"), settings.timeout);
+    if (settings.timeout !== Infinity) run.limit(clock, settings.timeout);
     this.#observer.started(run);
-    const finish = (result: RunResult) => {
-      timer?.cancel();
-      this.#finish(slot, run, result);
-    };
     const result = dispatch(run);
-    if (result instanceof Promise) void result.then(finish);
-    else finish(result);
+    if (result instanceof Promise) void this.#finishLater(slot, run, result);
+    else this.#finish(slot, run, result);
+  }
+
+  async #finishLater(
+    slot: number,
+    run: Run<P>,
+    result: Promise<RunResult>,
+  ): Promise<void> {
+    this.#finish(slot, run, await result);
   }
 
   #finish(slot: number, run: Run<P>, result: RunResult): void {
+    run.ended();
     this.#runs.delete(run.key);
     const plan = this.#conclude(slot, run, result);
     this.#observer.ended(run, result, plan);
@@ -333,10 +338,8 @@ export class EventProcessor<P extends KubernetesObject> {
   #end(slot: number): void {
     this.#queue.done(slot);
     this.#options.cap.release();
-    for (const resolve of this.#ended.splice(0)) resolve();
-    if (this.#runs.size === 0) {
-      for (const resolve of this.#idle.splice(0)) resolve();
-    }
+    this.#ended.tell();
+    if (this.#runs.size === 0) this.#idle.tell();
     if (this.#queue.waiting > 0) this.#pump();
   }
 
@@ -379,10 +382,9 @@ export class EventProcessor<P extends KubernetesObject> {
     if (plan.visitAt !== undefined) {
       this.#queue.setVisit(slot, plan.visitAt, RESCHEDULE);
     }
-    const held = run.pause > 0 ? clock.now() + run.pause : 0;
-    if (plan.holdUntil > 0 || held > 0) {
-      this.#queue.hold(slot, Math.max(plan.holdUntil, held));
-    }
+    const paused = run.pause > 0 ? clock.now() + run.pause : 0;
+    const held = Math.max(plan.holdUntil, paused);
+    if (held > 0) this.#queue.hold(slot, held);
     return plan;
   }
 

@@ -76,6 +76,8 @@ const EVENT: ResolvedKind<EventObject> = {
 
 /** How many different Events may wait to be written. */
 const MOST_PENDING = 256;
+/** How long the last Events may take when the controller stops. */
+const FLUSH_LIMIT = 5_000;
 /** The longest message that the API server takes. */
 const LONGEST_MESSAGE = 1_024;
 /** What the API server allows for a reason. */
@@ -121,6 +123,8 @@ export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #pending: Map<string, Pending> = new Map();
   #writing: Promise<void> | undefined;
+  /** Ends the writing. */
+  readonly #ending: AbortController = new AbortController();
 
   /** @param options What it works with. */
   constructor(options: EventRecorderOptions) {
@@ -166,11 +170,30 @@ export class EventRecorder {
     await this.#writing;
   }
 
+  /**
+   * Ends the writing: fulfilled when everything recorded was written, or after
+   * five seconds, since a server that is down must not keep a process from its
+   * end. Nothing is written after that.
+   */
+  async close(): Promise<void> {
+    const { clock } = this.#options;
+    const timer = clock.setTimer(() =>
+      this.#ending.abort(
+        new Error(
+          `Cannot write an Event: the controller has stopped: received nothing within ${FLUSH_LIMIT} ms`,
+        ),
+      ), FLUSH_LIMIT);
+    await this.flush();
+    timer.cancel();
+    this.#ending.abort();
+  }
+
   async #drain(): Promise<void> {
     // Later calls of the same turn find what they would repeat.
     await undefined;
     for (const [id, pending] of this.#pending) {
       this.#pending.delete(id);
+      if (this.#ending.signal.aborted) continue;
       try {
         await this.#write(id, pending);
       } catch (error) {
@@ -189,10 +212,11 @@ export class EventRecorder {
     const namespace = object.metadata.namespace ?? "default";
     const name = `${object.metadata.name.slice(0, 220)}.${await digest(id)}`;
     const key = { namespace, name };
-    const present = await client.find(EVENT, key);
+    const { signal } = this.#ending;
+    const present = await client.find(EVENT, key, { signal });
     if (present === undefined) {
       try {
-        await client.create(EVENT, this.#make(key, pending));
+        await client.create(EVENT, this.#make(key, pending), { signal });
         return;
       } catch (error) {
         if (!ApiError.is(error) || !error.isAlreadyExists) throw error;
@@ -213,6 +237,7 @@ export class EventRecorder {
     };
     await client.patch(EVENT, key, body as PatchBody<EventObject>, {
       type: "merge",
+      signal,
     });
   }
 

@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../api/object.ts";
+import type { OptionRules } from "../api/option_rules.ts";
 import type { CacheEvent } from "../cache/cache_event.ts";
 
 /**
@@ -29,6 +30,15 @@ export interface Filters<T extends KubernetesObject = KubernetesObject> {
   /** Any of these, as the cache tells it; valid during the call only. */
   readonly event?: ((event: CacheEvent<T>) => boolean) | undefined;
 }
+
+/** What filters must be. */
+export const FILTER_RULES: OptionRules<Filters> = {
+  add: "function?",
+  update: "function?",
+  delete: "function?",
+  generic: "function?",
+  event: "function?",
+};
 
 /** A filter that accepts what all of these accept. */
 export function allOf<Args extends readonly unknown[]>(

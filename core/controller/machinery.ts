@@ -173,7 +173,13 @@ function primaryHandler<P extends KubernetesObject>(
 ): InformerHandler<P> {
   const { primaries, processor, sources, settings, log } = parts;
   const { defaultFilters, filters } = settings;
-  const relevance = { ...settings, finalizer: parts.finalizer };
+  const { generationAware, pauseAnnotation, requestAnnotations } = settings;
+  const relevance = {
+    finalizer: parts.finalizer,
+    generationAware,
+    pauseAnnotation,
+    requestAnnotations,
+  };
   const isAccepted = (event: CacheEvent<P>): boolean => {
     if (
       event.type === "updated" && defaultFilters &&

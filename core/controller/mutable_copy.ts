@@ -17,9 +17,15 @@ function copy(value: unknown): unknown {
   // The engine copies an object of a known shape at once; so does a name like
   // "__proto__" become a field, which an assignment to it then finds.
   const result = { ...source };
-  for (const name of Object.keys(result)) {
-    const part = result[name];
-    if (typeof part === "object" && part !== null) result[name] = copy(part);
+  // The names of an object of a known shape are at hand: to list them costs as
+  // much memory again as the copy.
+  for (const name in source) {
+    const part = source[name];
+    if (
+      typeof part === "object" && part !== null && Object.hasOwn(source, name)
+    ) {
+      result[name] = copy(part);
+    }
   }
   copyGuards(source, result);
   return result;

@@ -40,13 +40,6 @@ export interface PrimaryCacheOptions {
   readonly bounded?: boolean | undefined;
 }
 
-/** The names of {@linkcode PrimaryCacheOptions}. */
-export const PRIMARY_CACHE_NAMES: readonly (keyof PrimaryCacheOptions)[] = [
-  "prune",
-  "metadataOnly",
-  "bounded",
-];
-
 /** Which primaries are watched, and what of them is kept. */
 export interface PrimarySelection extends
   Pick<
@@ -165,9 +158,9 @@ export class PrimarySource<P extends KubernetesObject>
     let older = [...this.#watches.values()].filter(({ registration }) =>
       registration !== undefined
     );
+    const isKnown = (key: string) => older.some(({ lease }) => lease.has(key));
     const handler = (event: CacheEvent<P>) => {
-      const known = event.initial &&
-        older.some(({ lease }) => lease.has(event.key));
+      const known = event.initial && isKnown(event.key);
       if (!known) this.#options.onEvent(event);
     };
     watch.registration = watch.lease.addHandler(handler, {

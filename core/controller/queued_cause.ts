@@ -62,22 +62,18 @@ export function bySource(source: string, event: SourceEvent): AddOptions {
 
 /** Why one add was made, as a run is told it that is under way meanwhile. */
 export function addedCause({ cause, detail }: AddOptions): RunCause {
-  return { ...detailCause(CAUSES[cause ?? 0] as CauseType, detail), events: 1 };
+  return runCause(CAUSES[cause ?? 0] as CauseType, detail, 1);
 }
 
 /** Why a slot was added, as its run is told it. Ask right after the take. */
 export function queuedCause(queue: SchedulingQueue, slot: number): RunCause {
   const type = CAUSES[queue.cause(slot)] as CauseType;
-  const events = queue.events(slot);
-  return { ...detailCause(type, queue.detail(slot)), events };
+  return runCause(type, queue.detail(slot), queue.events(slot));
 }
 
-/** A cause without its count: which source and which object, if any. */
-function detailCause(
-  type: CauseType,
-  detail: unknown,
-): Omit<RunCause, "events"> {
-  if (detail === undefined) return { type };
+/** A cause: of that of a source, which one and which object, too. */
+function runCause(type: CauseType, detail: unknown, events: number): RunCause {
+  if (detail === undefined) return { type, events };
   const { source, event } = detail as { source: string; event: SourceEvent };
-  return { type, source, kind: event.kind, object: event.object };
+  return { type, source, kind: event.kind, object: event.object, events };
 }

@@ -1,5 +1,10 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
 import type { KubernetesObject } from "../api/object.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../api/option_rules.ts";
 
 /** Lists at any depth may be read-only, as literals of results are. */
 export type ReadonlyDeep<T> = T extends readonly (infer Item)[]
@@ -194,6 +199,27 @@ export class CleanupResult {
   }
 }
 
+const OBSERVED_RULES: OptionRules<ObservedOption> = { observed: "boolean?" };
+const RESULT_RULES: OptionRules<ResultOptions> = {
+  ...OBSERVED_RULES,
+  method: ["apply", "merge", "json", "replace", undefined],
+};
+
+/** Refuses what a run cannot write. */
+function checkWrite(
+  subject: string,
+  { options, ...parts }: {
+    readonly resource?: object;
+    readonly status?: object;
+    readonly options: ResultOptions;
+  },
+): void {
+  for (const [name, part] of Object.entries(parts)) {
+    checkOption(part, "object", { name, subject });
+  }
+  checkOptions(options, RESULT_RULES, subject);
+}
+
 const NO_UPDATE: ReconcileResult<never, never> = new ReconcileResult({});
 const REMOVE_FINALIZER: CleanupResult = new CleanupResult({
   finalizerRemoved: true,
@@ -209,9 +235,9 @@ const KEEP_FINALIZER: CleanupResult = new CleanupResult({
 export function noUpdate(
   options?: ObservedOption,
 ): ReconcileResult<never, never> {
-  return options === undefined
-    ? NO_UPDATE
-    : new ReconcileResult<never, never>({ observed: options.observed });
+  if (options === undefined) return NO_UPDATE;
+  checkOptions(options, OBSERVED_RULES, "noUpdate()");
+  return new ReconcileResult<never, never>({ observed: options.observed });
 }
 
 /**
@@ -231,6 +257,7 @@ export function patchStatus<const Status extends object>(
   status: Status,
   options: ResultOptions = {},
 ): ReconcileResult<Status, never> {
+  checkWrite("patchStatus()", { status, options });
   return new ReconcileResult<Status, never>({
     status,
     ...options,
@@ -247,6 +274,7 @@ export function patchResource<const Resource extends object>(
   resource: Resource,
   options: ResultOptions = {},
 ): ReconcileResult<never, Resource> {
+  checkWrite("patchResource()", { resource, options });
   return new ReconcileResult<never, Resource>({
     resource,
     ...options,
@@ -267,6 +295,8 @@ export function patchResourceAndStatus<
   status: Status,
   options: ResultOptions = {},
 ): ReconcileResult<Status, Resource> {
+  const subject = "patchResourceAndStatus()";
+  checkWrite(subject, { resource, status, options });
   return new ReconcileResult<Status, Resource>({
     resource,
     status,

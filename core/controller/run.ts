@@ -1,5 +1,7 @@
 import type { KubernetesObject } from "../api/object.ts";
 import { type ObjectKey, parseKey } from "../api/object_key.ts";
+import type { Clock, Timer } from "../clock.ts";
+import type { SchedulingQueue } from "../queue/scheduling_queue.ts";
 import type { Span } from "../tracing.ts";
 import { causeText, type RunCause } from "./cause.ts";
 import type { WorkflowResult } from "./managed_workflow.ts";
@@ -84,8 +86,10 @@ export interface RunStart<P extends KubernetesObject> {
   readonly startedAt: number;
   /** How long it waited for its turn, in milliseconds. */
   readonly waited: number;
-  /** Whether an event came since it began. */
-  readonly isDirty: () => boolean;
+  /** Knows whether an event came since it began. */
+  readonly queue: Pick<SchedulingQueue, "isDirty">;
+  /** What it is called by in the queue. */
+  readonly slot: number;
 }
 
 /** What is known of a primary that must be read first, if there is one. */
@@ -97,7 +101,7 @@ export function keyAlone<P extends KubernetesObject>(
 }
 
 /** One run of one object, while it lasts. */
-export class Run<P extends KubernetesObject> implements RunStart<P> {
+export class Run<P extends KubernetesObject> {
   readonly key: string;
   /** Set once more when it was read. */
   primary: P;
@@ -108,7 +112,8 @@ export class Run<P extends KubernetesObject> implements RunStart<P> {
   readonly finalStateUnknown: boolean;
   readonly startedAt: number;
   readonly waited: number;
-  readonly isDirty: () => boolean;
+  readonly #queue: Pick<SchedulingQueue, "isDirty">;
+  readonly #slot: number;
   /** What it does; known once it has looked at the object. */
   step: RunStep | undefined;
   /** Why it was asked to end early. */
@@ -125,6 +130,7 @@ export class Run<P extends KubernetesObject> implements RunStart<P> {
   #controller: AbortController | undefined;
   #interruption: AbortController | undefined;
   #interruptedBy: RunCause | undefined;
+  #timer: Timer | undefined;
 
   /** @param start What the run starts from. */
   constructor(start: RunStart<P>) {
@@ -137,7 +143,23 @@ export class Run<P extends KubernetesObject> implements RunStart<P> {
     this.finalStateUnknown = start.finalStateUnknown;
     this.startedAt = start.startedAt;
     this.waited = start.waited;
-    this.isDirty = start.isDirty;
+    this.#queue = start.queue;
+    this.#slot = start.slot;
+  }
+
+  /** Whether an event came since it began. */
+  isDirty(): boolean {
+    return this.#queue.isDirty(this.#slot);
+  }
+
+  /** Asks it to end after so many milliseconds, if it has not by then. */
+  limit(clock: Clock, timeout: number): void {
+    this.#timer = clock.setTimer(() => this.abort("timeout"), timeout);
+  }
+
+  /** It has ended: its time limit is no more. */
+  ended(): void {
+    this.#timer?.cancel();
   }
 
   /** Which object it is about. */

@@ -125,13 +125,14 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     this.#ended.add(1, this.#byResult.get(result));
     if (plan?.failure === "exhausted") this.#exhausted.add(1, this.#labels);
     const { log, successLevel } = this.#options;
-    const fields = {
+    const fields: Record<string, unknown> = {
       object: run.key,
       cause: causeText(run.cause),
-      ...spanFields(run.span),
       duration: Math.round(duration * 10) / 10,
-      ...(run.workflow?.summary && { workflow: run.workflow.summary }),
     };
+    if (run.span !== undefined) Object.assign(fields, spanFields(run.span));
+    const summary = run.workflow?.summary;
+    if (summary) fields["workflow"] = summary;
     if (result === "success") {
       const done = run.deleted
         ? "Reconciled the deletion"

@@ -6,18 +6,20 @@ import type {
   NewObject,
 } from "../api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
+import { checkOptions } from "../api/option_rules.ts";
 import type { OwnWrite } from "../cache/shared_informer.ts";
 import { checkStatusPatch } from "../crd/check_status.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import { isJsonObject } from "../patch/json_value.ts";
-import type {
-  ContextApplyOptions,
-  ContextCreateOptions,
-  ContextDeleteOptions,
-  ContextMatchOptions,
-  ContextPatchOptions,
-  ContextWrites,
-  OwnedOption,
+import {
+  CONTEXT_RULES,
+  type ContextApplyOptions,
+  type ContextCreateOptions,
+  type ContextDeleteOptions,
+  type ContextMatchOptions,
+  type ContextPatchOptions,
+  type ContextWrites,
+  type OwnedOption,
 } from "./context_writes.ts";
 import {
   addFinalizerPatch,
@@ -75,6 +77,7 @@ export class RunWrites<P extends KubernetesObject> implements ContextWrites {
     object: ApplyObject<T>,
     options: ContextApplyOptions = {},
   ): Promise<T> {
+    checkOptions(options, CONTEXT_RULES.apply, "ctx.apply()");
     const { fieldManager, applied } = this.#environment;
     const subresource = options.subresource !== undefined;
     const { owned = subresource ? false : undefined } = options;
@@ -104,6 +107,7 @@ export class RunWrites<P extends KubernetesObject> implements ContextWrites {
     object: ApplyObject<T>,
     options: OwnedOption = {},
   ): Promise<ApplyObject<T>> {
+    checkOptions(options, CONTEXT_RULES.intent, "ctx.intent()");
     return this.#placed(kind, object, options);
   }
 
@@ -112,6 +116,7 @@ export class RunWrites<P extends KubernetesObject> implements ContextWrites {
     object: NewObject<T>,
     options: ContextCreateOptions = {},
   ): Promise<T> {
+    checkOptions(options, CONTEXT_RULES.create, "ctx.create()");
     const { client, fieldManager } = this.#environment;
     const intent = await this.#placed(kind, object, options);
     const { name } = intent.metadata;
@@ -133,6 +138,7 @@ export class RunWrites<P extends KubernetesObject> implements ContextWrites {
     body: unknown,
     options: ContextPatchOptions = {},
   ): Promise<T> {
+    checkOptions(options, CONTEXT_RULES.patch, "ctx.patch()");
     const { fieldManager } = this.#environment;
     const { type = "merge" } = options;
     const target = await this.#keyOf(kind, key);
@@ -160,6 +166,7 @@ export class RunWrites<P extends KubernetesObject> implements ContextWrites {
     object: T,
     options: ContextMatchOptions = {},
   ): Promise<T> {
+    checkOptions(options, CONTEXT_RULES.replace, "ctx.replace()");
     const { fieldManager } = this.#environment;
     const { resourceVersion } = object.metadata;
     const what = `Cannot replace ${kindText(kind)} ${keyText(keyOf(object))}`;
@@ -195,6 +202,7 @@ export class RunWrites<P extends KubernetesObject> implements ContextWrites {
     change: (object: T) => void,
     options: ContextMatchOptions = {},
   ): Promise<T | undefined> {
+    checkOptions(options, CONTEXT_RULES.replace, "ctx.modify()");
     const { client } = this.#environment;
     const { signal = this.#run.signal } = options;
     const target = await this.#keyOf(kind, key);
@@ -219,6 +227,7 @@ export class RunWrites<P extends KubernetesObject> implements ContextWrites {
     key: string | ObjectKey,
     options: ContextDeleteOptions = {},
   ): Promise<void> {
+    checkOptions(options, CONTEXT_RULES.delete, "ctx.delete()");
     this.#run.throwIfAborted();
     const { signal = this.#run.signal, propagationPolicy, uid } = options;
     const target = await this.#keyOf(kind, key);

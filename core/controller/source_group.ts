@@ -2,6 +2,7 @@ import { type Kind, kindText, sameKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
+import { abortable } from "../abortable.ts";
 import type { OwnWrite, OwnWriteResult } from "../cache/shared_informer.ts";
 import type {
   EventSource,
@@ -32,6 +33,9 @@ export interface SourceGroupOptions<P extends KubernetesObject> {
 
 const NO_DETAIL: SourceEvent = Object.freeze({});
 
+/** How long a source may take to stop, in milliseconds. */
+const STOP_LIMIT = 10_000;
+
 /**
  * The event sources of a controller: started in order, read together, stopped
  * in reverse.
@@ -41,8 +45,12 @@ const NO_DETAIL: SourceEvent = Object.freeze({});
 export class SourceGroup<P extends KubernetesObject> {
   readonly #options: SourceGroupOptions<P>;
   readonly #sources: EventSource<P>[];
-  readonly #started: Set<EventSource<P>> = new Set();
+  /** When each source has synced, of those that were started. */
+  readonly #started: Map<EventSource<P>, Promise<void>> = new Map();
+  /** Fulfilled, when the sources are started, with the first namespaces. */
+  readonly #begun: PromiseWithResolvers<void> = Promise.withResolvers();
   #namespaces: NamespaceSet = [];
+  #stopped = false;
 
   /**
    * @param sources The sources that are there from the start.
@@ -74,34 +82,50 @@ export class SourceGroup<P extends KubernetesObject> {
    */
   async start(namespaces: NamespaceSet): Promise<void> {
     this.#namespaces = namespaces;
+    this.#begun.resolve();
     const isLoader = (source: EventSource<P>) =>
       source.startPriority === "loader";
     for (const loaders of [true, false]) {
       const group = this.#sources.filter((source) =>
-        isLoader(source) === loaders && !this.#started.has(source)
+        isLoader(source) === loaders
       );
       await Promise.all(group.map((source) => this.#startOne(source)));
     }
   }
 
-  /** Stops all sources, those that were started last first. */
+  /**
+   * Stops all sources, those that were started last first. One that throws or
+   * takes too long is told of and left behind: it must not keep the others, or
+   * the process, from their end.
+   */
   async stop(): Promise<void> {
-    for (const source of [...this.#started].reverse()) await source.stop();
+    this.#stopped = true;
+    this.#begun.resolve();
+    for (const source of [...this.#started.keys()].reverse()) {
+      await this.#stopOne(source);
+    }
     this.#started.clear();
   }
 
   /**
-   * Adds a source while the controller runs.
+   * Adds a source while the controller runs. One that cannot start is not kept.
    *
    * @returns The source of that name, which may have been there before;
    * fulfilled when it has synced.
    */
   async add(source: EventSource<P>): Promise<EventSource<P>> {
     const present = this.named(source.name);
-    if (present !== undefined) return present;
-    this.#sources.push(source);
-    await this.#startOne(source);
-    return source;
+    const added = present ?? source;
+    if (present === undefined) this.#sources.push(source);
+    try {
+      // Before the others are started, its namespaces are not known.
+      await this.#begun.promise;
+      await this.#startOne(added);
+    } catch (error) {
+      if (added === source) await this.remove(source.name).catch(() => {});
+      throw error;
+    }
+    return added;
   }
 
   /** Takes a source away and stops it. */
@@ -116,26 +140,41 @@ export class SourceGroup<P extends KubernetesObject> {
   async changeNamespaces(namespaces: NamespaceSet): Promise<void> {
     this.#namespaces = namespaces;
     await Promise.all(
-      [...this.#started].map((source) => source.changeNamespaces?.(namespaces)),
+      Array.from(
+        this.#started.keys(),
+        (source) => source.changeNamespaces?.(namespaces),
+      ),
     );
   }
 
-  /** Tells the sources that follow primaries. */
+  /** Tells the sources that follow primaries; what they throw is logged. */
   primaryEvent(event: PrimaryEvent<P>): void {
-    for (const source of this.#started) source.onPrimary?.(event);
+    for (const source of this.#started.keys()) {
+      const failed = (error: unknown) =>
+        this.#options.environment.log.error("An event source has thrown", {
+          source: source.name,
+          object: keyText(event.key),
+          error,
+        });
+      try {
+        const result: unknown = source.onPrimary?.(event);
+        if (result instanceof Promise) result.catch(failed);
+      } catch (error) {
+        failed(error);
+      }
+    }
   }
 
   /** Whether any source follows primaries. */
   get followsPrimaries(): boolean {
-    return this.#sources.some((source) => source.onPrimary !== undefined);
+    return this.#sources.some(followsPrimaries);
   }
 
   /** The health of each source, by name. */
   health(): ReadonlyMap<string, SourceHealth> {
-    return new Map(this.#sources.map((source) => [
-      source.name,
-      source.health?.() ?? { status: "unknown" },
-    ]));
+    return new Map(
+      this.#sources.map((source) => [source.name, healthOf(source)]),
+    );
   }
 
   /** The sources that have a kind. */
@@ -204,9 +243,27 @@ export class SourceGroup<P extends KubernetesObject> {
     return allWrites(writes);
   }
 
+  /** Starts a source, once; what was stopped meanwhile starts nothing more. */
   #startOne(source: EventSource<P>): Promise<void> {
-    this.#started.add(source);
-    return source.start({
+    if (this.#stopped) {
+      return Promise.reject(
+        new Error(
+          `Cannot start event source "${source.name}": the controller was stopped: received a start`,
+        ),
+      );
+    }
+    let started = this.#started.get(source);
+    if (started === undefined) {
+      // Noted before the call, within which the source may trigger already.
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#started.set(source, started = promise);
+      resolve(this.#begin(source));
+    }
+    return started;
+  }
+
+  async #begin(source: EventSource<P>): Promise<void> {
+    await source.start({
       ...this.#options.environment,
       namespaces: this.#namespaces,
       trigger: (key, event = NO_DETAIL) => {
@@ -216,6 +273,36 @@ export class SourceGroup<P extends KubernetesObject> {
         }
       },
     });
+  }
+
+  async #stopOne(source: EventSource<P>): Promise<void> {
+    const { clock, log } = this.#options.environment;
+    const late = new AbortController();
+    const timer = clock.setTimer(() =>
+      late.abort(
+        new Error(
+          `Cannot wait any longer: "stop" must be fulfilled within ${STOP_LIMIT} ms: received nothing`,
+        ),
+      ), STOP_LIMIT);
+    try {
+      await abortable(source.stop(), late.signal);
+    } catch (error) {
+      log.error("Cannot stop an event source, it is left behind", {
+        source: source.name,
+        error,
+      });
+    } finally {
+      timer.cancel();
+    }
+  }
+}
+
+/** One that cannot even tell is not well. */
+function healthOf(source: EventSource): SourceHealth {
+  try {
+    return source.health?.() ?? { status: "unknown" };
+  } catch (error) {
+    return { status: "unhealthy", message: `health() has thrown: ${error}` };
   }
 }
 
@@ -247,4 +334,11 @@ function newestOfEach<T extends KubernetesObject>(objects: readonly T[]): T[] {
     ) newest.set(key, object);
   }
   return [...newest.values()];
+}
+
+/** Not within the call: it is made for each event. */
+function followsPrimaries<P extends KubernetesObject>(
+  source: EventSource<P>,
+): boolean {
+  return source.onPrimary !== undefined;
 }

@@ -21,7 +21,7 @@ export function tracedRuns<P extends KubernetesObject>(
   dispatch: (run: Run<P>) => RunResult | Promise<RunResult>,
   { tracer, controller, kind }: TracedRunsOptions<P>,
 ): (run: Run<P>) => Promise<RunResult> {
-  const traced = async (run: Run<P>): Promise<RunResult> =>
+  return async (run) =>
     await inSpan<RunResult>(tracer, `run ${controller}`, {
       attributes: {
         "coracle.controller": controller,
@@ -43,12 +43,4 @@ export function tracedRuns<P extends KubernetesObject>(
         return dispatch(run);
       },
     });
-  return async (run) => {
-    try {
-      return await traced(run);
-    } catch (error) {
-      // Runs do not throw: the tracer has.
-      return { end: { type: "failed", final: false }, error };
-    }
-  };
 }

@@ -41,6 +41,9 @@ export class WatchGroup<P extends KubernetesObject> {
   #entering: Promise<void> = Promise.resolve();
   /** Which call of {@linkcode WatchGroup.watch} is the latest. */
   #latest = 0;
+  /** What the latest call waits for. */
+  #watching: Promise<void> = Promise.resolve();
+  #stopped = false;
 
   /** @param options What it works with. */
   constructor(options: WatchGroupOptions<P>) {
@@ -49,31 +52,56 @@ export class WatchGroup<P extends KubernetesObject> {
 
   /**
    * Watches these namespaces and no others. What was watched before and still is,
-   * is not disturbed.
+   * is not disturbed. A call during another one takes its place: both then wait
+   * for the same.
    *
    * @returns Fulfilled when they can run; with `partly` when the first can.
+   * @throws {Error} If everything was stopped meanwhile.
    */
   async watch(namespaces: NamespaceSet, options: WatchOptions): Promise<void> {
-    const { primaries } = this.#options;
     const call = ++this.#latest;
+    let watching = this.#watching = this.#watch(namespaces, options, call);
+    for (;;) {
+      try {
+        await watching;
+        if (watching === this.#watching) break;
+      } catch (error) {
+        if (watching === this.#watching) throw error;
+      }
+      watching = this.#watching;
+    }
+    if (this.#stopped) {
+      throw new Error(
+        "Cannot watch namespaces: the controller was stopped: received a stop",
+      );
+    }
+    options.onReady?.();
+  }
+
+  async #watch(
+    namespaces: NamespaceSet,
+    options: WatchOptions,
+    call: number,
+  ): Promise<void> {
+    const { primaries } = this.#options;
     const names = primaries.namesOf(namespaces);
     // A single watch of all covers what is watched by namespace until it has
     // synced; what it does not cover is left at once.
     if (namespaces !== "all") await primaries.keep(names);
     const opened = names.map((name) => primaries.open(name));
     if (options.partly && names.length > 1) {
-      await this.#enterPartly(names, opened, { ...options, call });
+      await this.#enterPartly(names, opened, call);
       return;
     }
     await Promise.all(opened);
     await this.#enter(names, call);
     if (call === this.#latest) await primaries.keep(names);
-    options.onReady?.();
   }
 
   /** Watches nothing any more. */
   async stop(): Promise<void> {
     this.#latest++;
+    this.#stopped = true;
     this.#sourcesStarted = false;
     await this.#options.sources.stop();
     await this.#options.primaries.keep([]);
@@ -82,9 +110,8 @@ export class WatchGroup<P extends KubernetesObject> {
   async #enterPartly(
     names: readonly WatchName[],
     opened: readonly Promise<void>[],
-    options: WatchOptions & { readonly call: number },
+    call: number,
   ): Promise<void> {
-    const { call } = options;
     const synced = new Set<WatchName>();
     const marked = opened.map((promise, index) =>
       promise.then(() => {
@@ -95,7 +122,6 @@ export class WatchGroup<P extends KubernetesObject> {
     await this.#withPatience(Promise.allSettled(marked));
     const first = [...synced];
     await this.#enter(first, call);
-    options.onReady?.();
     const late = names.filter((name) => !first.includes(name));
     if (late.length === 0) return;
     const { log } = this.#options;

@@ -1,6 +1,15 @@
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../api/option_rules.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
-import type { CrdVersion } from "./crd_manifest.ts";
-import type { KindVersion, PrinterColumn } from "./kind_definition.ts";
+import type { CrdVersion, ValidationRule } from "./crd_manifest.ts";
+import type {
+  KindVersion,
+  PrinterColumn,
+  ScaleFields,
+} from "./kind_definition.ts";
 import { structuralSchemaOf } from "./structural_schema.ts";
 
 /** Which kind a version belongs to, and whether objects are stored in it. */
@@ -19,6 +28,34 @@ const COLUMN_TYPES: ReadonlySet<string> = new Set([
   "boolean",
   "date",
 ]);
+
+const COLUMN_RULES: OptionRules<PrinterColumn> = {
+  name: "string?",
+  type: "any?",
+  jsonPath: "any?",
+  description: "string?",
+  format: "string?",
+  priority: "size?",
+};
+const SCALE_RULES: OptionRules<ScaleFields> = {
+  specReplicasPath: "string",
+  statusReplicasPath: "string",
+  labelSelectorPath: "string?",
+};
+const RULE_RULES: OptionRules<ValidationRule> = {
+  rule: "name",
+  message: "string?",
+  messageExpression: "string?",
+  reason: [
+    "FieldValueInvalid",
+    "FieldValueForbidden",
+    "FieldValueRequired",
+    "FieldValueDuplicate",
+    undefined,
+  ],
+  fieldPath: "string?",
+  optionalOldSelf: "boolean?",
+};
 
 /** kubectl shows no age where other columns are named; operators want both. */
 const AGE_COLUMN: PrinterColumn = {
@@ -40,8 +77,21 @@ export function crdVersion(
 ): CrdVersion {
   const { served = true, deprecated = false } = version;
   const subject = `${kind} ${name}`;
+  if (typeof deprecated !== "string") {
+    checkOption(deprecated, "boolean", {
+      name: "deprecated",
+      subject: `the kind ${subject}`,
+    });
+  }
   const { status, scale } = version;
+  if (scale !== undefined) {
+    checkOptions(scale, SCALE_RULES, `the kind ${subject}, scale`);
+  }
+  for (const rule of version.validations ?? []) {
+    checkOptions(rule, RULE_RULES, `the kind ${subject}, validations`);
+  }
   for (const [option, path] of Object.entries(scale ?? {})) {
+    if (path === undefined) continue;
     checkPath(subject, `scale.${option}`, path);
   }
   for (const path of version.selectableFields ?? []) {
@@ -123,8 +173,13 @@ function printerColumns(
   subject: string,
 ): Pick<CrdVersion, "additionalPrinterColumns"> {
   if (printerColumns.length === 0) return {};
-  for (const { name, type, jsonPath } of printerColumns) {
-    if (!name || !COLUMN_TYPES.has(type) || !jsonPath?.startsWith(".")) {
+  for (const column of printerColumns) {
+    checkOptions(column, COLUMN_RULES, `the kind ${subject}, printerColumns`);
+    const { name, type, jsonPath } = column;
+    if (
+      !name || !COLUMN_TYPES.has(type) || typeof jsonPath !== "string" ||
+      !jsonPath.startsWith(".")
+    ) {
       throw new TypeError(
         `Cannot define the kind ${subject}: a printer column needs a name, a type of ${
           [...COLUMN_TYPES].join(", ")

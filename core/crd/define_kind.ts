@@ -1,42 +1,48 @@
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../api/option_rules.ts";
+import type { CrdVersion } from "./crd_manifest.ts";
+import { crdVersion } from "./crd_version.ts";
 import type {
   DefinedKind,
   DefinedObject,
   KindDefinition,
   KindVersion,
 } from "./kind_definition.ts";
-import type { CrdVersion } from "./crd_manifest.ts";
-import { crdVersion } from "./crd_version.ts";
 import { kindNames } from "./kind_names.ts";
 
-/** The options that belong to one version. */
-const VERSION_OPTIONS: readonly string[] = [
-  "spec",
-  "status",
-  "description",
-  "printerColumns",
-  "selectableFields",
-  "scale",
-  "validations",
-  "served",
-  "deprecated",
-];
+/** What the options of one version must be; `crdVersion` looks closer. */
+const VERSION_RULES: OptionRules<KindVersion> = {
+  spec: "any?",
+  status: "any?",
+  description: "string?",
+  printerColumns: "array?",
+  selectableFields: "strings?",
+  scale: "object?",
+  validations: "array?",
+  served: "boolean?",
+  deprecated: "any?",
+};
 
-/** The options that belong to the kind. */
-const KIND_OPTIONS: readonly string[] = [
-  "group",
-  "version",
-  "kind",
-  "plural",
-  "singular",
-  "listKind",
-  "shortNames",
-  "categories",
-  "scope",
-  "versions",
-  "storageVersion",
-  "labels",
-  "annotations",
-];
+/** What the options of a kind must be; `kindNames` looks closer. */
+const KIND_RULES: OptionRules<KindDefinition> = {
+  ...VERSION_RULES,
+  group: "any?",
+  version: "any?",
+  kind: "any?",
+  plural: "any?",
+  singular: "any?",
+  listKind: "string?",
+  shortNames: "strings?",
+  categories: "strings?",
+  scope: ["Namespaced", "Cluster", undefined],
+  versions: "object?",
+  storageVersion: "string?",
+  labels: "object?",
+  annotations: "object?",
+};
 
 /**
  * Defines a kind of your own: its names, and what its objects hold, as schemas
@@ -49,8 +55,9 @@ const KIND_OPTIONS: readonly string[] = [
  *
  * @param definition Names and schemas.
  * @throws {TypeError} If a name is one that the API server refuses, an option
- * is unknown, or a schema says something that a CustomResourceDefinition cannot
+ * is unknown or of another type, or a schema says something that a CustomResourceDefinition cannot
  * say; the message names the path.
+ * @throws {RangeError} If `scope` is none.
  *
  * @example A kind with a spec and a status
  * ```ts
@@ -70,16 +77,10 @@ const KIND_OPTIONS: readonly string[] = [
 export function defineKind<const D extends KindDefinition>(
   definition: D,
 ): DefinedKind<DefinedObject<D>> {
+  checkOption(definition, "object", { name: "definition", subject: "a kind" });
   const { group, version, kind, scope = "Namespaced" } = definition;
+  checkOptions(definition, KIND_RULES, `the kind ${String(kind)}`);
   const names = kindNames(definition);
-  refuseUnknown(definition, [...KIND_OPTIONS, ...VERSION_OPTIONS], kind);
-  if (scope !== "Namespaced" && scope !== "Cluster") {
-    throw new TypeError(
-      `Cannot define the kind ${kind}: 'scope' must be "Namespaced" or "Cluster": received ${
-        JSON.stringify(scope)
-      }`,
-    );
-  }
   return Object.freeze({
     group,
     version,
@@ -114,23 +115,9 @@ function versionsOf(definition: KindDefinition): readonly CrdVersion[] {
   }
   return Object.freeze(all.map(([name, one]) => {
     if (one !== definition) {
+      checkOptions(one, VERSION_RULES, `the kind ${kind}, version ${name}`);
       kindNames({ ...definition, version: name });
-      refuseUnknown(one, VERSION_OPTIONS, `${kind} ${name}`);
     }
     return crdVersion(name, one, { kind, storage: name === storage });
   }));
-}
-
-function refuseUnknown(
-  options: object,
-  known: readonly string[],
-  subject: string,
-): void {
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) {
-      throw new TypeError(
-        `Cannot define the kind ${subject}: there is no such option: received '${name}'`,
-      );
-    }
-  }
 }

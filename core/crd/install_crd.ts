@@ -1,7 +1,13 @@
 import { ApiError } from "../api/api_error.ts";
 import type { ApplyObject } from "../api/object.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../api/option_rules.ts";
 import type { Client } from "../client/client.ts";
+import { sleep } from "../client/retry.ts";
 import type { WatchChange } from "../client/watch_event.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { crdManifest } from "./crd_manifest.ts";
@@ -33,6 +39,13 @@ export interface InstallCrdOptions {
   readonly clock?: Clock | undefined;
 }
 
+const RULES: OptionRules<InstallCrdOptions> = {
+  signal: "signal?",
+  timeout: "duration?",
+  fieldManager: "name?",
+  clock: "clock?",
+};
+
 /** A server that ends every watch at once is asked this often, in milliseconds. */
 const WATCH_PAUSE = 250;
 
@@ -52,6 +65,8 @@ interface Wait {
  * @param client Speaks to the server; it needs the rights to get, watch and
  * patch CustomResourceDefinitions.
  * @param kind What `defineKind` gave.
+ * @param options How long to wait, and whose fields are written.
+ * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
  * @throws {TypeError} If the definition on the server has another scope, which
  * cannot change.
  * @throws {ApiError} If the server refuses the definition.
@@ -63,6 +78,9 @@ export async function installCrd(
   kind: DefinedKind,
   options: InstallCrdOptions = {},
 ): Promise<void> {
+  const subject = "installCrd()";
+  checkOption(client, "object", { name: "client", subject });
+  checkOptions(options, RULES, subject);
   const { timeout = 30_000, clock = systemClock, fieldManager } = options;
   const limit = milliseconds(timeout, "timeout");
   const manifest = crdManifest(kind);
@@ -133,7 +151,7 @@ async function nextState(from: CrdObject, wait: Wait): Promise<CrdObject> {
     );
   }
   if (changed !== undefined) return changed.object;
-  await pause(clock, signal);
+  await sleep(WATCH_PAUSE, { clock, signal });
   return await client.get(CRD_KIND, { name }, { signal });
 }
 
@@ -149,20 +167,6 @@ async function firstChange(
     // Whatever broke the watch: the definition is read again.
   }
   return undefined;
-}
-
-function pause(clock: Clock, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      timer.cancel();
-      reject(signal.reason);
-    };
-    const timer = clock.setTimer(() => {
-      signal.removeEventListener("abort", abort);
-      resolve();
-    }, WATCH_PAUSE);
-    signal.addEventListener("abort", abort, { once: true });
-  });
 }
 
 function conditionsText(crd: CrdObject | undefined): string {

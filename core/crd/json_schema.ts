@@ -44,6 +44,18 @@ const ZOD_OPTIONS: Record<string, unknown> = {
 };
 
 /**
+ * Refuses what is no schema.
+ *
+ * @throws {TypeError} If it is no Standard Schema that can write itself down.
+ */
+export function checkSchema(schema: StandardSchema, where: string): void {
+  if (typeof schema?.["~standard"]?.jsonSchema?.input === "function") return;
+  throw new TypeError(
+    `Cannot read the schema of ${where}: it must be a Standard Schema with JSON Schema output, as those of zod 4.2 and later: received ${typeof schema}`,
+  );
+}
+
+/**
  * Asks a schema to write down what may be written where it stands.
  *
  * @throws {TypeError} If it is no Standard Schema, or cannot write itself.
@@ -52,12 +64,8 @@ export function jsonSchemaOf(
   schema: StandardSchema,
   where: string,
 ): JsonSchema {
-  const standard = schema?.["~standard"];
-  if (typeof standard?.jsonSchema?.input !== "function") {
-    throw new TypeError(
-      `Cannot read the schema of ${where}: it must be a Standard Schema with JSON Schema output, as those of zod 4.2 and later: received ${typeof schema}`,
-    );
-  }
+  checkSchema(schema, where);
+  const standard = schema["~standard"];
   try {
     return standard.jsonSchema.input({
       target: "openapi-3.0",

@@ -1,4 +1,5 @@
 import { isResolved, type Kind, kindText } from "../api/kind.ts";
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
 
 /** What a role can permit. */
 export type AccessVerb =
@@ -52,6 +53,14 @@ export interface RbacOptions {
    */
   readonly namespaces?: readonly string[] | undefined;
 }
+
+const RULES: OptionRules<RbacOptions> = {
+  name: "name",
+  namespace: "name",
+  access: "array",
+  ownAccess: "array?",
+  namespaces: "strings?",
+};
 
 /** An account, a role or a binding, as plain data. */
 export interface RbacManifest {
@@ -153,9 +162,13 @@ function byPlace(
  * ClusterRole for all namespaces and for kinds without one, else a Role in each
  * of its namespaces.
  *
+ * @param options Whose they are, and what is done where.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
+ * sense.
  * @throws {TypeError} If the name in paths or the scope of a kind is not known.
  */
 export function rbacManifests(options: RbacOptions): readonly RbacManifest[] {
+  checkOptions(options, RULES, "rbacManifests()");
   const { name, namespace, access, ownAccess = [], namespaces } = options;
   const clusterWide = access.filter(({ kind }) => {
     if (!isResolved(kind)) {

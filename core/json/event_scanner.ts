@@ -1,5 +1,6 @@
 import type { ByteRange } from "./byte_range.ts";
 import { bytesOf, JsonCursor, OPEN_BRACE, QUOTE } from "./json_cursor.ts";
+import { KeyGuesser } from "./key_guesser.ts";
 import {
   FIELD_INDEX,
   NO_CUT,
@@ -27,37 +28,21 @@ const EVENT_TYPE_BYTES: readonly Uint8Array[] = EVENT_TYPES.map(bytesOf);
 const TYPE = bytesOf("type");
 const OBJECT = bytesOf("object");
 
-/** The fields by the length of their keys: one comparison finds most. */
-const OBJECT_FIELDS = byLength(["apiVersion", "kind", "metadata"]);
-const METADATA_FIELDS = byLength([
-  "name",
-  "namespace",
-  "uid",
-  "resourceVersion",
-  "generation",
-  "deletionTimestamp",
-  "finalizers",
-  "labels",
-  "annotations",
-  "ownerReferences",
-  "managedFields",
-]);
 const { metadata: METADATA } = FIELD_INDEX;
 
-interface KnownKey {
-  readonly key: Uint8Array;
-  readonly index: number;
-}
+/** What an object and its metadata have; not all of it are fields of a header. */
+const OBJECT_KEYS = ["apiVersion", "kind", "metadata", "spec", "status"];
+const METADATA_KEYS = [
+  ...["name", "generateName", "namespace", "uid", "resourceVersion"],
+  ...["generation", "creationTimestamp", "deletionTimestamp"],
+  ...["labels", "annotations", "ownerReferences", "finalizers"],
+  "managedFields",
+];
 
-function byLength(
-  fields: readonly (keyof typeof FIELD_INDEX)[],
-): readonly (readonly KnownKey[])[] {
-  const table: KnownKey[][] = [];
-  for (const field of fields) {
-    const known = { key: bytesOf(field), index: FIELD_INDEX[field] };
-    (table[field.length] ??= []).push(known);
-  }
-  return Array.from(table, (keys) => keys ?? []);
+function fieldOf(key: string): number {
+  return Object.hasOwn(FIELD_INDEX, key)
+    ? FIELD_INDEX[key as keyof typeof FIELD_INDEX]
+    : -1;
 }
 
 /** The first byte that the value of a field must have, by its index. */
@@ -91,6 +76,8 @@ export class EventScanner {
   readonly header: ObjectHeader = new ObjectHeader();
 
   readonly #cursor: JsonCursor = new JsonCursor("a watch event");
+  readonly #objectKeys: KeyGuesser = new KeyGuesser(OBJECT_KEYS, fieldOf);
+  readonly #metadataKeys: KeyGuesser = new KeyGuesser(METADATA_KEYS, fieldOf);
 
   /**
    * Reads one line of a watch: `{"type": …, "object": {…}}`.
@@ -166,8 +153,14 @@ export class EventScanner {
     header.bytes = cursor.bytes;
     header.start = cursor.position;
     this.#forget(0);
-    for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
-      const index = this.#field(OBJECT_FIELDS);
+    const keys = this.#objectKeys;
+    keys.begin();
+    for (
+      let more = cursor.enterObject(keys.guess);
+      more;
+      more = cursor.nextMember(keys.guess)
+    ) {
+      const index = keys.read(cursor);
       const start = cursor.position;
       if (index === METADATA) {
         header.repeatsMetadata ||= (header.ranges[2 * METADATA] as number) >= 0;
@@ -184,8 +177,14 @@ export class EventScanner {
     const cursor = this.#cursor;
     const { cutStarts } = this.header;
     let before = NO_CUT;
-    for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
-      const index = this.#field(METADATA_FIELDS);
+    const keys = this.#metadataKeys;
+    keys.begin();
+    for (
+      let more = cursor.enterObject(keys.guess);
+      more;
+      more = cursor.nextMember(keys.guess)
+    ) {
+      const index = keys.read(cursor);
       const start = cursor.position;
       cursor.skipStructure();
       if (index >= 0) {
@@ -201,21 +200,6 @@ export class EventScanner {
     const { ranges, cutStarts } = this.header;
     for (let i = 2 * index; i < ranges.length; i++) ranges[i] = -1;
     for (let i = index; i < cutStarts.length; i++) cutStarts[i] = NO_MEMBER;
-  }
-
-  /** Which field the key is that the cursor has read, or -1. */
-  #field(known: readonly (readonly KnownKey[])[]): number {
-    const cursor = this.#cursor;
-    const length = cursor.escaped
-      ? cursor.stringText().length
-      : cursor.stringEnd - cursor.stringStart;
-    const candidates = known[length];
-    if (candidates === undefined) return -1;
-    for (let i = 0; i < candidates.length; i++) {
-      const { key, index } = candidates[i] as KnownKey;
-      if (cursor.stringIs(key)) return index;
-    }
-    return -1;
   }
 
   #note(index: number, start: number): void {

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
 import type { ByteRange } from "./byte_range.ts";
 import { asBuffer, nextByte } from "./json_text.ts";
 
@@ -55,6 +56,8 @@ export interface LineSplitterOptions {
   readonly maxLineBytes?: number | undefined;
 }
 
+const RULES: OptionRules<LineSplitterOptions> = { maxLineBytes: "count?" };
+
 /**
  * Cuts chunks of bytes into lines. A line within one chunk is given where it
  * lies; a line across chunks is joined once. Empty lines are left out, and a
@@ -103,12 +106,8 @@ export class LineSplitter implements ByteRange {
    * @throws {RangeError} If `maxLineBytes` is not a positive integer.
    */
   constructor(options: LineSplitterOptions = {}) {
+    checkOptions(options, RULES, "a LineSplitter");
     const { maxLineBytes = DEFAULT_MAX_LINE_BYTES } = options;
-    if (!Number.isInteger(maxLineBytes) || maxLineBytes < 1) {
-      throw new RangeError(
-        `Cannot create a LineSplitter: "maxLineBytes" must be a positive integer: received ${maxLineBytes}`,
-      );
-    }
     this.#limit = maxLineBytes;
   }
 

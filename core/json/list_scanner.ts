@@ -1,3 +1,4 @@
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
 import type { ByteRange } from "./byte_range.ts";
 import { EventScanner } from "./event_scanner.ts";
 import { JsonCursor, OPEN_BRACE } from "./json_cursor.ts";
@@ -31,6 +32,8 @@ export interface ListScannerOptions {
    */
   readonly maxItemBytes?: number | undefined;
 }
+
+const RULES: OptionRules<ListScannerOptions> = { maxItemBytes: "count?" };
 
 /** What may come next, but for white space. */
 type State =
@@ -108,12 +111,8 @@ export class ListScanner {
    * @throws {RangeError} If `maxItemBytes` is not a positive integer.
    */
   constructor(options: ListScannerOptions = {}) {
+    checkOptions(options, RULES, "a ListScanner");
     const { maxItemBytes = DEFAULT_MAX_LINE_BYTES } = options;
-    if (!Number.isInteger(maxItemBytes) || maxItemBytes < 1) {
-      throw new RangeError(
-        `Cannot create a ListScanner: "maxItemBytes" must be a positive integer: received ${maxItemBytes}`,
-      );
-    }
     this.#limit = maxItemBytes;
   }
 

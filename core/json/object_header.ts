@@ -54,6 +54,31 @@ export const FIELD_INDEX: Readonly<Record<HeaderField, number>> = {
   managedFields: 13,
 };
 const FIELD_COUNT = 14;
+const ZERO = 0x30;
+
+/**
+ * The number of a field. Several are asked for with each event, mostly by a
+ * constant: a compiler then resolves this, but not a look into a table that is
+ * read by many keys.
+ */
+function indexOf(field: HeaderField): number {
+  switch (field) {
+    case "name":
+      return FIELD_INDEX.name;
+    case "namespace":
+      return FIELD_INDEX.namespace;
+    case "uid":
+      return FIELD_INDEX.uid;
+    case "resourceVersion":
+      return FIELD_INDEX.resourceVersion;
+    case "apiVersion":
+      return FIELD_INDEX.apiVersion;
+    case "kind":
+      return FIELD_INDEX.kind;
+    default:
+      return FIELD_INDEX[field];
+  }
+}
 
 /** There is no such member. */
 export const NO_MEMBER = -1;
@@ -107,6 +132,8 @@ export class ObjectHeader implements ByteRange {
   readonly #cursor: JsonCursor = new JsonCursor("the metadata of an object");
   #version = "";
   #versionTurn = -1;
+  #versionNumber = NaN;
+  #versionNumberTurn = -1;
   readonly #usedRange = { bytes: this.bytes, start: 0, end: 0 };
 
   /** The object's `apiVersion`; empty for items of a list, which leave it out. */
@@ -142,6 +169,24 @@ export class ObjectHeader implements ByteRange {
       this.#versionTurn = this.turn;
     }
     return this.#version;
+  }
+
+  /**
+   * The version as a number, if that is exact and has no other spelling: a
+   * decimal of at most 15 digits. Else NaN, and the text decides.
+   */
+  get versionNumber(): number {
+    // The stream asks for it several times.
+    if (this.#versionNumberTurn !== this.turn) {
+      const { bytes, start, end } = this.string("resourceVersion");
+      const isCanonical = end > start &&
+        (bytes[start] !== ZERO || end === start + 1);
+      this.#versionNumber = isCanonical
+        ? smallInteger(bytes, start, end) ?? NaN
+        : NaN;
+      this.#versionNumberTurn = this.turn;
+    }
+    return this.#versionNumber;
   }
 
   /** Counts changes of the desired state; undefined for kinds without it. */
@@ -184,7 +229,7 @@ export class ObjectHeader implements ByteRange {
 
   /** Whether a field is there, without decoding it. */
   has(field: HeaderField): boolean {
-    return (this.ranges[2 * FIELD_INDEX[field]] as number) >= 0;
+    return (this.ranges[2 * indexOf(field)] as number) >= 0;
   }
 
   /** The JSON text of a field, or undefined if it is absent or null. */
@@ -201,7 +246,7 @@ export class ObjectHeader implements ByteRange {
    * field is absent. The range is reused by the next call.
    */
   string(field: StringField): ByteRange {
-    const range = this.#rangeAt(FIELD_INDEX[field]);
+    const range = this.#rangeAt(indexOf(field));
     const isThere = range.start >= 0;
     range.start++;
     range.end = isThere ? range.end - 1 : 0;

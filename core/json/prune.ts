@@ -50,28 +50,55 @@ export class Pruner {
   /**
    * Copies an object without the pruned paths.
    *
-   * @param source One JSON object; its header, if it was scanned, since the
-   * scanner has found the fields of the metadata already.
+   * @param source As for `measure`.
    * @param target Where to write; as long as the source at least.
    * @returns How many bytes were written, from the start of `target`.
+   * @throws {SyntaxError} As `measure` does.
+   */
+  prune(source: ByteRange, target: Uint8Array): number {
+    const length = this.measure(source);
+    this.copy(source, target, 0);
+    return length;
+  }
+
+  /**
+   * Finds what is to be left out of an object.
+   *
+   * @param source One JSON object; its header, if it was scanned, since the
+   * scanner has found the fields of the metadata already.
+   * @returns How many bytes the rest has.
    * @throws {SyntaxError} If the object is not well-formed where it is looked
    * into.
    */
-  prune(source: ByteRange, target: Uint8Array): number {
-    const bytes = asBuffer(source.bytes);
+  measure(source: ByteRange): number {
     this.#cutEnd = 0;
     if (!(source instanceof ObjectHeader) || !this.#findNoted(source)) {
       this.#cursor.reset(source);
       this.#visit(this.#root);
     }
+    let length = source.end - source.start;
+    for (let i = 0; i < this.#cutEnd; i += 2) {
+      length -= (this.#cuts[i + 1] as number) - (this.#cuts[i] as number);
+    }
+    return length;
+  }
+
+  /**
+   * Copies the object that was measured last, without the pruned paths.
+   *
+   * @param source The same object.
+   * @param target Where to write.
+   * @param start From which position on.
+   */
+  copy(source: ByteRange, target: Uint8Array, start: number): void {
+    const bytes = asBuffer(source.bytes);
     const cuts = this.#cuts;
-    let written = 0;
     let from = source.start;
     for (let i = 0; i < this.#cutEnd; i += 2) {
-      written += bytes.copy(target, written, from, cuts[i] as number);
+      start += bytes.copy(target, start, from, cuts[i] as number);
       from = cuts[i + 1] as number;
     }
-    return written + bytes.copy(target, written, from, source.end);
+    bytes.copy(target, start, from, source.end);
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { Buffer } from "node:buffer";
 import type { ByteRange } from "./byte_range.ts";
 import { asBuffer } from "./json_text.ts";
 import {
@@ -10,6 +11,8 @@ import {
 const QUOTE = 0x22;
 const ZERO = 0x30;
 const NINE = 0x39;
+/** A call of the runtime's comparison takes longer than so many bytes here. */
+const SHORT = 64;
 
 /**
  * Whether two states of an object have the same metadata but for
@@ -46,9 +49,27 @@ export function hasSameMetadata(
   // If all before the version is the same, so is its place; as it is a string
   // of digits there, too, all behind it is read in the same way.
   return isNumber(others, otherVersion, afterVersion) &&
-    bytes.compare(others, other.start, otherVersion, start, version) === 0 &&
-    bytes.compare(others, afterVersion, afterCut, versionEnd, cut) === 0 &&
-    bytes.compare(others, afterCut, otherEnd, cutEnd, end) === 0;
+    isSame(bytes, start, version, others, other.start) &&
+    isSame(bytes, versionEnd, cut, others, afterVersion) &&
+    isSame(bytes, cutEnd, end, others, afterCut);
+}
+
+/** Whether `bytes[start, end)` is the same as other bytes from a position on. */
+function isSame(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  others: Buffer,
+  from: number,
+): boolean {
+  const length = end - start;
+  if (length > SHORT) {
+    return bytes.compare(others, from, from + length, start, end) === 0;
+  }
+  for (let i = 0; i < length; i++) {
+    if (bytes[start + i] !== others[from + i]) return false;
+  }
+  return true;
 }
 
 function endOf(ranges: Int32Array, field: keyof typeof FIELD_INDEX): number {

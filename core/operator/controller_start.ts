@@ -1,7 +1,7 @@
 import type { Kind } from "../api/kind.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
-import type { Clock } from "../clock.ts";
+import { sleep } from "../client/retry.ts";
 import type {
   ControllerHealth,
   ObjectHistory,
@@ -54,6 +54,8 @@ export interface ControllerStartOptions {
   readonly syncTimeout: number;
   /** Fires when the operator stops. */
   readonly signal: AbortSignal;
+  /** The controllers that the operator has, by name. */
+  readonly controllers: ReadonlyMap<string, ManagedController>;
 }
 
 /** The first and the longest pause between attempts, in milliseconds. */
@@ -79,6 +81,7 @@ export async function startController(
     if (startErrors === "fail") {
       await install(controller, options);
       await check(controller, surroundings);
+      checkWanted(controller, options);
     }
     await startInTime(controller, options);
   } catch (error) {
@@ -88,6 +91,44 @@ export async function startController(
       error,
     });
   }
+}
+
+/**
+ * Starts all controllers, those too that are registered while others start. One
+ * that was taken away meanwhile need not have started.
+ *
+ * @param controllers Those that there are, by name.
+ * @param start Starts one.
+ */
+export async function startAll(
+  controllers: ReadonlyMap<string, ManagedController>,
+  start: (controller: ManagedController) => Promise<void>,
+): Promise<void> {
+  const begun = new Set<ManagedController>();
+  for (;;) {
+    const late = [...controllers.values()].filter((one) => !begun.has(one));
+    if (late.length === 0) return;
+    await Promise.all(late.map(async (controller) => {
+      begun.add(controller);
+      try {
+        await start(controller);
+      } catch (error) {
+        if (controllers.get(controller.name) === controller) throw error;
+      }
+    }));
+  }
+}
+
+/** What was stopped or taken away meanwhile may have been started anew since. */
+function checkWanted(
+  controller: ManagedController,
+  { signal, controllers }: ControllerStartOptions,
+): void {
+  signal.throwIfAborted();
+  if (controllers.get(controller.name) === controller) return;
+  throw new Error(
+    `Cannot start controller "${controller.name}": it was taken away meanwhile: received a call of unregister`,
+  );
 }
 
 async function check(
@@ -138,17 +179,18 @@ async function startAgainAndAgain(
   for (let pause = FIRST_PAUSE;; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
     try {
       await install(controller, options);
+      checkWanted(controller, options);
       await controller.start(surroundings, { partly: true });
       return;
     } catch (error) {
-      signal.throwIfAborted();
+      checkWanted(controller, options);
       surroundings.log.warn("A controller cannot start, it is tried again", {
         controller: controller.name,
         retryIn: pause,
         error,
       });
       await controller.stop();
-      await sleep(surroundings.clock, pause, signal);
+      await sleep(pause, { clock: surroundings.clock, signal });
     }
   }
 }
@@ -172,23 +214,4 @@ function lastError(controller: ManagedController): string | undefined {
     ...[...sources.values()].map(({ message }) => message),
   ];
   return errors.find((message) => message !== undefined);
-}
-
-/** Rejects when the signal fires. */
-function sleep(
-  clock: Clock,
-  duration: number,
-  signal: AbortSignal,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      timer.cancel();
-      reject(signal.reason);
-    };
-    const timer = clock.setTimer(() => {
-      signal.removeEventListener("abort", abort);
-      resolve();
-    }, duration);
-    signal.addEventListener("abort", abort, { once: true });
-  });
 }

@@ -8,8 +8,15 @@ import { Fence } from "./fence.ts";
 import { type LeaderElectionOptions, leaseTimes } from "./leader_election.ts";
 import { Leadership } from "./leadership.ts";
 import { checkLeaseRights } from "./lease_rights.ts";
+import type { StartErrorPolicy } from "./operator_options.ts";
 import { ShardLeases } from "./shard_leases.ts";
 import { Sharding } from "./sharding.ts";
+
+/**
+ * How long a stop waits for the writes under way, in milliseconds. Those that take
+ * longer are ended, and others wait until the Lease expires.
+ */
+const SETTLE_LIMIT = 10_000;
 
 /** What {@linkcode coordinate} works with. */
 export interface CoordinationOptions {
@@ -19,6 +26,8 @@ export interface CoordinationOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
+  /** What follows if a right is missing, or cannot be asked for. */
+  readonly startErrors: StartErrorPolicy;
   /** The controllers of the operator, now and later. */
   readonly controllers: () => Iterable<ManagedController>;
 }
@@ -83,18 +92,22 @@ function byElection(
     get leader() {
       return leadership.leader;
     },
-    start: () => leadership.start(),
+    async start() {
+      await checkRights(() => leadership.check(), options);
+      leadership.start();
+    },
     async stop() {
-      await fence.settled();
-      await leadership.stop({ release: isIdle(controllers) });
+      const settled = await inTime(fence.settled(), clock);
+      await leadership.stop({ release: settled && isIdle(controllers) });
     },
   };
 }
 
 function bySharding(
   options: LeaderElectionOptions,
-  { client, clock, log, controllers }: CoordinationOptions,
+  coordination: CoordinationOptions,
 ): Coordination {
+  const { client, clock, log, controllers } = coordination;
   const times = leaseTimes(options);
   const { name, namespace = client.namespace } = options;
   // A replica that was killed, and comes back under its name, is another member:
@@ -134,18 +147,47 @@ function bySharding(
     isLeading: true,
     leader: undefined,
     async start() {
-      await checkLeaseRights(client, {
-        namespace,
-        verbs: ["get", "list", "create", "update", "delete"],
-        purpose: `share objects by Leases ${namespace}/${name}-…`,
-      });
+      const check = () =>
+        checkLeaseRights(client, {
+          namespace,
+          verbs: ["get", "list", "create", "update", "delete"],
+          purpose: `share objects by Leases ${namespace}/${name}-…`,
+        });
+      await checkRights(check, coordination);
       sharding.start();
     },
     async stop() {
-      await fence.settled();
-      await sharding.stop({ release: isIdle(controllers) });
+      const settled = await inTime(fence.settled(), clock);
+      await sharding.stop({ release: settled && isIdle(controllers) });
     },
   };
+}
+
+/**
+ * Looks whether Leases may be used. An operator that waits for what is missing goes
+ * on without: it tries to get its Lease again and again.
+ */
+async function checkRights(
+  check: () => Promise<void>,
+  { startErrors, log }: CoordinationOptions,
+): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    if (startErrors === "fail") throw error;
+    log.warn("Leases cannot be used yet, it is tried again", { error });
+  }
+}
+
+/** Whether a promise is fulfilled before the end of a stop has to come. */
+function inTime(promise: Promise<void>, clock: Clock): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = clock.setTimer(() => resolve(false), SETTLE_LIMIT);
+    void promise.then(() => {
+      timer.cancel();
+      resolve(true);
+    });
+  });
 }
 
 /** Whether nothing runs any more; what was left behind may still do something. */

@@ -1,5 +1,5 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
-import { checkOptionNames } from "../api/option_names.ts";
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
 import { sleep } from "../client/retry.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
@@ -53,6 +53,15 @@ export interface LeaderElectionOptions {
   readonly retryPeriod?: Duration | undefined;
 }
 
+const RULES: OptionRules<LeaderElectionOptions> = {
+  name: "name",
+  namespace: "name?",
+  identity: "name?",
+  leaseDuration: "duration?",
+  renewDeadline: "duration?",
+  retryPeriod: "duration?",
+};
+
 /** By how much candidates wait longer at random, so that they do not collide. */
 const JITTER = 0.2;
 
@@ -63,21 +72,7 @@ const JITTER = 0.2;
  * durations do not fit each other.
  */
 export function leaseTimes(options: LeaderElectionOptions): LeaseTimes {
-  checkOptionNames(options, [
-    "name",
-    "namespace",
-    "identity",
-    "leaseDuration",
-    "renewDeadline",
-    "retryPeriod",
-  ], "leader election");
-  if (typeof options.name !== "string" || options.name === "") {
-    throw new TypeError(
-      `Cannot elect a leader: "leaderElection.name" must name the Lease: received ${
-        JSON.stringify(options.name)
-      }`,
-    );
-  }
+  checkOptions(options, RULES, "leader election");
   const read = (
     name: "leaseDuration" | "renewDeadline" | "retryPeriod",
     otherwise: string,

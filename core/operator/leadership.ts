@@ -101,12 +101,8 @@ export class Leadership {
     };
   }
 
-  /**
-   * Becomes a candidate.
-   *
-   * @throws {Error} If the right to use the Lease is missing.
-   */
-  async start(): Promise<void> {
+  /** @throws {Error} If the right to use the Lease is missing. */
+  async check(): Promise<void> {
     const { client, options } = this.#setting;
     const namespace = this.#namespace;
     await checkLeaseRights(client, {
@@ -114,6 +110,10 @@ export class Leadership {
       verbs: ["get", "create", "update"],
       purpose: `elect a leader by Lease ${namespace}/${options.name}`,
     });
+  }
+
+  /** Becomes a candidate; returns at once. */
+  start(): void {
     this.#election.start();
   }
 

@@ -37,16 +37,20 @@ export function leaseSeconds(milliseconds: number): number {
   return Math.ceil(milliseconds / 1_000);
 }
 
-/** Which Lease is the lock, and who wants it. */
-export interface LeaseLockOptions {
+/** Who holds Leases, where, and for how long. */
+export interface LeaseHolder {
   readonly client: Client;
   readonly clock: Clock;
   readonly namespace: string;
-  readonly name: string;
-  /** Who wants it; unique among all candidates. */
+  /** Who holds them; unique among all that are and all that ever were. */
   readonly identity: string;
-  /** How long it is held since it was last renewed, in milliseconds. */
+  /** How long one is held since it was last renewed, in milliseconds. */
   readonly leaseDuration: number;
+}
+
+/** Which Lease is the lock, and who wants it. */
+export interface LeaseLockOptions extends LeaseHolder {
+  readonly name: string;
 }
 
 /**

@@ -1,3 +1,8 @@
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../api/option_rules.ts";
 import type {
   Counter,
   Gauge,
@@ -26,6 +31,8 @@ const BUCKETS: readonly number[] = [
 
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const NO_LABELS: MetricLabels = Object.freeze({});
+
+const RULES: OptionRules<MetricOptions> = { name: "string", help: "string" };
 
 /**
  * Counts and tells in the text format of Prometheus.
@@ -125,6 +132,10 @@ export class MetricsRegistry implements Metrics {
       options: MetricOptions & { readonly buckets?: readonly number[] },
     ) => F,
   ): F {
+    checkOption(options, "object", { name: "options", subject: `a ${type}` });
+    const { buckets, ...named } = options;
+    checkOptions(named, RULES, `a ${type}`);
+    checkOption(buckets, "array?", { name: "buckets", subject: `a ${type}` });
     const present = this.#families.get(options.name);
     if (present?.type === type) return present as F;
     if (present !== undefined || !NAME.test(options.name)) {

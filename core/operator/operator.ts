@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
+import { abortable } from "../abortable.ts";
 import { MemoryBudget } from "../cache/memory_budget.ts";
 import { InformerPool } from "../cache/informer_pool.ts";
 import { Client } from "../client/client.ts";
@@ -14,14 +15,15 @@ import type { Reconciler } from "../controller/reconciler.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { ControllerHandle } from "./controller_handle.ts";
-import { type ManagedController, startController } from "./controller_start.ts";
+import {
+  type ManagedController,
+  startAll,
+  startController,
+} from "./controller_start.ts";
 import { coordinate, type Coordination } from "./coordination.ts";
 import { development, type OperatorHandle } from "./development.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
-import {
-  checkControllerNames,
-  configuredController,
-} from "./operator_config.ts";
+import { checkControllerNames, controllerOptions } from "./operator_config.ts";
 import { OperatorGauges } from "./operator_gauges.ts";
 import type { OperatorHealth } from "./operator_health.ts";
 import {
@@ -85,7 +87,7 @@ export class Operator implements OperatorHandle {
     this.#cap = new ConcurrencyCap(this.#settings.concurrency);
     this.#gauges = new OperatorGauges(this.#settings.metrics);
     this.#probes = new ProbeServer({
-      live: () => ({ ok: true, body: { state: this.#state } }),
+      state: () => ({ state: this.#state }),
       ready: () => {
         const health = this.health();
         return { ok: health.ready, body: health };
@@ -125,11 +127,10 @@ export class Operator implements OperatorHandle {
     options: ControllerOptions<P> = {},
   ): ControllerHandle<P> {
     const { config } = this.#settings;
-    const name = options.name ?? kind.kind.toLowerCase();
     const controller = new Controller(
       kind,
       reconciler,
-      configuredController(name, options, config),
+      controllerOptions(kind, options, config),
     );
     if (this.#controllers.has(controller.name)) {
       throw new TypeError(
@@ -143,8 +144,9 @@ export class Operator implements OperatorHandle {
     }
     this.#controllers.set(controller.name, controller);
     if (this.#state === "started") {
+      const { signal } = this.#ending;
       this.#connect().then((surroundings) =>
-        this.#startController(controller, surroundings)
+        this.#startController(controller, surroundings, signal)
       ).catch((error: unknown) =>
         this.#settings.logger.error("Cannot start a controller", {
           controller: controller.name,
@@ -180,8 +182,14 @@ export class Operator implements OperatorHandle {
   async start(): Promise<void> {
     if (development()?.runs === false) return;
     if (this.#state === "stopping") await this.#stopping;
-    this.#starting ??= this.#start();
-    await this.#starting;
+    const starting = this.#starting ??= this.#start();
+    try {
+      await starting;
+    } catch (error) {
+      // Another start may have come since: it is not to be stopped.
+      if (this.#starting === starting) await this.stop();
+      throw error;
+    }
   }
 
   /**
@@ -271,30 +279,18 @@ export class Operator implements OperatorHandle {
   }
 
   async #start(): Promise<void> {
-    const { logger, probes } = this.#settings;
-    if (this.#controllers.size === 0) {
-      this.#starting = undefined;
-      throw new Error(
-        "Cannot start an operator: it has no controller, so register one first: received none",
-      );
-    }
-    checkControllerNames([...this.#controllers.keys()], this.#settings.config);
+    const { logger, probes, config } = this.#settings;
+    checkControllerNames([...this.#controllers.keys()], config);
     this.#state = "starting";
-    this.#ending = new AbortController();
-    try {
-      if (probes !== undefined) await this.#probes.start(probes);
-      const surroundings = await this.#connect();
-      await this.#coordination?.start();
-      await Promise.all(
-        [...this.#controllers.values()].map((controller) =>
-          this.#startController(controller, surroundings)
-        ),
-      );
-      this.#ending.signal.throwIfAborted();
-    } catch (error) {
-      await this.stop();
-      throw error;
-    }
+    const { signal } = this.#ending = new AbortController();
+    if (probes !== undefined) await this.#probes.start(probes);
+    signal.throwIfAborted();
+    const surroundings = await this.#connect();
+    signal.throwIfAborted();
+    await abortable(Promise.resolve(this.#coordination?.start()), signal);
+    const start = (controller: ManagedController) =>
+      this.#startController(controller, surroundings, signal);
+    await abortable(startAll(this.#controllers, start), signal);
     this.#state = "started";
     logger.info("Operator started", {
       controllers: [...this.#controllers.keys()],
@@ -305,13 +301,16 @@ export class Operator implements OperatorHandle {
   async #startController(
     controller: ManagedController,
     surroundings: ControllerSurroundings,
+    signal: AbortSignal,
   ): Promise<void> {
+    signal.throwIfAborted();
     if (this.#coordination?.isLeading) controller.lead();
     await startController(controller, {
       ...this.#settings,
       surroundings,
+      controllers: this.#controllers,
       client: this.#client as Client,
-      signal: this.#ending.signal,
+      signal,
     });
   }
 
@@ -329,13 +328,18 @@ export class Operator implements OperatorHandle {
       grace: shutdownGrace,
       hurry: this.#hurry.signal,
     });
-    await Promise.all(controllers.map((controller) => controller.stop()));
-    await this.#disconnect();
-    await this.#probes.stop();
-    this.#state = "stopped";
-    this.#starting = this.#stopping = undefined;
-    logger.info("Operator stopped");
-    for (const resolve of this.#stopped.splice(0)) resolve();
+    try {
+      await Promise.all(controllers.map((controller) => controller.stop()));
+      // What it has opened meanwhile is closed, too.
+      await this.#starting?.catch(() => {});
+      await this.#disconnect();
+      await this.#probes.stop();
+    } finally {
+      this.#state = "stopped";
+      this.#starting = this.#stopping = undefined;
+      logger.info("Operator stopped");
+      for (const resolve of this.#stopped.splice(0)) resolve();
+    }
   }
 
   /** What all controllers share; made when first needed. */

@@ -1,5 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { nearestName } from "../api/option_names.ts";
+import { checkKind, type Kind } from "../api/kind.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../api/option_rules.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
 import { hostProcess } from "../host_process.ts";
 import {
@@ -113,6 +119,11 @@ function leases(name: string): Readonly<Record<string, Reader>> {
   };
 }
 
+const RULES: OptionRules<LoadOperatorConfigOptions> = {
+  file: "name?",
+  environment: "object?",
+};
+
 const OPERATOR_PREFIX = "CORACLE_OPERATOR_";
 const CONTROLLER_PREFIX = "CORACLE_CONTROLLER_";
 
@@ -127,6 +138,7 @@ const CONTROLLER_PREFIX = "CORACLE_CONTROLLER_";
  * capitals: `CORACLE_OPERATOR_SHUTDOWN_GRACE=30s`,
  * `CORACLE_CONTROLLER_WEBPAGE_RETRY_MAX_ATTEMPTS=3`.
  *
+ * @param options Which file and environment.
  * @throws {TypeError | RangeError | SyntaxError} If a name is unknown or a value
  * makes no sense, with where it was found.
  * @throws {Error} If the file cannot be read.
@@ -134,6 +146,7 @@ const CONTROLLER_PREFIX = "CORACLE_CONTROLLER_";
 export async function loadOperatorConfig(
   options: LoadOperatorConfigOptions = {},
 ): Promise<OperatorConfig> {
+  checkOptions(options, RULES, "loadOperatorConfig()");
   const { environment = hostProcess.env } = options;
   const { file = environment["CORACLE_CONFIG"] } = options;
   const { controllers = {}, ...operator } = file === undefined
@@ -164,6 +177,24 @@ export function configuredOperator(options: OperatorOptions): OperatorOptions {
   return merge(options as ConfiguredOptions, config.operator);
 }
 
+/**
+ * The options of a controller, checked as far as their name is needed, with what
+ * the configuration says.
+ *
+ * @throws {TypeError} If the kind is none, or the options are no object.
+ */
+export function controllerOptions<O extends ControllerOptions<never>>(
+  kind: Kind,
+  options: O,
+  config: OperatorConfig | undefined,
+): O {
+  const subject = "a controller";
+  checkKind(kind, subject);
+  checkOption(options, "object", { name: "options", subject });
+  const name = options.name ?? kind.kind.toLowerCase();
+  return configuredController(name, options, config);
+}
+
 /** The options of a controller with what the configuration says. */
 export function configuredController<O extends ControllerOptions<never>>(
   name: string,
@@ -179,14 +210,21 @@ export function configuredController<O extends ControllerOptions<never>>(
 }
 
 /**
- * Refuses what concerns controllers that there are not.
+ * Refuses to start without a controller, and what concerns controllers that
+ * there are not.
  *
+ * @throws {Error} If there is none.
  * @throws {TypeError} If a name in the file or the environment is none of these.
  */
 export function checkControllerNames(
   names: readonly string[],
   config: OperatorConfig | undefined,
 ): void {
+  if (names.length === 0) {
+    throw new Error(
+      "Cannot start an operator: it has no controller, so register one first: received none",
+    );
+  }
   if (config === undefined) return;
   for (const name of Object.keys(config.controllers)) {
     if (names.includes(name)) continue;

@@ -1,5 +1,7 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
-import { checkOptionNames } from "../api/option_names.ts";
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
+import { parseByteSize } from "../cache/byte_size.ts";
+import { reconnectSettings } from "../cache/reconnect_settings.ts";
 import type { ReconnectOptions } from "../cache/informer_options.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, systemClock } from "../clock.ts";
@@ -8,6 +10,7 @@ import { jsonLogger, type Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
 import { type LeaderElectionOptions, leaseTimes } from "./leader_election.ts";
+import { unfailingLogger, unfailingMetrics } from "../unfailing.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import { configuredOperator, type OperatorConfig } from "./operator_config.ts";
 import type { ProbeOptions } from "./probe_server.ts";
@@ -159,25 +162,32 @@ export interface OperatorSettings {
   readonly random: () => number;
 }
 
-const NAMES: readonly (keyof OperatorOptions)[] = [
-  "client",
-  "namespaces",
-  "leaderElection",
-  "sharding",
-  "concurrency",
-  "metrics",
-  "logger",
-  "tracer",
-  "probes",
-  "shutdownGrace",
-  "startErrors",
-  "syncTimeout",
-  "cache",
-  "reconnect",
-  "config",
-  "clock",
-  "random",
-];
+const RULES: OptionRules<OperatorOptions> = {
+  client: "object?",
+  namespaces: "any?",
+  leaderElection: "object?",
+  sharding: "object?",
+  concurrency: "positive?",
+  metrics: "metrics?",
+  logger: "logger?",
+  tracer: "object?",
+  probes: "object?",
+  shutdownGrace: "duration?",
+  startErrors: ["fail", "wait", undefined],
+  syncTimeout: "duration?",
+  cache: "object?",
+  reconnect: "object?",
+  config: "object?",
+  clock: "clock?",
+  random: "function?",
+};
+const PROBE_RULES: OptionRules<ProbeOptions> = {
+  port: "port",
+  host: "name?",
+  debug: "boolean?",
+  live: "function?",
+};
+const CACHE_RULES: OptionRules<OperatorCacheOptions> = { budget: "any?" };
 
 /**
  * Checks the options of an operator and fills in the defaults.
@@ -189,16 +199,9 @@ export function operatorSettings(
   given: OperatorOptions,
   defaultLogger: Logger | undefined,
 ): OperatorSettings {
+  checkOptions(given, RULES, "an operator");
   const options = configuredOperator(given);
-  checkOptionNames(options, NAMES, "an operator");
-  const { startErrors = "fail", probes } = options;
-  if (startErrors !== "fail" && startErrors !== "wait") {
-    throw new TypeError(
-      `Cannot make an operator: "startErrors" must be "fail" or "wait": received ${
-        JSON.stringify(startErrors)
-      }`,
-    );
-  }
+  const { startErrors = "fail", probes, cache = {} } = options;
   const { tracer } = options;
   if (tracer !== undefined && typeof tracer?.startActiveSpan !== "function") {
     throw new TypeError(
@@ -206,13 +209,11 @@ export function operatorSettings(
     );
   }
   if (probes !== undefined) {
-    checkOptionNames(
-      probes,
-      ["port", "host", "debug"],
-      "an operator, probes",
-    );
+    checkOptions(probes, PROBE_RULES, "an operator, probes");
   }
-  checkOptionNames(options.cache ?? {}, ["budget"], "an operator, cache");
+  checkOptions(cache, CACHE_RULES, "an operator, cache");
+  if (cache.budget !== undefined) parseByteSize(cache.budget);
+  reconnectSettings(options.reconnect);
   const { leaderElection, sharding } = options;
   if (leaderElection !== undefined) leaseTimes(leaderElection);
   if (sharding !== undefined) leaseTimes(sharding);
@@ -227,8 +228,8 @@ export function operatorSettings(
     leaderElection: options.leaderElection,
     sharding: options.sharding,
     concurrency: options.concurrency ?? Infinity,
-    metrics: options.metrics ?? new MetricsRegistry(),
-    logger: options.logger ?? defaultLogger ?? jsonLogger(),
+    metrics: coveredMetrics(options.metrics),
+    logger: unfailingLogger(options.logger ?? defaultLogger ?? jsonLogger()),
     tracer,
     probes,
     shutdownGrace: milliseconds(
@@ -237,10 +238,17 @@ export function operatorSettings(
     ),
     startErrors,
     syncTimeout: milliseconds(options.syncTimeout ?? "2m", "syncTimeout"),
-    cache: options.cache ?? {},
+    cache,
     reconnect: options.reconnect ?? {},
     config: options.config,
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
   };
+}
+
+/** Our own never throw, and are told by the operator. */
+function coveredMetrics(metrics: Metrics = new MetricsRegistry()): Metrics {
+  return metrics instanceof MetricsRegistry
+    ? metrics
+    : unfailingMetrics(metrics);
 }

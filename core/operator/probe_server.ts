@@ -18,6 +18,14 @@ export interface ProbeOptions {
    * @default {false}
    */
   readonly debug?: boolean | undefined;
+  /**
+   * Whether the process should live on, as far as you can tell: `/healthz` then
+   * answers 503, and the kubelet starts the container anew. Broken connections
+   * are no reason: they heal by themselves.
+   *
+   * @default {always}
+   */
+  readonly live?: (() => boolean) | undefined;
 }
 
 /** An answer to a probe. */
@@ -30,8 +38,8 @@ export interface ProbeAnswer {
 
 /** What the probes tell. */
 export interface ProbeContent {
-  /** Whether the process should live on. */
-  live(): ProbeAnswer;
+  /** What `/healthz` says beside its status. */
+  state(): unknown;
   /** Whether it does its work. */
   ready(): ProbeAnswer;
   /** Metrics in the text format of Prometheus. */
@@ -40,10 +48,14 @@ export interface ProbeContent {
   why(object: string): ProbeAnswer;
 }
 
+/** What paths are seen from; any host would do. */
+const BASE = "http://localhost";
+
 /** Serves `/healthz`, `/readyz` and `/metrics` over plain HTTP. */
 export class ProbeServer {
   readonly #content: ProbeContent;
   #debug = false;
+  #live: () => boolean = () => true;
   #server: Server | undefined;
 
   /** @param content What it tells. */
@@ -63,8 +75,9 @@ export class ProbeServer {
    * @throws {Error} If it is taken.
    */
   async start(options: ProbeOptions): Promise<void> {
-    const { port, host = "0.0.0.0", debug = false } = options;
+    const { port, host = "0.0.0.0", debug = false, live } = options;
     this.#debug = debug;
+    if (live !== undefined) this.#live = live;
     if (!Number.isInteger(port) || port < 0 || port > 65_535) {
       throw new RangeError(
         `Cannot serve probes: "probes.port" must be from 0 to 65535: received ${port}`,
@@ -72,7 +85,12 @@ export class ProbeServer {
     }
     const { createServer } = await import("node:http");
     const server = createServer((request, response) => {
-      this.#answer(request, response);
+      try {
+        this.#answer(request, response);
+      } catch {
+        // Thrown from here it would end the process, whoever asked.
+        respond(response, 500, "text/plain", "Cannot tell\n");
+      }
     });
     // A probe is small and quick: whoever is slow only holds a socket.
     server.headersTimeout = server.requestTimeout = 5_000;
@@ -101,7 +119,12 @@ export class ProbeServer {
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
-    const url = new URL(request.url ?? "/", "http://localhost");
+    const { url: target = "/" } = request;
+    if (!URL.canParse(target, BASE)) {
+      respond(response, 400, "text/plain", "Only paths are served\n");
+      return;
+    }
+    const url = new URL(target, BASE);
     if (request.method !== "GET" && request.method !== "HEAD") {
       respond(response, 405, "text/plain", "Only GET is served\n");
       return;
@@ -129,7 +152,7 @@ export class ProbeServer {
     switch (url.pathname) {
       case "/healthz":
       case "/livez":
-        return this.#content.live();
+        return { ok: this.#live(), body: this.#content.state() };
       case "/readyz":
         return this.#content.ready();
       case "/debug/why":

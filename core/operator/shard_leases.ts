@@ -1,24 +1,15 @@
 import { ApiError } from "../api/api_error.ts";
 import { microTimestamp } from "../api/timestamp.ts";
-import type { Client } from "../client/client.ts";
-import type { Clock } from "../clock.ts";
-import { Lease, leaseSeconds } from "./lease_lock.ts";
+import { Lease, type LeaseHolder, leaseSeconds } from "./lease_lock.ts";
 import type { ShardMember } from "./shard_view.ts";
 
 const GROUP_LABEL = "coracle.dev/shard-group";
 const VIEW_ANNOTATION = "coracle.dev/shard-view";
 
 /** Which group, and who is in it. */
-export interface ShardLeasesOptions {
-  readonly client: Client;
-  readonly clock: Clock;
-  readonly namespace: string;
+export interface ShardLeasesOptions extends LeaseHolder {
   /** The name of the group. */
   readonly name: string;
-  /** Who this member is; unique among all that are and all that ever were. */
-  readonly identity: string;
-  /** How long a member that says nothing more counts as living. */
-  readonly leaseDuration: number;
 }
 
 /** A member as its Lease shows it. */

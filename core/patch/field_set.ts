@@ -290,12 +290,14 @@ export class FieldSetBuilder {
 
   /** Adds one field; the empty path, the object itself, is left out. */
   add(path: FieldPath): void {
-    const last = path.at(-1);
-    if (last === undefined) return;
-    // deno-lint-ignore no-this-alias
-    let level: FieldSetBuilder = this;
-    for (const element of path.slice(0, -1)) level = level.at(element);
-    level.#members.add(last);
+    this.#addFrom(path, 0);
+  }
+
+  #addFrom(path: FieldPath, depth: number): void {
+    const element = path[depth];
+    if (element === undefined) return;
+    if (depth + 1 === path.length) this.#members.add(element);
+    else this.at(element).#addFrom(path, depth + 1);
   }
 
   /** Adds one field of the top. */

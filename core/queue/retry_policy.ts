@@ -1,4 +1,5 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
 
 /** How failed runs are repeated. */
 export interface RetryPolicyOptions {
@@ -52,10 +53,19 @@ export interface RetryPolicy {
 /** A policy that never retries. */
 export const noRetry: RetryPolicy = { maxAttempts: 0, delay: () => 0 };
 
+/** What the options must be. */
+export const RETRY_POLICY_RULES: OptionRules<RetryPolicyOptions> = {
+  initial: "duration?",
+  multiplier: "number?",
+  max: "duration?",
+  maxAttempts: "number?",
+  jitter: "number?",
+};
+
 /**
  * Pauses that grow by a factor up to a longest one.
  *
- * @throws {RangeError | SyntaxError} If an option makes no sense.
+ * @throws {TypeError | RangeError | SyntaxError} If an option makes no sense.
  *
  * @example The default pauses
  * ```ts
@@ -67,6 +77,7 @@ export const noRetry: RetryPolicy = { maxAttempts: 0, delay: () => 0 };
  * ```
  */
 export function growingRetry(options: RetryPolicyOptions = {}): RetryPolicy {
+  checkOptions(options, RETRY_POLICY_RULES, "retry");
   const { multiplier = 1.5, maxAttempts = 5, jitter = 0.1 } = options;
   const initial = milliseconds(options.initial ?? 2_000, "retry.initial");
   const max = milliseconds(

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { DeadlineTimer } from "./deadline_timer.ts";
 import type { Limiter } from "./limiter.ts";
@@ -6,6 +7,11 @@ import type { AddOptions, SchedulingQueueOptions } from "./queue_options.ts";
 import { ReadyLists } from "./ready_lists.ts";
 import { DIRTY, QUIET, RUNNING, SlotTable, WAITING } from "./slot_table.ts";
 
+const RULES: OptionRules<SchedulingQueueOptions> = {
+  clock: "clock?",
+  onReady: "function?",
+  limiter: "object?",
+};
 const PLAIN_ADD: AddOptions = {};
 
 /**
@@ -65,8 +71,10 @@ export class SchedulingQueue {
    * Makes an empty queue.
    *
    * @param options How the queue behaves.
+   * @throws {TypeError} If an option is unknown or of another type.
    */
   constructor(options: SchedulingQueueOptions = {}) {
+    checkOptions(options, RULES, "a queue");
     const { clock = systemClock, onReady = () => {}, limiter } = options;
     this.#clock = clock;
     this.#onReady = onReady;

@@ -1,4 +1,5 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
 
 /** How many runs a controller may begin, over all its objects. */
 export interface TokenBucketOptions {
@@ -18,6 +19,13 @@ export interface TokenBucketOptions {
   readonly burst?: number | undefined;
 }
 
+/** What the options must be. */
+export const BUCKET_RULES: OptionRules<TokenBucketOptions> = {
+  limit: "positive",
+  period: "duration?",
+  burst: "positive?",
+};
+
 /**
  * A token bucket. Its whole state is one moment: when the bucket will be, or
  * was, full.
@@ -31,13 +39,14 @@ export class TokenBucket {
    * Makes a full bucket.
    *
    * @param options Rate and burst.
-   * @throws {RangeError | SyntaxError} If an option makes no sense.
+   * @throws {TypeError | RangeError | SyntaxError} If an option makes no sense.
    */
   constructor(options: TokenBucketOptions) {
+    checkOptions(options, BUCKET_RULES, "a token bucket");
     const { limit, period = 1_000, burst = Math.max(1, limit) } = options;
-    if (!(limit > 0) || !(burst >= 1)) {
+    if (!(burst >= 1)) {
       throw new RangeError(
-        `Cannot limit the runs of a controller: "limit" must be positive and "burst" at least 1: received ${limit} and ${burst}`,
+        `Cannot limit the runs of a controller: "burst" must be at least 1: received ${burst}`,
       );
     }
     this.#interval = milliseconds(period, "period") / limit;

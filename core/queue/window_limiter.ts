@@ -1,4 +1,5 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
 import type { Limiter } from "./limiter.ts";
 
 /** How often one object may be reconciled. */
@@ -12,6 +13,12 @@ export interface RateLimitWindow {
    */
   readonly period?: Duration | undefined;
 }
+
+/** What the options must be. */
+export const WINDOW_RULES: OptionRules<RateLimitWindow> = {
+  limit: "count",
+  period: "duration?",
+};
 
 /** The shortest wait, so that a limit reached just now is not asked in vain. */
 const SHORTEST_WAIT = 50;
@@ -31,15 +38,11 @@ export class WindowLimiter implements Limiter {
    * Makes a limiter that has counted nothing.
    *
    * @param options The limit and the period.
-   * @throws {RangeError | SyntaxError} If an option makes no sense.
+   * @throws {TypeError | RangeError | SyntaxError} If an option makes no sense.
    */
   constructor(options: RateLimitWindow) {
+    checkOptions(options, WINDOW_RULES, "a rate limit");
     const { limit, period = 10_000 } = options;
-    if (!Number.isInteger(limit) || limit < 1) {
-      throw new RangeError(
-        `Cannot limit runs: "rateLimit.limit" must be a whole number from 1: received ${limit}`,
-      );
-    }
     this.#limit = limit;
     this.#period = milliseconds(period, "rateLimit.period");
   }

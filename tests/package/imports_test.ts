@@ -13,7 +13,7 @@ const IMPORTS = await shippedImports();
 
 /** Where a package may be imported; elsewhere it would be loaded for nothing. */
 const OWNERS: Readonly<Record<string, RegExp>> = {
-  "undici": /^core\/client\/transport_node\.ts$/,
+  "undici": /^core\/client\/(?:transport_node|socket_carrier)\.ts$/,
   // Rules of CRDs, and health checks that people write in CEL: both load it when
   // the first expression comes.
   "@marcbachmann/cel-js":

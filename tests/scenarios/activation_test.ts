@@ -8,6 +8,11 @@ import { kubernetesDependent } from "../../workflows/dependents/kubernetes_depen
 import { crdPresent } from "../../workflows/graph/crd_presence.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
+  findMap,
+  mapValue,
+  registerWorkflow,
+} from "../support/gadget_dependents.ts";
+import {
   Gadget,
   type OperatorCase,
   scenario,
@@ -41,20 +46,6 @@ function route() {
   );
 }
 
-function start(one: OperatorCase, workflow: Workflow<Gadget>) {
-  const counter = { runs: 0 };
-  const operator = one.operator();
-  const controller = operator.register(Gadget, {
-    reconcile() {
-      counter.runs++;
-    },
-  }, { workflow });
-  return { operator, controller, counter };
-}
-
-const find = (one: OperatorCase, name: string) =>
-  one.client.find(ConfigMap, { namespace: "default", name });
-
 /** Whether anything watches the kind at this moment. */
 function watches(one: OperatorCase, resource: string): number {
   return one.requests.filter((event) =>
@@ -82,7 +73,7 @@ scenario(
     }, { workflow });
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => await find(one, "a") !== undefined);
+    await one.until(async () => await findMap(one, "a") !== undefined);
     await one.advance(60_000);
     assert.deepEqual(states, ["inactive"]);
     assert.equal(one.requests.some((r) => r.resource === "routes"), false);
@@ -92,7 +83,7 @@ scenario(
     await one.until(async () =>
       await one.client.find(Route, key).catch(() => undefined) !== undefined
     );
-    await one.until(async () => await find(one, "a-above") !== undefined);
+    await one.until(async () => await findMap(one, "a-above") !== undefined);
     assert.equal(states.at(-1), "reconciled");
     await one.client.patch(Route, key, { spec: { host: "other" } });
     await one.until(async () =>
@@ -103,7 +94,7 @@ scenario(
     await one.client.delete(CustomResourceDefinition, {
       name: "routes.sample.coracle.dev",
     });
-    await one.until(async () => await find(one, "a-above") === undefined);
+    await one.until(async () => await findMap(one, "a-above") === undefined);
     await one.until(() => states.length > mark);
     assert.equal(states.at(-1), "inactive");
     await one.settle();
@@ -131,24 +122,22 @@ scenario(
     const workflow = new Workflow<Gadget>()
       .add("first", valueMap("-1"), { activeWhen: () => active.first })
       .add("second", valueMap("-2"), { activeWhen: () => active.second });
-    const { operator, controller } = start(one, workflow);
+    const { operator, controller } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => await find(one, "a-1") !== undefined);
+    await one.until(async () => await findMap(one, "a-1") !== undefined);
     await one.settle();
-    assert.equal(await find(one, "a-2"), undefined);
+    assert.equal(await findMap(one, "a-2"), undefined);
     active.second = true;
     controller.trigger("default/a");
-    await one.until(async () => await find(one, "a-2") !== undefined);
+    await one.until(async () => await findMap(one, "a-2") !== undefined);
     await one.change("a", { value: "changed" });
     for (const name of ["a-1", "a-2"]) {
-      await one.until(async () =>
-        (await find(one, name))?.data?.["value"] === "changed"
-      );
+      await one.until(async () => await mapValue(one, name) === "changed");
     }
     await one.remove("a");
-    await one.until(async () => await find(one, "a-1") === undefined);
-    await one.until(async () => await find(one, "a-2") === undefined);
+    await one.until(async () => await findMap(one, "a-1") === undefined);
+    await one.until(async () => await findMap(one, "a-2") === undefined);
   },
 );
 
@@ -159,7 +148,7 @@ scenario(
       .add("map", valueMap(""), {
         activeWhen: ({ primary }) => primary.spec.value !== "inactive",
       });
-    const { operator, counter } = start(one, workflow);
+    const { operator, counter } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("b", { value: "inactive" });
     await one.until(() => counter.runs === 1);
@@ -168,7 +157,7 @@ scenario(
     for (const round of [1, 2]) {
       await one.change("a", { value: `active ${round}` });
       await one.until(async () =>
-        (await find(one, "a"))?.data?.["value"] === `active ${round}`
+        await mapValue(one, "a") === `active ${round}`
       );
       assert.equal(watches(one, "configmaps"), round);
       await one.settle();
@@ -184,7 +173,7 @@ scenario(
       assert.equal(counter.runs, runs + 1);
     }
     assert.equal(
-      (await find(one, "a"))?.data?.["value"],
+      await mapValue(one, "a"),
       "active 2",
       "what is not active is left alone",
     );
@@ -192,7 +181,7 @@ scenario(
       ["c", "d", "e"].map((name) => one.create(name, { value: "on" })),
     );
     for (const name of ["c", "d", "e"]) {
-      await one.until(async () => await find(one, name) !== undefined);
+      await one.until(async () => await findMap(one, name) !== undefined);
     }
     assert.equal(watches(one, "configmaps"), 3, "one watch for all");
   },
@@ -221,16 +210,16 @@ scenario(
     }, { workflow });
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => await find(one, "a-above") !== undefined);
+    await one.until(async () => await findMap(one, "a-above") !== undefined);
     active = false;
     await one.change("a", { value: "unwanted" });
-    await one.until(async () => await find(one, "a-above") === undefined);
-    assert.notEqual(await find(one, "a"), undefined);
+    await one.until(async () => await findMap(one, "a-above") === undefined);
+    assert.notEqual(await findMap(one, "a"), undefined);
     active = true;
     await one.change("a", { value: "unwanted still" });
-    await one.until(async () => await find(one, "a-above") !== undefined);
+    await one.until(async () => await findMap(one, "a-above") !== undefined);
     await one.change("a", { value: "unwanted" });
-    await one.until(async () => await find(one, "a") === undefined);
+    await one.until(async () => await findMap(one, "a") === undefined);
     assert.deepEqual(errors, []);
   },
 );
@@ -259,7 +248,7 @@ scenario(
           }),
           { activeWhen: () => true, dependsOn: ["maps"] },
         );
-    const first = start(one, make());
+    const first = registerWorkflow(one, make());
     await one.start(first.operator);
     await one.create("a");
     const key = { namespace: "default", name: "a" };
@@ -267,12 +256,12 @@ scenario(
     await one.until(async () => await secret() !== undefined);
     await one.done(first.operator.stop());
     await one.remove("a");
-    const second = start(one, make());
+    const second = registerWorkflow(one, make());
     await one.start(second.operator);
     await one.until(async () => await one.gadget("a") === undefined);
     assert.equal(await secret(), undefined);
     for (const name of ["a-1", "a-2"]) {
-      assert.equal(await find(one, name), undefined);
+      assert.equal(await findMap(one, name), undefined);
     }
   },
 );

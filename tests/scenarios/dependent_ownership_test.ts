@@ -4,35 +4,20 @@ import { kubernetesDependent } from "../../workflows/dependents/kubernetes_depen
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import { KEY } from "../support/gadget_runs.ts";
 import {
-  Gadget,
+  registerWorkflow,
+  writesBeside,
+} from "../support/gadget_dependents.ts";
+import {
+  type Gadget,
   type OperatorCase,
   scenario,
 } from "../support/operator_case.ts";
-
-function run(one: OperatorCase, workflow: Workflow<Gadget>) {
-  const counter = { runs: 0 };
-  const operator = one.operator();
-  const controller = operator.register(Gadget, {
-    reconcile() {
-      counter.runs++;
-    },
-  }, { workflow });
-  return { operator, controller, counter };
-}
 
 /** The field managers of an object, and how they wrote it. */
 async function managers(one: OperatorCase): Promise<string[]> {
   const { metadata } = await one.client.get(ConfigMap, KEY);
   return (metadata.managedFields ?? [])
     .map(({ manager, operation }) => `${manager} ${operation}`).toSorted();
-}
-
-function writes(one: OperatorCase, mark: number): string[] {
-  return one.requests.slice(mark)
-    .filter(({ method, resource }) =>
-      method !== "GET" && resource !== "gadgets"
-    )
-    .map(({ verb, resource, name }) => `${verb} ${resource} ${name}`);
 }
 
 scenario(
@@ -48,7 +33,7 @@ scenario(
         }),
       }),
     );
-    const { operator, counter } = run(one, workflow);
+    const { operator, counter } = registerWorkflow(one, workflow);
     const gadget = await one.create("a");
     const update = async (value: string) => {
       const found = await one.client.find(ConfigMap, KEY);
@@ -83,11 +68,11 @@ scenario(
       await one.change("a", { numberOfExecutions: index });
       await one.until(() => counter.runs > runs);
     }
-    assert.deepEqual(writes(one, mark), []);
+    assert.deepEqual(writesBeside(one, mark), []);
 
     await one.done(operator.stop());
     await update("by update");
-    const again = run(one, workflow);
+    const again = registerWorkflow(one, workflow);
     await one.start(again.operator);
     await one.until(async () =>
       (await one.client.get(ConfigMap, KEY)).data?.["value"] === "first"
@@ -133,7 +118,7 @@ scenario(
         )
         .map(({ apiVersion }) => apiVersion);
     };
-    const old = run(one, scaler("v1"));
+    const old = registerWorkflow(one, scaler("v1"));
     await one.start(old.operator);
     await one.create("a");
     await one.until(() => old.counter.runs > 0);
@@ -141,18 +126,18 @@ scenario(
     await one.done(old.operator.stop());
 
     const mark = one.requests.length;
-    const next = run(one, scaler("v2"));
+    const next = registerWorkflow(one, scaler("v2"));
     await one.start(next.operator);
     await one.until(() => next.counter.runs > 0);
     await one.settle();
     const once = ["patch horizontalpodautoscalers a"];
-    assert.deepEqual(writes(one, mark), once);
+    assert.deepEqual(writesBeside(one, mark), once);
     assert.deepEqual(await entry(), ["autoscaling/v2"]);
     for (let index = 0; index < 5; index++) {
       const { runs } = next.counter;
       next.controller.trigger("default/a");
       await one.until(() => next.counter.runs > runs);
     }
-    assert.deepEqual(writes(one, mark), once);
+    assert.deepEqual(writesBeside(one, mark), once);
   },
 );

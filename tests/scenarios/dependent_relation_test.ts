@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { untyped } from "../../core/api/kind.ts";
-import type { ApplyObject, UntypedObject } from "../../core/api/object.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
 import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
@@ -11,24 +11,12 @@ import {
   readOnlyDependent,
 } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
+import { findMap, mapValue, valueMap } from "../support/gadget_dependents.ts";
 import {
   Gadget,
   type OperatorCase,
   scenario,
 } from "../support/operator_case.ts";
-
-function valueMap(suffix: string) {
-  return ({ metadata, spec }: Gadget): ApplyObject<ConfigMap> => ({
-    metadata: {
-      name: `${metadata.name}${suffix}`,
-      labels: { part: suffix.slice(1) },
-    },
-    data: { value: spec.value },
-  });
-}
-
-const map = (one: OperatorCase, name: string) =>
-  one.client.find(ConfigMap, { namespace: "default", name });
 
 const secret = (one: OperatorCase, name: string) =>
   one.client.find(Secret, { namespace: "default", name });
@@ -38,7 +26,7 @@ scenario(
   async (one) => {
     const part = (name: string) =>
       kubernetesDependent<Gadget, ConfigMap>(ConfigMap, {
-        desired: valueMap(`-${name}`),
+        desired: valueMap(`-${name}`, { part: name }),
         watch: { labelSelector: `part=${name}` },
       });
     const workflow = new Workflow<Gadget>()
@@ -52,18 +40,16 @@ scenario(
     );
     assert.equal(watches.length, 2);
     await one.create("a");
-    await one.until(async () => await map(one, "a-2") !== undefined);
+    await one.until(async () => await findMap(one, "a-2") !== undefined);
     await one.client.delete(ConfigMap, { namespace: "default", name: "a-1" });
-    await one.until(async () => await map(one, "a-1") !== undefined);
+    await one.until(async () => await findMap(one, "a-1") !== undefined);
     await one.change("a", { value: "changed" });
     for (const name of ["a-1", "a-2"]) {
-      await one.until(async () =>
-        (await map(one, name))?.data?.["value"] === "changed"
-      );
+      await one.until(async () => await mapValue(one, name) === "changed");
     }
     await one.remove("a");
     for (const name of ["a-1", "a-2"]) {
-      await one.until(async () => await map(one, name) === undefined);
+      await one.until(async () => await findMap(one, name) === undefined);
     }
   },
 );
@@ -104,14 +90,14 @@ scenario(
     await Promise.all(names.map((name) => one.create(name)));
     for (const name of names) {
       await one.until(async () => {
-        const copy = (await map(one, name))?.data?.["copy"];
+        const copy = (await findMap(one, name))?.data?.["copy"];
         return copy !== undefined &&
           copy === (await secret(one, name))?.data?.["key"];
       });
     }
     await Promise.all(names.map((name) => one.remove(name)));
     for (const name of names) {
-      await one.until(async () => await map(one, name) === undefined);
+      await one.until(async () => await findMap(one, name) === undefined);
       await one.until(async () => await secret(one, name) === undefined);
     }
     assert.deepEqual(errors, []);

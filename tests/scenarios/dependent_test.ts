@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import type { ApplyObject } from "../../core/api/object.ts";
 import {
   ConfigMap,
   Deployment,
@@ -14,50 +13,20 @@ import { byAnnotation } from "../../sources/mappers.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
+  findMap,
+  mapValue,
+  registerWorkflow,
+  valueMap,
+  writesBeside,
+} from "../support/gadget_dependents.ts";
+import {
   Gadget,
   type OperatorCase,
   scenario,
 } from "../support/operator_case.ts";
 
-/** A ConfigMap that holds the value of its gadget. */
-function valueMap(suffix: string) {
-  return ({ metadata, spec }: Gadget): ApplyObject<ConfigMap> => ({
-    metadata: { name: `${metadata.name}${suffix}` },
-    data: { value: spec.value },
-  });
-}
-
-async function map(
-  one: OperatorCase,
-  name: string,
-  namespace = "default",
-): Promise<ConfigMap | undefined> {
-  return await one.client.find(ConfigMap, { namespace, name });
-}
-
-/** What was written since the mark, beside the gadgets themselves. */
-function writesSince(one: OperatorCase, mark: number): string[] {
-  return one.requests.slice(mark)
-    .filter(({ method, resource }) =>
-      method !== "GET" && resource !== "gadgets"
-    )
-    .map(({ verb, resource, name }) => `${verb} ${resource} ${name}`);
-}
-
 /** What a person's kubectl would write: without a status, and so on. */
 type Templates = NonNullable<StatefulSet["spec"]>["volumeClaimTemplates"];
-
-/** Registers a workflow whose reconciler counts its runs. */
-function register(one: OperatorCase, workflow: Workflow<Gadget>) {
-  const counter = { runs: 0 };
-  const operator = one.operator();
-  const controller = operator.register(Gadget, {
-    reconcile() {
-      counter.runs++;
-    },
-  }, { workflow });
-  return { operator, controller, counter };
-}
 
 scenario(
   "Two dependents of one kind are told apart by their names, made, changed and deleted [MultipleDependentResourceIT] [MultipleManagedDependentNoDiscriminatorIT]",
@@ -68,19 +37,17 @@ scenario(
         "second",
         kubernetesDependent(ConfigMap, { desired: valueMap("-2") }),
       );
-    const { operator } = register(one, workflow);
+    const { operator } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => (await map(one, "a-2")) !== undefined);
+    await one.until(async () => (await findMap(one, "a-2")) !== undefined);
     await one.change("a", { value: "changed" });
     for (const name of ["a-1", "a-2"]) {
-      await one.until(async () =>
-        (await map(one, name))?.data?.["value"] === "changed"
-      );
+      await one.until(async () => await mapValue(one, name) === "changed");
     }
     await one.remove("a");
-    await one.until(async () => (await map(one, "a-1")) === undefined);
-    await one.until(async () => (await map(one, "a-2")) === undefined);
+    await one.until(async () => (await findMap(one, "a-1")) === undefined);
+    await one.until(async () => (await findMap(one, "a-2")) === undefined);
   },
 );
 
@@ -98,12 +65,12 @@ scenario(
         kubernetesDependent(ConfigMap, { source, desired: valueMap("-2") }),
       );
     assert.equal(workflow.sources.length, 1);
-    const { operator } = register(one, workflow);
+    const { operator } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => (await map(one, "a-2")) !== undefined);
+    await one.until(async () => (await findMap(one, "a-2")) !== undefined);
     await one.client.delete(ConfigMap, { namespace: "default", name: "a-1" });
-    await one.until(async () => (await map(one, "a-1")) !== undefined);
+    await one.until(async () => (await findMap(one, "a-1")) !== undefined);
   },
 );
 
@@ -128,22 +95,20 @@ scenario(
         },
       }),
     );
-    const { operator, counter } = register(one, workflow);
+    const { operator, counter } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => (await map(one, "a", "far")) !== undefined);
+    await one.until(async () => (await findMap(one, "a", "far")) !== undefined);
     await one.settle();
     const { runs } = counter;
     await one.client.patch(ConfigMap, { namespace: "far", name: "a" }, {
       data: { value: "of somebody else" },
     });
     await one.until(() => counter.runs > runs);
-    await one.until(async () =>
-      (await map(one, "a", "far"))?.data?.["value"] === "first"
-    );
+    await one.until(async () => await mapValue(one, "a", "far") === "first");
     await one.remove("a");
     await one.until(async () => (await one.gadget("a")) === undefined);
-    assert.equal(await map(one, "a", "far"), undefined);
+    assert.equal(await findMap(one, "a", "far"), undefined);
   },
 );
 
@@ -162,12 +127,12 @@ scenario(
         },
       }),
     );
-    const { operator } = register(one, workflow);
+    const { operator } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => (await map(one, "a")) !== undefined);
+    await one.until(async () => (await findMap(one, "a")) !== undefined);
     await one.client.delete(ConfigMap, { namespace: "default", name: "a" });
-    await one.until(async () => (await map(one, "a")) !== undefined);
+    await one.until(async () => (await findMap(one, "a")) !== undefined);
   },
 );
 
@@ -176,15 +141,15 @@ scenario(
   async (one) => {
     const workflow = new Workflow<Gadget>()
       .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
-    const { operator } = register(one, workflow);
+    const { operator } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => (await map(one, "a")) !== undefined);
-    const [owner] = (await map(one, "a"))!.metadata.ownerReferences!;
+    await one.until(async () => (await findMap(one, "a")) !== undefined);
+    const [owner] = (await findMap(one, "a"))!.metadata.ownerReferences!;
     assert.equal(owner?.kind, "Gadget");
     assert.equal((await one.gadget("a"))?.metadata.finalizers, undefined);
     await one.remove("a");
-    await one.until(async () => (await map(one, "a")) === undefined);
+    await one.until(async () => (await findMap(one, "a")) === undefined);
   },
 );
 
@@ -198,14 +163,12 @@ scenario(
         desired: (gadget) => valueMap("")(gadget) as never,
       }),
     );
-    const { operator } = register(one, workflow);
+    const { operator } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => (await map(one, "a")) !== undefined);
+    await one.until(async () => (await findMap(one, "a")) !== undefined);
     await one.change("a", { value: "second" });
-    await one.until(async () =>
-      (await map(one, "a"))?.data?.["value"] === "second"
-    );
+    await one.until(async () => await mapValue(one, "a") === "second");
   },
 );
 
@@ -221,7 +184,7 @@ scenario(
         }),
       }),
     );
-    const { operator, counter } = register(one, workflow);
+    const { operator, counter } = registerWorkflow(one, workflow);
     const account = () =>
       one.client.find(ServiceAccount, { namespace: "default", name: "a" });
     await one.start(operator);
@@ -264,7 +227,7 @@ scenario(
     await one.create("a");
     await one.until(() => errors.length > 0);
     assert.match(errors[0]!, /1 of 1 nodes failed.*map/);
-    assert.equal((await map(one, "a"))?.data?.["value"], "foreign");
+    assert.equal(await mapValue(one, "a"), "foreign");
   },
 );
 
@@ -273,10 +236,10 @@ scenario(
   async (one) => {
     const workflow = new Workflow<Gadget>()
       .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
-    const { operator, counter } = register(one, workflow);
+    const { operator, counter } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => (await map(one, "a")) !== undefined);
+    await one.until(async () => (await findMap(one, "a")) !== undefined);
     const mark = one.requests.length;
     const patch = (data: Record<string, string>) =>
       one.client.patch(ConfigMap, { namespace: "default", name: "a" }, {
@@ -285,14 +248,12 @@ scenario(
     await patch({ other: "kept" });
     await one.until(() => counter.runs >= 2);
     await one.settle();
-    assert.deepEqual(writesSince(one, mark), [
+    assert.deepEqual(writesBeside(one, mark), [
       "patch configmaps a",
     ], "no write but that of the other one");
     await patch({ value: "overwritten" });
-    await one.until(async () =>
-      (await map(one, "a"))?.data?.["value"] === "first"
-    );
-    assert.equal((await map(one, "a"))?.data?.["other"], "kept");
+    await one.until(async () => await mapValue(one, "a") === "first");
+    assert.equal((await findMap(one, "a"))?.data?.["other"], "kept");
   },
 );
 
@@ -364,7 +325,7 @@ scenario(
           desired: () => ({ metadata, stringData: { password: "of a test" } }),
         }),
       );
-    const { operator, counter } = register(one, workflow);
+    const { operator, counter } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
     await one.until(async () =>
@@ -378,12 +339,12 @@ scenario(
       await one.change("a", { value: `run ${index}` });
       await one.until(() => counter.runs > runs + index);
     }
-    assert.deepEqual(writesSince(one, mark), []);
-    const restarted = register(one, workflow);
+    assert.deepEqual(writesBeside(one, mark), []);
+    const restarted = registerWorkflow(one, workflow);
     await one.done(operator.stop());
     await one.start(restarted.operator);
     await one.until(() => restarted.counter.runs > 0);
-    assert.deepEqual(writesSince(one, mark), [], "nor after a restart");
+    assert.deepEqual(writesBeside(one, mark), [], "nor after a restart");
   },
 );
 
@@ -398,7 +359,7 @@ scenario(
     await one.create("a");
     let fighting = true;
     const restore = async () => {
-      const found = await map(one, "a");
+      const found = await findMap(one, "a");
       if (fighting && found?.data?.["value"] === "first") {
         await one.client.patch(
           ConfigMap,
@@ -420,7 +381,7 @@ scenario(
     fighting = false;
     await one.change("a", { value: "second" });
     await one.until(
-      async () => (await map(one, "a"))?.data?.["value"] === "second",
+      async () => await mapValue(one, "a") === "second",
       3_600_000,
     );
   },
@@ -437,10 +398,10 @@ scenario(
         ),
       new Workflow<Gadget>() as Workflow<Gadget, Record<string, unknown>>,
     );
-    const { operator, controller, counter } = register(one, workflow);
+    const { operator, controller, counter } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => (await map(one, "a-9")) !== undefined);
+    await one.until(async () => (await findMap(one, "a-9")) !== undefined);
     await one.settle();
     const { runs } = counter;
     const mark = one.requests.length;

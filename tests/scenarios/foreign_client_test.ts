@@ -32,8 +32,11 @@ function foreignTest(
     const namespace = `foreign-${randomBytes(4).toString("hex")}`;
     try {
       await core.createNamespace({ body: { metadata: { name: namespace } } });
-      await body(config, namespace);
-      await core.deleteNamespace({ name: namespace });
+      try {
+        await body(config, namespace);
+      } finally {
+        await core.deleteNamespace({ name: namespace });
+      }
     } finally {
       await cluster.stop();
     }

@@ -9,32 +9,24 @@ import { Workflow } from "../../workflows/graph/workflow.ts";
 import { test } from "node:test";
 import { KEY } from "../support/gadget_runs.ts";
 import {
-  Gadget,
-  type OperatorCase,
-  scenario,
-  takeGadgets,
-} from "../support/operator_case.ts";
-
-function mapOf({ metadata, spec }: Gadget) {
-  return { metadata: { name: metadata.name }, data: { value: spec.value } };
-}
-
-async function value(one: OperatorCase): Promise<string | undefined> {
-  return (await one.client.find(ConfigMap, KEY))?.data?.["value"];
-}
+  mapValue,
+  registerWorkflow,
+  valueMap,
+} from "../support/gadget_dependents.ts";
+import { Gadget, scenario, takeGadgets } from "../support/operator_case.ts";
 
 scenario(
   "A dependent serves a second operator after the first [DependentReInitializationIT]",
   async (one) => {
     const workflow = new Workflow<Gadget>()
-      .add("map", kubernetesDependent(ConfigMap, { desired: mapOf }));
+      .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
     for (const round of ["first", "second"]) {
       const operator = one.operator();
       operator.register(Gadget, { reconcile() {} }, { workflow });
       await one.start(operator);
       if (round === "first") await one.create("a");
       else await one.change("a", { value: round });
-      await one.until(async () => await value(one) === round);
+      await one.until(async () => await mapValue(one, KEY.name) === round);
       await one.done(operator.stop());
     }
   },
@@ -47,77 +39,64 @@ scenario(
       .add(
         "map",
         kubernetesDependent(ConfigMap, {
-          desired: mapOf,
+          desired: valueMap(""),
           relation: "annotations",
         }),
       );
-    const operator = one.operator();
-    operator.register(Gadget, { reconcile() {} }, { workflow });
+    const { operator } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => await value(one) === "first");
+    await one.until(async () => await mapValue(one, KEY.name) === "first");
     assert.equal((await one.gadget("a"))?.metadata.finalizers?.length, 1);
     await one.remove("a");
     await one.until(async () => await one.gadget("a") === undefined);
-    assert.equal(await value(one), undefined);
+    assert.equal(await mapValue(one, KEY.name), undefined);
   },
 );
 
 scenario(
   "A filter on a dependent keeps its changes from causing runs [DependentFilterIT]",
   async (one) => {
-    let runs = 0;
     const workflow = new Workflow<Gadget>().add(
       "map",
       kubernetesDependent(ConfigMap, {
-        desired: mapOf,
+        desired: valueMap(""),
         watch: {
           filters: { update: (map) => map.data?.["ignored"] === undefined },
         },
       }),
     );
-    const operator = one.operator();
-    operator.register(Gadget, {
-      reconcile() {
-        runs++;
-      },
-    }, { workflow });
+    const { operator, counter } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
-    await one.until(() => runs === 1);
+    await one.until(() => counter.runs === 1);
     await one.client.patch(ConfigMap, KEY, { data: { ignored: "yes" } });
     await one.advance(5_000);
-    assert.equal(runs, 1);
+    assert.equal(counter.runs, 1);
     await one.client.patch(
       ConfigMap,
       KEY,
       { data: { ignored: null } } as never,
     );
-    await one.until(() => runs === 2);
+    await one.until(() => counter.runs === 2);
   },
 );
 
 scenario(
   "What a dependent makes and changes itself causes no run [DependentOperationEventFilterIT]",
   async (one) => {
-    let runs = 0;
     const workflow = new Workflow<Gadget>()
-      .add("map", kubernetesDependent(ConfigMap, { desired: mapOf }));
-    const operator = one.operator();
-    operator.register(Gadget, {
-      reconcile() {
-        runs++;
-      },
-    }, { workflow });
+      .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
+    const { operator, counter } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
-    await one.until(() => runs === 1);
+    await one.until(() => counter.runs === 1);
     await one.advance(5_000);
-    assert.equal(runs, 1);
+    assert.equal(counter.runs, 1);
     await one.change("a", { value: "second" });
-    await one.until(async () => await value(one) === "second");
+    await one.until(async () => await mapValue(one, KEY.name) === "second");
     await one.advance(5_000);
-    assert.equal(runs, 2);
+    assert.equal(counter.runs, 2);
   },
 );
 

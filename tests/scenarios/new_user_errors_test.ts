@@ -50,6 +50,12 @@ const AT_ONCE: readonly Mistake[] = [
     advises: /as those of OpenTelemetry do/,
   },
   {
+    what: "a look at its life that nobody can take",
+    make: (one) => one.operator({ probes: { port: 0, live: true } as never }),
+    names: /probes: "live"/,
+    advises: /must be a function: received a boolean/,
+  },
+  {
     what: "an option of a controller that there is not",
     make: (one) =>
       one.operator().register(Gadget, nothing, { retries: 3 } as never),

@@ -3,6 +3,7 @@ import { noUpdate, patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Event } from "../../core/kinds/mod.ts";
 import { informerSource } from "../../sources/informer_source.ts";
 import { Gadget, scenario } from "../support/operator_case.ts";
+import { until } from "../support/until.ts";
 
 scenario("Kubernetes Events are written once and then counted", async (one) => {
   let runs = 0;
@@ -18,11 +19,19 @@ scenario("Kubernetes Events are written once and then counted", async (one) => {
   await one.start(operator);
   const gadget = await one.create("a");
   await one.until(() => runs === 4, 600_000);
+  const events = async () => {
+    const { items } = await one.client.list(Event, { namespace: "default" });
+    return items.filter(({ involvedObject }) =>
+      involvedObject.uid === gadget.metadata.uid
+    );
+  };
+  // A stop waits for them by the clock of the scenario, which runs ahead.
+  await until("every Event to be written", async () => {
+    const counts = (await events()).map(({ count = 0 }) => count);
+    return counts.reduce((sum, count) => sum + count, 0) === 5;
+  });
   await one.done(operator.stop());
-  const { items } = await one.client.list(Event, { namespace: "default" });
-  const told = items.filter(({ involvedObject }) =>
-    involvedObject.uid === gadget.metadata.uid
-  ).map((
+  const told = (await events()).map((
     { type, reason, count, involvedObject, reportingComponent },
   ) => [type, reason, count, involvedObject.uid, reportingComponent]);
   assert.deepEqual(told.sort(), [

@@ -18,75 +18,65 @@ async function away(
   await cluster.complete(cluster.faults.restart(options));
 }
 
-test(
+/** A test of the operator that just works, on a clock of its own. */
+function greetingTest(
+  title: string,
+  body: (cluster: TestCluster) => Promise<void>,
+  options: { readonly skip?: string | false } = {},
+): void {
+  test(title, options, () =>
+    withTestCluster({
+      kinds: [Greeting],
+      operator: greetingOperator,
+      clock: new VirtualClock(),
+    }, body)());
+}
+
+greetingTest(
   "An operator catches up by itself when the API server was away for 30 s",
-  () =>
-    withTestCluster(
-      {
-        kinds: [Greeting],
-        operator: greetingOperator,
-        clock: new VirtualClock(),
-      },
-      async (cluster) => {
-        const greetings = new Greetings(cluster);
-        await greetings.ask("a", "before");
-        await greetings.says("a", "before");
-        await away(cluster, { downFor: 30_000 });
-        await greetings.ask("a", "after");
-        await greetings.ask("b", "new");
-        await greetings.says("a", "after");
-        await greetings.says("b", "new");
-      },
-    )(),
+  async (cluster) => {
+    const greetings = new Greetings(cluster);
+    await greetings.ask("a", "before");
+    await greetings.says("a", "before");
+    await away(cluster, { downFor: 30_000 });
+    await greetings.ask("a", "after");
+    await greetings.ask("b", "new");
+    await greetings.says("a", "after");
+    await greetings.says("b", "new");
+  },
 );
 
-test(
+greetingTest(
   "An operator forgets what an API server forgot that came back without its data",
+  async (cluster) => {
+    const { client, namespace } = cluster;
+    const greetings = new Greetings(cluster);
+    await greetings.ask("a", "before");
+    await greetings.ask("gone", "before");
+    await greetings.says("gone", "before");
+    await away(cluster, { downFor: 30_000, keepData: false });
+    // Nothing is left, not even the kind: it is made anew, as a cluster
+    // that is restored from its manifests would be.
+    await client.create(Namespace, { metadata: { name: namespace } });
+    const { clock } = cluster;
+    await cluster.complete(installCrd(client, Greeting, { clock }));
+    await greetings.ask("a", "again");
+    await greetings.says("a", "again");
+    const key = { namespace, name: "gone" };
+    assert.equal(await client.find(Greeting, key), undefined);
+    assert.equal(await client.find(ConfigMap, key), undefined);
+  },
   { skip: ON_REAL_CLUSTER && "a real cluster does not lose its data" },
-  () =>
-    withTestCluster(
-      {
-        kinds: [Greeting],
-        operator: greetingOperator,
-        clock: new VirtualClock(),
-      },
-      async (cluster) => {
-        const { client, namespace } = cluster;
-        const greetings = new Greetings(cluster);
-        await greetings.ask("a", "before");
-        await greetings.ask("gone", "before");
-        await greetings.says("gone", "before");
-        await away(cluster, { downFor: 30_000, keepData: false });
-        // Nothing is left, not even the kind: it is made anew, as a cluster
-        // that is restored from its manifests would be.
-        await client.create(Namespace, { metadata: { name: namespace } });
-        const { clock } = cluster;
-        await cluster.complete(installCrd(client, Greeting, { clock }));
-        await greetings.ask("a", "again");
-        await greetings.says("a", "again");
-        const key = { namespace, name: "gone" };
-        assert.equal(await client.find(Greeting, key), undefined);
-        assert.equal(await client.find(ConfigMap, key), undefined);
-      },
-    )(),
 );
 
-test(
+greetingTest(
   "An operator works on while its watches are cut again and again",
-  () =>
-    withTestCluster(
-      {
-        kinds: [Greeting],
-        operator: greetingOperator,
-        clock: new VirtualClock(),
-      },
-      async (cluster) => {
-        const greetings = new Greetings(cluster);
-        for (let round = 0; round < 10; round++) {
-          cluster.faults.cutWatches();
-          await greetings.ask("a", `round ${round}`);
-          await greetings.says("a", `round ${round}`);
-        }
-      },
-    )(),
+  async (cluster) => {
+    const greetings = new Greetings(cluster);
+    for (let round = 0; round < 10; round++) {
+      cluster.faults.cutWatches();
+      await greetings.ask("a", `round ${round}`);
+      await greetings.says("a", `round ${round}`);
+    }
+  },
 );

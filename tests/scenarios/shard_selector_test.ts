@@ -4,8 +4,6 @@ import {
   parseShardSelector,
   shardSelector,
 } from "../../core/api/shard_selector.ts";
-import { Client } from "../../core/client/client.ts";
-import type { Transport } from "../../core/client/transport.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
 import {
@@ -14,29 +12,13 @@ import {
   scenario,
 } from "../support/operator_case.ts";
 
-/** A server that does not know shard selectors. */
-function older(transport: Transport): Transport {
-  return {
-    send: (request) =>
-      transport.send({
-        ...request,
-        path: request.path.replace(/shardSelector=[^&]*&?/, ""),
-      }),
-    close: () => Promise.resolve(),
-  };
-}
-
 /** Two operators, each with half of the objects. */
 async function halves(
   one: OperatorCase,
-  transport: Transport,
 ): Promise<readonly ControllerHandle<Gadget>[]> {
   const controllers: ControllerHandle<Gadget>[] = [];
   for (const index of [0, 1]) {
-    const client = new Client({ transport, namespace: "default" }, {
-      clock: one.clock,
-    });
-    const operator = one.operator({ client });
+    const operator = one.operator();
     controllers.push(operator.register(Gadget, {
       reconcile: ({ spec }) => patchStatus({ value: `${spec.value} ${index}` }),
     }, { shardSelector: shardSelector({ index, count: 2 }) }));
@@ -73,7 +55,7 @@ async function play(
 scenario(
   "Operators receive their shards alone from a server that knows shard selectors [ShardSelectorIT]",
   async (one) => {
-    await play(one, await halves(one, one.transport));
+    await play(one, await halves(one));
     const watches = one.requests.filter(({ verb, resource }) =>
       verb === "watch" && resource === "gadgets"
     );
@@ -83,16 +65,19 @@ scenario(
     const list = await one.client.list(Gadget, { shardSelector: selector });
     assert.deepEqual(list.metadata.shardInfo, { selector });
   },
-  { embedded: "Shards are an alpha feature of Kubernetes 1.36" },
+  {
+    embedded: "Shards are an alpha feature of Kubernetes 1.36",
+    server: { featureGates: { ShardedListAndWatch: true } },
+  },
 );
 
 scenario(
   "Operators keep their shards alone of what an older server sends",
   async (one) => {
-    await play(one, await halves(one, older(one.transport)));
-    assert.ok(
-      one.requests.every(({ target }) => !/shardSelector/.test(target)),
-    );
+    await play(one, await halves(one));
+    const selector = shardSelector({ index: 0, count: 2 });
+    const list = await one.client.list(Gadget, { shardSelector: selector });
+    assert.equal(list.metadata.shardInfo, undefined);
   },
 );
 

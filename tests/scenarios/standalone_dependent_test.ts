@@ -1,29 +1,11 @@
 import assert from "node:assert/strict";
 import { untyped } from "../../core/api/kind.ts";
-import type { ApplyObject, UntypedObject } from "../../core/api/object.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { bulkDependent } from "../../workflows/dependents/bulk_dependent.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import {
-  Gadget,
-  type OperatorCase,
-  scenario,
-} from "../support/operator_case.ts";
-
-function valueMap(suffix: string) {
-  return ({ metadata, spec }: Gadget): ApplyObject<ConfigMap> => ({
-    metadata: { name: `${metadata.name}${suffix}` },
-    data: { value: spec.value },
-  });
-}
-
-async function value(
-  one: OperatorCase,
-  name: string,
-): Promise<string | undefined> {
-  const key = { namespace: "default", name };
-  return (await one.client.find(ConfigMap, key))?.data?.["value"];
-}
+import { mapValue, valueMap } from "../support/gadget_dependents.ts";
+import { Gadget, scenario } from "../support/operator_case.ts";
 
 scenario(
   "A dependent can be called by hand, and its own write is seen at once [StandaloneDependentResourceIT]",
@@ -77,14 +59,14 @@ scenario(
     }, { sources: first.sources });
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => await value(one, "a-2") === "first");
+    await one.until(async () => await mapValue(one, "a-2") === "first");
     await one.change("a", { value: "both" });
     for (const name of ["a-1", "a-2"]) {
-      await one.until(async () => await value(one, name) === "both");
+      await one.until(async () => await mapValue(one, name) === "both");
     }
     await one.change("a", { value: "one" });
-    await one.until(async () => await value(one, "a-2") === undefined);
-    assert.equal(await value(one, "a-1"), "one");
+    await one.until(async () => await mapValue(one, "a-2") === undefined);
+    assert.equal(await mapValue(one, "a-1"), "one");
   },
 );
 
@@ -110,12 +92,12 @@ scenario(
     }, { sources: dependent.sources });
     await one.start(operator);
     await one.create("a");
-    await one.until(async () => await value(one, "a") === "first");
+    await one.until(async () => await mapValue(one, "a") === "first");
     await one.change("a", { value: "second" });
-    await one.until(async () => await value(one, "a") === "second");
+    await one.until(async () => await mapValue(one, "a") === "second");
     await one.remove("a");
     await one.until(async () => await one.gadget("a") === undefined);
-    assert.equal(await value(one, "a"), undefined);
+    assert.equal(await mapValue(one, "a"), undefined);
   },
 );
 

@@ -12,6 +12,7 @@ import { kubernetesDependent } from "../../workflows/dependents/kubernetes_depen
 import { isCurrent } from "../../workflows/graph/node_condition.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import { KEY } from "../support/gadget_runs.ts";
+import { registerWorkflow } from "../support/gadget_dependents.ts";
 import {
   Gadget,
   type OperatorCase,
@@ -56,17 +57,6 @@ function deployment() {
   });
 }
 
-function run(one: OperatorCase, workflow: Workflow<Gadget>) {
-  const counter = { runs: 0 };
-  const operator = one.operator();
-  const controller = operator.register(Gadget, {
-    reconcile() {
-      counter.runs++;
-    },
-  }, { workflow });
-  return { operator, controller, counter };
-}
-
 const exists = async (
   one: OperatorCase,
   kind: typeof ConfigMap | typeof Secret,
@@ -85,7 +75,7 @@ scenario(
         reconcileWhen: ({ primary }) => primary.spec.value !== "no map",
         deletedWhen: () => gone,
       });
-    const { operator, controller } = run(one, workflow);
+    const { operator, controller } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
     await one.until(async () =>
@@ -135,7 +125,7 @@ scenario(
       .add("first-service", service("-1"), { dependsOn: ["first"] })
       .add("second", set("-2"), { dependsOn: ["first"], readyWhen: isReady })
       .add("second-service", service("-2"), { dependsOn: ["second"] });
-    const { operator } = run(one, workflow);
+    const { operator } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
     const created = () =>
@@ -175,7 +165,7 @@ scenario(
         dependsOn: ["secret"],
         deletedWhen: ({ resource }) => resource === undefined,
       });
-    const { operator } = run(one, workflow);
+    const { operator } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
     await one.until(() => exists(one, ConfigMap));
@@ -316,7 +306,7 @@ scenario(
       .add("map", configMap(), {
         reconcileWhen: ({ primary }) => primary.spec.value !== "none",
       });
-    const { operator } = run(one, workflow);
+    const { operator } = registerWorkflow(one, workflow);
     await one.start(operator);
     await one.create("a");
     await one.until(() => exists(one, ConfigMap));

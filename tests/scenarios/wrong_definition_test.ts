@@ -111,23 +111,23 @@ scenario(
       ],
       [
         () => new Workflow().add("a", dependent, { readyWhen: true as never }),
-        /"readyWhen" must be a function of node "a": received boolean$/,
+        /node "a" of a workflow: "readyWhen" must be a function: received a boolean$/,
       ],
       [
         () =>
           new Workflow().add("a", dependent, { readWhen: () => true } as never),
-        /node "a" has an option that does not exist: received "readWhen"$/,
+        /node "a" of a workflow: there is no option "readWhen": did you mean "readyWhen"\?: received readWhen$/,
       ],
       [
         () => kubernetesDependent(ConfigMap, {} as never),
-        /Cannot define a dependent of ConfigMap: "desired" must be a function: received undefined$/,
+        /a dependent of ConfigMap: "desired" must be a function: received nothing$/,
       ],
       [
         () =>
           externalDependent({
             source: pollingSource({ name: "x", fetch: () => new Map() }),
           } as never),
-        /Cannot define a dependent of "x": "desired" must be a function: received undefined$/,
+        /externalDependent\(\): "desired" must be a function: received nothing$/,
       ],
       [
         () => crdPresent({ group: "x.dev", version: "v1", kind: "X" }),

@@ -48,6 +48,7 @@ class MemoryAnswer implements Answer {
   readonly #onClose: (() => void)[] = [];
   #wake: () => void = () => {};
   #ended = false;
+  #isBorrowed = false;
   #error: unknown;
 
   constructor(parts: MemoryAnswerParts) {
@@ -57,6 +58,8 @@ class MemoryAnswer implements Answer {
   }
 
   writeHead(status: number, headers: Record<string, string> = {}): void {
+    const { borrowsChunks = false } = this.#parts.request;
+    this.#isBorrowed = borrowsChunks && status < 300;
     this.#parts.resolve({
       status,
       headers,
@@ -74,7 +77,8 @@ class MemoryAnswer implements Answer {
       ? new TextEncoder().encode(bytes)
       : bytes;
     for (let start = 0; start < all.length; start += pieceSize) {
-      this.#pieces.push(all.slice(start, start + pieceSize));
+      const piece = all.subarray(start, start + pieceSize);
+      this.#pieces.push(Uint8Array.from(piece));
     }
     this.#wake();
     if (onWritten !== undefined) setImmediate(onWritten);
@@ -109,8 +113,11 @@ class MemoryAnswer implements Answer {
     for (;;) {
       if (this.#parts.pace.isSlow) await new Promise(setImmediate);
       const piece = this.#pieces.shift();
-      if (piece !== undefined) yield piece;
-      else if (this.#error !== undefined) throw this.#error;
+      if (piece !== undefined) {
+        yield piece;
+        // Who only borrowed it must not look at it again.
+        if (this.#isBorrowed) piece.fill(0xff);
+      } else if (this.#error !== undefined) throw this.#error;
       else if (this.#ended) return;
       else {
         await new Promise<void>((resolve) => {

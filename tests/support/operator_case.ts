@@ -7,6 +7,7 @@ import type { KubernetesObject } from "../../core/api/object.ts";
 import type { ObjectKey } from "../../core/api/object_key.ts";
 import type { Faults } from "../../core/apiserver/faults/faults.ts";
 import { TestCluster } from "../../core/apiserver/test_cluster.ts";
+import type { TestClusterOptions } from "../../core/apiserver/test_cluster_options.ts";
 import { Client } from "../../core/client/client.ts";
 import type { Transport } from "../../core/client/transport.ts";
 import type { CustomResource } from "../../core/crd/kind_definition.ts";
@@ -95,14 +96,16 @@ export class OperatorCase {
   }
 
   /** Starts on a cluster that has gadgets and a namespace `default`. */
-  static async start(): Promise<OperatorCase> {
+  static async start(
+    { server }: Pick<ScenarioOptions, "server"> = {},
+  ): Promise<OperatorCase> {
     const release = await takeGadgets();
     const clock = new VirtualClock({ quietTurns: 8 });
     const cluster = await TestCluster.start({
       clock,
       kinds: [Gadget],
       namespace: "default",
-      server: { seed: 1 },
+      server: { seed: 1, ...server },
     });
     if (ON_REAL_CLUSTER) await removeLeftovers(cluster.client);
     return new OperatorCase(cluster, { clock, release });
@@ -262,6 +265,8 @@ export interface ScenarioOptions {
    * @default {it runs on a real cluster, too}
    */
   readonly embedded?: string | undefined;
+  /** Further options of the embedded server. */
+  readonly server?: TestClusterOptions["server"];
 }
 
 /**
@@ -277,7 +282,7 @@ export function scenario(
   // A real cluster takes its time, to let go of namespaces above all.
   const timeout = ON_REAL_CLUSTER ? 180_000 : 60_000;
   test(title, { timeout, skip }, async () => {
-    const one = await OperatorCase.start();
+    const one = await OperatorCase.start(options);
     try {
       await play(one);
     } finally {

@@ -17,26 +17,53 @@ export interface PostgresServer {
 const TLS_REQUEST = 80877103;
 const NO_TLS = "N";
 
+/** Ends an exchange of the extended protocol; a simple query is one by itself. */
+const ENDS_EXCHANGE = new Set(["S", "Q"]);
+
+/**
+ * The one session of the database. What a client prepares without a name lasts
+ * until its exchange ends: nobody else may prepare anything meanwhile.
+ */
+class Session {
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** @returns Gives the session back, once it is one's own. */
+  async acquire(): Promise<() => void> {
+    const before = this.#last;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#last = promise;
+    await before;
+    return resolve;
+  }
+}
+
 /**
  * Serves a PGlite over PostgreSQL's own protocol on a loopback port: for one
  * client, since it has only one session.
  */
 export async function startPostgres(): Promise<PostgresServer> {
   const database = await PGlite.create();
+  const session = new Session();
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     socket.on("error", () => socket.destroy());
-    void serve(socket, database);
+    void serve(socket, { database, session });
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    query: async (text) =>
-      (await database.query<Record<string, unknown>>(text)).rows,
+    async query(text) {
+      const release = await session.acquire();
+      try {
+        return (await database.query<Record<string, unknown>>(text)).rows;
+      } finally {
+        release();
+      }
+    },
     async stop() {
       server.close();
       for (const socket of sockets) socket.destroy();
@@ -46,9 +73,16 @@ export async function startPostgres(): Promise<PostgresServer> {
 }
 
 /** Hands each message of a client to the database, and the answer back. */
-async function serve(socket: Socket, database: PGlite): Promise<void> {
+async function serve(
+  socket: Socket,
+  { database, session }: {
+    readonly database: PGlite;
+    readonly session: Session;
+  },
+): Promise<void> {
   let rest: Buffer = Buffer.alloc(0);
   let started = false;
+  let release: (() => void) | undefined;
   try {
     for await (const chunk of socket) {
       rest = Buffer.concat([rest, chunk as Buffer]);
@@ -64,13 +98,20 @@ async function serve(socket: Socket, database: PGlite): Promise<void> {
           socket.write(NO_TLS);
           continue;
         }
+        const type = started ? String.fromCharCode(message[0]!) : "Q";
         started = true;
-        if (String.fromCharCode(message[0]!) === "X") return void socket.end();
+        if (type === "X") return void socket.end();
+        release ??= await session.acquire();
         socket.write(await database.execProtocolRaw(message));
+        if (!ENDS_EXCHANGE.has(type)) continue;
+        release();
+        release = undefined;
       }
     }
   } catch {
     // A client that goes away takes its session along.
     socket.destroy();
+  } finally {
+    release?.();
   }
 }

@@ -12,6 +12,15 @@ import type { SummarizedDefinition } from "../../workflows/conditions/summarized
 import { type OperatorCase, scenario } from "./operator_case.ts";
 import { Release } from "./release_kind.ts";
 
+/** A Ready that sums up a fetch, which is well when nothing is said of it. */
+export const FETCHED: Partial<SummarizedDefinition<Release>> = {
+  rolls: [{
+    target: "Ready",
+    of: ["FetchFailed", "Stored"],
+    abnormal: ["FetchFailed"],
+  }],
+};
+
 const KEY = { namespace: "default", name: "web" };
 
 /** One release, and a `summarized` reconciler for it on an embedded server. */
@@ -82,7 +91,9 @@ export class ReleaseCase {
 
   /** What was told of the release, as `Type Reason: message`. */
   async events(): Promise<string[]> {
-    const { items } = await this.one.client.list(Event, KEY);
+    const { items } = await this.one.client.list(Event, {
+      namespace: KEY.namespace,
+    });
     return items
       .filter(({ involvedObject }) => involvedObject.kind === "Release")
       .map(({ type, reason, message }) => `${type} ${reason}: ${message}`)

@@ -11,6 +11,7 @@
  */
 
 import { Buffer } from "node:buffer";
+import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
@@ -73,6 +74,8 @@ const counters: PeerCounters = {
   closedStreams: 0,
 };
 const CHUNK = Buffer.alloc(64 << 10, "x");
+/** Together some megabytes. */
+const COUNTED_LINES = 4_000;
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -116,6 +119,38 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
     response.on("drain", write);
     write();
   },
+  async "/count"(_request, response) {
+    for (let line = 0; line < COUNTED_LINES; line++) {
+      // Lines of many lengths: some share a record of TLS, some take several.
+      const text = `${line} `.repeat(1 + (line * 37) % 500);
+      if (!response.write(`${text}\n`)) await once(response, "drain");
+    }
+    response.end();
+  },
+  async "/slow-count"(_request, response) {
+    for (let line = 0; line < 20; line++) {
+      response.write(`${line}\n`);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    response.end();
+  },
+  "/early-hints"(_request, response) {
+    response.writeEarlyHints({ link: "</style.css>; rel=preload" }, () => {
+      response.addTrailers({ "x-trailer": "yes" });
+      response.end("after hints");
+    });
+  },
+  "/until-close"(request) {
+    request.socket.end("HTTP/1.1 200 OK\r\n\r\nuntil close");
+  },
+  "/garbage-head"(request) {
+    request.socket.end("HTTP/1.1 200 OK\r\nno header\r\n\r\n");
+  },
+  "/garbage-body"(request) {
+    request.socket.end(
+      "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nfirst\r\nnext",
+    );
+  },
   "/silent"() {},
   "/head-then-silent"(_request, response) {
     response.write("first");
@@ -133,6 +168,15 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   },
   "/empty"(_request, response) {
     response.writeHead(204).end();
+  },
+  async "/long-error"(_request, response) {
+    response.writeHead(500);
+    for (let line = 0; line < 100; line++) {
+      if (!response.write(`${line} `.repeat(1_000))) {
+        await once(response, "drain");
+      }
+    }
+    response.end();
   },
   "/missing"(_request, response) {
     response.writeHead(404).end("nothing here");

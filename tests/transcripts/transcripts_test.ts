@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import process from "node:process";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { ApiServer } from "../../core/apiserver/server.ts";
 import { systemClock } from "../../core/clock.ts";
 import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
@@ -26,7 +26,7 @@ function missing({ needs = [] }: Transcript): string | false {
 }
 
 let server: ApiServer | undefined;
-let replay: Replay;
+let replaying: Promise<Replay> | undefined;
 
 async function target(): Promise<Target> {
   if (ON_REAL_CLUSTER) return await realTarget();
@@ -42,23 +42,29 @@ async function target(): Promise<Target> {
   };
 }
 
-before(async () => {
-  replay = new Replay(await target());
+/** Begins with the first test that asks; what comes last waits for it. */
+function replay(): Promise<Replay> {
+  return replaying ??= begin();
+}
+
+async function begin(): Promise<Replay> {
+  const replay = new Replay(await target());
   // All begin at once, so that the waiting of some overlaps with the others.
   for (const transcript of transcripts) {
     if (!missing(transcript)) void replay.run(transcript);
   }
-});
+  return replay;
+}
 
 after(async () => {
-  await replay.cleanUp(transcripts);
+  await (await replaying)?.cleanUp(transcripts);
   await server?.stop();
 });
 
 for (const transcript of transcripts) {
   const title = `the server answers as recorded: ${transcript.name}`;
   test(title, { skip: missing(transcript) }, async () => {
-    const findings = await replay.run(transcript);
+    const findings = await (await replay()).run(transcript);
     assert.equal(
       findings.length,
       0,

@@ -1,5 +1,6 @@
 import { ApiError } from "../../core/api/api_error.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { checkOption, checkOptions } from "../../core/api/option_rules.ts";
 import type { Client } from "../../core/client/client.ts";
 import { systemClock } from "../../core/clock.ts";
 import { concurrencyLimit } from "../graph/concurrency_limit.ts";
@@ -17,6 +18,7 @@ import { applyStages, compareForApply } from "./apply_order.ts";
 import { type AppliedChange, ApplySetError } from "./change_set.ts";
 import { pruneSet } from "./prune_set.ts";
 import {
+  APPLY_SET_RULES,
   type ApplySetOptions,
   ownerLabels,
   type SetOptions,
@@ -47,9 +49,10 @@ export interface AppliedSet {
  * @param client Speaks to the cluster.
  * @param objects The objects as they should be, with apiVersion and kind.
  * @param options Whose they are, and how they are applied.
- * @throws {TypeError} If an object does not say what it is.
- * @throws {RangeError} If an object is there twice, or the name of the owner is
- * no value of a label.
+ * @throws {TypeError} If an object does not say what it is, or an option is
+ * unknown, missing or of another type.
+ * @throws {RangeError} If an object is there twice, the name of the owner is no
+ * value of a label, or an option is out of range.
  * @throws {ApplySetError} If an object is refused or a stage does not become
  * current; it tells what was done before.
  * @throws The reason of the signal, if that fires.
@@ -85,17 +88,18 @@ export async function applySet(
   objects: readonly KubernetesObject[],
   options: ApplySetOptions,
 ): Promise<AppliedSet> {
+  checkSet(client, objects, { name: "applySet()", options });
   const inventory = inventoryOf(objects);
   const stages = applyStages(objects.map(withReference), options.early);
   const changes: AppliedChange[] = [];
-  ownerLabels(options.owner);
   try {
     for (const [index, stage] of stages.entries()) {
       const isLast = index === stages.length - 1;
       await applyStage(client, stage, { ...options, changes, isLast });
     }
     const left = whatLeft(options.previous, inventory);
-    await pruneSet(client, left, { ...options, changes });
+    const { owner, signal } = options;
+    await pruneSet(client, left, { owner, signal, changes });
   } catch (error) {
     options.signal?.throwIfAborted();
     throw error instanceof ApplySetError
@@ -120,6 +124,7 @@ export async function diffSet(
   objects: readonly KubernetesObject[],
   options: SetOptions & Pick<ApplySetOptions, "early" | "previous">,
 ): Promise<readonly AppliedChange[]> {
+  checkSet(client, objects, { name: "diffSet()", options });
   const inventory = inventoryOf(objects);
   const stages = applyStages(objects.map(withReference), options.early);
   const changes: AppliedChange[] = [];
@@ -136,8 +141,20 @@ export async function diffSet(
     }
   }
   const left = whatLeft(options.previous, inventory);
-  await pruneSet(client, left, { ...options, changes, dryRun: true });
+  const { owner, signal } = options;
+  await pruneSet(client, left, { owner, signal, changes, dryRun: true });
   return changes;
+}
+
+function checkSet(
+  client: Client,
+  objects: readonly KubernetesObject[],
+  { name, options }: { readonly name: string; readonly options: SetOptions },
+): void {
+  checkOption(client, "object", { name: "client", subject: name });
+  checkOption(objects, "array", { name: "objects", subject: name });
+  checkOptions(options, APPLY_SET_RULES, name);
+  ownerLabels(options.owner);
 }
 
 /** An object with its reference, by which it is ordered. */

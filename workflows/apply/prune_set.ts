@@ -1,4 +1,9 @@
 import { ApiError } from "../../core/api/api_error.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import type { Client } from "../../core/client/client.ts";
 import {
   type ObjectReference,
@@ -10,7 +15,12 @@ import {
   type ApplyAction,
   ApplySetError,
 } from "./change_set.ts";
-import { hasWish, isOwnedBy, type SetOptions } from "./set_options.ts";
+import {
+  hasWish,
+  isOwnedBy,
+  ownerLabels,
+  type SetOptions,
+} from "./set_options.ts";
 
 /** Options of {@linkcode pruneSet}. */
 export interface PruneSetOptions extends Pick<SetOptions, "owner" | "signal"> {
@@ -19,6 +29,13 @@ export interface PruneSetOptions extends Pick<SetOptions, "owner" | "signal"> {
   /** Where what happened is added. @default {a new list} */
   readonly changes?: AppliedChange[] | undefined;
 }
+
+const RULES: OptionRules<PruneSetOptions> = {
+  owner: "object",
+  signal: "signal?",
+  dryRun: "boolean?",
+  changes: "array?",
+};
 
 /**
  * Deletes objects of a set, in the reverse of the order in which they are
@@ -31,6 +48,8 @@ export interface PruneSetOptions extends Pick<SetOptions, "owner" | "signal"> {
  * @param references Which ones: the `inventory` of what was applied.
  * @param options Whose they are.
  * @returns What happened to each.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
+ * sense.
  * @throws {ApplySetError} If the server refuses a deletion.
  */
 export async function pruneSet(
@@ -38,6 +57,10 @@ export async function pruneSet(
   references: readonly ObjectReference[],
   options: PruneSetOptions,
 ): Promise<readonly AppliedChange[]> {
+  const subject = "pruneSet()";
+  checkOption(references, "array", { name: "references", subject });
+  checkOptions(options, RULES, subject);
+  ownerLabels(options.owner);
   const { signal, changes = [] } = options;
   for (const reference of references.toSorted(compareForApply).reverse()) {
     try {

@@ -1,6 +1,7 @@
 import type { Duration } from "../../core/api/duration.ts";
 import { isLabelValue } from "../../core/api/label_requirement.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ObjectReference } from "../kstatus/object_reference.ts";
 import type { StatusRule } from "../kstatus/object_status.ts";
@@ -63,12 +64,38 @@ export interface ApplySetOptions extends SetOptions {
   readonly clock?: Clock | undefined;
 }
 
+const OWNER_RULES: OptionRules<SetOwner> = {
+  group: "name",
+  name: "name",
+  namespace: "name?",
+};
+
+/** What the options of everything that works on a set must be. */
+export const SET_RULES: OptionRules<SetOptions> = {
+  owner: "object",
+  fieldManager: "name?",
+  force: "boolean?",
+  signal: "signal?",
+};
+
+/** What the options of {@linkcode applySet} must be. */
+export const APPLY_SET_RULES: OptionRules<ApplySetOptions> = {
+  ...SET_RULES,
+  early: "strings?",
+  concurrency: "count?",
+  timeout: "duration?",
+  rules: "map?",
+  previous: "array?",
+  clock: "clock?",
+};
+
 /**
  * The labels by which the objects of a set are known.
  *
  * @throws {RangeError} If a name is no value of a label.
  */
 export function ownerLabels(owner: SetOwner): Record<string, string> {
+  checkOptions(owner, OWNER_RULES, "a set, owner");
   const { group, name, namespace } = owner;
   for (const value of [name, namespace ?? ""]) {
     if (isLabelValue(value)) continue;

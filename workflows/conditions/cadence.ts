@@ -1,4 +1,5 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import { isOutcome, type PassResult } from "./outcome.ts";
 
 /** When to come back, and whether that is because all is well. */
@@ -37,7 +38,7 @@ export interface Cadence {
  * ```
  */
 export function every(interval: Duration): Cadence {
-  const period = milliseconds(interval);
+  const period = milliseconds(interval, "interval");
   if (!(period > 0)) {
     throw new RangeError(
       `Cannot make a cadence: the interval must be longer than zero: received ${interval}`,
@@ -96,17 +97,24 @@ export interface JitterOptions {
   readonly random?: (() => number) | undefined;
 }
 
+const JITTER_RULES: OptionRules<JitterOptions> = {
+  percentage: "number?",
+  random: "function?",
+};
+
 /**
  * A duration that is a little longer or shorter, so that many objects do not
  * come due at once. Zero stays zero.
  *
  * @returns Milliseconds.
+ * @throws {TypeError} If an option is unknown or of another type.
  * @throws {RangeError} If the percentage is negative, or 100 or more.
  */
 export function jittered(
   duration: Duration,
   options: JitterOptions = {},
 ): number {
+  checkOptions(options, JITTER_RULES, "jittered()");
   const { percentage = 5, random = Math.random } = options;
   if (!(percentage >= 0 && percentage < 100)) {
     throw new RangeError(

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import {
   compareConditions,
   type Condition,
@@ -61,6 +62,17 @@ export interface MergeOptions {
   readonly sourceReference?: boolean | undefined;
 }
 
+/** What the options of a summary must be. */
+export const MERGE_RULES: OptionRules<MergeOptions> = {
+  of: "strings?",
+  abnormal: "strings?",
+  latestGenerationOnly: "boolean?",
+  stepCounter: "boolean?",
+  counter: "boolean?",
+  countOnlyIf: "strings?",
+  sourceReference: "boolean?",
+};
+
 interface Member {
   readonly condition: Condition;
   readonly source: ConditionSource;
@@ -104,6 +116,7 @@ export function summarize(
   target: string,
   options: MergeOptions = {},
 ): NewCondition | undefined {
+  checkOptions(options, MERGE_RULES, "summarize()");
   const rest = conditions.filter((condition) => condition.type !== target);
   return merge([{ name: "", conditions: rest }], target, options);
 }
@@ -118,6 +131,7 @@ export function aggregateConditions(
   target: string,
   options: MergeOptions = {},
 ): NewCondition | undefined {
+  checkOptions(options, MERGE_RULES, "aggregateConditions()");
   return merge(sources, target, options);
 }
 

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import {
   compareConditions,
   type Condition,
@@ -21,6 +22,13 @@ export interface RebaseOptions {
    */
   readonly force?: boolean | undefined;
 }
+
+/** What the options of who writes conditions beside others must be. */
+export const REBASE_RULES: OptionRules<RebaseOptions> = {
+  owned: "strings?",
+  force: "boolean?",
+};
+const RULES = { ...REBASE_RULES, latest: "array" } as const;
 
 /** Somebody else changed a condition that we changed too. */
 export class ConditionConflictError extends Error {
@@ -59,10 +67,10 @@ export class ConditionConflictError extends Error {
 export function rebaseConditions(
   before: readonly Condition[],
   after: readonly Condition[],
-  { latest, owned = [], force = false }:
-    & RebaseOptions
-    & { readonly latest: readonly Condition[] },
+  options: RebaseOptions & { readonly latest: readonly Condition[] },
 ): Condition[] {
+  checkOptions(options, RULES, "rebaseConditions()");
+  const { latest, owned = [], force = false } = options;
   let result = [...latest];
   const put = (condition: Condition) => {
     const there = findCondition(result, condition.type);

@@ -1,7 +1,7 @@
-import type { Duration } from "../../core/api/duration.ts";
-import { milliseconds } from "../../core/api/duration.ts";
-import type { Kind } from "../../core/api/kind.ts";
+import { type Duration, milliseconds } from "../../core/api/duration.ts";
+import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { keyText } from "../../core/api/object_key.ts";
+import { checkOption } from "../../core/api/option_rules.ts";
 import type { Context } from "../../core/controller/reconciler.ts";
 import { type CelPredicate, celPredicates } from "../kstatus/cel_expression.ts";
 import { isReady } from "./condition.ts";
@@ -27,17 +27,24 @@ export const DEPENDENCY_NOT_READY = "DependencyNotReady";
  * @param kind The kind of the others.
  * @param dependsOn Which ones; without a namespace that of the dependent.
  * @param pass The step that asks.
+ * @throws {TypeError | RangeError} If the kind is none, or the interval no
+ * duration.
  * @throws {Waiting} If one is missing or not ready.
  * @throws {Stalled} If an expression cannot be read.
  */
 export async function requireReady<D extends Conditioned>(
   kind: Kind<D>,
   dependsOn: readonly DependencyReference[],
-  { object, ctx, interval = "30s" }: RequireReadyOptions & {
+  pass: RequireReadyOptions & {
     readonly object: Conditioned;
     readonly ctx: Pick<Context<Conditioned>, "get" | "key">;
   },
 ): Promise<void> {
+  const subject = "requireReady()";
+  checkKind(kind, subject);
+  checkOption(dependsOn, "array", { name: "dependsOn", subject });
+  checkOption(pass, "object", { name: "pass", subject });
+  const { object, ctx, interval = "30s" } = pass;
   const after = milliseconds(interval, "interval");
   for (const { name, namespace = ctx.key.namespace, readyExpr } of dependsOn) {
     const found = await ctx.get(kind, name, namespace);

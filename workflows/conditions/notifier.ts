@@ -1,5 +1,6 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import { sleep } from "../../core/client/retry.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
@@ -58,6 +59,19 @@ export interface WebhookNotifierOptions {
   readonly log?: Logger | undefined;
 }
 
+const RULES: OptionRules<WebhookNotifierOptions> = {
+  url: "any",
+  controller: "name",
+  instance: "name?",
+  headers: "object?",
+  annotationPrefix: "string?",
+  timeout: "duration?",
+  attempts: "count?",
+  fetch: "function?",
+  clock: "clock?",
+  log: "logger?",
+};
+
 /** How many notices may wait; later ones are dropped. */
 const MOST_WAITING = 256;
 /** The longest message that is sent, in UTF-16 code units. */
@@ -107,21 +121,18 @@ export class WebhookNotifier implements Notifier {
    * Makes a notifier; nothing is sent before the first notice.
    *
    * @param options Where to, and how.
-   * @throws {TypeError} If the address is no URL of http or https.
+   * @throws {TypeError} If an option is unknown, missing or of another type, or
+   * the address is no URL of http or https.
    * @throws {RangeError} If an option is out of range.
    */
   constructor(options: WebhookNotifierOptions) {
+    checkOptions(options, RULES, "a WebhookNotifier");
     const { timeout = "5s", attempts = 4, url } = options;
-    if (!/^https?:$/.test(new URL(url).protocol)) {
+    const protocol = URL.canParse(url) ? new URL(url).protocol : "no URL";
+    if (protocol !== "https:" && protocol !== "http:") {
+      // The address itself may hold a secret.
       throw new TypeError(
-        `Cannot notify: the address must be one of http or https: received the protocol ${
-          new URL(url).protocol
-        }`,
-      );
-    }
-    if (!Number.isInteger(attempts) || attempts < 1) {
-      throw new RangeError(
-        `Cannot notify: "attempts" must be a positive integer: received ${attempts}`,
+        `Cannot notify: "url" must be a URL of http: or https:: received ${protocol}`,
       );
     }
     this.#options = options;

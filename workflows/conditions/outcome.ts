@@ -1,3 +1,9 @@
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
+
 /**
  * What a pass, or one step of it, concluded.
  *
@@ -31,6 +37,12 @@ export interface OutcomeOptions extends Partial<Telling> {
   readonly cause?: unknown;
 }
 
+const TELLING_RULES: OptionRules<Partial<Telling>> = {
+  event: ["None", "Normal", "Warning", undefined],
+  log: "boolean?",
+  notify: "boolean?",
+};
+
 const BRAND = Symbol.for("@coracle/operator/Outcome");
 
 /** Which of the three errors it is. */
@@ -51,21 +63,30 @@ export abstract class Outcome extends Error {
    * @param reason Why, as one word for programs.
    * @param message Why, as a sentence for people.
    * @param options How it is told, by default as its kind says, and its cause.
+   * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
    */
   constructor(
     reason: string,
     message: string,
     options: OutcomeOptions & { readonly defaults: Telling },
   ) {
-    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    const { cause, defaults, ...telling } = options;
+    super(message, cause === undefined ? {} : { cause });
+    checkOptions(telling, TELLING_RULES, "an outcome");
     this.reason = reason;
-    const { event, log, notify } = { ...options.defaults, ...defined(options) };
+    const { event, log, notify } = { ...defaults, ...defined(telling) };
     this.telling = { event, log, notify };
     Object.defineProperty(this, BRAND, { value: true });
   }
 }
 
-function defined(options: OutcomeOptions): Partial<Telling> {
+/** Options that are some; a spread would take anything for none. */
+function checked<Options extends OutcomeOptions>(options: Options): Options {
+  checkOption(options, "object", { name: "options", subject: "an outcome" });
+  return options;
+}
+
+function defined(options: Partial<Telling>): Partial<Telling> {
   return Object.fromEntries(
     Object.entries(options).filter(([, value]) => value !== undefined),
   );
@@ -94,7 +115,7 @@ export class Stalled extends Outcome {
    */
   constructor(reason: string, message: string, options: OutcomeOptions = {}) {
     super(reason, message, {
-      ...options,
+      ...checked(options),
       defaults: { event: "Warning", log: true, notify: true },
     });
     this.name = "Stalled";
@@ -118,12 +139,14 @@ export class Waiting extends Outcome {
     message: string,
     options: OutcomeOptions & { readonly after?: number | undefined } = {},
   ) {
+    const { after, ...telling } = checked(options);
     super(reason, message, {
-      ...options,
+      ...telling,
       defaults: { event: "Normal", log: true, notify: false },
     });
+    checkOption(after, "number?", { name: "after", subject: "an outcome" });
     this.name = "Waiting";
-    this.after = options.after;
+    this.after = after;
   }
 }
 
@@ -144,12 +167,17 @@ export class Failed extends Outcome {
     message: string,
     options: OutcomeOptions & { readonly harmless?: boolean | undefined } = {},
   ) {
+    const { harmless = false, ...telling } = checked(options);
     super(reason, message, {
-      ...options,
+      ...telling,
       defaults: { event: "Warning", log: false, notify: true },
     });
+    checkOption(harmless, "boolean", {
+      name: "harmless",
+      subject: "an outcome",
+    });
     this.name = "Failed";
-    this.harmless = options.harmless ?? false;
+    this.harmless = harmless;
   }
 }
 

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import type { Condition } from "./condition.ts";
 import { recovered } from "./settle.ts";
 import type { Conditioned } from "./status_lint.ts";
@@ -21,6 +22,14 @@ export interface NewsOptions<P extends Conditioned> {
   readonly failures?: readonly string[] | undefined;
 }
 
+/** What the options of news must be. */
+export const NEWS_RULES: OptionRules<NewsOptions<never>> = {
+  revision: "function",
+  reason: "name?",
+  message: "function?",
+  failures: "strings?",
+};
+
 /** One thing to tell. */
 export interface News {
   /** Why, as one word for programs. */
@@ -40,12 +49,14 @@ const SUCCEEDED = "Succeeded";
  * @param before The object as the pass was given it.
  * @param after The object as the pass left it.
  * @param options What counts.
+ * @throws {TypeError} If an option is unknown, missing or of another type.
  */
 export function newsOf<P extends Conditioned>(
   before: P,
   after: P,
   options: NewsOptions<P>,
 ): News | undefined {
+  checkOptions(options, NEWS_RULES, "newsOf()");
   const { revision, reason = "NewArtifact", failures = [] } = options;
   const now = revision(after);
   if (now === undefined) return undefined;

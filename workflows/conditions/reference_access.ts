@@ -2,6 +2,7 @@ import {
   labelRequirements,
   matchesLabels,
 } from "../../core/api/label_selector.ts";
+import { checkOption } from "../../core/api/option_rules.ts";
 
 /** Who may refer to an object from other namespaces, as the object says it. */
 export interface AccessList {
@@ -49,6 +50,7 @@ export class AccessDeniedError extends Error {
  * rules are those of Flux.
  *
  * @param reference Who refers to what.
+ * @throws {TypeError} If it does not say who refers to what.
  * @throws {AccessDeniedError} If it may not.
  *
  * @example Another namespace
@@ -61,7 +63,11 @@ export class AccessDeniedError extends Error {
  * ```
  */
 export function checkAccess(reference: CrossReference): void {
+  const subject = "checkAccess()";
+  checkOption(reference, "object", { name: "reference", subject });
   const { from, to } = reference;
+  checkOption(from, "object", { name: "from", subject });
+  checkOption(to, "object", { name: "to", subject });
   if (!to.namespace || to.namespace === from.namespace) return;
   const allowed = to.accessFrom?.namespaceSelectors.some(({ matchLabels }) =>
     matchesLabels(labelRequirements({ matchLabels }), from.labels ?? {})

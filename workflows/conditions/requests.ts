@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
+import type { OptionRules } from "../../core/api/option_rules.ts";
 
 /** The names of the annotations by which people ask for runs. */
 export interface RequestNames {
@@ -15,6 +16,12 @@ export interface RequestNames {
    */
   readonly forceAt?: string | undefined;
 }
+
+/** What the names of annotations must be. */
+export const REQUEST_NAME_RULES: OptionRules<RequestNames> = {
+  requestedAt: "name?",
+  forceAt: "name?",
+};
 
 /** The annotation by which people ask for a run, unless it is named otherwise. */
 export const REQUESTED_AT = "reconcile.coracle.dev/requestedAt";

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import type { NextRun } from "./cadence.ts";
 import {
   type Condition,
@@ -38,6 +39,13 @@ export interface FinalizeOptions {
   readonly rolls?: readonly Roll[] | undefined;
 }
 
+const RULES: OptionRules<FinalizeOptions> = {
+  moment: "object",
+  eventDriven: "boolean?",
+  succeeded: "string",
+  rolls: "array?",
+};
+
 /**
  * Ends the pass of a reconciler that speaks in times and errors instead of
  * results: Ready, Reconciling and Stalled are made consistent with them. The
@@ -59,6 +67,7 @@ export function finalizeResult(
   { next, error }: { readonly next: NextRun; readonly error?: unknown },
   options: FinalizeOptions,
 ): Settled {
+  checkOptions(options, RULES, "finalizeResult()");
   const { moment, eventDriven = false, succeeded, rolls = [] } = options;
   const ok = next.success && error === undefined;
   let list = [...conditions];
@@ -83,8 +92,8 @@ export function finalizeResult(
     const message = error instanceof Error ? error.message : String(error);
     unready({ reason: "Failed", message });
   }
-  for (const roll of rolls) {
-    const summary = summarize(list, roll.target, roll);
+  for (const { target, ...sources } of rolls) {
+    const summary = summarize(list, target, sources);
     if (summary !== undefined) list = setCondition(list, summary, moment);
   }
   let failure = error;

@@ -1,3 +1,4 @@
+import { checkOption, checkOptions } from "../../core/api/option_rules.ts";
 import type {
   Context,
   MaybePromise,
@@ -5,7 +6,11 @@ import type {
 import type { Notifier } from "./notifier.ts";
 import { isOutcome } from "./outcome.ts";
 import { errorText, type StepsEnd } from "./pass_step.ts";
-import { type RequestNames, requestsOf } from "./requests.ts";
+import {
+  REQUEST_NAME_RULES,
+  type RequestNames,
+  requestsOf,
+} from "./requests.ts";
 import type { Conditioned } from "./status_lint.ts";
 
 /** A pass whose steps have ended, before its conditions are summed up. */
@@ -32,10 +37,12 @@ export type ResultProcessor<P extends Conditioned> = (
  * fields stay as they are.
  *
  * @param names How the annotations are called.
+ * @throws {TypeError | RangeError} If an option is unknown or no name.
  */
 export function recordRequests<P extends Conditioned>(
   names: RequestNames = {},
 ): ResultProcessor<P> {
+  checkOptions(names, REQUEST_NAME_RULES, "recordRequests()");
   return ({ object }) => {
     const { handled } = requestsOf(object, {}, names);
     if (Object.keys(handled).length === 0) return;
@@ -53,6 +60,10 @@ export function recordRequests<P extends Conditioned>(
 export function tellOutcome<P extends Conditioned>(
   notifier?: Notifier,
 ): ResultProcessor<P> {
+  checkOption(notifier, "object?", {
+    name: "notifier",
+    subject: "tellOutcome()",
+  });
   return ({ object, ctx, error }) => {
     if (!isOutcome(error)) return;
     const { reason, telling: { event, log, notify } } = error;

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import type { Cadence, NextRun } from "./cadence.ts";
 import {
   type Condition,
@@ -11,7 +12,11 @@ import {
   setCondition,
   STALLED,
 } from "./condition.ts";
-import { type MergeOptions, summarize } from "./condition_merge.ts";
+import {
+  MERGE_RULES,
+  type MergeOptions,
+  summarize,
+} from "./condition_merge.ts";
 import { isOutcome, type PassResult } from "./outcome.ts";
 
 /** How a pass ended, as its steps say it. */
@@ -114,6 +119,9 @@ export interface Roll extends MergeOptions {
   readonly target: string;
 }
 
+/** What a roll must be. */
+export const ROLL_RULES: OptionRules<Roll> = { ...MERGE_RULES, target: "name" };
+
 /** What {@linkcode finish} works with. */
 export interface FinishOptions {
   /** How often to look. */
@@ -143,10 +151,23 @@ export interface FinishOptions {
     | undefined;
 }
 
+const RULES: OptionRules<FinishOptions> = {
+  cadence: "object",
+  moment: "object",
+  rolls: "array?",
+  gates: "strings?",
+  succeeded: "object?",
+};
+
 /**
  * Ends a pass: {@linkcode settle}, then the summaries, then the gates. A
  * success that leaves Ready other than True is turned into an error where the
  * cadence retries until ready, so that such a pass never ends silently.
+ *
+ * @param conditions What the pass has left.
+ * @param end Its result and error.
+ * @param options How often to look, the moment, and what is summed up.
+ * @throws {TypeError} If an option is unknown, missing or of another type.
  *
  * @example A failure that Ready tells
  * ```ts
@@ -175,11 +196,12 @@ export function finish(
   end: PassEnd,
   options: FinishOptions,
 ): Settled {
+  checkOptions(options, RULES, "finish()");
   const { cadence, moment, rolls = [], gates = [], succeeded } = options;
   const settled = settle(conditions, end, { cadence, moment });
   let list = settled.conditions;
-  for (const roll of rolls) {
-    const summary = summarize(list, roll.target, roll);
+  for (const { target, ...sources } of rolls) {
+    const summary = summarize(list, target, sources);
     if (summary !== undefined) list = setCondition(list, summary, moment);
   }
   const gate = gates

@@ -2,12 +2,17 @@ import { ApiError } from "../../core/api/api_error.ts";
 import { kindText, parseApiVersion } from "../../core/api/kind.ts";
 import type { ObjectMeta } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import { sleep } from "../../core/client/retry.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 import { diffMergePatch } from "../../core/patch/merge_patch.ts";
 import type { Condition } from "./condition.ts";
-import { rebaseConditions, type RebaseOptions } from "./condition_rebase.ts";
+import {
+  REBASE_RULES,
+  rebaseConditions,
+  type RebaseOptions,
+} from "./condition_rebase.ts";
 import type { StatusAccess } from "./status_access.ts";
 import type { Conditioned } from "./status_lint.ts";
 
@@ -36,6 +41,13 @@ const ALL = { conditions: true, rest: true } as const;
 
 /** Any part of an object as JSON. */
 type Json = Record<string, unknown>;
+
+const RULES: OptionRules<SharedStatusOptions<never>> = {
+  access: "object",
+  ...REBASE_RULES,
+  clock: "clock?",
+  random: "function?",
+};
 
 /**
  * Writes what a pass made of one object, as often as the pass wants, beside
@@ -96,8 +108,10 @@ export class SharedStatus<P extends Conditioned> {
    *
    * @param object The object as the pass has read it; copied.
    * @param options How it is written.
+   * @throws {TypeError} If an option is unknown, missing or of another type.
    */
   constructor(object: P, options: SharedStatusOptions<P>) {
+    checkOptions(options, RULES, "a SharedStatus");
     this.#base = onWire(object);
     this.#latest = this.#base;
     this.#options = options;

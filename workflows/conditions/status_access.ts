@@ -1,6 +1,7 @@
-import type { Kind } from "../../core/api/kind.ts";
+import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyOf } from "../../core/api/object_key.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Context } from "../../core/controller/reconciler.ts";
 import type { PatchBody } from "../../core/controller/resource_client.ts";
@@ -58,17 +59,28 @@ export interface ClientAccessOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+const RULES: OptionRules<ClientAccessOptions> = {
+  client: "object",
+  fieldManager: "name?",
+  signal: "signal?",
+};
+
 /**
  * Access to an object outside of a run, by a client alone.
  *
  * @param kind The kind of the object.
  * @param object Which object; only this incarnation is read.
+ * @param options The client, and how it writes.
+ * @throws {TypeError} If an option is unknown, missing or of another type.
  */
 export function accessByClient<P extends KubernetesObject>(
   kind: Kind<P>,
   object: P,
-  { client, fieldManager, signal }: ClientAccessOptions,
+  options: ClientAccessOptions,
 ): StatusAccess<P> {
+  checkKind(kind, "accessByClient()");
+  checkOptions(options, RULES, "accessByClient()");
+  const { client, fieldManager, signal } = options;
   const key = keyOf(object);
   return {
     read: () => client.get(kind, key, { signal }),

@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import {
   type Condition,
   findCondition,
@@ -49,6 +50,11 @@ export interface LintOptions {
   readonly inProgress?: boolean | undefined;
 }
 
+const RULES: OptionRules<LintOptions> = {
+  abnormal: "strings?",
+  inProgress: "boolean?",
+};
+
 /**
  * Finds contradictions in a status, for tests: after every pass of a reconciler
  * it should find nothing of rank FAIL. The rules are those of Flux' conditions
@@ -77,6 +83,7 @@ export function lintStatus(
   object: Conditioned,
   options: LintOptions = {},
 ): StatusFinding[] {
+  checkOptions(options, RULES, "lintStatus()");
   const { abnormal = [], inProgress = false } = options;
   const conditions = object.status?.conditions ?? [];
   const bad = [...new Set([...abnormal, RECONCILING, STALLED])];

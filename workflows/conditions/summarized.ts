@@ -1,9 +1,12 @@
-import type { Kind } from "../../core/api/kind.ts";
+import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { Reconciler } from "../../core/controller/reconciler.ts";
 import type { RetryPolicyOptions } from "../../core/queue/retry_policy.ts";
 import type { Step } from "./pass_step.ts";
 import type { Conditioned } from "./status_lint.ts";
-import type { SummarizedDefinition } from "./summarized_definition.ts";
+import {
+  checkSummarized,
+  type SummarizedDefinition,
+} from "./summarized_definition.ts";
 import { SummarizedPass } from "./summarized_pass.ts";
 
 /**
@@ -47,6 +50,8 @@ export const persistentRetry: RetryPolicyOptions = Object.freeze({
  * `observedGeneration`, and `lastHandledReconcileAt` if people may ask for runs.
  * @param definition What is known beside the steps.
  * @param steps In their order.
+ * @throws {TypeError | RangeError} If the kind is none, a step is no function, or
+ * anything of the definition is unknown, missing or makes no sense.
  *
  * @example A certificate that is renewed
  * ```ts
@@ -80,6 +85,8 @@ export function summarized<P extends Conditioned>(
   definition: SummarizedDefinition<P>,
   steps: readonly Step<P>[],
 ): Reconciler<P> {
+  checkKind(kind, "a summarized reconciler");
+  checkSummarized(definition, steps);
   const { cleanup } = definition;
   const reconcile: Reconciler<P>["reconcile"] = (object, ctx) =>
     new SummarizedPass(kind, definition, { object, ctx }).run(steps);

@@ -1,12 +1,17 @@
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Cadence } from "./cadence.ts";
 import { READY, RECONCILING, STALLED } from "./condition.ts";
 import type { Notifier } from "./notifier.ts";
-import type { NewsOptions } from "./pass_news.ts";
+import { NEWS_RULES, type NewsOptions } from "./pass_news.ts";
 import type { Step } from "./pass_step.ts";
-import type { RequestNames } from "./requests.ts";
+import { REQUEST_NAME_RULES, type RequestNames } from "./requests.ts";
 import type { ResultProcessor } from "./result_processor.ts";
-import type { FinishOptions, Roll } from "./settle.ts";
+import { type FinishOptions, type Roll, ROLL_RULES } from "./settle.ts";
 import type { Conditioned } from "./status_lint.ts";
 
 /** What Ready is never True beside. */
@@ -74,6 +79,46 @@ export interface SummarizedDefinition<P extends Conditioned>
    * @default {systemClock}
    */
   readonly clock?: Clock | undefined;
+}
+
+const WORD_RULES = { reason: "name", message: "string" } as const;
+const RULES: OptionRules<SummarizedDefinition<never>> = {
+  rolls: "array?",
+  gates: "strings?",
+  succeeded: "object?",
+  cadence: "function",
+  suspended: "function?",
+  cleanup: "functions?",
+  owned: "strings?",
+  requests: "object?",
+  processors: "functions?",
+  news: "object?",
+  notifier: "object?",
+  clock: "clock?",
+};
+
+/**
+ * Refuses a definition that cannot be one.
+ *
+ * @throws {TypeError | RangeError} If anything is unknown, missing or makes no
+ * sense.
+ */
+export function checkSummarized<P extends Conditioned>(
+  definition: SummarizedDefinition<P>,
+  steps: readonly Step<P>[],
+): void {
+  const subject = "a summarized reconciler";
+  checkOptions(definition, RULES, subject);
+  checkOption(steps, "functions", { name: "steps", subject });
+  const { rolls = [], requests, news, succeeded } = definition;
+  if (succeeded !== undefined) {
+    checkOptions(succeeded, WORD_RULES, `${subject}, succeeded`);
+  }
+  for (const roll of rolls) checkOptions(roll, ROLL_RULES, `${subject}, rolls`);
+  if (requests !== undefined) {
+    checkOptions(requests, REQUEST_NAME_RULES, `${subject}, requests`);
+  }
+  if (news !== undefined) checkOptions(news, NEWS_RULES, `${subject}, news`);
 }
 
 /** Which conditions the steps of a pass have dealt with. */

@@ -1,24 +1,22 @@
-import type { Kind } from "../../core/api/kind.ts";
+import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type {
   Context,
   MaybePromise,
 } from "../../core/controller/reconciler.ts";
-import {
-  type Dependent,
-  type KeptDependent,
-  requireDesired,
-  strongest,
-} from "./dependent.ts";
+import { type Dependent, type KeptDependent, strongest } from "./dependent.ts";
 import {
   dependentSource,
   type DependentSourceOptions,
   readOnly,
+  SOURCE_RULES,
 } from "./kubernetes_dependent.ts";
 import {
   type CompareOptions,
+  KEEP_RULES,
   type KeepOptions,
   ObjectKeeper,
   type Wish,
@@ -36,6 +34,12 @@ export interface BulkDependentOptions<
   ) => MaybePromise<Iterable<ApplyObject<S>>>;
 }
 
+const RULES: OptionRules<BulkDependentOptions<never, never>> = {
+  ...KEEP_RULES,
+  ...SOURCE_RULES,
+  desired: "function",
+};
+
 /**
  * Any number of objects of one kind for each primary, kept as desired: what is
  * not wanted any more goes first, then each is made or changed.
@@ -45,6 +49,8 @@ export interface BulkDependentOptions<
  *
  * @param kind The kind of the objects.
  * @param options What they should be.
+ * @throws {TypeError | RangeError} If the kind is none, or an option is unknown,
+ * missing or makes no sense.
  *
  * @example One ConfigMap for each page of a book
  * ```ts
@@ -69,8 +75,9 @@ export function bulkDependent<
   kind: Kind<S>,
   options: BulkDependentOptions<P, S>,
 ): KeptDependent<P, ReadonlyMap<string, S>> {
+  checkKind(kind, "a dependent");
+  checkOptions(options, RULES, `a dependent of ${kind.kind}`);
   const { desired } = options;
-  requireDesired(kind.kind, desired);
   const source = dependentSource(kind, options);
   const keeper = new ObjectKeeper(kind, source, options);
   const read = reader(source);
@@ -110,6 +117,8 @@ export function bulkDependent<
  *
  * @param kind The kind of the objects.
  * @param options Where they are read from.
+ * @throws {TypeError | RangeError} If the kind is none, or an option is unknown,
+ * missing or makes no sense.
  */
 export function readOnlyBulkDependent<
   P extends KubernetesObject,
@@ -118,6 +127,8 @@ export function readOnlyBulkDependent<
   kind: Kind<S>,
   options: DependentSourceOptions<P, S> = {},
 ): Dependent<P, ReadonlyMap<string, S>> {
+  checkKind(kind, "a dependent");
+  checkOptions(options, SOURCE_RULES, `a dependent of ${kind.kind}`);
   const source = dependentSource(kind, readOnly(options));
   return { sources: [source], garbageCollected: true, read: reader(source) };
 }

@@ -95,17 +95,3 @@ export function strongest(...operations: readonly Operation[]): Operation {
     ? "updated"
     : "none";
 }
-
-/**
- * Refuses a dependent that cannot say what it should be.
- *
- * @throws {TypeError} If `desired` is no function.
- */
-export function requireDesired(what: string, desired: unknown): void {
-  if (typeof desired === "function") return;
-  throw new TypeError(
-    `Cannot define a dependent of ${what}: "desired" must be a function: received ${
-      desired === null ? "null" : typeof desired
-    }`,
-  );
-}

@@ -1,10 +1,15 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import type {
   Context,
   MaybePromise,
 } from "../../core/controller/reconciler.ts";
 import { type ReconciledDependent, strongest } from "./dependent.ts";
-import { ExternalKeeper, type ExternalOperations } from "./external_keeper.ts";
+import {
+  ExternalKeeper,
+  type ExternalOperations,
+  OPERATION_RULES,
+} from "./external_keeper.ts";
 
 /** Options of {@linkcode externalBulkDependent}. */
 export interface ExternalBulkDependentOptions<
@@ -29,6 +34,12 @@ export interface ExternalBulkDependentOptions<
   readonly key?: ((actual: R) => string) | undefined;
 }
 
+const RULES: OptionRules<ExternalBulkDependentOptions<never, never, never>> = {
+  ...OPERATION_RULES,
+  desired: "function?",
+  key: "function?",
+};
+
 /**
  * Any number of resources outside the cluster for each primary, kept as desired:
  * what is not wanted any more goes first, then each is made or changed.
@@ -36,11 +47,13 @@ export interface ExternalBulkDependentOptions<
  * Its resource is a map by the keys.
  *
  * @param options Where they are read from and how they come and go.
- * @throws {TypeError} If neither `key` nor `state` tells which resource is which.
+ * @throws {TypeError} If an option is unknown, missing or of another type, or
+ * neither `key` nor `state` tells which resource is which.
  */
 export function externalBulkDependent<P extends KubernetesObject, D, R>(
   options: ExternalBulkDependentOptions<P, D, R>,
 ): ReconciledDependent<P, ReadonlyMap<string, R>> {
+  checkOptions(options, RULES, "externalBulkDependent()");
   const { source, desired, state, key } = options;
   if (key === undefined && state === undefined) {
     throw new TypeError(

@@ -1,10 +1,15 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import type {
   Context,
   MaybePromise,
 } from "../../core/controller/reconciler.ts";
-import { type ReconciledDependent, requireDesired } from "./dependent.ts";
-import { ExternalKeeper, type ExternalOperations } from "./external_keeper.ts";
+import type { ReconciledDependent } from "./dependent.ts";
+import {
+  ExternalKeeper,
+  type ExternalOperations,
+  OPERATION_RULES,
+} from "./external_keeper.ts";
 import { ONLY_KEY } from "./external_state.ts";
 
 /** Options of {@linkcode externalDependent}. */
@@ -21,11 +26,18 @@ export interface ExternalDependentOptions<P extends KubernetesObject, D, R>
     | undefined;
 }
 
+const RULES: OptionRules<ExternalDependentOptions<never, never, never>> = {
+  ...OPERATION_RULES,
+  desired: "function",
+  select: "function?",
+};
+
 /**
  * A resource outside the cluster for each primary, kept as desired by functions
  * of yours. What they return goes into the source's cache at once.
  *
  * @param options Where it is read from and how it comes and goes.
+ * @throws {TypeError} If an option is unknown, missing or of another type.
  *
  * @example A record of a name server
  * ```ts
@@ -56,8 +68,8 @@ export interface ExternalDependentOptions<P extends KubernetesObject, D, R>
 export function externalDependent<P extends KubernetesObject, D, R>(
   options: ExternalDependentOptions<P, D, R>,
 ): ReconciledDependent<P, R> {
+  checkOptions(options, RULES, "externalDependent()");
   const { source, select, state } = options;
-  requireDesired(`"${source.name}"`, options.desired);
   const keeper = new ExternalKeeper(options);
   const read = async (primary: P, ctx: Context<P>): Promise<R | undefined> => {
     const id = (await keeper.ids(primary, ctx))?.get(ONLY_KEY);

@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
+import type { OptionRules } from "../../core/api/option_rules.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/reconciler.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
@@ -44,6 +45,18 @@ export interface ExternalOperations<P extends KubernetesObject, D, R> {
     }
     | undefined;
 }
+
+/** What the operations on resources outside the cluster must be. */
+export const OPERATION_RULES: OptionRules<
+  ExternalOperations<never, never, never>
+> = {
+  source: "object",
+  matches: "function?",
+  create: "function?",
+  update: "function?",
+  delete: "function?",
+  state: "object?",
+};
 
 /** One resource in a run: whose it is, and which of the primary's. */
 export interface ExternalPlace<P extends KubernetesObject> {

@@ -1,6 +1,11 @@
-import type { Kind } from "../../core/api/kind.ts";
+import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyOf } from "../../core/api/object_key.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type {
   Context,
@@ -33,6 +38,7 @@ export interface ExternalState<P extends KubernetesObject> {
  * Keeps ids in a ConfigMap beside the primary, which owns it.
  *
  * @param suffix What stands behind the primary's name in that of the ConfigMap.
+ * @throws {TypeError | RangeError} If the suffix is no text, or empty.
  *
  * @example
  * ```ts
@@ -45,6 +51,7 @@ export interface ExternalState<P extends KubernetesObject> {
 export function configMapState<P extends KubernetesObject>(
   suffix: string,
 ): ExternalState<P> {
+  checkOption(suffix, "name", { name: "suffix", subject: "configMapState()" });
   const source = informerSource<P, ConfigMap>(ConfigMap, {
     name: `state${suffix}`,
     startPriority: "loader",
@@ -82,6 +89,8 @@ export interface StatusStateOptions {
   readonly many?: boolean | undefined;
 }
 
+const RULES: OptionRules<StatusStateOptions> = { many: "boolean?" };
+
 /**
  * Keeps ids in a field of the primary's own status, where every later run sees
  * them at once. A reconciler that patches the status leaves the field out: then
@@ -90,7 +99,8 @@ export interface StatusStateOptions {
  * @param kind The kind of the primaries; their status must have the field.
  * @param field The name of the field.
  * @param options What the field holds.
- * @throws {TypeError} If the field has no name.
+ * @throws {TypeError | RangeError} If the kind is none, the field has no name, or
+ * an option is unknown or of another type.
  *
  * @example
  * ```ts
@@ -107,12 +117,11 @@ export function statusState<P extends KubernetesObject>(
   field: string,
   options: StatusStateOptions = {},
 ): ExternalState<P> {
+  const subject = "statusState()";
+  checkKind(kind, subject);
+  checkOption(field, "name", { name: "field", subject });
+  checkOptions(options, RULES, subject);
   const { many = false } = options;
-  if (field === "") {
-    throw new TypeError(
-      'Cannot keep an id in a status: the field must have a name: received ""',
-    );
-  }
   const stored = (primary: P): Readonly<Record<string, unknown>> => {
     const { status } = primary as {
       readonly status?: Readonly<Record<string, unknown>> | undefined;

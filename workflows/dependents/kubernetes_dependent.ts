@@ -1,6 +1,8 @@
-import { type Kind, kindText } from "../../core/api/kind.ts";
+import { checkKind, type Kind, kindText } from "../../core/api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
 import type { ObjectKey } from "../../core/api/object_key.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import { isPromise } from "../../core/is_promise.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type {
   Context,
@@ -9,13 +11,10 @@ import type {
 import { informerSource } from "../../sources/informer_source.ts";
 import type { InformerSourceOptions } from "../../sources/informer_source_options.ts";
 import { byAnnotation } from "../../sources/mappers.ts";
-import {
-  type Dependent,
-  type KeptDependent,
-  requireDesired,
-} from "./dependent.ts";
+import type { Dependent, KeptDependent } from "./dependent.ts";
 import {
   type CompareOptions,
+  KEEP_RULES,
   type KeepOptions,
   ObjectKeeper,
   type Wish,
@@ -58,6 +57,19 @@ export interface KubernetesDependentOptions<
   readonly key?: ((primary: P) => ObjectKey) | undefined;
 }
 
+/** What the options must be that say where a dependent is read from. */
+export const SOURCE_RULES: OptionRules<DependentSourceOptions<never, never>> = {
+  source: "object?",
+  watch: "object?",
+};
+const READ_RULES = { ...SOURCE_RULES, key: "function?" } as const;
+const RULES: OptionRules<KubernetesDependentOptions<never, never>> = {
+  ...KEEP_RULES,
+  ...SOURCE_RULES,
+  desired: "function",
+  key: "function?",
+};
+
 /**
  * One object in the cluster for each primary, kept as desired by server-side
  * apply. While nothing of ours has changed, it costs no request.
@@ -67,7 +79,8 @@ export interface KubernetesDependentOptions<
  *
  * @param kind The kind of the object.
  * @param options What it should be.
- * @throws {TypeError} If `desired` is no function.
+ * @throws {TypeError | RangeError} If the kind is none, or an option is unknown,
+ * missing or makes no sense.
  *
  * @example A ConfigMap of a page
  * ```ts
@@ -93,7 +106,8 @@ export function kubernetesDependent<
   kind: Kind<S>,
   options: KubernetesDependentOptions<P, S>,
 ): KeptDependent<P, S> & { readonly source: EventSource<P, S> } {
-  requireDesired(kind.kind, options.desired);
+  checkKind(kind, "a dependent");
+  checkOptions(options, RULES, `a dependent of ${kind.kind}`);
   const source = dependentSource(kind, options);
   const keeper = new ObjectKeeper(kind, source, options);
   // Mostly nothing has to be waited for, and then nothing is.
@@ -103,7 +117,7 @@ export function kubernetesDependent<
       | undefined;
     if (known !== undefined) return known;
     const desired = options.desired(primary, ctx);
-    const made = desired instanceof Promise
+    const made = isPromise(desired)
       ? desired.then((object) => keeper.wish(object, { primary, ctx }))
       : keeper.wish(desired, { primary, ctx });
     ctx.attributes.set(keeper, made);
@@ -117,8 +131,14 @@ export function kubernetesDependent<
     garbageCollected: keeper.garbageCollected,
     read: async (primary, ctx) =>
       await keeper.read(await key(primary, ctx), ctx),
-    reconcile: async (primary, ctx) =>
-      await keeper.ensure(await wish(primary, ctx), ctx),
+    reconcile: async (primary, ctx) => {
+      const wished = wish(primary, ctx);
+      const kept = keeper.ensure(
+        isPromise(wished) ? await wished : wished,
+        ctx,
+      );
+      return isPromise(kept) ? await kept : kept;
+    },
     delete: async (primary, ctx) =>
       await keeper.remove(await key(primary, ctx), ctx),
   };
@@ -130,6 +150,8 @@ export function kubernetesDependent<
  * @param kind The kind of the object.
  * @param options Where it is read from; by default the one secondary of the
  * source.
+ * @throws {TypeError | RangeError} If the kind is none, or an option is unknown
+ * or makes no sense.
  */
 export function readOnlyDependent<
   P extends KubernetesObject,
@@ -140,6 +162,8 @@ export function readOnlyDependent<
     readonly key?: ((primary: P) => ObjectKey) | undefined;
   } = {},
 ): Dependent<P, S> {
+  checkKind(kind, "a dependent");
+  checkOptions(options, READ_RULES, `a dependent of ${kind.kind}`);
   const source = dependentSource(kind, readOnly(options));
   return {
     sources: [source],

@@ -1,7 +1,9 @@
 import { ApiError } from "../../core/api/api_error.ts";
 import { isResolved, type Kind, type Scope } from "../../core/api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
+import { isPromise } from "../../core/is_promise.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
+import type { OptionRules } from "../../core/api/option_rules.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type {
   Context,
@@ -72,6 +74,16 @@ export interface CompareOptions<S extends KubernetesObject> {
     | ((desired: ApplyObject<S>, actual: S) => boolean | undefined)
     | undefined;
 }
+
+/** What the options of a dependent in the cluster must be. */
+export const KEEP_RULES: OptionRules<KeepOptions & CompareOptions<never>> = {
+  relation: ["owner", "annotations", undefined],
+  existing: ["refuse", "adopt", undefined],
+  unwanted: ["delete", "orphan", undefined],
+  recreate: "boolean?",
+  propagationPolicy: ["Background", "Foreground", "Orphan", undefined],
+  matches: "function?",
+};
 
 /** A resourceVersion that no object has: an apply with it can only create. */
 const ONLY_CREATE = "1";
@@ -161,28 +173,61 @@ export class ObjectKeeper<
   }
 
   /**
-   * Makes an object as wished.
+   * Makes an object as wished; within the call if nobody has touched it since it
+   * was found to be right, as is mostly so.
    *
    * @throws {ApiError} If it exists already and is not ours, or the server
    * refuses it.
    * @throws {UpdateLoopError} If it changes back again and again.
    */
-  async ensure(
-    { object, owner, key }: Wish<S>,
+  ensure(wished: Wish<S>, ctx: Context<P>): MaybePromise<DependentResult<S>> {
+    const found = this.read(wished.key, ctx);
+    return isPromise(found) || this.#memory === undefined
+      ? this.#ensureLater(wished, ctx, found)
+      : this.#ensure(wished, ctx, { actual: found, memory: this.#memory });
+  }
+
+  async #ensureLater(
+    wished: Wish<S>,
     ctx: Context<P>,
+    found: MaybePromise<S | undefined>,
   ): Promise<DependentResult<S>> {
-    const id = keyText(key);
-    const actual = await this.read(key, ctx);
+    const actual = await found;
     const memory = this.#memory ?? await this.#remember();
+    return await this.#ensure(wished, ctx, { actual, memory });
+  }
+
+  #ensure(
+    wished: Wish<S>,
+    ctx: Context<P>,
+    { actual, memory }: {
+      readonly actual: S | undefined;
+      readonly memory: MatchMemory;
+    },
+  ): MaybePromise<DependentResult<S>> {
+    const id = keyText(wished.key);
     // The owner is part of what is applied, and not of what the user gave.
-    const wish = memory.nameOf(`${owner} ${JSON.stringify(object)}`);
+    const wish = memory.nameOf(
+      `${wished.owner} ${JSON.stringify(wished.object)}`,
+    );
+    return actual !== undefined && this.#options.matches === undefined &&
+        memory.isUntouched({ id, wish, actual })
+      ? { operation: "none", resource: actual }
+      : this.#compare(wished.object, ctx, { id, wish, actual, memory });
+  }
+
+  /** Compares an object with what was wished for, and writes it if need be. */
+  async #compare(
+    object: ApplyObject<S>,
+    ctx: Context<P>,
+    { id, wish, actual, memory }: {
+      readonly id: string;
+      readonly wish: string;
+      readonly actual: S | undefined;
+      readonly memory: MatchMemory;
+    },
+  ): Promise<DependentResult<S>> {
     const { matches } = this.#options;
-    if (
-      actual !== undefined && matches === undefined &&
-      memory.isUntouched({ id, wish, actual })
-    ) {
-      return { operation: "none", resource: actual };
-    }
     const { fieldManager } = ctx;
     const desired = await this.#intent(object, ctx);
     const common = {

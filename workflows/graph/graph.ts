@@ -36,7 +36,7 @@ export class Graph<N extends GraphNode> {
   /** The nodes, each behind what it depends on. */
   readonly order: readonly N[];
   readonly #dependents: ReadonlyMap<string, readonly N[]>;
-  readonly #nodes: ReadonlyMap<string, N>;
+  readonly #dependencies: ReadonlyMap<string, readonly N[]>;
 
   /**
    * Checks and orders the nodes.
@@ -56,22 +56,27 @@ export class Graph<N extends GraphNode> {
       byName.set(node.name, node);
     }
     const dependents = new Map<string, N[]>();
+    const dependencies = new Map<string, N[]>();
     for (const node of byName.values()) {
+      const before: N[] = [];
+      dependencies.set(node.name, before);
       for (const name of new Set(node.dependsOn)) {
-        if (!byName.has(name)) {
+        const dependency = byName.get(name);
+        if (dependency === undefined) {
           throw new GraphError(
             `Cannot define a workflow: "${node.name}" depends on a node that does not exist: received "${name}", known are ${
               [...byName.keys()].join(", ")
             }`,
           );
         }
+        before.push(dependency);
         const list = dependents.get(name) ?? [];
         list.push(node);
         dependents.set(name, list);
       }
     }
-    this.#nodes = byName;
     this.#dependents = dependents;
+    this.#dependencies = dependencies;
     this.order = orderNodes(byName);
   }
 
@@ -82,7 +87,7 @@ export class Graph<N extends GraphNode> {
 
   /** The nodes that a node depends on, directly. */
   dependenciesOf(node: N): readonly N[] {
-    return [...new Set(node.dependsOn)].map((name) => this.#nodes.get(name)!);
+    return this.#dependencies.get(node.name) ?? [];
   }
 }
 

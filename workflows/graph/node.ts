@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
+import type { OptionRules } from "../../core/api/option_rules.ts";
 import type { Dependent } from "../dependents/dependent.ts";
 import type { CrdPresent } from "./crd_presence.ts";
 import type { GraphNode } from "./graph.ts";
@@ -53,6 +54,18 @@ export interface NodeOptions<P extends KubernetesObject, S> {
    */
   readonly activeWhen?: ActiveWhen<P> | CrdPresent | undefined;
 }
+
+/** What the options of a node must be. */
+export const NODE_RULES: OptionRules<
+  NodeOptions<KubernetesObject, never>
+> = {
+  dependsOn: "strings?",
+  reconcileWhen: "function?",
+  skipWhen: "function?",
+  readyWhen: "function?",
+  deletedWhen: "function?",
+  activeWhen: "any?",
+};
 
 /** One dependent in a workflow. */
 export interface WorkflowNode<P extends KubernetesObject, S = unknown>

@@ -33,13 +33,11 @@ export async function reconcileGraph<P extends KubernetesObject>(
   );
   const decisions = new Map<WorkflowNode<P>, Promise<Decision>>();
   for (const node of graph.order) {
-    // The order makes sure that what it depends on has its promise already.
-    const before = graph.dependenciesOf(node)
-      .map((dependency) => ({
-        dependency,
-        decision: decisions.get(dependency)!,
-      }));
-    decisions.set(node, decide(runs.get(node)!, before, run.limited));
+    const decision = decide(runs.get(node)!, graph.dependenciesOf(node), {
+      decisions,
+      limited: run.limited,
+    });
+    decisions.set(node, decision);
   }
   const results = new Map<string, NodeResult>();
   for (const node of graph.order) {
@@ -65,43 +63,50 @@ export async function reconcileGraph<P extends KubernetesObject>(
   return results;
 }
 
+/** Decides for a node, and does its work, once all before it have been. */
 async function decide<P extends KubernetesObject>(
   node: NodeRun<P>,
-  before: readonly {
-    readonly dependency: WorkflowNode<P>;
-    readonly decision: Promise<Decision>;
-  }[],
-  limited: RunContext<P>["limited"],
+  dependencies: readonly WorkflowNode<P>[],
+  { decisions, limited }: {
+    readonly decisions: ReadonlyMap<WorkflowNode<P>, Promise<Decision>>;
+    readonly limited: RunContext<P>["limited"];
+  },
 ): Promise<Decision> {
-  const waitingFor: string[] = [];
+  let waitingFor: string[] | undefined;
   let unwanted = false;
-  for (const { dependency, decision } of before) {
-    const made = await decision;
+  for (const dependency of dependencies) {
+    // The order makes sure that it has its promise already.
+    const made = await decisions.get(dependency)!;
     if (made.then !== "keep") unwanted = true;
-    else if (!isReady(made.result)) waitingFor.push(dependency.name);
+    else if (!isReady(made.result)) (waitingFor ??= []).push(dependency.name);
   }
   if (unwanted) return { then: "delete" };
-  if (waitingFor.length > 0) {
+  if (waitingFor !== undefined) {
     return { then: "keep", result: node.result("waiting", { waitingFor }) };
   }
-  return await limited(async () => {
-    try {
-      // Conditions that are not there cost nothing.
-      if (node.has("activeWhen") && !await node.isActive()) {
-        return { then: "inactive", result: node.result("inactive") };
-      }
-      if (
-        node.has("skipWhen") && await node.holds("skipWhen", NOT_OTHERWISE)
-      ) return { then: "keep", result: node.result("skipped") };
-      if (
-        node.has("reconcileWhen") &&
-        !await node.holds("reconcileWhen", OTHERWISE)
-      ) return { then: "delete" };
-      return { then: "keep", result: await node.reconcile() };
-    } catch (error) {
-      return { then: "keep", result: node.result("failed", { error }) };
+  return await limited(() => bringInLine(node));
+}
+
+/** Does the work of a node that need not wait, if it is wanted. */
+async function bringInLine<P extends KubernetesObject>(
+  node: NodeRun<P>,
+): Promise<Decision> {
+  try {
+    // Conditions that are not there cost nothing.
+    if (node.has("activeWhen") && !await node.isActive()) {
+      return { then: "inactive", result: node.result("inactive") };
     }
-  });
+    if (node.has("skipWhen") && await node.holds("skipWhen", NOT_OTHERWISE)) {
+      return { then: "keep", result: node.result("skipped") };
+    }
+    if (
+      node.has("reconcileWhen") &&
+      !await node.holds("reconcileWhen", OTHERWISE)
+    ) return { then: "delete" };
+    return { then: "keep", result: await node.reconcile() };
+  } catch (error) {
+    return { then: "keep", result: node.result("failed", { error }) };
+  }
 }
 
 async function conclude<P extends KubernetesObject>(

@@ -1,4 +1,9 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { ManagedWorkflow } from "../../core/controller/managed_workflow.ts";
 import type { Context } from "../../core/controller/reconciler.ts";
@@ -8,8 +13,12 @@ import { cleanUpGraph } from "./cleanup_executor.ts";
 import { concurrencyLimit } from "./concurrency_limit.ts";
 import { Graph } from "./graph.ts";
 import { mermaid } from "./mermaid.ts";
-import type { NodeOptions, NodeResult, WorkflowNode } from "./node.ts";
-import { CONDITION_NAMES } from "./node_condition.ts";
+import {
+  NODE_RULES,
+  type NodeOptions,
+  type NodeResult,
+  type WorkflowNode,
+} from "./node.ts";
 import type { RunContext } from "./node_run.ts";
 import { reconcileGraph } from "./reconcile_executor.ts";
 import { GraphResult } from "./workflow_result.ts";
@@ -39,6 +48,12 @@ export interface WorkflowOptions {
    */
   readonly explicit?: boolean | undefined;
 }
+
+const RULES: OptionRules<WorkflowOptions> = {
+  concurrency: "count?",
+  errors: ["throw", "collect", undefined],
+  explicit: "boolean?",
+};
 
 /**
  * Resources that belong to a primary, and in which order they come and go.
@@ -80,6 +95,7 @@ export class Workflow<
    *
    * @param options How it runs.
    * @param nodes Its nodes.
+   * @throws {TypeError} If an option is unknown or of another type.
    * @throws {RangeError} If `concurrency` is not a positive integer.
    * @throws {GraphError} If a name is taken twice or unknown, or nodes depend on
    * each other in a circle; the message tells the path.
@@ -88,8 +104,8 @@ export class Workflow<
     options: WorkflowOptions = {},
     nodes: Iterable<WorkflowNode<P>> = [],
   ) {
+    checkOptions(options, RULES, "a workflow");
     const { concurrency = 10, explicit = false } = options;
-    concurrencyLimit(concurrency);
     this.#options = options;
     this.#concurrency = concurrency;
     this.explicit = explicit;
@@ -104,6 +120,8 @@ export class Workflow<
    * @param name How results and other nodes call it.
    * @param dependent What is brought in line.
    * @param options When, and after which nodes.
+   * @throws {TypeError} If the dependent is none, or an option is unknown or of
+   * another type.
    * @throws {GraphError} If the name is taken, or a dependency is unknown.
    */
   add<K extends string, S>(
@@ -111,6 +129,9 @@ export class Workflow<
     dependent: Dependent<P, S>,
     options: NodeOptions<P, S> = {},
   ): Workflow<P, N & Record<K, S>> {
+    const subject = `node "${name}" of a workflow`;
+    checkOption(name, "name", { name: "name", subject });
+    checkOptions(options, NODE_RULES, subject);
     const { dependsOn = [], ...when } = options;
     // The conditions of a node are only ever asked with its own resource.
     const node = { name, dependsOn, dependent, when } as WorkflowNode<P>;
@@ -215,6 +236,12 @@ export class Workflow<
 function checked<P extends KubernetesObject>(
   node: WorkflowNode<P>,
 ): WorkflowNode<P> {
+  const { dependsOn, when } = node;
+  checkOptions(
+    { dependsOn, ...when },
+    NODE_RULES,
+    `node "${node.name}" of a workflow`,
+  );
   const refuse = (what: string, value: unknown) =>
     new TypeError(
       `Cannot define a workflow: ${what} of node "${node.name}": received ${
@@ -226,15 +253,11 @@ function checked<P extends KubernetesObject>(
     typeof dependent !== "object" || dependent === null ||
     typeof (dependent as Dependent<P>).read !== "function"
   ) throw refuse("a dependent with read() must be given", dependent);
-  for (const [name, when] of Object.entries(node.when)) {
-    if (!(CONDITION_NAMES as readonly string[]).includes(name)) {
-      throw new TypeError(
-        `Cannot define a workflow: node "${node.name}" has an option that does not exist: received "${name}"`,
-      );
-    }
-    const isFunction = when === undefined || typeof when === "function";
-    if (isFunction || (name === "activeWhen" && "crdOf" in when)) continue;
-    throw refuse(`"${name}" must be a function`, when);
+  const { activeWhen } = node.when;
+  const isFunction = activeWhen === undefined ||
+    typeof activeWhen === "function";
+  if (!isFunction && !("crdOf" in Object(activeWhen))) {
+    throw refuse('"activeWhen" must be a function or crdPresent()', activeWhen);
   }
   return node;
 }

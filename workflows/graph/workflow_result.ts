@@ -57,6 +57,7 @@ export class GraphResult<
   readonly nodes: ReadonlyMap<string, NodeResult>;
   /** Whether every node is reconciled and ready, deleted, or takes no part. */
   readonly done: boolean;
+  #summary: string | undefined;
 
   /**
    * Sums up a run.
@@ -123,8 +124,12 @@ export class GraphResult<
 
   /** The nodes and what became of them, on one line for people. */
   get summary(): string {
-    return Array.from(this.nodes, ([name, { state }]) => `${name} ${state}`)
-      .join(", ");
+    // The log and the history of runs both want it.
+    this.#summary ??= Array.from(
+      this.nodes,
+      ([name, { state }]) => `${name} ${state}`,
+    ).join(", ");
+    return this.#summary;
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { checkOption } from "../../core/api/option_rules.ts";
 import {
   type Condition,
   type ConditionMoment,
@@ -34,6 +35,10 @@ export function augmentStatus<
   object: T,
   options: StatusOptions = {},
 ): T & { readonly status: { readonly conditions: readonly Condition[] } } {
+  checkOption(options, "object", {
+    name: "options",
+    subject: "augmentStatus()",
+  });
   const { now = Date.now() } = options;
   const { status, reason, message } = statusOf(object, { ...options, now });
   const moment: ConditionMoment = { now };

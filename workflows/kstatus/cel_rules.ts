@@ -1,3 +1,8 @@
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import { type CelPredicate, celPredicates } from "./cel_expression.ts";
 import {
   current,
@@ -21,6 +26,14 @@ export interface CelHealthCheck {
   readonly current: string;
 }
 
+const RULES: OptionRules<CelHealthCheck> = {
+  group: "string",
+  kind: "name?",
+  inProgress: "name?",
+  failed: "name?",
+  current: "string",
+};
+
 /**
  * Makes rules for {@linkcode statusOf} from CEL expressions: the first of
  * `inProgress`, `failed` and `current` that is true counts, and an object of
@@ -29,8 +42,9 @@ export interface CelHealthCheck {
  * since a field is missing, makes the state Unknown.
  *
  * @param checks The expressions, at most once for each kind and each group.
- * @throws {TypeError} If `current` is missing.
- * @throws {RangeError} If there are two for the same.
+ * @throws {TypeError} If `group` or `current` is missing, or an option is unknown
+ * or no text.
+ * @throws {RangeError} If there are two for the same, or a text is empty.
  * @throws {SyntaxError} If an expression cannot be read.
  *
  * @example A kind of somebody else's
@@ -56,9 +70,11 @@ export async function celRules(
   checks: readonly CelHealthCheck[],
 ): Promise<ReadonlyMap<string, StatusRule>> {
   const rules = new Map<string, StatusRule>();
+  checkOption(checks, "array", { name: "checks", subject: "celRules()" });
   for (const check of checks) {
+    checkOptions(check, RULES, "a health check");
     const name = `${check.group}/${check.kind ?? "*"}`;
-    if (typeof check.current !== "string" || check.current.trim() === "") {
+    if (check.current.trim() === "") {
       throw new TypeError(
         `Cannot make a health check for ${name}: "current" must be an expression: received ${
           JSON.stringify(check.current)

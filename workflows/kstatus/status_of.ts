@@ -1,5 +1,6 @@
-import type { KubernetesObject } from "../../core/api/object.ts";
 import { parseApiVersion } from "../../core/api/kind.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import { at, conditionsAt } from "./fields.ts";
 import {
   current,
@@ -63,6 +64,11 @@ export interface StatusOptions {
   readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
 }
 
+const OPTION_RULES: OptionRules<StatusOptions> = {
+  now: "number?",
+  rules: "map?",
+};
+
 /**
  * In which state an object is: whether it has reached what it asks for, by the
  * rules of kstatus for the built-in kinds and by the conditions Reconciling,
@@ -88,6 +94,7 @@ export function statusOf(
   object: KubernetesObject & { readonly status?: unknown },
   options: StatusOptions = {},
 ): ObjectStatus {
+  checkOptions(options, OPTION_RULES, "statusOf()");
   const { now = Date.now(), rules } = options;
   const { group } = parseApiVersion(object.apiVersion ?? "");
   const name = `${group}/${object.kind ?? ""}`;

@@ -1,5 +1,10 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import type { Client } from "../../core/client/client.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import {
@@ -38,6 +43,16 @@ export interface WaitOptions {
   /** Measures the time. @default {systemClock} */
   readonly clock?: Clock | undefined;
 }
+
+const RULES: OptionRules<WaitOptions> = {
+  desired: ["Current", "NotFound", undefined],
+  failFast: "boolean?",
+  timeout: "duration?",
+  signal: "signal?",
+  rules: "map?",
+  onChange: "function?",
+  clock: "clock?",
+};
 
 /** An object that is waited for, and in which state it was seen last. */
 export interface WaitedObject {
@@ -100,6 +115,7 @@ export class WaitError extends Error {
  * @param objects Which ones, as they were sent or by reference.
  * @param options What for, and how long.
  * @returns Every object with its last state.
+ * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
  * @throws {WaitError} If objects have failed, or the time is up; it names each
  * with its state.
  * @throws The reason of the signal, if that fires.
@@ -123,6 +139,10 @@ export async function waitFor(
   objects: readonly (KubernetesObject | ObjectReference)[],
   options: WaitOptions = {},
 ): Promise<readonly WaitedObject[]> {
+  const subject = "waitFor()";
+  checkOption(client, "object", { name: "client", subject });
+  checkOption(objects, "array", { name: "objects", subject });
+  checkOptions(options, RULES, subject);
   const { timeout = "60s", signal, clock = systemClock } = options;
   const limit = milliseconds(timeout, "timeout");
   signal?.throwIfAborted();

@@ -1,6 +1,11 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
-import type { Kind } from "../../core/api/kind.ts";
+import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { DeepPartial, KubernetesObject } from "../../core/api/object.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { keyOf } from "../../core/api/object_key.ts";
 import type { Client } from "../../core/client/client.ts";
@@ -37,6 +42,15 @@ export interface CanaryOptions<P extends KubernetesObject> {
   readonly clock?: Clock | undefined;
 }
 
+const RULES: OptionRules<CanaryOptions<never>> = {
+  client: "object",
+  touch: "function",
+  label: "name?",
+  every: "duration?",
+  within: "duration?",
+  clock: "clock?",
+};
+
 interface Watched {
   /** The generation that must be seen; undefined while none is awaited. */
   awaited: number | undefined;
@@ -48,7 +62,8 @@ interface Watched {
  * Objects that prove that an operator is alive from end to end: nothing is done
  * for them, but every so often one is touched, and the change must come back as
  * a run. If it does not, watch, queue or API server do not do their work, however
- * healthy the process looks: ask `operator.health().healthy && canary.healthy`.
+ * healthy the process looks. With `probes: { port, live: () => canary.healthy }`
+ * of the operator, its container is then started anew.
  *
  * @typeParam P The type of the objects.
  *
@@ -85,9 +100,12 @@ export class Canary<P extends KubernetesObject> {
    *
    * @param kind The kind.
    * @param options How they are recognised and touched.
-   * @throws {RangeError | SyntaxError} If a duration makes no sense.
+   * @throws {TypeError | RangeError} If the kind is none, or an option is
+   * unknown, missing or makes no sense.
    */
   constructor(kind: Kind<P>, options: CanaryOptions<P>) {
+    checkKind(kind, "a canary");
+    checkOptions(options, RULES, "a canary");
     const { label = "coracle.dev/canary", clock = systemClock } = options;
     const { every = "1m", within = "1m" } = options;
     this.#kind = kind;
@@ -114,6 +132,10 @@ export class Canary<P extends KubernetesObject> {
    * learnt that a canary is gone.
    */
   guard(reconciler: Reconciler<P>): Reconciler<P> {
+    checkOption(reconciler, "object", {
+      name: "reconciler",
+      subject: "a canary",
+    });
     const { cleanup } = reconciler;
     if (cleanup === undefined) {
       throw new TypeError(

@@ -1,3 +1,8 @@
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 
 /**
@@ -68,6 +73,7 @@ const LONGEST_VALUE = 80;
  * there; lists and all else as a whole.
  *
  * @param rules What changed fields ask for.
+ * @throws {TypeError | RangeError} If a rule is none.
  *
  * @example Replicas are scaled in place
  * ```ts
@@ -81,6 +87,7 @@ const LONGEST_VALUE = 80;
 export function changeMap(
   rules: ChangeRules,
 ): (before: unknown, after: unknown) => SpecDiff {
+  checkRules(rules);
   return (before, after) => {
     const fields = [...changedFields(before, after, "")].map((field) => ({
       ...field,
@@ -92,6 +99,24 @@ export function changeMap(
     );
     return { change: STRENGTH[strongest]!, fields };
   };
+}
+
+const RULES: OptionRules<FieldChange> = {
+  change: STRENGTH,
+  ignoreNull: "boolean?",
+  when: "function?",
+};
+
+function checkRules(rules: ChangeRules): void {
+  const subject = "changeMap()";
+  checkOption(rules, "object", { name: "rules", subject });
+  for (const [name, rule] of Object.entries(rules)) {
+    if (typeof rule === "string") {
+      checkOption(rule, STRENGTH, { name, subject });
+      continue;
+    }
+    checkOptions(rule, RULES, `${subject}, "${name}"`);
+  }
 }
 
 /** A difference for people: `replicas: 1 -> 2, image.tag: "a" -> "b"`. */

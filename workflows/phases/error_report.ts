@@ -1,3 +1,4 @@
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import { isOutcome, withoutUrlQueries } from "../conditions/outcome.ts";
 
 /** One error among the causes of another. */
@@ -51,6 +52,14 @@ export interface ErrorReportOptions {
   readonly labels?: Readonly<Record<string, RegExp>> | undefined;
 }
 
+/** What the options of a report must be. */
+export const REPORT_RULES: OptionRules<ErrorReportOptions> = {
+  maxLength: "size?",
+  maxCauses: "size?",
+  stack: "boolean?",
+  labels: "object?",
+};
+
 /** How far a chain of causes is followed at all: it may be a circle. */
 const LONGEST_CHAIN = 16;
 
@@ -61,6 +70,8 @@ const LONGEST_CHAIN = 16;
  *
  * @param error What was thrown.
  * @param options How much is told.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
+ * sense.
  *
  * @example Errors with a label
  * ```ts
@@ -76,6 +87,7 @@ export function errorReport(
   error: unknown,
   options: ErrorReportOptions = {},
 ): ErrorReport {
+  checkOptions(options, REPORT_RULES, "errorReport()");
   const { maxLength = 2_048, maxCauses = 2, stack = false } = options;
   const cut = (text: string) => limited(withoutUrlQueries(text), maxLength);
   const chain = chainOf(error);

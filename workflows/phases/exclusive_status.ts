@@ -1,7 +1,8 @@
 import { ApiError } from "../../core/api/api_error.ts";
-import type { Kind } from "../../core/api/kind.ts";
+import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import { compareResourceVersions } from "../../core/api/resource_version.ts";
 import type { Client } from "../../core/client/client.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
@@ -59,6 +60,11 @@ export interface ExclusiveStatusOptions<P extends WithStatus> {
   readonly succeeds?: ((found: unknown, ours: unknown) => boolean) | undefined;
 }
 
+const RULES: OptionRules<ExclusiveStatusOptions<never>> = {
+  onChange: "function?",
+  succeeds: "function?",
+};
+
 /**
  * Writes statuses that nobody else may write, as the memory of a state machine
  * needs it: one PUT for each change, none where nothing changed, and never over
@@ -80,8 +86,12 @@ export class ExclusiveStatus<P extends WithStatus> {
    *
    * @param kind The kind of the objects.
    * @param options Whom to tell.
+   * @throws {TypeError} If the kind is none, or an option is unknown or no
+   * function.
    */
   constructor(kind: Kind<P>, options: ExclusiveStatusOptions<P> = {}) {
+    checkKind(kind, "an ExclusiveStatus");
+    checkOptions(options, RULES, "an ExclusiveStatus");
     this.#kind = kind;
     this.#options = options;
   }

@@ -1,3 +1,8 @@
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Gauge, Metrics } from "../../core/metrics.ts";
 import { type LifecycleTimes, LifecycleTracker } from "./lifecycle_tracker.ts";
@@ -26,6 +31,11 @@ export interface LifecycleMetricsOptions {
   /** Where time comes from. @default {the machine's clock} */
   readonly clock?: Clock | undefined;
 }
+
+const RULES: OptionRules<LifecycleMetricsOptions> = {
+  kind: "name",
+  clock: "clock?",
+};
 
 /**
  * Counts the objects of a kind by their state of life, and times how long they
@@ -61,8 +71,13 @@ export class LifecycleMetrics {
    *
    * @param metrics Where it is counted, such as the registry of the operator.
    * @param options The kind.
+   * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
+   * sense.
    */
   constructor(metrics: Metrics, options: LifecycleMetricsOptions) {
+    const subject = "LifecycleMetrics";
+    checkOption(metrics, "metrics", { name: "metrics", subject });
+    checkOptions(options, RULES, subject);
     this.#metrics = metrics;
     this.#kind = options.kind;
     this.#clock = options.clock ?? systemClock;

@@ -1,3 +1,5 @@
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+
 /** A failure that something keeps in its history. */
 export interface PastFailure {
   /** When it happened, in milliseconds since the Unix epoch. */
@@ -27,6 +29,12 @@ export interface NewFailuresOptions {
   readonly lines?: number | undefined;
 }
 
+const RULES: OptionRules<NewFailuresOptions> = {
+  after: "number?",
+  most: "size?",
+  lines: "count?",
+};
+
 /** What is to be told of failures, and up to when it then is told. */
 export interface NewFailures {
   /** The texts, the oldest first. */
@@ -41,6 +49,8 @@ export interface NewFailures {
  *
  * @param history What is there, in any order.
  * @param options What was told before, and the limits.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
+ * sense.
  *
  * @example Tell each failure once
  * ```ts
@@ -55,6 +65,7 @@ export function newFailures(
   history: readonly PastFailure[],
   options: NewFailuresOptions,
 ): NewFailures {
+  checkOptions(options, RULES, "newFailures()");
   const { after, most = 10, lines = 6 } = options;
   const fresh = history
     .filter(({ at }) => after === undefined || at > after)

@@ -1,6 +1,11 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
-import type { Kind } from "../../core/api/kind.ts";
+import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type {
   Context,
@@ -122,6 +127,18 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
   readonly clock?: Clock | undefined;
 }
 
+const RULES: OptionRules<TaskDefinition<TaskObject<never>, never>> = {
+  start: "function",
+  check: "function",
+  pointless: "function?",
+  dispose: "function?",
+  retries: "any?",
+  backOff: "duration?",
+  maxBackOff: "duration?",
+  poll: "duration?",
+  clock: "clock?",
+};
+
 /**
  * A reconciler for objects that stand for something to be done once, such as a
  * backup: it is started, looked after, tried again with growing pauses, and then
@@ -129,7 +146,8 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
  *
  * @param kind The kind of the objects.
  * @param definition What the task does.
- * @throws {RangeError | SyntaxError} If a duration makes no sense.
+ * @throws {TypeError | RangeError} If the kind is none, or anything of the
+ * definition is unknown, missing or makes no sense.
  *
  * @example A backup
  * ```ts
@@ -186,6 +204,13 @@ class TaskReconciler<P extends TaskObject<Result>, Result> {
   readonly #maxBackOff: number;
 
   constructor(kind: Kind<P>, definition: TaskDefinition<P, Result>) {
+    const subject = "a one-shot task";
+    checkKind(kind, subject);
+    checkOptions(definition, RULES, subject);
+    const { retries } = definition;
+    if (typeof retries !== "function" && retries !== Infinity) {
+      checkOption(retries, "size?", { name: "retries", subject });
+    }
     const { clock = systemClock } = definition;
     const { poll = "10s", backOff = "10s", maxBackOff = "1h" } = definition;
     this.#definition = definition;

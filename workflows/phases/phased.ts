@@ -1,5 +1,5 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
-import type { Kind } from "../../core/api/kind.ts";
+import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { systemClock } from "../../core/clock.ts";
 import type { Context, Reconciler } from "../../core/controller/reconciler.ts";
 import {
@@ -17,7 +17,11 @@ import {
   readyCondition,
 } from "./lifecycle_conditions.ts";
 import { LifecycleMetrics } from "./lifecycle_metrics.ts";
-import type { PhasedDefinition, PhasedRun } from "./phased_definition.ts";
+import {
+  checkPhased,
+  type PhasedDefinition,
+  type PhasedRun,
+} from "./phased_definition.ts";
 import { type PassEnding, PhasedPass } from "./phased_pass.ts";
 import { heardEvents } from "./phased_events.ts";
 import {
@@ -44,7 +48,8 @@ import {
  *
  * @param kind The kind of the objects.
  * @param definition What is known of the subject.
- * @throws {RangeError | SyntaxError} If a duration makes no sense.
+ * @throws {TypeError | RangeError} If the kind is none, or anything of the
+ * definition is unknown, missing or makes no sense.
  *
  * @example The least that works
  * ```ts
@@ -99,6 +104,8 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
   readonly #waits: Readonly<Record<PassEnding, number | undefined>>;
 
   constructor(kind: Kind<P>, definition: PhasedDefinition<P, Seen>) {
+    checkKind(kind, "a phased reconciler");
+    checkPhased(definition);
     const { poll = "10s", interval = "60s", onStatus, metrics } = definition;
     const wait = (duration: Duration, name: string) =>
       milliseconds(duration, name);

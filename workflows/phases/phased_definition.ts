@@ -1,4 +1,5 @@
 import type { Duration } from "../../core/api/duration.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import type { Clock } from "../../core/clock.ts";
 import type {
   Context,
@@ -7,7 +8,7 @@ import type {
 } from "../../core/controller/reconciler.ts";
 import type { Metrics } from "../../core/metrics.ts";
 import type { SpecDiff } from "./change_map.ts";
-import type { ErrorReportOptions } from "./error_report.ts";
+import { type ErrorReportOptions, REPORT_RULES } from "./error_report.ts";
 import type { Reasons } from "./lifecycle_conditions.ts";
 import type { PhasedObject } from "./rollout.ts";
 
@@ -296,6 +297,55 @@ export interface PhasedDefinition<P extends PhasedObject, Seen> {
    * @default {nobody is told}
    */
   readonly onEvent?: ((object: P, event: PhasedEvent) => void) | undefined;
+}
+
+const RULES: OptionRules<PhasedDefinition<PhasedObject, never>> = {
+  diff: "function",
+  observe: "function",
+  stable: "function",
+  landed: "function",
+  deploy: "function",
+  validate: "function?",
+  parked: "function?",
+  busy: "function?",
+  suspend: "function?",
+  scale: "function?",
+  failed: "function?",
+  recover: "function?",
+  steady: "function?",
+  rollback: "any?",
+  neededBy: "function?",
+  cleanup: "function?",
+  convert: "function?",
+  poll: "duration?",
+  interval: "duration?",
+  errors: "object?",
+  clock: "clock?",
+  metrics: "metrics?",
+  onStatus: "function?",
+  onEvent: "function?",
+};
+const ROLLBACK_RULES: OptionRules<RollbackOptions<PhasedObject>> = {
+  after: "duration?",
+  accepts: "function?",
+  safe: "function?",
+};
+
+/**
+ * Refuses a definition that cannot be one.
+ *
+ * @throws {TypeError | RangeError} If anything is unknown, missing or makes no
+ * sense.
+ */
+export function checkPhased<P extends PhasedObject, Seen>(
+  definition: PhasedDefinition<P, Seen>,
+): void {
+  const subject = "a phased reconciler";
+  checkOptions(definition, RULES, subject);
+  const { rollback = {}, errors = {} } = definition;
+  checkOptions(errors, REPORT_RULES, `${subject}, errors`);
+  if (typeof rollback === "function") return;
+  checkOptions(rollback, ROLLBACK_RULES, `${subject}, rollback`);
 }
 
 /** An event about a phased object. */

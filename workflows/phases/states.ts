@@ -1,6 +1,7 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
-import type { Kind } from "../../core/api/kind.ts";
+import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type {
   Context,
@@ -135,6 +136,20 @@ export function states<P extends StatesObject<S>, S extends string>(
   };
 }
 
+const RULES: OptionRules<StatesOptions<never, never>> = {
+  initial: "name",
+  states: "object",
+  poll: "duration?",
+  interval: "duration?",
+  clock: "clock?",
+};
+const STATE_RULES: OptionRules<StateDefinition<never, never>> = {
+  run: "function",
+  rest: "boolean?",
+  within: "duration?",
+  late: "name?",
+};
+
 class StateMachine<P extends StatesObject<S>, S extends string> {
   readonly #states: Readonly<Record<S, StateDefinition<P, S>>>;
   readonly #initial: S;
@@ -144,6 +159,8 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
   readonly #interval: number;
 
   constructor(kind: Kind<P>, options: StatesOptions<P, S>) {
+    checkKind(kind, "states()");
+    checkOptions(options, RULES, "states()");
     const { poll = "10s", interval = "60s", clock = systemClock } = options;
     this.#states = options.states;
     this.#initial = options.initial;
@@ -153,10 +170,10 @@ class StateMachine<P extends StatesObject<S>, S extends string> {
     this.#interval = milliseconds(interval, "interval");
     this.#known(options.initial);
     for (const [name, state] of Object.entries(options.states)) {
+      checkOptions(state as object, STATE_RULES, `states(), state "${name}"`);
       const { within, late } = state as StateDefinition<P, S>;
       if (late !== undefined) this.#known(late);
       if ((within === undefined) === (late === undefined)) {
-        if (within !== undefined) milliseconds(within, `${name}.within`);
         continue;
       }
       throw new RangeError(

@@ -1,3 +1,5 @@
+import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+
 /** What an upgrade does with the state of what runs. */
 export type UpgradeMode = "stateless" | "savepoint" | "last-state";
 
@@ -44,6 +46,20 @@ export interface UpgradeSituation {
   readonly age?: CheckpointAge | undefined;
 }
 
+const RULES: OptionRules<UpgradeSituation> = {
+  requested: ["stateless", "savepoint", "last-state"],
+  job: ["running", "unready", "canceling", "canceled", "ended"],
+  stateKnown: "boolean",
+  highlyAvailable: "boolean",
+  manager: ["reachable", "unreachable", "neverStarted", "gone"],
+  versionChanged: "boolean?",
+  savepoints: "boolean?",
+  cancelable: "boolean?",
+  preferCancel: "boolean?",
+  fallback: "boolean?",
+  age: "object?",
+};
+
 /** How to stop what runs, and what to start from afterwards. */
 export interface UpgradePlan {
   /**
@@ -75,6 +91,8 @@ export type UpgradeChoice =
  * the rules are those of the Flink operator.
  *
  * @param situation What is known.
+ * @throws {TypeError | RangeError} If a fact is unknown, missing or of another
+ * type.
  *
  * @example A job that is not running cannot take a savepoint
  * ```ts
@@ -93,6 +111,7 @@ export type UpgradeChoice =
  * ```
  */
 export function chooseUpgrade(situation: UpgradeSituation): UpgradeChoice {
+  checkOptions(situation, RULES, "chooseUpgrade()");
   const { requested, job, highlyAvailable, manager } = situation;
   const over = job === "ended" || job === "canceled";
   if (requested === "stateless") {

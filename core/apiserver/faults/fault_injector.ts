@@ -12,6 +12,7 @@ import { conflict, StatusError } from "../status.ts";
 import type { JournalContent } from "../storage/file_journal.ts";
 import {
   type ActiveFault,
+  checkFaultMatch,
   checkFaultRule,
   type FaultEffect,
   type FaultMatch,
@@ -110,6 +111,7 @@ export class FaultInjector implements Faults {
   }
 
   #eachWatch(match: FaultMatch, act: (watch: FaultyWatch) => void): number {
+    checkFaultMatch(match);
     const watches = [...this.#server.watches()].filter((watch) => {
       const { group, plural } = watch.resource;
       return matchesFault(match, {

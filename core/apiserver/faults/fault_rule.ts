@@ -1,3 +1,6 @@
+import { checkOptionNames } from "../../api/option_names.ts";
+import { checkOptions, type OptionRules } from "../../api/option_rules.ts";
+
 /** Which requests a fault befalls; what is absent matches all. */
 export interface FaultMatch {
   /** Such as `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`. */
@@ -100,12 +103,52 @@ const PARTS = [
   "subresource",
 ] as const;
 
+const MATCH_RULES: OptionRules<FaultMatch> = {
+  verb: "any?",
+  resource: "string?",
+  group: "string?",
+  namespace: "string?",
+  name: "string?",
+  subresource: "string?",
+};
+const RULES: OptionRules<FaultRule> = {
+  ...MATCH_RULES,
+  effect: "object",
+  probability: "number?",
+  count: "number?",
+  skip: "number?",
+};
+/** All members of the union {@linkcode FaultEffect}. */
+const EFFECTS: readonly string[] = [
+  "status",
+  "retryAfter",
+  "conflict",
+  "expired",
+  "delay",
+  "reset",
+  "cutAfter",
+  "stallAfter",
+  "withoutEndBookmark",
+];
+
+/**
+ * Checks which requests are meant.
+ *
+ * @throws {TypeError} If a part is unknown or of another type.
+ */
+export function checkFaultMatch(match: FaultMatch): void {
+  checkOptions(match, MATCH_RULES, "a fault, its requests");
+}
+
 /**
  * Checks a rule.
  *
+ * @throws {TypeError} If a part is unknown or of another type.
  * @throws {RangeError} If a number in it is out of range.
  */
 export function checkFaultRule(rule: FaultRule): void {
+  checkOptions(rule, RULES, "a fault");
+  checkOptionNames(rule.effect, EFFECTS, "a fault, effect");
   const { probability = 1, count = 1, skip = 0 } = rule;
   const fail = (name: string, why: string, value: number): never => {
     throw new RangeError(

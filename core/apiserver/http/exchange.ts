@@ -103,3 +103,14 @@ export function textResponse(
 export function pageNotFound(): ServerResponse {
   return textResponse(404, "404 page not found\n");
 }
+
+/** The answer to a write that has made no object of its own. */
+export function createdResponse(): ServerResponse {
+  return jsonResponse(201, {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    code: 201,
+  });
+}

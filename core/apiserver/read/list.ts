@@ -79,10 +79,9 @@ export function listPage(
       ? store.revision
       : position.revision,
   });
-  const selector = request.query.get("shardSelector");
-  return selector === null
-    ? page
-    : { ...page, metadata: { ...page.metadata, shardInfo: { selector } } };
+  if (selection.shard === undefined) return page;
+  const shardInfo = { selector: request.query.get("shardSelector") ?? "" };
+  return { ...page, metadata: { ...page.metadata, shardInfo } };
 }
 
 function positionOf(

@@ -10,6 +10,7 @@ import {
   type ParsedShardSelector,
   parseShardSelector,
 } from "../../api/shard_selector.ts";
+import type { ApiContext } from "../api_context.ts";
 import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
 import { badRequest } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
@@ -20,7 +21,7 @@ export interface Selection {
   readonly namespace: string | undefined;
   readonly labels: readonly LabelRequirement[];
   readonly fields: readonly FieldRequirement[];
-  /** The shard, as Kubernetes 1.36 knows it with its alpha feature on. */
+  /** The shard, where the feature gate `ShardedListAndWatch` is on. */
   readonly shard: ParsedShardSelector | undefined;
   /** The one name that can match, when the fields say so. */
   readonly name: string | undefined;
@@ -44,7 +45,7 @@ export function selects(selection: Selection, object: StoredObject): boolean {
  * Reads the selectors of a query.
  *
  * @param query The parameters of the request.
- * @param resource Whose fields may be named.
+ * @param resource Whose fields may be named, and where it is served.
  * @param path The namespace and, on old watch paths, the name in the path.
  * @throws {StatusError} 400 if a selector cannot be read or names a field that
  * cannot be selected by.
@@ -52,6 +53,7 @@ export function selects(selection: Selection, object: StoredObject): boolean {
 export function readSelection(
   query: URLSearchParams,
   resource: {
+    readonly context: Pick<ApiContext, "featureGates">;
     readonly definition: ResourceDefinition;
     readonly version: ResourceVersion;
   },
@@ -62,7 +64,7 @@ export function readSelection(
 ): Selection {
   const labels = readLabelQuery(query.get("labelSelector") ?? "");
   const fields = readFields(query.get("fieldSelector") ?? "");
-  const { definition, version } = resource;
+  const { context, definition, version } = resource;
   for (const { field } of fields) checkField(field, definition, version);
   if (path.name !== undefined) {
     fields.push({ field: "metadata.name", operator: "=", value: path.name });
@@ -71,7 +73,9 @@ export function readSelection(
     namespace: path.namespace,
     labels,
     fields,
-    shard: readShard(query.get("shardSelector") ?? undefined),
+    shard: context.featureGates.ShardedListAndWatch
+      ? readShard(query.get("shardSelector") ?? undefined)
+      : undefined,
     name: fields.find(({ field, operator }) =>
       field === "metadata.name" && operator === "="
     )?.value,

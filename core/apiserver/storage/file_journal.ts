@@ -138,10 +138,11 @@ function* snapshot(store: Store) {
  * is left out.
  *
  * @throws {SyntaxError} If another line is no JSON.
+ * @throws {Error} If the file cannot be read.
  */
 export function readJournal(path: string): JournalContent | undefined {
   if (!existsSync(path)) return undefined;
-  const bytes = readFileSync(path);
+  const bytes = readBytes(path);
   const objects = new Map<string, JournalObject>();
   let revision = 0;
   let number = 0;
@@ -167,6 +168,19 @@ export function readJournal(path: string): JournalContent | undefined {
     }
   }
   return { revision, objects: [...objects.values()] };
+}
+
+function readBytes(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new Error(
+      `Cannot read the data of a server: ${path} must be a file that this process may read: received ${
+        (error as Error).message
+      }`,
+      { cause: error },
+    );
+  }
 }
 
 function parseLine(text: string, path: string, number: number): Line {

@@ -1,7 +1,7 @@
 import type { UntypedObject } from "../../api/object.ts";
 import { isJsonObject, type JsonObject } from "../../patch/json_value.ts";
 import { timestamp } from "../api_context.ts";
-import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
+import { createdResponse, type ServerResponse } from "../http/exchange.ts";
 import { findStored } from "../read/get.ts";
 import type { GroupResource } from "../registry.ts";
 import { asObject } from "../request/body.ts";
@@ -46,13 +46,7 @@ export async function bindPod(
   const pod = structuredClone(findStored(named).parse());
   assign(named, pod, { node, annotations: binding.metadata.annotations });
   if (!dryRun) context.store.put(pods, pod);
-  return jsonResponse(201, {
-    kind: "Status",
-    apiVersion: "v1",
-    metadata: {},
-    status: "Success",
-    code: 201,
-  });
+  return createdResponse();
 }
 
 function nodeOf({ target }: UntypedObject): string {

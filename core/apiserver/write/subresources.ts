@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../patch/json_value.ts";
-import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
+import { createdResponse, type ServerResponse } from "../http/exchange.ts";
 import { findStored } from "../read/get.ts";
 import type { Subresource } from "../registry.ts";
 import { asObject } from "../request/body.ts";
@@ -56,11 +56,5 @@ async function evictPod(
     findStored(request),
     { ...options, dryRun: options.dryRun || dryRun },
   );
-  return jsonResponse(201, {
-    kind: "Status",
-    apiVersion: "v1",
-    metadata: {},
-    status: "Success",
-    code: 201,
-  });
+  return createdResponse();
 }

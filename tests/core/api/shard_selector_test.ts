@@ -37,7 +37,7 @@ test("shardSelector cuts all hashes into equal parts", () => {
   }
   assert.throws(
     () => shardSelector({ index: 0, count: 2, field: "name" as "uid" }),
-    /"field" must be "uid" or "namespace": received "name"/,
+    /"field" must be one of uid, namespace: received "name"/,
   );
 });
 

@@ -55,8 +55,12 @@ test("ApiServer refuses options that it does not know or understand", async () =
   await assert.rejects(start({ prot: 1 }), /did you mean "port"/);
   await assert.rejects(start({ pods: { log: 1 } }), /did you mean "logs"/);
   await assert.rejects(
+    start({ featureGates: { WatchList: true } }),
+    /there is no option "WatchList"/,
+  );
+  await assert.rejects(
     start({ pods: { exec: 1 } }),
-    /"pods.exec" must be a function: received number/,
+    /pods: "exec" must be a function: received a number/,
   );
   await assert.rejects(start({ port: 70_000 }), RangeError);
   await assert.rejects(start({ establishingDelay: -1 }), RangeError);

@@ -111,6 +111,53 @@ for (const [name, fault, message] of DOUBTS) {
     }));
 }
 
+for (
+  const [name, fault] of [
+    ["expired", errorEvent(410, "Expired")],
+    [
+      "going backwards",
+      sendThen('{"type":"BOOKMARK","object":{"metadata":{}}}\n', "stay"),
+    ],
+  ] as const
+) {
+  test(`Informer does not hammer a server of which each watch is ${name}`, () =>
+    withInformer(async (parts) => {
+      await begin(parts);
+      const { server, informer, clock } = parts;
+      const before = server.calls.length;
+      server.script("watch", ...Array<Fault>(40).fill(fault));
+      server.endWatches();
+      const start = clock.now();
+      await parts.until(
+        "ten more failures",
+        () => (informer.health().watches[0]?.errors ?? 0) >= 10,
+      );
+      assert.ok(server.calls.length - before <= 30);
+      // Pauses from 1.2 s on that double up to 45 s, but for the first.
+      assert.ok(clock.now() - start > 100_000, `${clock.now() - start} ms`);
+    }, { reconnect: { watchList: false } }));
+}
+
+test("Informer reads no page for ever that leads to itself", () =>
+  withInformer(async (parts) => {
+    const { server, informer } = parts;
+    server.put("default/a");
+    const page = JSON.stringify({
+      kind: "WidgetList",
+      apiVersion: "example.dev/v1",
+      metadata: { resourceVersion: "101", continue: "here" },
+      items: [],
+    });
+    server.script("list", ...Array<Fault>(2).fill(sendThen(page, "end")));
+    informer.start();
+    await parts.settled();
+    assert.equal(server.calls.filter(({ verb }) => verb === "list").length, 3);
+    assert.match(
+      informer.health().watches[0]?.lastError?.message ?? "",
+      /Cannot list Widget objects: .*a page must not lead to itself/,
+    );
+  }, { reconnect: { watchList: false } }));
+
 test("Informer resumes after a watch on which nothing comes", () =>
   withInformer(async (parts) => {
     await begin(parts);

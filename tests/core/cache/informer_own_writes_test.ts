@@ -157,6 +157,20 @@ test("OwnWrite holds nothing back after a write that failed", () =>
     assert.deepEqual(told, ["updated 1→2"]);
   }));
 
+test("OwnWrite holds nothing back after an answer that is no object", () =>
+  withInformer(async (parts) => {
+    const { server, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    server.put(KEY, { size: 2 });
+    await settled();
+    assert.throws(() => write.succeed(null as unknown as Widget));
+    assert.deepEqual(told, ["updated 1→2"]);
+    server.put(KEY, { size: 3 });
+    await settled();
+    assert.deepEqual(told, ["updated 1→2", "updated 2→3"]);
+  }));
+
 test("OwnWrite of an object that is deleted meanwhile leaves no ghost [DeletionDuringStatusUpdateIT]", () =>
   withInformer(async (parts) => {
     const { server, informer, settled } = parts;
@@ -240,6 +254,29 @@ test("OwnWrite is not told of its echo after a relist that ended before [OnRelis
     server.put("default/b", { size: 9 });
     await settled();
     assert.deepEqual(told, ["updated 1→9"]);
+  }));
+
+test("OwnWrite of a history that was lost hides nothing of the next", () =>
+  withInformer(async (parts) => {
+    const { server, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    const stored = server.put(KEY, { size: 2 });
+    await settled();
+    const metadata = { ...stored.metadata, resourceVersion: "120" };
+    write.succeed({ ...stored, metadata, spec: { size: 3 } });
+    server.loseData();
+    server.endWatches("reset");
+    // As after a backup was restored, the object is the same.
+    server.put(KEY, { size: 4, uid: stored.metadata.uid as string });
+    await settled();
+    while (server.version !== "119") server.put(KEY, { size: 4 });
+    await settled();
+    told.length = 0;
+    server.put(KEY, { size: 5 });
+    assert.equal(server.version, "120");
+    await settled();
+    assert.deepEqual(told, ["updated 4→5"]);
   }));
 
 test("OwnWrite of an object made again under its name is told as deleted and added", () =>

@@ -61,6 +61,18 @@ test("Informer changes its namespaces while it runs", () =>
     assert.equal(events.at(-1), "added two/b");
   }, { namespaces: ["one", "two"] }));
 
+test("Informer tells who waits for the first sync, whatever its namespaces become", () =>
+  withInformer(async ({ server, informer }) => {
+    server.put("two/a");
+    const first = informer.start().synced;
+    const second = informer.changeNamespaces(["two"]);
+    const third = informer.changeNamespaces(["three"]);
+    await Promise.all([first, second, third]);
+    assert.deepEqual([...informer.keys()], []);
+    await informer.changeNamespaces(["two"]);
+    assert.deepEqual([...informer.keys()], ["two/a"]);
+  }, { namespaces: ["one"] }));
+
 test("Informer holds only objects with the labels that are asked for", () =>
   withInformer(async ({ server, informer, events, sync, until }) => {
     server.put("default/a", { labels: { app: "web" } });

@@ -279,6 +279,33 @@ test("ObjectStore keeps indexes by label, annotation, owner and function in step
   assert.throws(() => store.addIndex("app", { byOwner: true }), RangeError);
 });
 
+test("ObjectStore keeps indexes that are defined alike once, as long as one is wanted", () => {
+  const store = podStore({ indexes: { app: { byLabel: "app" } } });
+  for (let i = 0; i < 500; i++) {
+    put(store, pod({ name: `${i}`, labels: { app: `app-${i >> 2}` } }));
+  }
+  const held = store.usage().index;
+  store.addIndex("same", { byLabel: "app" });
+  store.addIndex("third", { byLabel: "app" });
+  assert.equal(store.usage().index, held);
+  store.addIndex("other", { byLabel: "tier" });
+  store.addIndex("again", { byAnnotation: "app" });
+  assert.deepEqual(store.keysByIndex("other", "app-1"), []);
+  assert.deepEqual(store.keysByIndex("again", "app-1"), []);
+  store.removeIndex("app");
+  assert.throws(() => store.byIndex("app", "app-1"), RangeError);
+  store.addIndex("app", { byLabel: "tier" });
+  put(store, pod({ name: "new", labels: { app: "app-1", tier: "front" } }));
+  assert.equal(store.keysByIndex("same", "app-1").length, 5);
+  assert.equal(store.keysByIndex("third", "app-1").length, 5);
+  assert.deepEqual(store.keysByIndex("app", "front"), [{ name: "new" }]);
+  const before = store.usage().index;
+  store.removeIndex("same");
+  assert.equal(store.usage().index, before);
+  store.removeIndex("third");
+  assert.ok(store.usage().index < before);
+});
+
 test("ObjectStore prunes, and a read of a pruned path fails loudly", () => {
   const store = podStore({ prune: ["spec.secret", "metadata.managedFields"] });
   const object = pod({

@@ -79,3 +79,28 @@ test("SlabArena gives dead space back while records come and go", () => {
   assert.equal(arena.liveBytes, 0);
   assert.ok(arena.allocatedBytes <= 256 * 1024);
 });
+
+test("SlabArena writes into a slab that became empty before it takes a new one", () => {
+  const arena = new SlabArena(() => assert.fail("nothing has to move"));
+  const kept = arena.allocate(0, 2_000_000);
+  const memories = new Set<ArrayBufferLike>();
+  for (let round = 0; round < 50; round++) {
+    const addresses = Array.from({ length: 100 }, (_, owner) => {
+      const address = arena.allocate(owner + 1, 4_000);
+      arena.bytes.set(content(owner, 4_000), arena.start);
+      memories.add(arena.bytes.buffer);
+      return address;
+    });
+    addresses.forEach((address, owner) => {
+      const { bytes, start, end } = arena.look(address);
+      assert.deepEqual(
+        new Uint8Array(bytes.subarray(start, end)),
+        content(owner, 4_000),
+      );
+    });
+    for (const address of addresses) arena.free(address);
+  }
+  assert.equal(memories.size, 2);
+  arena.free(kept);
+  assert.ok(arena.allocatedBytes <= 256 * 1024);
+});

@@ -66,6 +66,29 @@ test("SlotTable keeps uids and versions of any form", () => {
   assert.equal(slots.version(slot), "007");
 });
 
+test("SlotTable finds a key however it is written", () => {
+  const slots = new SlotTable();
+  const keys = [
+    { name: "web", namespace: "tëam" },
+    { name: "wéb", namespace: "team" },
+    { name: 'w"b', namespace: "te\\am" },
+    { name: "web" },
+    { name: "a", namespace: "aweb" },
+    { name: "webteam".repeat(60), namespace: "team".repeat(60) },
+  ];
+  const added = keys.map((key) => add(slots, key));
+  const escaped = (metadata: object) =>
+    JSON.stringify({ metadata }).replaceAll("b", "\\u0062")
+      .replaceAll("am", "\\u0061m");
+  keys.forEach((key, i) => {
+    assert.equal(slots.find(key), added[i], "by text");
+    assert.equal(slots.find(header(key)), added[i], "by bytes");
+    const told = scanner.scanObject(wholeRange(escaped(key)));
+    assert.equal(slots.find(told), added[i], "by bytes with escapes");
+    assert.deepEqual(slots.key(added[i] as number), key);
+  });
+});
+
 test("SlotTable tells namespaces apart, and forgets empty ones", () => {
   const slots = new SlotTable();
   for (let i = 0; i < 70_000; i++) {

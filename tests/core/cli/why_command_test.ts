@@ -33,7 +33,7 @@ async function why(
   const { debug = true, histories = [HISTORY] } = options;
   const asked: string[] = [];
   const probes = new ProbeServer({
-    live: () => ({ ok: true, body: {} }),
+    state: () => ({}),
     ready: () => ({ ok: true, body: {} }),
     metrics: () => "",
     why(name) {

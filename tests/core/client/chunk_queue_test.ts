@@ -81,6 +81,32 @@ test("ChunkQueue tells its source once that the reader left", async () => {
   assert.deepEqual(source.calls, ["leave"]);
 });
 
+test("ChunkQueue gives a chunk back when what follows it is asked for", async () => {
+  const released: number[] = [];
+  const source = Object.assign(new Source(), {
+    release: (chunk: Uint8Array) => void released.push(chunk.byteLength),
+  });
+  const queue = new ChunkQueue(source);
+  const first = queue.next();
+  for (const length of [1, 2, 3]) queue.push(bytes(length));
+  await first;
+  assert.deepEqual(released, []);
+  await queue.next();
+  assert.deepEqual(released, [1]);
+  await queue.next();
+  const fourth = queue.next();
+  assert.deepEqual(released, [1, 2, 3]);
+  queue.push(bytes(4));
+  queue.push(bytes(5));
+  await fourth;
+  await queue.return();
+  assert.deepEqual(
+    released,
+    [1, 2, 3],
+    "its reader may still be at the fourth",
+  );
+});
+
 test("ChunkQueue fails when more waits than its limit", async () => {
   const source = new Source();
   const queue = new ChunkQueue(source, { highWaterMark: Infinity, limit: 10 });

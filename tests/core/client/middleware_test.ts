@@ -146,6 +146,61 @@ test("rateLimit lets a burst pass and then keeps the rate, in order", async () =
   }
 });
 
+test("answerTimeout gives up an answer that does not go on, unless it may pause", async () => {
+  const clock = new VirtualClock();
+  const silent = { [Symbol.asyncIterator]: () => ({ next: never }) };
+  const never = () => new Promise<never>(() => {});
+  const cases: readonly (readonly [number, Partial<ApiRequest>, boolean])[] = [
+    [200, {}, true],
+    [200, { verb: "watch", mayPause: true }, false],
+    [200, { verb: "connect" }, false],
+    [410, { verb: "watch", mayPause: true }, true],
+  ];
+  for (const [status, changes, ends] of cases) {
+    const send = answerTimeout(1_000, clock)(() =>
+      Promise.resolve({ status, headers: {}, body: silent, cancel: never })
+    );
+    const response = await send({ ...READ, ...changes });
+    const told: unknown[] = [];
+    const chunk = response.body[Symbol.asyncIterator]().next();
+    chunk.catch((error) => told.push(error.message));
+    await clock.advance(1_000);
+    assert.deepEqual(
+      told,
+      ends
+        ? [
+          "Cannot read /x: the server must go on with its answer within 1000 ms: received nothing",
+        ]
+        : [],
+    );
+    assert.equal(clock.pendingTimers, 0);
+    if (!ends) continue;
+    const cancelled = response.cancel();
+    await clock.advance(1_000);
+    await cancelled;
+  }
+});
+
+test("rateLimit gives the turns of those who give up to those who come", async () => {
+  const clock = new VirtualClock();
+  const { send, transport } = through(
+    rateLimit({ perSecond: 1, burst: 1, clock }),
+    () => ({}),
+  );
+  const controller = new AbortController();
+  await send(READ);
+  const waiting = Array.from(
+    { length: 100 },
+    () => send({ ...READ, signal: controller.signal }),
+  );
+  controller.abort(new Error("enough"));
+  await Promise.allSettled(waiting);
+  const next = send(READ);
+  await clock.advance(1_000);
+  await next;
+  assert.equal(transport.requests.length, 2);
+});
+
 test("answerTimeout gives up what does not begin, and leaves bodies alone", async () => {
   const clock = new VirtualClock();
   const limit = answerTimeout(1_000, clock);

@@ -224,6 +224,20 @@ test("Client.logs gives an endless line in pieces", async () => {
   assert.deepEqual(pieces, [1 << 20, 1 << 20, 512 << 10]);
 });
 
+test("ContainerProcess that is left tells its end, whatever was not read", async () => {
+  const stream = new ScriptedStream();
+  const { client } = clientWith(() => stream);
+  const process = await client.exec(KEY, { command: ["yes"] });
+  for (let count = 0; count < 12; count++) {
+    stream.receive(1, "y".repeat(32_000));
+  }
+  await process.close();
+  await assert.rejects(
+    process.exit,
+    /must end with a Status: received nothing/,
+  );
+});
+
 /** A pod that answers in capitals, on the channels of port forwarding. */
 function shoutingPod(): ScriptedStream {
   const stream = new ScriptedStream("v4.channel.k8s.io");
@@ -270,6 +284,35 @@ test("Client.portForward tells why the pod refused", async () => {
   );
 });
 
+test("Client.portForward lets go of a pod whose caller hung up meanwhile", async () => {
+  const opening = Promise.withResolvers<ScriptedStream>();
+  const { client, transport } = clientWith(shoutingPod);
+  let asked = 0;
+  transport.connect = () =>
+    asked++ === 0 ? opening.promise : Promise.resolve(shoutingPod());
+  const listener = await client.portForward(KEY, { port: 80 }).listen();
+  const socket = connect(listener.port, "127.0.0.1");
+  await until("the pod is asked", () => asked === 1);
+  socket.resetAndDestroy();
+  // What comes after it shows that the end was seen.
+  assert.equal(await talk(listener.port, "one bye"), "ONE BYE");
+  const stream = shoutingPod();
+  opening.resolve(stream);
+  await until("it is closed", () => stream.closed);
+  await listener.close();
+});
+
+/** What a port answers to a text. */
+function talk(port: number, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    let answer = "";
+    const socket = connect(port, "127.0.0.1");
+    socket.setEncoding("utf8").on("data", (part) => answer += part);
+    socket.on("close", () => resolve(answer));
+    socket.end(text);
+  });
+}
+
 test("Client.portForward listens on a local port", async () => {
   const streams: ScriptedStream[] = [];
   const { client } = clientWith(() => {
@@ -278,15 +321,9 @@ test("Client.portForward listens on a local port", async () => {
     return stream;
   });
   const listener = await client.portForward(KEY, { port: 80 }).listen();
-  const talk = (text: string) =>
-    new Promise<string>((resolve) => {
-      let answer = "";
-      const socket = connect(listener.port, "127.0.0.1");
-      socket.setEncoding("utf8").on("data", (part) => answer += part);
-      socket.on("close", () => resolve(answer));
-      socket.end(text);
-    });
-  const answers = await Promise.all([talk("one bye"), talk("two bye")]);
+  const answers = await Promise.all(
+    ["one bye", "two bye"].map((text) => talk(listener.port, text)),
+  );
   assert.deepEqual(answers, ["ONE BYE", "TWO BYE"]);
   const open = connect(listener.port, "127.0.0.1");
   open.on("error", () => {});

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { after, test } from "node:test";
 import { openHttpTransport } from "../../../core/client/open_transport.ts";
 import type {
@@ -7,6 +8,8 @@ import type {
   HttpTransport,
 } from "../../../core/client/transport.ts";
 import type { TransportSettings } from "../../../core/client/transport_settings.ts";
+import { LineSplitter } from "../../../core/json/line_splitter.ts";
+import { nextTurn } from "../../../core/next_turn.ts";
 import { startTlsServer } from "../../support/tls_server.ts";
 import { until } from "../../support/until.ts";
 
@@ -18,8 +21,25 @@ const TRUSTED: TransportSettings = {
   certificateAuthority: server.authority,
 };
 
-function get(path: string, parts: Partial<HttpRequest> = {}): HttpRequest {
-  return { method: "GET", path, headers: {}, ...parts };
+type Get = (path: string, parts?: Partial<HttpRequest>) => HttpRequest;
+
+const get: Get = (path, parts = {}) => ({
+  method: "GET",
+  path,
+  headers: {},
+  ...parts,
+});
+
+/** A request of which a transport may make more than of another. */
+const borrow: Get = (path, parts) => ({
+  ...get(path, parts),
+  borrowsChunks: true,
+});
+
+/** Tests what holds for both. */
+function testBoth(title: string, run: (get: Get) => Promise<void>): void {
+  test(title, () => run(get));
+  test(`${title}, with chunks borrowed`, () => run(borrow));
 }
 
 async function text(response: HttpResponse): Promise<string> {
@@ -67,28 +87,34 @@ test("transport sends method, path, headers and body, and gives the answer", asy
   });
 });
 
-test("transport gives repeated headers joined and error statuses as they are", async () => {
-  await withTransport(TRUSTED, async (transport) => {
-    const whoami = await transport.send(get("/whoami"));
-    assert.equal(whoami.headers["x-repeated"], "one, two");
-    await whoami.cancel();
-    const missing = await transport.send(get("/missing"));
-    assert.equal(missing.status, 404);
-    assert.equal(await text(missing), "nothing here");
-    const empty = await transport.send(get("/empty"));
-    assert.equal(empty.status, 204);
-    assert.equal(await text(empty), "");
-  });
-});
+testBoth(
+  "transport gives repeated headers joined and error statuses as they are",
+  async (get) => {
+    await withTransport(TRUSTED, async (transport) => {
+      const whoami = await transport.send(get("/whoami"));
+      assert.equal(whoami.headers["x-repeated"], "one, two");
+      await whoami.cancel();
+      const missing = await transport.send(get("/missing"));
+      assert.equal(missing.status, 404);
+      assert.equal(await text(missing), "nothing here");
+      const empty = await transport.send(get("/empty"));
+      assert.equal(empty.status, 204);
+      assert.equal(await text(empty), "");
+    });
+  },
+);
 
-test("transport puts the path of the server's URL before every path", async () => {
-  const settings = { ...TRUSTED, server: `${server.url}/prefix/` };
-  await withTransport(settings, async (transport) => {
-    assert.equal((await transport.send(get("/empty"))).status, 204);
-  });
-});
+testBoth(
+  "transport puts the path of the server's URL before every path",
+  async (get) => {
+    const settings = { ...TRUSTED, server: `${server.url}/prefix/` };
+    await withTransport(settings, async (transport) => {
+      assert.equal((await transport.send(get("/empty"))).status, 204);
+    });
+  },
+);
 
-test("transport does not follow redirects", async () => {
+testBoth("transport does not follow redirects", async (get) => {
   await withTransport(TRUSTED, async (transport) => {
     const response = await transport.send(get("/redirect"));
     assert.equal(response.status, 302);
@@ -114,16 +140,19 @@ test("transport keeps its connections over many requests", async () => {
   });
 });
 
-test("transport refuses a server whose authority it does not know", async () => {
-  await withTransport({ server: server.url }, async (transport) => {
-    await assert.rejects(
-      () => transport.send(get("/whoami")),
-      /^Error: Cannot reach https:\/\/127\.0\.0\.1:\d+: the connection failed: received .*(self.signed|UnknownIssuer)/,
-    );
-  });
-});
+testBoth(
+  "transport refuses a server whose authority it does not know",
+  async (get) => {
+    await withTransport({ server: server.url }, async (transport) => {
+      await assert.rejects(
+        () => transport.send(get("/whoami")),
+        /^Error: Cannot reach https:\/\/127\.0\.0\.1:\d+: the connection failed: received .*(self.signed|UnknownIssuer)/,
+      );
+    });
+  },
+);
 
-test("transport refuses a server with another name", async () => {
+testBoth("transport refuses a server with another name", async (get) => {
   const settings = {
     ...TRUSTED,
     server: `https://localhost:${server.port}`,
@@ -133,7 +162,7 @@ test("transport refuses a server with another name", async () => {
   });
 });
 
-test("transport takes another server name when told so", async () => {
+testBoth("transport takes another server name when told so", async (get) => {
   for (const [serverName, good] of [["api.internal", true], ["api.x", false]]) {
     const settings = { ...TRUSTED, serverName: serverName as string };
     await withTransport(settings, async (transport) => {
@@ -146,41 +175,56 @@ test("transport takes another server name when told so", async () => {
   }
 });
 
-test("transport takes any server when told to skip the check", async () => {
-  const settings = { server: server.url, insecureSkipTlsVerify: true };
-  await withTransport(settings, async (transport) => {
-    assert.equal((await json(await transport.send(get("/whoami")))).user, null);
-  });
-});
-
-test("transport proves itself by its client certificate, each by its own", async () => {
-  for (const user of ["jane", "joe", "jane"] as const) {
-    const settings = { ...TRUSTED, ...server.clients[user] };
+testBoth(
+  "transport takes any server when told to skip the check",
+  async (get) => {
+    const settings = { server: server.url, insecureSkipTlsVerify: true };
     await withTransport(settings, async (transport) => {
-      const { user: seen } = await json(await transport.send(get("/whoami")));
-      assert.equal(seen, user);
+      assert.equal(
+        (await json(await transport.send(get("/whoami")))).user,
+        null,
+      );
     });
-  }
-  await withTransport(TRUSTED, async (transport) => {
-    assert.equal((await json(await transport.send(get("/whoami")))).user, null);
-  });
-});
+  },
+);
 
-test("transport proves itself where it skips the check and through a proxy", async () => {
-  const proxyUrl = `http://127.0.0.1:${server.proxyPort}`;
-  for (
-    const parts of [{ insecureSkipTlsVerify: true }, { proxyUrl }, {
-      proxyUrl,
-      serverName: "api.internal",
-    }, { proxyUrl, insecureSkipTlsVerify: true }]
-  ) {
-    const settings = { ...TRUSTED, ...server.clients.jane, ...parts };
-    await withTransport(settings, async (transport) => {
-      const { user } = await json(await transport.send(get("/whoami")));
-      assert.equal(user, "jane", JSON.stringify(parts));
+testBoth(
+  "transport proves itself by its client certificate, each by its own",
+  async (get) => {
+    for (const user of ["jane", "joe", "jane"] as const) {
+      const settings = { ...TRUSTED, ...server.clients[user] };
+      await withTransport(settings, async (transport) => {
+        const { user: seen } = await json(await transport.send(get("/whoami")));
+        assert.equal(seen, user);
+      });
+    }
+    await withTransport(TRUSTED, async (transport) => {
+      assert.equal(
+        (await json(await transport.send(get("/whoami")))).user,
+        null,
+      );
     });
-  }
-});
+  },
+);
+
+testBoth(
+  "transport proves itself where it skips the check and through a proxy",
+  async (get) => {
+    const proxyUrl = `http://127.0.0.1:${server.proxyPort}`;
+    for (
+      const parts of [{ insecureSkipTlsVerify: true }, { proxyUrl }, {
+        proxyUrl,
+        serverName: "api.internal",
+      }, { proxyUrl, insecureSkipTlsVerify: true }]
+    ) {
+      const settings = { ...TRUSTED, ...server.clients.jane, ...parts };
+      await withTransport(settings, async (transport) => {
+        const { user } = await json(await transport.send(get("/whoami")));
+        assert.equal(user, "jane", JSON.stringify(parts));
+      });
+    }
+  },
+);
 
 test("transport keeps its tunnels through a proxy over many requests", async () => {
   const settings = {
@@ -199,7 +243,7 @@ test("transport keeps its tunnels through a proxy over many requests", async () 
   });
 });
 
-test("transport goes through a SOCKS5 proxy", async () => {
+testBoth("transport goes through a SOCKS5 proxy", async (get) => {
   const proxyUrl = `socks5://127.0.0.1:${server.socksPort}`;
   const settings = { ...TRUSTED, ...server.clients.jane, proxyUrl };
   await withTransport(settings, async (transport) => {
@@ -213,28 +257,31 @@ test("transport goes through a SOCKS5 proxy", async () => {
   });
 });
 
-test("transport gives a proxy the user and password of its URL", async () => {
-  const host = `127.0.0.1:${server.guardedProxyPort}`;
-  await withTransport(
-    { ...TRUSTED, proxyUrl: `http://jane:p%40ss@${host}` },
-    async (transport) => {
-      assert.equal((await transport.send(get("/empty"))).status, 204);
-    },
-  );
-  await withTransport(
-    { ...TRUSTED, proxyUrl: `http://jane:wrong@${host}` },
-    async (transport) => {
-      await assert.rejects(
-        () => transport.send(get("/empty")),
-        (error: Error) =>
-          error.message.startsWith("Cannot reach") &&
-          !error.message.includes("wrong"),
-      );
-    },
-  );
-});
+testBoth(
+  "transport gives a proxy the user and password of its URL",
+  async (get) => {
+    const host = `127.0.0.1:${server.guardedProxyPort}`;
+    await withTransport(
+      { ...TRUSTED, proxyUrl: `http://jane:p%40ss@${host}` },
+      async (transport) => {
+        assert.equal((await transport.send(get("/empty"))).status, 204);
+      },
+    );
+    await withTransport(
+      { ...TRUSTED, proxyUrl: `http://jane:wrong@${host}` },
+      async (transport) => {
+        await assert.rejects(
+          () => transport.send(get("/empty")),
+          (error: Error) =>
+            error.message.startsWith("Cannot reach") &&
+            !error.message.includes("wrong"),
+        );
+      },
+    );
+  },
+);
 
-test("transport gives compressed bodies decompressed", async () => {
+testBoth("transport gives compressed bodies decompressed", async (get) => {
   await withTransport(TRUSTED, async (transport) => {
     const response = await transport.send(get("/gzip"));
     assert.equal(response.headers["content-encoding"], undefined);
@@ -250,7 +297,7 @@ test("transport gives compressed bodies decompressed", async () => {
   });
 });
 
-test("transport holds the sender back while nobody reads", async () => {
+testBoth("transport holds the sender back while nobody reads", async (get) => {
   await withTransport(TRUSTED, async (transport) => {
     const before = (await server.counters()).flowBytes;
     const response = await transport.send(get("/flow"));
@@ -276,57 +323,170 @@ test("transport holds the sender back while nobody reads", async () => {
   });
 });
 
-test("transport gives a body up when its reader leaves or cancels", async () => {
+testBoth(
+  "transport gives whole answers, interim ones and trailers left out",
+  async (get) => {
+    await withTransport(TRUSTED, async (transport) => {
+      const hinted = await transport.send(get("/early-hints"));
+      assert.equal(hinted.status, 200);
+      assert.equal(await text(hinted), "after hints");
+      const closed = await transport.send(get("/until-close"));
+      assert.equal(await text(closed), "until close");
+      const slow = await transport.send(get("/slow-count"));
+      const numbers = Array.from({ length: 20 }, (_, number) => `${number}\n`);
+      assert.equal(await text(slow), numbers.join(""));
+    });
+  },
+);
+
+testBoth(
+  "transport lets a chunk be until the next is asked for",
+  async (get) => {
+    await withTransport(TRUSTED, async (transport) => {
+      const { body } = await transport.send(get("/count"));
+      const splitter = new LineSplitter();
+      let lines = 0;
+      for await (const chunk of body) {
+        splitter.push(chunk);
+        while (splitter.next()) {
+          const { bytes, start, end } = splitter;
+          const line = Buffer.from(bytes.subarray(start, end)).toString();
+          assert.equal(line, `${lines} `.repeat(1 + (lines * 37) % 500));
+          // More arrives meanwhile.
+          if (lines++ % 50 === 0) await nextTurn();
+        }
+      }
+      assert.equal(splitter.finish(), false);
+      assert.equal(lines, 4_000);
+    });
+  },
+);
+
+testBoth("transport lets the chunks of an error be for good", async (get) => {
   await withTransport(TRUSTED, async (transport) => {
-    const before = (await server.counters()).abandoned;
-    const left = await transport.send(get("/head-then-silent"));
-    for await (const chunk of left.body) {
-      assert.equal(new TextDecoder().decode(chunk), "first");
-      break;
-    }
-    const cancelled = await transport.send(get("/head-then-silent"));
-    await cancelled.cancel();
-    await until(
-      "both are given up",
-      async () => (await server.counters()).abandoned - before === 2,
+    const { body } = await transport.send(get("/long-error"));
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of body) chunks.push(chunk);
+    const lines = Array.from({ length: 100 }, (_, line) => `${line} `);
+    assert.equal(
+      Buffer.concat(chunks).toString(),
+      lines.map((line) => line.repeat(1_000)).join(""),
     );
   });
 });
 
-test("transport ends a request when its signal aborts, wherever it is", async () => {
-  const reason = new Error("enough");
+testBoth("transport refuses what is no answer of HTTP", async (get) => {
   await withTransport(TRUSTED, async (transport) => {
     await assert.rejects(
-      () =>
-        transport.send(get("/empty", { signal: AbortSignal.abort(reason) })),
-      reason,
+      () => transport.send(get("/garbage-head")),
+      /Cannot reach https/,
     );
-    const before = (await server.counters()).abandoned;
-    const waiting = new AbortController();
-    const silent = transport.send(get("/silent", { signal: waiting.signal }));
-    setTimeout(() => waiting.abort(reason), 50);
-    await assert.rejects(silent, reason);
-    const reading = new AbortController();
-    const response = await transport.send(
-      get("/head-then-silent", { signal: reading.signal }),
-    );
-    setTimeout(() => reading.abort(reason), 50);
-    await assert.rejects(() => text(response), reason);
-    await until(
-      "both are given up",
-      async () => (await server.counters()).abandoned - before === 2,
-    );
-  });
-  const stalled = `https://127.0.0.1:${server.stalledPort}`;
-  await withTransport({ ...TRUSTED, server: stalled }, async (transport) => {
-    const connecting = new AbortController();
-    const sent = transport.send(get("/", { signal: connecting.signal }));
-    setTimeout(() => connecting.abort(reason), 50);
-    await assert.rejects(sent, reason);
+    const garbage = await transport.send(get("/garbage-body"));
+    await assert.rejects(() => text(garbage), /Cannot reach https/);
   });
 });
 
-test("transport tells of connections that fail or break", async () => {
+testBoth(
+  "transport refuses headers of several lines, and tells no value",
+  async (get) => {
+    await withTransport(TRUSTED, async (transport) => {
+      for (
+        const line of ["\r\nx-other: secret", "\nx-other: secret", "\0secret"]
+      ) {
+        const sent = get("/echo", { headers: { authorization: `a${line}` } });
+        await assert.rejects(
+          () => transport.send(sent),
+          (error: Error) => !error.message.includes("secret"),
+        );
+      }
+    });
+  },
+);
+
+testBoth("transport sends what a request has beside its path", async (get) => {
+  const settings = { ...TRUSTED, repeatsHeaders: true };
+  await withTransport(settings, async (transport) => {
+    const { lines } = await json(
+      await transport.send(get("/echo?a=b%20c", {
+        headers: { accept: "application/json", authorization: "Bearer x" },
+        repeatedHeaders: { "impersonate-group": ["one", "two"] },
+      })),
+    );
+    const sent = (lines as string[]).map((line) => line.toLowerCase());
+    for (
+      const [name, value] of [
+        ["host", `127.0.0.1:${server.port}`],
+        ["accept", "application/json"],
+        ["authorization", "bearer x"],
+        ["impersonate-group", "one"],
+        ["impersonate-group", "two"],
+      ]
+    ) {
+      assert.ok(
+        sent.some((line, at) => line === name && sent[at + 1] === value),
+        `${name}: ${value}`,
+      );
+    }
+  });
+});
+
+testBoth(
+  "transport gives a body up when its reader leaves or cancels",
+  async (get) => {
+    await withTransport(TRUSTED, async (transport) => {
+      const before = (await server.counters()).abandoned;
+      const left = await transport.send(get("/head-then-silent"));
+      for await (const chunk of left.body) {
+        assert.equal(new TextDecoder().decode(chunk), "first");
+        break;
+      }
+      const cancelled = await transport.send(get("/head-then-silent"));
+      await cancelled.cancel();
+      await until(
+        "both are given up",
+        async () => (await server.counters()).abandoned - before === 2,
+      );
+    });
+  },
+);
+
+testBoth(
+  "transport ends a request when its signal aborts, wherever it is",
+  async (get) => {
+    const reason = new Error("enough");
+    await withTransport(TRUSTED, async (transport) => {
+      await assert.rejects(
+        () =>
+          transport.send(get("/empty", { signal: AbortSignal.abort(reason) })),
+        reason,
+      );
+      const before = (await server.counters()).abandoned;
+      const waiting = new AbortController();
+      const silent = transport.send(get("/silent", { signal: waiting.signal }));
+      setTimeout(() => waiting.abort(reason), 50);
+      await assert.rejects(silent, reason);
+      const reading = new AbortController();
+      const response = await transport.send(
+        get("/head-then-silent", { signal: reading.signal }),
+      );
+      setTimeout(() => reading.abort(reason), 50);
+      await assert.rejects(() => text(response), reason);
+      await until(
+        "both are given up",
+        async () => (await server.counters()).abandoned - before === 2,
+      );
+    });
+    const stalled = `https://127.0.0.1:${server.stalledPort}`;
+    await withTransport({ ...TRUSTED, server: stalled }, async (transport) => {
+      const connecting = new AbortController();
+      const sent = transport.send(get("/", { signal: connecting.signal }));
+      setTimeout(() => connecting.abort(reason), 50);
+      await assert.rejects(sent, reason);
+    });
+  },
+);
+
+testBoth("transport tells of connections that fail or break", async (get) => {
   await withTransport(
     { ...TRUSTED, server: "https://127.0.0.1:1" },
     async (transport) => {
@@ -347,32 +507,35 @@ test("transport tells of connections that fail or break", async () => {
   });
 });
 
-test("transport ends everything when it is closed, and may be closed twice", async () => {
-  const transport = await openHttpTransport(TRUSTED);
-  const before = (await server.counters()).abandoned;
-  const silent = transport.send(get("/silent"));
-  const response = await transport.send(get("/head-then-silent"));
-  const body = text(response);
-  const failures = Promise.all([
-    assert.rejects(silent, /Cannot reach/),
-    assert.rejects(body, /Cannot reach/),
-  ]);
-  await until(
-    "the silent request arrived",
-    async () => (await server.counters()).connections >= 2,
-  );
-  await transport.close();
-  await transport.close();
-  await failures;
-  await assert.rejects(
-    () => transport.send(get("/empty")),
-    /the connections were closed/,
-  );
-  await until(
-    "the server sees both given up",
-    async () => (await server.counters()).abandoned - before === 2,
-  );
-});
+testBoth(
+  "transport ends everything when it is closed, and may be closed twice",
+  async (get) => {
+    const transport = await openHttpTransport(TRUSTED);
+    const before = (await server.counters()).abandoned;
+    const silent = transport.send(get("/silent"));
+    const response = await transport.send(get("/head-then-silent"));
+    const body = text(response);
+    const failures = Promise.all([
+      assert.rejects(silent, /Cannot reach/),
+      assert.rejects(body, /Cannot reach/),
+    ]);
+    await until(
+      "the silent request arrived",
+      async () => (await server.counters()).connections >= 2,
+    );
+    await transport.close();
+    await transport.close();
+    await failures;
+    await assert.rejects(
+      () => transport.send(get("/empty")),
+      /the connections were closed/,
+    );
+    await until(
+      "the server sees both given up",
+      async () => (await server.counters()).abandoned - before === 2,
+    );
+  },
+);
 
 test("openHttpTransport refuses what is no server's URL", async () => {
   for (const url of ["", "tcp://host", "host:6443"]) {

@@ -47,7 +47,10 @@ test("controllerSettings turns finalizers on for cleanup", () => {
 });
 
 test("controllerSettings refuses what makes no sense and says what does", () => {
-  const source = { name: "pods" } as EventSource;
+  const source = {
+    name: "pods",
+    start: () => Promise.resolve(),
+  } as unknown as EventSource;
   const bad: [object, RegExp][] = [
     [{ retrys: false }, /did you mean "retry"/],
     [{ retry: { attempts: 3 } }, /"gadget", retry: .*"attempts"/],
@@ -56,7 +59,7 @@ test("controllerSettings refuses what makes no sense and says what does", () => 
     [{ concurrency: 0 }, /"concurrency" must be/],
     [{ name: "My Controller" }, /name must be of lower-case/],
     [{ finalizer: "mine" }, /a domain, a slash and a name/],
-    [{ rateLimit: { limit: 0 } }, /"rateLimit.limit"/],
+    [{ rateLimit: { limit: 0 } }, /rateLimit: "limit"/],
     [{ rateLimit: { limits: 1 } }, /did you mean "limit"/],
     [{ filters: { delete: () => true } }, /no option "delete"/],
     [{ sources: [source, source] }, /"pods" twice/],

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ConcurrencyCap } from "../../../core/controller/concurrency_cap.ts";
 import {
   DONE,
   FAILED,
@@ -180,4 +181,21 @@ test("EventProcessor without a maximal interval leaves an object alone", async (
   assert.equal(one.processor.delayed, 0);
   await one.clock.advance(100 * 3_600_000);
   assert.equal(one.begun.length, 1);
+});
+
+test("EventProcessor that is told of room and needs none passes it on", async () => {
+  const cap = new ConcurrencyCap(1);
+  const first = started({ cap });
+  const { clock } = first;
+  const second = started({ cap, clock });
+  const third = started({ cap, clock });
+  first.add(KEY);
+  await first.settle();
+  second.add(KEY);
+  await first.settle();
+  third.add(KEY);
+  await first.settle();
+  second.delete(KEY);
+  await first.end(KEY);
+  assert.deepEqual(third.keys, [KEY]);
 });

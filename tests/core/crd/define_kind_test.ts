@@ -169,8 +169,9 @@ const REFUSED: readonly (readonly [string, object, RegExp])[] = [
   ["a plural in capitals", { plural: "WebPages" }, /'plural' must be/],
   ["a bad short name", { shortNames: ["w_p"] }, /'shortNames' must be/],
   ["a list kind that is the kind", { listKind: "WebPage" }, /'listKind' must/],
-  ["another scope", { scope: "Global" }, /'scope' must be/],
-  ["an unknown option", { colour: 1 }, /no such option: received 'colour'/],
+  ["another scope", { scope: "Global" }, /"scope" must be one of/],
+  ["an unknown option", { colour: 1 }, /there is no option "colour"/],
+  ["a misspelt option", { specc: {} }, /did you mean "spec"\?/],
   ["a missing spec", { spec: undefined }, /'spec' must be a schema/],
   [
     "a spec that is no object",
@@ -182,7 +183,7 @@ const REFUSED: readonly (readonly [string, object, RegExp])[] = [
   [
     "an unknown option of a version",
     { versions: { v2: { spec: base.spec, storage: true } } },
-    /WebPage v2: there is no such option: received 'storage'/,
+    /version v2: there is no option "storage"/,
   ],
   [
     "a scale path that is none",
@@ -201,7 +202,8 @@ for (const [what, options, message] of REFUSED) {
     assert.throws(
       () => defineKind({ ...base, ...options }),
       (error: unknown) =>
-        error instanceof TypeError && message.test(error.message),
+        (error instanceof TypeError || error instanceof RangeError) &&
+        message.test(error.message),
     );
   });
 }

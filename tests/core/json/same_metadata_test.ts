@@ -66,7 +66,13 @@ test("hasSameMetadata says yes only where the parsed metadata is the same", () =
   const metadata = fc.record({
     resourceVersion: fc.constantFrom("1", "2", '"', "}"),
     labels: fc.constantFrom(undefined, {}, { a: "1" }, { a: "2" }),
-    annotations: fc.constantFrom(undefined, { a: '"},{' }, { b: "}" }),
+    annotations: fc.constantFrom(
+      undefined,
+      { a: '"},{' },
+      { b: "}" },
+      { long: `${"long".repeat(40)}1` },
+      { long: `${"long".repeat(40)}2` },
+    ),
     finalizers: fc.constantFrom(undefined, [], ["a"]),
     managedFields: fc.constantFrom(undefined, [], [{ a: 1 }]),
   }, { requiredKeys: [] }).chain((value) =>

@@ -50,7 +50,10 @@ test("leaseTimes has client-go's defaults and refuses what does not fit", () => 
   for (const options of bad) {
     assert.throws(() => leaseTimes({ name: "lock", ...options }), RangeError);
   }
-  assert.throws(() => leaseTimes({ name: "" }), /must name the Lease/);
+  assert.throws(
+    () => leaseTimes({ name: "" }),
+    /"name" must be a string that is not empty/,
+  );
   const misspelt = { name: "lock", leaseDuraton: "1s" };
   assert.throws(() => leaseTimes(misspelt), /did you mean "leaseDuration"/);
 });
@@ -139,14 +142,22 @@ class Replica {
   }
 }
 
+/** A replica that leads, and one that would. */
+async function leaderAndNext(
+  surroundings: Surroundings,
+): Promise<{ readonly a: Replica; readonly b: Replica }> {
+  const a = new Replica("a", surroundings);
+  const b = new Replica("b", surroundings);
+  a.election.start();
+  await surroundings.clock.advance(100);
+  b.election.start();
+  return { a, b };
+}
+
 test("LeaderElection elects one, and another when it stops, at once [LeaderElectionE2E]", () =>
   atDistance(async (surroundings) => {
     const { clock } = surroundings;
-    const a = new Replica("a", surroundings);
-    const b = new Replica("b", surroundings);
-    a.election.start();
-    await clock.advance(100);
-    b.election.start();
+    const { a, b } = await leaderAndNext(surroundings);
     await clock.advance(60_000);
     assert.equal(a.election.isLeading, true);
     assert.equal(b.election.isLeading, false);
@@ -166,11 +177,7 @@ test("LeaderElection elects one, and another when it stops, at once [LeaderElect
 test("LeaderElection keeps the lease to itself when it stops while something still runs", () =>
   atDistance(async (surroundings) => {
     const { clock } = surroundings;
-    const a = new Replica("a", surroundings);
-    const b = new Replica("b", surroundings);
-    a.election.start();
-    await clock.advance(100);
-    b.election.start();
+    const { a, b } = await leaderAndNext(surroundings);
     await clock.advance(5_000);
     await a.election.stop({ release: false });
     assert.equal(a.election.isLeading, false);
@@ -207,11 +214,7 @@ test("LeaderElection steps down at the renew deadline and leads again later [3.9
 test("LeaderElection survives a process that stands still for less than the lease", () =>
   atDistance(async (surroundings) => {
     const { clock } = surroundings;
-    const a = new Replica("a", surroundings);
-    const b = new Replica("b", surroundings);
-    a.election.start();
-    await clock.advance(10_000);
-    b.election.start();
+    const { a, b } = await leaderAndNext(surroundings);
     await clock.advance(10_000);
     a.process.stoppedUntil = clock.now() + 11_000;
     await clock.advance(30_000);

@@ -168,7 +168,7 @@ test("leader election that is configured without the name of its Lease is refuse
   const config = await load("leaderElection: { namespace: here }");
   assert.throws(
     () => new Operator({ config }),
-    /"leaderElection\.name" must name the Lease: received undefined/,
+    /leader election: "name" must be a string that is not empty: received noth/,
   );
 });
 
@@ -187,7 +187,7 @@ test("configuredController keeps controllers apart whose names begin alike", asy
 test("loadOperatorConfig without file and variables changes nothing", async () => {
   const config = await load(undefined);
   assert.deepEqual(configuredOperator({ config }), { config });
-  checkControllerNames([], config);
+  checkControllerNames(["web"], config);
   assert.deepEqual(configuredController("a", {}, undefined), {});
 });
 

@@ -162,7 +162,7 @@ test("A notifier refuses addresses and options that make no sense", () => {
   const controller = "release";
   assert.throws(() => new WebhookNotifier({ url: "file:///x", controller }), {
     name: "TypeError",
-    message: /received the protocol file:/,
+    message: /must be a URL of http: or https:: received file:/,
   });
   assert.throws(
     () => new WebhookNotifier({ url: "http://x/", controller, attempts: 0 }),

@@ -3,17 +3,12 @@ import { isReady } from "../../../workflows/conditions/condition.ts";
 import type { Notice } from "../../../workflows/conditions/notifier.ts";
 import { Failed, Waiting } from "../../../workflows/conditions/outcome.ts";
 import { REQUESTED_AT } from "../../../workflows/conditions/requests.ts";
-import type { SummarizedDefinition } from "../../../workflows/conditions/summarized_definition.ts";
-import { conditionText, releaseScenario } from "../../support/release_case.ts";
+import {
+  conditionText,
+  FETCHED,
+  releaseScenario,
+} from "../../support/release_case.ts";
 import { Release } from "../../support/release_kind.ts";
-
-const FETCHED: Partial<SummarizedDefinition<Release>> = {
-  rolls: [{
-    target: "Ready",
-    of: ["FetchFailed", "Stored"],
-    abnormal: ["FetchFailed"],
-  }],
-};
 
 releaseScenario(
   "A request by annotation is answered once, and its token remembered [F13]",

@@ -3,17 +3,12 @@ import {
   type Condition,
   isReady,
 } from "../../../workflows/conditions/condition.ts";
-import type { SummarizedDefinition } from "../../../workflows/conditions/summarized_definition.ts";
-import { conditionText, releaseScenario } from "../../support/release_case.ts";
+import {
+  conditionText,
+  FETCHED,
+  releaseScenario,
+} from "../../support/release_case.ts";
 import { Release } from "../../support/release_kind.ts";
-
-const FETCHED: Partial<SummarizedDefinition<Release>> = {
-  rolls: [{
-    target: "Ready",
-    of: ["FetchFailed", "Stored"],
-    abnormal: ["FetchFailed"],
-  }],
-};
 
 releaseScenario(
   "Without a word about it, Ready sums up what the steps have set [F30]",

@@ -7,21 +7,13 @@ import {
   Waiting,
 } from "../../../workflows/conditions/outcome.ts";
 import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
-import type { SummarizedDefinition } from "../../../workflows/conditions/summarized_definition.ts";
 import {
   conditionText,
   conditionTypes,
+  FETCHED,
   releaseScenario,
 } from "../../support/release_case.ts";
 import type { Release } from "../../support/release_kind.ts";
-
-const FETCHED: Partial<SummarizedDefinition<Release>> = {
-  rolls: [{
-    target: "Ready",
-    of: ["FetchFailed", "Stored"],
-    abnormal: ["FetchFailed"],
-  }],
-};
 
 releaseScenario(
   "summarized ends a success with Ready, and the generation observed [F1]",

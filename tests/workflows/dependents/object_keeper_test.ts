@@ -154,7 +154,10 @@ test("ObjectKeeper refuses a desired object without a name, of another shape, or
     );
   }
   const asked = await wish({ metadata: { name: "m" }, status: { a: 1 } });
-  await assert.rejects(keeper.ensure(asked, ctx), /must not have a status/);
+  await assert.rejects(
+    async () => await keeper.ensure(asked, ctx),
+    /must not have a status/,
+  );
 });
 
 test("ObjectKeeper leaves it to a function of the user's whether an object is right [testCustomMatcher_returnsExpectedMatchBasedOnReadOnlyLabel]", async () => {

@@ -158,6 +158,6 @@ test("states refuses names that it does not know and halves of a deadline", () =
   );
   assert.throws(
     make({ initial: "A", states: { A: { run, within: "x", late: "A" } } }),
-    SyntaxError,
+    /"within" must be a duration: .* received "x"/,
   );
 });

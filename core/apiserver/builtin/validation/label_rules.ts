@@ -48,26 +48,44 @@ function checkSelector(
   for (const [index, one] of matchExpressions.entries()) {
     const at = place.at(`matchExpressions[${index}]`);
     const { key, operator, values = [] } = one;
-    if (operator === "In" || operator === "NotIn") {
-      if (values.length === 0) {
-        at.required(
-          "values",
-          "must be specified when `operator` is 'In' or 'NotIn'",
-        );
-      }
-    } else if (operator === "Exists" || operator === "DoesNotExist") {
-      if (values.length > 0) {
-        at.forbidden(
-          "values",
-          "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-        );
-      }
-    } else at.invalid("operator", operator, "not a valid selector operator");
+    if (!checkValueCount(operator, values, at)) {
+      at.invalid("operator", operator, "not a valid selector operator");
+    }
     at.problems("key", key, qualifiedNameProblems(key));
     for (const [number, value] of values.entries()) {
       at.problems(`values[${number}]`, value, labelValueProblems(value));
     }
   }
+}
+
+/**
+ * Checks that a requirement has values if its operator compares with some, and
+ * none if it does not.
+ *
+ * @returns Whether it is such an operator.
+ */
+export function checkValueCount(
+  operator: string,
+  values: readonly string[],
+  place: Place,
+): boolean {
+  if (operator === "In" || operator === "NotIn") {
+    if (values.length === 0) {
+      place.required(
+        "values",
+        "must be specified when `operator` is 'In' or 'NotIn'",
+      );
+    }
+    return true;
+  }
+  if (operator !== "Exists" && operator !== "DoesNotExist") return false;
+  if (values.length > 0) {
+    place.forbidden(
+      "values",
+      "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+    );
+  }
+  return true;
 }
 
 /** Whether labels are what a selector asks for; undefined if it is malformed. */

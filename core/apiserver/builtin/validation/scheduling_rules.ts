@@ -8,6 +8,7 @@ import type {
   TopologySpreadConstraint,
 } from "../../../kinds/core_v1.ts";
 import { qualifiedNameProblems, subdomainProblems } from "../../names.ts";
+import { checkValueCount } from "./label_rules.ts";
 import { check, type Place, type ValidationRules } from "./place.ts";
 
 function checkToleration(toleration: Toleration, place: Place): void {
@@ -113,28 +114,16 @@ function checkRequirement(
   { key, operator, values = [] }: NodeSelectorRequirement,
   place: Place,
 ): void {
-  if (WITH_VALUES.includes(operator)) {
-    if (values.length === 0) {
-      place.required(
-        "values",
-        "must be specified when `operator` is 'In' or 'NotIn'",
-      );
-    }
-  } else if (operator === "Exists" || operator === "DoesNotExist") {
-    if (values.length > 0) {
-      place.forbidden(
-        "values",
-        "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-      );
-    }
-  } else if (operator === "Gt" || operator === "Lt") {
+  if (operator === "Gt" || operator === "Lt") {
     if (values.length !== 1) {
       place.required(
         "values",
         "must be specified single value when `operator` is 'Lt' or 'Gt'",
       );
     }
-  } else place.invalid("operator", operator, "not a valid selector operator");
+  } else if (!checkValueCount(operator, values, place)) {
+    place.invalid("operator", operator, "not a valid selector operator");
+  }
   place.problems("key", key, qualifiedNameProblems(key));
 }
 

@@ -33,7 +33,12 @@ import {
   required,
   requiredText,
 } from "./field_checks.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import {
+  check,
+  type DefinitionRule,
+  type Place,
+  type ValidationRules,
+} from "./place.ts";
 
 /** A driver's name has a limit that other names have not. */
 export const driverName: FieldCheck = (value, field, place) => {
@@ -149,6 +154,17 @@ const FLEX = { driver: required() };
 const CINDER = { volumeID: VOLUME };
 const STORAGE_OS = { volumeName: requiredText(labelProblems) };
 
+/** The same of a volume of a pod and of one of the cluster. */
+function checkBoth<T>(
+  name: string,
+  checks: Partial<Record<keyof T & string, FieldCheck>>,
+): readonly DefinitionRule[] {
+  return [
+    checkFields<T>(`api.core.v1.${name}VolumeSource`, checks),
+    checkFields<T>(`api.core.v1.${name}PersistentVolumeSource`, checks),
+  ];
+}
+
 /** What is checked of where the bytes of volumes are. */
 export const VOLUME_SOURCE_RULES: ValidationRules = [
   check("api.core.v1.NFSVolumeSource", checkNfs),
@@ -184,49 +200,14 @@ export const VOLUME_SOURCE_RULES: ValidationRules = [
   checkFields<GitRepoVolumeSource>("api.core.v1.GitRepoVolumeSource", {
     repository: required(),
   }),
-  checkFields<RBDVolumeSource>("api.core.v1.RBDVolumeSource", RBD),
-  checkFields<RBDVolumeSource>("api.core.v1.RBDPersistentVolumeSource", RBD),
-  checkFields<CephFSVolumeSource>("api.core.v1.CephFSVolumeSource", CEPH),
-  checkFields<CephFSVolumeSource>(
-    "api.core.v1.CephFSPersistentVolumeSource",
-    CEPH,
-  ),
-  checkFields<CinderVolumeSource>("api.core.v1.CinderVolumeSource", CINDER),
-  checkFields<CinderVolumeSource>(
-    "api.core.v1.CinderPersistentVolumeSource",
-    CINDER,
-  ),
-  checkFields<AzureFileVolumeSource>(
-    "api.core.v1.AzureFileVolumeSource",
-    AZURE_FILE,
-  ),
-  checkFields<AzureFileVolumeSource>(
-    "api.core.v1.AzureFilePersistentVolumeSource",
-    AZURE_FILE,
-  ),
-  checkFields<GlusterfsVolumeSource>(
-    "api.core.v1.GlusterfsVolumeSource",
-    GLUSTER,
-  ),
-  checkFields<GlusterfsVolumeSource>(
-    "api.core.v1.GlusterfsPersistentVolumeSource",
-    GLUSTER,
-  ),
-  checkFields<FlexVolumeSource>("api.core.v1.FlexVolumeSource", FLEX),
-  checkFields<FlexVolumeSource>("api.core.v1.FlexPersistentVolumeSource", FLEX),
-  checkFields<ScaleIOVolumeSource>("api.core.v1.ScaleIOVolumeSource", SCALE_IO),
-  checkFields<ScaleIOVolumeSource>(
-    "api.core.v1.ScaleIOPersistentVolumeSource",
-    SCALE_IO,
-  ),
-  checkFields<StorageOSVolumeSource>(
-    "api.core.v1.StorageOSVolumeSource",
-    STORAGE_OS,
-  ),
-  checkFields<StorageOSVolumeSource>(
-    "api.core.v1.StorageOSPersistentVolumeSource",
-    STORAGE_OS,
-  ),
+  ...checkBoth<RBDVolumeSource>("RBD", RBD),
+  ...checkBoth<CephFSVolumeSource>("CephFS", CEPH),
+  ...checkBoth<CinderVolumeSource>("Cinder", CINDER),
+  ...checkBoth<AzureFileVolumeSource>("AzureFile", AZURE_FILE),
+  ...checkBoth<GlusterfsVolumeSource>("Glusterfs", GLUSTER),
+  ...checkBoth<FlexVolumeSource>("Flex", FLEX),
+  ...checkBoth<ScaleIOVolumeSource>("ScaleIO", SCALE_IO),
+  ...checkBoth<StorageOSVolumeSource>("StorageOS", STORAGE_OS),
   checkFields<QuobyteVolumeSource>("api.core.v1.QuobyteVolumeSource", {
     registry: REGISTRY,
     volume: VOLUME,

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRule,
+  typeText,
+} from "../../../core/api/option_rules.ts";
+import { systemClock } from "../../../core/clock.ts";
+import { silentLogger } from "../../../core/logger.ts";
+import { noMetrics } from "../../../core/metrics.ts";
+
+const nothing = () => {};
+
+/** For each rule: what it lets pass, and what it refuses with which words. */
+const RULES: readonly (readonly [
+  rule: OptionRule,
+  good: readonly unknown[],
+  bad: readonly (readonly [value: unknown, words: string])[],
+])[] = [
+  ["any", [0, "", {}], [[undefined, "given: received nothing"], [
+    null,
+    "null",
+  ]]],
+  ["boolean", [true, false], [["yes", "true or false: received a string"]]],
+  ["string", ["", "a"], [[5, "a string: received a number"]]],
+  ["name", ["a"], [["", 'a string that is not empty: received ""']]],
+  ["strings", [[], ["a"]], [["a", "an array of strings"], [[1], "an array"]]],
+  ["array", [[], [1]], [[{}, "an array: received an object"]]],
+  ["function", [nothing], [["a", "a function: received a string"]]],
+  ["functions", [[nothing]], [[[1], "an array of functions"]]],
+  ["object", [{}, new Map()], [[[], "an object: received an array"]]],
+  ["map", [new Map()], [[{}, "a Map: received an object"]]],
+  ["clock", [systemClock], [[{}, "a clock, such as systemClock"]]],
+  ["logger", [silentLogger], [[5, "a logger, such as jsonLogger() gives"]]],
+  ["metrics", [noMetrics], [[{}, "metrics, such as a MetricsRegistry"]]],
+  ["signal", [AbortSignal.abort()], [[true, "an AbortSignal"]]],
+  ["selector", ["a=b", {}, []], [[5, "requirements: received a number"]]],
+  ["number", [-1, Infinity], [[NaN, "a number: received NaN"]]],
+  ["positive", [0.5, Infinity], [[0, "a number above 0: received 0"]]],
+  ["count", [1], [[0, "a whole number from 1: received 0"], [1.5, "1.5"]]],
+  ["size", [0], [[-1, "a whole number from 0: received -1"], ["1", "string"]]],
+  ["port", [0, 65_535], [[65_536, "a whole number from 0 to 65535"]]],
+  ["duration", [0, "10s"], [
+    [-1, "zero or more milliseconds"],
+    [Infinity, "received Infinity"],
+    ["soon", 'like "250ms", "10s", "5m", "1h30m": received "soon"'],
+    [{}, "a duration: zero or more milliseconds"],
+  ]],
+  [["a", "b"], ["a", "b"], [["c", 'one of a, b: received "c"']]],
+  [["a", undefined], [undefined], [[5, "one of a: received 5"]]],
+];
+
+const place = { name: "one", subject: "a thing" };
+
+for (const [rule, good, bad] of RULES) {
+  test(`checkOption knows what the rule ${rule} means`, () => {
+    for (const value of good) checkOption(value, rule, place);
+    for (const [value, words] of bad) {
+      assert.throws(() => checkOption(value, rule, place), (error: Error) => {
+        const start = 'Cannot read the options of a thing: "one" must be ';
+        assert(error.message.startsWith(start), error.message);
+        assert(error.message.includes(words), error.message);
+        return true;
+      });
+    }
+    if (typeof rule !== "string" || rule === "any") return;
+    checkOption(undefined, `${rule}?` as OptionRule, place);
+    assert.throws(
+      () => checkOption(undefined, rule, place),
+      /must be .*: received nothing/,
+    );
+  });
+}
+
+test("checkOptions tells a wrong type from a value out of range", () => {
+  const check = (value: unknown) =>
+    checkOptions({ size: value }, { size: "size" }, "a thing");
+  assert.throws(() => check("1"), TypeError);
+  assert.throws(() => check(-1), RangeError);
+});
+
+test("checkOptions refuses unknown options and what is no object", () => {
+  const check = (options: unknown) =>
+    checkOptions(options as object, { size: "size?" }, "a thing");
+  check({});
+  assert.throws(() => check({ sizes: 1 }), /did you mean "size"\?/);
+  for (const value of [undefined, null, 3, "x"]) {
+    assert.throws(() => check(value), /of a thing: they must be an object/);
+  }
+});
+
+test("checkOptions shows no text that may be a secret", () => {
+  const secret = "s3cret";
+  for (const rule of ["object", "function", "boolean", "count"] as const) {
+    assert.throws(
+      () => checkOptions({ token: secret }, { token: rule }, "a thing"),
+      (error: Error) => !error.message.includes(secret),
+    );
+  }
+});
+
+test("typeText names the type of any value", () => {
+  const texts = [undefined, null, [], {}, 1, "a", nothing, 1n].map(typeText);
+  assert.deepEqual(texts, [
+    "nothing",
+    "null",
+    "an array",
+    "an object",
+    "a number",
+    "a string",
+    "a function",
+    "a bigint",
+  ]);
+});

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import process from "node:process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import {
+  readOperatorModule,
+  requireOperator,
+} from "../../../core/cli/operator_module.ts";
+import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
+
+const fixture = (name: string) =>
+  fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
+
+async function refusal(file: string): Promise<string> {
+  const module = await readOperatorModule(file);
+  const refused = requireOperator(module, await module.exports);
+  return await refused.then(() => "", (error: Error) => error.message);
+}
+
+test("requireOperator says what a file without an operator has instead", async () => {
+  assert.match(
+    await refusal(fixture("nothing.ts")),
+    /^Cannot run .*nothing\.ts: it makes no operator: .*received exports answer$/,
+  );
+});
+
+test("requireOperator tells a file that makes its operator as the program only", async () => {
+  assert.match(
+    await refusal(fixture("main_only.ts")),
+    /^Cannot run .*main_only\.ts: it makes no operator here, .*received import\.meta\.main/,
+  );
+});
+
+test("readOperatorModule tells how a package comes to have ES modules", async (context) => {
+  if (process.versions["bun"] ?? process.versions["deno"]) {
+    return context.skip("to other runtimes than Node each .ts file is one");
+  }
+  const folder = temporaryFolder();
+  writeText(folder, "package.json", '{ "type": "commonjs" }');
+  const file = writeText(
+    folder,
+    "lamp.ts",
+    'import { sep } from "node:path";\nexport const letter = sep;\n',
+  );
+  await assert.rejects(readOperatorModule(file), {
+    message:
+      /^Cannot load .*lamp\.ts: .*"npm pkg set type=module" or rename it to lamp\.mts: received /,
+  });
+});

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type {
+  EventSource,
+  NamespaceSet,
+} from "../../../core/controller/event_source.ts";
+import { SourceGroup } from "../../../core/controller/source_group.ts";
+import { silentLogger } from "../../../core/logger.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
+
+type Options = ConstructorParameters<typeof SourceGroup>[1];
+
+/** Sources in a group that has nothing else. */
+function groupOf(...sources: readonly EventSource[]): SourceGroup<never> {
+  const environment = { clock: new VirtualClock(), log: silentLogger };
+  return new SourceGroup(sources as never, {
+    trigger() {},
+    environment: environment as unknown as Options["environment"],
+  } as never);
+}
+
+test("SourceGroup starts what is added before the others with their namespaces, once", async () => {
+  const told: NamespaceSet[] = [];
+  const early: EventSource = {
+    name: "early",
+    start({ namespaces }) {
+      told.push(namespaces);
+      return Promise.resolve();
+    },
+    stop: () => Promise.resolve(),
+  };
+  const group = groupOf();
+  const added = group.add(early as never);
+  await group.start(["default"]);
+  assert.equal(await added, early);
+  assert.deepEqual(told, [["default"]]);
+});
+
+test("SourceGroup starts nothing more once it was stopped", async () => {
+  const loaded = Promise.withResolvers<void>();
+  const started: string[] = [];
+  const group = groupOf(
+    {
+      name: "loader",
+      startPriority: "loader",
+      start: () => loaded.promise,
+      stop: () => Promise.resolve(),
+    },
+    {
+      name: "other",
+      start() {
+        started.push("other");
+        return Promise.resolve();
+      },
+      stop: () => Promise.resolve(),
+    },
+  );
+  const starting = group.start("all");
+  await group.stop();
+  loaded.resolve();
+  await assert.rejects(starting, /the controller was stopped/);
+  assert.deepEqual(started, []);
+});

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { wholeRange } from "../../../core/json/byte_range.ts";
+import { JsonCursor } from "../../../core/json/json_cursor.ts";
+import { KeyGuesser } from "../../../core/json/key_guesser.ts";
+
+const KEYS = ["a", "b", "ab", "abc", "abd", "é"];
+const NAMES = KEYS.slice(0, 4);
+
+/** Each key, what it is called, and whether it was expected. */
+function read(guesser: KeyGuesser, text: string): [string, number, boolean][] {
+  const cursor = new JsonCursor("an object");
+  cursor.reset(wholeRange(text));
+  cursor.peek();
+  guesser.begin();
+  const keys: [string, number, boolean][] = [];
+  for (
+    let more = cursor.enterObject(guesser.guess);
+    more;
+    more = cursor.nextMember(guesser.guess)
+  ) {
+    const name = guesser.read(cursor);
+    keys.push([cursor.stringText(), name, cursor.wasExpected]);
+    cursor.skipValue();
+  }
+  cursor.finish();
+  return keys;
+}
+
+test("KeyGuesser tells the key of each member, whatever it has guessed", () => {
+  const guesser = new KeyGuesser(NAMES, (key) => NAMES.indexOf(key));
+  const written = fc.constantFrom(...KEYS).chain((key) =>
+    fc.constantFrom(
+      `"${key}":1`,
+      `"${key}" : 1 `,
+      `"${key.replace("b", "\\u0062")}":"${key}"`,
+    ).map((text) => ({ key, text }))
+  );
+  fc.assert(
+    fc.property(fc.array(written, { maxLength: 8 }), (members) => {
+      const text = `{${members.map(({ text }) => text).join()}}`;
+      assert.deepEqual(
+        read(guesser, text).map(([key, name]) => [key, name]),
+        members.map(({ key }) => [key, NAMES.indexOf(key)]),
+      );
+    }),
+  );
+});
+
+test("KeyGuesser expects the keys that followed each other last", () => {
+  const guesser = new KeyGuesser(NAMES, (key) => NAMES.indexOf(key));
+  const expected = (text: string) =>
+    read(guesser, text).map(([, , wasExpected]) => wasExpected);
+  const text = '{"ab":1,"abc":2,"b":3}';
+  assert.deepEqual(expected(text), [false, false, false]);
+  assert.deepEqual(expected(text), [true, true, true]);
+  assert.deepEqual(expected('{"ab":1,"b":3}'), [true, false]);
+  assert.deepEqual(expected('{"ab":1,"b":3}'), [true, true]);
+  assert.deepEqual(expected('{"ab":1,"abd":3}'), [true, false]);
+  assert.deepEqual(expected('{"ab":1,"abd":3}'), [true, false], "not known");
+});

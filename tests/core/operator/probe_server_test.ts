@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { test } from "node:test";
+import {
+  type ProbeContent,
+  type ProbeOptions,
+  ProbeServer,
+} from "../../../core/operator/probe_server.ts";
+
+/** Serves probes, and gives the first line of the answer to any bytes. */
+async function withProbes(
+  content: Partial<ProbeContent>,
+  play: (ask: (text: string) => Promise<string>) => Promise<void>,
+  options: Partial<ProbeOptions> = {},
+): Promise<void> {
+  const fine = () => ({ ok: true, body: {} });
+  const probes = new ProbeServer({
+    state: () => ({}),
+    ready: fine,
+    why: fine,
+    metrics: () => "",
+    ...content,
+  });
+  await probes.start({ port: 0, host: "127.0.0.1", ...options });
+  try {
+    await play((text) =>
+      new Promise((resolve, reject) => {
+        const socket = connect(probes.port as number, "127.0.0.1");
+        let answer = "";
+        socket.setEncoding("utf8").on("data", (part) => answer += part);
+        socket.on("error", reject);
+        socket.on("close", () => resolve(answer.split("\r\n", 1)[0] ?? ""));
+        socket.write(text);
+      })
+    );
+  } finally {
+    await probes.stop();
+  }
+}
+
+const get = (target: string) =>
+  `GET ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`;
+
+test("ProbeServer refuses a target that is no path, and lives on", () =>
+  withProbes({}, async (ask) => {
+    for (const target of ["//", "http://[", "///"]) {
+      assert.match(await ask(get(target)), /^HTTP\/1.1 400 /, target);
+    }
+    assert.match(await ask(get("/healthz")), /^HTTP\/1.1 200 /);
+  }));
+
+test("ProbeServer answers 500 where what it tells has thrown, and lives on", () =>
+  withProbes({
+    ready() {
+      throw new Error("As asked");
+    },
+  }, async (ask) => {
+    assert.match(await ask(get("/readyz")), /^HTTP\/1.1 500 /);
+    assert.match(await ask(get("/healthz")), /^HTTP\/1.1 200 /);
+  }));
+
+test("ProbeServer asks for a restart where the user sees no life", async () => {
+  let alive = true;
+  await withProbes(
+    {},
+    async (ask) => {
+      assert.match(await ask(get("/healthz")), /^HTTP\/1.1 200 /);
+      alive = false;
+      assert.match(await ask(get("/healthz")), /^HTTP\/1.1 503 /);
+      assert.match(await ask(get("/readyz")), /^HTTP\/1.1 200 /);
+    },
+    { live: () => alive },
+  );
+});

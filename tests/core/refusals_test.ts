@@ -1,0 +1,304 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { untyped } from "../../core/api/kind.ts";
+import { shardSelector } from "../../core/api/shard_selector.ts";
+import { createAuthority } from "../../core/apiserver/certificates.ts";
+import { ApiServer } from "../../core/apiserver/server.ts";
+import { InformerPool } from "../../core/cache/informer_pool.ts";
+import { Informer } from "../../core/cache/informer.ts";
+import { LruCache } from "../../core/cache/lru_cache.ts";
+import { ObjectStore } from "../../core/cache/object_store.ts";
+import { Client } from "../../core/client/client.ts";
+import {
+  deleteCollectionRequest,
+  getRequest,
+  listRequest,
+  patchRequest,
+  watchRequest,
+} from "../../core/client/request.ts";
+import { configFromText } from "../../core/config/load_config.ts";
+import { noUpdate, patchStatus } from "../../core/controller/result.ts";
+import { defineKind } from "../../core/crd/define_kind.ts";
+import { rbacManifests } from "../../core/crd/rbac.ts";
+import { LineSplitter } from "../../core/json/line_splitter.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
+import { Operator } from "../../core/operator/operator.ts";
+import { growingRetry } from "../../core/queue/retry_policy.ts";
+import { SchedulingQueue } from "../../core/queue/scheduling_queue.ts";
+import { TokenBucket } from "../../core/queue/token_bucket.ts";
+import { WindowLimiter } from "../../core/queue/window_limiter.ts";
+import { testRefusals } from "../support/refusals.ts";
+import { z } from "zod";
+
+const client = {} as never;
+const transport = {} as never;
+const kind = { group: "example.com", version: "v1", kind: "Thing" };
+const key = { namespace: "default", name: "web" };
+const reconciler = { reconcile() {} };
+const FLAG = "true or false: received";
+const KUBECONFIG = JSON.stringify({
+  "current-context": "a",
+  contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],
+  clusters: [{ name: "a", cluster: { server: "https://10.0.0.1" } }],
+  users: [{ name: "a", user: {} }],
+});
+
+testRefusals([
+  {
+    what: "A client",
+    make: (options) => new Client({ transport }, options),
+    good: {},
+    optional: true,
+    bad: {
+      fieldManager: ["", "not empty"],
+      answerTimeout: [0, "above 0: received 0"],
+      random: [5, "a function"],
+      logger: [{}, "a logger"],
+    },
+  },
+  {
+    what: "The target of a client",
+    make: (target) => new Client(target),
+    good: { server: "https://10.0.0.1" },
+    bad: {
+      server: [undefined, "a string: received nothing"],
+      insecureSkipTlsVerify: ["yes", FLAG],
+    },
+  },
+  {
+    what: "The retries of a client",
+    make: (retry) => new Client({ transport }, { retry }),
+    good: { maxAttempts: 3 },
+    optional: true,
+    bad: { initial: ["100ms", "a number above 0: received a string"] },
+  },
+  {
+    what: "A get",
+    make: (options) => getRequest(ConfigMap, key, options),
+    good: {},
+    optional: true,
+    bad: { signal: [5, "an AbortSignal"] },
+  },
+  {
+    what: "A list",
+    make: (options) => listRequest(ConfigMap, options),
+    good: {},
+    optional: true,
+    bad: { limit: [-1, "from 0: received -1"], namespace: [5, "a string"] },
+  },
+  {
+    what: "A watch",
+    make: (options) => watchRequest(ConfigMap, options),
+    good: {},
+    optional: true,
+    bad: { bookmarks: ["yes", FLAG] },
+  },
+  {
+    what: "A patch",
+    make: (options) => patchRequest(ConfigMap, key, {}, options),
+    good: {},
+    optional: true,
+    bad: { type: ["apply", "merge, json, strategic"], dryRun: ["All", FLAG] },
+  },
+  {
+    what: "The deletion of many",
+    make: (options) => deleteCollectionRequest(ConfigMap, options),
+    good: { labelSelector: "app=web" },
+    optional: true,
+    bad: {
+      labelSelector: [null, "received null"],
+      propagationPolicy: ["None", "Background, Foreground, Orphan"],
+    },
+  },
+  {
+    what: "configFromText()",
+    make: (options) => configFromText(KUBECONFIG, options),
+    good: {},
+    optional: true,
+    bad: { context: [5, "a string"] },
+  },
+  {
+    what: "An informer",
+    make: (options) => new Informer(client, ConfigMap, options),
+    good: {},
+    optional: true,
+    bad: {
+      bounded: ["yes", FLAG],
+      prune: ["metadata", "an array of strings: received a string"],
+      namespaces: ["default", "an array of strings: received a string"],
+      clock: [5, "a clock"],
+    },
+  },
+  {
+    what: "The connection of an informer",
+    make: (reconnect) => new Informer(client, ConfigMap, { reconnect }),
+    good: { watchList: false },
+    optional: true,
+    bad: { grace: ["10s", "above 0"], pageSize: [0.5, "from 1"] },
+  },
+  {
+    what: "A pool of informers",
+    make: (options) => new InformerPool(client, options),
+    good: {},
+    optional: true,
+    bad: { budget: [5, "an object"] },
+  },
+  {
+    what: "An operator",
+    make: (options) => new Operator(options),
+    good: {},
+    optional: true,
+    bad: {
+      metrics: [{}, "a MetricsRegistry"],
+      concurrency: [0, "above 0"],
+      syncTimeout: ["soon", 'received "soon"'],
+      startErrors: ["ignore", "fail, wait"],
+    },
+  },
+  {
+    what: "The probes of an operator",
+    make: (probes) => new Operator({ probes }),
+    good: { port: 0 },
+    optional: true,
+    bad: { port: [undefined, "0 to 65535: received nothing"] },
+  },
+  {
+    what: "A controller",
+    make: (options) => new Operator().register(ConfigMap, reconciler, options),
+    good: {},
+    optional: true,
+    bad: {
+      generationAware: ["yes", FLAG],
+      requestAnnotations: ["a", "an array of strings"],
+      sources: [{}, "an array"],
+      concurrency: [0, "from 1"],
+      install: ["yes", FLAG],
+    },
+  },
+  {
+    what: "loadOperatorConfig()",
+    make: loadOperatorConfig,
+    good: { environment: {} },
+    optional: true,
+    bad: { file: [5, "a string"], environment: ["x", "an object"] },
+  },
+  {
+    what: "noUpdate()",
+    make: noUpdate,
+    good: {},
+    optional: true,
+    bad: { observed: ["yes", FLAG] },
+  },
+  {
+    what: "patchStatus()",
+    make: (options) => patchStatus({}, options),
+    good: {},
+    optional: true,
+    bad: { method: ["put", "apply, merge, json, replace"] },
+  },
+  {
+    what: "untyped()",
+    make: untyped,
+    good: kind,
+    bad: { group: [undefined, "a string"], scope: ["Global", "Namespaced"] },
+  },
+  {
+    what: "shardSelector()",
+    make: shardSelector,
+    good: { index: 0, count: 2 },
+    bad: { index: [2, '"index"'], field: ["name", "uid, namespace"] },
+  },
+  {
+    what: "A queue",
+    make: (options) => new SchedulingQueue(options),
+    good: {},
+    optional: true,
+    bad: { onReady: [5, "a function"] },
+  },
+  {
+    what: "growingRetry()",
+    make: growingRetry,
+    good: {},
+    optional: true,
+    bad: { jitter: ["10%", "a number"], max: ["soon", 'received "soon"'] },
+  },
+  {
+    what: "A TokenBucket",
+    make: (options) => new TokenBucket(options),
+    good: { limit: 1 },
+    bad: { limit: [0, "above 0"] },
+  },
+  {
+    what: "A WindowLimiter",
+    make: (options) => new WindowLimiter(options),
+    good: { limit: 1 },
+    bad: { limit: [0.5, "from 1"] },
+  },
+  {
+    what: "An LruCache",
+    make: (options) => new LruCache(options),
+    good: { maxSize: 1 },
+    bad: { maxSize: ["1MiB", "a number: received a string"] },
+  },
+  {
+    what: "An ObjectStore",
+    make: (options) => new ObjectStore(options),
+    good: { kind: ConfigMap },
+    bad: { prune: ["a", "an array of strings"] },
+  },
+  {
+    what: "A LineSplitter",
+    make: (options) => new LineSplitter(options),
+    good: {},
+    optional: true,
+    bad: { maxLineBytes: [0, "from 1"] },
+  },
+  {
+    what: "defineKind()",
+    make: defineKind,
+    good: { ...kind, spec: z.object({}) },
+    bad: {
+      scope: ["Global", "Namespaced, Cluster"],
+      shortNames: ["th", "an array of strings: received a string"],
+      deprecated: [5, "true or false"],
+    },
+  },
+  {
+    what: "A version of a kind",
+    make: (v2) => defineKind({ ...kind, spec: z.object({}), versions: { v2 } }),
+    good: { spec: z.object({}) },
+    bad: { served: ["yes", FLAG] },
+  },
+  {
+    what: "rbacManifests()",
+    make: rbacManifests,
+    good: { name: "web", namespace: "default", access: [] },
+    bad: { access: [undefined, "an array: received nothing"] },
+  },
+  {
+    what: "createAuthority()",
+    make: createAuthority,
+    good: { commonName: "test" },
+    bad: { validFor: [-1, "from 1"] },
+  },
+  {
+    what: "ApiServer.start()",
+    make: async (options) => await (await ApiServer.start(options)).stop(),
+    good: { port: false },
+    optional: true,
+    bad: { tls: ["yes", FLAG], data: [5, "a string"], seed: ["a", "a number"] },
+  },
+]);
+
+test("Whatever takes a kind refuses what is none", async () => {
+  const none = {} as never;
+  const client = new Client({ transport });
+  const message =
+    /^TypeError: Cannot read the kind of .*: it must have a group/;
+  for (const wrong of [none, null as never, 5 as never]) {
+    assert.throws(() => new Informer(client, wrong), message);
+    assert.throws(() => new Operator().register(wrong, reconciler), message);
+    await assert.rejects(client.get(wrong, key), message);
+  }
+});

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import type { EventSource } from "../../core/controller/event_source.ts";
+import { Gadget, scenario } from "../support/operator_case.ts";
+
+/** A source that does nothing, with other methods where they are given. */
+function source(
+  name: string,
+  methods: Partial<EventSource<Gadget>> = {},
+): EventSource<Gadget> {
+  return {
+    name,
+    start: () => Promise.resolve(),
+    stop: () => Promise.resolve(),
+    ...methods,
+  };
+}
+
+scenario("A source that throws at a primary takes no run away", async (one) => {
+  const followed: string[] = [];
+  const runs: string[] = [];
+  const operator = one.operator();
+  operator.register(Gadget, {
+    reconcile(gadget) {
+      runs.push(gadget.metadata.name);
+    },
+  }, {
+    sources: [
+      source("throws", {
+        onPrimary() {
+          throw new Error("As asked");
+        },
+      }),
+      source("rejects", {
+        onPrimary: () => Promise.reject(new Error("As asked")),
+      }),
+      source("follows", {
+        onPrimary: ({ key }) => void followed.push(key.name),
+      }),
+    ],
+  });
+  await one.start(operator);
+  await one.create("a");
+  await one.until(() => runs.length === 1);
+  assert.deepEqual(followed, ["a"]);
+  const told = one.log.filter(({ message }) =>
+    message === "An event source has thrown"
+  );
+  assert.deepEqual(told.map(({ fields }) => fields["source"]), [
+    "throws",
+    "rejects",
+  ]);
+});
+
+scenario("A source that cannot tell how it fares is not well", async (one) => {
+  const operator = one.operator();
+  operator.register(Gadget, { reconcile() {} }, {
+    sources: [source("mute", {
+      health() {
+        throw new Error("As asked");
+      },
+    })],
+  });
+  await one.start(operator);
+  const [controller] = operator.health().controllers;
+  assert.equal(controller?.healthy, false);
+  assert.match(
+    controller?.sources.get("mute")?.message ?? "",
+    /Error: As asked/,
+  );
+});
+
+scenario("Sources that do not stop are left behind, and told", async (one) => {
+  const stopped: string[] = [];
+  const operator = one.operator();
+  operator.register(Gadget, { reconcile() {} }, {
+    sources: [
+      source("good", {
+        stop() {
+          stopped.push("good");
+          return Promise.resolve();
+        },
+      }),
+      source("throws", {
+        stop() {
+          throw new Error("As asked");
+        },
+      }),
+      source("hangs", { stop: () => new Promise(() => {}) }),
+    ],
+  });
+  await one.start(operator);
+  await one.done(operator.stop());
+  assert.deepEqual(stopped, ["good"]);
+  const told = one.log.filter(({ message }) =>
+    message === "Cannot stop an event source, it is left behind"
+  );
+  assert.deepEqual(told.map(({ fields }) => fields["source"]), [
+    "hangs",
+    "throws",
+  ]);
+});
+
+scenario("A source that cannot be added may be added again", async (one) => {
+  const operator = one.operator();
+  const controller = operator.register(Gadget, { reconcile() {} });
+  await one.start(operator);
+  let starts = 0;
+  const added = source("late", {
+    start() {
+      starts++;
+      return starts === 1
+        ? Promise.reject(new Error("As asked"))
+        : Promise.resolve();
+    },
+  });
+  await assert.rejects(one.done(controller.addSource(added)), /As asked/);
+  assert.equal(await one.done(controller.addSource(added)), added);
+  assert.equal(starts, 2);
+});

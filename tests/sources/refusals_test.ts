@@ -1,0 +1,109 @@
+import { informerSource } from "../../sources/informer_source.ts";
+import { cachingInboundSource } from "../../sources/inbound_source.ts";
+import { byLabel, byOwner } from "../../sources/mappers.ts";
+import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
+import { pollingSource } from "../../sources/polling_source.ts";
+import { timerSource } from "../../sources/timer_source.ts";
+import { webhookSource } from "../../sources/webhook_source.ts";
+import { websocketSource } from "../../sources/websocket_source.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { testRefusals } from "../support/refusals.ts";
+
+const fetch = () => [];
+const primaries = () => [];
+
+testRefusals([
+  {
+    what: "informerSource()",
+    make: (options) => informerSource(ConfigMap, options),
+    good: { labelSelector: "app=web" },
+    optional: true,
+    bad: {
+      shared: ["yes", "true or false"],
+      labelSelector: [5, "a string, an object"],
+      startPriority: ["first", "one of loader, default"],
+      filters: [5, "an object"],
+      references: ["x", "a function"],
+    },
+  },
+  {
+    what: "cachingInboundSource()",
+    make: cachingInboundSource,
+    good: { name: "orders" },
+    bad: { name: ["", "not empty"], fetch: [5, "a function"] },
+  },
+  {
+    what: "pollingSource()",
+    make: pollingSource,
+    good: { name: "orders", fetch },
+    bad: {
+      name: [undefined, "received nothing"],
+      fetch: [undefined, "a function: received nothing"],
+      interval: ["soon", 'received "soon"'],
+      timeout: [-1, "received -1"],
+    },
+  },
+  {
+    what: "perResourcePollingSource()",
+    make: perResourcePollingSource,
+    good: { name: "orders", fetch },
+    bad: {
+      fetch: [5, "a function"],
+      interval: ["soon", 'received "soon"'],
+      accepts: [true, "a function"],
+    },
+  },
+  {
+    what: "A timer",
+    make: (when) => timerSource("daily").schedule("default/web", when),
+    good: { after: "1s" },
+    bad: { after: ["soon", 'received "soon"'], every: [NaN, "received NaN"] },
+  },
+  {
+    what: "webhookSource()",
+    make: webhookSource,
+    good: { name: "hook", check: "none", primaries },
+    bad: {
+      check: [
+        { secret: "x" },
+        '{ hmac: { secret } }, { bearer: { token } } or "none"',
+      ],
+      primaries: [undefined, "a function"],
+      port: [70_000, "0 to 65535: received 70000"],
+      path: ["hook", 'begin with "/"'],
+    },
+  },
+  {
+    what: "The HMAC of a webhook",
+    make: (hmac) => webhookSource({ name: "hook", check: { hmac }, primaries }),
+    good: { secret: "x" },
+    bad: {
+      secret: [5, "a string: received a number"],
+      algorithm: ["md5", "one of sha256, sha384, sha512"],
+    },
+  },
+  {
+    what: "websocketSource()",
+    make: websocketSource,
+    good: { name: "socket", url: "wss://example.com", primaries },
+    bad: {
+      url: [undefined, "a string: received nothing"],
+      headers: ["Authorization: s3cret", "an object: received a string"],
+      protocols: ["a", "an array of strings"],
+    },
+  },
+  {
+    what: "byLabel()",
+    make: (options) => byLabel("app", options),
+    good: { namespace: "team" },
+    optional: true,
+    bad: { namespace: [5, "a string"] },
+  },
+  {
+    what: "byOwner()",
+    make: byOwner,
+    good: { controllerOnly: true },
+    optional: true,
+    bad: { controllerOnly: ["yes", "true or false"] },
+  },
+]);

@@ -1,0 +1,71 @@
+import type { ApplyObject } from "../../core/api/object.ts";
+import { ConfigMap } from "../../core/kinds/core_v1.ts";
+import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
+import type { Operator } from "../../core/operator/operator.ts";
+import type { Workflow } from "../../workflows/graph/workflow.ts";
+import { Gadget, type OperatorCase } from "./operator_case.ts";
+
+/** What a ConfigMap should be that holds the value of its gadget. */
+export function valueMap(
+  suffix: string,
+  labels?: Readonly<Record<string, string>>,
+): (gadget: Gadget) => ApplyObject<ConfigMap> {
+  return ({ metadata, spec }) => ({
+    metadata: { name: `${metadata.name}${suffix}`, ...(labels && { labels }) },
+    data: { value: spec.value },
+  });
+}
+
+/** A ConfigMap as the server has it. */
+export async function findMap(
+  one: OperatorCase,
+  name: string,
+  namespace = "default",
+): Promise<ConfigMap | undefined> {
+  return await one.client.find(ConfigMap, { namespace, name });
+}
+
+/** The value in a ConfigMap of {@linkcode valueMap}. */
+export async function mapValue(
+  one: OperatorCase,
+  name: string,
+  namespace?: string,
+): Promise<string | undefined> {
+  return (await findMap(one, name, namespace))?.data?.["value"];
+}
+
+/** An operator that only runs a workflow. */
+export interface WorkflowOperator {
+  readonly operator: Operator;
+  readonly controller: ControllerHandle<Gadget>;
+  /** How often the reconciler behind the workflow has run. */
+  readonly counter: { readonly runs: number };
+}
+
+/** Makes an operator that only runs a workflow for gadgets; starts nothing. */
+export function registerWorkflow(
+  one: OperatorCase,
+  workflow: Workflow<Gadget>,
+): WorkflowOperator {
+  const counter = { runs: 0 };
+  const operator = one.operator();
+  const controller = operator.register(Gadget, {
+    reconcile() {
+      counter.runs++;
+    },
+  }, { workflow });
+  return { operator, controller, counter };
+}
+
+/**
+ * What was written of other kinds than gadgets, such as `patch configmaps a`.
+ *
+ * @param since How many requests there had been.
+ */
+export function writesBeside(one: OperatorCase, since: number): string[] {
+  return one.requests.slice(since)
+    .filter(({ method, resource }) =>
+      method !== "GET" && resource !== "gadgets"
+    )
+    .map(({ verb, resource, name }) => `${verb} ${resource} ${name}`);
+}

@@ -1,0 +1,341 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { noMetrics } from "../../core/metrics.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { inboundSource } from "../../sources/inbound_source.ts";
+import { applySet } from "../../workflows/apply/apply_set.ts";
+import { pruneSet } from "../../workflows/apply/prune_set.ts";
+import { every, jittered } from "../../workflows/conditions/cadence.ts";
+import { requireReady } from "../../workflows/conditions/dependency_check.ts";
+import { WebhookNotifier } from "../../workflows/conditions/notifier.ts";
+import { Stalled, Waiting } from "../../workflows/conditions/outcome.ts";
+import { checkAccess } from "../../workflows/conditions/reference_access.ts";
+import { finish } from "../../workflows/conditions/settle.ts";
+import { SharedStatus } from "../../workflows/conditions/shared_status.ts";
+import { summarized } from "../../workflows/conditions/summarized.ts";
+import {
+  bulkDependent,
+  readOnlyBulkDependent,
+} from "../../workflows/dependents/bulk_dependent.ts";
+import { externalBulkDependent } from "../../workflows/dependents/external_bulk_dependent.ts";
+import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
+import { statusState } from "../../workflows/dependents/external_state.ts";
+import {
+  kubernetesDependent,
+  readOnlyDependent,
+} from "../../workflows/dependents/kubernetes_dependent.ts";
+import { Workflow } from "../../workflows/graph/workflow.ts";
+import { celRules } from "../../workflows/kstatus/cel_rules.ts";
+import { statusOf } from "../../workflows/kstatus/status_of.ts";
+import { waitFor } from "../../workflows/kstatus/wait_for.ts";
+import { Canary } from "../../workflows/phases/canary.ts";
+import { changeMap } from "../../workflows/phases/change_map.ts";
+import { errorReport } from "../../workflows/phases/error_report.ts";
+import { ExclusiveStatus } from "../../workflows/phases/exclusive_status.ts";
+import { LifecycleMetrics } from "../../workflows/phases/lifecycle_metrics.ts";
+import { newFailures } from "../../workflows/phases/new_failures.ts";
+import { oneShotTask } from "../../workflows/phases/one_shot_task.ts";
+import { phased } from "../../workflows/phases/phased.ts";
+import { states } from "../../workflows/phases/states.ts";
+import { chooseUpgrade } from "../../workflows/phases/upgrade_choice.ts";
+import { testRefusals } from "../support/refusals.ts";
+
+const call = () => undefined as never;
+const source = inboundSource("outside");
+const client = {} as never;
+const kind = ConfigMap as never;
+const object = { metadata: { name: "web" } };
+const owner = { group: "example.com", name: "web" };
+const moment = { now: 0, generation: 1 };
+const FUNCTION = "a function: received";
+
+testRefusals([
+  {
+    what: "kubernetesDependent()",
+    make: (options) => kubernetesDependent(ConfigMap, options),
+    good: { desired: call },
+    bad: {
+      desired: [undefined, `${FUNCTION} nothing`],
+      existing: ["take", "one of refuse, adopt"],
+      recreate: ["yes", "true or false"],
+      source: ["x", "an object"],
+    },
+  },
+  {
+    what: "readOnlyDependent()",
+    make: (options) => readOnlyDependent(ConfigMap, options),
+    good: {},
+    optional: true,
+    bad: { key: ["a", FUNCTION] },
+  },
+  {
+    what: "bulkDependent()",
+    make: (options) => bulkDependent(ConfigMap, options),
+    good: { desired: call },
+    bad: { desired: [5, FUNCTION], relation: ["label", "owner, annotations"] },
+  },
+  {
+    what: "readOnlyBulkDependent()",
+    make: (options) => readOnlyBulkDependent(ConfigMap, options),
+    good: {},
+    optional: true,
+    bad: { watch: [5, "an object"] },
+  },
+  {
+    what: "externalDependent()",
+    make: externalDependent,
+    good: { source, desired: call },
+    bad: { source: [undefined, "an object"], create: [5, FUNCTION] },
+  },
+  {
+    what: "externalBulkDependent()",
+    make: externalBulkDependent,
+    good: { source, key: call },
+    bad: { source: [null, "received null"], delete: [true, FUNCTION] },
+  },
+  {
+    what: "statusState()",
+    make: (options) => statusState(kind, "accountId", options),
+    good: { many: true },
+    optional: true,
+    bad: { many: ["yes", "true or false"] },
+  },
+  {
+    what: "A workflow",
+    make: (options) => new Workflow(options),
+    good: {},
+    optional: true,
+    bad: { errors: ["ignore", "throw, collect"], concurrency: [0, "from 1"] },
+  },
+  {
+    what: "A node of a workflow",
+    make: (options) => new Workflow().add("a", { read: call }, options),
+    good: {},
+    optional: true,
+    bad: { readyWhen: [true, FUNCTION], activeWhen: [5, "crdPresent()"] },
+  },
+  {
+    what: "applySet()",
+    make: (options) => applySet(client, [], options),
+    good: { owner },
+    bad: {
+      owner: [undefined, "an object: received nothing"],
+      timeout: ["soon", 'received "soon"'],
+      concurrency: [0, "from 1"],
+      rules: [{}, "a Map"],
+    },
+  },
+  {
+    what: "pruneSet()",
+    make: (options) => pruneSet(client, [], options),
+    good: { owner },
+    bad: { dryRun: ["yes", "true or false"], signal: [5, "an AbortSignal"] },
+  },
+  {
+    what: "jittered()",
+    make: (options) => jittered("1m", options),
+    good: {},
+    optional: true,
+    bad: { percentage: ["5%", "a number"], random: [5, FUNCTION] },
+  },
+  {
+    what: "summarized()",
+    make: (definition) => summarized(kind, definition, []),
+    good: { cadence: () => every("1m") },
+    bad: {
+      cadence: [5, `${FUNCTION} a number`],
+      cleanup: [[1], "an array of functions"],
+      gates: ["Ready", "an array of strings"],
+    },
+  },
+  {
+    what: "finish()",
+    make: (options) => finish([], { result: "success" }, options),
+    good: { cadence: every("1m"), moment },
+    bad: { cadence: [undefined, "an object"], gates: ["A", "of strings"] },
+  },
+  {
+    what: "A SharedStatus",
+    make: (options) => new SharedStatus(object, options),
+    good: { access: {} },
+    bad: { access: [undefined, "an object"], owned: ["A", "of strings"] },
+  },
+  {
+    what: "A WebhookNotifier",
+    make: (options) => new WebhookNotifier(options),
+    good: { url: "https://example.com", controller: "web" },
+    bad: {
+      url: ["nope", /"url" must be a URL of http: or https:: received no URL/],
+      attempts: [0, "from 1"],
+      timeout: ["soon", 'received "soon"'],
+    },
+  },
+  {
+    what: "A Waiting",
+    make: (options) => new Waiting("Reason", "Message", options),
+    good: { after: 5 },
+    optional: true,
+    bad: {
+      event: ["Loud", "None, Normal, Warning"],
+      log: [1, "true or false"],
+    },
+  },
+  {
+    what: "A Stalled",
+    make: (options) => new Stalled("Reason", "Message", options),
+    good: { cause: null },
+    optional: true,
+    bad: { notify: [1, "true or false"] },
+  },
+  {
+    what: "waitFor()",
+    make: (options) => waitFor(client, [], options),
+    good: {},
+    optional: true,
+    bad: { desired: ["Ready", "Current, NotFound"], onChange: [5, FUNCTION] },
+  },
+  {
+    what: "statusOf()",
+    make: (options) => statusOf({ ...object, apiVersion: "v1" }, options),
+    good: {},
+    optional: true,
+    bad: { rules: [{}, "a Map"], now: ["today", "a number"] },
+  },
+  {
+    what: "celRules()",
+    make: (check) => celRules([check]),
+    good: { group: "example.com", current: "true" },
+    bad: { group: [undefined, "a string"], current: ["", "an expression"] },
+  },
+  {
+    what: "A canary",
+    make: (options) => new Canary(kind, options),
+    good: { client: {}, touch: call },
+    bad: { touch: [undefined, FUNCTION], every: [NaN, "received NaN"] },
+  },
+  {
+    what: "A rule of changeMap()",
+    make: (rule) => changeMap({ replicas: rule }),
+    good: { change: "scale" },
+    bad: { change: ["sometimes", "none, scale, upgrade, redeploy"] },
+  },
+  {
+    what: "errorReport()",
+    make: (options) => errorReport(new Error("x"), options),
+    good: {},
+    optional: true,
+    bad: { maxLength: [-1, "from 0"], stack: ["yes", "true or false"] },
+  },
+  {
+    what: "An ExclusiveStatus",
+    make: (options) => new ExclusiveStatus(kind, options),
+    good: {},
+    optional: true,
+    bad: { onChange: [5, FUNCTION] },
+  },
+  {
+    what: "LifecycleMetrics",
+    make: (options) => new LifecycleMetrics(noMetrics, options),
+    good: { kind: "Engine" },
+    bad: { kind: ["", "not empty"], clock: [5, "a clock"] },
+  },
+  {
+    what: "newFailures()",
+    make: (options) => newFailures([], options),
+    good: { after: undefined },
+    bad: { most: [-1, "from 0"], lines: [0, "from 1"] },
+  },
+  {
+    what: "oneShotTask()",
+    make: (definition) => oneShotTask(kind, definition),
+    good: { start: call, check: call },
+    bad: {
+      start: [undefined, FUNCTION],
+      retries: [-1, "from 0"],
+      backOff: ["soon", 'received "soon"'],
+    },
+  },
+  {
+    what: "phased()",
+    make: (definition) => phased(kind, definition),
+    good: {
+      diff: call,
+      observe: call,
+      stable: call,
+      landed: call,
+      deploy: call,
+    },
+    bad: {
+      deploy: [undefined, FUNCTION],
+      poll: [-1, "received -1"],
+      metrics: [{}, "a MetricsRegistry"],
+    },
+  },
+  {
+    what: "states()",
+    make: (options) => states(kind, options),
+    good: { initial: "On", states: { On: { run: call } } },
+    bad: { states: [undefined, "an object"], poll: ["soon", "a duration"] },
+  },
+  {
+    what: "A state of states()",
+    make: (on) => states(kind, { initial: "On", states: { On: on } }),
+    good: { run: call },
+    bad: { run: [undefined, FUNCTION], rest: ["yes", "true or false"] },
+  },
+  {
+    what: "chooseUpgrade()",
+    make: chooseUpgrade,
+    good: {
+      requested: "savepoint",
+      job: "running",
+      stateKnown: true,
+      highlyAvailable: true,
+      manager: "reachable",
+    },
+    bad: {
+      requested: [undefined, "stateless, savepoint, last-state"],
+      job: ["gone", "running, unready"],
+    },
+  },
+]);
+
+/** What is wrong beside options, and what is said of it. */
+const OTHERS: readonly (readonly [string, () => unknown, RegExp])[] = [
+  [
+    "a step that is no function",
+    () => summarized(kind, { cadence: () => every("1m") }, [1 as never]),
+    /"steps" must be an array of functions: received an array/,
+  ],
+  [
+    "a kind that is none",
+    () => phased({} as never, {} as never),
+    /kind of a phased reconciler: it must have a group, a version and a kind/,
+  ],
+  [
+    "a rule of changes that is none",
+    () => changeMap({ replicas: "sometimes" as never }),
+    /"replicas" must be one of none, scale, upgrade, redeploy: received "someti/,
+  ],
+  [
+    "a dependency check of nothing",
+    () => requireReady(null as never, [], {} as never),
+    /kind of requireReady\(\): .*: received null/,
+  ],
+  [
+    "an access check of nothing",
+    () => checkAccess({} as never),
+    /"from" must be an object: received nothing/,
+  ],
+  [
+    "objects that are no list",
+    () => applySet(client, {} as never, { owner }),
+    /applySet\(\): "objects" must be an array: received an object/,
+  ],
+];
+
+for (const [what, make, message] of OTHERS) {
+  test(`Refused by name is ${what}`, async () => {
+    await assert.rejects(async () => await make(), message);
+  });
+}

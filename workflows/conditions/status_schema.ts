@@ -1,0 +1,188 @@
+import { checkSchema } from "../../core/crd/json_schema.ts";
+import type {
+  StandardIssue,
+  StandardSchema,
+} from "../../core/crd/standard_schema.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
+import type { ConditionedStatus } from "./status_lint.ts";
+
+const TEXT = { type: "string" } as const;
+const GENERATION = { type: "integer", format: "int64", minimum: 0 } as const;
+
+/** The words that the status of a condition may be. */
+const STATUSES: readonly unknown[] = ["True", "False", "Unknown"];
+/** The fields of a condition without which the API server refuses it. */
+const REQUIRED = [
+  "type",
+  "status",
+  "reason",
+  "message",
+  "lastTransitionTime",
+] as const;
+
+/** A list of `metav1.Condition` as Kubernetes' own kinds declare it. */
+const CONDITIONS = {
+  type: "array",
+  "x-kubernetes-list-type": "map",
+  "x-kubernetes-list-map-keys": ["type"],
+  items: {
+    type: "object",
+    required: REQUIRED,
+    properties: {
+      type: { ...TEXT, maxLength: 316 },
+      status: { ...TEXT, enum: STATUSES },
+      reason: { ...TEXT, minLength: 1, maxLength: 1_024 },
+      message: { ...TEXT, maxLength: 32_768 },
+      observedGeneration: GENERATION,
+      lastTransitionTime: { ...TEXT, format: "date-time" },
+    },
+  },
+} as const;
+
+/** Fields of a status as JSON Schema. */
+export type StatusFields = Readonly<Record<string, unknown>>;
+
+/** The fields that every status with conditions has. */
+export const CONDITIONED_FIELDS: StatusFields = {
+  observedGeneration: GENERATION,
+  conditions: CONDITIONS,
+};
+
+/**
+ * The schema of a status of which the framework writes some fields, and the
+ * user the others. All come one after the other, so none is required.
+ *
+ * @param fields The framework's own; of their values only the conditions are
+ * checked, since a user may set these, too.
+ * @param extra The user's, who may name none of the framework's.
+ * @throws {TypeError} If the user's is no schema.
+ */
+export function statusWith<Own extends object, Extra extends object>(
+  fields: StatusFields,
+  extra: StandardSchema<unknown, Extra> | undefined,
+): StandardSchema<Own & Partial<Extra>> {
+  if (extra !== undefined) checkSchema(extra, "the other fields of a status");
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "coracle",
+      async validate(value) {
+        if (!isJsonObject(value)) {
+          return { issues: [{ message: "Expected an object" }] };
+        }
+        const { own, others } = parted(value, fields);
+        const result = await extra?.["~standard"].validate(others);
+        const issues = [
+          ...conditionIssues(own["conditions"]),
+          ...(result?.issues ?? []).filter((issue) =>
+            !isAbsence(issue, others)
+          ),
+        ];
+        if (issues.length > 0) return { issues };
+        const checked = result?.issues === undefined ? result?.value : others;
+        return { value: { ...own, ...checked } as Own & Partial<Extra> };
+      },
+      jsonSchema: {
+        input(options) {
+          const { required: _, properties, ...rest } =
+            extra?.["~standard"].jsonSchema.input(options) ?? {};
+          return {
+            ...rest,
+            type: "object",
+            properties: { ...properties as object | undefined, ...fields },
+          };
+        },
+      },
+    },
+  };
+}
+
+function parted(
+  value: Readonly<Record<string, unknown>>,
+  fields: StatusFields,
+): Record<"own" | "others", Record<string, unknown>> {
+  const entries = Object.entries(value);
+  const isOwn = (name: string) => Object.hasOwn(fields, name);
+  return {
+    own: Object.fromEntries(entries.filter(([name]) => isOwn(name))),
+    others: Object.fromEntries(entries.filter(([name]) => !isOwn(name))),
+  };
+}
+
+/** Whether all that is wrong is that a field is not there yet. */
+function isAbsence({ path = [] }: StandardIssue, value: object): boolean {
+  const [step] = path;
+  if (step === undefined || path.length > 1) return false;
+  return !Object.hasOwn(value, typeof step === "object" ? step.key : step);
+}
+
+function conditionIssues(value: unknown): StandardIssue[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) {
+    return [{ message: "Expected an array", path: ["conditions"] }];
+  }
+  const types = value.map((condition) => condition?.type);
+  return value.flatMap((condition, index): StandardIssue[] => {
+    const path = ["conditions", index];
+    if (!isJsonObject(condition)) {
+      return [{ message: "Expected an object", path }];
+    }
+    const missing = REQUIRED
+      .filter((field) => typeof condition[field] !== "string")
+      .map((field) => ({
+        message: "Expected a string",
+        path: [...path, field],
+      }));
+    if (missing.length > 0) return missing;
+    if (!STATUSES.includes(condition["status"])) {
+      const message = "Expected True, False or Unknown";
+      return [{ message, path: [...path, "status"] }];
+    }
+    if (condition["reason"] === "") {
+      const message = "Expected a word, not an empty string";
+      return [{ message, path: [...path, "reason"] }];
+    }
+    if (types.indexOf(condition["type"]) === index) return [];
+    const message = "Expected each type once";
+    return [{ message, path: [...path, "type"] }];
+  });
+}
+
+/**
+ * The schema of a status with conditions, for `defineKind({ status })`: with it
+ * the type of the kind's objects has all of {@linkcode ConditionedStatus}, and
+ * the CustomResourceDefinition has what Kubernetes' own kinds say of conditions.
+ *
+ * @param extra The fields of the status that are the user's own. All of them may
+ * be absent.
+ * @throws {TypeError} If it is no Standard Schema with JSON Schema output.
+ *
+ * @example A kind whose objects tell whether they are ready
+ * ```ts
+ * import { defineKind } from "@coracle/operator/crd";
+ * import { conditionedStatus, readyColumns } from "@coracle/operator/workflows";
+ * import { z } from "zod";
+ *
+ * const Bucket = defineKind({
+ *   group: "example.com",
+ *   version: "v1",
+ *   kind: "Bucket",
+ *   spec: z.object({ region: z.string() }),
+ *   status: conditionedStatus(z.object({ url: z.string() })),
+ *   printerColumns: readyColumns,
+ * });
+ * if (Bucket.plural !== "buckets") throw new Error("Unexpected plural");
+ * ```
+ */
+export function conditionedStatus<Extra extends object = object>(
+  extra?: StandardSchema<unknown, Extra>,
+): StandardSchema<ConditionedStatus & Partial<Extra>> {
+  return statusWith(
+    {
+      ...CONDITIONED_FIELDS,
+      lastHandledReconcileAt: TEXT,
+      lastHandledForceAt: TEXT,
+    },
+    extra,
+  );
+}
