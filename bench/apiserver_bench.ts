@@ -199,8 +199,6 @@ function pods(count: number): Subject {
 export const bench: Bench = {
   name: "apiserver",
   what: "the embedded API server, within the process and in one of its own",
-  target:
-    "5,000 creates/s, 50,000 events/s, 20 ms a server, 100k objects in 1 GiB",
   subjects: [
     restarts,
     creates(20_000, 0),

@@ -15,6 +15,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { PROJECT, runCommand } from "../tests/support/child_process.ts";
 import { type Bench, loadBench, type Measure } from "./support/bench.ts";
+import { positive } from "./support/positive.ts";
 import { comparison, type Pair } from "./support/report.ts";
 import { benchNames, runSubject } from "./support/subject_process.ts";
 
@@ -94,6 +95,7 @@ async function main(): Promise<void> {
     );
   }
   const names = benchNames(values.only);
+  const given = positive("--rounds", values.rounds);
   // Before anything is made that would have to be taken away again.
   await run(PROJECT, "git", "rev-parse", "--verify", `${ref}^{commit}`);
   const folder = await mkdtemp(join(tmpdir(), "coracle-compare-"));
@@ -102,7 +104,7 @@ async function main(): Promise<void> {
     await checkOut(ref, before);
     for (const name of names) {
       const bench = await loadBench(name);
-      const rounds = Number(values.rounds ?? bench.rounds ?? DEFAULT_ROUNDS);
+      const rounds = given ?? bench.rounds ?? DEFAULT_ROUNDS;
       const pairs = await compare(bench, before, rounds);
       process.stdout.write(`${comparison(bench, pairs)}\n\n`);
     }

@@ -103,7 +103,6 @@ async function coracle(): Promise<readonly Measure[]> {
 export const bench: Bench = {
   name: "dispatch",
   what: `no-op runs of ${OBJECTS} objects in the cache, ten at once`,
-  target: "6 µs a run",
   rounds: 3,
   subjects: [{ name: "coracle", run: coracle }],
 };

@@ -59,8 +59,6 @@ async function clientGo(scheme: Scheme): Promise<readonly Measure[]> {
 export const bench: Bench = {
   name: "events",
   what: `${EVENTS} changes of Pods over a watch, from another process`,
-  target:
-    "CPU an event at most an eighth of client-node's, a twentieth of client-go's",
   rounds: 3,
   subjects: [
     { name: "coracle", run: () => measure("http", coracle()) },

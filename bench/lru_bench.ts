@@ -84,7 +84,6 @@ async function lruCache(limit: "size" | "count"): Promise<readonly Measure[]> {
 export const bench: Bench = {
   name: "lru",
   what: "a bounded cache of 10,000 objects: hits, misses, evictions",
-  target: "hits at least as fast as lru-cache",
   subjects: [
     { name: "coracle", run: () => Promise.resolve(coracle()) },
     { name: "lru-cache, by size", rival: true, run: () => lruCache("size") },

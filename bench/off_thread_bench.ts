@@ -97,7 +97,6 @@ async function measure(receive: Receive): Promise<readonly Measure[]> {
 export const bench: Bench = {
   name: "off-thread",
   what: `${OBJECTS} Pods over TLS, received by the main thread or by a worker`,
-  target: "a worker would have to pay; it does not",
   rounds: 3,
   subjects: [
     { name: "same thread", run: () => measure(sameThread) },

@@ -174,7 +174,6 @@ async function pQueue(): Promise<readonly Measure[]> {
 export const bench: Bench = {
   name: "queue",
   what: "a million keys: added, added again, taken and done; and for later",
-  target: "5 million operations/s, 3 times as fast as client-go",
   rounds: 2,
   subjects: [
     { name: "coracle", run: coracle },

@@ -1,8 +1,9 @@
 /**
- * Writes the numbers of a run into the README, and the charts that it shows:
- * `readme.ts [FILE]`, where FILE is what `run.ts --json FILE` has written. The
- * file is kept as `bench/results.json`, from which a test sees that the README
- * says nothing else.
+ * Writes the numbers of some runs into the README, and the charts that it shows:
+ * `readme.ts [FILE…]`, where each FILE is what `run.ts --json FILE` has written
+ * on Node, Deno or Bun. They are kept as `bench/results/RUNTIME.json`, from which
+ * a test sees that the README says nothing else; without a FILE it is written
+ * anew from those.
  *
  * @module
  */
@@ -11,6 +12,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { charts } from "./support/charts.ts";
 import type { Report } from "./support/headlines.ts";
+import { keepReport, keptReports } from "./support/kept_reports.ts";
 import { withNumbers } from "./support/readme_table.ts";
 
 function path(name: string): string {
@@ -18,12 +20,11 @@ function path(name: string): string {
 }
 
 /** @throws {Error} If the file is not what `run.ts --json` writes. */
-function readReport(file: string): { text: string; report: Report } {
+function readReport(file: string): Report {
   try {
-    const text = readFileSync(file, "utf8");
-    const report = JSON.parse(text) as Report;
+    const report = JSON.parse(readFileSync(file, "utf8")) as Report;
     if (!Array.isArray(report.results)) throw new TypeError("no results");
-    return { text, report };
+    return report;
   } catch (error) {
     process.stderr.write(
       `Cannot write the numbers: ${file} must be a report that run.ts --json has written: received ${
@@ -34,13 +35,11 @@ function readReport(file: string): { text: string; report: Report } {
   }
 }
 
-const kept = path("./results.json");
-const [file = kept] = process.argv.slice(2);
-const { text, report } = readReport(file);
-writeFileSync(kept, text);
+for (const report of process.argv.slice(2).map(readReport)) keepReport(report);
+const reports = keptReports();
 mkdirSync(path("./charts"), { recursive: true });
-for (const [name, picture] of Object.entries(charts(report))) {
+for (const [name, picture] of Object.entries(charts(reports[0]))) {
   writeFileSync(path(`./charts/${name}`), picture);
 }
 const readme = path("../README.md");
-writeFileSync(readme, withNumbers(readFileSync(readme, "utf8"), report));
+writeFileSync(readme, withNumbers(readFileSync(readme, "utf8"), reports));

@@ -180,7 +180,6 @@ export const bench: Bench = {
   name: "reconcile",
   what:
     "from the create of an object to its status, one by one and 1,000 at once",
-  target: "p50 and p99 no more than those of others",
   rounds: 2,
   prepare,
   subjects: [

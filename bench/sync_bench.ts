@@ -87,8 +87,6 @@ function download(): Promise<readonly Measure[]> {
 export const bench: Bench = {
   name: "sync",
   what: `${OBJECTS} Pods into a cache over TLS, from another process`,
-  target:
-    "CPU at most a fifth of client-node's and no more than client-go's, time at most 1.3 × the download, no block over 25 ms",
   rounds: 3,
   subjects: [
     { name: "coracle, stream", run: () => sync(coracle(), loadOwn) },

@@ -218,8 +218,6 @@ export const bench: Bench = {
   name: "watch-path",
   what:
     `changes of ${OBJECTS} Pods, as bytes in memory: kept, filtered, queued and run`,
-  target:
-    "20 times as fast as client-node and 5 times as fast as JSON.parse, where most change only a status",
   rounds: 3,
   subjects: [
     {

@@ -1,5 +1,5 @@
 import { type Bar, barsOf, type Headline, type Report } from "./headlines.ts";
-import { digits } from "./report.ts";
+import { digits } from "./digits.ts";
 
 const WIDTH = 760;
 const NAME_WIDTH = 130;

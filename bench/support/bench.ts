@@ -10,6 +10,19 @@ export interface Measure {
   readonly curve?: Curve | undefined;
 }
 
+/** One line of the report; the form that `--json` writes. */
+export interface Result {
+  readonly bench: string;
+  readonly subject: string;
+  readonly unit: string;
+  /** The median of all rounds. */
+  readonly value: number;
+  readonly min: number;
+  readonly max: number;
+  /** Of the first round, where it has one. */
+  readonly curve?: Curve | undefined;
+}
+
 /** One contestant of a bench. */
 export interface Subject {
   readonly name: string;
@@ -42,10 +55,8 @@ export interface Bench {
   readonly name: string;
   /** What is done, in one line. */
   readonly what: string;
-  /** What is aimed at, in one line. */
-  readonly target: string;
   readonly subjects: readonly Subject[];
-  /** How many rounds of fresh processes; three where one takes long. */
+  /** How many rounds of fresh processes at most; fewer if time runs out. */
   readonly rounds?: number | undefined;
   /** Starts what all subjects share. */
   prepare?(): Promise<Prepared>;

@@ -8,8 +8,8 @@ const SHOWN: readonly string[] = ["watch-path", "events", "sync", "startup"];
 /** The pictures of a run, by the name of their file. */
 export function charts(report: Report): Readonly<Record<string, string>> {
   const shown = HEADLINES.filter(({ bench }) => SHOWN.includes(bench));
-  const memory = report.results.find(({ bench, unit }) =>
-    bench === "million" && unit === "MiB peak RSS"
+  const memory = report.results.find(({ bench, curve }) =>
+    bench === "memory" && curve !== undefined
   );
   return {
     "headlines.svg": barChart(shown, report),

@@ -1,6 +1,7 @@
 import { charts } from "./charts.ts";
-import { barsOf, HEADLINES, type Report } from "./headlines.ts";
-import { digits } from "./report.ts";
+import { digits } from "./digits.ts";
+import { barsOf, type Headline, HEADLINES, type Report } from "./headlines.ts";
+import { verdicts } from "./targets.ts";
 
 /** Between these lines the README has what a run gave. */
 const BEGIN = "<!-- numbers: npm run bench:readme writes these lines -->";
@@ -12,23 +13,95 @@ const CHART_TEXTS: Readonly<Record<string, string>> = {
   "memory.svg": "Memory over time, with a million Pods",
 };
 
-/** The table of the README, with the command and the machine that gave it. */
-export function numbersSection(report: Report): string {
-  const runtime = report.runtime.replace(/^node /, "Node ");
+/**
+ * The numbers of the README: a table of what was measured beside others, and
+ * one of the same on other runtimes, with the commands and the machine.
+ *
+ * @param report Of Node.
+ * @param others Of other runtimes.
+ */
+export function numbersSection(
+  report: Report,
+  others: readonly Report[] = [],
+): string {
+  const pictures = Object.keys(charts(report)).map((name) =>
+    `![${CHART_TEXTS[name] ?? name}](bench/charts/${name})`
+  );
+  return [
+    `Medians of one run on ${report.machine}, ${runtimeName(report)}:`,
+    commands([report]),
+    comparisonTable(report),
+    ...pictures,
+    ...others.length > 0
+      ? [
+        `The same on ${others.map(runtimeName).join(" and ")}:`,
+        commands(others),
+        runtimesTable([report, ...others]),
+      ]
+      : [],
+  ].join("\n\n");
+}
+
+/** Such as `Node 24.21.0`. */
+function runtimeName({ runtime }: Report): string {
+  return runtime.replace(/^./, (letter) => letter.toUpperCase());
+}
+
+function commands(reports: readonly Report[]): string {
+  const lines = reports.map(({ command }) => command);
+  return `\`\`\`sh\n${lines.join("\n")}\n\`\`\``;
+}
+
+function valueText({ shortUnit }: Headline, value: number): string {
+  return `${digits(value)} ${shortUnit}`;
+}
+
+function comparisonTable(report: Report): string {
+  const told = verdicts(report.results);
   const rows = HEADLINES.flatMap((headline) => {
+    const { bench, subject, unit, what } = headline;
     const [own, ...others] = barsOf(headline, report);
     if (own === undefined) return [];
-    const text = (value: number) => `${digits(value)} ${headline.shortUnit}`;
-    const beside = others.map(({ name, value }) => `${name} ${text(value)}`);
+    const beside = others.map(({ name, value }) =>
+      `${name} ${valueText(headline, value)}`
+    );
+    const aims = told.filter(({ target }) =>
+      target.bench === bench && target.subject === subject &&
+      target.unit === unit
+    ).map(({ text, met }) => `${text}: ${met ? "met" : "missed"}`);
     return [[
-      headline.what,
-      `**${text(own.value)}**`,
+      what,
+      `**${valueText(headline, own.value)}**`,
       beside.join("; ") || "–",
-      `\`${headline.bench}\``,
+      aims.join("; ") || "–",
+      `\`${bench}\``,
     ]];
   });
-  const table = [["what", "Coracle", "others", "bench"], ...rows];
-  const widths = [0, 1, 2, 3].map((column) =>
+  return markdownTable([
+    ["what", "Coracle", "others", "aim", "bench"],
+    ...rows,
+  ]);
+}
+
+/** Bun counts no garbage. */
+const NOT_EVERYWHERE = "B garbage/";
+
+function runtimesTable(reports: readonly Report[]): string {
+  const rows = HEADLINES.flatMap((headline) => {
+    if (headline.unit.startsWith(NOT_EVERYWHERE)) return [];
+    const values = reports.map((report) => barsOf(headline, report)[0]?.value);
+    if (values.slice(1).every((value) => value === undefined)) return [];
+    const texts = values.map((value) =>
+      value === undefined ? "–" : valueText(headline, value)
+    );
+    return [[headline.what, ...texts]];
+  });
+  return markdownTable([["what", ...reports.map(runtimeName)], ...rows]);
+}
+
+/** A table as the formatter wants it; its first row is the head. */
+function markdownTable(table: readonly (readonly string[])[]): string {
+  const widths = (table[0] ?? []).map((_head, column) =>
     Math.max(...table.map((row) => [...row[column] ?? ""].length))
   );
   const line = (cells: readonly string[], filler: string) =>
@@ -37,25 +110,23 @@ export function numbersSection(report: Report): string {
         cell + filler.repeat((widths[i] ?? 0) - [...cell].length)
       ).join(" | ")
     } |`;
-  const lines = [
+  return [
     ...table.slice(0, 1).map((row) => line(row, " ")),
-    line(["", "", "", ""], "-"),
+    line(widths.map(() => ""), "-"),
     ...table.slice(1).map((row) => line(row, " ")),
-  ];
-  const told = `Medians of one run on ${report.machine}, ${runtime}:`;
-  const command = `\`\`\`sh\n${report.command}\n\`\`\``;
-  const pictures = Object.keys(charts(report)).map((name) =>
-    `![${CHART_TEXTS[name] ?? name}](bench/charts/${name})`
-  );
-  return [told, command, lines.join("\n"), ...pictures].join("\n\n");
+  ].join("\n");
 }
 
 /**
- * The README with the table of a run in place of the one that it has.
+ * The README with the numbers of some runs in place of those that it has.
  *
+ * @param reports Of Node, then of other runtimes.
  * @throws {SyntaxError} If it does not say where.
  */
-export function withNumbers(readme: string, report: Report): string {
+export function withNumbers(
+  readme: string,
+  [report, ...others]: readonly [Report, ...Report[]],
+): string {
   const begin = readme.indexOf(BEGIN);
   const end = readme.indexOf(END);
   if (begin < 0 || end < begin) {
@@ -64,5 +135,7 @@ export function withNumbers(readme: string, report: Report): string {
     );
   }
   const before = readme.slice(0, begin + BEGIN.length);
-  return `${before}\n\n${numbersSection(report)}\n\n${readme.slice(end)}`;
+  return `${before}\n\n${numbersSection(report, others)}\n\n${
+    readme.slice(end)
+  }`;
 }

@@ -1,18 +1,7 @@
-import type { Bench, Curve, Measure } from "./bench.ts";
+import type { Bench, Measure, Result } from "./bench.ts";
+import { digits } from "./digits.ts";
 import { median } from "./sampling.ts";
-
-/** One line of the report; the form that `--json` writes. */
-export interface Result {
-  readonly bench: string;
-  readonly subject: string;
-  readonly unit: string;
-  /** The median of all rounds. */
-  readonly value: number;
-  readonly min: number;
-  readonly max: number;
-  /** Of the first round, where it has one. */
-  readonly curve?: Curve | undefined;
-}
+import { verdicts } from "./targets.ts";
 
 /** What one subject gave in each round. */
 export interface Rounds {
@@ -40,18 +29,11 @@ export function resultsOf({ bench, subject, rounds }: Rounds): Result[] {
   });
 }
 
-/** A number with three significant digits, or whole. */
-export function digits(value: number): string {
-  return value >= 100
-    ? Math.round(value).toLocaleString("en-US")
-    : String(Number(value.toPrecision(3)));
-}
-
 /** The results of one bench as a table for people. */
 export function table(bench: Bench, results: readonly Result[]): string {
   const width = Math.max(...bench.subjects.map(({ name }) => name.length));
   const base = results[0];
-  const lines = [`${bench.name}: ${bench.what}`, `  aim: ${bench.target}`];
+  const lines = [`${bench.name}: ${bench.what}`];
   let last = "";
   for (const { subject, unit, value, min, max } of results) {
     const name = (subject === last ? "" : subject).padEnd(width);
@@ -64,6 +46,14 @@ export function table(bench: Bench, results: readonly Result[]): string {
       })${times}`,
     );
     last = subject;
+  }
+  for (const { target, text, met, margin } of verdicts(results)) {
+    const { subject, unit } = target;
+    lines.push(
+      `  ${met ? "met" : "MISSED"}: ${subject}: ${text}, ${unit} (× ${
+        digits(margin)
+      } of what it must be)`,
+    );
   }
   return lines.join("\n");
 }

@@ -1,6 +1,7 @@
 /**
  * One subject of one bench, in the process of its own that `run.ts` starts:
  * `run_subject.ts BENCH SUBJECT` prints its measures as one line of JSON.
+ * `run_subject.ts BENCH` loads what its subjects need, and ends.
  *
  * @module
  */
@@ -9,6 +10,7 @@ import { loadBench } from "./bench.ts";
 
 const [name = "", wanted] = process.argv.slice(2);
 const bench = await loadBench(name);
+if (wanted === undefined) process.exit(0);
 const subject = bench.subjects.find((subject) => subject.name === wanted);
 if (subject === undefined) throw new Error(`No subject ${wanted} in ${name}`);
 const measures = await subject.run();

@@ -25,6 +25,15 @@ export interface SubjectProcess {
 }
 
 /**
+ * Lets Node keep what it makes of the TypeScript of a bench. The first process
+ * that runs would have its compiler of types in memory, the later ones not, and
+ * what is installed from a registry does not either.
+ */
+export async function compileSubjects(bench: string): Promise<void> {
+  await runFile(PROJECT, [bench], {});
+}
+
+/**
  * Runs one subject in a fresh process.
  *
  * @throws {Error} If it fails; the message has what it said.
@@ -33,19 +42,33 @@ export async function runSubject(
   options: SubjectProcess,
 ): Promise<readonly Measure[]> {
   const { bench, subject, prepared, checkout = PROJECT } = options;
+  const stdout = await runFile(checkout, [bench, subject], prepared?.env);
+  return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
+}
+
+/** Runs `run_subject.ts`; gives what it prints. */
+async function runFile(
+  checkout: string,
+  args: readonly string[],
+  env: Prepared["env"] = {},
+): Promise<string> {
   const { program, flags } = currentRuntime();
   const file = join(checkout, "bench", "support", "run_subject.ts");
   const { stdout } = await promisify(execFile)(
     program,
-    [...flags, file, bench, subject],
+    [...flags, file, ...args],
     {
       cwd: checkout,
       timeout: SUBJECT_TIMEOUT_MS,
       maxBuffer: OUTPUT_BYTES,
-      env: { ...process.env, ...prepared?.env },
+      env: {
+        ...process.env,
+        NODE_COMPILE_CACHE: join(checkout, ".cache", "node"),
+        ...env,
+      },
     },
   );
-  return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
+  return stdout;
 }
 
 /**

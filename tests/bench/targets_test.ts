@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadBench } from "../../bench/support/bench.ts";
+import { HEADLINES } from "../../bench/support/headlines.ts";
+import { TARGETS, verdicts } from "../../bench/support/targets.ts";
+
+function result(subject: string, value: number) {
+  const [bench, unit] = ["scan", "µs/event"];
+  return { bench, subject, unit, value, min: value, max: value };
+}
+
+test("verdicts hold a measure against that of its rival in the same run", () => {
+  const [met] = verdicts([result("coracle", 2), result("JSON.parse", 20)]);
+  assert.equal(met?.text, "≤ 1/8 of JSON.parse");
+  assert.equal(met?.met, true);
+  assert.equal(met?.margin, 1.25);
+  const [missed] = verdicts([result("coracle", 4), result("JSON.parse", 20)]);
+  assert.equal(missed?.met, false);
+});
+
+test("verdicts say nothing where one of the two was not measured", () => {
+  assert.deepEqual(verdicts([result("coracle", 2)]), []);
+});
+
+test("verdicts know limits from above and from below", () => {
+  const value = (bench: string, unit: string, value: number) =>
+    verdicts([{ ...result("coracle", value), bench, unit }]).map((verdict) => [
+      verdict.text,
+      verdict.met,
+    ]);
+  assert.deepEqual(value("queue", "M operations/s", 6), [["≥ 5", true]]);
+  assert.deepEqual(value("queue", "M operations/s", 4), [["≥ 5", false]]);
+  assert.deepEqual(value("dispatch", "µs CPU/run", 6), [["≤ 6", true]]);
+  assert.deepEqual(value("dispatch", "µs CPU/run", 7), [["≤ 6", false]]);
+});
+
+test("targets name a measure once each", () => {
+  const names = TARGETS.map((target) => JSON.stringify(target));
+  assert.equal(new Set(names).size, names.length);
+});
+
+test("targets and headlines are about subjects that there are", async () => {
+  const wanted = [
+    ...TARGETS.map(({ bench, subject, limit }) => ({
+      bench,
+      subjects: [subject, ..."of" in limit ? [limit.of] : []],
+    })),
+    ...HEADLINES.map(({ bench, subject, rivals }) => ({
+      bench,
+      subjects: [subject, ...Object.keys(rivals)],
+    })),
+  ];
+  for (const { bench, subjects } of wanted) {
+    const there = (await loadBench(bench)).subjects.map(({ name }) => name);
+    for (const subject of subjects) {
+      assert.ok(there.includes(subject), `${bench}: ${subject}`);
+    }
+  }
+});
