@@ -198,7 +198,13 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
       compareResourceVersions(resourceVersion, seen) <= 0 ||
       !(mayAdd || this.#store.has(header))
     ) return nothing;
-    if (this.#store.hasFormer(header)) this.#vanish(keyOfHeader(header));
+    if (this.#store.hasFormer(header)) {
+      const other = this.#store.resourceVersion(header) ?? "";
+      // A list that is being read runs ahead of what was seen: what it showed
+      // may be the next object of this name, and what was answered gone.
+      if (compareResourceVersions(resourceVersion, other) < 0) return nothing;
+      this.#vanish(keyOfHeader(header));
+    }
     const before = this.#store.header(header)?.copy();
     const outcome = this.#store.put(header);
     if (outcome === "stale" || outcome === "unchanged") return nothing;

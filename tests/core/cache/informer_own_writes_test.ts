@@ -295,6 +295,24 @@ test("OwnWrite of an object made again under its name is told as deleted and add
     assert.equal(informer.get(KEY)?.spec.size, 7);
   }));
 
+test("OwnWrite of an object that a list shows made again leaves the next one alone", () =>
+  withInformer(async (parts) => {
+    const { server, informer, sync } = parts;
+    const told: string[] = [];
+    const registration = informer.addHandler(({ type, object }) => {
+      told.push(`${type} ${object.spec.size}`);
+    });
+    const write = registration.beginWrite(KEY);
+    const answer = server.put(KEY, { size: 1 });
+    server.delete(KEY);
+    server.put(KEY, { size: 2 });
+    // The answer comes while the list is read, just behind the object.
+    informer.addHandler(() => write.succeed(answer));
+    await sync();
+    assert.deepEqual(told, ["added 2"]);
+    assert.equal(informer.get(KEY)?.spec.size, 2);
+  }));
+
 test("OwnWrite of an object that is not selected leaves the cache alone", () =>
   withInformer(async ({ server, informer, sync }) => {
     const registration = informer.addHandler(() => {});
