@@ -86,7 +86,17 @@ export const bench: Bench = {
   what: "a bounded cache of 10,000 objects: hits, misses, evictions",
   subjects: [
     { name: "coracle", run: () => Promise.resolve(coracle()) },
-    { name: "lru-cache, by size", rival: true, run: () => lruCache("size") },
-    { name: "lru-cache, by count", rival: true, run: () => lruCache("count") },
+    {
+      name: "lru-cache, by size",
+      rival: true,
+      needs: "npm",
+      run: () => lruCache("size"),
+    },
+    {
+      name: "lru-cache, by count",
+      rival: true,
+      needs: "npm",
+      run: () => lruCache("count"),
+    },
   ],
 };

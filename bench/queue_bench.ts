@@ -177,8 +177,8 @@ export const bench: Bench = {
   rounds: 2,
   subjects: [
     { name: "coracle", run: coracle },
-    { name: "fastq", rival: true, run: fastq },
-    { name: "p-queue", rival: true, run: pQueue },
+    { name: "fastq", rival: true, needs: "npm", run: fastq },
+    { name: "p-queue", rival: true, needs: "npm", run: pQueue },
     {
       name: "client-go",
       rival: true,

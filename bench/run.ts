@@ -23,6 +23,7 @@ import {
 } from "./support/bench.ts";
 import { buildGoRivals } from "./support/go_rivals.ts";
 import { positive } from "./support/positive.ts";
+import { installRivals } from "./support/rival.ts";
 import { resultsOf, table } from "./support/report.ts";
 import { currentRuntime, machine } from "./support/runtime.ts";
 import {
@@ -47,6 +48,7 @@ async function canRun(
   bench: Bench,
   { name, needs }: Subject,
 ): Promise<boolean> {
+  if (needs === "npm") await installRivals();
   if (needs !== "go" || await buildGoRivals()) return true;
   process.stderr.write(
     `${bench.name}: without ${name}, which needs a Go toolchain\n`,

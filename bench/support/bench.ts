@@ -37,8 +37,11 @@ export interface Subject {
   readonly rounds?: number | undefined;
   /** Whether it is somebody else's, or nobody's: not Coracle. */
   readonly rival?: boolean | undefined;
-  /** A toolchain that is not there everywhere; without it, it is left out. */
-  readonly needs?: "go" | undefined;
+  /**
+   * What must be there: the packages of `bench/package.json`, which are
+   * installed, or a Go toolchain, without which it is left out.
+   */
+  readonly needs?: "npm" | "go" | undefined;
 }
 
 /** What all subjects of a bench share, while it runs. */

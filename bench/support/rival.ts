@@ -1,6 +1,39 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { PROJECT, runCommand } from "../../tests/support/child_process.ts";
+
+const FOLDER = join(PROJECT, "bench");
+const INSTALL_LIMIT_MS = 10 * 60_000;
+
+let installed: Promise<void> | undefined;
+
 /**
- * Loads a rival from `bench/package.json`. By name, so that the project itself
- * type-checks where the rivals are not installed.
+ * Installs the rivals of `bench/package.json`, unless they are there.
+ *
+ * @throws {Error} If npm fails; the message has what it said.
+ */
+export function installRivals(): Promise<void> {
+  installed ??= install();
+  return installed;
+}
+
+async function install(): Promise<void> {
+  // npm writes this file last.
+  if (existsSync(join(FOLDER, "node_modules", ".package-lock.json"))) return;
+  const { code, stdout, stderr } = await runCommand(["npm", "ci"], {
+    cwd: FOLDER,
+    limit: INSTALL_LIMIT_MS,
+  });
+  if (code !== 0) {
+    throw new Error(
+      `Cannot install the rivals: npm ci failed: received ${stdout}${stderr}`,
+    );
+  }
+}
+
+/**
+ * Loads a rival. By name, so that the project itself type-checks where the
+ * rivals are not installed.
  *
  * @throws {Error} If it is not installed.
  */
