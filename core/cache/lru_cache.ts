@@ -1,5 +1,9 @@
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
+
 /** No entry: the end of the list. */
 const NONE = -1;
+/** Of the two links of an entry, the one to what was used before it. */
+const OLDER = 1;
 const FIRST_CAPACITY = 16;
 
 /** Options of {@linkcode LruCache}. */
@@ -23,12 +27,11 @@ export class LruCache<K, V> {
   #keys: (K | undefined)[] = [];
   #values: (V | undefined)[] = [];
   #sizes: Float64Array = new Float64Array(FIRST_CAPACITY);
-  /** The neighbour that was used later, or earlier. */
-  #newer: Int32Array = new Int32Array(FIRST_CAPACITY);
-  #older: Int32Array = new Int32Array(FIRST_CAPACITY);
+  /** The neighbours: what was used next later, and next earlier. */
+  #links: Int32Array = new Int32Array(2 * FIRST_CAPACITY);
   #newest = NONE;
   #oldest = NONE;
-  /** Entries that were removed, linked by `#older`. */
+  /** Entries that were removed, linked as if used earlier. */
   #free = NONE;
   #used = 0;
   #size = 0;
@@ -69,10 +72,7 @@ export class LruCache<K, V> {
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
-    if (entry !== this.#newest) {
-      this.#unlink(entry);
-      this.#linkNewest(entry);
-    }
+    if (entry !== this.#newest) this.#renew(entry);
     return this.#values[entry];
   }
 
@@ -115,7 +115,7 @@ export class LruCache<K, V> {
     this.#size -= this.#sizes[entry] as number;
     this.#keys[entry] = undefined;
     this.#values[entry] = undefined;
-    this.#older[entry] = this.#free;
+    this.#links[2 * entry + OLDER] = this.#free;
     this.#free = entry;
     return true;
   }
@@ -140,7 +140,7 @@ export class LruCache<K, V> {
   #take(): number {
     const entry = this.#free;
     if (entry !== NONE) {
-      this.#free = this.#older[entry] as number;
+      this.#free = this.#links[2 * entry + OLDER] as number;
       return entry;
     }
     if (this.#used === this.#sizes.length) this.#grow();
@@ -150,30 +150,45 @@ export class LruCache<K, V> {
   #grow(): void {
     const capacity = 2 * this.#used;
     const sizes = new Float64Array(capacity);
-    const newer = new Int32Array(capacity);
-    const older = new Int32Array(capacity);
+    const links = new Int32Array(2 * capacity);
     sizes.set(this.#sizes);
-    newer.set(this.#newer);
-    older.set(this.#older);
+    links.set(this.#links);
     this.#sizes = sizes;
-    this.#newer = newer;
-    this.#older = older;
+    this.#links = links;
+  }
+
+  /** Makes an entry the newest that is not. */
+  #renew(entry: number): void {
+    const links = this.#links;
+    const newest = this.#newest;
+    const newer = links[2 * entry] as number;
+    const older = links[2 * entry + OLDER] as number;
+    links[2 * newer + OLDER] = older;
+    if (older === NONE) this.#oldest = newer;
+    else links[2 * older] = newer;
+    links[2 * newest] = entry;
+    links[2 * entry] = NONE;
+    links[2 * entry + OLDER] = newest;
+    this.#newest = entry;
   }
 
   #unlink(entry: number): void {
-    const newer = this.#newer[entry] as number;
-    const older = this.#older[entry] as number;
+    const links = this.#links;
+    const newer = links[2 * entry] as number;
+    const older = links[2 * entry + OLDER] as number;
     if (newer === NONE) this.#newest = older;
-    else this.#older[newer] = older;
+    else links[2 * newer + OLDER] = older;
     if (older === NONE) this.#oldest = newer;
-    else this.#newer[older] = newer;
+    else links[2 * older] = newer;
   }
 
   #linkNewest(entry: number): void {
-    this.#newer[entry] = NONE;
-    this.#older[entry] = this.#newest;
-    if (this.#newest === NONE) this.#oldest = entry;
-    else this.#newer[this.#newest] = entry;
+    const links = this.#links;
+    const newest = this.#newest;
+    links[2 * entry] = NONE;
+    links[2 * entry + OLDER] = newest;
+    if (newest === NONE) this.#oldest = entry;
+    else links[2 * newest] = entry;
     this.#newest = entry;
   }
 }
@@ -188,4 +203,3 @@ function checkedSize(maxSize: number): number {
   }
   return maxSize;
 }
-import { checkOptions, type OptionRules } from "../api/option_rules.ts";
