@@ -198,6 +198,7 @@ export type {
 } from "./controller/context_writes.ts";
 export * from "./controller/reconciler.ts";
 export * from "./controller/result.ts";
+export type { AbortedRun } from "./controller/overdue_runs.ts";
 export {
   type AbortCause,
   RunAbortedError,

@@ -66,10 +66,16 @@ async function ask(
 }
 
 function historyText(history: ObjectHistory): string {
-  const { controller, object, known, running, attempt, exhausted } = history;
+  const { controller, object, known, running, aborted, attempt, exhausted } =
+    history;
   const notes = [
     ...(known ? [] : ["gone"]),
     ...(running ? ["running now"] : []),
+    ...(aborted === undefined ? [] : [
+      `asked to end ${
+        Math.round(aborted.ago / 1_000)
+      } s ago because of ${aborted.because}`,
+    ]),
     ...(exhausted
       ? ["no retry is left"]
       : attempt > 0

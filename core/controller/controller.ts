@@ -15,6 +15,7 @@ import type {
 } from "./event_source.ts";
 import { assemble, type Machinery } from "./machinery.ts";
 import { type Namespaces, namespaceSet } from "./namespaces.ts";
+import type { AbortedRun } from "./overdue_runs.ts";
 import type { Reconciler } from "./reconciler.ts";
 import type { RecordedRun } from "./run_history.ts";
 
@@ -36,6 +37,11 @@ export interface ControllerHealth {
   readonly waiting: number;
   /** How many run. */
   readonly running: number;
+  /**
+   * How many of them were asked to end at least ten seconds ago: code that does
+   * not heed `ctx.signal`. Each keeps its place until it ends by itself.
+   */
+  readonly overdue: number;
   /** How many wait for a time. */
   readonly delayed: number;
   /** How many objects have used up their retries. */
@@ -56,6 +62,8 @@ export interface ObjectHistory {
   readonly known: boolean;
   /** Whether it runs now. */
   readonly running: boolean;
+  /** Why and when the run that there is was asked to end, if it was. */
+  readonly aborted?: AbortedRun | undefined;
   /** Which retry is next or was last; 0 when none. */
   readonly attempt: number;
   /** Whether its retries are used up. */
@@ -242,9 +250,10 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     this.#changes++;
     this.#ready = false;
     this.#hasLed = false;
-    const { processor, watches, recorder } = this.#machinery ?? {};
+    const { processor, watches, recorder, overdue } = this.#machinery ?? {};
     await watches?.stop();
     processor?.clear();
+    overdue?.close();
     await recorder?.close();
   }
 
@@ -304,7 +313,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
    */
   why(key: ObjectKey | string): ObjectHistory | undefined {
     const text = typeof key === "string" ? key : keyText(key);
-    const { primaries, processor, history } = this.#machinery ?? {};
+    const { primaries, processor, history, overdue } = this.#machinery ?? {};
     const runs = history?.of(text) ?? [];
     const known = primaries?.has(text) ?? false;
     if (!known && runs.length === 0) return undefined;
@@ -314,6 +323,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       object: text,
       known,
       running: this.runningKeys.includes(text),
+      aborted: overdue?.of(text),
       attempt,
       exhausted,
       runs,
@@ -322,7 +332,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** How it fares. */
   health(): ControllerHealth {
-    const { processor, primaries, sources } = this.#machinery ?? {};
+    const { processor, primaries, sources, overdue } = this.#machinery ?? {};
     const informers = primaries?.health() ?? [];
     const bySource = sources?.health() ?? new Map<string, SourceHealth>();
     return {
@@ -335,6 +345,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       primaries: primaries?.size ?? 0,
       waiting: processor?.waiting ?? 0,
       running: processor?.running ?? 0,
+      overdue: overdue?.size ?? 0,
       delayed: processor?.delayed ?? 0,
       exhausted: processor?.exhausted ?? 0,
       informers,

@@ -127,7 +127,11 @@ export interface ControllerOptions<
   /** How many objects may run at once. @default {10} */
   readonly concurrency?: number | undefined;
   /**
-   * After how long `ctx.signal` fires and the run counts as failed.
+   * After how long `ctx.signal` fires and the run counts as failed. A run cannot
+   * be ended from outside: one that does not heed the signal keeps its place, and
+   * its object waits, until it ends by itself. From ten seconds after the signal
+   * on a warning tells of it, with pauses that double up to an hour, and so do
+   * `overdue` of the health, `coracle_reconciliations_overdue` and `coracle why`.
    *
    * @default {no limit}
    */

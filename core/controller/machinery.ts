@@ -11,6 +11,7 @@ import { EventProcessor } from "./event_processor.ts";
 import { EventRecorder } from "./event_recorder.ts";
 import { defaultFinalizer } from "./finalizer.ts";
 import { accepts, isRelevantUpdate } from "./filters.ts";
+import { OverdueRuns } from "./overdue_runs.ts";
 import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./result_writer.ts";
@@ -32,6 +33,8 @@ export interface Machinery<P extends KubernetesObject> {
   readonly processor: EventProcessor<P>;
   readonly recorder: EventRecorder;
   readonly history: RunHistory<P>;
+  /** Runs that go on after they were asked to end. */
+  readonly overdue: OverdueRuns<P>;
 }
 
 /** What a controller is put together from. */
@@ -117,6 +120,7 @@ export function assemble<P extends KubernetesObject>(
   });
   const dispatch = (run: Run<P>) => dispatcher.dispatch(run);
   const history = new RunHistory<P>({ clock });
+  const overdue = new OverdueRuns<P>({ clock, log });
   const processor = new EventProcessor<P>({
     settings,
     primaries,
@@ -129,6 +133,7 @@ export function assemble<P extends KubernetesObject>(
     random: surroundings.random,
     onFault: (what, error) => report(log, `Cannot ${what}`, { error }),
     observers: [
+      overdue,
       history,
       new RunReporter<P>({ ...common, controller, successLevel }),
     ],
@@ -142,7 +147,7 @@ export function assemble<P extends KubernetesObject>(
     log,
   });
   const watches = new WatchGroup<P>({ primaries, sources, clock, log });
-  return { primaries, sources, watches, processor, recorder, history };
+  return { primaries, sources, watches, processor, recorder, history, overdue };
 }
 
 /** Logs a fault, which may be one of the logger. */

@@ -122,7 +122,9 @@ export interface PrimaryEvents {
 export interface Context<P extends KubernetesObject> extends ContextWrites {
   /**
    * Fires when the run should end: its time is over, the primary is being
-   * deleted, leadership was lost or the operator stops. Its `reason` tells.
+   * deleted, leadership was lost or the operator stops. Its `reason` tells. Hand
+   * it to whatever waits: a run that does not heed it keeps its place for as
+   * long as it goes on, and warnings tell of it.
    */
   readonly signal: AbortSignal;
   /**

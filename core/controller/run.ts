@@ -118,6 +118,8 @@ export class Run<P extends KubernetesObject> {
   step: RunStep | undefined;
   /** Why it was asked to end early. */
   aborted: AbortCause | undefined;
+  /** Told once, when it is asked to end; set by who follows its end. */
+  onAbort: ((run: Run<P>, cause: AbortCause) => void) | undefined;
   /** What it is traced by. */
   span: Span | undefined;
   /** What the workflow of its controller did. */
@@ -192,7 +194,10 @@ export class Run<P extends KubernetesObject> {
     if (this.aborted !== undefined) return;
     if (cause === "deletion" && this.isReleasing) return;
     this.aborted = cause;
+    // The first cause counts; the timer of a run that never ends would hold on.
+    this.#timer?.cancel();
     this.#controller?.abort(this.#reason());
+    this.onAbort?.(this, cause);
   }
 
   /** Fires when another run is asked for; made when first asked for. */

@@ -47,7 +47,7 @@ const RULES: OptionRules<MetricOptions> = { name: "string", help: "string" };
  * | metric | labels |
  * | --- | --- |
  * | `coracle_reconciliations_total` | `controller`, `result` |
- * | `coracle_reconciliations_active` | `controller` |
+ * | `coracle_reconciliations_active`, `coracle_reconciliations_overdue` | `controller` |
  * | `coracle_reconciliation_duration_seconds` | `controller` |
  * | `coracle_reconciliation_causes_total` | `controller`, `cause` |
  * | `coracle_reconciliation_events_total` | `controller` |

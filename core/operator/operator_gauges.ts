@@ -15,6 +15,11 @@ const GAUGES: readonly {
     value: ({ running }) => running,
   },
   {
+    name: "coracle_reconciliations_overdue",
+    help: "Runs that go on ten seconds and more after they were asked to end.",
+    value: ({ overdue }) => overdue,
+  },
+  {
     name: "coracle_queue_depth",
     help: "Objects that wait for their run.",
     value: ({ waiting }) => waiting,

@@ -308,3 +308,41 @@ scenario(
     assert.match(reasons[0] ?? "", /longer than its timeout/);
   },
 );
+
+scenario(
+  "A run that does not heed its signal is told of by log, health, gauge and history",
+  async (one) => {
+    let end: (() => void) | undefined;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile: () => new Promise<void>((resolve) => end ??= resolve),
+    }, { timeout: "30s" });
+    await one.start(operator);
+    await one.create("a");
+    const warnings = () =>
+      one.log.filter(({ message }) => message.startsWith("A run goes on"));
+    await one.until(() => warnings().length === 1);
+    assert.deepEqual(warnings()[0], {
+      level: "warn",
+      message:
+        "A run goes on although its signal has fired: it keeps its place, and its object waits",
+      fields: {
+        controller: "gadget",
+        object: "default/a",
+        because: "timeout",
+        abortedFor: 10_000,
+        runningFor: 40_000,
+      },
+    });
+    const overdue = () => operator.health().controllers[0]?.overdue;
+    assert.equal(overdue(), 1);
+    assert.match(
+      operator.metrics(),
+      /^coracle_reconciliations_overdue\{controller="gadget"\} 1$/m,
+    );
+    assert.equal(operator.why("default/a")[0]?.aborted?.because, "timeout");
+    end?.();
+    await one.until(() => overdue() === 0);
+    assert.equal(operator.why("default/a")[0]?.aborted, undefined);
+  },
+);

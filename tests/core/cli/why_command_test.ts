@@ -74,6 +74,15 @@ test("coracle why prints the last runs of an object", async () => {
   );
 });
 
+test("coracle why tells of a run that does not heed its signal", async () => {
+  const aborted = { because: "timeout" as const, ago: 35_400 };
+  const history = { ...HISTORY, running: true, aborted, attempt: 0, runs: [] };
+  assert.equal(
+    await why("default/web", { histories: [history] }),
+    "webpage default/web (running now, asked to end 35 s ago because of timeout)\n",
+  );
+});
+
 test("coracle why says what is missing", async () => {
   await assert.rejects(why("default/web", { debug: false }), /debug: true/);
   await assert.rejects(why("default/web", { histories: [] }), /no controller/);

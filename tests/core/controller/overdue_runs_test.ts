@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { OverdueRuns } from "../../../core/controller/overdue_runs.ts";
+import { type LogFields, silentLogger } from "../../../core/logger.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
+import {
+  DONE,
+  type Gadget,
+  ProcessorCase,
+} from "../../support/processor_case.ts";
+
+const KEY = "default/web";
+
+/** A case whose runs are followed, and what is warned of them. */
+function followed(settings: { readonly timeout?: string } = {}) {
+  const clock = new VirtualClock();
+  const warned: LogFields[] = [];
+  const overdue = new OverdueRuns<Gadget>({
+    clock,
+    log: {
+      ...silentLogger,
+      warn: (_message, fields = {}) => warned.push(fields),
+    },
+  });
+  const one = new ProcessorCase({ clock, settings, observers: [overdue] });
+  one.processor.resume();
+  return { one, clock, overdue, warned };
+}
+
+test("A run that outlasts its abort by ten seconds is told of, with growing pauses", async () => {
+  const { one, clock, overdue, warned } = followed({ timeout: "30s" });
+  one.add(KEY);
+  await clock.advance(39_999);
+  assert.deepEqual([warned, overdue.size], [[], 0]);
+  assert.deepEqual(overdue.of(KEY), { because: "timeout", ago: 9_999 });
+
+  await clock.advance(1);
+  const first = { object: KEY, because: "timeout" };
+  assert.deepEqual(warned, [
+    { ...first, abortedFor: 10_000, runningFor: 40_000 },
+  ]);
+  assert.equal(overdue.size, 1);
+  await clock.advance(8 * 3_600_000);
+  const minutes = warned.map(({ abortedFor }) =>
+    Math.round(Number(abortedFor) / 6_000) / 10
+  );
+  assert.deepEqual(minutes, [
+    ...[0.2, 0.5, 1.2, 2.5, 5.2, 10.5, 21.2, 42.5, 85.2],
+    ...[145.2, 205.2, 265.2, 325.2, 385.2, 445.2],
+  ]);
+
+  await one.end(KEY);
+  assert.deepEqual([overdue.size, overdue.of(KEY)], [0, undefined]);
+  const before = warned.length;
+  await clock.advance(8 * 3_600_000);
+  assert.equal(warned.length, before, "the warnings end with the run");
+});
+
+test("A warning names why the run was asked to end", async () => {
+  const { one, clock, warned } = followed();
+  for (const name of ["a", "b", "c"]) one.add(`default/${name}`);
+  await one.settle();
+  one.delete("default/a");
+  one.processor.forget("default/b", "namespace");
+  one.processor.abortAll("leadership");
+  await clock.advance(10_000);
+  assert.deepEqual(warned.map(({ object, because }) => [object, because]), [
+    ["default/a", "deletion"],
+    ["default/b", "namespace"],
+    ["default/c", "leadership"],
+  ]);
+  for (const name of ["a", "b", "c"]) await one.end(`default/${name}`);
+});
+
+test("A run that heeds its signal leaves neither a warning nor a timer", async () => {
+  const { one, clock, overdue, warned } = followed({ timeout: "30s" });
+  one.script = (run) => {
+    run.signal.addEventListener("abort", () => void one.end(KEY));
+    return undefined;
+  };
+  one.add(KEY);
+  await clock.advance(30_000);
+  one.script = () => DONE;
+  one.delete(KEY);
+  await clock.advance(60_000);
+  assert.deepEqual([warned, overdue.size, clock.pendingTimers], [[], 0, 0]);
+});
+
+test("Runs left behind are counted, but keep no timer", async () => {
+  const { one, clock, overdue, warned } = followed({ timeout: "1h" });
+  one.add(KEY);
+  one.add("default/other");
+  await one.settle();
+  one.open.get(KEY)!.run.abort("shutdown");
+  overdue.close();
+  one.open.get("default/other")!.run.abort("shutdown");
+  one.processor.clear();
+  assert.equal(clock.pendingTimers, 0, "their time limits are over, too");
+  await clock.advance(3_600_000);
+  assert.deepEqual([warned.length, overdue.size], [0, 2]);
+});
