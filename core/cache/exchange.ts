@@ -32,8 +32,26 @@ export class Exchange {
   readonly #opened: number;
   #progressed: number;
   #body: AsyncIterator<Uint8Array> | undefined;
-  /** Rejects what is awaited at the moment. */
-  #interrupt: ((reason: unknown) => void) | undefined;
+  /**
+   * Settle what is awaited at the moment; without effect when that is over. Not
+   * `Promise.race` with one long-lived promise, which would remember every chunk
+   * of a watch that lasts for hours.
+   */
+  #resolve: (bytes: Uint8Array | undefined) => void = () => {};
+  #reject: (reason: unknown) => void = () => {};
+  /** Made once, not for each chunk. */
+  readonly #await = (
+    resolve: (bytes: Uint8Array | undefined) => void,
+    reject: (reason: unknown) => void,
+  ): void => {
+    this.#resolve = resolve;
+    this.#reject = reject;
+  };
+  readonly #take = ({ done, value }: IteratorResult<Uint8Array>): void => {
+    this.#isWaiting = false;
+    this.#resolve(done ? undefined : value);
+  };
+  readonly #interrupt = (reason: unknown): void => this.#reject(reason);
   #timer: Timer | undefined;
   #silence: number;
   /** When the silence lasts too long, on the clock. */
@@ -85,10 +103,7 @@ export class Exchange {
    * @throws {ConnectionFault} If it says nothing.
    */
   async open(): Promise<void> {
-    const response = await this.#unlessInterrupted(
-      this.#parts.send(this.#request),
-      (late) => void late.cancel().catch(() => {}),
-    );
+    const response = await this.#answer();
     this.#body = response.body[Symbol.asyncIterator]();
     this.expectWithin(this.#parts.limits.silence);
   }
@@ -98,13 +113,15 @@ export class Exchange {
    *
    * @throws {ConnectionFault} If nothing comes in time.
    */
-  async next(): Promise<Uint8Array | undefined> {
-    if (this.#body === undefined) return undefined;
+  next(): Promise<Uint8Array | undefined> {
+    const body = this.#body;
+    if (body === undefined) return Promise.resolve(undefined);
     this.#isWaiting = true;
     this.#silentAt = this.#parts.clock.now() + this.#silence;
-    const { done, value } = await this.#unlessInterrupted(this.#body.next());
-    this.#isWaiting = false;
-    return done ? undefined : value;
+    const read = body.next();
+    const next = new Promise(this.#await);
+    read.then(this.#take, this.#interrupt);
+    return next;
   }
 
   /** Ends the exchange and frees its timer and connection; safe to repeat. */
@@ -112,26 +129,22 @@ export class Exchange {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#controller.abort(reason);
-    this.#interrupt?.(reason);
+    this.#reject(this.#controller.signal.reason);
     this.#body?.return?.()?.catch(() => {});
     this.#body = undefined;
   }
 
-  /**
-   * Waits for a promise or the end of the exchange, whichever comes first. Not
-   * `Promise.race` with one long-lived promise, which would remember every
-   * chunk of a watch that lasts for hours.
-   */
-  #unlessInterrupted<V>(
-    promise: Promise<V>,
-    onLate: (value: V) => void = () => {},
-  ): Promise<V> {
+  /** The head of the answer; one that comes too late is cancelled. */
+  #answer(): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       const { signal } = this.#controller;
       if (signal.aborted) reject(signal.reason);
-      this.#interrupt = reject;
-      promise.then(
-        (value) => signal.aborted ? onLate(value) : resolve(value),
+      this.#reject = reject;
+      this.#parts.send(this.#request).then(
+        (answer) => {
+          if (signal.aborted) answer.cancel().catch(() => {});
+          else resolve(answer);
+        },
         (error) => reject(signal.aborted ? signal.reason : error),
       );
     });

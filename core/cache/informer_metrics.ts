@@ -10,8 +10,6 @@ import type { CacheEventType } from "./cache_event.ts";
 /** Upper bounds in seconds: from a proxy's cut to the server's own timeout. */
 const WATCH_AGE_BUCKETS: readonly number[] = [1, 10, 30, 60, 120, 300, 600];
 
-const TYPES: readonly CacheEventType[] = ["added", "updated", "deleted"];
-
 /** What the informers of one kind count. */
 export class InformerMetrics {
   readonly #labels: { readonly kind: string };
@@ -77,11 +75,16 @@ export class InformerMetrics {
   flush(): void {
     const changes = this.#changes;
     this.objects(changes.added - changes.deleted);
-    for (const type of TYPES) {
-      if (changes[type] === 0) continue;
-      this.#events.add(changes[type], this.#byType[type]);
-      changes[type] = 0;
-    }
+    this.#flush("added");
+    this.#flush("updated");
+    this.#flush("deleted");
+  }
+
+  #flush(type: CacheEventType): void {
+    const count = this.#changes[type];
+    if (count === 0) return;
+    this.#events.add(count, this.#byType[type]);
+    this.#changes[type] = 0;
   }
 
   relist(): void {

@@ -102,7 +102,7 @@ export class ObjectStore<T extends KubernetesObject> {
    * @throws {TypeError} If the object has no name.
    * @throws {SyntaxError} If it is not well-formed where a pruned path leads.
    */
-  put(header: ObjectHeader, options: PutOptions = {}): PutOutcome {
+  put(header: ObjectHeader, options?: PutOptions): PutOutcome {
     const { start, end } = header.string("name");
     if (start >= end) {
       throw new TypeError(
@@ -120,7 +120,7 @@ export class ObjectStore<T extends KubernetesObject> {
     this.#marks.see(slot);
     const order = this.#slots.compareVersion(slot, header);
     if (order === 0 && this.#isSame(slot, header)) return "unchanged";
-    if (order > 0 && options.force !== true) return "stale";
+    if (order > 0 && options?.force !== true) return "stale";
     this.#objects.replace(slot, header);
     return "updated";
   }
