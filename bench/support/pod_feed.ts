@@ -1,12 +1,18 @@
+import { Buffer } from "node:buffer";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { EventScanner } from "../../core/json/event_scanner.ts";
 import { LineSplitter } from "../../core/json/line_splitter.ts";
 import type { ObjectHeader } from "../../core/json/object_header.ts";
 import { currentRuntime } from "./runtime.ts";
 
+const CHUNK_BYTES = 64 * 1024;
+
 /**
- * Reads the watch events of Pods that another process makes.
+ * Reads the watch events of Pods that another process makes, into memory that is
+ * used again, as a watch is read on Node: what is measured is what is kept.
  *
  * @param take Gets the header of each.
  */
@@ -19,13 +25,23 @@ export async function feedPods(
   const child = spawn(program, [...flags, file, String(count)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
+  const [line] = await once(child.stdout, "data");
   const splitter = new LineSplitter();
   const scanner = new EventScanner();
-  for await (const chunk of child.stdout) {
-    splitter.push(chunk);
-    while (splitter.next()) {
-      scanner.scan(splitter);
-      take(scanner.header);
-    }
-  }
+  const socket = connect({
+    port: Number(String(line)),
+    host: "127.0.0.1",
+    onread: {
+      buffer: Buffer.alloc(CHUNK_BYTES),
+      callback(length, buffer) {
+        splitter.push(buffer.subarray(0, length));
+        while (splitter.next()) {
+          scanner.scan(splitter);
+          take(scanner.header);
+        }
+        return true;
+      },
+    },
+  });
+  await once(socket, "close");
 }
