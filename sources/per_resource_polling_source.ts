@@ -139,6 +139,9 @@ class PerResourcePolling<P extends KubernetesObject, R>
     if (type === "deleted") {
       this.#polls.get(text)?.timer?.cancel();
       this.#polls.delete(text);
+      for (const failure of [noPoll(text), noInterval(text)]) {
+        this.#run?.forget(failure);
+      }
       this.#cache.forget(text);
     } else if (object !== undefined) this.#follow(object);
   }
@@ -179,8 +182,11 @@ class PerResourcePolling<P extends KubernetesObject, R>
   #poll(run: SourceRun<P>, key: string, poll: Poll<P>): void {
     this.#fetch(run, poll)
       .then(
-        () => run.worked(),
-        (error) => run.failed(`Cannot poll for ${key}`, error),
+        () => run.worked(noPoll(key)),
+        (error) => {
+          // Nothing is amiss where the primary has gone meanwhile.
+          if (this.#polls.get(key) === poll) run.failed(noPoll(key), error);
+        },
       )
       .finally(() => {
         if (run.ended || this.#polls.get(key) !== poll) return;
@@ -195,9 +201,11 @@ class PerResourcePolling<P extends KubernetesObject, R>
     const { interval = "5s" } = this.#options;
     if (typeof interval !== "function") return milliseconds(interval);
     try {
-      return milliseconds(interval(this.#cache.of(key), poll.primary));
+      const pause = milliseconds(interval(this.#cache.of(key), poll.primary));
+      run.worked(noInterval(key));
+      return pause;
     } catch (error) {
-      run.failed(`Cannot compute when to poll for ${key} again`, error);
+      run.failed(noInterval(key), error);
       return 5_000;
     }
   }
@@ -223,4 +231,12 @@ class PerResourcePolling<P extends KubernetesObject, R>
       run.context.trigger(key, { initial: first });
     }
   }
+}
+
+function noPoll(key: string): string {
+  return `Cannot poll for ${key}`;
+}
+
+function noInterval(key: string): string {
+  return `Cannot compute when to poll for ${key} again`;
 }

@@ -15,7 +15,9 @@ export class SourceRun<P extends KubernetesObject> {
   readonly context: SourceContext<P>;
   readonly #ended: AbortController = new AbortController();
   readonly #timers: Set<Timer> = new Set();
-  #failure: string | undefined;
+  /** Why it does not work, by what it cannot do. */
+  readonly #failures: Map<string, string> = new Map();
+  readonly #pending: string | undefined;
   #hasWorked = false;
 
   /**
@@ -26,7 +28,7 @@ export class SourceRun<P extends KubernetesObject> {
    */
   constructor(context: SourceContext<P>, pending?: string) {
     this.context = context;
-    this.#failure = pending;
+    this.#pending = pending;
   }
 
   /** Fires when the source is stopped. */
@@ -46,9 +48,15 @@ export class SourceRun<P extends KubernetesObject> {
 
   /** What the source says of itself. */
   get health(): SourceHealth {
-    return this.#failure === undefined
-      ? { status: "healthy" }
-      : { status: "unhealthy", message: this.#failure };
+    const [first] = this.#failures;
+    if (first === undefined) {
+      return this.#pending === undefined || this.#hasWorked
+        ? { status: "healthy" }
+        : { status: "unhealthy", message: this.#pending };
+    }
+    const others = this.#failures.size - 1;
+    const more = others === 0 ? "" : `, and ${others} more`;
+    return { status: "unhealthy", message: `${first.join(": ")}${more}` };
   }
 
   /** Calls back after a delay in milliseconds, unless the source is stopped. */
@@ -123,12 +131,16 @@ export class SourceRun<P extends KubernetesObject> {
     }
   }
 
-  /** Notes that something failed; it shows in health until it works again. */
+  /**
+   * Notes that something failed; it shows in health until it works again. What
+   * fails as it did before is told of once: outages are long, polls frequent.
+   */
   failed(what: string, error: unknown): void {
     if (this.ended) return;
     const message = error instanceof Error ? error.message : String(error);
-    this.#failure = `${what}: ${message}`;
-    this.context.log.warn(what, { error });
+    const level = this.#failures.get(what) === message ? "debug" : "warn";
+    this.#failures.set(what, message);
+    this.context.log[level](what, { error });
   }
 
   /** Asks for a run of every primary, in their turn behind live changes. */
@@ -138,10 +150,19 @@ export class SourceRun<P extends KubernetesObject> {
     }
   }
 
-  /** Notes that it works. */
-  worked(): void {
+  /** Notes that something works, or, if nothing is named, that all does. */
+  worked(what?: string): void {
     this.#hasWorked = true;
-    this.#failure = undefined;
+    const over = what === undefined ? [...this.#failures.keys()] : [what];
+    for (const failure of over) {
+      if (!this.#failures.delete(failure)) continue;
+      this.context.log.info("Source works again", { after: failure });
+    }
+  }
+
+  /** Leaves out of its health what nobody asks for any more. */
+  forget(what: string): void {
+    this.#failures.delete(what);
   }
 
   /** Ends the life: fires the signal and frees every timer. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { jsonLogger } from "../../core/logger.ts";
 import { VirtualClock } from "../../core/virtual_clock.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
 import { pollingSource } from "../../sources/polling_source.ts";
@@ -184,6 +185,45 @@ test("perResourcePollingSource fails a read when no fetch has succeeded, and ret
   fails = false;
   await clock.advance(5_000);
   assert.equal(source.health?.().status, "healthy");
+  await source.stop();
+});
+
+test("perResourcePollingSource stays unhealthy while one primary fails, and logs its failure once", async () => {
+  const clock = new VirtualClock();
+  const lines: string[] = [];
+  const log = jsonLogger({ write: (line) => lines.push(line) });
+  let reason: string | undefined = "no route";
+  const source = perResourcePollingSource<typeof a, string>({
+    name: "poll",
+    fetch: ({ metadata }) => {
+      if (metadata.name === "a" && reason !== undefined) {
+        throw new Error(reason);
+      }
+      return [];
+    },
+    interval: "1s",
+  });
+  await source.start(recordedContext(clock, [a, b], { log }));
+  for (let second = 1; second <= 3; second++) {
+    await clock.advance(1_000);
+    assert.deepEqual(source.health?.(), {
+      status: "unhealthy",
+      message: "Cannot poll for default/a: no route",
+    });
+  }
+  assert.equal(lines.length, 1, lines.join("\n"));
+  reason = "no name";
+  await clock.advance(1_000);
+  assert.match(lines[1] ?? "", /"warn".*no name/);
+  reason = undefined;
+  await clock.advance(1_000);
+  assert.match(lines[2] ?? "", /"info".*works again.*default\/a/);
+  assert.equal(source.health?.().status, "healthy");
+  reason = "no route";
+  await clock.advance(1_000);
+  const key = { namespace: "default", name: "a" };
+  source.onPrimary?.({ type: "deleted", key, object: a });
+  assert.equal(source.health?.().status, "healthy", "nobody asks for it now");
   await source.stop();
 });
 
