@@ -8,8 +8,9 @@
  *     metadata: { name: orders }
  *     spec: {}
  *
- * DATABASE_URL says where the database is. Without it there is one in this
- * process, by PGlite, so that nothing is needed to try it.
+ * DATABASE_URL says where the database is, and as whom to come: a superuser, or
+ * a role that may create roles, and schemas in that database. Without it there
+ * is one in this process, by PGlite, so that nothing is needed to try it.
  */
 import { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
@@ -28,14 +29,24 @@ const PostgresSchema = defineKind({
   group: "sample.coracle.dev",
   version: "v1",
   kind: "PostgresSchema",
-  spec: z.object({ connectionLimit: z.int().min(-1).default(-1) }),
-  status: z.object({ schema: z.string(), secret: z.string() }).partial(),
+  spec: z.object({ connectionLimit: z.int32().min(-1).default(-1) }),
+  status: z.object({
+    schema: z.string(),
+    secret: z.string(),
+    message: z.string(),
+  }).partial(),
+  printerColumns: [
+    { name: "Schema", type: "string", jsonPath: ".status.schema" },
+    { name: "Message", type: "string", jsonPath: ".status.message" },
+  ],
 });
 type PostgresSchema = NonNullable<typeof PostgresSchema.objectType>;
 
 /** A schema and the role of the same name that owns it. */
 interface Schema {
   readonly name: string;
+  /** Whether both are there, and the role owns the schema. */
+  readonly owned: boolean;
   readonly connectionLimit: number;
   /** Names the password, which the database does not tell. */
   readonly fingerprint: string;
@@ -48,16 +59,28 @@ interface Database {
   close(): Promise<void>;
 }
 
-async function connect(): Promise<Database> {
-  const url = process.env["DATABASE_URL"];
-  if (url !== undefined) {
-    const { default: postgres } = await import("postgres");
+/** Nobody is asked yet, but a URL that cannot be right is told of at once. */
+async function connect(url: string): Promise<Database> {
+  const { default: postgres } = await import("postgres");
+  try {
+    if (!/^postgres(ql)?:/.test(url)) {
+      throw new TypeError("It names no database");
+    }
     const sql = postgres(url, { max: 1, onnotice() {} });
     return {
       query: (text, parameters) => sql.unsafe(text, parameters),
-      close: () => sql.end(),
+      // The seconds that a database which has stopped to answer may take.
+      close: () => sql.end({ timeout: 5 }),
     };
+  } catch {
+    // Neither the URL nor what was thrown is shown: a password is in them.
+    throw new TypeError(
+      "Cannot read DATABASE_URL: it must be of the form postgres://user:password@host:5432/database",
+    );
   }
+}
+
+async function startDatabase(): Promise<Database> {
   const { PGlite } = await import("@electric-sql/pglite");
   const database = await PGlite.create();
   return {
@@ -67,14 +90,16 @@ async function connect(): Promise<Database> {
   };
 }
 
+const url = process.env["DATABASE_URL"];
 let database: Promise<Database> | undefined;
+if (url !== undefined) await (database = connect(url));
 
-/** Asks the database; the first question connects. */
+/** Asks the database; the first question starts one that nobody has named. */
 async function query(
   text: string,
   parameters: string[] = [],
 ): Promise<readonly Row[]> {
-  return await (await (database ??= connect())).query(text, parameters);
+  return await (await (database ??= startDatabase())).query(text, parameters);
 }
 
 /** Quotes a name: statements that make things take no parameters for names. */
@@ -119,15 +144,19 @@ const schemas = perResourcePollingSource<PostgresSchema, Schema>({
   name: "schemas",
   interval: "2s",
   id: ({ name }) => name,
+  // One without the other, or owned by somebody else, is found too: to be put
+  // right, or to be deleted with the rest.
   async fetch(primary) {
     const rows = await query(
-      `SELECT nspname, rolconnlimit, shobj_description(r.oid, 'pg_authid') AS note
-         FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner
-        WHERE nspname = $1 AND rolname = $1`,
+      `SELECT rolconnlimit, nspowner = r.oid AS owned,
+              shobj_description(r.oid, 'pg_authid') AS note
+         FROM pg_roles r FULL JOIN pg_namespace n ON nspname = rolname
+        WHERE $1 IN (nspname, rolname)`,
       [schemaName(primary)],
     );
-    return rows.map(({ nspname, rolconnlimit, note }) => ({
-      name: String(nspname),
+    return rows.map(({ rolconnlimit, owned, note }) => ({
+      name: schemaName(primary),
+      owned: owned === true,
       connectionLimit: Number(rolconnlimit),
       fingerprint: String(note),
     }));
@@ -147,10 +176,13 @@ async function bringInLine(wish: Wish): Promise<Schema> {
       literal(password)
     }`,
   );
-  await query(`CREATE SCHEMA IF NOT EXISTS ${owner} AUTHORIZATION ${owner}`);
+  // Who is no superuser gives a schema only to roles that it is a member of.
+  await query(`GRANT ${owner} TO CURRENT_USER`);
+  await query(`CREATE SCHEMA IF NOT EXISTS ${owner}`);
+  await query(`ALTER SCHEMA ${owner} OWNER TO ${owner}`);
   // Last, so that what was left half done is found to be so.
   await query(`COMMENT ON ROLE ${owner} IS ${literal(fingerprint)}`);
-  return { name, connectionLimit, fingerprint };
+  return { name, owned: true, connectionLimit, fingerprint };
 }
 
 const schema = externalDependent<PostgresSchema, Wish, Schema>({
@@ -162,12 +194,14 @@ const schema = externalDependent<PostgresSchema, Wish, Schema>({
     const fingerprint = short(password);
     return {
       name: schemaName(primary),
+      owned: true,
       connectionLimit,
       fingerprint,
       password,
     };
   },
   matches: (wish, actual) =>
+    actual.owned &&
     wish.connectionLimit === actual.connectionLimit &&
     wish.fingerprint === actual.fingerprint,
   create: bringInLine,
@@ -189,6 +223,12 @@ operator.register(PostgresSchema, {
     const made = workflow.resultOf(ctx).resource("schema");
     return patchStatus({ schema: made?.name, secret: secretName(primary) });
   },
+  // What is not in it leaves the status: the message goes with the next success.
+  onError: (primary, error) =>
+    patchStatus({
+      ...primary.status,
+      message: error instanceof Error ? error.message : String(error),
+    }),
 }, { workflow, install: true });
 
 await operator.run();

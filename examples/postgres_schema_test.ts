@@ -3,7 +3,9 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { untyped } from "../core/api/kind.ts";
 import { Secret } from "../core/kinds/mod.ts";
+import { runCommand } from "../tests/support/child_process.ts";
 import { withExample } from "../tests/support/example_case.ts";
+import { runtimeCommand } from "../tests/support/program.ts";
 import { startPostgres } from "../tests/support/postgres_server.ts";
 import { until } from "../tests/support/until.ts";
 
@@ -67,6 +69,12 @@ test("The PostgreSQL example keeps a schema, its role and a password, and drops 
           async () => (await roles())[0]?.["schema"] === "default.orders",
         );
 
+        await postgres.query('ALTER SCHEMA "default.orders" OWNER TO postgres');
+        await until(
+          "the schema that somebody took is the role's again",
+          async () => (await roles())[0]?.["schema"] === "default.orders",
+        );
+
         const [{ note } = {}] = await roles();
         await client.delete(Secret, SECRET);
         await until(
@@ -110,3 +118,36 @@ test(
     );
   }),
 );
+
+test(
+  "The PostgreSQL example tells in the status that its database is away",
+  withExample("examples/postgres_schema.ts", async ({ client, program }) => {
+    await client.create(PostgresSchema, { metadata: { ...KEY }, spec: {} });
+    await until("the message", async () => {
+      const { status } = await client.get(PostgresSchema, KEY) as {
+        status?: { message?: string };
+      };
+      return status?.message?.includes("Cannot finish the workflow");
+    });
+    assert.doesNotMatch(program.output, /hush/);
+  }, { DATABASE_URL: "postgres://postgres:hush@127.0.0.1:1/postgres" }),
+);
+
+test("The PostgreSQL example ends at once where DATABASE_URL is none, and keeps it to itself", async () => {
+  for (
+    const url of [
+      "",
+      "localhost:5432",
+      "postgres://a:hush@b:port/c",
+      "postgres://a:hush%zz@b/c",
+    ]
+  ) {
+    const { code, stderr } = await runCommand(
+      [...runtimeCommand(), "examples/postgres_schema.ts"],
+      { env: { DATABASE_URL: url } },
+    );
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /Cannot read DATABASE_URL/);
+    assert.doesNotMatch(stderr, /hush/);
+  }
+});
