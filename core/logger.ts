@@ -1,3 +1,5 @@
+import { leveledLogger } from "./leveled_logger.ts";
+
 /** How much a log line matters, least first. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
@@ -20,8 +22,6 @@ export interface Logger {
   /** A logger that adds these fields to every line. */
   with(fields: LogFields): Logger;
 }
-
-const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
 /** Options of {@linkcode jsonLogger}. */
 export interface JsonLoggerOptions {
@@ -71,38 +71,17 @@ export function jsonLogger(options: JsonLoggerOptions = {}): Logger {
     write = (line) => console.error(line),
     wallTime = Date.now,
   } = options;
-  const least = LEVELS.indexOf(level);
-  if (least < 0) {
-    throw new RangeError(
-      `Cannot make a logger: "level" must be one of ${
-        LEVELS.join(", ")
-      }: received ${JSON.stringify(level)}`,
-    );
-  }
-  const make = (context: LogFields): Logger => {
-    const log = (at: LogLevel, message: string, fields?: LogFields) => {
-      if (LEVELS.indexOf(at) < least) return;
-      const line: Record<string, unknown> = {
-        time: new Date(wallTime()).toISOString(),
-        level: at,
-        message,
-      };
-      for (const source of [context, fields ?? {}]) {
-        for (const [name, value] of Object.entries(source)) {
-          line[name] = printable(value, at);
-        }
-      }
-      write(textOf(line));
+  return leveledLogger(level, (at, message, fields) => {
+    const line: Record<string, unknown> = {
+      time: new Date(wallTime()).toISOString(),
+      level: at,
+      message,
     };
-    return {
-      debug: (message, fields) => log("debug", message, fields),
-      info: (message, fields) => log("info", message, fields),
-      warn: (message, fields) => log("warn", message, fields),
-      error: (message, fields) => log("error", message, fields),
-      with: (fields) => make({ ...context, ...fields }),
-    };
-  };
-  return make({});
+    for (const [name, value] of Object.entries(fields)) {
+      line[name] = printable(value, at);
+    }
+    write(textOf(line));
+  });
 }
 
 function printable(value: unknown, level: LogLevel): unknown {

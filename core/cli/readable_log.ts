@@ -1,3 +1,4 @@
+import { leveledLogger } from "../leveled_logger.ts";
 import type { LogFields, Logger, LogLevel } from "../logger.ts";
 
 /** Options of {@linkcode readableLogger}. */
@@ -19,8 +20,6 @@ export interface ReadableLoggerOptions {
    */
   readonly wallTime?: (() => number) | undefined;
 }
-
-const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
 /** Escape sequences of terminals. */
 const DIM = "\x1b[2m";
@@ -58,32 +57,19 @@ const KNOWN: ReadonlySet<string> = new Set([
  */
 export function readableLogger(options: ReadableLoggerOptions): Logger {
   const { write, colors, level = "info", wallTime = Date.now } = options;
-  const least = LEVELS.indexOf(level);
   const paint = (colour: string, text: string) =>
     colors && colour !== "" && text !== "" ? `${colour}${text}${RESET}` : text;
-  const make = (context: LogFields): Logger => {
-    const log = (at: LogLevel, message: string, fields?: LogFields) => {
-      if (LEVELS.indexOf(at) < least) return;
-      const all = { ...context, ...fields };
-      const time = new Date(wallTime()).toISOString().slice(11, 23);
-      const { subject, details, stack } = describe(all, at);
-      const parts = [
-        paint(DIM, time),
-        paint(BOLD, subject),
-        paint(COLOURS[at], at === "info" ? message : `${at}: ${message}`),
-        paint(DIM, details),
-      ];
-      write(`${parts.filter((part) => part !== "").join("  ")}\n${stack}`);
-    };
-    return {
-      debug: (message, fields) => log("debug", message, fields),
-      info: (message, fields) => log("info", message, fields),
-      warn: (message, fields) => log("warn", message, fields),
-      error: (message, fields) => log("error", message, fields),
-      with: (fields) => make({ ...context, ...fields }),
-    };
-  };
-  return make({});
+  return leveledLogger(level, (at, message, fields) => {
+    const time = new Date(wallTime()).toISOString().slice(11, 23);
+    const { subject, details, stack } = describe(fields, at);
+    const parts = [
+      paint(DIM, time),
+      paint(BOLD, subject),
+      paint(COLOURS[at], at === "info" ? message : `${at}: ${message}`),
+      paint(DIM, details),
+    ];
+    write(`${parts.filter((part) => part !== "").join("  ")}\n${stack}`);
+  });
 }
 
 /** Takes fields apart into what a line shows of them. */

@@ -1,12 +1,12 @@
 import type { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { setImmediate } from "node:timers";
-import type { ConnectionOptions } from "node:tls";
 import { buildConnector } from "undici/index.js";
 import { AnswerReader } from "./answer_reader.ts";
 import { headerLines } from "./header_lines.ts";
 import type { Carrier, HttpExchange } from "./http_exchange.ts";
 import type { ReadBuffers } from "./read_buffers.ts";
+import type { TlsOptions } from "./tls_options.ts";
 import type { HttpRequest } from "./transport.ts";
 
 /** What may be sent as a path. */
@@ -16,11 +16,7 @@ const PATH = /^[\x21-\x7e]+$/;
 const LEAST_SPACE = 16 << 10;
 
 /** How a server is connected to, with TLS or without. */
-export interface ConnectOptions extends
-  Pick<
-    ConnectionOptions,
-    "ca" | "cert" | "key" | "rejectUnauthorized" | "servername"
-  > {
+export interface ConnectOptions extends TlsOptions {
   /** How long connecting may take, in milliseconds. */
   readonly timeout: number;
 }

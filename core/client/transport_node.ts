@@ -10,6 +10,7 @@ import {
   type SocketCarrierOptions,
 } from "./socket_carrier.ts";
 import { currentRuntime } from "./runtime.ts";
+import { tlsOptions } from "./tls_options.ts";
 import type { HttpRequest, HttpResponse, HttpTransport } from "./transport.ts";
 import { closedError } from "./transport_error.ts";
 import {
@@ -36,12 +37,8 @@ export function openHttpTransport(settings: TransportSettings): HttpTransport {
 }
 
 function connectOptions(settings: TransportSettings): ConnectOptions {
-  const { certificateAuthority, certificate, key, serverName } = settings;
   return {
-    ...(certificateAuthority && { ca: certificateAuthority }),
-    ...(certificate && { cert: certificate, key }),
-    ...(serverName && { servername: serverName }),
-    rejectUnauthorized: !settings.insecureSkipTlsVerify,
+    ...tlsOptions(settings),
     timeout: settings.connectTimeout ?? CONNECT_TIMEOUT,
   };
 }

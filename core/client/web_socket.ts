@@ -1,9 +1,10 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { connect as tlsConnect, type SecureContextOptions } from "node:tls";
+import { connect as tlsConnect } from "node:tls";
 import { type ClientOptions, type RawData, WebSocket } from "ws";
 import { ChunkQueue } from "./chunk_queue.ts";
 import { currentRuntime, socketQueueOptions } from "./runtime.ts";
+import { tlsOptions } from "./tls_options.ts";
 import type { StreamConnection, StreamRequest } from "./transport.ts";
 import { connectionError, StreamRefusedError } from "./transport_error.ts";
 import {
@@ -77,22 +78,6 @@ function headerLines(request: StreamRequest): Record<string, string> {
   // Node's HTTP client, under ws, takes lists of values as well.
   const repeated = Object.fromEntries(lines) as Record<string, never>;
   return { ...request.headers, ...repeated };
-}
-
-/** The options that both ws and node:tls take. */
-interface TlsOptions extends SecureContextOptions {
-  readonly servername?: string;
-  readonly rejectUnauthorized: boolean;
-}
-
-function tlsOptions(settings: TransportSettings): TlsOptions {
-  const { certificateAuthority, certificate, key, serverName } = settings;
-  return {
-    ...(certificateAuthority && { ca: certificateAuthority }),
-    ...(certificate && { cert: certificate, key }),
-    ...(serverName && { servername: serverName }),
-    rejectUnauthorized: !settings.insecureSkipTlsVerify,
-  };
 }
 
 /** Bun's ws takes a proxy; the others are given a socket that went through. */

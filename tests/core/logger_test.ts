@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  jsonLogger,
+  type JsonLoggerOptions,
+  type Logger,
+  type LogLevel,
+} from "../../core/logger.ts";
+
+function withLines(
+  options: JsonLoggerOptions = {},
+): { readonly log: Logger; readonly lines: () => unknown[] } {
+  const lines: string[] = [];
+  const log = jsonLogger({
+    write: (line) => lines.push(line),
+    wallTime: () => 0,
+    ...options,
+  });
+  return { log, lines: () => lines.map((line) => JSON.parse(line)) };
+}
+
+const time = "1970-01-01T00:00:00.000Z";
+
+test("jsonLogger writes a line with time, level, message and fields, its own over those of its context", () => {
+  const { log, lines } = withLines();
+  const inner = log.with({ controller: "web", key: "a" });
+  inner.info("Reconciled", { key: "b", duration: 12 });
+  log.info("Stopped");
+  assert.deepEqual(lines(), [
+    {
+      time,
+      level: "info",
+      message: "Reconciled",
+      controller: "web",
+      key: "b",
+      duration: 12,
+    },
+    { time, level: "info", message: "Stopped" },
+  ]);
+});
+
+test("jsonLogger writes the levels from its own on", () => {
+  const levels: LogLevel[] = ["debug", "info", "warn", "error"];
+  for (const [index, level] of levels.entries()) {
+    const { log, lines } = withLines({ level });
+    for (const at of levels) log[at]("A line");
+    assert.deepEqual(
+      lines().map((line) => (line as { level: LogLevel }).level),
+      levels.slice(index),
+    );
+  }
+});
+
+test("jsonLogger refuses a level that there is not", () => {
+  assert.throws(
+    () => jsonLogger({ level: "verbose" as LogLevel }),
+    /Cannot make a logger: "level" must be one of debug, info, warn, error: received "verbose"/,
+  );
+});
+
+test("jsonLogger writes the stack of an error at level error alone, and none of its other properties", () => {
+  const { log, lines } = withLines();
+  const error = Object.assign(new Error("no route"), { token: "s3cret" });
+  log.warn("Will try again", { error });
+  log.error("Gave up", { error });
+  const [warned, failed] = lines() as { error: string }[];
+  assert.equal(warned?.error, "Error: no route");
+  assert.match(failed?.error ?? "", /^Error: no route\n\s+at /);
+  assert.doesNotMatch(JSON.stringify(lines()), /s3cret/);
+});
+
+test("jsonLogger writes a line whatever its fields are", () => {
+  const { log, lines } = withLines();
+  const circle: Record<string, unknown> = {};
+  circle["self"] = circle;
+  log.info("Odd", { big: 2n ** 64n, circle, fine: 1 });
+  const [line] = lines() as Record<string, unknown>[];
+  assert.equal(line?.["big"], "18446744073709551616");
+  assert.equal(line?.["fine"], 1);
+  assert.equal(line?.["message"], "Odd");
+});
