@@ -1,14 +1,24 @@
 import { checkKind, type Kind } from "../core/api/kind.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
 import type { ObjectKey } from "../core/api/object_key.ts";
-import { checkOptions, type OptionRules } from "../core/api/option_rules.ts";
+import {
+  checkOptions,
+  checkParts,
+  type OptionRules,
+} from "../core/api/option_rules.ts";
 import type { InformerClient } from "../core/cache/informer.ts";
-import { SELECTION_RULES } from "../core/cache/informer_check.ts";
+import {
+  checkSelection,
+  CLIENT_PARTS,
+  SELECTION_RULES,
+} from "../core/cache/informer_check.ts";
 import type { InformerSelection } from "../core/cache/informer_options.ts";
+import { checkIndex } from "../core/cache/object_indexes.ts";
 import type {
   EventSource,
   NamespaceSet,
 } from "../core/controller/event_source.ts";
+import { checkNamespaces } from "../core/controller/namespaces.ts";
 import { FILTER_RULES, type Filters } from "../core/controller/filters.ts";
 import type { Mapper } from "./mappers.ts";
 
@@ -100,12 +110,19 @@ const RULES: OptionRules<
   startPriority: ["loader", "default", undefined],
 };
 
+const NAMESPACE_WORDS: readonly string[] = ["inherited", "all"];
+const MAPPER_PARTS: OptionRules<Mapper<never, never>> = {
+  primariesOf: "function",
+  index: "object",
+  indexValue: "function",
+};
+
 /**
  * Refuses what no source can be made of.
  *
  * @returns The options.
- * @throws {TypeError | RangeError} If the kind is none, or an option is unknown
- * or makes no sense.
+ * @throws {TypeError | RangeError | SyntaxError} If the kind is none, or an option
+ * is unknown or makes no sense.
  */
 export function checkInformerSource<
   P extends KubernetesObject,
@@ -118,6 +135,16 @@ export function checkInformerSource<
   const subject = `informerSource() of ${kind.kind}`;
   checkOptions(options, RULES, subject);
   checkOptions(options.filters ?? {}, FILTER_RULES, `${subject}, filters`);
+  const { namespaces = "inherited", client, mapper } = options;
+  checkNamespaces(namespaces, NAMESPACE_WORDS, subject);
+  if (client !== undefined) {
+    checkParts(client, CLIENT_PARTS, `${subject}, client`);
+  }
+  if (mapper !== undefined) {
+    checkParts(mapper, MAPPER_PARTS, `${subject}, mapper`);
+    checkIndex(`of ${subject}, mapper`, mapper.index);
+  }
+  checkSelection(options);
   return options;
 }
 

@@ -72,17 +72,33 @@ function fail(text: string, why: string, received: string): never {
   );
 }
 
-/** Turns any form of a field selector into its conditions. */
+/**
+ * Turns any form of a field selector into its conditions.
+ *
+ * @throws {SyntaxError} If a text is not a selector.
+ * @throws {TypeError} If a condition is none.
+ */
 export function fieldRequirements(
   selector: string | FieldSelector | readonly FieldRequirement[],
 ): readonly FieldRequirement[] {
   if (typeof selector === "string") return parseFieldSelector(selector);
-  if (isRequirements(selector)) return selector;
-  return Object.entries(selector).map(([field, value]) => ({
-    field,
-    operator: "=",
-    value,
-  }));
+  if (isRequirements(selector)) return selector.map(checked);
+  return Object.entries(selector).map(([field, value]) =>
+    checked({ field, operator: "=", value })
+  );
+}
+
+function checked(requirement: FieldRequirement): FieldRequirement {
+  const { field, operator, value } = requirement ?? {};
+  if (
+    typeof field === "string" && field !== "" && typeof value === "string" &&
+    (operator === "=" || operator === "!=")
+  ) return requirement;
+  throw new TypeError(
+    `Cannot select by a field: there must be its path, "=" or "!=", and a text that it is compared with: received ${
+      JSON.stringify(requirement)
+    }`,
+  );
 }
 
 function isRequirements(

@@ -83,16 +83,37 @@ export function untyped(
  *
  * @param kind What the user gave.
  * @param subject What it is for, such as `"an informer"`.
- * @throws {TypeError} If group, version or kind is missing.
+ * @throws {TypeError} If group, version or kind is missing or no text, plural is
+ * none, or there is no such scope.
  */
 export function checkKind(kind: Kind, subject: string): void {
-  const { group, version, kind: name } = kind ?? {};
-  if (typeof group === "string" && version && name) return;
+  const { group, version, kind: name, plural, scope } = kind ?? {};
+  if (typeof group !== "string" || !isName(version) || !isName(name)) {
+    throw new TypeError(
+      `Cannot read the kind of ${subject}: it must have a group, a version and a kind, as those of defineKind(), untyped() and @coracle/operator/kinds have: received ${
+        typeText(kind)
+      }`,
+    );
+  }
+  if (plural !== undefined && !isName(plural)) {
+    throw new TypeError(
+      `Cannot read the kind of ${subject}: the plural of ${name} must be text: received ${
+        typeText(plural)
+      }`,
+    );
+  }
+  if (scope === undefined || scope === "Namespaced" || scope === "Cluster") {
+    return;
+  }
   throw new TypeError(
-    `Cannot read the kind of ${subject}: it must have a group, a version and a kind, as those of defineKind(), untyped() and @coracle/operator/kinds have: received ${
-      typeText(kind)
+    `Cannot read the kind of ${subject}: the scope of ${name} must be "Namespaced" or "Cluster": received ${
+      JSON.stringify(scope)
     }`,
   );
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
 }
 
 /** The `apiVersion` that objects of a kind carry: `group/version` or `v1`. */

@@ -60,15 +60,19 @@ export function labelRequirement(
       }`,
     );
   };
-  if (!isQualifiedName(key)) {
+  if (typeof key !== "string" || !isQualifiedName(key)) {
     fail(
       "a label name is up to 63 letters, digits, -, _ and . with an optional DNS prefix and slash",
       key,
     );
   }
+  if (!Array.isArray(values)) fail("values must be an array", values);
   for (const value of values) {
-    if (!isLabelValue(value)) {
-      fail("a label value is up to 63 letters, digits, -, _ and .", value);
+    if (typeof value !== "string" || !isLabelValue(value)) {
+      fail(
+        "a label value is text of up to 63 letters, digits, -, _ and .",
+        value,
+      );
     }
   }
   switch (operator) {

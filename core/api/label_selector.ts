@@ -4,6 +4,7 @@ import {
   type LabelRequirement,
   labelRequirement,
 } from "./label_requirement.ts";
+import { checkOptions, type OptionRules } from "./option_rules.ts";
 import { LabelTokens } from "./label_selector_lexer.ts";
 
 /**
@@ -99,22 +100,33 @@ function parseValues(tokens: LabelTokens): string[] {
  * Turns any form of a label selector into its conditions.
  *
  * @throws {SyntaxError} If a text is not a selector.
- * @throws {TypeError} If a condition is not valid.
+ * @throws {TypeError} If a condition is not valid, or an object has anything but
+ * `matchLabels` and `matchExpressions`: it would select everything.
  */
 export function labelRequirements(
   selector: string | LabelSelector | readonly LabelRequirement[],
 ): readonly LabelRequirement[] {
   if (typeof selector === "string") return parseLabelSelector(selector);
-  if (isRequirements(selector)) return selector;
+  if (isRequirements(selector)) return selector.map(checked);
+  checkOptions(selector, SELECTOR_RULES, "a label selector");
   const { matchLabels = {}, matchExpressions = [] } = selector;
   return [
     ...Object.entries(matchLabels).map(([key, value]) =>
       labelRequirement(key, "In", [value])
     ),
-    ...matchExpressions.map(({ key, operator, values = [] }) =>
-      labelRequirement(key, operator, values)
-    ),
+    ...matchExpressions.map(checked),
   ];
+}
+
+const SELECTOR_RULES: OptionRules<LabelSelector> = {
+  matchLabels: "object?",
+  matchExpressions: "array?",
+};
+
+function checked(condition: LabelExpression): LabelRequirement {
+  // One that is no object has no name, which is what is refused.
+  const { key, operator, values = [] } = condition ?? {};
+  return labelRequirement(key, operator, values);
 }
 
 function isRequirements(

@@ -25,10 +25,16 @@ export function checkOptionNames(
   known: readonly string[],
   subject: string,
 ): void {
-  if (typeof options !== "object" || options === null) {
+  if (
+    typeof options !== "object" || options === null || Array.isArray(options)
+  ) {
     throw new TypeError(
       `Cannot read the options of ${subject}: they must be an object: received ${
-        options === null ? "null" : typeof options
+        options === null
+          ? "null"
+          : Array.isArray(options)
+          ? "an array"
+          : typeof options
       }`,
     );
   }

@@ -90,11 +90,43 @@ export function checkOptions(
 ): void {
   const isObject = typeof options === "object" && options !== null;
   if (
-    !isObject ||
+    !isObject || Array.isArray(options) ||
     Object.keys(options).some((name) => !Object.hasOwn(rules, name))
   ) {
     checkOptionNames(options, Object.keys(rules), subject);
   }
+  checkEach(options, rules, subject);
+}
+
+/**
+ * Refuses what lacks a part or has one of another type; what it has beside them
+ * is its own business. It is for what users implement.
+ *
+ * @param value What the user gave.
+ * @param rules What its parts must be.
+ * @param subject What it is, such as `"a pool of informers, client"`.
+ * @throws {TypeError | RangeError} As {@linkcode checkOptions}.
+ */
+export function checkParts(
+  value: unknown,
+  rules: Readonly<Record<string, OptionRule>>,
+  subject: string,
+): void {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new TypeError(
+      `Cannot use what was given for ${subject}: it must be an object with ${
+        Object.keys(rules).join(", ")
+      }: received ${typeText(value)}`,
+    );
+  }
+  checkEach(value, rules, subject);
+}
+
+function checkEach(
+  options: object,
+  rules: Readonly<Record<string, OptionRule>>,
+  subject: string,
+): void {
   for (const name in rules) {
     const value = (options as Readonly<Record<string, unknown>>)[name];
     const rule = rules[name] as OptionRule;

@@ -1,3 +1,5 @@
+import { typeText } from "../api/option_rules.ts";
+
 const SIZE_REGEXP = /^(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?$/;
 const POWERS = ["", "K", "M", "G", "T"];
 
@@ -6,10 +8,18 @@ const POWERS = ["", "K", "M", "G", "T"];
  * count in powers of 1024, without it in powers of 1000, as in Kubernetes.
  *
  * @param size Text, or a number of bytes.
+ * @throws {TypeError} If it is neither.
  * @throws {SyntaxError} If the text is not a size.
  * @throws {RangeError} If it is not a positive, finite number of bytes.
  */
 export function parseByteSize(size: number | string): number {
+  if (typeof size !== "number" && typeof size !== "string") {
+    throw new TypeError(
+      `Cannot read a size: it must be a number of bytes, or text such as 96MiB: received ${
+        typeText(size)
+      }`,
+    );
+  }
   const match = SIZE_REGEXP.exec(String(size));
   if (typeof size === "string" && match === null) {
     throw new SyntaxError(

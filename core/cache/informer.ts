@@ -101,7 +101,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     kind: Kind<T>,
     options: InformerOptions = {},
   ) {
-    checkInformer(kind, options);
+    checkInformer(client, kind, options);
     const {
       clock = systemClock,
       logger = silentLogger,

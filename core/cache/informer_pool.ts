@@ -2,10 +2,19 @@ import { fieldSelectorText } from "../api/field_selector.ts";
 import { type Kind, kindText } from "../api/kind.ts";
 import { labelSelectorText } from "../api/label_selector.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import { checkOptions, type OptionRules } from "../api/option_rules.ts";
+import {
+  checkOptions,
+  checkParts,
+  type OptionRules,
+} from "../api/option_rules.ts";
 import { Informer, type InformerClient } from "./informer.ts";
 import { type InformerLease, PooledInformer } from "./informer_lease.ts";
-import { SELECTION_RULES, SHARED_RULES } from "./informer_check.ts";
+import {
+  checkSharedParts,
+  CLIENT_PARTS,
+  SELECTION_RULES,
+  SHARED_RULES,
+} from "./informer_check.ts";
 import type { InformerOptions, InformerSelection } from "./informer_options.ts";
 import type { MemoryBudget } from "./memory_budget.ts";
 import { RelistQueue } from "./relist_queue.ts";
@@ -85,10 +94,13 @@ export class InformerPool {
    *
    * @param client The cluster that is meant when a lease names none.
    * @param options What all informers have in common.
-   * @throws {TypeError} If an option is unknown or of another type.
+   * @throws {TypeError | RangeError} If the client is none, or an option is
+   * unknown or makes no sense.
    */
   constructor(client: InformerClient, options: InformerPoolOptions = {}) {
+    checkParts(client, CLIENT_PARTS, "a pool of informers, client");
     checkOptions(options, SHARED_RULES, "a pool of informers");
+    checkSharedParts(options, "a pool of informers");
     this.#client = client;
     this.#options = { relists: new RelistQueue(), ...options };
   }

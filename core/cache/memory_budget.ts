@@ -1,4 +1,12 @@
+import type { OptionRule } from "../api/option_rules.ts";
 import { parseByteSize } from "./byte_size.ts";
+
+/** What a budget must have; two copies of the library may be loaded. */
+export const BUDGET_PARTS: Readonly<Record<string, OptionRule>> = {
+  charge: "function",
+  leave: "function",
+  settle: "function",
+};
 
 /** A store that can make room, as a budget sees it. */
 export interface BudgetMember {

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionRule } from "../api/option_rules.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import { Postings } from "./postings.ts";
@@ -16,6 +17,35 @@ export type IndexDefinition<T extends KubernetesObject> =
   | { readonly byAnnotation: string }
   | { readonly byOwner: true }
   | { readonly byFunction: IndexFunction<T> };
+
+const DEFINITION_RULES: Readonly<Record<string, OptionRule>> = {
+  byLabel: "name?",
+  byAnnotation: "name?",
+  byOwner: "boolean?",
+  byFunction: "function?",
+};
+
+/**
+ * Refuses what defines no index.
+ *
+ * @throws {TypeError | RangeError} If it does not say by exactly one of the four
+ * ways where its values come from.
+ */
+export function checkIndex(
+  name: string,
+  definition: IndexDefinition<never>,
+): void {
+  checkOptions(definition, DEFINITION_RULES, `the index "${name}"`);
+  const ways = Object.values(definition).filter((value) =>
+    value !== undefined && value !== false
+  );
+  if (ways.length === 1) return;
+  throw new TypeError(
+    `Cannot add the index "${name}": it must have one of ${
+      Object.keys(DEFINITION_RULES).join(", ")
+    }: received ${Object.keys(definition).join(", ") || "none"}`,
+  );
+}
 
 /** One index, which may have several names. */
 interface Index<T extends KubernetesObject> {
@@ -59,8 +89,10 @@ export class ObjectIndexes<T extends KubernetesObject> {
    * @returns Whether it is empty, and must be filled: false if there is one that
    * is defined alike.
    * @throws {RangeError} If there is one of that name.
+   * @throws {TypeError} If it is none.
    */
   add(name: string, definition: IndexDefinition<T>): boolean {
+    checkIndex(name, definition);
     if (this.#named.has(name)) {
       throw new RangeError(
         `Cannot add an index: its name must be new: received "${name}"`,

@@ -1,13 +1,21 @@
-import type { Kind } from "../api/kind.ts";
+import { checkKind, type Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText } from "../api/object_key.ts";
-import { checkOptions, type OptionRules } from "../api/option_rules.ts";
+import {
+  checkOptions,
+  checkParts,
+  type OptionRules,
+} from "../api/option_rules.ts";
 import { type ByteRange, wholeRange } from "../json/byte_range.ts";
 import { EventScanner } from "../json/event_scanner.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import type { BodyCopy } from "./body_copy.ts";
 import { BodyWriter, type UnwrittenBody } from "./body_writer.ts";
-import type { BudgetMember, MemoryBudget } from "./memory_budget.ts";
+import {
+  BUDGET_PARTS,
+  type BudgetMember,
+  type MemoryBudget,
+} from "./memory_budget.ts";
 import { ObjectBodies } from "./object_bodies.ts";
 import { ObjectDecoder } from "./object_decoder.ts";
 import { type IndexDefinition, ObjectIndexes } from "./object_indexes.ts";
@@ -55,6 +63,10 @@ export class StoredObjects<T extends KubernetesObject> implements BudgetMember {
   constructor(options: ObjectStoreOptions<T>) {
     checkOptions(options, RULES, "an ObjectStore");
     const { kind, prune = [], indexes = {}, budget, fetch } = options;
+    checkKind(kind, "an ObjectStore");
+    if (budget !== undefined) {
+      checkParts(budget, BUDGET_PARTS, "an ObjectStore, budget");
+    }
     this.#kind = kind;
     this.#writer = new BodyWriter(kind, prune);
     this.#decoder = new ObjectDecoder(this.#bodies, this.#writer);

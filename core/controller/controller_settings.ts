@@ -4,10 +4,12 @@ import type { KubernetesObject } from "../api/object.ts";
 import {
   checkOption,
   checkOptions,
+  checkParts,
   type OptionRules,
   typeText,
 } from "../api/option_rules.ts";
-import { parseShardSelector } from "../api/shard_selector.ts";
+import { checkSelection } from "../cache/informer_check.ts";
+import { checkIndex } from "../cache/object_indexes.ts";
 import type { IndexDefinition } from "../cache/object_store.ts";
 import type { Limiter } from "../queue/limiter.ts";
 import {
@@ -31,7 +33,11 @@ import type { EventSource } from "./event_source.ts";
 import { FILTER_RULES, type Filters } from "./filters.ts";
 import { checkFinalizer, defaultFinalizer } from "./finalizer.ts";
 import type { ManagedWorkflow } from "./managed_workflow.ts";
-import type { Namespaces } from "./namespaces.ts";
+import {
+  checkNamespaces,
+  NAMESPACE_WORDS,
+  type Namespaces,
+} from "./namespaces.ts";
 import type {
   PrimaryCacheOptions,
   PrimarySelection,
@@ -99,6 +105,20 @@ const RULES: OptionRules<ControllerOptions<never>> = {
   serverSideApply: "boolean?",
   install: "boolean?",
 };
+const WORKFLOW_PARTS: OptionRules<ManagedWorkflow<never>> = {
+  needsFinalizer: "boolean",
+  explicit: "boolean?",
+  sources: "array",
+  reconcile: "function",
+  cleanup: "function",
+  resultIn: "function",
+  toMermaid: "function?",
+};
+const RETRY_PARTS: OptionRules<RetryPolicy> = {
+  maxAttempts: "number",
+  delay: "function",
+};
+const LIMITER_PARTS: OptionRules<Limiter> = { admit: "function" };
 const CACHE_RULES: OptionRules<PrimaryCacheOptions> = {
   prune: "strings?",
   metadataOnly: "boolean?",
@@ -128,7 +148,17 @@ export function controllerSettings<P extends KubernetesObject>(
   if (pauseAnnotation !== undefined && pauseAnnotation !== false) {
     checkOption(pauseAnnotation, "name", { name: "pauseAnnotation", subject });
   }
-  const { concurrency = 10, workflow, allEvents = false } = options;
+  const { namespaces, concurrency = 10, workflow, allEvents = false } = options;
+  if (namespaces !== undefined) {
+    checkNamespaces(namespaces, NAMESPACE_WORDS, subject);
+  }
+  if (workflow !== undefined) {
+    checkParts(workflow, WORKFLOW_PARTS, `${subject}, workflow`);
+  }
+  for (const [name, index] of Object.entries(options.indexes ?? {})) {
+    checkIndex(name, index);
+  }
+  checkSelection({ ...options, prune: cache.prune });
   if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name)) {
     throw new TypeError(
       `Cannot register a controller: its name must be of lower-case letters, digits, dashes and dots: received "${name}"`,
@@ -146,7 +176,7 @@ export function controllerSettings<P extends KubernetesObject>(
   const interval = options.maxInterval ?? "10h";
   return {
     name,
-    namespaces: options.namespaces,
+    namespaces,
     shard: options.shard && staticShard(options.shard),
     finalizer: options.finalizer === undefined
       ? undefined
@@ -182,18 +212,12 @@ export function controllerSettings<P extends KubernetesObject>(
     selection: {
       labelSelector: options.labelSelector,
       fieldSelector: options.fieldSelector,
-      shardSelector: checkedShard(options.shardSelector),
+      shardSelector: options.shardSelector,
       prune: cache.prune ?? ["metadata.managedFields"],
       metadataOnly: cache.metadataOnly ?? false,
       bounded: cache.bounded ?? false,
     },
   };
-}
-
-/** @throws {SyntaxError} If it is no shard selector. */
-function checkedShard(selector: string | undefined): string | undefined {
-  if (selector !== undefined) parseShardSelector(selector);
-  return selector;
 }
 
 /** The finalizer of a controller, whose kind is known by now. */
@@ -268,7 +292,10 @@ function retryPolicy(
   if (retry === false) return noRetry;
   if (retry !== undefined) {
     checkOption(retry, "object", { name: "retry", subject });
-    if ("delay" in retry) return retry;
+    if ("delay" in retry) {
+      checkParts(retry, RETRY_PARTS, `${subject}, retry`);
+      return retry;
+    }
     checkOptions(retry, RETRY_POLICY_RULES, `${subject}, retry`);
   }
   return growingRetry(retry);
@@ -278,7 +305,10 @@ function rateLimiter(
   window: RateLimitWindow | Limiter,
   subject: string,
 ): Limiter {
-  if ("admit" in window) return window;
+  if ("admit" in window) {
+    checkParts(window, LIMITER_PARTS, `${subject}, rateLimit`);
+    return window;
+  }
   checkOptions(window, WINDOW_RULES, `${subject}, rateLimit`);
   return new WindowLimiter(window);
 }

@@ -1,4 +1,5 @@
 import type { ResolvedKind } from "../api/kind.ts";
+import { typeText } from "../api/option_rules.ts";
 import type { NamespaceSet } from "./event_source.ts";
 
 /**
@@ -8,6 +9,45 @@ import type { NamespaceSet } from "./event_source.ts";
 export type Namespaces = "all" | "current" | readonly string[];
 
 const NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/**
+ * Refuses what names no namespaces.
+ *
+ * @param namespaces What the user gave.
+ * @param words What may be said in place of names.
+ * @param subject What watches them, such as `"an operator"`.
+ * @throws {TypeError} If it is neither a word nor a list of names, or the list
+ * is empty.
+ */
+export function checkNamespaces(
+  namespaces: unknown,
+  words: readonly string[],
+  subject: string,
+): void {
+  if (words.includes(namespaces as string)) return;
+  if (!Array.isArray(namespaces) || namespaces.length === 0) {
+    throw new TypeError(
+      `Cannot watch namespaces for ${subject}: they must be ${
+        words.map((word) => JSON.stringify(word)).join(", ")
+      } or a list of names: received ${
+        Array.isArray(namespaces)
+          ? "[]"
+          : JSON.stringify(namespaces) ?? typeText(namespaces)
+      }`,
+    );
+  }
+  for (const name of namespaces) {
+    if (typeof name === "string" && NAME.test(name)) continue;
+    throw new TypeError(
+      `Cannot watch namespaces for ${subject}: a name has up to 63 lower-case letters, digits and dashes: received ${
+        JSON.stringify(name)
+      }`,
+    );
+  }
+}
+
+/** What may stand for the namespaces of operators and controllers. */
+export const NAMESPACE_WORDS: readonly string[] = ["all", "current"];
 
 /**
  * Which namespaces are meant.
@@ -30,20 +70,6 @@ export function namespaceSet(
       `Cannot watch the current namespace for ${kind.kind}: neither the kubeconfig's context nor the service account names one: received "current"`,
     );
   }
-  if (!Array.isArray(namespaces) || namespaces.length === 0) {
-    throw new TypeError(
-      `Cannot watch namespaces for ${kind.kind}: they must be "all", "current" or a list of names: received ${
-        JSON.stringify(namespaces)
-      }`,
-    );
-  }
-  for (const name of namespaces) {
-    if (typeof name === "string" && NAME.test(name)) continue;
-    throw new TypeError(
-      `Cannot watch namespaces for ${kind.kind}: a name has up to 63 lower-case letters, digits and dashes: received ${
-        JSON.stringify(name)
-      }`,
-    );
-  }
+  checkNamespaces(namespaces, NAMESPACE_WORDS, kind.kind);
   return [...new Set(namespaces)].sort();
 }

@@ -1,11 +1,20 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
-import { checkOptions, type OptionRules } from "../api/option_rules.ts";
+import {
+  checkOptions,
+  checkParts,
+  type OptionRules,
+} from "../api/option_rules.ts";
 import { parseByteSize } from "../cache/byte_size.ts";
+import { CLIENT_PARTS } from "../cache/informer_check.ts";
 import { reconnectSettings } from "../cache/reconnect_settings.ts";
 import type { ReconnectOptions } from "../cache/informer_options.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import type { Namespaces } from "../controller/namespaces.ts";
+import {
+  checkNamespaces,
+  NAMESPACE_WORDS,
+  type Namespaces,
+} from "../controller/namespaces.ts";
 import { jsonLogger, type Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
@@ -201,8 +210,12 @@ export function operatorSettings(
 ): OperatorSettings {
   checkOptions(given, RULES, "an operator");
   const options = configuredOperator(given);
-  const { startErrors = "fail", probes, cache = {} } = options;
-  const { tracer } = options;
+  const { startErrors = "fail", probes, cache = {}, tracer } = options;
+  const { client, namespaces = "all" } = options;
+  if (client !== undefined) {
+    checkParts(client, CLIENT_PARTS, "an operator, client");
+  }
+  checkNamespaces(namespaces, NAMESPACE_WORDS, "an operator");
   if (tracer !== undefined && typeof tracer?.startActiveSpan !== "function") {
     throw new TypeError(
       `Cannot make an operator: "tracer" must have startActiveSpan(), as those of OpenTelemetry do: received ${typeof tracer}`,
@@ -223,8 +236,8 @@ export function operatorSettings(
     );
   }
   return {
-    client: options.client,
-    namespaces: options.namespaces ?? "all",
+    client,
+    namespaces,
     leaderElection: options.leaderElection,
     sharding: options.sharding,
     concurrency: options.concurrency ?? Infinity,

@@ -31,7 +31,7 @@ import { WindowLimiter } from "../../core/queue/window_limiter.ts";
 import { testRefusals } from "../support/refusals.ts";
 import { z } from "zod";
 
-const client = {} as never;
+const client = { request() {}, resolve() {} } as never;
 const transport = {} as never;
 const kind = { group: "example.com", version: "v1", kind: "Thing" };
 const key = { namespace: "default", name: "web" };

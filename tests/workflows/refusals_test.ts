@@ -157,7 +157,7 @@ testRefusals([
   {
     what: "A SharedStatus",
     make: (options) => new SharedStatus(object, options),
-    good: { access: {} },
+    good: { access: { read: call, patch: call } },
     bad: { access: [undefined, "an object"], owned: ["A", "of strings"] },
   },
   {
@@ -210,7 +210,7 @@ testRefusals([
   {
     what: "A canary",
     make: (options) => new Canary(kind, options),
-    good: { client: {}, touch: call },
+    good: { client: { patch: call }, touch: call },
     bad: { touch: [undefined, FUNCTION], every: [NaN, "received NaN"] },
   },
   {

@@ -2,7 +2,11 @@ import { ApiError } from "../../core/api/api_error.ts";
 import { kindText, parseApiVersion } from "../../core/api/kind.ts";
 import type { ObjectMeta } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import {
+  checkOptions,
+  checkParts,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import { sleep } from "../../core/client/retry.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
@@ -42,6 +46,10 @@ const ALL = { conditions: true, rest: true } as const;
 /** Any part of an object as JSON. */
 type Json = Record<string, unknown>;
 
+const ACCESS_PARTS: OptionRules<StatusAccess<never>> = {
+  read: "function",
+  patch: "function",
+};
 const RULES: OptionRules<SharedStatusOptions<never>> = {
   access: "object",
   ...REBASE_RULES,
@@ -112,6 +120,7 @@ export class SharedStatus<P extends Conditioned> {
    */
   constructor(object: P, options: SharedStatusOptions<P>) {
     checkOptions(options, RULES, "a SharedStatus");
+    checkParts(options.access, ACCESS_PARTS, "a SharedStatus, access");
     this.#base = onWire(object);
     this.#latest = this.#base;
     this.#options = options;

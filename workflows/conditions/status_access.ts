@@ -1,7 +1,11 @@
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyOf } from "../../core/api/object_key.ts";
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import {
+  checkOptions,
+  checkParts,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Context } from "../../core/controller/reconciler.ts";
 import type { PatchBody } from "../../core/controller/resource_client.ts";
@@ -59,6 +63,10 @@ export interface ClientAccessOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+const CLIENT_PARTS: OptionRules<Pick<Client, "get" | "patch">> = {
+  get: "function",
+  patch: "function",
+};
 const RULES: OptionRules<ClientAccessOptions> = {
   client: "object",
   fieldManager: "name?",
@@ -81,6 +89,7 @@ export function accessByClient<P extends KubernetesObject>(
   checkKind(kind, "accessByClient()");
   checkOptions(options, RULES, "accessByClient()");
   const { client, fieldManager, signal } = options;
+  checkParts(client, CLIENT_PARTS, "accessByClient(), client");
   const key = keyOf(object);
   return {
     read: () => client.get(kind, key, { signal }),

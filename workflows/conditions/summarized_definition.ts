@@ -1,6 +1,7 @@
 import {
   checkOption,
   checkOptions,
+  checkParts,
   type OptionRules,
 } from "../../core/api/option_rules.ts";
 import type { Clock } from "../../core/clock.ts";
@@ -119,6 +120,10 @@ export function checkSummarized<P extends Conditioned>(
     checkOptions(requests, REQUEST_NAME_RULES, `${subject}, requests`);
   }
   if (news !== undefined) checkOptions(news, NEWS_RULES, `${subject}, news`);
+  if (definition.notifier !== undefined) {
+    const parts = { notify: "function" } as const;
+    checkParts(definition.notifier, parts, `${subject}, notifier`);
+  }
 }
 
 /** Which conditions the steps of a pass have dealt with. */

@@ -1,9 +1,10 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
-import type { OptionRules } from "../../core/api/option_rules.ts";
+import { checkParts, type OptionRules } from "../../core/api/option_rules.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/reconciler.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import type { DependentResult } from "./dependent.ts";
+import { SOURCE_PARTS } from "./kubernetes_dependent.ts";
 import type { ExternalIds, ExternalState } from "./external_state.ts";
 
 /** A source that can be told of our own writes, as all of this library are. */
@@ -58,6 +59,15 @@ export const OPERATION_RULES: OptionRules<
   state: "object?",
 };
 
+const STATE_PARTS: OptionRules<
+  NonNullable<ExternalOperations<never, never, never>["state"]>
+> = { store: "object", id: "function" };
+const STORE_PARTS: OptionRules<ExternalState<never>> = {
+  read: "function",
+  write: "function",
+  sources: "array?",
+};
+
 /** One resource in a run: whose it is, and which of the primary's. */
 export interface ExternalPlace<P extends KubernetesObject> {
   readonly primary: P;
@@ -69,8 +79,17 @@ export interface ExternalPlace<P extends KubernetesObject> {
 export class ExternalKeeper<P extends KubernetesObject, D, R> {
   readonly #operations: ExternalOperations<P, D, R>;
 
-  /** @param operations How resources come and go. */
+  /**
+   * @param operations How resources come and go.
+   * @throws {TypeError | RangeError} If the source is none, or what keeps ids.
+   */
   constructor(operations: ExternalOperations<P, D, R>) {
+    const { source, state } = operations;
+    checkParts(source, SOURCE_PARTS, "an external dependent, source");
+    if (state !== undefined) {
+      checkParts(state, STATE_PARTS, "an external dependent, state");
+      checkParts(state.store, STORE_PARTS, "an external dependent, store");
+    }
     this.#operations = operations;
   }
 

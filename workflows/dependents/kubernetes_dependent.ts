@@ -1,7 +1,11 @@
 import { checkKind, type Kind, kindText } from "../../core/api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
 import type { ObjectKey } from "../../core/api/object_key.ts";
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import {
+  checkOptions,
+  checkParts,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import { isPromise } from "../../core/is_promise.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type {
@@ -62,6 +66,10 @@ export const SOURCE_RULES: OptionRules<DependentSourceOptions<never, never>> = {
   source: "object?",
   watch: "object?",
 };
+/** What an event source must have. */
+export const SOURCE_PARTS: OptionRules<
+  Pick<EventSource<never>, "name" | "start">
+> = { name: "name", start: "function" };
 const READ_RULES = { ...SOURCE_RULES, key: "function?" } as const;
 const RULES: OptionRules<KubernetesDependentOptions<never, never>> = {
   ...KEEP_RULES,
@@ -194,7 +202,11 @@ function nextName(kind: Kind): string {
   return number === 1 ? name : `${name} (${number})`;
 }
 
-/** The source that a dependent shares, or one of its own. */
+/**
+ * The source that a dependent shares, or one of its own.
+ *
+ * @throws {TypeError | RangeError} If it is none.
+ */
 export function dependentSource<
   P extends KubernetesObject,
   S extends KubernetesObject,
@@ -204,7 +216,12 @@ export function dependentSource<
     & DependentSourceOptions<P, S>
     & Pick<KeepOptions, "relation">,
 ): EventSource<P, S> {
-  return options.source ?? informerSource(kind, {
+  const { source } = options;
+  if (source !== undefined) {
+    checkParts(source, SOURCE_PARTS, `a dependent of ${kind.kind}, source`);
+    return source;
+  }
+  return informerSource(kind, {
     name: nextName(kind),
     ...(options.relation === "annotations" && { mapper: byAnnotation() }),
     ...options.watch,

@@ -2,11 +2,14 @@ import type { KubernetesObject } from "../../core/api/object.ts";
 import {
   checkOption,
   checkOptions,
+  checkParts,
   type OptionRules,
+  typeText,
 } from "../../core/api/option_rules.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { ManagedWorkflow } from "../../core/controller/managed_workflow.ts";
 import type { Context } from "../../core/controller/reconciler.ts";
+import { SOURCE_PARTS } from "../dependents/kubernetes_dependent.ts";
 import type { Dependent } from "../dependents/dependent.ts";
 import { Activation } from "./activation.ts";
 import { cleanUpGraph } from "./cleanup_executor.ts";
@@ -53,6 +56,20 @@ const RULES: OptionRules<WorkflowOptions> = {
   concurrency: "count?",
   errors: ["throw", "collect", undefined],
   explicit: "boolean?",
+};
+
+const GRAPH_NODE_PARTS: OptionRules<WorkflowNode<never>> = {
+  name: "name",
+  dependsOn: "strings",
+  dependent: "any",
+  when: "object",
+};
+const DEPENDENT_PARTS: OptionRules<Dependent<never>> = {
+  sources: "array?",
+  garbageCollected: "boolean?",
+  read: "function",
+  reconcile: "function?",
+  delete: "function?",
 };
 
 /**
@@ -105,6 +122,13 @@ export class Workflow<
     nodes: Iterable<WorkflowNode<P>> = [],
   ) {
     checkOptions(options, RULES, "a workflow");
+    if (typeof Object(nodes)[Symbol.iterator] !== "function") {
+      throw new TypeError(
+        `Cannot define a workflow: its nodes must be iterable: received ${
+          typeText(nodes)
+        }`,
+      );
+    }
     const { concurrency = 10, explicit = false } = options;
     this.#options = options;
     this.#concurrency = concurrency;
@@ -236,12 +260,10 @@ export class Workflow<
 function checked<P extends KubernetesObject>(
   node: WorkflowNode<P>,
 ): WorkflowNode<P> {
+  checkParts(node, GRAPH_NODE_PARTS, "a node of a workflow");
   const { dependsOn, when } = node;
-  checkOptions(
-    { dependsOn, ...when },
-    NODE_RULES,
-    `node "${node.name}" of a workflow`,
-  );
+  const subject = `node "${node.name}" of a workflow`;
+  checkOptions({ dependsOn, ...when }, NODE_RULES, subject);
   const refuse = (what: string, value: unknown) =>
     new TypeError(
       `Cannot define a workflow: ${what} of node "${node.name}": received ${
@@ -253,6 +275,10 @@ function checked<P extends KubernetesObject>(
     typeof dependent !== "object" || dependent === null ||
     typeof (dependent as Dependent<P>).read !== "function"
   ) throw refuse("a dependent with read() must be given", dependent);
+  checkParts(dependent, DEPENDENT_PARTS, `${subject}, dependent`);
+  for (const source of node.dependent.sources ?? []) {
+    checkParts(source, SOURCE_PARTS, `${subject}, source of its dependent`);
+  }
   const { activeWhen } = node.when;
   const isFunction = activeWhen === undefined ||
     typeof activeWhen === "function";

@@ -4,6 +4,7 @@ import type { DeepPartial, KubernetesObject } from "../../core/api/object.ts";
 import {
   checkOption,
   checkOptions,
+  checkParts,
   type OptionRules,
 } from "../../core/api/option_rules.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
@@ -106,6 +107,7 @@ export class Canary<P extends KubernetesObject> {
   constructor(kind: Kind<P>, options: CanaryOptions<P>) {
     checkKind(kind, "a canary");
     checkOptions(options, RULES, "a canary");
+    checkParts(options.client, { patch: "function" }, "a canary, client");
     const { label = "coracle.dev/canary", clock = systemClock } = options;
     const { every = "1m", within = "1m" } = options;
     this.#kind = kind;

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { inboundSource } from "../../sources/inbound_source.ts";
+import { accessByClient } from "../../workflows/conditions/status_access.ts";
+import { SharedStatus } from "../../workflows/conditions/shared_status.ts";
+import { summarized } from "../../workflows/conditions/summarized.ts";
+import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
+import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
+import { Workflow } from "../../workflows/graph/workflow.ts";
+import { Canary } from "../../workflows/phases/canary.ts";
+
+const add = (dependent: object) =>
+  new Workflow().add("a", { read() {}, ...dependent } as never);
+const outside = (options: object) =>
+  externalDependent(
+    { source: inboundSource("a"), desired: () => 1, ...options } as never,
+  );
+
+/** Parts that users implement, and what is said of each that is none. */
+const CASES: readonly (readonly [make: () => unknown, said: RegExp])[] = [
+  [() => add({ reconcile: 5 }), /dependent: "reconcile" must be a function/],
+  [() => add({ delete: true }), /dependent: "delete" must be a function/],
+  [() => add({ sources: {} }), /dependent: "sources" must be an array/],
+  [() => add({ sources: [5] }), /source of its dependent: .*name, start: rec/],
+  [() => add({ sources: [{ name: "a" }] }), /"start" must be a function/],
+  [() => add({ garbageCollected: "no" }), /"garbageCollected" must be true/],
+  [
+    () => new Workflow({}, 5 as never),
+    /its nodes must be iterable: .*a number/,
+  ],
+  [() => new Workflow({}, [5] as never), /a node of a workflow: .*a number/],
+  [
+    () => new Workflow({}, [{ name: "a" }] as never),
+    /a node of a workflow: "dependsOn" must be an array of strings/,
+  ],
+  [
+    () =>
+      kubernetesDependent(
+        ConfigMap,
+        { desired: () => ({}), source: {} } as never,
+      ),
+    /a dependent of ConfigMap, source: "name" must be a string/,
+  ],
+  [() => outside({ source: {} }), /an external dependent, source: "name" must/],
+  [() => outside({ state: {} }), /state: "store" must be an object/],
+  [
+    () => outside({ state: { store: {}, id: () => "" } }),
+    /an external dependent, store: "read" must be a function/,
+  ],
+  [
+    () => new SharedStatus({} as never, { access: {} } as never),
+    /a SharedStatus, access: "read" must be a function/,
+  ],
+  [
+    () =>
+      accessByClient(ConfigMap, { metadata: { name: "a" } }, {
+        client: {} as never,
+      }),
+    /accessByClient\(\), client: "get" must be a function/,
+  ],
+  [
+    () => new Canary(ConfigMap, { client: {} as never, touch: () => ({}) }),
+    /a canary, client: "patch" must be a function/,
+  ],
+  [
+    () =>
+      summarized(
+        ConfigMap as never,
+        { cadence: () => ({}) as never, notifier: {} as never },
+        [],
+      ),
+    /a summarized reconciler, notifier: "notify" must be a function/,
+  ],
+];
+
+test("Parts of workflows that users implement are refused where they are given", () => {
+  for (const [make, said] of CASES) {
+    assert.throws(make, ({ message }: Error) => {
+      assert.match(message, /^Cannot .+: .+: received /s);
+      assert.match(message, said);
+      return true;
+    });
+  }
+});
