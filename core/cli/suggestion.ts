@@ -31,7 +31,7 @@ function distance(a: string, b: string): number {
  */
 export function suggestion(word: string, names: readonly string[]): string {
   let best: string | undefined;
-  let least = Math.max(2, Math.floor(word.length / 3)) + 1;
+  let least = Math.max(1, Math.floor(word.length / 3)) + 1;
   for (const name of names) {
     const steps = name.startsWith(word) && word.length > 1
       ? 1

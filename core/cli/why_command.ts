@@ -4,6 +4,8 @@ import type { RecordedRun } from "../controller/run_history.ts";
 import { type Command, UsageError } from "./command.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8080";
+/** What an operator that can be asked is made with. */
+const PROBES = "probes: { port: 8080, debug: true }";
 /** How long an operator may take to answer, in milliseconds. */
 const TIMEOUT = 10_000;
 
@@ -16,7 +18,7 @@ export const whyCommand: Command = {
   description:
     "Asks an operator for the last runs of an object: why they happened, what they\n" +
     "wrote and how they ended. The operator must serve probes with debug: true, such\n" +
-    "as new Operator({ probes: { port: 8080, debug: true } }); kubectl port-forward\n" +
+    `as new Operator({ ${PROBES} }); kubectl port-forward\n` +
     "reaches one in a cluster.",
   flags: [{
     name: "url",
@@ -26,8 +28,14 @@ export const whyCommand: Command = {
   async run({ flags, operands, terminal }) {
     const [object = ""] = operands;
     parseKey(object);
-    const { url = DEFAULT_URL } = flags;
-    for (const history of await ask(String(url), object)) {
+    const url = String(flags["url"] ?? DEFAULT_URL);
+    if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
+      throw new UsageError(
+        `Cannot run why: --url must be a URL such as ${DEFAULT_URL}: received "${url}"`,
+        "why",
+      );
+    }
+    for (const history of await ask(url, object)) {
       terminal.out(historyText(history));
     }
     return 0;
@@ -45,24 +53,32 @@ async function ask(
     response = await fetch(target, { signal: AbortSignal.timeout(TIMEOUT) });
   } catch (error) {
     throw new UsageError(
-      `Cannot ask the operator at ${url}: is it running, and with probes?: received ${
-        error instanceof Error ? error.message : error
+      `Cannot ask the operator at ${url}: it must be running, and have been made with ${PROBES}: received ${
+        reason(error)
       }`,
       "why",
     );
   }
-  if (response.status === 404) {
+  const histories: unknown = await response.json().catch(() => undefined);
+  if (!Array.isArray(histories)) {
     throw new UsageError(
-      `Cannot ask the operator at ${url}: its probes must be served with debug: true: received status 404`,
+      `Cannot ask the operator at ${url}: it must have been made with ${PROBES}: received status ${response.status} and no runs`,
       "why",
     );
   }
-  const histories = await response.json() as readonly ObjectHistory[];
   if (histories.length > 0) return histories;
   throw new UsageError(
     `Cannot tell why ${object} was reconciled: no controller of the operator knows it: received no history`,
     "why",
   );
+}
+
+/** Why nothing answered; runtimes hide the reason in the cause. */
+function reason(error: unknown): string {
+  const { message = String(error), cause } = error as Error;
+  if (!(cause instanceof Error)) return message;
+  const { code } = cause as { readonly code?: string };
+  return cause.message || code || message;
 }
 
 function historyText(history: ObjectHistory): string {

@@ -67,6 +67,8 @@ export class Operator implements OperatorHandle {
   #state: State = "stopped";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
+  /** Whether it stops because it could not start: it never ran. */
+  #failed = false;
   /** Who waits for the operator to have stopped. */
   readonly #stopped: (() => void)[] = [];
   /** Fires when the operator stops. */
@@ -187,7 +189,10 @@ export class Operator implements OperatorHandle {
       await starting;
     } catch (error) {
       // Another start may have come since: it is not to be stopped.
-      if (this.#starting === starting) await this.stop();
+      if (this.#starting === starting) {
+        this.#failed = true;
+        await this.stop();
+      }
       throw error;
     }
   }
@@ -337,7 +342,8 @@ export class Operator implements OperatorHandle {
     } finally {
       this.#state = "stopped";
       this.#starting = this.#stopping = undefined;
-      logger.info("Operator stopped");
+      if (!this.#failed) logger.info("Operator stopped");
+      this.#failed = false;
       for (const resolve of this.#stopped.splice(0)) resolve();
     }
   }

@@ -211,6 +211,11 @@ scenario(
       one.start(operator),
       /does not serve it.*CustomResourceDefinition.*install: true/s,
     );
+    assert.deepEqual(
+      one.log.filter(({ message }) => /Operator st/.test(message)),
+      [],
+      "what has not started does not say that it stopped",
+    );
   },
 );
 

@@ -33,18 +33,32 @@ const MEBIBYTE = 2 ** 20;
 const WARM_UP = 0.2;
 const SAMPLES = 60;
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: "string", default: "10" },
-    // So few that the last runs of each, which are remembered, are as many as
-    // they may be before the first sample: filling up is no leak.
-    objects: { type: "string", default: "100" },
-    seed: { type: "string", default: "1" },
-  },
-});
+const values = readArguments();
 const duration = positive("minutes") * 60_000;
 
 positive("objects");
+
+/** What it is told; tells of what it does not know and ends. */
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        minutes: { type: "string", default: "10" },
+        // So few that the last runs of each, which are remembered, are as many
+        // as they may be before the first sample: filling up is no leak.
+        objects: { type: "string", default: "100" },
+        seed: { type: "string", default: "1" },
+      },
+    }).values;
+  } catch (error) {
+    process.stderr.write(
+      `Cannot soak: it takes --minutes N, --objects N and --seed N: received ${
+        process.argv.slice(2).join(" ")
+      } (${(error as Error).message})\n`,
+    );
+    process.exit(2);
+  }
+}
 
 /** An argument that must be a positive number; tells and ends if it is none. */
 function positive(name: "minutes" | "objects"): number {
@@ -124,6 +138,10 @@ const client = await Client.load({
 const truth = await Client.load({ kubeconfig });
 const soaked = new SoakedOperator({ client, metrics, clock, random });
 await soaked.operator.start();
+
+process.stderr.write(
+  `Soaks ${values.objects} objects for ${values.minutes} minutes, seed ${values.seed}…\n`,
+);
 
 const samples: Sample[] = [];
 await sleep(duration * WARM_UP, { clock });

@@ -84,6 +84,7 @@ test("readArguments names what it would have taken", () => {
     /one of serve, show: received "sevre" \(did you mean "serve"\?\)$/,
   );
   assert.match(refusal(["zzzzzz"]), /received "zzzzzz"$/);
+  assert.match(refusal(["foam"]), /received "foam"$/, "too far from show");
   assert.match(
     refusal(["serve", "--prot", "1"]),
     /knows --port, --data, --quiet: received --prot \(did you mean "--port"\?\)$/,

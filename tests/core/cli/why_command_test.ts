@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { UsageError } from "../../../core/cli/command.ts";
 import { whyCommand } from "../../../core/cli/why_command.ts";
@@ -87,8 +90,12 @@ test("coracle why says what is missing", async () => {
   await assert.rejects(why("default/web", { debug: false }), /debug: true/);
   await assert.rejects(why("default/web", { histories: [] }), /no controller/);
   await assert.rejects(why("a/b/c"), SyntaxError);
-  const nowhere = whyCommand.run({
-    flags: { url: "http://127.0.0.1:1" },
+});
+
+/** Asks where there is no operator. */
+async function whyAt(url: string): Promise<unknown> {
+  return await whyCommand.run({
+    flags: { url },
     operands: ["default/web"],
     terminal: {
       out() {},
@@ -97,5 +104,36 @@ test("coracle why says what is missing", async () => {
       interrupts: () => new AbortController().signal,
     },
   });
-  await assert.rejects(nowhere, (error) => error instanceof UsageError);
+}
+
+test("coracle why tells how to be asked where nobody answers, and why nobody did", async () => {
+  await assert.rejects(whyAt("http://127.0.0.1:1"), (error) => {
+    assert.ok(error instanceof UsageError);
+    assert.match(error.message, /made with probes: \{.*debug: true \}/);
+    assert.doesNotMatch(error.message, /received fetch failed/);
+    return true;
+  });
+});
+
+test("coracle why refuses what is no URL, and the answer of another server", async () => {
+  for (const url of ["foo", "localhost:8080", "ftp://host"]) {
+    await assert.rejects(whyAt(url), (error) => {
+      assert.ok(error instanceof UsageError);
+      assert.match(error.message, /--url must be a URL such as http/);
+      return true;
+    });
+  }
+  const server = createServer((_, response) => response.end("<html>"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  try {
+    const { port } = server.address() as AddressInfo;
+    await assert.rejects(
+      whyAt(`http://127.0.0.1:${port}`),
+      /debug: true \}: received status 200 and no runs/,
+    );
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
 });
