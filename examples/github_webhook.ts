@@ -50,13 +50,20 @@ const commits = cachingInboundSource<
   { readonly id: string; readonly message: string }
 >({ name: "commits" });
 
+const secret = process.env["WEBHOOK_SECRET"];
+if (!secret) {
+  throw new TypeError(
+    "Cannot tell what GitHub sends from what others do: WEBHOOK_SECRET must be set, as in the webhook's settings there: received nothing",
+  );
+}
+
 // A request with a wrong signature, or without one, gets no further than this.
 const github = webhookSource<Repository>({
   name: "github",
   host: process.env["WEBHOOK_HOST"] ?? "127.0.0.1",
   port: Number(process.env["WEBHOOK_PORT"] ?? 8080),
   path: "/github",
-  check: { hmac: { secret: process.env["WEBHOOK_SECRET"] ?? "" } },
+  check: { hmac: { secret } },
   primaries(request, known) {
     if (request.headers["x-github-event"] !== "push") return [];
     const { ref, repository, head_commit } = Push.parse(request.json());

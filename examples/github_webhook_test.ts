@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";
 import { untyped } from "../core/api/kind.ts";
+import { runCommand } from "../tests/support/child_process.ts";
 import { withExample } from "../tests/support/example_case.ts";
+import { runtimeCommand } from "../tests/support/program.ts";
 import { until } from "../tests/support/until.ts";
 
 const SECRET = "a secret of this test";
@@ -71,3 +73,12 @@ test(
     assert(!program.output.includes(SECRET));
   }, { WEBHOOK_SECRET: SECRET, WEBHOOK_PORT: "0" }),
 );
+
+test("The GitHub example ends at once, and says why, where it has no secret", async () => {
+  const { code, stderr } = await runCommand(
+    [...runtimeCommand(), "examples/github_webhook.ts"],
+    { env: { WEBHOOK_SECRET: undefined } },
+  );
+  assert.equal(code, 1, stderr);
+  assert.match(stderr, /WEBHOOK_SECRET must be set/);
+});

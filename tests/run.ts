@@ -272,7 +272,14 @@ function wholeStep(step: Step, code: number, output: string): FailedTest {
 }
 
 function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+  // Takes the place of what a person is told meanwhile.
+  const start = process.stdout.isTTY ? "\r\x1b[K" : "";
+  process.stdout.write(`${start}${line}\n`);
+}
+
+/** Tells a person at a terminal what is under way: some of it takes minutes. */
+function printBegin(step: Step): void {
+  if (process.stdout.isTTY) process.stdout.write(`${step.name.padEnd(10)} …`);
 }
 
 /** Where a test is, behind its name. */
@@ -329,6 +336,7 @@ async function main(args: readonly string[]): Promise<number> {
   let skipped = 0;
   for (const step of steps) {
     const start = performance.now();
+    printBegin(step);
     const report = await runStep(step, only);
     printReport(step, report, (performance.now() - start) / 1000);
     passed += report.passed;

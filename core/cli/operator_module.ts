@@ -133,6 +133,13 @@ export async function definedKinds(
     if (isKind(candidate) && isDefinedKind(candidate)) kinds.add(candidate);
   }
   if (kinds.size > 0) return [...kinds];
+  if (await isGuarded(module)) {
+    throw new UsageError(
+      `Cannot read the kinds of ${module.file}: it exports none, and what import.meta.main guards, such as an operator, runs only where the file is started itself: export what defineKind gives: received ${
+        exportsText(exports)
+      }`,
+    );
+  }
   throw new UsageError(
     `Cannot read the kinds of ${module.file}: it defines none: export what defineKind gives, or register it with an Operator: received ${
       exportsText(exports)
@@ -155,8 +162,7 @@ export async function requireOperator(
   exports: Readonly<Record<string, unknown>>,
 ): Promise<void> {
   if (module.operators.length > 0) return;
-  const source = await readFile(module.file, "utf8");
-  if (source.includes("import.meta.main")) {
+  if (await isGuarded(module)) {
     throw new UsageError(
       `Cannot run ${module.file}: it makes no operator here, since what import.meta.main guards runs only where the file is started itself: start it with KUBECONFIG set to what "coracle apiserver" writes, or take the guard away: received import.meta.main, which is false`,
     );
@@ -166,6 +172,11 @@ export async function requireOperator(
       exportsText(exports)
     }`,
   );
+}
+
+/** Whether a file does something only where it is started itself. */
+async function isGuarded({ file }: OperatorModule): Promise<boolean> {
+  return (await readFile(file, "utf8")).includes("import.meta.main");
 }
 
 /** How many exports an error message names. */

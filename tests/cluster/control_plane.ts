@@ -80,6 +80,9 @@ async function buildPrograms(): Promise<boolean> {
   for (const program of PROGRAMS) {
     if (await executable(join(BUILT, program))) continue;
     if (go.code !== 0) return false;
+    process.stderr.write(
+      `Builds ${program} ${VERSION} for the cache: minutes, once\n`,
+    );
     const { code, stderr } = await runCommand(
       [
         "go",

@@ -60,6 +60,10 @@ test("coracle crd says what a file without kinds has instead", async () => {
     said,
     /^Cannot read the kinds of .*nothing\.ts: it defines none: .*received exports answer\n/,
   );
+  assert.match(
+    (await crd("main_only.ts")).said,
+    /it exports none, and what import\.meta\.main guards.*received exports start\n/,
+  );
 });
 
 test("coracle crd tells a missing file from one that is no module", async () => {
