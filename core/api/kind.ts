@@ -156,6 +156,7 @@ export function isResolved<T extends KubernetesObject>(
  *
  * @param kind Which kind.
  * @param namespace Only this namespace; ignored for cluster-scoped kinds.
+ * @throws {TypeError} If the namespace is none.
  */
 export function collectionPath(kind: ResolvedKind, namespace?: string): string {
   const root = kind.group === ""
@@ -163,13 +164,16 @@ export function collectionPath(kind: ResolvedKind, namespace?: string): string {
     : `/apis/${kind.group}/${kind.version}`;
   return namespace === undefined || kind.scope === "Cluster"
     ? `${root}/${kind.plural}`
-    : `${root}/namespaces/${encodeURIComponent(namespace)}/${kind.plural}`;
+    : `${root}/namespaces/${
+      segment(kind, "namespace", namespace)
+    }/${kind.plural}`;
 }
 
 /**
  * The path of one object, or of a subresource of it.
  *
- * @throws {TypeError} If the key of a namespaced kind has no namespace.
+ * @throws {TypeError} If the key of a namespaced kind has no namespace, or a part
+ * of it would lead to another path.
  */
 export function objectPath(
   kind: ResolvedKind,
@@ -182,7 +186,28 @@ export function objectPath(
     );
   }
   const path = `${collectionPath(kind, key.namespace)}/${
-    encodeURIComponent(key.name)
+    segment(kind, "name", key.name)
   }`;
   return subresource === undefined ? path : `${path}/${subresource}`;
+}
+
+/**
+ * A part of a path. An empty one or dots would make it that of something else:
+ * what deletes an object would delete its namespace, or all objects. Kubernetes
+ * allows none of these, nor slashes and percent signs.
+ */
+function segment(
+  kind: Pick<Kind, "kind">,
+  part: "name" | "namespace",
+  value: string,
+): string {
+  if (
+    typeof value === "string" && value !== "" && value !== "." &&
+    value !== ".." && !/[/%]/.test(value)
+  ) return encodeURIComponent(value);
+  throw new TypeError(
+    `Cannot address a ${kind.kind}: its ${part} must be text other than "." and "..", without "/" and "%": received ${
+      JSON.stringify(value)
+    }`,
+  );
 }

@@ -49,6 +49,7 @@ import type {
   WatchOptions,
   WriteOptions,
 } from "./request_options.ts";
+import { withDefaults } from "./request_subject.ts";
 import type { Middleware } from "./send.ts";
 import {
   type ClientCore,
@@ -58,8 +59,6 @@ import {
 import type { HttpRequest, HttpResponse } from "./transport.ts";
 import type { WatchChange, WatchEvent } from "./watch_event.ts";
 import { watchEvents } from "./watch_events.ts";
-
-const DEFAULT_FIELD_MANAGER = "coracle";
 
 /**
  * Reads and writes the objects of one cluster. Objects that it gives are plain
@@ -109,7 +108,7 @@ export class Client {
   constructor(target: ClientTarget, options: ClientOptions = {}) {
     const connection = new Connection(target, options);
     this.#options = options;
-    this.#fieldManager = options.fieldManager ?? DEFAULT_FIELD_MANAGER;
+    this.#fieldManager = options.fieldManager ?? "coracle";
     this.#connection = connection;
     this.#discovery = new Discovery(connection);
     this.#pods = new PodStreams(connection);
@@ -322,7 +321,8 @@ export class Client {
     kind: Kind<T>,
     options: InformerOptions = {},
   ): Informer<T> {
-    return new Informer(this, kind, { ...this.#informerDefaults, ...options });
+    const defaults = this.#informerDefaults;
+    return new Informer(this, kind, withDefaults(options, defaults));
   }
 
   /** Reads the log of a container of a pod, line by line. */
@@ -393,8 +393,7 @@ export class Client {
   }
 
   #managed<O extends WriteOptions>(options: O): O {
-    return options.fieldManager === undefined
-      ? { ...options, fieldManager: this.#fieldManager }
-      : options;
+    const fieldManager = this.#fieldManager;
+    return withDefaults<WriteOptions>(options, { fieldManager }) as O;
   }
 }

@@ -1,6 +1,7 @@
 import {
   checkOption,
   checkOptions,
+  checkParts,
   type OptionRules,
 } from "../api/option_rules.ts";
 import { type Clock, systemClock } from "../clock.ts";
@@ -113,6 +114,10 @@ export class Connection {
    * Middleware sees a WebSocket as a request that is answered when it is open.
    */
   shared(middleware: readonly Middleware[]): Transport {
+    checkOption(middleware, "functions", {
+      name: "middleware",
+      subject: "with()",
+    });
     const send = compose(this.#send, middleware);
     return {
       send: (request) => send(withAction(request)),
@@ -173,10 +178,24 @@ const TRANSPORT_RULES: OptionRules<Exclude<ClientTarget, ClusterConfig>> = {
   namespace: "string?",
 };
 
+const TRANSPORT_PARTS: OptionRules<Transport> = {
+  send: "function",
+  connect: "function?",
+  close: "function",
+};
+const REQUEST_PARTS: OptionRules<
+  Pick<HttpRequest, "method" | "path" | "headers">
+> = {
+  method: ["GET", "POST", "PUT", "PATCH", "DELETE"],
+  path: "name",
+  headers: "object",
+};
+
 function checkTarget(target: ClientTarget): void {
   checkOption(target, "object", { name: "target", subject: "a client" });
   if ("transport" in target) {
     checkOptions(target, TRANSPORT_RULES, "a client, target");
+    checkParts(target.transport, TRANSPORT_PARTS, "a client, transport");
   } else checkOptions(target, CLUSTER_RULES, "a client, target");
 }
 
@@ -203,7 +222,11 @@ const OPENED: HttpResponse = {
 function withAction(
   request: HttpRequest | (HttpRequest & { action: string }) | ApiRequest,
 ): ApiRequest {
-  if ("verb" in request) return request;
+  const given: unknown = request;
+  if (typeof given === "object" && given !== null && "verb" in request) {
+    return request;
+  }
+  checkParts(request, REQUEST_PARTS, "a request");
   const { method, path } = request;
   const action = "action" in request
     ? request.action

@@ -1,5 +1,6 @@
 import type { KubernetesObject, ObjectList } from "../api/object.ts";
-import type { ListOptions } from "./request_options.ts";
+import { checkOptions } from "../api/option_rules.ts";
+import { type ListOptions, REQUEST_RULES } from "./request_options.ts";
 
 /** How many objects a page has unless told otherwise. */
 const PAGE_SIZE = 500;
@@ -14,6 +15,7 @@ export async function* listPages<T extends KubernetesObject>(
   readPage: (options: ListOptions) => Promise<ObjectList<T>>,
   options: ListOptions,
 ): AsyncGenerator<T, void, undefined> {
+  checkOptions(options, REQUEST_RULES.list, "listAll");
   const { limit = PAGE_SIZE } = options;
   let page = await readPage({ ...options, limit });
   yield* page.items;

@@ -4,7 +4,7 @@
  * @module
  */
 import { objectPath, type ResolvedKind } from "../api/kind.ts";
-import { keyText, type ObjectKey } from "../api/object_key.ts";
+import type { ObjectKey } from "../api/object_key.ts";
 import { checkOptions } from "../api/option_rules.ts";
 import type { NamedStreamRequest } from "./authenticate.ts";
 import { CHANNEL_V4, CHANNEL_V5 } from "./channel_stream.ts";
@@ -17,6 +17,7 @@ import {
 } from "./pod_options.ts";
 import { withQuery } from "./query.ts";
 import type { ApiRequest } from "./request.ts";
+import { describe } from "./request_subject.ts";
 
 const POD: ResolvedKind = {
   group: "",
@@ -35,7 +36,7 @@ export function logRequest(
   const { signal, follow, previous, timestamps, ...query } = options;
   return {
     verb: "get",
-    action: `read the log of Pod ${keyText(key)}`,
+    action: `read the log of ${describe(POD, key)}`,
     method: "GET",
     path: withQuery(objectPath(POD, key, "log"), {
       ...query,
@@ -62,13 +63,13 @@ export function execRequest(
   const { command } = options;
   if (command.length === 0) {
     throw new TypeError(
-      `Cannot run a command in Pod ${
-        keyText(key)
+      `Cannot run a command in ${
+        describe(POD, key)
       }: "command" must name a program: received []`,
     );
   }
   return streamRequest(key, "exec", {
-    action: `run "${command[0]}" in Pod ${keyText(key)}`,
+    action: `run "${command[0]}" in ${describe(POD, key)}`,
     query: { command, ...streamQuery(options) },
     signal: options.signal,
   });
@@ -81,7 +82,7 @@ export function attachRequest(
 ): NamedStreamRequest {
   checkOptions(options, POD_RULES.attach, "attach");
   return streamRequest(key, "attach", {
-    action: `attach to Pod ${keyText(key)}`,
+    action: `attach to ${describe(POD, key)}`,
     query: streamQuery(options),
     signal: options.signal,
   });
@@ -96,15 +97,15 @@ export function portForwardRequest(
   const { port, signal } = options;
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
     throw new RangeError(
-      `Cannot connect to Pod ${
-        keyText(key)
+      `Cannot connect to ${
+        describe(POD, key)
       }: "port" must be from 1 to 65535: received ${port}`,
     );
   }
   return {
     // This protocol has no way to close one direction, so v5 is not for it.
     ...streamRequest(key, "portforward", {
-      action: `connect to port ${port} of Pod ${keyText(key)}`,
+      action: `connect to port ${port} of ${describe(POD, key)}`,
       query: { ports: port },
       signal,
     }),

@@ -4,17 +4,19 @@
  *
  * @module
  */
-import {
-  apiVersionOf,
-  collectionPath,
-  type Kind,
-  kindText,
-  objectPath,
-  type ResolvedKind,
-} from "../api/kind.ts";
+import { collectionPath, objectPath, type ResolvedKind } from "../api/kind.ts";
 import type { ObjectMeta } from "../api/object.ts";
-import { keyText, type ObjectKey } from "../api/object_key.ts";
+import type { ObjectKey } from "../api/object_key.ts";
 import { checkOptions } from "../api/option_rules.ts";
+import {
+  checkObject,
+  describe,
+  describeMany,
+  encode,
+  encodePatch,
+  keyFor,
+  namespaceFor,
+} from "./request_subject.ts";
 import { selectionQuery, withQuery, writeQuery } from "./query.ts";
 import {
   type ApplyOptions,
@@ -26,7 +28,6 @@ import {
   type PatchType,
   REQUEST_RULES,
   type RequestOptions,
-  type Subresource,
   type SubresourceOption,
   type WatchOptions,
   type WriteOptions,
@@ -160,8 +161,8 @@ export function watchRequest(
 /**
  * Makes an object.
  *
- * @throws {TypeError} If the object is of another kind, or a namespaced one
- * has no namespace.
+ * @throws {TypeError} If the object is none or of another kind, or a namespaced
+ * one has no namespace.
  */
 export function createRequest(
   kind: ResolvedKind,
@@ -169,6 +170,7 @@ export function createRequest(
   options: WriteOptions & SubresourceOption = {},
 ): ApiRequest {
   checkOptions(options, REQUEST_RULES.write, "create");
+  checkObject(kind, object, "create");
   const { name, generateName, namespace } = object.metadata;
   const key = { namespace, name: name ?? `${generateName ?? ""}*` };
   const { subresource } = options;
@@ -254,7 +256,11 @@ export function applyRequest(
   };
 }
 
-/** Changes an object by a patch: an object, or a list of JSON operations. */
+/**
+ * Changes an object by a patch: an object, or a list of JSON operations.
+ *
+ * @throws {TypeError} If the patch is not what its type needs.
+ */
 export function patchRequest(
   kind: ResolvedKind,
   key: ObjectKey,
@@ -263,13 +269,14 @@ export function patchRequest(
 ): ApiRequest {
   checkOptions(options, REQUEST_RULES.patch, "patch");
   const { type = "merge", subresource, signal } = options;
+  const action = `patch ${describe(kind, key, subresource)}`;
   return {
     verb: "patch",
-    action: `patch ${describe(kind, key, subresource)}`,
+    action,
     method: "PATCH",
     path: withQuery(objectPath(kind, key, subresource), writeQuery(options)),
     headers: { accept: JSON_TYPE, "content-type": PATCH_CONTENT_TYPES[type] },
-    body: JSON.stringify(body),
+    body: encodePatch(body, type, action),
     signal,
   };
 }
@@ -313,6 +320,7 @@ export function pathRequest(
   path: string,
   options: RequestOptions & { readonly accept?: string | undefined } = {},
 ): ApiRequest {
+  checkOptions(options, REQUEST_RULES.path, `a request of ${path}`);
   return {
     verb: "get",
     action: `read ${path}`,
@@ -339,62 +347,4 @@ function deletion(
     }),
     signal: options.signal,
   };
-}
-
-/** The object as JSON, with the kind's `apiVersion` and `kind`. */
-function encode(kind: Kind, object: ObjectBody): string {
-  const apiVersion = apiVersionOf(kind);
-  if (
-    (object.kind ?? kind.kind) !== kind.kind ||
-    (object.apiVersion ?? apiVersion) !== apiVersion
-  ) {
-    throw new TypeError(
-      `Cannot send a ${
-        kindText(kind)
-      }: the object is of another kind: received ${
-        object.apiVersion ?? apiVersion
-      } ${object.kind ?? kind.kind}`,
-    );
-  }
-  return JSON.stringify({ ...object, apiVersion, kind: kind.kind });
-}
-
-function keyFor(
-  kind: ResolvedKind,
-  object: ObjectBody,
-  action: string,
-): ObjectKey {
-  const { name, namespace } = object.metadata;
-  if (!name) {
-    throw new TypeError(
-      `Cannot ${action} ${kind.kind}: "metadata.name" must be set: received ${
-        JSON.stringify(name)
-      }`,
-    );
-  }
-  return { namespace, name };
-}
-
-function namespaceFor(kind: ResolvedKind, key: ObjectKey): string | undefined {
-  if (kind.scope === "Namespaced" && !key.namespace) {
-    throw new TypeError(
-      `Cannot create ${kind.kind}: a namespaced kind needs "metadata.namespace": received name "${key.name}" alone`,
-    );
-  }
-  return key.namespace;
-}
-
-function describe(
-  kind: Kind,
-  key: ObjectKey,
-  subresource?: Subresource,
-): string {
-  const part = subresource === undefined ? "" : `${subresource} of `;
-  return `${part}${kind.kind} ${keyText(key)}`;
-}
-
-function describeMany(kind: ResolvedKind, namespace?: string): string {
-  return namespace === undefined || kind.scope === "Cluster"
-    ? `${kind.kind} objects`
-    : `${kind.kind} objects in namespace ${namespace}`;
 }

@@ -183,7 +183,7 @@ const WRITE: OptionRules<WriteOptions & SubresourceOption> = {
 };
 const SELECTION: OptionRules<SelectionOptions> = {
   ...REQUEST,
-  namespace: "string?",
+  namespace: "name?",
   labelSelector: "selector?",
   fieldSelector: "selector?",
   shardSelector: "string?",
@@ -206,6 +206,9 @@ const { preconditions: _onlyOfOne, ...DELETE_MANY } = DELETE;
 
 /** What the options of each kind of request must be. */
 export const REQUEST_RULES: {
+  readonly path: OptionRules<
+    RequestOptions & { readonly accept?: string | undefined }
+  >;
   readonly get: OptionRules<GetOptions & SubresourceOption>;
   readonly list: OptionRules<ListOptions>;
   readonly watch: OptionRules<WatchOptions>;
@@ -215,6 +218,7 @@ export const REQUEST_RULES: {
   readonly delete: OptionRules<DeleteOptions>;
   readonly deleteCollection: OptionRules<DeleteCollectionOptions>;
 } = {
+  path: { ...REQUEST, accept: "name?" },
   get: { ...PART, resourceVersion: "string?" },
   list: LIST,
   watch: {

@@ -17,8 +17,10 @@ import type {
   ApplyOptions,
   GetOptions,
   PatchOptions,
+  SubresourceOption,
   WriteOptions,
 } from "./request_options.ts";
+import { ofPart } from "./request_subject.ts";
 
 /** What a part of a client needs of the whole. */
 export interface ClientCore {
@@ -51,7 +53,7 @@ export class StatusClient {
   ): Promise<T> {
     const resolved = await this.#core.resolve(kind);
     return await this.#core.json(
-      getRequest(resolved, key, { ...options, subresource: "status" }),
+      getRequest(resolved, key, ofPart(options, "status")),
     ) as T;
   }
 
@@ -92,8 +94,8 @@ export class StatusClient {
     ) as T;
   }
 
-  #write<O extends WriteOptions>(options: O): O & { subresource: "status" } {
-    return { ...this.#core.managed(options), subresource: "status" };
+  #write<O extends WriteOptions>(options: O): O & SubresourceOption {
+    return ofPart(this.#core.managed(options), "status");
   }
 }
 
@@ -134,7 +136,7 @@ export class ScaleClient {
   ): Promise<Scale> {
     const resolved = await this.#core.resolve(kind);
     return await this.#core.json(
-      getRequest(resolved, key, { ...options, subresource: "scale" }),
+      getRequest(resolved, key, ofPart(options, "scale")),
     ) as Scale;
   }
 
@@ -148,7 +150,7 @@ export class ScaleClient {
     const resolved = await this.#core.resolve(kind);
     const write = this.#core.managed(options);
     return await this.#core.json(
-      patchRequest(resolved, key, body, { ...write, subresource: "scale" }),
+      patchRequest(resolved, key, body, ofPart(write, "scale")),
     ) as Scale;
   }
 }

@@ -32,7 +32,7 @@ import { testRefusals } from "../support/refusals.ts";
 import { z } from "zod";
 
 const client = { request() {}, resolve() {} } as never;
-const transport = {} as never;
+const transport = { send() {}, close() {} } as never;
 const kind = { group: "example.com", version: "v1", kind: "Thing" };
 const key = { namespace: "default", name: "web" };
 const reconciler = { reconcile() {} };

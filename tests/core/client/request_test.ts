@@ -56,9 +56,26 @@ test("getRequest reads an object, or a part of it", () => {
 });
 
 test("requests escape names and refuse keys without a namespace", () => {
-  const strange = { namespace: "default", name: "a/b?c" };
-  assert.equal(getRequest(DEPLOYMENT, strange).path, `${ROOT}/a%2Fb%3Fc`);
+  const strange = { namespace: "default", name: "a b?c" };
+  assert.equal(getRequest(DEPLOYMENT, strange).path, `${ROOT}/a%20b%3Fc`);
   assert.throws(() => getRequest(DEPLOYMENT, { name: "web" }), TypeError);
+});
+
+test("requests refuse names that would lead to another path", () => {
+  for (const part of ["", ".", "..", "a/b", "a%2fb", "../x", 5, null]) {
+    const text = part as string;
+    const said = { name: "TypeError", message: /^Cannot .*: received / };
+    const calls = [
+      () => deleteRequest(NODE, { name: text }),
+      () => deleteRequest(DEPLOYMENT, { namespace: "default", name: text }),
+      () => getRequest(DEPLOYMENT, { namespace: text, name: "web" }),
+    ];
+    for (const call of calls) assert.throws(call, said);
+    assert.throws(
+      () => deleteCollectionRequest(DEPLOYMENT, { namespace: text }),
+      /^(Type|Range)Error: Cannot .*namespace.*: received /,
+    );
+  }
 });
 
 test("listRequest writes selectors, page and version", () => {
@@ -179,7 +196,8 @@ test("patchRequest names the type of the patch by its content type", () => {
   assert.equal(line(byDefault), `PATCH ${ROOT}/web ${merge}`);
   assert.equal(byDefault.body, '{"spec":null}');
   for (const [type, contentType] of Object.entries(others)) {
-    const request = patchRequest(DEPLOYMENT, KEY, [], {
+    const body = type === "json" ? [] : {};
+    const request = patchRequest(DEPLOYMENT, KEY, body, {
       type: type as keyof typeof types,
     });
     assert.equal(line(request), `PATCH ${ROOT}/web ${contentType}`);
