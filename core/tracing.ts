@@ -68,7 +68,11 @@ export interface Tracer {
 
 /** How a piece of work is traced. */
 export interface SpanOptions<R> {
-  /** 0 for work within the process, 2 for a request. @default {0} */
+  /**
+   * 0 for work within the process, 2 for a request.
+   *
+   * @default {0}
+   */
   readonly kind?: 0 | 2 | undefined;
   /** What is known at its begin. */
   readonly attributes?: SpanAttributes | undefined;

@@ -65,7 +65,11 @@ export interface InformerSourceOptions<
   readonly references?:
     | ((primary: P) => Iterable<ObjectKey | string>)
     | undefined;
-  /** Which events trigger. @default {all} */
+  /**
+   * Which events trigger.
+   *
+   * @default {all}
+   */
   readonly filters?: Filters<S> | undefined;
   /**
    * The cluster in which the secondaries are.

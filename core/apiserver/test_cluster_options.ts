@@ -31,7 +31,11 @@ export interface TestClusterOptions {
    * @default {a new one, which is deleted on a real cluster}
    */
   readonly namespace?: string | undefined;
-  /** Kinds whose definitions are installed first. @default {none} */
+  /**
+   * Kinds whose definitions are installed first.
+   *
+   * @default {none}
+   */
   readonly kinds?: readonly DefinedKind[] | undefined;
   /**
    * Objects that are there before the operator starts, with `apiVersion` and
@@ -62,7 +66,11 @@ export interface TestClusterOptions {
    * @default {the machine's clock}
    */
   readonly clock?: Clock | undefined;
-  /** Further options of the embedded server. @default {no socket} */
+  /**
+   * Further options of the embedded server.
+   *
+   * @default {no socket}
+   */
   readonly server?: Omit<ApiServerOptions, "clock"> | undefined;
 }
 

@@ -76,7 +76,11 @@ export interface ContextPatchOptions extends ContextMatchOptions {
 /** Options of {@linkcode ContextWrites.delete}. */
 export interface ContextDeleteOptions
   extends Pick<ContextWriteOptions, "signal"> {
-  /** What happens to the objects that it owns. @default {"Background"} */
+  /**
+   * What happens to the objects that it owns.
+   *
+   * @default {"Background"}
+   */
   readonly propagationPolicy?: PropagationPolicy | undefined;
   /** Only this incarnation is deleted. */
   readonly uid?: string | undefined;

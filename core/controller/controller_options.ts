@@ -32,13 +32,21 @@ export interface ControllerOptions<
    * @default {that of the operator, which is "all"}
    */
   readonly namespaces?: Namespaces | undefined;
-  /** Only primaries with such labels. @default {all} */
+  /**
+   * Only primaries with such labels.
+   *
+   * @default {all}
+   */
   readonly labelSelector?:
     | string
     | LabelSelector
     | readonly LabelRequirement[]
     | undefined;
-  /** Only primaries with such fields. @default {all} */
+  /**
+   * Only primaries with such fields.
+   *
+   * @default {all}
+   */
   readonly fieldSelector?:
     | string
     | FieldSelector
@@ -90,7 +98,11 @@ export interface ControllerOptions<
    * @default {true}
    */
   readonly defaultFilters?: boolean | undefined;
-  /** Which events of the primaries matter. @default {all} */
+  /**
+   * Which events of the primaries matter.
+   *
+   * @default {all}
+   */
   readonly filters?: Filters<P> | undefined;
   /**
    * Indexes over the primaries, by name, for `primaries.byIndex`. Those by label,
@@ -99,9 +111,17 @@ export interface ControllerOptions<
    * @default {{}}
    */
   readonly indexes?: Readonly<Record<string, IndexDefinition<P>>> | undefined;
-  /** What else triggers runs. @default {[]} */
+  /**
+   * What else triggers runs.
+   *
+   * @default {[]}
+   */
   readonly sources?: readonly EventSource<P>[] | undefined;
-  /** Runs before the reconciler. @default {none} */
+  /**
+   * Runs before the reconciler.
+   *
+   * @default {none}
+   */
   readonly workflow?: ManagedWorkflow<P> | undefined;
   /**
    * How failed runs are repeated; `false` for not at all.
@@ -116,7 +136,11 @@ export interface ControllerOptions<
    * @default {no limit}
    */
   readonly rateLimit?: RateLimitWindow | Limiter | undefined;
-  /** How many runs may begin, over all objects. @default {no limit} */
+  /**
+   * How many runs may begin, over all objects.
+   *
+   * @default {no limit}
+   */
   readonly throughput?: TokenBucketOptions | undefined;
   /**
    * After how long without a run an object runs again; `false` for never.
@@ -124,7 +148,11 @@ export interface ControllerOptions<
    * @default {"10h"}
    */
   readonly maxInterval?: Duration | false | undefined;
-  /** How many objects may run at once. @default {10} */
+  /**
+   * How many objects may run at once.
+   *
+   * @default {10}
+   */
   readonly concurrency?: number | undefined;
   /**
    * After how long `ctx.signal` fires and the run counts as failed. A run cannot

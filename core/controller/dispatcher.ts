@@ -240,7 +240,11 @@ export class Dispatcher<P extends KubernetesObject> {
       : result;
   }
 
-  /** Writes what a run that went well asks for. @returns Its result. */
+  /**
+   * Writes what a run that went well asks for.
+   *
+   * @returns Its result.
+   */
   async #write(
     run: Run<P>,
     primary: P,

@@ -19,7 +19,11 @@ export interface EventOptions {
    * @default {the message}
    */
   readonly key?: string | undefined;
-  /** Whether repetitions are not even counted. @default {false} */
+  /**
+   * Whether repetitions are not even counted.
+   *
+   * @default {false}
+   */
   readonly once?: boolean | undefined;
   /**
    * A repetition that follows the last one sooner than this is dropped.

@@ -149,7 +149,11 @@ export interface EventSource<
   start(context: SourceContext<P>): Promise<void>;
   /** Frees everything. No trigger comes after it is fulfilled. */
   stop(): Promise<void>;
-  /** Whether it does its work. @default {unknown} */
+  /**
+   * Whether it does its work.
+   *
+   * @default {unknown}
+   */
   health?(): SourceHealth;
   /** The secondaries of a primary, frozen where they come from a cache. */
   secondaries?(primary: P): readonly S[] | Promise<readonly S[]>;

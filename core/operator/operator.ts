@@ -189,10 +189,8 @@ export class Operator implements OperatorHandle {
       await starting;
     } catch (error) {
       // Another start may have come since: it is not to be stopped.
-      if (this.#starting === starting) {
-        this.#failed = true;
-        await this.stop();
-      }
+      this.#failed = this.#starting === starting;
+      if (this.#failed) await this.stop();
       throw error;
     }
   }

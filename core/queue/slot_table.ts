@@ -99,7 +99,11 @@ export class SlotTable {
     this.#free[this.#freeCount++] = slot;
   }
 
-  /** Doubles the room. @returns The new capacity. */
+  /**
+   * Doubles the room.
+   *
+   * @returns The new capacity.
+   */
   grow(): number {
     return this.#resize(Math.max(SMALLEST, 2 * this.capacity));
   }

@@ -40,6 +40,17 @@ test("Shipped files leave nothing to be done and hide nothing from the compiler"
   });
 });
 
+test("Tags in the docs of shipped files begin their line, where tools find them", () => {
+  everySource((text, file) => {
+    const inside =
+      /^\s*\/?\*{1,2} [^@\n]*[^`@\n] @(?:default|throws|returns|param) .*$/m
+        .exec(
+          text,
+        );
+    assert.equal(inside?.[0], undefined, file);
+  });
+});
+
 test("Shipped files declare nothing global and export no default", () => {
   everySource((text, file) => {
     const code = codeOf(text);

@@ -24,9 +24,17 @@ import {
 
 /** Options of {@linkcode pruneSet}. */
 export interface PruneSetOptions extends Pick<SetOptions, "owner" | "signal"> {
-  /** Whether to find out only what would be deleted. @default {false} */
+  /**
+   * Whether to find out only what would be deleted.
+   *
+   * @default {false}
+   */
   readonly dryRun?: boolean | undefined;
-  /** Where what happened is added. @default {a new list} */
+  /**
+   * Where what happened is added.
+   *
+   * @default {a new list}
+   */
   readonly changes?: AppliedChange[] | undefined;
 }
 

@@ -23,7 +23,11 @@ export interface SetOwner {
 export interface SetOptions {
   /** To whom the set belongs. */
   readonly owner: SetOwner;
-  /** Whose fields are written. @default {the client's `fieldManager`} */
+  /**
+   * Whose fields are written.
+   *
+   * @default {the client's `fieldManager`}
+   */
   readonly fieldManager?: string | undefined;
   /**
    * Whether an object is deleted and made anew where a field that cannot change
@@ -47,11 +51,23 @@ export interface ApplySetOptions extends SetOptions {
    * @default {[]}
    */
   readonly early?: readonly string[] | undefined;
-  /** How many objects are compared at once. @default {1} */
+  /**
+   * How many objects are compared at once.
+   *
+   * @default {1}
+   */
   readonly concurrency?: number | undefined;
-  /** How long a stage may take to become current. @default {"60s"} */
+  /**
+   * How long a stage may take to become current.
+   *
+   * @default {"60s"}
+   */
   readonly timeout?: Duration | undefined;
-  /** How the state of objects is judged, as of `statusOf`. @default {none} */
+  /**
+   * How the state of objects is judged, as of `statusOf`.
+   *
+   * @default {none}
+   */
   readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
   /**
    * What the set held before: what is in it no longer is deleted once everything
@@ -60,7 +76,11 @@ export interface ApplySetOptions extends SetOptions {
    * @default {[]}
    */
   readonly previous?: readonly ObjectReference[] | undefined;
-  /** Measures the time of waits. @default {systemClock} */
+  /**
+   * Measures the time of waits.
+   *
+   * @default {systemClock}
+   */
   readonly clock?: Clock | undefined;
 }
 

@@ -8,7 +8,11 @@ import {
 
 /** Whose condition it is, for merges over several objects. */
 export interface ConditionSource {
-  /** The kind of the object. @default {not told} */
+  /**
+   * The kind of the object.
+   *
+   * @default {not told}
+   */
   readonly kind?: string | undefined;
   /** The name of the object. */
   readonly name: string;

@@ -11,7 +11,11 @@ import type { Conditioned } from "./status_lint.ts";
 
 /** Options of {@linkcode requireReady}. */
 export interface RequireReadyOptions {
-  /** When to look again. @default {"30s"} */
+  /**
+   * When to look again.
+   *
+   * @default {"30s"}
+   */
   readonly interval?: Duration | undefined;
 }
 

@@ -10,7 +10,11 @@ export interface DependencyReference extends ObjectKey {
 export interface DependencyNode {
   /** Which object. */
   readonly key: ObjectKey;
-  /** What must be there first. @default {nothing} */
+  /**
+   * What must be there first.
+   *
+   * @default {nothing}
+   */
   readonly dependsOn?: readonly DependencyReference[] | undefined;
 }
 

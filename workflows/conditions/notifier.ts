@@ -29,7 +29,11 @@ export interface WebhookNotifierOptions {
   readonly url: string | URL;
   /** Who reports: the name of the controller. */
   readonly controller: string;
-  /** Which of its replicas reports. @default {the controller} */
+  /**
+   * Which of its replicas reports.
+   *
+   * @default {the controller}
+   */
   readonly instance?: string | undefined;
   /**
    * Sent along, such as an `authorization`.
@@ -43,9 +47,17 @@ export interface WebhookNotifierOptions {
    * @default {"event.coracle.dev/"}
    */
   readonly annotationPrefix?: string | undefined;
-  /** How long one attempt may take. @default {"5s"} */
+  /**
+   * How long one attempt may take.
+   *
+   * @default {"5s"}
+   */
   readonly timeout?: Duration | undefined;
-  /** How many attempts there are at most. @default {4} */
+  /**
+   * How many attempts there are at most.
+   *
+   * @default {4}
+   */
   readonly attempts?: number | undefined;
   /**
    * Sends the requests.
@@ -53,9 +65,17 @@ export interface WebhookNotifierOptions {
    * @default {globalThis.fetch}
    */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Measures timeouts and pauses. @default {systemClock} */
+  /**
+   * Measures timeouts and pauses.
+   *
+   * @default {systemClock}
+   */
   readonly clock?: Clock | undefined;
-  /** Where it writes what could not be delivered. @default {nowhere} */
+  /**
+   * Where it writes what could not be delivered.
+   *
+   * @default {nowhere}
+   */
   readonly log?: Logger | undefined;
 }
 

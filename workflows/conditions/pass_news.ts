@@ -10,9 +10,17 @@ export interface NewsOptions<P extends Conditioned> {
    * than before is news.
    */
   readonly revision: (object: P) => string | undefined;
-  /** The reason of the event about a new revision. @default {"NewArtifact"} */
+  /**
+   * The reason of the event about a new revision.
+   *
+   * @default {"NewArtifact"}
+   */
   readonly reason?: string | undefined;
-  /** What the event says. @default {`Has <revision>`} */
+  /**
+   * What the event says.
+   *
+   * @default {`Has <revision>`}
+   */
   readonly message?: ((object: P) => string) | undefined;
   /**
    * The types of conditions that tell failures: their end is news, too.

@@ -27,7 +27,11 @@ export type Step<P extends Conditioned> = (
 
 /** How {@linkcode StepContext.progress} tells of progress. */
 export interface ProgressOptions {
-  /** Why, as one word for programs. @default {"Progressing"} */
+  /**
+   * Why, as one word for programs.
+   *
+   * @default {"Progressing"}
+   */
   readonly reason?: string | undefined;
   /**
    * Whether the world has moved away from what was Ready, so that Ready becomes

@@ -8,7 +8,11 @@ import { checkOption } from "../../core/api/option_rules.ts";
 export interface AccessList {
   /** Namespaces with the labels of any of these may; an empty list lets none. */
   readonly namespaceSelectors: readonly {
-    /** All of these; an empty set lets every namespace. @default {{}} */
+    /**
+     * All of these; an empty set lets every namespace.
+     *
+     * @default {{}}
+     */
     readonly matchLabels?: Readonly<Record<string, string>> | undefined;
   }[];
 }

@@ -25,7 +25,11 @@ export interface SharedStatusOptions<P extends Conditioned>
   extends RebaseOptions {
   /** How the object is read and written. */
   readonly access: StatusAccess<P>;
-  /** Measures the pauses between two attempts. @default {systemClock} */
+  /**
+   * Measures the pauses between two attempts.
+   *
+   * @default {systemClock}
+   */
   readonly clock?: Clock | undefined;
   /**
    * Gives a number from 0 to below 1, for the length of pauses.

@@ -70,9 +70,17 @@ export interface SummarizedDefinition<P extends Conditioned>
    * @default {[]}
    */
   readonly processors?: readonly ResultProcessor<P>[] | undefined;
-  /** Which passes that went well are worth an event. @default {none} */
+  /**
+   * Which passes that went well are worth an event.
+   *
+   * @default {none}
+   */
   readonly news?: NewsOptions<P> | undefined;
-  /** Whom news and failures are told besides. @default {nobody} */
+  /**
+   * Whom news and failures are told besides.
+   *
+   * @default {nobody}
+   */
   readonly notifier?: Notifier | undefined;
   /**
    * Gives the times of conditions, and measures pauses.

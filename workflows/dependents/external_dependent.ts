@@ -17,7 +17,11 @@ export interface ExternalDependentOptions<P extends KubernetesObject, D, R>
   extends ExternalOperations<P, D, R> {
   /** What the resource should be; asked once a run. */
   readonly desired: (primary: P, ctx: Context<P>) => MaybePromise<D>;
-  /** Which of the primary's resources this is. @default {the only one} */
+  /**
+   * Which of the primary's resources this is.
+   *
+   * @default {the only one}
+   */
   readonly select?:
     | ((
       actual: R,

@@ -38,7 +38,11 @@ export interface ExternalOperations<P extends KubernetesObject, D, R> {
   readonly delete?:
     | ((actual: R, primary: P, ctx: Context<P>) => Promise<void>)
     | undefined;
-  /** Where the ids of resources are kept. @default {nowhere} */
+  /**
+   * Where the ids of resources are kept.
+   *
+   * @default {nowhere}
+   */
   readonly state?:
     | {
       readonly store: ExternalState<P>;

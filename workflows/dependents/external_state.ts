@@ -30,7 +30,11 @@ export interface ExternalState<P extends KubernetesObject> {
   read(primary: P, ctx: Context<P>): MaybePromise<ExternalIds>;
   /** Keeps these ids and no others. */
   write(primary: P, ctx: Context<P>, ids: ExternalIds): Promise<void>;
-  /** The sources that it reads from. @default {[]} */
+  /**
+   * The sources that it reads from.
+   *
+   * @default {[]}
+   */
   readonly sources?: readonly EventSource<P>[] | undefined;
 }
 

@@ -40,7 +40,11 @@ const MATCHES: MatchResult = { matches: true };
 
 /** Options of a {@linkcode MatchMemory}. */
 export interface MatchMemoryOptions {
-  /** What is known of the values of the kind. @default {nothing} */
+  /**
+   * What is known of the values of the kind.
+   *
+   * @default {nothing}
+   */
   readonly form?: Form | undefined;
   /**
    * How many objects are known at most; those that are known longest go first.

@@ -16,11 +16,23 @@ import {
 export interface CelHealthCheck {
   /** The API group; empty for the core group. */
   readonly group: string;
-  /** The kind. @default {all kinds of the group} */
+  /**
+   * The kind.
+   *
+   * @default {all kinds of the group}
+   */
   readonly kind?: string | undefined;
-  /** True while somebody works on the object; asked first. @default {never} */
+  /**
+   * True while somebody works on the object; asked first.
+   *
+   * @default {never}
+   */
   readonly inProgress?: string | undefined;
-  /** True when nobody will get it there without help. @default {never} */
+  /**
+   * True when nobody will get it there without help.
+   *
+   * @default {never}
+   */
   readonly failed?: string | undefined;
   /** True when the object is what it asks for. */
   readonly current: string;

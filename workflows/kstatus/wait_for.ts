@@ -32,15 +32,31 @@ export interface WaitOptions {
    * @default {false}
    */
   readonly failFast?: boolean | undefined;
-  /** How long to wait at most. @default {"60s"} */
+  /**
+   * How long to wait at most.
+   *
+   * @default {"60s"}
+   */
   readonly timeout?: Duration | undefined;
   /** Ends the wait; what it throws is the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
-  /** Rules of your own, as of {@linkcode statusOf}. @default {none} */
+  /**
+   * Rules of your own, as of {@linkcode statusOf}.
+   *
+   * @default {none}
+   */
   readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
-  /** Told each time the state of an object changes. @default {nobody} */
+  /**
+   * Told each time the state of an object changes.
+   *
+   * @default {nobody}
+   */
   readonly onChange?: ((waited: WaitedObject) => void) | undefined;
-  /** Measures the time. @default {systemClock} */
+  /**
+   * Measures the time.
+   *
+   * @default {systemClock}
+   */
   readonly clock?: Clock | undefined;
 }
 

@@ -31,7 +31,11 @@ export interface CanaryOptions<P extends KubernetesObject> {
    * @default {"coracle.dev/canary"}
    */
   readonly label?: string | undefined;
-  /** How often a canary is touched. @default {"1m"} */
+  /**
+   * How often a canary is touched.
+   *
+   * @default {"1m"}
+   */
   readonly every?: Duration | undefined;
   /**
    * How soon the change must come back as a run.
@@ -39,7 +43,11 @@ export interface CanaryOptions<P extends KubernetesObject> {
    * @default {"1m"}
    */
   readonly within?: Duration | undefined;
-  /** Where time comes from. @default {the machine's clock} */
+  /**
+   * Where time comes from.
+   *
+   * @default {the machine's clock}
+   */
   readonly clock?: Clock | undefined;
 }
 

@@ -66,7 +66,11 @@ export interface Reasons {
 
 /** What is pending; without a reason, that is the state of life. */
 export interface Pending {
-  /** One word for programs. @default {the state of life} */
+  /**
+   * One word for programs.
+   *
+   * @default {the state of life}
+   */
   readonly reason?: string | undefined;
   /** One sentence for people. */
   readonly message: string;
@@ -80,7 +84,11 @@ export interface LifecycleFacts {
   readonly error?: RolloutError | undefined;
   /** What is still to be done, or waited for, before it can be Ready. */
   readonly pending?: Pending | undefined;
-  /** What is to be said of the state. @default {the same for every object} */
+  /**
+   * What is to be said of the state.
+   *
+   * @default {the same for every object}
+   */
   readonly message?: string | undefined;
 }
 

@@ -28,7 +28,11 @@ const BUCKETS: readonly number[] = [
 export interface LifecycleMetricsOptions {
   /** The kind that is told of, as a label. */
   readonly kind: string;
-  /** Where time comes from. @default {the machine's clock} */
+  /**
+   * Where time comes from.
+   *
+   * @default {the machine's clock}
+   */
   readonly clock?: Clock | undefined;
 }
 

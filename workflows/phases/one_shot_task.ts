@@ -94,7 +94,11 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
     run: TaskRun<P>,
     attempt: string,
   ) => MaybePromise<TaskProgress<Result>>;
-  /** Why the task has become pointless, or undefined. @default {it never does} */
+  /**
+   * Why the task has become pointless, or undefined.
+   *
+   * @default {it never does}
+   */
   readonly pointless?:
     | ((run: TaskRun<P>) => MaybePromise<string | undefined>)
     | undefined;
@@ -119,11 +123,23 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
    * @default {"10s"}
    */
   readonly backOff?: Duration | undefined;
-  /** The longest pause. @default {"1h"} */
+  /**
+   * The longest pause.
+   *
+   * @default {"1h"}
+   */
   readonly maxBackOff?: Duration | undefined;
-  /** How often a task in progress is looked at. @default {"10s"} */
+  /**
+   * How often a task in progress is looked at.
+   *
+   * @default {"10s"}
+   */
   readonly poll?: Duration | undefined;
-  /** Where time comes from. @default {the machine's clock} */
+  /**
+   * Where time comes from.
+   *
+   * @default {the machine's clock}
+   */
   readonly clock?: Clock | undefined;
 }
 

@@ -158,7 +158,11 @@ export interface PhasedDefinition<P extends PhasedObject, Seen> {
       last: SpecOf<P> | undefined,
     ) => string | undefined)
     | undefined;
-  /** Whether a spec asks for nothing to run. @default {never} */
+  /**
+   * Whether a spec asks for nothing to run.
+   *
+   * @default {never}
+   */
   readonly parked?: ((spec: SpecOf<P>) => boolean) | undefined;
   /**
    * What must not be interrupted, or undefined; nothing is changed meanwhile.
@@ -275,7 +279,11 @@ export interface PhasedDefinition<P extends PhasedObject, Seen> {
   readonly interval?: Duration | undefined;
   /** How much of an error the status tells. */
   readonly errors?: ErrorReportOptions | undefined;
-  /** Where time comes from. @default {the machine's clock} */
+  /**
+   * Where time comes from.
+   *
+   * @default {the machine's clock}
+   */
   readonly clock?: Clock | undefined;
   /**
    * Where states of life and the times between them are counted; see

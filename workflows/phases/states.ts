@@ -64,7 +64,11 @@ export interface StateDefinition<P extends StatesObject, S extends string> {
    * @default {false}
    */
   readonly rest?: boolean | undefined;
-  /** How long it may take to leave the state. @default {for ever} */
+  /**
+   * How long it may take to leave the state.
+   *
+   * @default {for ever}
+   */
   readonly within?: Duration | undefined;
   /** Where it goes when that time is over. */
   readonly late?: S | undefined;
@@ -76,11 +80,23 @@ export interface StatesOptions<P extends StatesObject, S extends string> {
   readonly initial: S;
   /** All states by their name. */
   readonly states: Readonly<Record<S, StateDefinition<P, S>>>;
-  /** How often a state on the way is looked at. @default {"10s"} */
+  /**
+   * How often a state on the way is looked at.
+   *
+   * @default {"10s"}
+   */
   readonly poll?: Duration | undefined;
-  /** How often a resting state is looked at. @default {"60s"} */
+  /**
+   * How often a resting state is looked at.
+   *
+   * @default {"60s"}
+   */
   readonly interval?: Duration | undefined;
-  /** Where time comes from. @default {the machine's clock} */
+  /**
+   * Where time comes from.
+   *
+   * @default {the machine's clock}
+   */
   readonly clock?: Clock | undefined;
 }
 

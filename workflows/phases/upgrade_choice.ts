@@ -11,9 +11,17 @@ export interface CheckpointAge {
   readonly maxAge: number;
   /** When the job began. */
   readonly started: number;
-  /** When the last checkpoint was completed. @default {never} */
+  /**
+   * When the last checkpoint was completed.
+   *
+   * @default {never}
+   */
   readonly completed?: number | undefined;
-  /** When a checkpoint began that is still being taken. @default {never} */
+  /**
+   * When a checkpoint began that is still being taken.
+   *
+   * @default {never}
+   */
   readonly pending?: number | undefined;
 }
 
@@ -34,15 +42,31 @@ export interface UpgradeSituation {
   readonly manager: "reachable" | "unreachable" | "neverStarted" | "gone";
   /** Whether the last state of the old version is no use to the new one. */
   readonly versionChanged?: boolean | undefined;
-  /** Whether there is a place for savepoints. @default {true} */
+  /**
+   * Whether there is a place for savepoints.
+   *
+   * @default {true}
+   */
   readonly savepoints?: boolean | undefined;
-  /** Whether the job can be canceled. @default {true} */
+  /**
+   * Whether the job can be canceled.
+   *
+   * @default {true}
+   */
   readonly cancelable?: boolean | undefined;
   /** Whether to cancel even where the state is highly available. */
   readonly preferCancel?: boolean | undefined;
-  /** Whether the last state will do where no savepoint can be taken. @default {true} */
+  /**
+   * Whether the last state will do where no savepoint can be taken.
+   *
+   * @default {true}
+   */
   readonly fallback?: boolean | undefined;
-  /** How old the last state may be. @default {any age will do} */
+  /**
+   * How old the last state may be.
+   *
+   * @default {any age will do}
+   */
   readonly age?: CheckpointAge | undefined;
 }
 
