@@ -187,10 +187,12 @@ export class HandlerEntry<T extends KubernetesObject>
     }
   }
 
-  /** Forgets writes of objects that are not watched any more. */
+  /** Forgets what was told of objects that are not watched any more. */
   leave(left: (key: string) => boolean): void {
-    for (const key of this.#windows.keys()) {
-      if (left(key)) this.#windows.delete(key);
+    for (const [key, window] of this.#windows) {
+      if (!left(key)) continue;
+      window.leave();
+      this.#closeIfDone(key, window);
     }
   }
 

@@ -76,7 +76,7 @@ export class HandlerSet<T extends KubernetesObject> {
     for (const entry of this.#entries) entry.restarted(covers);
   }
 
-  /** Forgets writes of objects that are not watched any more. */
+  /** Forgets what was told of objects that are not watched any more. */
   leave(left: (key: string) => boolean): void {
     for (const entry of this.#entries) entry.leave(left);
   }

@@ -195,6 +195,8 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     namespaces: readonly string[] | undefined,
   ): Promise<void> {
     const left = this.#watches.select(namespaces);
+    // Before anything is told by the watches that take over.
+    this.#handlers.leave((key) => left.some((watch) => watch.covers(key)));
     if (this.#state === "started") {
       if (this.#isSyncTold && !this.hasSynced) {
         this.#sync = pendingSync();
@@ -205,9 +207,6 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     }
     await Promise.all(left.map(async (watch) => {
       await watch.stop();
-      this.#handlers.leave((key) =>
-        this.#watches.of(parseKey(key)) === undefined
-      );
       this.#metrics.flush();
       this.#metrics.objects(-watch.store.size);
       watch.store.close();
@@ -366,7 +365,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
         this.#metrics.change(event.type);
         if (isLive()) this.#handlers.changed(event);
       },
-      known: (event) => this.#handlers.known(event),
+      known: (event) => isLive() && this.#handlers.known(event),
       progressed: (resourceVersion) =>
         this.#handlers.progressed(resourceVersion, covers),
       restarted: () => this.#handlers.restarted(covers),

@@ -158,6 +158,16 @@ export class OwnWriteWindow<S> {
     for (const event of this.#held) event.isEcho = false;
   }
 
+  /**
+   * The object is not watched any more. Writes under way stay, since it may be
+   * watched again before they end.
+   */
+  leave(): void {
+    this.#held = [];
+    this.#own = [];
+    this.#before = undefined;
+  }
+
   #decide(): Release<S> {
     const [oldest = Infinity] = this.#active;
     const isHeld = ({ begun }: Held<S>) => begun >= oldest;

@@ -105,6 +105,13 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
   readonly #unlisted: Set<string> = new Set();
   /** How far the stream has come; empty before the first state. */
   readonly #seen: VersionMark = new VersionMark();
+  /**
+   * The last deletion that a stream told amid its state; empty once a state is
+   * complete. As changes come after all objects, everything up to there was told.
+   * It is no part of what was seen, since the state may yet be read once more,
+   * and be an older one then.
+   */
+  readonly #deleted: VersionMark = new VersionMark();
   #listing = false;
   #complete = false;
 
@@ -136,7 +143,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
   change(type: ChangeType, header: ObjectHeader): void {
     if (type === "DELETED") this.#remove(header);
     else this.#put(header);
-    if (!this.#listing) this.#seen.moveTo(header);
+    (this.#listing ? this.#deleted : this.#seen).moveTo(header);
   }
 
   progress(resourceVersion: string): void {
@@ -169,6 +176,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
       if (slice.step(0)) await slice.rest();
     }
     this.#listing = false;
+    this.#deleted.text = "";
     this.#complete = true;
     this.progress(resourceVersion);
     this.#listener.completed();
@@ -196,7 +204,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
       // The stream has told this state or what came after it: if the object is
       // not in the cache now, it is gone.
       compareResourceVersions(resourceVersion, seen) <= 0 ||
-      !(mayAdd || this.#store.has(header))
+      !(this.#store.has(header) || (mayAdd && !this.#wasDeleted(header)))
     ) return nothing;
     if (this.#store.hasFormer(header)) {
       const other = this.#store.resourceVersion(header) ?? "";
@@ -231,25 +239,18 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     const outcome = store.put(header, listed && !stale ? FORCED : undefined);
     if (outcome === "added" || outcome === "updated") {
       this.#tell(outcome, header, previous);
-    } else if (!this.#listener.isIdle) {
-      this.#listener.known({
-        key: keyTextOf(header),
-        type: "updated",
-        resourceVersion: header.resourceVersion,
-        listed,
-        stale: outcome === "stale",
-      });
-    }
+    } else this.#tellKnown(header, { stale: outcome === "stale" });
   }
 
   #remove(told: ObjectHeader): void {
     const header = this.#reducer?.reduce(told) ?? told;
     const store = this.#store;
     if (!store.has(header)) return;
-    // The next object of this name, made by us, is in the cache already; that
-    // the former one is gone was told when it came.
-    if (store.hasFormer(header) && this.#isBehindOwnWrite(header)) return;
-    this.#pending.delete(keyTextOf(header));
+    if (this.#pending.size > 0 && this.#isBehindOwnWrite(header)) {
+      // A later write of ours is in the cache already: it made the next object
+      // of this name, or brought this one back among those that are selected.
+      return this.#tellKnown(header, { stale: true });
+    }
     const previous = this.#copyFormer(header);
     store.delete(header);
     this.#tell("deleted", header, previous);
@@ -297,6 +298,31 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     this.#listener.changed(this.#event.set(facts));
   }
 
+  /**
+   * Tells of an event that changed nothing; but not of what happened to an
+   * object before its end, if that was told when the next of its name came.
+   */
+  #tellKnown(
+    header: ObjectHeader,
+    { stale }: Pick<KnownEvent, "stale">,
+  ): void {
+    if (this.#listener.isIdle || (stale && this.#store.hasFormer(header))) {
+      return;
+    }
+    this.#listener.known({
+      key: keyTextOf(header),
+      type: "updated",
+      resourceVersion: header.resourceVersion,
+      listed: this.#listing,
+      stale,
+    });
+  }
+
+  /** Whether an object that is not in the cache was deleted after this state. */
+  #wasDeleted({ resourceVersion }: ObjectHeader): boolean {
+    return compareResourceVersions(resourceVersion, this.#deleted.text) <= 0;
+  }
+
   /** The place of the object that was put or deleted last. */
   #place(): number {
     return this.#parts.firstPlace + this.#store.place;
@@ -328,6 +354,9 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     this.#listener.restarted();
     if (this.#pending.size === 0) return newest;
     this.#pending.clear();
+    // The next state has to remove these, too, though nothing shows them any
+    // more to be of the old history.
+    this.#seen.text = newest;
     throw new ConnectionFault(
       "backwards",
       "Cannot keep own writes: the server's history began anew: received an older state than was known",

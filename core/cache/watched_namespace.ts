@@ -3,6 +3,7 @@ import { kindText } from "../api/kind.ts";
 import { labelRequirements, matchesLabels } from "../api/label_selector.ts";
 import type { LabelRequirement } from "../api/label_requirement.ts";
 import type { KubernetesObject } from "../api/object.ts";
+import { parseKey } from "../api/object_key.ts";
 import {
   inShard,
   type ParsedShardSelector,
@@ -129,6 +130,12 @@ export class WatchedNamespace<T extends KubernetesObject> {
   /** Whether the objects have once been complete. */
   get hasSynced(): boolean {
     return this.#feed.hasCompleted;
+  }
+
+  /** Whether an object of that key is in its namespace. */
+  covers(key: string): boolean {
+    return this.namespace === undefined ||
+      this.namespace === parseKey(key).namespace;
   }
 
   start(): void {

@@ -146,6 +146,16 @@ export class FakeWatchServer {
     return String(this.#version);
   }
 
+  /** All objects. */
+  get objects(): Iterable<Widget> {
+    return this.#objects.values();
+  }
+
+  /** The object of a key. */
+  get(key: string): Widget | undefined {
+    return this.#objects.get(key);
+  }
+
   /** The version of each object, by key. */
   get state(): Record<string, string | undefined> {
     return stateOf(this.#objects.values());
@@ -357,8 +367,12 @@ export class FakeWatchServer {
     const watch: OpenWatch = { call, sent: from };
     this.#watches.add(watch);
     response.onClose(() => this.#watches.delete(watch));
-    if (initial && this.watchList === "yes") this.#sendState(watch);
-    else {
+    if (initial || from === 0) {
+      this.#sendState(watch);
+      if (initial && this.watchList === "yes") {
+        this.#sendBookmark(watch, { "k8s.io/initial-events-end": "true" });
+      }
+    } else {
       for (const change of this.#history) this.#sendChange(watch, change);
     }
   }
@@ -368,7 +382,6 @@ export class FakeWatchServer {
       sendEvent(watch.call, "ADDED", object);
     }
     watch.sent = this.#version;
-    this.#sendBookmark(watch, { "k8s.io/initial-events-end": "true" });
   }
 
   #sendBookmark(watch: OpenWatch, annotations?: Record<string, string>): void {
