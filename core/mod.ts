@@ -70,6 +70,7 @@ export type { ClientOptions } from "./client/client_options.ts";
 export type { ClientTarget } from "./client/connection.ts";
 export type { DiscoveredResource } from "./client/discovered_resource.ts";
 export * from "./client/request.ts";
+export * from "./client/delete_requests.ts";
 export type {
   ApplyOptions,
   DeleteCollectionOptions,

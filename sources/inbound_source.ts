@@ -107,6 +107,20 @@ export interface CachingInboundSource<P extends KubernetesObject, R>
  * @param options How resources are told apart.
  * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
  * sense.
+ *
+ * @example The last order of each shop
+ * ```ts
+ * import { cachingInboundSource } from "@coracle/operator/sources";
+ *
+ * const orders = cachingInboundSource<never, { id: string; total: number }>({
+ *   name: "orders",
+ *   id: ({ id }) => id,
+ * });
+ * // Once the operator has started, where a message of a queue comes in:
+ * const receive = (shop: string, order: { id: string; total: number }) =>
+ *   orders.push(`default/${shop}`, order);
+ * if (typeof receive !== "function") throw new Error("Unexpected type");
+ * ```
  */
 export function cachingInboundSource<P extends KubernetesObject, R>(
   options: CachingInboundOptions<P, R>,

@@ -197,6 +197,17 @@ function byMetadata<P extends KubernetesObject, S extends KubernetesObject>(
  *
  * @param primaries The primaries of a secondary, as keys or `namespace/name`.
  * @throws {TypeError} If it is no function.
+ *
+ * @example Pods of a node
+ * ```ts
+ * import { Pod } from "@coracle/operator/kinds";
+ * import { byFunction, informerSource } from "@coracle/operator/sources";
+ *
+ * const pods = informerSource(Pod, {
+ *   mapper: byFunction(({ spec }) => spec?.nodeName ? [spec.nodeName] : []),
+ * });
+ * if (!pods.name.includes("Pod")) throw new Error("Unexpected name");
+ * ```
  */
 export function byFunction<
   P extends KubernetesObject,

@@ -74,13 +74,28 @@ export interface PerResourcePollingSource<P extends KubernetesObject, R>
  * read before the first fetch fetches at once. What changed triggers the
  * primary.
  *
- * A fetch that throws or hangs makes the source unhealthy, leaves the last
- * state as it is and is tried again at the interval; read before any fetch has
- * succeeded, it fails the run.
+ * A fetch that throws or hangs makes the source unhealthy until it works again
+ * for that primary, leaves the last state as it is and is tried again at the
+ * interval; what it throws is logged once, not each time. Read before any fetch
+ * has succeeded, it fails the run.
  *
  * @param options What to ask, and how often.
  * @throws {TypeError} If an option is unknown, missing or of another type.
  * @throws {RangeError | SyntaxError} If a duration makes no sense.
+ *
+ * @example Ask often while something is under way
+ * ```ts
+ * import { ConfigMap } from "@coracle/operator/kinds";
+ * import { perResourcePollingSource } from "@coracle/operator/sources";
+ *
+ * const builds = perResourcePollingSource<ConfigMap, { state: string }>({
+ *   name: "builds",
+ *   accepts: ({ data }) => data?.["build"] !== undefined,
+ *   fetch: ({ data }) => [{ state: `${data?.["build"]} runs` }],
+ *   interval: ([build]) => build?.state.endsWith("runs") ? "2s" : "1m",
+ * });
+ * if (builds.name !== "builds") throw new Error("Unexpected name");
+ * ```
  */
 export function perResourcePollingSource<P extends KubernetesObject, R>(
   options: PerResourcePollingOptions<P, R>,

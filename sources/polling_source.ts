@@ -72,6 +72,26 @@ export interface PollingSource<P extends KubernetesObject, R>
  * @param options What to ask, and how often.
  * @throws {TypeError} If an option is unknown, missing or of another type.
  * @throws {RangeError} If the interval or the time limit is not positive.
+ *
+ * @example Ask one question for all
+ * ```ts
+ * import { Operator } from "@coracle/operator/core";
+ * import { ConfigMap } from "@coracle/operator/kinds";
+ * import { pollingSource } from "@coracle/operator/sources";
+ *
+ * const stock = pollingSource<ConfigMap, number>({
+ *   name: "stock",
+ *   interval: "30s",
+ *   fetch: () => new Map([["default/shop", [3]]]), // of a real system: await fetch(…)
+ * });
+ * const operator = new Operator();
+ * operator.register(ConfigMap, {
+ *   async reconcile(_, ctx) {
+ *     ctx.log.info("In stock", { pieces: await ctx.secondary(stock) });
+ *   },
+ * }, { sources: [stock] });
+ * if (stock.health?.().status !== "unknown") throw new Error("Not started yet");
+ * ```
  */
 export function pollingSource<P extends KubernetesObject, R>(
   options: PollingOptions<R>,

@@ -17,7 +17,11 @@ import { SourceRun } from "./source_run.ts";
 
 /** When a primary is triggered. */
 export interface TimerSchedule {
-  /** How long from now; by default one interval. */
+  /**
+   * How long from now.
+   *
+   * @default {`every`}
+   */
   readonly after?: Duration | undefined;
   /**
    * How long between two triggers.
@@ -39,6 +43,7 @@ export interface TimerSource<P extends KubernetesObject>
    * Triggers a primary at a time, or again and again; what was scheduled for it
    * before is replaced. It ends when the primary is deleted.
    *
+   * @throws {TypeError | SyntaxError} If a time is unknown, or no duration.
    * @throws {RangeError} If neither time is given, or an interval is zero.
    */
   schedule(key: ObjectKey | string, when: TimerSchedule): void;
@@ -52,6 +57,22 @@ export interface TimerSource<P extends KubernetesObject>
  *
  * @param name Unique within the controller.
  * @throws {TypeError | RangeError} If the name is no text, or empty.
+ *
+ * @example Run every hour, whatever else happens
+ * ```ts
+ * import { Operator } from "@coracle/operator/core";
+ * import { ConfigMap } from "@coracle/operator/kinds";
+ * import { timerSource } from "@coracle/operator/sources";
+ *
+ * const hourly = timerSource<ConfigMap>("hourly");
+ * const operator = new Operator();
+ * operator.register(ConfigMap, {
+ *   reconcile({ metadata }, ctx) {
+ *     if (ctx.cause.type === "added") hourly.schedule(metadata, { every: "1h" });
+ *   },
+ * }, { sources: [hourly] });
+ * if (operator.controllers.length !== 1) throw new Error("Unexpected count");
+ * ```
  */
 export function timerSource<P extends KubernetesObject>(
   name: string,

@@ -118,6 +118,23 @@ class Refusal extends Error {
  * @throws {RangeError} If the port or the limit is out of range.
  * @throws {TypeError} If an option is unknown, missing or of another type, a
  * secret is empty, or the path does not begin with `/`.
+ *
+ * @example Believe only who knows a token
+ * ```ts
+ * import { webhookSource } from "@coracle/operator/sources";
+ *
+ * const pushes = webhookSource({
+ *   name: "pushes",
+ *   port: 9000,
+ *   path: "/pushed",
+ *   check: { bearer: { token: "of an environment variable" } },
+ *   primaries(request) {
+ *     const { shop } = request.json() as { shop: string };
+ *     return [`default/${shop}`];
+ *   },
+ * });
+ * if (pushes.url !== undefined) throw new Error("It listens once it is started");
+ * ```
  */
 export function webhookSource<P extends KubernetesObject>(
   options: WebhookOptions<P>,

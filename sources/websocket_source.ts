@@ -105,6 +105,23 @@ const GOOD_TIME = 60_000;
  * @param options Where to connect and what to trigger.
  * @throws {TypeError} If an option is unknown, missing or of another type, or
  * the URL is none with `ws:` or `wss:`.
+ *
+ * @example Subscribe, and run for each message
+ * ```ts
+ * import { websocketSource } from "@coracle/operator/sources";
+ *
+ * const orders = websocketSource({
+ *   name: "orders",
+ *   url: "wss://orders.example.com/live",
+ *   headers: () => ({ authorization: "Bearer …" }),
+ *   onOpen: ({ send }) => send(new TextEncoder().encode("subscribe")),
+ *   primaries(message) {
+ *     const { shop } = JSON.parse(new TextDecoder().decode(message));
+ *     return [`default/${shop}`];
+ *   },
+ * });
+ * if (orders.name !== "orders") throw new Error("Unexpected name");
+ * ```
  */
 export function websocketSource<P extends KubernetesObject>(
   options: WebsocketOptions<P>,

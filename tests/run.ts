@@ -68,7 +68,7 @@ const STEPS: readonly Step[] = [
   check("format", ["deno", "fmt", "--check"]),
   check("lint", ["deno", "lint"]),
   check("types-tsc", ["npm", "run", "-s", "check:tsc"]),
-  check("types-deno", ["deno", "check", "."]),
+  check("types-deno", ["deno", "check", "--quiet", "--doc", "."]),
   check("docs", ["deno", "doc", "--lint", ...ENTRY_POINTS]),
   check("build", ["npm", "run", "-s", "build"]),
   tests("node", everywhere),

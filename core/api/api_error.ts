@@ -51,11 +51,23 @@ const BRAND = Symbol.for("@coracle/operator/ApiError");
 export interface ApiErrorOptions {
   /** The HTTP status code; 410 for an ERROR event of an expired watch. */
   readonly status: number;
-  /** The reason of the Status, such as `NotFound`; empty when there was none. */
+  /**
+   * The reason of the Status, such as `NotFound`.
+   *
+   * @default {"", which says that there was none}
+   */
   readonly reason?: string | undefined;
-  /** Which object and which fields the error is about. */
+  /**
+   * Which object and which fields the error is about.
+   *
+   * @default {unknown}
+   */
   readonly details?: StatusDetails | undefined;
-  /** How long the server asks to wait, in milliseconds. */
+  /**
+   * How long the server asks to wait, in milliseconds.
+   *
+   * @default {it asks for no wait}
+   */
   readonly retryAfter?: number | undefined;
 }
 
@@ -79,9 +91,17 @@ export class ApiError extends Error {
   readonly status: number;
   /** The reason of the Status, such as `NotFound`; empty when there was none. */
   readonly reason: string;
-  /** Which object and which fields the error is about. */
+  /**
+   * Which object and which fields the error is about.
+   *
+   * @default {unknown}
+   */
   readonly details: StatusDetails;
-  /** How long the server asks to wait, in milliseconds. */
+  /**
+   * How long the server asks to wait, in milliseconds.
+   *
+   * @default {it asks for no wait}
+   */
   readonly retryAfter: number | undefined;
 
   /**

@@ -59,7 +59,18 @@ export function milliseconds(duration: Duration, name = "duration"): number {
   return total;
 }
 
-/** A length of time for people: `250ms`, `1.5s`, `2m`, `1h30m`. */
+/**
+ * A length of time for people: `250ms`, `1.5s`, `2m`, `1h30m`.
+ *
+ * @param duration Milliseconds.
+ *
+ * @example For a log line
+ * ```ts
+ * import { durationText } from "@coracle/operator/core";
+ *
+ * if (durationText(90 * 60_000) !== "1h30m") throw new Error("Unexpected text");
+ * ```
+ */
 export function durationText(duration: number): string {
   if (duration < 1_000) return `${Math.round(duration)}ms`;
   if (duration < 60_000) return `${Number((duration / 1_000).toFixed(1))}s`;

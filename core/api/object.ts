@@ -50,7 +50,7 @@ export interface ObjectMeta {
   creationTimestamp?: string | undefined;
   /** When its deletion was asked for; absent while it may stay. */
   deletionTimestamp?: string | undefined;
-  /** How long its deletion may take. */
+  /** How many seconds its deletion may take. */
   deletionGracePeriodSeconds?: number | undefined;
   /** What selectors look at. */
   labels?: Record<string, string> | undefined;

@@ -8,7 +8,7 @@ const FIRST_CAPACITY = 16;
 
 /** Options of {@linkcode LruCache}. */
 export interface LruCacheOptions {
-  /** The sum of sizes up to which entries are kept. */
+  /** The sum of sizes up to which entries are kept, in the unit of those. */
   readonly maxSize: number;
 }
 
@@ -21,6 +21,15 @@ export interface LruCacheOptions {
  *
  * @typeParam K The type of the keys.
  * @typeParam V The type of the values.
+ *
+ * @example A limit in characters
+ * ```ts
+ * import { LruCache } from "@coracle/operator/core";
+ *
+ * const cache = new LruCache<string, string>({ maxSize: 10 });
+ * for (const word of ["river", "boat", "oar"]) cache.set(word, word, word.length);
+ * if (cache.get("river") !== undefined || cache.size !== 7) throw new Error("No");
+ * ```
  */
 export class LruCache<K, V> {
   readonly #entries: Map<K, number> = new Map();
@@ -58,7 +67,11 @@ export class LruCache<K, V> {
     return this.#size;
   }
 
-  /** The limit; lowering it forgets entries at once. */
+  /**
+   * The limit, in the unit of the sizes; lowering it forgets entries at once.
+   *
+   * @throws {RangeError} If it is set to what is negative or not a number.
+   */
   get maxSize(): number {
     return this.#maxSize;
   }
@@ -130,7 +143,11 @@ export class LruCache<K, V> {
     this.#size = 0;
   }
 
-  /** Forgets what was not used for longest until the sizes sum up to less. */
+  /**
+   * Forgets what was not used for longest until no more is left than a size.
+   *
+   * @param size In the unit of the sizes.
+   */
   trim(size: number): void {
     while (this.#size > size && this.#oldest !== NONE) {
       this.delete(this.#keys[this.#oldest] as K);

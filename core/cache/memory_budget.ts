@@ -53,7 +53,10 @@ export class MemoryBudget {
 
   /**
    * The bytes allowed. After it was lowered, stores shrink to it as they change,
-   * or at once by {@linkcode MemoryBudget.settle}.
+   * or at once by {@linkcode MemoryBudget.settle}. It is set as in the
+   * constructor: to a number of bytes, or to text such as `96MiB`.
+   *
+   * @throws {SyntaxError | RangeError} If it is set to what is no size.
    */
   get limit(): number {
     return this.#limit;

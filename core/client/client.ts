@@ -25,13 +25,12 @@ import type {
   PortForwardOptions,
 } from "./pod_options.ts";
 import { PodStreams } from "./pod_streams.ts";
+import { deleteCollectionRequest, deleteRequest } from "./delete_requests.ts";
 import type { PortForward } from "./port_forward.ts";
 import {
   type ApiRequest,
   applyRequest,
   createRequest,
-  deleteCollectionRequest,
-  deleteRequest,
   getRequest,
   listRequest,
   patchRequest,

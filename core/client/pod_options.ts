@@ -21,13 +21,29 @@ export interface LogOptions extends RequestOptions {
    * @default {false}
    */
   readonly previous?: boolean | undefined;
-  /** Only lines of the last so many seconds. */
+  /**
+   * Only lines of the last so many seconds.
+   *
+   * @default {all}
+   */
   readonly sinceSeconds?: number | undefined;
-  /** Only lines since this time (RFC 3339). */
+  /**
+   * Only lines since this time (RFC 3339).
+   *
+   * @default {all}
+   */
   readonly sinceTime?: string | undefined;
-  /** Only the last so many lines. */
+  /**
+   * Only the last so many lines.
+   *
+   * @default {all}
+   */
   readonly tailLines?: number | undefined;
-  /** No more than so many bytes. */
+  /**
+   * No more than so many bytes.
+   *
+   * @default {no limit}
+   */
   readonly limitBytes?: number | undefined;
   /**
    * Whether each line begins with its time.

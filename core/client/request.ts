@@ -20,8 +20,6 @@ import {
 import { selectionQuery, withQuery, writeQuery } from "./query.ts";
 import {
   type ApplyOptions,
-  type DeleteCollectionOptions,
-  type DeleteOptions,
   type GetOptions,
   type ListOptions,
   type PatchOptions,
@@ -91,7 +89,12 @@ const PATCH_CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
 
 const JSON_TYPE = "application/json";
 
-/** Reads one object. */
+/**
+ * Reads one object.
+ *
+ * @throws {TypeError | RangeError} If an option is unknown or of another type,
+ * or a namespaced object has no namespace.
+ */
 export function getRequest(
   kind: ResolvedKind,
   key: ObjectKey,
@@ -109,7 +112,12 @@ export function getRequest(
   };
 }
 
-/** Reads one page of a collection. */
+/**
+ * Reads one page of a collection.
+ *
+ * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or of
+ * another type, or a selector makes no sense.
+ */
 export function listRequest(
   kind: ResolvedKind,
   options: ListOptions = {},
@@ -132,7 +140,12 @@ export function listRequest(
   };
 }
 
-/** Opens a stream of the changes of a collection. */
+/**
+ * Opens a stream of the changes of a collection.
+ *
+ * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or of
+ * another type, or a selector makes no sense.
+ */
 export function watchRequest(
   kind: ResolvedKind,
   options: WatchOptions = {},
@@ -281,41 +294,11 @@ export function patchRequest(
   };
 }
 
-/** Deletes an object. */
-export function deleteRequest(
-  kind: ResolvedKind,
-  key: ObjectKey,
-  options: DeleteOptions = {},
-): ApiRequest {
-  checkOptions(options, REQUEST_RULES.delete, "delete");
-  return {
-    verb: "delete",
-    action: `delete ${describe(kind, key)}`,
-    method: "DELETE",
-    path: objectPath(kind, key),
-    ...deletion(options),
-  };
-}
-
-/** Deletes all selected objects of a collection. */
-export function deleteCollectionRequest(
-  kind: ResolvedKind,
-  options: DeleteCollectionOptions = {},
-): ApiRequest {
-  checkOptions(options, REQUEST_RULES.deleteCollection, "deleteCollection");
-  return {
-    verb: "deletecollection",
-    action: `delete ${describeMany(kind, options.namespace)}`,
-    method: "DELETE",
-    path: withQuery(
-      collectionPath(kind, options.namespace),
-      selectionQuery(options),
-    ),
-    ...deletion(options),
-  };
-}
-
-/** Reads any path that answers JSON, such as `/version`. */
+/**
+ * Reads any path that answers JSON, such as `/version`.
+ *
+ * @throws {TypeError | RangeError} If an option is unknown or of another type.
+ */
 export function pathRequest(
   path: string,
   options: RequestOptions & { readonly accept?: string | undefined } = {},
@@ -327,24 +310,6 @@ export function pathRequest(
     method: "GET",
     path,
     headers: { accept: options.accept ?? JSON_TYPE },
-    signal: options.signal,
-  };
-}
-
-function deletion(
-  options: DeleteOptions,
-): Pick<HttpRequest, "headers" | "body" | "signal"> {
-  const { gracePeriodSeconds, preconditions, propagationPolicy } = options;
-  return {
-    headers: { accept: JSON_TYPE, "content-type": JSON_TYPE },
-    body: JSON.stringify({
-      kind: "DeleteOptions",
-      apiVersion: "v1",
-      dryRun: options.dryRun ? ["All"] : undefined,
-      gracePeriodSeconds,
-      preconditions,
-      propagationPolicy,
-    }),
     signal: options.signal,
   };
 }

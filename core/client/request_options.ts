@@ -70,15 +70,27 @@ export interface GetOptions extends RequestOptions {
 
 /** Which objects are meant. */
 export interface SelectionOptions extends RequestOptions {
-  /** Only this namespace; all when absent. */
+  /**
+   * Only this namespace.
+   *
+   * @default {all}
+   */
   readonly namespace?: string | undefined;
-  /** Only objects with such labels. */
+  /**
+   * Only objects with such labels.
+   *
+   * @default {all}
+   */
   readonly labelSelector?:
     | string
     | LabelSelector
     | readonly LabelRequirement[]
     | undefined;
-  /** Only objects with such fields. */
+  /**
+   * Only objects with such fields.
+   *
+   * @default {all}
+   */
   readonly fieldSelector?:
     | string
     | FieldSelector
@@ -98,19 +110,39 @@ export type ResourceVersionMatch = "Exact" | "NotOlderThan";
 
 /** Options of a list. */
 export interface ListOptions extends SelectionOptions {
-  /** At most this many objects in one page; a server may give fewer. */
+  /**
+   * At most this many objects in one page; a server may give fewer.
+   *
+   * @default {all in one page}
+   */
   readonly limit?: number | undefined;
-  /** Where the next page starts, from the last page's metadata. */
+  /**
+   * Where the next page starts, from the last page's metadata.
+   *
+   * @default {at the first object}
+   */
   readonly continue?: string | undefined;
-  /** Which state is asked for; the newest when absent. */
+  /**
+   * Which state is asked for.
+   *
+   * @default {the newest}
+   */
   readonly resourceVersion?: string | undefined;
-  /** How `resourceVersion` is meant. */
+  /**
+   * How `resourceVersion` is meant.
+   *
+   * @default {"NotOlderThan", or "Exact" with a `limit`}
+   */
   readonly resourceVersionMatch?: ResourceVersionMatch | undefined;
 }
 
 /** Options of a watch. */
 export interface WatchOptions extends SelectionOptions {
-  /** Events after this state; the server's present state first when absent. */
+  /**
+   * Events after this state.
+   *
+   * @default {the server's present state first}
+   */
   readonly resourceVersion?: string | undefined;
   /** How `resourceVersion` is meant; needed with `sendInitialEvents`. */
   readonly resourceVersionMatch?: ResourceVersionMatch | undefined;
@@ -127,7 +159,11 @@ export interface WatchOptions extends SelectionOptions {
    * @default {false}
    */
   readonly sendInitialEvents?: boolean | undefined;
-  /** After how many seconds the server ends the watch in order. */
+  /**
+   * After how many seconds the server ends the watch in order.
+   *
+   * @default {the server's own: of kube-apiserver, 30 to 60 minutes}
+   */
   readonly timeoutSeconds?: number | undefined;
 }
 
@@ -148,9 +184,17 @@ export interface DeleteOptions extends RequestOptions {
    * @default {the kind's own, "Background" for most}
    */
   readonly propagationPolicy?: PropagationPolicy | undefined;
-  /** Seconds for a graceful end; zero means at once. */
+  /**
+   * Seconds for a graceful end; zero means at once.
+   *
+   * @default {the object's own}
+   */
   readonly gracePeriodSeconds?: number | undefined;
-  /** The deletion fails with a conflict unless the object is this one. */
+  /**
+   * The deletion fails with a conflict unless the object is this one.
+   *
+   * @default {none: any will do}
+   */
   readonly preconditions?: {
     readonly uid?: string | undefined;
     readonly resourceVersion?: string | undefined;

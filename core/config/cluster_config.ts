@@ -75,9 +75,17 @@ export interface ClusterConfig {
    * @default {none}
    */
   readonly proxyUrl?: string | undefined;
-  /** Who asks. */
+  /**
+   * Who asks.
+   *
+   * @default {nobody: the request is anonymous}
+   */
   readonly credentials?: Credential | CredentialSource | undefined;
-  /** On whose behalf. */
+  /**
+   * On whose behalf.
+   *
+   * @default {their own}
+   */
   readonly impersonate?: Impersonation | undefined;
 }
 

@@ -74,8 +74,22 @@ const TEXT_RULES: OptionRules<
  * the files that `KUBECONFIG` names, merged, else `~/.kube/config`, else the
  * cluster that this process runs in.
  *
+ * @throws {TypeError} If an option is unknown or of another type.
+ *
  * @throws {Error} If there is none, or one that cannot be used; the error names
  * file, field and what is expected, and no secret.
+ *
+ * @example The cluster of a kubeconfig
+ * ```ts
+ * import { loadConfig } from "@coracle/operator/core";
+ *
+ * try {
+ *   await loadConfig({ kubeconfig: "/nowhere/kubeconfig" });
+ *   throw new Error("Unexpected success");
+ * } catch (error) {
+ *   if (!String(error).includes("/nowhere/kubeconfig")) throw error;
+ * }
+ * ```
  */
 export async function loadConfig(
   options: LoadConfigOptions = {},

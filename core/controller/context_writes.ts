@@ -82,7 +82,11 @@ export interface ContextDeleteOptions
    * @default {"Background"}
    */
   readonly propagationPolicy?: PropagationPolicy | undefined;
-  /** Only this incarnation is deleted. */
+  /**
+   * Only this incarnation is deleted.
+   *
+   * @default {any}
+   */
   readonly uid?: string | undefined;
 }
 

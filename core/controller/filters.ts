@@ -54,7 +54,20 @@ export function anyOf<Args extends readonly unknown[]>(
   return (...args) => filters.some((filter) => filter(...args));
 }
 
-/** A filter that accepts what the other does not. */
+/**
+ * A filter that accepts what the other does not.
+ *
+ * @example Changes of what nobody has paused
+ * ```ts
+ * import { allOf, not } from "@coracle/operator/core";
+ * import type { ConfigMap } from "@coracle/operator/kinds";
+ *
+ * const isPaused = ({ data }: ConfigMap) => data?.["paused"] === "true";
+ * const isOurs = ({ metadata }: ConfigMap) => metadata.name.startsWith("our-");
+ * const filters = { generic: allOf(isOurs, not(isPaused)) };
+ * if (!filters.generic({ metadata: { name: "our-map" } })) throw new Error("No");
+ * ```
+ */
 export function not<Args extends readonly unknown[]>(
   filter: (...args: Args) => boolean,
 ): (...args: Args) => boolean {

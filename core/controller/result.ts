@@ -231,6 +231,8 @@ const KEEP_FINALIZER: CleanupResult = new CleanupResult({
 /**
  * Writes nothing but the observed generation, where the status has one. Returning
  * nothing means the same.
+ *
+ * @throws {TypeError | RangeError} If an option is unknown or of another type.
  */
 export function noUpdate(
   options?: ObservedOption,
@@ -244,6 +246,8 @@ export function noUpdate(
  * Writes the status through its subresource.
  *
  * @param status The fields that the controller wants to own, all of them.
+ * @throws {TypeError | RangeError} If a part is no object, or an option is unknown
+ * or of another type.
  *
  * @example Report and look again later
  * ```ts
@@ -269,6 +273,17 @@ export function patchStatus<const Status extends object>(
  * finalizer of the framework is kept without being named.
  *
  * @param resource The fields that the controller wants to own, all of them.
+ * @throws {TypeError | RangeError} If a part is no object, or an option is unknown
+ * or of another type.
+ *
+ * @example Label the object itself
+ * ```ts
+ * import { patchResource } from "@coracle/operator/core";
+ *
+ * const labels = { "sample.coracle.dev/size": "large" };
+ * const result = patchResource({ metadata: { labels } });
+ * if (result.resource?.metadata.labels !== labels) throw new Error("Unexpected");
+ * ```
  */
 export function patchResource<const Resource extends object>(
   resource: Resource,
@@ -286,6 +301,8 @@ export function patchResource<const Resource extends object>(
  *
  * @param resource The fields of the object that the controller wants to own.
  * @param status The fields of the status that the controller wants to own.
+ * @throws {TypeError | RangeError} If a part is no object, or an option is unknown
+ * or of another type.
  */
 export function patchResourceAndStatus<
   const Resource extends object,
@@ -312,6 +329,14 @@ export function removeFinalizer(): CleanupResult {
 /**
  * Holds the object: cleanup runs again on the next event, or after the delay
  * given with `rescheduleAfter`.
+ *
+ * @example Not gone yet
+ * ```ts
+ * import { keepFinalizer } from "@coracle/operator/core";
+ *
+ * const result = keepFinalizer().rescheduleAfter("5s");
+ * if (result.delay !== 5_000) throw new Error("Unexpected delay");
+ * ```
  */
 export function keepFinalizer(): CleanupResult {
   return KEEP_FINALIZER;

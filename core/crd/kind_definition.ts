@@ -112,9 +112,17 @@ export interface KindDefinition extends KindVersion {
    * @default {the kind followed by List}
    */
   readonly listKind?: string | undefined;
-  /** Short forms for kubectl, such as `wp`. */
+  /**
+   * Short forms for kubectl, such as `wp`.
+   *
+   * @default {none}
+   */
   readonly shortNames?: readonly string[] | undefined;
-  /** Groups of kinds for kubectl, such as `all`. */
+  /**
+   * Groups of kinds for kubectl, such as `all`.
+   *
+   * @default {none}
+   */
   readonly categories?: readonly string[] | undefined;
   /**
    * Whether its objects live in namespaces.
@@ -122,7 +130,11 @@ export interface KindDefinition extends KindVersion {
    * @default {"Namespaced"}
    */
   readonly scope?: Scope | undefined;
-  /** Further versions, by name, that the same objects can be read in. */
+  /**
+   * Further versions, by name, that the same objects can be read in.
+   *
+   * @default {none}
+   */
   readonly versions?: Readonly<Record<string, KindVersion>> | undefined;
   /**
    * The version that objects are stored in.
@@ -130,9 +142,17 @@ export interface KindDefinition extends KindVersion {
    * @default {the `version`}
    */
   readonly storageVersion?: string | undefined;
-  /** Labels of the CustomResourceDefinition. */
+  /**
+   * Labels of the CustomResourceDefinition.
+   *
+   * @default {none}
+   */
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** Annotations of the CustomResourceDefinition. */
+  /**
+   * Annotations of the CustomResourceDefinition.
+   *
+   * @default {none}
+   */
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -167,9 +187,17 @@ export interface DefinedKind<T extends KubernetesObject = KubernetesObject>
   readonly shortNames: readonly string[];
   /** Groups of kinds for kubectl. */
   readonly categories: readonly string[];
-  /** Labels of the CustomResourceDefinition. */
+  /**
+   * Labels of the CustomResourceDefinition.
+   *
+   * @default {none}
+   */
   readonly labels: Readonly<Record<string, string>>;
-  /** Annotations of the CustomResourceDefinition. */
+  /**
+   * Annotations of the CustomResourceDefinition.
+   *
+   * @default {none}
+   */
   readonly annotations: Readonly<Record<string, string>>;
   /** All versions, as the CustomResourceDefinition says them. */
   readonly versions: readonly CrdVersion[];

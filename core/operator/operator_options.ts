@@ -123,9 +123,17 @@ export interface OperatorOptions {
    * @default {"2m"}
    */
   readonly syncTimeout?: Duration | undefined;
-  /** How much memory the caches of all controllers may use. */
+  /**
+   * How much memory the caches of all controllers may use.
+   *
+   * @default {a fraction of what the process may use}
+   */
   readonly cache?: OperatorCacheOptions | undefined;
-  /** How informers connect and recover. */
+  /**
+   * How informers connect and recover.
+   *
+   * @default {as ReconnectOptions says}
+   */
   readonly reconnect?: ReconnectOptions | undefined;
   /**
    * What `loadOperatorConfig` has read: it counts more than the options here and

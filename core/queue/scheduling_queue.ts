@@ -40,7 +40,8 @@ const PLAIN_ADD: AddOptions = {};
  * due or replaced by another), and a *hold*, before which adds are collected but
  * do not run.
  *
- * A taken key is called by its slot, a small number, until it is done.
+ * A taken key is called by its slot, a small number, until it is done. All times
+ * are milliseconds of the queue's clock.
  *
  * @example Take and run
  * ```ts

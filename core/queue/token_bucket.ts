@@ -29,6 +29,15 @@ export const BUCKET_RULES: OptionRules<TokenBucketOptions> = {
 /**
  * A token bucket. Its whole state is one moment: when the bucket will be, or
  * was, full.
+ *
+ * @example Two at once, then one a second
+ * ```ts
+ * import { TokenBucket } from "@coracle/operator/core";
+ *
+ * const bucket = new TokenBucket({ limit: 1, period: "1s", burst: 2 });
+ * const waits = [bucket.take(0), bucket.take(0), bucket.take(0)];
+ * if (waits.join() !== "0,0,1000") throw new Error("Unexpected waits");
+ * ```
  */
 export class TokenBucket {
   readonly #interval: number;

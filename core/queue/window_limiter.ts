@@ -27,6 +27,15 @@ const SHORTEST_WAIT = 50;
  * Allows each key a number of runs within a period, which begins with the first
  * of them. What comes after waits for the end of the period; keys do not
  * disturb each other. Periods that are over are forgotten.
+ *
+ * @example Twice in ten seconds
+ * ```ts
+ * import { WindowLimiter } from "@coracle/operator/core";
+ *
+ * const limiter = new WindowLimiter({ limit: 2, period: "10s" });
+ * const waits = [0, 1_000, 2_000].map((now) => limiter.admit("default/a", now));
+ * if (waits.join() !== "0,0,8000") throw new Error("Unexpected waits");
+ * ```
  */
 export class WindowLimiter implements Limiter {
   readonly #limit: number;

@@ -117,7 +117,25 @@ export async function applySet(
  * @param objects The objects as they should be.
  * @param options As of `applySet`.
  * @returns What would happen to each object, with the fields that differ.
+ * @throws {TypeError | RangeError} As `applySet` does.
+ *
  * @throws {ApplySetError} If an object would be refused.
+ *
+ * @example What would happen
+ * ```ts
+ * import { ApiServer } from "@coracle/operator/apiserver";
+ * import { diffSet } from "@coracle/operator/workflows";
+ *
+ * const server = await ApiServer.start({ port: false });
+ * const metadata = { namespace: "default", name: "a" };
+ * const [change] = await diffSet(
+ *   server.client,
+ *   [{ apiVersion: "v1", kind: "ConfigMap", metadata }],
+ *   { owner: { group: "sample.coracle.dev", name: "web" } },
+ * );
+ * if (change?.action !== "created") throw new Error("Unexpected change");
+ * await server.stop();
+ * ```
  */
 export async function diffSet(
   client: Client,

@@ -93,6 +93,7 @@ interface Member {
  * @param conditions Those of the object.
  * @param target The type to make, such as Ready.
  * @returns The summary, or undefined if no condition is in scope.
+ * @throws {TypeError | RangeError} If an option is unknown or of another type.
  *
  * @example One failure speaks for all
  * ```ts
@@ -129,6 +130,7 @@ export function summarize(
  * What the conditions of several objects come to.
  *
  * @returns The merged condition, or undefined if none is in scope.
+ * @throws {TypeError | RangeError} If an option is unknown or of another type.
  */
 export function aggregateConditions(
   sources: readonly ConditionSource[],

@@ -35,6 +35,21 @@ export const DEPENDENCY_NOT_READY = "DependencyNotReady";
  * duration.
  * @throws {Waiting} If one is missing or not ready.
  * @throws {Stalled} If an expression cannot be read.
+ *
+ * @example A step that waits for others
+ * ```ts
+ * import { ConfigMap } from "@coracle/operator/kinds";
+ * import { isOutcome, requireReady } from "@coracle/operator/workflows";
+ *
+ * const object = { metadata: { namespace: "default", name: "web" } };
+ * const ctx = { key: object.metadata, get: () => Promise.resolve(undefined) };
+ * try {
+ *   await requireReady(ConfigMap, [{ name: "base" }], { object, ctx });
+ *   throw new Error("Unexpected success");
+ * } catch (error) {
+ *   if (!isOutcome(error, "waiting") || error.after !== 30_000) throw error;
+ * }
+ * ```
  */
 export async function requireReady<D extends Conditioned>(
   kind: Kind<D>,

@@ -112,6 +112,7 @@ export class Stalled extends Outcome {
    * Says why it cannot go on.
    *
    * @param options By default a Warning event, logged and notified.
+   * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
    */
   constructor(reason: string, message: string, options: OutcomeOptions = {}) {
     super(reason, message, {
@@ -122,7 +123,19 @@ export class Stalled extends Outcome {
   }
 }
 
-/** Something else must happen first: no failure, come back later. */
+/**
+ * Something else must happen first: no failure, come back later.
+ *
+ * @example Come back in a minute
+ * ```ts
+ * import { isOutcome, Waiting } from "@coracle/operator/workflows";
+ *
+ * const error: unknown = new Waiting("NoAddress", "No address yet", {
+ *   after: 60_000,
+ * });
+ * if (!isOutcome(error, "waiting")) throw new Error("Unexpected");
+ * ```
+ */
 export class Waiting extends Outcome {
   /** Which of the three it is. */
   readonly outcome = "waiting";
@@ -132,7 +145,9 @@ export class Waiting extends Outcome {
   /**
    * Says what it waits for.
    *
-   * @param options By default a Normal event, logged, not notified.
+   * @param options By default a Normal event, logged, not notified; `after` is
+   * how many milliseconds later to look again, by default as the cadence says.
+   * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
    */
   constructor(
     reason: string,
@@ -150,7 +165,18 @@ export class Waiting extends Outcome {
   }
 }
 
-/** A failure with a name; it is retried, unless it is harmless. */
+/**
+ * A failure with a name; it is retried, unless it is harmless.
+ *
+ * @example Name what went wrong
+ * ```ts
+ * import { Failed, isOutcome } from "@coracle/operator/workflows";
+ *
+ * const cause = new Error("connect ECONNREFUSED");
+ * const error = new Failed("Unreachable", "The registry is away", { cause });
+ * if (!isOutcome(error, "failed") || error.harmless) throw error;
+ * ```
+ */
 export class Failed extends Outcome {
   /** Which of the three it is. */
   readonly outcome = "failed";
@@ -161,6 +187,8 @@ export class Failed extends Outcome {
    * Says what failed.
    *
    * @param options By default a Warning event, notified; the retry logs it.
+   * `harmless` stands for "nothing to do", and ends the pass in peace.
+   * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
    */
   constructor(
     reason: string,

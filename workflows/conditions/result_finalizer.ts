@@ -61,6 +61,7 @@ const RULES: OptionRules<FinalizeOptions> = {
  * @param conditions What the pass has left.
  * @param next When it wants to come back, and whether that means success.
  * @param error What it threw; undefined if nothing.
+ * @throws {TypeError | RangeError} If an option is unknown or of another type.
  */
 export function finalizeResult(
   conditions: readonly Condition[],

@@ -56,6 +56,7 @@ export function recordRequests<P extends Conditioned>(
  * under no name is left to the framework, which logs it.
  *
  * @param notifier Where warnings go besides, and normal events that want to.
+ * @throws {TypeError} If the notifier is no object.
  */
 export function tellOutcome<P extends Conditioned>(
   notifier?: Notifier,

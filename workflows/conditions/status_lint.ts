@@ -60,6 +60,8 @@ const RULES: OptionRules<LintOptions> = {
  * it should find nothing of rank FAIL. The rules are those of Flux' conditions
  * check.
  *
+ * @throws {TypeError | RangeError} If an option is unknown or of another type.
+ *
  * @example Ready and stalled at once
  * ```ts
  * import { lintStatus } from "@coracle/operator/workflows";

@@ -55,7 +55,7 @@ export const persistentRetry: RetryPolicyOptions = Object.freeze({
  *
  * @example A certificate that is renewed
  * ```ts
- * import { untyped } from "@coracle/operator/core";
+ * import type { Kind } from "@coracle/operator/core";
  * import {
  *   type Conditioned,
  *   every,
@@ -66,8 +66,12 @@ export const persistentRetry: RetryPolicyOptions = Object.freeze({
  * interface Certificate extends Conditioned {
  *   spec: { host: string };
  * }
- * const kind = untyped({ group: "example.com", version: "v1", kind: "Certificate" });
- * const reconciler = summarized<Certificate>(
+ * const kind: Kind<Certificate> = {
+ *   group: "example.com",
+ *   version: "v1",
+ *   kind: "Certificate",
+ * };
+ * const reconciler = summarized(
  *   kind,
  *   { cadence: () => every("1h") },
  *   [(pass) => {

@@ -62,7 +62,11 @@ export interface SummarizedDefinition<P extends Conditioned>
    * @default {[]}
    */
   readonly owned?: readonly string[] | undefined;
-  /** How the annotations are called by which people ask for runs. */
+  /**
+   * How the annotations are called by which people ask for runs.
+   *
+   * @default {as RequestNames says}
+   */
   readonly requests?: RequestNames | undefined;
   /**
    * What looks at each end of a pass, after the library's own processors.

@@ -49,6 +49,40 @@ const RULES: OptionRules<ExternalBulkDependentOptions<never, never, never>> = {
  * @param options Where they are read from and how they come and go.
  * @throws {TypeError} If an option is unknown, missing or of another type, or
  * neither `key` nor `state` tells which resource is which.
+ *
+ * @example The records of a name server
+ * ```ts
+ * import { pollingSource } from "@coracle/operator/sources";
+ * import { externalBulkDependent, Workflow } from "@coracle/operator/workflows";
+ *
+ * interface Address {
+ *   readonly host: string;
+ *   readonly address: string;
+ * }
+ *
+ * const records = new Map<string, Address>();
+ * const flow = new Workflow().add(
+ *   "records",
+ *   externalBulkDependent({
+ *     source: pollingSource({
+ *       name: "records",
+ *       id: ({ host }: Address) => host,
+ *       fetch: () => new Map([["default/site", [...records.values()]]]),
+ *     }),
+ *     key: ({ host }) => host,
+ *     desired: () => new Map([["www", { host: "www", address: "192.0.2.1" }]]),
+ *     create(record) {
+ *       records.set(record.host, record);
+ *       return Promise.resolve(record);
+ *     },
+ *     delete({ host }) {
+ *       records.delete(host);
+ *       return Promise.resolve();
+ *     },
+ *   }),
+ * );
+ * if (flow.sources[0]?.name !== "records") throw new Error("Unexpected source");
+ * ```
  */
 export function externalBulkDependent<P extends KubernetesObject, D, R>(
   options: ExternalBulkDependentOptions<P, D, R>,

@@ -35,7 +35,11 @@ export interface DependentSourceOptions<
    * @default {one of its own, by owner references or annotations}
    */
   readonly source?: EventSource<P, S> | undefined;
-  /** How the source of its own watches. */
+  /**
+   * How the source of its own watches.
+   *
+   * @default {as informerSource() does}
+   */
   readonly watch?: InformerSourceOptions<P, S> | undefined;
 }
 
@@ -160,6 +164,23 @@ export function kubernetesDependent<
  * source.
  * @throws {TypeError | RangeError} If the kind is none, or an option is unknown
  * or makes no sense.
+ *
+ * @example Wait for what somebody else makes
+ * ```ts
+ * import { Secret } from "@coracle/operator/kinds";
+ * import { readOnlyDependent, Workflow } from "@coracle/operator/workflows";
+ *
+ * const certificate = readOnlyDependent(Secret, {
+ *   key: ({ metadata: { namespace, name } }) => ({
+ *     ...(namespace && { namespace }),
+ *     name: `${name}-tls`,
+ *   }),
+ * });
+ * const flow = new Workflow().add("certificate", certificate, {
+ *   readyWhen: ({ resource }) => resource?.data?.["tls.crt"] !== undefined,
+ * });
+ * if (flow.sources.length !== 1) throw new Error("Unexpected sources");
+ * ```
  */
 export function readOnlyDependent<
   P extends KubernetesObject,

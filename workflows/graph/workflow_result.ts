@@ -109,7 +109,11 @@ export class GraphResult<
     );
   }
 
-  /** The soonest that a condition wants to be asked again. */
+  /**
+   * The soonest that a condition wants to be asked again.
+   *
+   * @throws {RangeError | SyntaxError} If what a condition asked for is no duration.
+   */
   get rescheduleAfter(): Duration | undefined {
     let soonest: number | undefined;
     for (const { verdicts } of this.nodes.values()) {

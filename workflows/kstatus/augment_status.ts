@@ -19,6 +19,7 @@ import { statusOf, type StatusOptions } from "./status_of.ts";
  * @param object The object as the API server gave it; left as it is.
  * @param options The moment, and rules of your own.
  * @returns A copy with these conditions.
+ * @throws {TypeError} If the options are none, or one is of another type.
  *
  * @example A Pod that nobody has seen yet
  * ```ts

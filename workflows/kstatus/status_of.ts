@@ -76,6 +76,7 @@ const OPTION_RULES: OptionRules<StatusOptions> = {
  *
  * @param object The object as the API server gave it; nothing is trusted.
  * @param options The moment, and rules of your own.
+ * @throws {TypeError} If an option is unknown or of another type.
  *
  * @example A custom resource that is not ready
  * ```ts

@@ -49,6 +49,8 @@ export interface ExclusiveStatusOptions<P extends WithStatus> {
   /**
    * Told of each status that was written, and what was there before. What it
    * throws is dropped: a listener must not stop a rollout.
+   *
+   * @default {nobody}
    */
   readonly onChange?: ((object: P, previous: unknown) => void) | undefined;
   /**

@@ -71,7 +71,7 @@ export class LifecycleTracker {
    * Begins to follow an object.
    *
    * @param state Where it is.
-   * @param options Since when, and who is told.
+   * @param options Since when, in milliseconds on any scale, and who is told.
    */
   constructor(
     state: Lifecycle,
@@ -87,7 +87,11 @@ export class LifecycleTracker {
     return this.#state;
   }
 
-  /** The object was seen in a state at a moment. */
+  /**
+   * The object was seen in a state.
+   *
+   * @param now When, in milliseconds on the scale of `since`.
+   */
   update(state: Lifecycle, now: number): void {
     const before = this.#state;
     const times = this.#times.get(state);

@@ -39,7 +39,7 @@ const RULES: OptionRules<NewFailuresOptions> = {
 export interface NewFailures {
   /** The texts, the oldest first. */
   readonly told: readonly string[];
-  /** What to give as `after` the next time. */
+  /** When the newest was, which is what to give as `after` the next time. */
   readonly after: number | undefined;
 }
 

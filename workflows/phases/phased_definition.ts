@@ -248,6 +248,7 @@ export interface PhasedDefinition<P extends PhasedObject, Seen> {
    * nothing is seen where nothing runs, and where it could not be looked at.
    *
    * @returns Whether it is done; nothing means that it is.
+   * @default {nothing}
    */
   readonly cleanup?:
     | ((

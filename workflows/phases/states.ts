@@ -70,7 +70,11 @@ export interface StateDefinition<P extends StatesObject, S extends string> {
    * @default {for ever}
    */
   readonly within?: Duration | undefined;
-  /** Where it goes when that time is over. */
+  /**
+   * Where it goes when that time is over; needed with `within`.
+   *
+   * @default {nowhere, where there is no such time}
+   */
   readonly late?: S | undefined;
 }
 

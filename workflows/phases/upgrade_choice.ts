@@ -3,9 +3,12 @@ import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 /** What an upgrade does with the state of what runs. */
 export type UpgradeMode = "stateless" | "savepoint" | "last-state";
 
-/** How old the state may be that an upgrade goes on from; times in milliseconds. */
+/**
+ * How old the state may be that an upgrade goes on from. All numbers are
+ * milliseconds; moments are counted since the Unix epoch.
+ */
 export interface CheckpointAge {
-  /** The present, as all other times since the Unix epoch. */
+  /** The present. */
   readonly now: number;
   /** How old a checkpoint may be. */
   readonly maxAge: number;
@@ -40,7 +43,11 @@ export interface UpgradeSituation {
   readonly highlyAvailable: boolean;
   /** What became of the manager of the job. */
   readonly manager: "reachable" | "unreachable" | "neverStarted" | "gone";
-  /** Whether the last state of the old version is no use to the new one. */
+  /**
+   * Whether the last state of the old version is no use to the new one.
+   *
+   * @default {false}
+   */
   readonly versionChanged?: boolean | undefined;
   /**
    * Whether there is a place for savepoints.
@@ -54,7 +61,11 @@ export interface UpgradeSituation {
    * @default {true}
    */
   readonly cancelable?: boolean | undefined;
-  /** Whether to cancel even where the state is highly available. */
+  /**
+   * Whether to cancel even where the state is highly available.
+   *
+   * @default {false}
+   */
   readonly preferCancel?: boolean | undefined;
   /**
    * Whether the last state will do where no savepoint can be taken.
