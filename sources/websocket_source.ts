@@ -84,11 +84,11 @@ const RULES: OptionRules<WebsocketOptions<never>> = {
   random: "function?",
 };
 
-/** The first pause before a broken connection is made again. */
+/** The first pause before a broken connection is made again, in milliseconds. */
 const FIRST_PAUSE = 500;
-/** The longest pause. */
+/** The longest pause, in milliseconds. */
 const LONGEST_PAUSE = 30_000;
-/** After how long without a failure the pauses begin small again. */
+/** After how many milliseconds without a failure the pauses begin small again. */
 const GOOD_TIME = 60_000;
 
 /**

@@ -74,7 +74,10 @@ export interface InformerSelection {
   readonly bounded?: boolean | undefined;
 }
 
-/** How an informer connects and recovers. All durations are milliseconds. */
+/**
+ * How an informer connects and recovers. All durations are milliseconds. The life
+ * of a watch, the pauses and the length of a page are those of client-go.
+ */
 export interface ReconnectOptions {
   /**
    * Whether the initial state is asked for as a stream (WatchList) first. Where

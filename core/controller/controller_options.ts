@@ -143,7 +143,8 @@ export interface ControllerOptions<
    */
   readonly throughput?: TokenBucketOptions | undefined;
   /**
-   * After how long without a run an object runs again; `false` for never.
+   * After how long without a run an object runs again; `false` for never. The
+   * default is that of controller-runtime and of the Java Operator SDK.
    *
    * @default {"10h"}
    */

@@ -80,11 +80,11 @@ const EVENT: ResolvedKind<EventObject> = {
 
 /** How many different Events may wait to be written. */
 const MOST_PENDING = 256;
-/** How long the last Events may take when the controller stops. */
+/** How many milliseconds the last Events may take when the controller stops. */
 const FLUSH_LIMIT = 5_000;
-/** The longest message that the API server takes. */
+/** The longest message that the API server takes, in characters. */
 const LONGEST_MESSAGE = 1_024;
-/** What the API server allows for a reason. */
+/** What the API server allows for a reason, in characters. */
 const LONGEST_REASON = 128;
 
 /** What an {@linkcode EventRecorder} works with. */

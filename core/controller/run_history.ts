@@ -48,7 +48,7 @@ export interface RunHistoryOptions {
   readonly objects?: number | undefined;
 }
 
-/** The longest error text that is kept. */
+/** The longest error text that is kept, in UTF-16 code units. */
 const LONGEST_ERROR = 500;
 
 /** A run as it is kept: what is for people is made when it is asked for. */

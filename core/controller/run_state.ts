@@ -150,9 +150,9 @@ export interface RunPlan {
 
 /** The first pause between failing runs that events drive, in milliseconds. */
 const FLOOR = 100;
-/** The longest such pause. */
+/** The longest such pause, in milliseconds. */
 const HIGHEST_FLOOR = 5_000;
-/** A planned retry further ahead than this is kept by a failure before it. */
+/** A retry planned more milliseconds ahead is kept by a failure before it. */
 const KEPT_RETRY = 5_000;
 
 /**

@@ -24,7 +24,7 @@ export interface WatchOptions {
   readonly onReady?: (() => void) | undefined;
 }
 
-/** How long others may take when the first of several has synced. */
+/** How many milliseconds others may take once the first of several has synced. */
 const PATIENCE = 1_000;
 
 /**

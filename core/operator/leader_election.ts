@@ -16,7 +16,10 @@ import {
 } from "./lease_decision.ts";
 import { withTimeLimit } from "./time_limit.ts";
 
-/** Options of leader election. */
+/**
+ * Options of leader election. The durations are, unless given, those of the
+ * components of Kubernetes itself.
+ */
 export interface LeaderElectionOptions {
   /** The name of the Lease; the same for all replicas, and for nobody else. */
   readonly name: string;

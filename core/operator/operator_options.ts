@@ -118,7 +118,8 @@ export interface OperatorOptions {
    */
   readonly startErrors?: StartErrorPolicy | undefined;
   /**
-   * How long the caches of a controller may take to fill at start.
+   * How long the caches of a controller may take to fill at start; the default is
+   * that of controller-runtime.
    *
    * @default {"2m"}
    */

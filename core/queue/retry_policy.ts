@@ -63,7 +63,8 @@ export const RETRY_POLICY_RULES: OptionRules<RetryPolicyOptions> = {
 };
 
 /**
- * Pauses that grow by a factor up to a longest one.
+ * Pauses that grow by a factor up to a longest one. The defaults are those of the
+ * Java Operator SDK, but for the jitter.
  *
  * @throws {TypeError | RangeError | SyntaxError} If an option makes no sense.
  *

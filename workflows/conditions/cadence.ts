@@ -85,6 +85,7 @@ export function onEvents(): Cadence {
 export interface JitterOptions {
   /**
    * How far the result may be off, in per cent of the duration; less than 100.
+   * The default is that of Flux' controllers.
    *
    * @default {5}
    */

@@ -12,7 +12,7 @@ import type { Conditioned } from "./status_lint.ts";
 /** Options of {@linkcode requireReady}. */
 export interface RequireReadyOptions {
   /**
-   * When to look again.
+   * How much later to look again; the default is that of Flux' helm-controller.
    *
    * @default {"30s"}
    */

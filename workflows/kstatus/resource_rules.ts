@@ -43,7 +43,10 @@ export const crdStatus: StatusRule = (object) => {
   return inProgress("Installing", "Install in progress");
 };
 
-/** How long a Pod may go unscheduled before that counts as a failure. */
+/**
+ * How long a Pod may go unscheduled before that counts as a failure, in
+ * milliseconds: as in kstatus.
+ */
 const SCHEDULING_GRACE = 15_000;
 
 /**

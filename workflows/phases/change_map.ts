@@ -65,7 +65,7 @@ export interface SpecDiff {
   readonly fields: readonly ChangedField[];
 }
 
-/** The longest text of a value in a description. */
+/** The longest text of a value in a description, in UTF-16 code units. */
 const LONGEST_VALUE = 80;
 
 /**
