@@ -246,7 +246,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Ends everything; what still runs is on its own. */
   async stop(): Promise<void> {
-    this.pause();
+    this.#leading = false;
+    await this.giveUp();
+  }
+
+  /** Ends what a start that failed has begun; one that works later may run. */
+  async giveUp(): Promise<void> {
+    this.#machinery?.processor.pause();
     this.#changes++;
     this.#ready = false;
     this.#hasLed = false;
@@ -354,7 +360,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   get #sources(): readonly EventSource<P>[] {
-    return this.#machinery?.sources.all ?? this.settings.sources;
+    return this.settings.sources;
   }
 
   get #started(): Machinery<P> {

@@ -39,6 +39,7 @@ export interface ManagedController {
   pause(): void;
   abort(): void;
   whenIdle(): Promise<void>;
+  giveUp(): Promise<void>;
   stop(): Promise<void>;
   health(): ControllerHealth;
   why(key: ObjectKey | string): ObjectHistory | undefined;
@@ -189,7 +190,7 @@ async function startAgainAndAgain(
         retryIn: pause,
         error,
       });
-      await controller.stop();
+      await controller.giveUp();
       await sleep(pause, { clock: surroundings.clock, signal });
     }
   }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { untyped } from "../../core/api/kind.ts";
 import { RestrictedTransport } from "../../core/apiserver/restricted_transport.ts";
 import { Client } from "../../core/client/client.ts";
 import { patchStatus } from "../../core/controller/result.ts";
@@ -265,6 +266,67 @@ scenario(
       () => plain.register(ConfigMap, { reconcile() {} }, { install: true }),
       /only a kind of defineKind/,
     );
+  },
+);
+
+scenario(
+  "An operator installs the definitions of all its kinds without starting",
+  async (one) => {
+    const operator = one.operator();
+    operator.register(Late, { reconcile() {} });
+    operator.register(ConfigMap, { reconcile() {} });
+    await one.done(operator.install());
+    assert.deepEqual((await one.client.list(Late)).items, []);
+    assert.equal(operator.health().controllers[0]?.primaries, 0);
+  },
+);
+
+scenario(
+  "An operator that waits goes on asking for a kind of which it knows no plural",
+  async (one) => {
+    const { group, version, kind } = Late;
+    const operator = one.operator({ startErrors: "wait", syncTimeout: "5s" });
+    const seen: string[] = [];
+    operator.register(untyped({ group, version, kind }), {
+      reconcile(late) {
+        seen.push(late.metadata.name);
+      },
+    });
+    await one.start(operator);
+    await one.advance(60_000);
+    assert.ok(
+      one.log.some(({ message }) =>
+        message === "A controller cannot start, it is tried again"
+      ),
+    );
+    await one.install(Late);
+    await one.client.create(Late, {
+      metadata: { namespace: "default", name: "a" },
+      spec: { value: "here" },
+    });
+    await one.until(() => seen.length === 1);
+  },
+);
+
+scenario(
+  "A controller that is added and cannot start is told of, and the others go on",
+  async (one) => {
+    const operator = one.operator();
+    const seen: string[] = [];
+    operator.register(Gadget, {
+      reconcile(gadget) {
+        seen.push(gadget.metadata.name);
+      },
+    });
+    await one.start(operator);
+    operator.register(Late, { reconcile() {} });
+    const failures = () =>
+      one.log.filter(({ message }) => message === "Cannot start a controller");
+    await one.until(() => failures().length === 1);
+    assert.equal(failures()[0]?.fields["controller"], "late");
+    assert.match(String(failures()[0]?.fields["error"]), /does not serve it/);
+    await one.create("a");
+    await one.until(() => seen.length === 1);
   },
 );
 
