@@ -41,9 +41,8 @@ export class ObjectFetcher<T extends KubernetesObject> {
     if (bytes === undefined || slot < 0) return undefined;
     const header = this.#scanner.scanObject(wholeRange(bytes));
     if (slots.compareVersion(slot, header) > 0) {
-      // An event came meanwhile and told more.
-      const object = this.#objects.find(slot);
-      if (object !== undefined) return object;
+      // An event came meanwhile and told more; it may be given up again.
+      return this.#objects.find(slot) ?? await this.#fetchOne(key);
     }
     return this.#objects.keepFetched(slot, header);
   }

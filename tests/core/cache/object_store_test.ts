@@ -428,3 +428,35 @@ test("ObjectStore fetches what it kept only the key of", async () => {
   assert.equal(await store.read({ name: gone }), undefined);
   assert.throws(() => store.addIndex("late", { byOwner: true }), RangeError);
 });
+
+test("ObjectStore fetches again what an event made older while it was fetched", async () => {
+  const budget = new MemoryBudget(1);
+  const of = (i: number, version: number) =>
+    pod({ name: `web-${i}`, version, spec: { text: noise(i), version } });
+  const change = (version: number) => {
+    for (let i = 0; i < 100; i++) put(store, of(i, version));
+    budget.settle();
+  };
+  const answers = [
+    () => {
+      change(2);
+      return of(0, 1);
+    },
+    () => {
+      // This time it is kept, and no further answer is needed.
+      budget.limit = 1e9;
+      change(3);
+      return of(0, 2);
+    },
+  ];
+  const store = podStore({
+    budget,
+    fetch: () =>
+      Promise.resolve(Buffer.from(JSON.stringify(answers.shift()?.()))),
+  });
+  change(1);
+  assert.equal(store.bytes({ name: "web-0" }), undefined);
+  assert.deepEqual(await store.read({ name: "web-0" }), of(0, 3));
+  assert.deepEqual(store.get({ name: "web-0" }), of(0, 3));
+  assert.equal(answers.length, 0);
+});
