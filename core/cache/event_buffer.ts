@@ -28,13 +28,6 @@ export class EventBuffer<T extends KubernetesObject>
     this.#onEnd = onEnd;
   }
 
-  /** How many events wait. */
-  get size(): number {
-    let size = 0;
-    for (const events of this.#waiting.values()) size += events.length;
-    return size;
-  }
-
   /** Adds an event; it is copied. */
   push(event: CacheEvent<T>): void {
     if (this.#ended) return;

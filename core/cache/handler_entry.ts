@@ -109,11 +109,6 @@ export class HandlerEntry<T extends KubernetesObject>
     return this.#sync.promise;
   }
 
-  /** Whether it was removed. */
-  get isRemoved(): boolean {
-    return this.#removed;
-  }
-
   /** Whether it has seen all that was there when it was added. */
   get isReplayed(): boolean {
     return this.#unseen === Infinity;

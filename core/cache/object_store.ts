@@ -15,7 +15,6 @@ import type {
   StoreListOptions,
 } from "./object_store_options.ts";
 import { RelistMarks } from "./relist_marks.ts";
-import { PAGE_MASK } from "./slot_page.ts";
 import type { SlotTable } from "./slot_table.ts";
 import type { StoreUsage } from "./store_usage.ts";
 import { StoredObjects } from "./stored_objects.ts";
@@ -167,14 +166,6 @@ export class ObjectStore<T extends KubernetesObject> {
   uid(key: ObjectKey | ObjectHeader): string | undefined {
     const slot = this.#slots.find(key);
     return slot < 0 ? undefined : this.#slots.uid(slot);
-  }
-
-  /** The generation stored, without decoding; 0 for kinds without it. */
-  generation(key: ObjectKey | ObjectHeader): number | undefined {
-    const slot = this.#slots.find(key);
-    return slot < 0
-      ? undefined
-      : this.#slots.page(slot).generation[slot & PAGE_MASK];
   }
 
   /**

@@ -203,12 +203,6 @@ export class PageStore {
     this.#arena.reclaim();
   }
 
-  /** Gives memory back that is only held for speed. */
-  rest(): void {
-    this.#close();
-    this.#scratch = Buffer.alloc(0);
-  }
-
   #opened(page: number): Buffer {
     if (page !== this.#openPage) {
       const { bytes, start, end } = this.#lookAt(page);

@@ -134,17 +134,6 @@ export class SlabArena implements ByteRange {
     if (this.#liveUnits === 0) this.#dropSpare();
   }
 
-  /** Gives all memory back. */
-  clear(): void {
-    this.#slabs.length = 0;
-    this.#current = -1;
-    this.#spare = undefined;
-    this.#allocatedBytes = 0;
-    this.#liveUnits = 0;
-    this.bytes = Buffer.alloc(0);
-    this.start = this.end = 0;
-  }
-
   #slab(address: number): Slab {
     const slab = this.#slabs[address >>> UNITS_PER_SLAB_BITS];
     if (slab === undefined) {

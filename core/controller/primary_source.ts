@@ -185,13 +185,6 @@ export class PrimarySource<P extends KubernetesObject>
     await Promise.all(left.map(([, { lease }]) => lease.release()));
   }
 
-  /** Watches nothing any more. */
-  async stop(): Promise<void> {
-    const watches = [...this.#watches.values()];
-    this.#watches.clear();
-    await Promise.all(watches.map(({ lease }) => lease.release()));
-  }
-
   get(key: ObjectKey | string): P | undefined {
     const text = typeof key === "string" ? key : keyText(key);
     return this.#watchOf(text)?.lease.get(text);

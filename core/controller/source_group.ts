@@ -64,11 +64,6 @@ export class SourceGroup<P extends KubernetesObject> {
     this.#options = options;
   }
 
-  /** All sources. */
-  get all(): readonly EventSource<P>[] {
-    return this.#sources;
-  }
-
   /** The source of a name, if there is one. */
   named(name: string): EventSource<P> | undefined {
     return this.#sources.find((source) => source.name === name);

@@ -106,11 +106,6 @@ export class Sharding implements ShardAssignment {
     this.#state = outside(setting.identity);
   }
 
-  /** The members among whom this one shares, itself included. */
-  get view(): readonly string[] {
-    return this.#state.view;
-  }
-
   /** What lets this replica write: that others cannot take it for dead. */
   get mandate(): Mandate {
     const holds = () => this.#holds;

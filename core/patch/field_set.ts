@@ -144,11 +144,6 @@ export class FieldSet {
     return node?.member === true;
   }
 
-  /** What is in it below one element, with paths that start there. */
-  below(element: FieldElement): FieldSet {
-    return this.#nodes.get(element)?.below ?? FieldSet.empty;
-  }
-
   /** The fields of either. */
   union(other: FieldSet): FieldSet {
     if (other.isEmpty || other === this) return this;

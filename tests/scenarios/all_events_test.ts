@@ -78,6 +78,40 @@ scenario(
 );
 
 scenario(
+  "In all-events mode what a run of a deleted object asks for is ignored, and told",
+  async (one) => {
+    const deletions: boolean[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile(_gadget, ctx) {
+        if (ctx.deleted) deletions.push(ctx.finalStateUnknown);
+        return patchStatus({ value: "seen" }).rescheduleAfter("1m");
+      },
+    }, { allEvents: true, maxInterval: false });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () =>
+      (await one.gadget("a"))?.status?.value === "seen"
+    );
+    const before = one.requests.length;
+    await one.remove("a");
+    await one.until(() => deletions.length === 1);
+    await one.advance(120_000);
+    assert.deepEqual(deletions, [false]);
+    assert.deepEqual(
+      one.requests.slice(before).map(({ verb }) => verb)
+        .filter((verb) => verb === "patch"),
+      [],
+    );
+    assert.ok(
+      one.log.some(({ message }) =>
+        message === "Result ignored: the object is deleted"
+      ),
+    );
+  },
+);
+
+scenario(
   "In all-events mode a failing deletion run is retried [TriggerReconcilerOnAllEventIT]",
   async (one) => {
     const { operator, seen } = observer(

@@ -142,3 +142,38 @@ scenario(
     );
   },
 );
+
+scenario(
+  "A source that follows primaries is told of those that a bounded cache has given up",
+  async (one) => {
+    const operator = one.operator({ cache: { budget: 1 } });
+    const options = { cache: { bounded: true } };
+    operator.register(Gadget, { reconcile() {} }, options);
+    for (let index = 0; index < 100; index++) {
+      await one.create(`gadget-${index}`, { value: `value-${index}` });
+    }
+    await one.start(operator);
+    const keysAlone = () => {
+      const text = /objects\{kind=".*Gadget",tier="key_only"\} (\d+)/;
+      return Number(text.exec(operator.metrics())?.[1]);
+    };
+    await one.until(() => keysAlone() > 32);
+    const told = new Map<string, string | undefined>();
+    operator.register(Gadget, { reconcile() {} }, {
+      ...options,
+      name: "late",
+      sources: [{
+        name: "follower",
+        start: () => Promise.resolve(),
+        stop: () => Promise.resolve(),
+        onPrimary({ key, object }) {
+          told.set(key.name, object?.spec.value);
+        },
+      }],
+    });
+    await one.until(() => told.size === 100);
+    for (const [name, value] of told) {
+      assert.equal(value, name.replace("gadget", "value"));
+    }
+  },
+);

@@ -38,6 +38,45 @@ scenario(
 );
 
 scenario(
+  "A run lists a kind from its caches, in its namespace or in all",
+  async (one) => {
+    for (const bounded of [false, true]) {
+      const found: (readonly string[])[] = [];
+      const reads = () =>
+        one.requests.filter(({ verb, resource }) =>
+          verb === "list" && resource === "configmaps"
+        ).length;
+      let asked = 0;
+      const list = async (lists: Promise<readonly ConfigMap[]>) => {
+        const all = await lists;
+        const names = all.map(({ metadata }) => metadata.name);
+        found.push(names.filter((name) => /^in-/.test(name)).toSorted());
+      };
+      const { operator } = await startGadgets(one, async (_gadget, ctx) => {
+        const before = reads();
+        await list(ctx.list(ConfigMap));
+        await list(ctx.list(ConfigMap, "*"));
+        await list(ctx.list(ConfigMap, "none"));
+        asked += reads() - before;
+      }, { sources: [informerSource(ConfigMap, { bounded })] });
+      if (!bounded) {
+        await one.client.create(Namespace, { metadata: { name: "other" } });
+        for (const namespace of ["default", "other"]) {
+          const metadata = { namespace, name: `in-${namespace}` };
+          await one.client.create(ConfigMap, { metadata });
+        }
+        await one.settle();
+        await one.create("a");
+      }
+      await one.until(() => found.length === 3);
+      assert.deepEqual(found, [["in-default"], ["in-default", "in-other"], []]);
+      assert.equal(asked, 0);
+      await one.done(operator.stop());
+    }
+  },
+);
+
+scenario(
   "A run reads what no source has from the API server, also without a namespace",
   async (one) => {
     const found: unknown[] = [];

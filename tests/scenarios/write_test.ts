@@ -387,3 +387,39 @@ scenario(
     );
   },
 );
+
+for (const method of ["json", "replace"] as const) {
+  scenario(
+    `A ${method} of an object that is cached in part keeps the rest, and is not done over a change of others`,
+    async (one) => {
+      let attempts = 0;
+      const { runs } = await startGadgets(one, async (gadget) => {
+        if (gadget.spec.value === "first") {
+          return patchResource({ spec: { value: "second" } }, { method });
+        }
+        if (gadget.spec.value !== "third") return;
+        // The cache of this run does not know of it yet.
+        if (++attempts === 1) await one.change("a", { numberOfExecutions: 9 });
+        return patchResource({ spec: { value: "fourth" } }, { method });
+      }, {
+        cache: { prune: ["spec.numberOfExecutions"] },
+        retry: { initial: "1s", jitter: 0 },
+      });
+      await one.create("a", { numberOfExecutions: 7 });
+      const spec = async () => (await one.gadget("a"))?.spec;
+      await one.until(async () => (await spec())?.value === "second");
+      assert.deepEqual(await spec(), {
+        value: "second",
+        numberOfExecutions: 7,
+      });
+      await one.change("a", { value: "third" });
+      await one.until(async () => (await spec())?.value === "fourth");
+      assert.deepEqual(await spec(), {
+        value: "fourth",
+        numberOfExecutions: 9,
+      });
+      assert.equal(attempts, 2);
+      assert.ok(runs.length >= 3);
+    },
+  );
+}

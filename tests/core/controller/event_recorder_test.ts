@@ -115,6 +115,34 @@ test("EventRecorder writes an event once, and one for each incarnation [L41]", (
     assert.equal((await events()).length, 2);
   }));
 
+test("EventRecorder writes an event that repeats before it is written once, with its count [L41]", async () => {
+  const server = await ApiServer.start({ port: false });
+  const recorder = new EventRecorder({
+    client: server.client,
+    clock: new VirtualClock(),
+    log: silentLogger,
+    component: "engines",
+    instance: "replica-1",
+  });
+  const type = "Warning";
+  for (const message of ["95 degrees", "96 degrees", "97 degrees"]) {
+    const options = { key: "heat" };
+    recorder.record(OBJECT, ConfigMap, {
+      type,
+      reason: "Overheated",
+      message,
+      options,
+    });
+  }
+  await recorder.flush();
+  const { items } = await server.client.list(Event, { namespace: "default" });
+  assert.deepEqual(
+    items.map(({ message, count }) => [message, count]),
+    [["97 degrees", 3]],
+  );
+  await server.stop();
+});
+
 test("EventRecorder gives up an event that the server forbids, and fails nothing [L41]", async () => {
   const warnings: string[] = [];
   const forbidden = new ApiError("Cannot create: the namespace ends", {

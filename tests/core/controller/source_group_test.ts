@@ -5,6 +5,7 @@ import type {
   NamespaceSet,
 } from "../../../core/controller/event_source.ts";
 import { SourceGroup } from "../../../core/controller/source_group.ts";
+import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../core/virtual_clock.ts";
 
@@ -60,4 +61,35 @@ test("SourceGroup starts nothing more once it was stopped", async () => {
   loaded.resolve();
   await assert.rejects(starting, /the controller was stopped/);
   assert.deepEqual(started, []);
+});
+
+test("SourceGroup lists what several caches of a kind have, each object once and in its newest state", async () => {
+  const map = (name: string, resourceVersion: string): ConfigMap => ({
+    metadata: { namespace: "default", name, uid: name, resourceVersion },
+  });
+  const asked: (string | undefined)[] = [];
+  const source = (name: string, ...held: readonly ConfigMap[]): EventSource =>
+    ({
+      name,
+      kind: ConfigMap,
+      start: () => Promise.resolve(),
+      stop: () => Promise.resolve(),
+      list(namespace?: string) {
+        asked.push(namespace);
+        return held;
+      },
+    }) as EventSource;
+  const group = groupOf(
+    source("one", map("a", "7"), map("b", "9")),
+    source("two", map("a", "8"), map("c", "3")),
+    { ...source("other", map("d", "1")), kind: Secret } as EventSource,
+  );
+  const listed = await group.list(ConfigMap, "default");
+  assert.deepEqual(
+    listed.map(({ metadata: { name, resourceVersion } }) =>
+      `${name} ${resourceVersion}`
+    ).toSorted(),
+    ["a 8", "b 9", "c 3"],
+  );
+  assert.deepEqual(asked, ["default", "default"]);
 });

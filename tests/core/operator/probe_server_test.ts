@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { test } from "node:test";
 import {
   type ProbeContent,
@@ -71,4 +71,40 @@ test("ProbeServer asks for a restart where the user sees no life", async () => {
     },
     { live: () => alive },
   );
+});
+
+test("ProbeServer tells why an object ran only where it was asked to", async () => {
+  const asked: string[] = [];
+  const content: Partial<ProbeContent> = {
+    why(object) {
+      asked.push(object);
+      return { ok: object === "default/a", body: [] };
+    },
+  };
+  const path = "/debug/why?object=default/";
+  await withProbes(content, async (ask) => {
+    assert.match(await ask(get(`${path}a`)), /^HTTP\/1.1 200 /);
+    assert.match(await ask(get(`${path}b`)), /^HTTP\/1.1 503 /);
+  }, { debug: true });
+  await withProbes(content, async (ask) => {
+    assert.match(await ask(get(`${path}a`)), /^HTTP\/1.1 404 /);
+  });
+  assert.deepEqual(asked, ["default/a", "default/b"]);
+});
+
+test("ProbeServer refuses a port that is none, and one that is taken", async () => {
+  for (const port of [-1, 1.5, 65_536]) {
+    await assert.rejects(
+      withProbes({}, () => Promise.resolve(), { port }),
+      /^RangeError: .*"probes\.port" must be from 0 to 65535: received/,
+    );
+  }
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const { port } = other.address() as AddressInfo;
+  await assert.rejects(
+    withProbes({}, () => Promise.resolve(), { port }),
+    new RegExp(`^Error: Cannot serve probes on 127\\.0\\.0\\.1:${port}: `),
+  );
+  await new Promise((resolve) => other.close(resolve));
 });
