@@ -29,6 +29,6 @@ export interface ControllerSurroundings {
   readonly namespaces: Namespaces;
   /** The namespace in which the operator runs, if it is known. */
   readonly currentNamespace: string | undefined;
-  /** At which level runs that went well are logged. */
+  /** At which level runs are logged that went well, or that `onError` handled. */
   readonly successLevel: LogLevel;
 }

@@ -15,7 +15,7 @@ export interface RunReporterOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** At which level runs that went well are logged. */
+  /** At which level runs are logged that went well, or that `onError` handled. */
   readonly successLevel: LogLevel;
 }
 
@@ -145,7 +145,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     } else if (plan === undefined) {
       log.info("Run aborted", { ...fields, because: run.aborted, error });
     } else {
-      const level = failureLevel(error, handled === true, plan);
+      const level = failureLevel(error, handled ? successLevel : "warn", plan);
       log[level](FAILURES[plan.failure ?? "final"], {
         ...fields,
         ...(plan.failure === "retry" && {
@@ -172,10 +172,10 @@ const FAILURES: Readonly<Record<NonNullable<RunPlan["failure"]>, string>> = {
  */
 function failureLevel(
   error: unknown,
-  handled: boolean,
+  usual: LogLevel,
   plan: RunPlan,
 ): LogLevel {
   if (plan.failure === "exhausted") return "error";
   if (ApiError.is(error) && error.isConflict) return "info";
-  return handled ? "debug" : "warn";
+  return usual;
 }
