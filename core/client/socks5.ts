@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { isIPv4, type Socket } from "node:net";
+import { isIPv4, isIPv6, type Socket } from "node:net";
 
 const VERSION = 5;
 const METHOD = { open: 0, password: 2 };
@@ -53,17 +53,37 @@ export async function socks5Connect(
   }
   const port = Buffer.alloc(2);
   port.writeUInt16BE(target.port);
-  const address = isIPv4(target.host)
-    ? Buffer.of(ADDRESS.ipv4, ...target.host.split(".").map(Number))
-    : Buffer.concat([Buffer.of(ADDRESS.name), counted(target.host)]);
   socket.write(Buffer.concat([
     Buffer.of(VERSION, CONNECT, 0),
-    address,
+    addressOf(target.host),
     port,
   ]));
   const [, reply = 1, , type] = await read(socket, 4);
   if (reply !== 0) fail(REPLIES[reply] ?? `reply ${reply}`);
   await read(socket, await addressLength(socket, type) + 2);
+}
+
+function addressOf(host: string): Buffer {
+  if (isIPv4(host)) {
+    return Buffer.of(ADDRESS.ipv4, ...host.split(".").map(Number));
+  }
+  if (isIPv6(host)) {
+    return Buffer.concat([Buffer.of(ADDRESS.ipv6), ipv6Bytes(host)]);
+  }
+  return Buffer.concat([Buffer.of(ADDRESS.name), counted(host)]);
+}
+
+/** The address of a URL, which writes it in hexadecimal groups alone. */
+function ipv6Bytes(host: string): Buffer {
+  const [head = [], tail = []] = host.split("::").map((part) =>
+    part.split(":").filter((group) => group !== "")
+  );
+  const left = Array<string>(8 - head.length - tail.length).fill("0");
+  const bytes = Buffer.alloc(16);
+  for (const [index, group] of [...head, ...left, ...tail].entries()) {
+    bytes.writeUInt16BE(Number.parseInt(group, 16), 2 * index);
+  }
+  return bytes;
 }
 
 async function addressLength(

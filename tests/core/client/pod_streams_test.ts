@@ -331,3 +331,27 @@ test("Client.portForward listens on a local port", async () => {
   await listener.close();
   await until("it is closed", () => streams[2]?.closed);
 });
+
+test("Client.portForward waits for a caller who reads slowly, and loses nothing", async () => {
+  const stream = new ScriptedStream("v4.channel.k8s.io");
+  const { client } = clientWith(() => stream);
+  const listener = await client.portForward(KEY, { port: 80 }).listen();
+  const socket = connect(listener.port, "127.0.0.1").pause();
+  stream.receive(0, Uint8Array.of(80, 0));
+  stream.receive(1, Uint8Array.of(80, 0));
+  const [size, count] = [1 << 14, 1_024];
+  for (let i = 0; i < count; i++) {
+    stream.receive(0, new Uint8Array(size).fill(i));
+  }
+  stream.messages.end();
+  let bytes = 0;
+  for await (const part of socket) {
+    for (const byte of part as Uint8Array) {
+      if (byte !== (bytes++ >> 14 & 0xff)) {
+        assert.fail(`byte ${bytes} is ${byte}`);
+      }
+    }
+  }
+  assert.equal(bytes, size * count);
+  await listener.close();
+});

@@ -187,3 +187,30 @@ test("openWebSocket goes through a proxy", async () => {
     (error: Error) => !error.message.includes("wrong"),
   );
 });
+
+test("openWebSocket ends a stream whose peer answers no ping", async () => {
+  const { setInterval } = globalThis;
+  const beats: (() => void)[] = [];
+  globalThis.setInterval = ((beat: () => void, ...rest: number[]) => {
+    beats.push(beat);
+    return setInterval(beat, ...rest);
+  }) as typeof setInterval;
+  const stream = await open("/stream/echo").finally(() =>
+    globalThis.setInterval = setInterval
+  );
+  const messages = stream.messages[Symbol.asyncIterator]();
+  await messages.next();
+  const beat = () => beats.forEach((one) => one());
+  for (let i = 0; i < 3; i++) {
+    beat();
+    // Its answer comes behind that to the ping.
+    await stream.send(Uint8Array.of(i));
+    assert.deepEqual([...(await messages.next()).value], [i]);
+  }
+  beat();
+  beat();
+  await assert.rejects(
+    () => messages.next(),
+    /^Error: Cannot read on: the peer must answer within 30000 ms: received nothing$/,
+  );
+});
