@@ -31,7 +31,7 @@ import { type MakeWatch, WatchedNamespaces } from "./watched_namespaces.ts";
 export type InformerClient = ReflectorClient;
 
 /** After so many failures in a row a watch counts as broken. */
-const FAILURES_OF_A_BROKEN_WATCH = 3;
+const MANY_FAILURES = 3;
 
 /**
  * Keeps a copy of the objects of one kind in step with the server and tells
@@ -102,15 +102,11 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     options: InformerOptions = {},
   ) {
     checkInformer(client, kind, options);
-    const {
-      clock = systemClock,
-      logger = silentLogger,
-      metrics = noMetrics,
-    } = options;
+    const { clock = systemClock, logger = silentLogger } = options;
     this.kind = kind;
     this.#log = unfailingLogger(logger);
     this.#metrics = new InformerMetrics(
-      unfailingMetrics(metrics),
+      unfailingMetrics(options.metrics ?? noMetrics),
       kindText(kind),
     );
     this.#handlers = new HandlerSet(clock);
@@ -228,6 +224,11 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     return this.#watches.has(key);
   }
 
+  /** The version of an object, which is not decoded; undefined if there is none. */
+  resourceVersion(key: ObjectKey | string): string | undefined {
+    return this.#watches.resourceVersion(key);
+  }
+
   /** The keys of all objects, as `namespace/name` or `name`. */
   keys(): Iterable<string> {
     return this.#watches.keys();
@@ -317,8 +318,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
       kind: kindText(this.kind),
       healthy: this.#state === "started" &&
         watches.every(({ state, consecutiveFailures }) =>
-          state === "watching" ||
-          consecutiveFailures < FAILURES_OF_A_BROKEN_WATCH
+          state === "watching" || consecutiveFailures < MANY_FAILURES
         ),
       synced: this.hasSynced,
       watches,
@@ -363,12 +363,11 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
       },
       changed: (event) => {
         this.#metrics.change(event.type);
-        if (isLive()) this.#handlers.changed(event);
+        if (isLive()) handlers.changed(event);
       },
-      known: (event) => isLive() && this.#handlers.known(event),
-      progressed: (resourceVersion) =>
-        this.#handlers.progressed(resourceVersion, covers),
-      restarted: () => this.#handlers.restarted(covers),
+      known: (event) => isLive() && handlers.known(event),
+      progressed: (version) => handlers.progressed(version, covers),
+      restarted: () => handlers.restarted(covers),
       completed: () => this.#settle(),
       rested: () => this.#metrics.flush(),
     };

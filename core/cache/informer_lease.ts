@@ -19,6 +19,8 @@ import type { StoreUsage } from "./store_usage.ts";
  */
 export interface InformerLease<T extends KubernetesObject = KubernetesObject>
   extends SharedInformer<T> {
+  /** The version of an object, which is not decoded; undefined if there is none. */
+  resourceVersion(key: ObjectKey | string): string | undefined;
   /**
    * Gives the lease back; its handlers are not called again. The informer stops
    * with the last lease; the promise resolves when that is done. Safe to repeat.
@@ -65,6 +67,10 @@ export class PooledInformer<T extends KubernetesObject>
 
   has(key: ObjectKey | string): boolean {
     return this.#informer.has(key);
+  }
+
+  resourceVersion(key: ObjectKey | string): string | undefined {
+    return this.#informer.resourceVersion(key);
   }
 
   keys(): Iterable<string> {

@@ -117,6 +117,11 @@ export class WatchedNamespaces<T extends KubernetesObject>
     return this.of(found)?.store.has(found) ?? false;
   }
 
+  resourceVersion(key: ObjectKey | string): string | undefined {
+    const found = toKey(key);
+    return this.of(found)?.store.resourceVersion(found);
+  }
+
   async read(key: ObjectKey | string): Promise<T | undefined> {
     const found = toKey(key);
     return await this.of(found)?.store.read(found);

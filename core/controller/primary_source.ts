@@ -1,6 +1,7 @@
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
+import { compareResourceVersions } from "../api/resource_version.ts";
 import type { CacheEvent, InformerHandler } from "../cache/cache_event.ts";
 import type {
   InformerHealth,
@@ -158,10 +159,16 @@ export class PrimarySource<P extends KubernetesObject>
     let older = [...this.#watches.values()].filter(({ registration }) =>
       registration !== undefined
     );
-    const isKnown = (key: string) => older.some(({ lease }) => lease.has(key));
+    // An older watch may be behind, and is closed before it tells the rest.
+    const isKnown = ({ key, header }: CacheEvent<P>) =>
+      older.some(({ lease }) =>
+        compareResourceVersions(
+          lease.resourceVersion(key) ?? "",
+          header.resourceVersion,
+        ) >= 0
+      );
     const handler = (event: CacheEvent<P>) => {
-      const known = event.initial && isKnown(event.key);
-      if (!known) this.#options.onEvent(event);
+      if (!event.initial || !isKnown(event)) this.#options.onEvent(event);
     };
     watch.registration = watch.lease.addHandler(handler, {
       name: this.#options.name,

@@ -348,7 +348,10 @@ export class FakeWatchServer {
       if (change.before === undefined) objects.delete(key);
       else objects.set(key, change.before);
     }
-    return [...objects.values()].filter((object) => isSelected(call, object));
+    // In an order of their own, so that pages fit together whatever goes between.
+    return [...objects].sort(([a], [b]) => a < b ? -1 : 1)
+      .map(([, object]) => object)
+      .filter((object) => isSelected(call, object));
   }
 
   #watch(call: Call): void {

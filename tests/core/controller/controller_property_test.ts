@@ -3,21 +3,25 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { compareResourceVersions } from "../../../core/api/resource_version.ts";
 import { sleep } from "../../../core/client/retry.ts";
+import type { Namespaces } from "../../../core/controller/namespaces.ts";
 import { patchStatus } from "../../../core/controller/result.ts";
+import { Namespace } from "../../../core/kinds/mod.ts";
+import type { ControllerHandle } from "../../../core/operator/controller_handle.ts";
 import type { Operator } from "../../../core/operator/operator.ts";
 import { Gadget, OperatorCase } from "../../support/operator_case.ts";
 
-const NAMES = ["a", "b", "c"];
+const KEYS = ["default/a", "default/b", "other/c"];
 const FINALIZER = "gadgets.sample.coracle.dev/finalizer";
 
 /** One thing that happens to the replicas of an operator, or to its objects. */
 type Step =
-  | { do: "create" | "change" | "mark" | "delete"; name: string }
+  | { do: "create" | "change" | "mark" | "delete"; key: string }
+  | { do: "namespaces"; to: "all" | readonly string[] }
   | { do: "runs"; fail: boolean; last: number }
   | { do: "advance"; by: number }
   | { do: "restart" | "disturb" | "cut" | "depose"; replica: number };
 
-const name = fc.constantFrom(...NAMES);
+const key = fc.constantFrom(...KEYS);
 const replica = fc.nat(1);
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -30,7 +34,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
         "mark" as const,
         "delete" as const,
       ),
-      name,
+      key,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("namespaces" as const),
+      to: fc.constantFrom("all" as const, ["default"], ["default", "other"]),
     }),
   },
   {
@@ -62,10 +73,16 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** Two replicas, one of which leads, and what their runs must keep to. */
+/** How the replicas part the work among them. */
+type Parting = "leaderElection" | "sharding";
+
+/** Two replicas, and what their runs must keep to. */
 class PropertyCase {
   readonly #one: OperatorCase;
+  readonly #parting: Parting;
   readonly #operators: Operator[] = [];
+  readonly #handles: ControllerHandle<Gadget>[] = [];
+  readonly #moves: Promise<void>[] = [];
   /** Which replica runs an object. */
   readonly #running: Map<string, string> = new Map();
   /** The newest version of each object that a replica was shown. */
@@ -77,16 +94,19 @@ class PropertyCase {
   #fails = false;
   #last = 0;
 
-  constructor(one: OperatorCase) {
+  constructor(one: OperatorCase, parting: Parting) {
     this.#one = one;
+    this.#parting = parting;
   }
 
   async start(): Promise<void> {
+    const metadata = { name: "other" };
+    await this.#one.client.create(Namespace, { metadata }).catch(() => {});
     for (const identity of ["first", "second"]) {
       const operator = this.#one.operator({
-        leaderElection: { name: "lock", identity },
+        [this.#parting]: { name: "lock", identity },
       });
-      operator.register(Gadget, {
+      const handle = operator.register(Gadget, {
         reconcile: (gadget, { signal }) =>
           this.#run(identity, gadget, signal, () => {
             const { uid = "", generation = 0 } = gadget.metadata;
@@ -102,28 +122,34 @@ class PropertyCase {
         retry: { initial: "500ms", max: "5s", maxAttempts: Infinity },
       });
       this.#operators.push(operator);
+      this.#handles.push(handle);
       await this.#one.start(operator);
     }
   }
 
   async take(step: Step): Promise<void> {
     const one = this.#one;
-    const { faults } = one;
+    const { client, clock, faults } = one;
+    const now = String(clock.now());
+    const metadata = keyOf("key" in step ? step.key : "");
     switch (step.do) {
       case "create":
-        await one.create(step.name).catch(() => {});
+        await client.create(Gadget, { metadata, spec: { value: "first" } })
+          .catch(() => {});
         break;
-      case "change": {
-        const value = String(one.clock.now());
-        await one.change(step.name, { value }).catch(() => {});
+      case "change":
+        await client.patch(Gadget, metadata, { spec: { value: now } })
+          .catch(() => {});
         break;
-      }
       case "mark":
-        await one.mark(step.name, { labels: { at: String(one.clock.now()) } })
+        await client.patch(Gadget, metadata, { metadata: { labels: { now } } })
           .catch(() => {});
         break;
       case "delete":
-        await one.remove(step.name).catch(() => {});
+        await client.delete(Gadget, metadata).catch(() => {});
+        break;
+      case "namespaces":
+        this.#move(step.to);
         break;
       case "runs":
         this.#fails = step.fail;
@@ -171,6 +197,7 @@ class PropertyCase {
     this.#fails = false;
     this.#last = 0;
     one.faults.clear();
+    this.#move("all");
     await one.until(async () => {
       const { items } = await one.client.list(Gadget);
       return this.#running.size === 0 &&
@@ -190,10 +217,19 @@ class PropertyCase {
   /** Nothing is left of objects that are gone. */
   async checkEmpty(): Promise<void> {
     const one = this.#one;
-    for (const name of NAMES) await one.remove(name).catch(() => {});
+    for (const key of KEYS) {
+      await one.client.delete(Gadget, keyOf(key)).catch(() => {});
+    }
     await this.settle();
     await one.until(() => this.#operators.every(isEmpty), 300_000);
     assert.equal(this.#worked.size, 0, "everything was cleaned up");
+  }
+
+  #move(namespaces: Namespaces): void {
+    for (const handle of this.#handles) {
+      this.#moves.push(handle.changeNamespaces(namespaces));
+      this.#moves.at(-1)?.catch(() => {});
+    }
   }
 
   async #run<R>(
@@ -202,7 +238,8 @@ class PropertyCase {
     signal: AbortSignal,
     work: () => R,
   ): Promise<R> {
-    const { name, resourceVersion = "" } = metadata;
+    const { namespace, resourceVersion = "" } = metadata;
+    const name = `${namespace}/${metadata.name}`;
     const view = `${identity} ${name}`;
     const shown = this.#shown.get(view) ?? "0";
     const other = this.#running.get(name);
@@ -236,27 +273,34 @@ function isEmpty(operator: Operator): boolean {
   );
 }
 
-test("Controller: whatever happens, one run at a time, the finalizer first, the newest state, and nothing left behind", async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(step, { maxLength: 25, size: "max" }),
-      async (steps) => {
-        const one = await OperatorCase.start();
-        try {
-          const property = new PropertyCase(one);
-          await property.start();
-          for (const step of steps) {
-            await property.take(step);
+function keyOf(key: string): { namespace: string; name: string } {
+  const [namespace = "", name = ""] = key.split("/");
+  return { namespace, name };
+}
+
+for (const parting of ["leaderElection", "sharding"] as const) {
+  test(`Controller: whatever happens, one run at a time, the finalizer first, the newest state, and nothing left behind, with ${parting}`, async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 25, size: "max" }),
+        async (steps) => {
+          const one = await OperatorCase.start();
+          try {
+            const property = new PropertyCase(one, parting);
+            await property.start();
+            for (const step of steps) {
+              await property.take(step);
+              property.check();
+            }
+            await property.settle();
+            await property.checkEmpty();
             property.check();
+          } finally {
+            await one.stop();
           }
-          await property.settle();
-          await property.checkEmpty();
-          property.check();
-        } finally {
-          await one.stop();
-        }
-      },
-    ),
-    { numRuns: 20 },
-  );
-});
+        },
+      ),
+      { numRuns: 20 },
+    );
+  });
+}
