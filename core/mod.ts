@@ -246,7 +246,15 @@ export type * from "./cache/shared_informer.ts";
 export * from "./cache/object_store.ts";
 export { BodyCopy } from "./cache/body_copy.ts";
 export type { OnIndexError } from "./cache/object_indexes.ts";
-export { type BudgetMember, MemoryBudget } from "./cache/memory_budget.ts";
+export {
+  type BudgetMember,
+  MemoryBudget,
+  type MemoryBudgetOptions,
+} from "./cache/memory_budget.ts";
+export {
+  MemoryPressure,
+  type MemoryPressureOptions,
+} from "./cache/memory_pressure.ts";
 export {
   cgroupMemoryLimit,
   defaultCacheBudget,

@@ -1,10 +1,16 @@
-import type { OptionRule } from "../api/option_rules.ts";
+import {
+  checkOptions,
+  type OptionRule,
+  type OptionRules,
+} from "../api/option_rules.ts";
 import { parseByteSize } from "./byte_size.ts";
+import type { MemoryPressure } from "./memory_pressure.ts";
 
 /** What a budget must have; two copies of the library may be loaded. */
 export const BUDGET_PARTS: Readonly<Record<string, OptionRule>> = {
   charge: "function",
   leave: "function",
+  mustWait: "function",
   settle: "function",
 };
 
@@ -16,6 +22,23 @@ export interface BudgetMember {
   sink(): void;
 }
 
+/** Options of a {@linkcode MemoryBudget}. */
+export interface MemoryBudgetOptions {
+  /**
+   * How near the process is to the limit of its memory: caches shrink below
+   * their budget when that is short.
+   *
+   * @default {nobody looks}
+   */
+  readonly pressure?: MemoryPressure | undefined;
+}
+
+const RULES: OptionRules<MemoryBudgetOptions> = { pressure: "object?" };
+/**
+ * The part of what the process may use that its caches always have: below it,
+ * what takes the memory is something else.
+ */
+const LEAST_SHARE = 1 / 8;
 /** How many steps of sinking one change of a store pays for, at most. */
 const STEPS_PER_CHARGE = 2;
 
@@ -34,6 +57,8 @@ const STEPS_PER_CHARGE = 2;
  * ```
  */
 export class MemoryBudget {
+  /** How near the process is to its limit; undefined if nobody looks. */
+  readonly pressure: MemoryPressure | undefined;
   #limit: number;
   #used = 0;
   /** What each member said it uses. */
@@ -44,10 +69,13 @@ export class MemoryBudget {
    * Makes a budget of which nothing is used.
    *
    * @param limit Bytes, or text such as `96MiB`, `1Gi` or `500M`.
+   * @param options What else it depends on.
    * @throws {SyntaxError} If the text is not a size.
    * @throws {RangeError} If it is not a positive number of bytes.
    */
-  constructor(limit: number | string) {
+  constructor(limit: number | string, options: MemoryBudgetOptions = {}) {
+    checkOptions(options, RULES, "a MemoryBudget");
+    this.pressure = options.pressure;
     this.#limit = parseByteSize(limit);
   }
 
@@ -71,9 +99,26 @@ export class MemoryBudget {
     return this.#used;
   }
 
+  /** The bytes allowed now: the limit, or less while memory is short. */
+  get allowed(): number {
+    const { pressure } = this;
+    if (pressure === undefined) return this.#limit;
+    const least = pressure.limit * LEAST_SHARE;
+    return Math.min(this.#limit, Math.max(pressure.cap, least));
+  }
+
   /** Whether more is used than allowed. */
   get isExceeded(): boolean {
-    return this.#used > this.#limit;
+    return this.#used > this.allowed;
+  }
+
+  /**
+   * Looks how near the process is to its limit, and tells whether who fills
+   * caches must wait: for room, or since memory becomes short.
+   */
+  mustWait(): boolean {
+    this.pressure?.look(this.#used);
+    return this.isExceeded || this.pressure?.isGrowing === true;
   }
 
   /** Takes note of what a store uses, and makes room if that is too much. */

@@ -19,6 +19,12 @@ export const MAX_LISTED_BYTES: number = 64 * 1024 * 1024;
 const LATE = 20;
 /** For how long nothing is read at most, since the event loop was late. */
 const LONGEST_PAUSE = 250;
+/**
+ * The pause after each chunk while memory becomes short, in milliseconds. A list
+ * still arrives with a megabyte a second: it must not outlast the time in which
+ * a controller has to start.
+ */
+const PRESSED_PAUSE = 50;
 /** Steps of sinking in one slice, of about a millisecond each. */
 const SINKS_PER_SLICE = 6;
 
@@ -26,8 +32,8 @@ const SINKS_PER_SLICE = 6;
  * What reading an answer needs beside it.
  *
  * Who reads slows down rather than fail. While the process is busy with other
- * things, or its caches hold more than they may, nothing is read, so that the
- * connection fills and the server waits.
+ * things, its caches hold more than they may, or its memory becomes short,
+ * nothing is read, so that the connection fills and the server waits.
  */
 export interface Receiving {
   readonly slice: TimeSlice;
@@ -83,7 +89,7 @@ export async function readEvents(
       if (rest !== undefined) await rest;
     }
     receiving.onRest();
-    if (receiving.budget?.isExceeded) await makeRoom(receiving);
+    if (receiving.budget?.mustWait()) await makeRoom(receiving);
   }
   if (splitter.finish()) {
     throw new ConnectionFault(
@@ -121,7 +127,7 @@ export async function readPage(
       if (rest !== undefined) await rest;
     }
     receiving.onRest();
-    if (receiving.budget?.isExceeded) await makeRoom(receiving);
+    if (receiving.budget?.mustWait()) await makeRoom(receiving);
   }
   const page = scanner.finish();
   if (page.kind.endsWith("List") && page.resourceVersion !== "") return page;
@@ -150,9 +156,17 @@ async function rest(receiving: Receiving): Promise<void> {
   }
 }
 
-/** Moves objects down until the budget is kept, or nothing is left to move. */
+/**
+ * Moves objects down until the budget is kept, or nothing is left to move. While
+ * the memory of the process becomes short, it waits besides, so that what was
+ * let go of is collected before more arrives.
+ */
 async function makeRoom(receiving: Receiving): Promise<void> {
-  while (receiving.budget?.settle(SINKS_PER_SLICE) === false) {
+  const { budget, clock, signal } = receiving;
+  while (budget?.settle(SINKS_PER_SLICE) === false) {
     await rest(receiving);
+  }
+  if (budget?.pressure?.isGrowing) {
+    await sleep(PRESSED_PAUSE, { clock, signal });
   }
 }

@@ -261,7 +261,7 @@ export class StoredObjects<T extends KubernetesObject> implements BudgetMember {
   }
 
   get #isFullOfKeys(): boolean {
-    const { limit = Infinity } = this.#budget ?? {};
+    const { allowed: limit = Infinity } = this.#budget ?? {};
     return this.slots.allocatedBytes + this.indexes.allocatedBytes >= limit;
   }
 
@@ -289,7 +289,7 @@ export class StoredObjects<T extends KubernetesObject> implements BudgetMember {
       this.#decoder.limit = DEFAULT_DECODED_BYTES;
       return;
     }
-    this.#decoder.limit = budget.limit * DECODED_SHARE;
+    this.#decoder.limit = budget.allowed * DECODED_SHARE;
     const held = this.slots.allocatedBytes + this.indexes.allocatedBytes +
       this.#bodies.allocatedBytes + this.#decoder.bytes;
     if (held !== this.#charged || budget.isExceeded) {

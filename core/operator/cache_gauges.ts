@@ -1,4 +1,6 @@
 import type { InformerPool } from "../cache/informer_pool.ts";
+import type { MemoryBudget } from "../cache/memory_budget.ts";
+import type { MemoryPressure } from "../cache/memory_pressure.ts";
 import type { StoreUsage, TierUsage } from "../cache/store_usage.ts";
 import type { Gauge, MetricLabels, Metrics } from "../metrics.ts";
 
@@ -26,6 +28,9 @@ export class CacheGauges {
   readonly #bytes: Gauge;
   readonly #used: Gauge;
   readonly #budget: Gauge;
+  readonly #memory: Gauge;
+  readonly #memoryLimit: Gauge;
+  readonly #memoryShort: Gauge;
   #told: Map<string, MetricLabels> = new Map();
 
   /** @param metrics Where the gauges are. */
@@ -45,7 +50,19 @@ export class CacheGauges {
     });
     this.#budget = metrics.gauge({
       name: "coracle_cache_budget_bytes",
-      help: "Memory that all caches may use together.",
+      help: "Memory that all caches may use together; less when it is short.",
+    });
+    this.#memory = metrics.gauge({
+      name: "coracle_memory_used_bytes",
+      help: "Resident memory of the process, where its limit is known.",
+    });
+    this.#memoryLimit = metrics.gauge({
+      name: "coracle_memory_limit_bytes",
+      help: "Memory that the process may use, where that is known.",
+    });
+    this.#memoryShort = metrics.gauge({
+      name: "coracle_memory_short",
+      help: "Whether the process is near the limit of its memory.",
     });
   }
 
@@ -68,7 +85,18 @@ export class CacheGauges {
       this.#bytes.remove(labels);
     }
     this.#told = told;
-    this.#used.set(informers?.budget?.used ?? 0);
-    this.#budget.set(informers?.budget?.limit ?? 0);
+    const { budget } = informers ?? {};
+    this.#used.set(budget?.used ?? 0);
+    this.#budget.set(budget?.allowed ?? 0);
+    if (budget?.pressure !== undefined) {
+      this.#setMemory(budget.pressure, budget);
+    }
+  }
+
+  #setMemory(pressure: MemoryPressure, budget: MemoryBudget): void {
+    pressure.look(budget.used);
+    this.#memory.set(pressure.used);
+    this.#memoryLimit.set(pressure.limit);
+    this.#memoryShort.set(Number(pressure.isHigh));
   }
 }

@@ -68,6 +68,7 @@ const RULES: OptionRules<MetricOptions> = { name: "string", help: "string" };
  * | `coracle_informer_objects` | `kind` |
  * | `coracle_cache_objects`, `coracle_cache_bytes` | `kind`, `tier` |
  * | `coracle_cache_used_bytes`, `coracle_cache_budget_bytes` | |
+ * | `coracle_memory_used_bytes`, `coracle_memory_limit_bytes`, `coracle_memory_short` | |
  * | `coracle_client_requests_total` | `verb`, `code` |
  * | `coracle_client_request_duration_seconds` | `verb` |
  *

@@ -3,7 +3,6 @@ import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import { abortable } from "../abortable.ts";
-import { MemoryBudget } from "../cache/memory_budget.ts";
 import { InformerPool } from "../cache/informer_pool.ts";
 import { Client } from "../client/client.ts";
 import { traceRequests } from "../client/trace_requests.ts";
@@ -32,7 +31,7 @@ import {
   operatorSettings,
 } from "./operator_options.ts";
 import { ProbeServer } from "./probe_server.ts";
-import { cacheBudgetOfProcess } from "./process_memory.ts";
+import { operatorBudget } from "./process_memory.ts";
 import { drain } from "./shutdown.ts";
 import { onStopSignal } from "./stop_signals.ts";
 
@@ -368,7 +367,7 @@ export class Operator implements OperatorHandle {
       informers: new InformerPool(base, {
         ...common,
         reconnect,
-        budget: new MemoryBudget(cache.budget ?? cacheBudgetOfProcess()),
+        budget: operatorBudget(cache, { clock, log: logger }),
       }),
       fieldManagers: () =>
         Array.from(

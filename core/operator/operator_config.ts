@@ -62,6 +62,7 @@ const OPERATOR: Readonly<Record<string, Reader>> = {
   "startErrors": text,
   "syncTimeout": duration,
   "cache.budget": text,
+  "cache.memoryLimit": textOrFalse,
   ...leases("leaderElection"),
   ...leases("sharding"),
   "probes": off,

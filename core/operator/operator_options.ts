@@ -43,6 +43,16 @@ export interface OperatorCacheOptions {
    * @default {a fraction of the memory that the process may use}
    */
   readonly budget?: number | string | undefined;
+  /**
+   * What the whole process may use, in bytes or as text such as `"512MiB"`;
+   * `false` for as much as it likes. From four fifths of it on, while its use
+   * still grows, what arrives is read slowly, and from nine tenths on caches give
+   * up some of what they hold, down to an eighth of it. That is a brake, not a
+   * guarantee: what the program itself makes counts, too.
+   *
+   * @default {the limit of the control group, if it has one}
+   */
+  readonly memoryLimit?: number | string | false | undefined;
 }
 
 /** Options of an {@linkcode Operator}. */
@@ -205,7 +215,10 @@ const PROBE_RULES: OptionRules<ProbeOptions> = {
   debug: "boolean?",
   live: "function?",
 };
-const CACHE_RULES: OptionRules<OperatorCacheOptions> = { budget: "any?" };
+const CACHE_RULES: OptionRules<OperatorCacheOptions> = {
+  budget: "any?",
+  memoryLimit: "any?",
+};
 
 /**
  * Checks the options of an operator and fills in the defaults.
@@ -234,7 +247,9 @@ export function operatorSettings(
     checkOptions(probes, PROBE_RULES, "an operator, probes");
   }
   checkOptions(cache, CACHE_RULES, "an operator, cache");
-  if (cache.budget !== undefined) parseByteSize(cache.budget);
+  const { budget, memoryLimit = false } = cache;
+  if (budget !== undefined) parseByteSize(budget);
+  if (memoryLimit !== false) parseByteSize(memoryLimit);
   reconnectSettings(options.reconnect);
   const { leaderElection, sharding } = options;
   if (leaderElection !== undefined) leaseTimes(leaderElection);
