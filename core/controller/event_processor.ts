@@ -133,7 +133,7 @@ export class EventProcessor<P extends KubernetesObject> {
   }
 
   /** A primary is gone. */
-  primaryDeleted(event: CacheEvent<P>): void {
+  primaryDeleted(event: DeletedPrimary<P> & { readonly key: string }): void {
     const { key } = event;
     this.#runs.get(key)?.abort("deletion");
     if (!this.#options.settings.allEvents) {

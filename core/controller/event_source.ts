@@ -96,7 +96,7 @@ export interface SourceContext<P extends KubernetesObject = KubernetesObject> {
 
 /** What happened to a primary, told to sources that follow them. */
 export interface PrimaryEvent<P extends KubernetesObject> {
-  /** What happened. */
+  /** What happened; `deleted` also where it is not watched any more. */
   readonly type: "added" | "modified" | "deleted";
   /** To which primary. */
   readonly key: ObjectKey;

@@ -64,7 +64,18 @@ export function assemble<P extends KubernetesObject>(
     selection,
     indexes: settings.indexes,
     onEvent: (event) => onPrimary(event),
-    onLeft: (key) => processor.forget(key, "namespace"),
+    onLeft(key) {
+      tellGone(key, undefined);
+      processor.forget(key, "namespace");
+    },
+    onGone(key, last) {
+      tellGone(key, last);
+      if (last === undefined) processor.forget(key);
+      else {
+        const finalStateUnknown = true;
+        processor.primaryDeleted({ key, object: last, finalStateUnknown });
+      }
+    },
   });
   const common = { client, informers, clock, log, metrics };
   const managers = new Set([...surroundings.fieldManagers(), fieldManager]);
@@ -118,6 +129,8 @@ export function assemble<P extends KubernetesObject>(
       finalizer,
     }),
   });
+  const tellGone = (key: string, object: P | undefined) =>
+    sources.primaryEvent({ type: "deleted", key: parseKey(key), object });
   const dispatch = (run: Run<P>) => dispatcher.dispatch(run);
   const history = new RunHistory<P>({ clock });
   const overdue = new OverdueRuns<P>({ clock, log });

@@ -64,6 +64,13 @@ export interface PrimarySourceOptions<P extends KubernetesObject> {
   readonly onEvent: InformerHandler<P>;
   /** Told of each primary that is not watched any more. */
   readonly onLeft: (key: string) => void;
+  /**
+   * Told of each primary that is gone, as the watch knows that takes the place of
+   * the one that had it.
+   *
+   * @param last Its last known state, unless the cache is bounded.
+   */
+  readonly onGone: (key: string, last: P | undefined) => void;
 }
 
 /** The watch of one namespace, or of all. */
@@ -177,16 +184,19 @@ export class PrimarySource<P extends KubernetesObject>
     older = [];
   }
 
-  /** Closes all watches but these; tells of each primary that is left. */
+  /** Closes all watches but these; tells of each primary that none has then. */
   async keep(names: readonly WatchName[]): Promise<void> {
     const left = [...this.#watches].filter(([name]) => !names.includes(name));
     for (const [name, { registration }] of left) {
       registration?.remove();
       this.#watches.delete(name);
     }
+    const { selection, onLeft, onGone } = this.#options;
     for (const [, { lease }] of left) {
       for (const key of lease.keys()) {
-        if (!this.has(key)) this.#options.onLeft(key);
+        if (this.has(key)) continue;
+        if (this.#watchOf(key) === undefined) onLeft(key);
+        else onGone(key, selection.bounded ? undefined : lease.get(key));
       }
     }
     await Promise.all(left.map(([, { lease }]) => lease.release()));

@@ -135,26 +135,6 @@ scenario(
 );
 
 scenario(
-  "A change that a watch has not told yet is told by the one that takes its place",
-  async (one) => {
-    const operator = one.operator();
-    const gadgets = operator.register(Gadget, reportsValue, {
-      namespaces: ["default"],
-    });
-    await one.start(operator);
-    await reconciled(one, "a");
-    one.faults.cutWatches();
-    one.faults.compact();
-    await one.change("a", { value: "second" });
-    await one.done(gadgets.changeNamespaces("all"));
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "second"
-    );
-  },
-  { embedded: "it cuts watches" },
-);
-
-scenario(
   "A write that is never answered does not keep a leader from its end",
   async (one) => {
     const { client, waiting, letGo } = held(
