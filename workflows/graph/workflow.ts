@@ -58,10 +58,9 @@ const RULES: OptionRules<WorkflowOptions> = {
   explicit: "boolean?",
 };
 
-const GRAPH_NODE_PARTS: OptionRules<WorkflowNode<never>> = {
+const GRAPH_NODE_PARTS: OptionRules<Omit<WorkflowNode<never>, "dependent">> = {
   name: "name",
   dependsOn: "strings",
-  dependent: "any",
   when: "object",
 };
 const DEPENDENT_PARTS: OptionRules<Dependent<never>> = {
