@@ -326,7 +326,9 @@ async function main(args: readonly string[]): Promise<number> {
   );
   if (stray.length > 0) {
     print(
-      `Cannot run tests: no step has tests there: received ${stray.join(", ")}`,
+      `Cannot run tests: none of the steps ${
+        chosen.join(", ")
+      } has tests there: received ${stray.join(", ")}`,
     );
     return 2;
   }
