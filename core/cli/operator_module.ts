@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, extname, resolve } from "node:path";
+import process from "node:process";
 import { pathToFileURL } from "node:url";
 import type { ResolvedKind } from "../api/kind.ts";
 import type { DefinedKind } from "../crd/kind_definition.ts";
@@ -10,6 +11,9 @@ import { UsageError } from "./command.ts";
 import { suggestion } from "./suggestion.ts";
 
 const MODULE_REGEXP = /\.[cm]?[jt]sx?$/;
+
+/** An error of Node itself. */
+type NodeError = Error & { readonly code: string };
 
 /** A file that is being loaded, and what it has made so far. */
 export interface OperatorModule {
@@ -84,6 +88,18 @@ export async function loadOperatorModule(
 
 /** What went wrong while a file was loaded, in the user's words if need be. */
 function loadError(file: string, error: unknown): unknown {
+  // Only Node looks at the extension, and older ones know no types.
+  const { code, message } = Object(error) as Partial<NodeError>;
+  if (
+    code === "ERR_UNKNOWN_FILE_EXTENSION" &&
+    message?.endsWith(`for ${resolve(file)}`)
+  ) {
+    return new UsageError(
+      `Cannot load ${file}: this Node does not run ${
+        extname(file)
+      } files: .ts needs Node 22.19 or later, Deno or Bun: received Node ${process.versions.node}`,
+    );
+  }
   // `npm init` makes packages whose .ts and .js files are no ES modules to Node.
   if (
     !(error instanceof SyntaxError) ||

@@ -47,3 +47,16 @@ test("readOperatorModule tells how a package comes to have ES modules", async (c
       /^Cannot load .*lamp\.ts: .*"npm pkg set type=module" or rename it to lamp\.mts: received /,
   });
 });
+
+test("readOperatorModule tells which Node runs a file that this one does not", async (context) => {
+  if (process.versions["bun"] ?? process.versions["deno"]) {
+    return context.skip("other runtimes than Node run them all");
+  }
+  // To this Node what .ts is to older ones.
+  const file = writeText(temporaryFolder(), "lamp.tsx", "export {};");
+  const module = await readOperatorModule(file).catch((error) => error);
+  assert.match(
+    module.message,
+    /^Cannot load .*lamp\.tsx: this Node does not run \.tsx files: \.ts needs Node 22\.19 or later, .*: received Node \d/,
+  );
+});
