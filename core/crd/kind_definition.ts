@@ -52,22 +52,43 @@ export interface ScaleFields {
 
 /** What each version of a kind may say for itself. */
 export interface KindVersion {
-  /** What the user asks for; it must describe an object. */
+  /**
+   * What the user asks for; it must describe an object. The server holds objects
+   * to what JSON Schema and CEL can say of it, and fills in its defaults. No
+   * object is run through the schema itself: what transforms a value, or refines
+   * it by code, has no effect on what is read.
+   */
   readonly spec: StandardSchema;
   /**
    * What the operator reports; it must describe an object. Where it is given,
-   * the status is a subresource.
+   * the status is a subresource, and one that does not fit it is refused.
    */
   readonly status?: StandardSchema | undefined;
-  /** Said by `kubectl explain`. */
+  /**
+   * Said by `kubectl explain`.
+   *
+   * @default {nothing}
+   */
   readonly description?: string | undefined;
-  /** Columns of `kubectl get` between the name and the age. */
+  /**
+   * Columns of `kubectl get` between the name and the age.
+   *
+   * @default {none}
+   */
   readonly printerColumns?: readonly PrinterColumn[] | undefined;
-  /** Paths that field selectors may use, such as `.spec.color`. */
+  /**
+   * Paths that field selectors may use, such as `.spec.color`.
+   *
+   * @default {only those of every kind}
+   */
   readonly selectableFields?: readonly string[] | undefined;
   /** Where given, the kind has a `scale` subresource. */
   readonly scale?: ScaleFields | undefined;
-  /** CEL rules about the whole object; those of a field go into its `.meta()`. */
+  /**
+   * CEL rules about the whole object; those of a field go into its `.meta()`.
+   *
+   * @default {none}
+   */
   readonly validations?: readonly ValidationRule[] | undefined;
   /**
    * Whether clients may use the version.
