@@ -1,7 +1,13 @@
 import { type Kind, kindText } from "../core/api/kind.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
-import { keyOf, keyText, type ObjectKey } from "../core/api/object_key.ts";
+import {
+  keyOf,
+  keyText,
+  type ObjectKey,
+  parseKey,
+} from "../core/api/object_key.ts";
 import type { CacheEvent } from "../core/cache/cache_event.ts";
+import { keyOfHeader } from "../core/cache/current_event.ts";
 import type { InformerLease } from "../core/cache/informer_lease.ts";
 import type {
   HandlerRegistration,
@@ -16,6 +22,7 @@ import type {
 } from "../core/controller/event_source.ts";
 import { accepts } from "../core/controller/filters.ts";
 import type { Logger } from "../core/logger.ts";
+import { acquireInformer, healthOf } from "./acquire_informer.ts";
 import {
   checkInformerSource,
   type InformerEventSource,
@@ -31,6 +38,7 @@ import {
 } from "./mappers.ts";
 import { ReferenceIndex } from "./reference_index.ts";
 import { RememberedMapping } from "./remembered_mapping.ts";
+import { Succession } from "./succession.ts";
 
 /** The name under which the lease keeps the index of the mapper. */
 const BY_PRIMARY = "primary";
@@ -70,15 +78,17 @@ interface Watching<P extends KubernetesObject, S extends KubernetesObject> {
   readonly context: SourceContext<P>;
   readonly lease: InformerLease<S>;
   readonly registration: HandlerRegistration<S>;
+  /** Only where the cache is bounded. */
+  readonly remembered: RememberedMapping | undefined;
+  /** While it takes the place of another watch. */
+  succession: Succession<S> | undefined;
 }
 
 /** What the events of one watch are taken with. */
-interface Listening<P extends KubernetesObject, S extends KubernetesObject> {
-  readonly context: SourceContext<P>;
-  readonly lease: InformerLease<S>;
-  /** Only where the cache is bounded. */
-  readonly remembered: RememberedMapping | undefined;
-}
+type Listening<P extends KubernetesObject, S extends KubernetesObject> = Omit<
+  Watching<P, S>,
+  "registration"
+>;
 
 class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   implements InformerEventSource<P, S> {
@@ -96,6 +106,8 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   #life: symbol | undefined;
   #log: Logger | undefined;
   #watching: Watching<P, S> | undefined;
+  /** Of the watch that is to take the place of that one, or was there before. */
+  #otherLease: InformerLease<S> | undefined;
 
   constructor(kind: Kind<S>, options: InformerSourceOptions<P, S>) {
     this.#options = checkInformerSource(kind, options);
@@ -117,35 +129,62 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
         this.#refer(primary);
       }
     }
-    await this.#watch(context, context.namespaces);
+    const lease = await this.#acquire(context, context.namespaces);
+    if (lease === undefined) return;
+    this.#watching = this.#listen({ context, lease, succession: undefined });
+    await this.#watching.registration.synced;
   }
 
   async stop(): Promise<void> {
-    const watching = this.#watching;
+    const leases = [this.#watching?.lease, this.#otherLease];
     this.#life = undefined;
     this.#watching = undefined;
+    this.#otherLease = undefined;
     this.#references.clear();
     for (const listener of this.#onGone) listener(undefined);
-    await watching?.lease.release();
+    await Promise.all(leases.map((lease) => lease?.release()));
   }
 
   async changeNamespaces(namespaces: NamespaceSet): Promise<void> {
     const { namespaces: wanted = "inherited" } = this.#options;
     const before = this.#watching;
     if (wanted !== "inherited" || before === undefined) return;
-    await this.#watch(before.context, namespaces);
+    const life = this.#life;
+    const { context } = before;
+    const lease = await this.#acquire(context, namespaces);
+    if (lease === undefined) return;
+    // Runs go on meanwhile, and read the cache that is complete.
+    this.#otherLease = lease;
+    await lease.synced;
+    if (this.#life !== life) return;
+    const succession = new Succession(before.lease, lease);
+    const after = this.#listen({ context, lease, succession });
+    this.#watching = after;
+    this.#otherLease = before.lease;
+    await after.registration.synced;
+    after.succession = undefined;
+    for (const key of succession.missed(namespaces)) this.#missed(key, before);
+    this.#otherLease = undefined;
     await before.lease.release();
   }
 
+  /** An object is gone, or not what it was, and its watch did not tell. */
+  #missed(key: string, { context, lease, remembered }: Watching<P, S>): void {
+    if (this.#watching?.lease.has(key) === false) {
+      for (const listener of this.#onGone) listener(key);
+    }
+    const last = remembered === undefined ? lease.get(key) : undefined;
+    const primaries = this.#options.references !== undefined
+      ? this.#references.primariesOf(key)
+      : last === undefined
+      ? remembered?.of(key) ?? []
+      : this.#primaries(mapped(last), context);
+    const cause = { kind: this.kind.kind, object: parseKey(key) };
+    for (const primary of primaries) context.trigger(primary, cause);
+  }
+
   health(): SourceHealth {
-    const health = this.#watching?.lease.health();
-    if (health === undefined) return { status: "unknown" };
-    const error = health.watches
-      .map(({ lastError }) => lastError?.message)
-      .find((message) => message !== undefined);
-    return health.healthy
-      ? { status: "healthy" }
-      : { status: "unhealthy", message: error ?? "not synced yet" };
+    return healthOf(this.#watching?.lease);
   }
 
   get(key: ObjectKey): S | undefined | Promise<S | undefined> {
@@ -246,57 +285,30 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     }
   }
 
-  async #watch(
-    context: SourceContext<P>,
-    inherited: NamespaceSet,
-  ): Promise<void> {
-    const {
-      namespaces = "inherited",
-      labelSelector,
-      fieldSelector,
-      shardSelector,
-      metadataOnly,
-      prune = [foreignManagedFields(context)],
-      bounded,
-      client,
-      shared,
-    } = this.#options;
-    const set = namespaces === "inherited" ? inherited : namespaces;
-    const life = this.#life;
-    const everywhere = set === "all" || await this.#isClusterScoped(context);
-    // It may have been stopped while the server was asked.
-    if (this.#life !== life) return;
-    const lease = context.informers.acquire(this.kind, {
-      namespaces: everywhere ? undefined : set,
-      labelSelector,
-      fieldSelector,
-      shardSelector,
-      metadataOnly,
-      prune,
-      bounded,
-      client,
-      shared,
-    });
-    if (this.#options.references === undefined) {
-      lease.addIndex(BY_PRIMARY, this.#mapper.index);
-    }
+  #listen(start: Omit<Listening<P, S>, "remembered">): Watching<P, S> {
+    const { bounded } = this.#options;
     const remembered = bounded ? new RememberedMapping() : undefined;
-    const listening = { context, lease, remembered };
-    const registration = lease.addHandler(
+    const listening: Listening<P, S> = { ...start, remembered };
+    const registration = start.lease.addHandler(
       (event) => this.#onEvent(event, listening),
-      { name: `${context.controller}/${this.name}` },
+      { name: `${start.context.controller}/${this.name}` },
     );
-    this.#watching = { context, lease, registration };
-    await registration.synced;
+    return Object.assign(listening, { registration });
   }
 
-  /** Objects of a cluster-scoped kind are in none of the namespaces. */
-  async #isClusterScoped(context: SourceContext<P>): Promise<boolean> {
-    const { client = context.client } = this.#options;
-    const { scope } = this.kind.scope === undefined
-      ? await client.resolve(this.kind)
-      : this.kind;
-    return scope === "Cluster";
+  /** Opens an informer; undefined if the source was stopped meanwhile. */
+  #acquire(
+    context: SourceContext<P>,
+    inherited: NamespaceSet,
+  ): Promise<InformerLease<S> | undefined> {
+    const life = this.#life;
+    const index = { [BY_PRIMARY]: this.#mapper.index };
+    return acquireInformer(this.kind, this.#options, {
+      context,
+      inherited,
+      indexes: this.#options.references === undefined ? index : {},
+      isWanted: () => this.#life === life,
+    });
   }
 
   #onEvent(event: CacheEvent<S>, listening: Listening<P, S>): void {
@@ -309,13 +321,15 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
       event,
       () => this.#primaries(new MappedEvent(event, "object"), context),
     );
+    // A bounded cache may have to read it, for what is remembered.
+    if (remembered === undefined && listening.succession?.isTold(event)) return;
     if (!this.#accepts(event, context)) return;
     const primaries = this.#options.references === undefined
       ? followed ?? this.#affected(event, context)
       : this.#references.primariesOf(event.key);
     const cause = {
       kind: this.kind.kind,
-      object: keyOfHeader(event),
+      object: keyOfHeader(event.header),
       initial: event.initial,
     };
     for (const primary of primaries) context.trigger(primary, cause);
@@ -382,19 +396,4 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
       ),
     );
   }
-}
-
-/**
- * The path of what other operators and people own. That of a controller which
- * comes later is another one, and so is its informer: nothing of its own is
- * missing there.
- */
-function foreignManagedFields({ fieldManagers }: SourceContext): string {
-  const own = fieldManagers.map((name) => JSON.stringify(name));
-  return `metadata.managedFields[manager!=${own.join()}]`;
-}
-
-function keyOfHeader({ header }: CacheEvent<KubernetesObject>): ObjectKey {
-  const { namespace, name } = header;
-  return namespace === "" ? { name } : { namespace, name };
 }

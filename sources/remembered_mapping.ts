@@ -23,11 +23,16 @@ export class RememberedMapping {
     map: () => Iterable<string>,
   ): Set<string> {
     const { key, type, header } = event;
-    const before = this.#primaries.get(key) ?? [];
+    const before = this.of(key);
     const after = header.isPartial ? [] : [...map()];
     if (type === "deleted") this.#primaries.delete(key);
     else if (!header.isPartial) this.set(key, after);
     return new Set([...before, ...after]);
+  }
+
+  /** The primaries of a secondary. */
+  of(secondary: string): readonly string[] {
+    return this.#primaries.get(secondary) ?? [];
   }
 
   /** Sets the primaries of a secondary. */
