@@ -147,11 +147,14 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
     message: string,
     { reason = "Progressing", drift }: ProgressOptions = {},
   ): Promise<void> {
+    const isOld = this.#isReadyOld;
     this.#conditions = progressiveStatus(
       this.#conditions,
       { reason, message: withoutUrlQueries(message), drift },
       this.#moment(),
     );
+    // Progress says nothing about how the pass will end.
+    if (isOld) this.#readyAtFirst = findCondition(this.#conditions, READY);
     await this.#status.write(this.object);
   }
 
@@ -332,11 +335,16 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
     }
   }
 
+  /** Whether no step has said anything of Ready. */
+  get #isReadyOld(): boolean {
+    return findCondition(this.#conditions, READY) === this.#readyAtFirst;
+  }
+
   /** Ready of before says nothing about a success that nothing else tells of. */
   #withoutOldReady(end: StepsEnd): readonly Condition[] {
     const list = this.#conditions;
-    const isOld = findCondition(list, READY) === this.#readyAtFirst;
-    return isOld && end.error === undefined && end.result === "success"
+    return this.#isReadyOld && end.error === undefined &&
+        end.result === "success"
       ? removeCondition(list, READY)
       : list;
   }

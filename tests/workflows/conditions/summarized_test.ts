@@ -62,6 +62,42 @@ releaseScenario(
 );
 
 releaseScenario(
+  "progress is written at once, and leaves Ready as it is unless the world has moved",
+  async (release) => {
+    const { one } = release;
+    const seen: (readonly string[])[] = [];
+    let runs = 0;
+    await release.play([async (pass) => {
+      const message = "fetching https://host/x?token=abc";
+      await (runs++ < 2
+        ? pass.progress(message)
+        : pass.progress("repairing", { reason: "Drifted", drift: true }));
+      const object = await release.read();
+      seen.push(
+        ["Reconciling", "Ready"].map((type) => conditionText(object, type)),
+      );
+    }]);
+    for (let run = 2; run <= 3; run++) {
+      await one.advance(60_000);
+      assert.equal(runs, run);
+      assert.match(await release.ready(), /^True Succeeded: /);
+    }
+    assert.deepEqual(seen, [
+      [
+        "True Progressing: fetching https://host/x",
+        "Unknown Progressing: fetching https://host/x",
+      ],
+      [
+        "True Progressing: fetching https://host/x",
+        "True Succeeded: Everything is as asked for",
+      ],
+      ["True Drifted: repairing", "Unknown Drifted: repairing"],
+    ]);
+    assert.deepEqual(conditionTypes(await release.read()), ["Ready"]);
+  },
+);
+
+releaseScenario(
   "A failure under a condition of its own is what Ready says, until it is over [F14]",
   async (release) => {
     const { one } = release;
