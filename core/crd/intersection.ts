@@ -32,7 +32,12 @@ export interface Intersection {
   readonly node: JsonSchema;
   /** The patterns besides the node's own. */
   readonly patterns: readonly string[];
+  /** The definitions that it was merged from. */
+  readonly references: readonly string[];
 }
+
+/** How often one definition may be merged on the way to a node. */
+const MOST_MERGED = 8;
 
 /**
  * Merges a node with the members of its `allOf`.
@@ -46,22 +51,36 @@ export function intersect(
 ): Intersection {
   const { allOf, ...own } = node;
   const patterns: string[] = [];
+  const references: string[] = [];
   let merged: SchemaDraft = { ...own };
   for (const member of allOf as readonly JsonSchema[]) {
     const resolved = resolve(member, context);
-    const inner = Array.isArray(resolved.allOf)
-      ? intersect(resolved, context)
-      : { node: resolved, patterns: [] };
+    const inner = Array.isArray(resolved.node.allOf)
+      ? intersect(resolved.node, resolved.context)
+      : { node: resolved.node, patterns: [], references: [] };
     patterns.push(...inner.patterns);
+    const { length } = context.references;
+    references.push(...resolved.context.references.slice(length));
+    references.push(...inner.references);
     merged = mergeNodes(merged, inner.node, { context, patterns });
   }
-  return { node: merged, patterns: [...new Set(patterns)] };
+  return { node: merged, patterns: [...new Set(patterns)], references };
 }
 
-function resolve(member: JsonSchema, context: SchemaContext): JsonSchema {
+interface Resolved {
+  readonly node: JsonSchema;
+  /** Where it stands, with the references that led to it. */
+  readonly context: SchemaContext;
+}
+
+function resolve(member: JsonSchema, context: SchemaContext): Resolved {
   const reference = member.$ref;
-  if (typeof reference !== "string") return member;
-  if (context.references.includes(reference)) {
+  if (typeof reference !== "string") return { node: member, context };
+  const { merged = [] } = context;
+  if (
+    context.references.includes(reference) ||
+    merged.filter((one) => one === reference).length >= MOST_MERGED
+  ) {
     throw inexpressible(context, "it refers to itself", reference);
   }
   const target = followReference(context.root, reference);

@@ -13,6 +13,11 @@ export interface SchemaContext {
   readonly root: JsonSchema;
   /** The references that led here; meeting one again is recursion. */
   readonly references: readonly string[];
+  /**
+   * The definitions that intersections on the way were merged from. What is
+   * within may use them again, but not without end.
+   */
+  readonly merged?: readonly string[] | undefined;
 }
 
 /** The longest piece of a schema that a message shows. */

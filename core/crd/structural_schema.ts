@@ -104,8 +104,11 @@ function convertIntersection(
   node: JsonSchema,
   context: SchemaContext,
 ): OpenApiSchema {
-  const { node: merged, patterns } = intersect(node, context);
-  const schema = convert(merged, context);
+  const { node: whole, patterns, references } = intersect(node, context);
+  const schema = convert(whole, {
+    ...context,
+    merged: [...context.merged ?? [], ...references],
+  });
   if (patterns.length === 0) return schema;
   const others = patterns.map((pattern) => ({
     pattern: checkedPattern(pattern, context),
