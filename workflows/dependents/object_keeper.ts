@@ -355,8 +355,12 @@ function tellsWhatIsGone<
   return "onGone" in source;
 }
 
+/** How servers say, of one kind or another, that a field must stay as it is. */
+const IMMUTABLE =
+  /immutable|(?:may not|cannot) (?:be )?change|may not add or remove|forbidden: updates to/i;
+
 /** Whether the server refused to change a field that must stay as it is. */
 function isImmutable(error: unknown): boolean {
   return ApiError.is(error) && (error.isInvalid || error.isConflict) &&
-    /immutable|may not be changed|forbidden: updates to/i.test(error.message);
+    IMMUTABLE.test(error.message);
 }
