@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import type { EventSource } from "../../core/controller/event_source.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import { byLabel } from "../../sources/mappers.ts";
 import { Gadget, scenario } from "../support/operator_case.ts";
 
 /** A source that does nothing, with other methods where they are given. */
@@ -117,3 +120,41 @@ scenario("A source that cannot be added may be added again", async (one) => {
   assert.equal(await one.done(controller.addSource(added)), added);
   assert.equal(starts, 2);
 });
+
+scenario(
+  "A filter of a source that throws lets the event through, and is told",
+  async (one) => {
+    let runs = 0;
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile() {
+        runs++;
+      },
+    }, {
+      sources: [informerSource<Gadget, ConfigMap>(ConfigMap, {
+        mapper: byLabel("gadget"),
+        filters: {
+          update() {
+            throw new Error("As asked");
+          },
+        },
+      })],
+    });
+    await one.start(operator);
+    await one.create("a");
+    await one.until(() => runs === 1);
+    const key = { namespace: "default", name: "a" };
+    await one.client.create(ConfigMap, {
+      metadata: { ...key, labels: { gadget: "a" } },
+    });
+    await one.until(() => runs === 2);
+    await one.client.patch(ConfigMap, key, { data: { a: "1" } });
+    await one.until(() => runs === 3);
+    const told = one.log.filter(({ message }) =>
+      message === "Cannot filter an event"
+    );
+    assert.deepEqual(told.map(({ fields }) => fields["source"]), [
+      "v1 ConfigMap",
+    ]);
+  },
+);

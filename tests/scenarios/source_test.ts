@@ -264,6 +264,54 @@ scenario(
 );
 
 scenario(
+  "What primaries refer to is found though a bounded cache has given it up, and forgotten with them",
+  async (one) => {
+    const seen: string[] = [];
+    const operator = one.operator({ cache: { budget: 1 } });
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        const maps = await ctx.secondaries(ConfigMap);
+        const values = maps.map(({ data }) => data?.["value"]);
+        seen.push(`${gadget.metadata.name} ${values}`);
+      },
+    }, {
+      sources: [informerSource<Gadget, ConfigMap>(ConfigMap, {
+        bounded: true,
+        references: ({ spec: { value } }) => [
+          `default/map-${value}`,
+          "default/none",
+        ],
+      })],
+    });
+    for (let index = 0; index < 100; index++) {
+      await one.client.create(ConfigMap, {
+        metadata: { namespace: "default", name: `map-${index}` },
+        data: { value: `${index}` },
+      });
+    }
+    await one.start(operator);
+    await one.until(() =>
+      /objects\{kind="v1 ConfigMap",tier="key_only"\} [1-9]\d/
+        .test(operator.metrics())
+    );
+    await one.create("one", { value: "7" });
+    await one.create("two", { value: "7" });
+    await one.until(() => seen.length === 2);
+    assert.deepEqual(seen.splice(0).toSorted(), ["one 7", "two 7"]);
+    await one.remove("one");
+    await one.until(() => operator.health().controllers[0]?.primaries === 1);
+    await one.client.patch(
+      ConfigMap,
+      { namespace: "default", name: "map-7" },
+      { data: { value: "8" } },
+    );
+    await one.until(() => seen.length === 1);
+    await one.advance(1_000);
+    assert.deepEqual(seen, ["two 8"]);
+  },
+);
+
+scenario(
   "Without a way from primary to secondary the context finds none, the cache does [PrimaryToSecondaryMissingIT]",
   async (one) => {
     const found: [number, boolean][] = [];

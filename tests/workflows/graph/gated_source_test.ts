@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubernetesObject } from "../../../core/api/object.ts";
+import type {
+  EventSource,
+  NamespaceSet,
+} from "../../../core/controller/event_source.ts";
+import { ConfigMap } from "../../../core/kinds/core_v1.ts";
+import { silentLogger } from "../../../core/logger.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { GatedSource } from "../../../workflows/graph/gated_source.ts";
+import { recordedContext } from "../../support/source_context.ts";
+
+const MAP: ConfigMap = { metadata: { namespace: "default", name: "a" } };
+
+/** A gated source, what its inner one was told, and what was logged. */
+function gated(
+  methods: Partial<EventSource<KubernetesObject, ConfigMap>> = {},
+) {
+  const calls: (string | NamespaceSet)[] = [];
+  const logged: string[] = [];
+  const clock = new VirtualClock();
+  const source = new GatedSource<KubernetesObject, ConfigMap>({
+    name: "maps",
+    kind: ConfigMap,
+    readOnly: true,
+    start({ namespaces }) {
+      calls.push("start", namespaces);
+      return Promise.resolve();
+    },
+    stop() {
+      calls.push("stop");
+      return Promise.resolve();
+    },
+    changeNamespaces(namespaces) {
+      calls.push("change", namespaces);
+      return Promise.resolve();
+    },
+    get: () => MAP,
+    list: () => [MAP],
+    secondaries: () => [MAP],
+    ...methods,
+  });
+  const context = recordedContext(clock, [], {
+    log: { ...silentLogger, error: (message) => logged.push(message) },
+  });
+  return { source, context, clock, calls, logged };
+}
+
+test("GatedSource shows what its inner source has only while somebody holds it", async () => {
+  const { source, context } = gated();
+  const shown = async () => [
+    await source.get(MAP.metadata as Required<typeof MAP.metadata>),
+    ...await source.list("default"),
+    ...await source.secondaries(MAP),
+  ];
+  assert.deepEqual([source.readOnly, source.kind], [true, ConfigMap]);
+  await source.start(context);
+  assert.deepEqual(await shown(), [undefined]);
+  assert.equal(source.health().message, "not active");
+  await source.hold("node", "default/a");
+  assert.deepEqual(await shown(), [MAP, MAP, MAP]);
+  await source.release("node", "default/a");
+  assert.deepEqual(await shown(), [undefined]);
+});
+
+test("GatedSource starts its inner source in the namespaces of the moment", async () => {
+  const { source, context, calls } = gated();
+  await source.start(context);
+  await source.changeNamespaces(["one"]);
+  assert.deepEqual(calls, [], "there is nothing to change yet");
+  await source.hold("node", "default/a");
+  await source.changeNamespaces(["two"]);
+  assert.deepEqual(calls.splice(0), ["start", ["one"], "change", ["two"]]);
+  await source.stop();
+  assert.deepEqual(calls, ["stop"]);
+});
+
+test("GatedSource says that it was not registered, and why its inner source cannot start", async () => {
+  const { source, context, calls } = gated({
+    start: () => Promise.reject(new Error("As asked")),
+  });
+  const hold = () => source.hold("node", "default/a");
+  await assert.rejects(
+    hold(),
+    /^Error: Cannot use the source "maps": it is not started: register/,
+  );
+  await source.start(context);
+  await assert.rejects(hold(), /^Error: As asked$/);
+  assert.equal(source.health().message, "not active");
+  await assert.rejects(hold(), /^Error: As asked$/, "it is tried again");
+  assert.ok(calls.every((call) => call === "stop"));
+});
+
+test("GatedSource gives up an inner source that does not sync, with what ails it", async () => {
+  const { source, context, clock } = gated({
+    start: () => new Promise(() => {}),
+    health: () => ({ status: "unhealthy", message: "no such kind" }),
+  });
+  await source.start(context);
+  const held = assert.rejects(
+    source.hold("node", "default/a"),
+    /has not synced within \d+ ms: received no such kind$/,
+  );
+  await clock.advance(3_600_000);
+  await held;
+  assert.equal(clock.pendingTimers, 0);
+  assert.equal(source.health().message, "not active");
+});
+
+test("GatedSource ends with the last primary that held it, and tells what fails then", async () => {
+  const { source, context, calls, logged } = gated({
+    stop: () => Promise.reject(new Error("As asked")),
+  });
+  await source.start(context);
+  await source.hold("node", "default/a");
+  await source.hold("node", "default/b");
+  for (const name of ["a", "b"]) {
+    assert.deepEqual(logged, []);
+    const key = { namespace: "default", name };
+    source.onPrimary({ type: "deleted", key, object: { metadata: key } });
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  assert.deepEqual(logged, ["Cannot stop a source"]);
+  assert.deepEqual(calls, ["start", "all"]);
+});
