@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { keyText } from "../../../core/api/object_key.ts";
 import { compareResourceVersions } from "../../../core/api/resource_version.ts";
 import { sleep } from "../../../core/client/retry.ts";
 import type { Namespaces } from "../../../core/controller/namespaces.ts";
 import { patchStatus } from "../../../core/controller/result.ts";
-import { Namespace } from "../../../core/kinds/mod.ts";
+import { ConfigMap, Namespace } from "../../../core/kinds/mod.ts";
 import type { ControllerHandle } from "../../../core/operator/controller_handle.ts";
 import type { Operator } from "../../../core/operator/operator.ts";
+import { informerSource } from "../../../sources/informer_source.ts";
 import { Gadget, OperatorCase } from "../../support/operator_case.ts";
 
 const KEYS = ["default/a", "default/b", "other/c"];
@@ -16,6 +18,7 @@ const FINALIZER = "gadgets.sample.coracle.dev/finalizer";
 /** One thing that happens to the replicas of an operator, or to its objects. */
 type Step =
   | { do: "create" | "change" | "mark" | "delete"; key: string }
+  | { do: "spoil" | "unmake"; key: string }
   | { do: "namespaces"; to: "all" | readonly string[] }
   | { do: "runs"; fail: boolean; last: number }
   | { do: "advance"; by: number }
@@ -33,6 +36,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
         "change" as const,
         "mark" as const,
         "delete" as const,
+        "spoil" as const,
+        "unmake" as const,
       ),
       key,
     }),
@@ -107,11 +112,13 @@ class PropertyCase {
         [this.#parting]: { name: "lock", identity },
       });
       const handle = operator.register(Gadget, {
-        reconcile: (gadget, { signal }) =>
-          this.#run(identity, gadget, signal, () => {
-            const { uid = "", generation = 0 } = gadget.metadata;
+        reconcile: (gadget, ctx) =>
+          this.#run(identity, gadget, ctx.signal, async () => {
+            const { uid = "", generation = 0, name } = gadget.metadata;
+            const { value } = gadget.spec;
+            await ctx.apply(ConfigMap, { metadata: { name }, data: { value } });
             this.#worked.set(uid, generation);
-            return patchStatus({ value: gadget.spec.value });
+            return patchStatus({ value });
           }),
         cleanup: (gadget, { signal }) =>
           this.#run(identity, gadget, signal, () => {
@@ -119,6 +126,7 @@ class PropertyCase {
           }),
       }, {
         finalizer: FINALIZER,
+        sources: [informerSource(ConfigMap)],
         retry: { initial: "500ms", max: "5s", maxAttempts: Infinity },
       });
       this.#operators.push(operator);
@@ -147,6 +155,13 @@ class PropertyCase {
         break;
       case "delete":
         await client.delete(Gadget, metadata).catch(() => {});
+        break;
+      case "spoil":
+        await client.patch(ConfigMap, metadata, { data: { value: now } })
+          .catch(() => {});
+        break;
+      case "unmake":
+        await client.delete(ConfigMap, metadata).catch(() => {});
         break;
       case "namespaces":
         this.#move(step.to);
@@ -200,10 +215,17 @@ class PropertyCase {
     this.#move("all");
     await one.until(async () => {
       const { items } = await one.client.list(Gadget);
+      const maps = await one.client.list(ConfigMap);
+      const made = new Map(
+        maps.items.map((
+          { metadata, data },
+        ) => [keyText(metadata), data?.["value"]]),
+      );
       return this.#running.size === 0 &&
         items.every(({ metadata, spec, status }) =>
           metadata.deletionTimestamp === undefined &&
           status?.value === spec.value &&
+          made.get(keyText(metadata)) === spec.value &&
           this.#worked.get(metadata.uid ?? "") === metadata.generation
         );
     }, 300_000);
@@ -236,7 +258,7 @@ class PropertyCase {
     identity: string,
     { metadata }: Gadget,
     signal: AbortSignal,
-    work: () => R,
+    work: () => R | Promise<R>,
   ): Promise<R> {
     const { namespace, resourceVersion = "" } = metadata;
     const name = `${namespace}/${metadata.name}`;
@@ -258,7 +280,7 @@ class PropertyCase {
       const { clock } = this.#one;
       if (this.#last > 0) await sleep(this.#last, { clock, signal });
       if (this.#fails) throw new Error("As asked");
-      return work();
+      return await work();
     } finally {
       this.#running.delete(name);
     }
