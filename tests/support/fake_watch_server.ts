@@ -2,6 +2,10 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { ResolvedKind } from "../../core/api/kind.ts";
 import {
+  type FieldRequirement,
+  parseFieldSelector,
+} from "../../core/api/field_selector.ts";
+import {
   matchesLabels,
   parseLabelSelector,
 } from "../../core/api/label_selector.ts";
@@ -428,8 +432,22 @@ export function stateOf(
 function isSelected(call: Call, object: Widget): boolean {
   const { namespace, labels } = object.metadata;
   const selector = parseLabelSelector(call.query.get("labelSelector") ?? "");
-  return (call.namespace === undefined || call.namespace === namespace) &&
+  const fields = parseFieldSelector(call.query.get("fieldSelector") ?? "");
+  return fields.every((requirement) => hasField(object, requirement)) &&
+    (call.namespace === undefined || call.namespace === namespace) &&
     matchesLabels(selector, labels);
+}
+
+/** Whether an object meets a condition on any of its fields. */
+function hasField(
+  object: unknown,
+  { field, operator, value }: FieldRequirement,
+): boolean {
+  let found = object;
+  for (const name of field.split(".")) {
+    found = (found as Record<string, unknown> | undefined)?.[name];
+  }
+  return (String(found ?? "") === value) === (operator === "=");
 }
 
 /** Sends one event to the watch of a call. */

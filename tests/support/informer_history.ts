@@ -245,9 +245,10 @@ export class InformerHistory {
   /** Whether the informer should hold an object. */
   #isVisible({ metadata }: Widget): boolean {
     const { namespace = "", name = "", uid = "", labels } = metadata;
-    const { labelSelector, shardSelector } = this.#selection;
+    const { labelSelector, fieldSelector, shardSelector } = this.#selection;
     return this.#covers(`${namespace}/${name}`) &&
       matchesLabels(labelRequirements(labelSelector ?? ""), labels) &&
+      (fieldSelector === undefined || labels?.["color"] === ON.color) &&
       (shardSelector === undefined ||
         inShard(parseShardSelector(shardSelector), { uid, namespace }));
   }

@@ -43,6 +43,12 @@ const SETTINGS: readonly Setting[] = [
     runs: 200,
   },
   {
+    // A field of which the informer cannot tell, by an answer, what it is.
+    where: "with a field",
+    selection: { fieldSelector: "metadata.labels.color=on" },
+    runs: 100,
+  },
+  {
     where: "of one shard",
     selection: { shardSelector: shardSelector({ index: 0, count: 2 }) },
     runs: 100,
