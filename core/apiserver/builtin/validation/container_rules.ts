@@ -179,7 +179,7 @@ function checkResources(
   ) {
     for (const [name, text] of Object.entries(list)) {
       const at = place.at(`${part}[${name}]`);
-      checkResourceName(name, place.at(part));
+      checkResourceName(name, at);
       const quantity = Quantity.parse(text);
       if (quantity.nano < 0n) {
         at.invalid("", text, "must be greater than or equal to 0");
@@ -204,16 +204,28 @@ function checkResources(
 
 const RESOURCE_NAMES = ["cpu", "memory", "ephemeral-storage"];
 
+/** Names that quotas know besides. */
+const QUOTA_NAMES: ReadonlySet<string> = new Set([
+  ...["requests", "limits"].flatMap((part) =>
+    RESOURCE_NAMES.map((name) => `${part}.${name}`)
+  ),
+  ...["pods", "resourcequotas", "services", "replicationcontrollers"],
+  ...["secrets", "configmaps", "persistentvolumeclaims", "storage"],
+  ...["requests.storage", "services.nodeports", "services.loadbalancers"],
+]);
+
 function checkResourceName(name: string, place: Place): void {
   place.problems("", name, qualifiedNameProblems(name));
   const isStandard = RESOURCE_NAMES.includes(name) || name.includes("/") ||
     name.startsWith("hugepages-");
   if (isStandard) return;
-  place.invalid(
-    "",
-    name,
-    "must be a standard resource type or fully qualified",
-  );
+  if (!QUOTA_NAMES.has(name)) {
+    place.invalid(
+      "",
+      name,
+      "must be a standard resource type or fully qualified",
+    );
+  }
   place.invalid("", name, "must be a standard resource for containers");
 }
 

@@ -40,24 +40,9 @@ function checkService({ spec = {} }: Service, place: Place): void {
   for (const [index, address] of (spec.externalIPs ?? []).entries()) {
     at.problems(`externalIPs[${index}]`, address, addressProblems(address));
   }
-  for (
-    const [index, range] of (spec.loadBalancerSourceRanges ?? []).entries()
-  ) {
-    const text = range.trim();
-    at.problems(
-      `LoadBalancerSourceRanges[${index}]`,
-      text,
-      networkProblems(text),
-    );
-  }
-  if (spec.loadBalancerSourceRanges && type !== "LoadBalancer") {
-    at.forbidden(
-      "LoadBalancerSourceRanges",
-      "may only be used when `type` is 'LoadBalancer'",
-    );
-  }
   checkFamilies(spec, at);
   checkClusterAddress(spec, at);
+  checkBalancer(spec, at);
   checkTrafficPolicy(spec, at);
 }
 
@@ -159,10 +144,46 @@ function checkFamilies({ ipFamilies = [] }: ServiceSpec, place: Place): void {
   }
 }
 
+function checkBalancer(spec: ServiceSpec, place: Place): void {
+  const { type, loadBalancerSourceRanges: ranges = [] } = spec;
+  if (ranges.length > 0 && type !== "LoadBalancer") {
+    place.forbidden(
+      "LoadBalancerSourceRanges",
+      "may only be used when `type` is 'LoadBalancer'",
+    );
+  }
+  for (const [index, range] of ranges.entries()) {
+    const text = range.trim();
+    place.problems(
+      `LoadBalancerSourceRanges[${index}]`,
+      text,
+      networkProblems(text),
+    );
+  }
+  if (
+    spec.allocateLoadBalancerNodePorts !== undefined && type !== "LoadBalancer"
+  ) {
+    place.forbidden(
+      "allocateLoadBalancerNodePorts",
+      "may only be used when `type` is 'LoadBalancer'",
+    );
+  }
+  if (spec.loadBalancerClass !== undefined) {
+    const { loadBalancerClass: name } = spec;
+    if (type !== "LoadBalancer") {
+      place.forbidden(
+        "loadBalancerClass",
+        "may only be used when `type` is 'LoadBalancer'",
+      );
+    }
+    place.problems("loadBalancerClass", name, qualifiedNameProblems(name));
+  }
+}
+
 function checkTrafficPolicy(spec: ServiceSpec, place: Place): void {
   const { externalTrafficPolicy, type, healthCheckNodePort } = spec;
   const isExternal = type === "LoadBalancer" || type === "NodePort" ||
-    type === "ClusterIP" && spec.externalIPs !== undefined;
+    type === "ClusterIP" && (spec.externalIPs ?? []).length > 0;
   if (externalTrafficPolicy !== undefined && !isExternal) {
     place.invalid(
       "externalTrafficPolicy",
@@ -177,24 +198,6 @@ function checkTrafficPolicy(spec: ServiceSpec, place: Place): void {
       "healthCheckNodePort",
       healthCheckNodePort,
       "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
-    );
-  }
-  if (spec.loadBalancerClass !== undefined) {
-    const { loadBalancerClass: name } = spec;
-    if (type !== "LoadBalancer") {
-      place.forbidden(
-        "loadBalancerClass",
-        "may only be used when `type` is 'LoadBalancer'",
-      );
-    }
-    place.problems("loadBalancerClass", name, qualifiedNameProblems(name));
-  }
-  if (
-    spec.allocateLoadBalancerNodePorts !== undefined && type !== "LoadBalancer"
-  ) {
-    place.forbidden(
-      "allocateLoadBalancerNodePorts",
-      "may only be used when `type` is 'LoadBalancer'",
     );
   }
   const timeout = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds;
