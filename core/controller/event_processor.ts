@@ -141,10 +141,8 @@ export class EventProcessor<P extends KubernetesObject> {
       return;
     }
     if (!this.#options.shard.owns(key)) return;
-    this.#deleted.set(key, {
-      object: event.object,
-      finalStateUnknown: event.finalStateUnknown,
-    });
+    const { object, finalStateUnknown } = event;
+    this.#deleted.set(key, { object, finalStateUnknown });
     this.#add(key, DELETED);
   }
 
@@ -183,8 +181,10 @@ export class EventProcessor<P extends KubernetesObject> {
    */
   async yieldOthers(): Promise<void> {
     const { primaries, shard } = this.#options;
-    for (const key of primaries.keys()) {
-      if (!shard.owns(key)) this.forget(key, "shard");
+    for (const keys of [primaries.keys(), this.#deleted.keys()]) {
+      for (const key of keys) {
+        if (!shard.owns(key)) this.forget(key, "shard");
+      }
     }
     while ([...this.#runs.keys()].some((key) => !shard.owns(key))) {
       await this.#ended.next();

@@ -157,6 +157,27 @@ test("EventProcessor hands an event of a source to the retry of a deletion in al
   assert.deepEqual(one.forgotten, [KEY]);
 });
 
+test("EventProcessor forgets a deletion that waits in all-events mode when another replica has the object", async () => {
+  let isOurs = true;
+  const one = started({
+    settings: { allEvents: true },
+    shard: { owns: () => isOurs },
+  });
+  one.add(KEY);
+  await one.settle();
+  await one.end(KEY);
+  one.delete(KEY);
+  await one.settle();
+  await one.end(KEY, FAILED);
+  isOurs = false;
+  await one.processor.yieldOthers();
+  assert.deepEqual(one.forgotten, [KEY]);
+  isOurs = true;
+  one.processor.triggered(KEY, "maps", {});
+  await one.clock.advance(3_600_000);
+  assert.equal(one.begun.length, 2);
+});
+
 test("EventProcessor never tells of a deletion without all-events mode", async () => {
   const one = started();
   one.add(KEY);

@@ -9,7 +9,7 @@ const KEYS = ["default/a", "default/b", "other/c"];
 /** One thing that happens to an operator. */
 type Step =
   | { do: "add" | "update" | "mark" | "delete" | "source"; key: string }
-  | { do: "leave"; key: string }
+  | { do: "leave" | "yield" | "gain"; key: string }
   | {
     do: "end";
     pick: number;
@@ -30,7 +30,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      do: fc.constantFrom("mark" as const, "delete" as const, "leave" as const),
+      do: fc.constantFrom(
+        "mark" as const,
+        "delete" as const,
+        "leave" as const,
+        "yield" as const,
+        "gain" as const,
+      ),
       key,
     }),
   },
@@ -68,7 +74,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-async function take(one: ProcessorCase, step: Step): Promise<void> {
+async function take(
+  one: ProcessorCase,
+  step: Step,
+  others: Set<string>,
+): Promise<void> {
   const { processor, primaries } = one;
   switch (step.do) {
     case "add":
@@ -87,6 +97,16 @@ async function take(one: ProcessorCase, step: Step): Promise<void> {
       // Its namespace is not watched any more.
       primaries.delete(step.key);
       processor.forget(step.key, "namespace");
+      break;
+    case "yield":
+      // Another replica runs it from now on.
+      others.add(step.key);
+      void processor.yieldOthers();
+      break;
+    case "gain":
+      if (others.delete(step.key)) {
+        processor.resync((key) => key === step.key);
+      }
       break;
     case "source":
       processor.triggered(step.key, "source", {});
@@ -141,24 +161,31 @@ test("EventProcessor: whatever happens, one run at a time, newest state seen, no
     fc.asyncProperty(
       fc.array(step, { maxLength: 80, size: "max" }),
       async (steps) => {
-        const one = new ProcessorCase({ settings: { concurrency: 2 } });
+        /** What other replicas run. */
+        const others = new Set<string>();
+        const one = new ProcessorCase({
+          settings: { concurrency: 2 },
+          shard: { owns: (key) => !others.has(key) },
+        });
         // The version of each object that its last run saw.
         const seen = new Map<string, string>();
         one.processor.resume();
         // ProcessorCase throws when two runs of a key are open at once.
         for (const step of steps) {
-          await take(one, step);
+          await take(one, step, others);
           assert.ok(one.clock.pendingTimers <= 1, "one timer for all objects");
           assert.ok(
             one.processor.delayed <= one.primaries.size,
             "no deadline of an object that is gone",
           );
           for (const key of KEYS) {
-            if (one.primaries.has(key)) continue;
+            if (one.primaries.has(key) && !others.has(key)) continue;
             assert.equal(one.processor.stateOf(key), FRESH);
           }
         }
         // From now on all is well.
+        others.clear();
+        one.processor.resync();
         one.script = (run) => {
           seen.set(
             run.key,
