@@ -67,3 +67,85 @@ test("applyStrategicMergePatch refuses an unknown directive", () => {
     StrategicPatchError,
   );
 });
+
+test("applyStrategicMergePatch merges lists of texts, as the patch orders them", () => {
+  const object = { metadata: { finalizers: ["a", "b"] } };
+  const patch = { metadata: { finalizers: ["c", "a", "c"] } };
+  assert.deepEqual(applyStrategicMergePatch(pod, object, patch), {
+    metadata: { finalizers: ["c", "a", "b"] },
+  });
+});
+
+test("applyStrategicMergePatch keeps only what $retainKeys names", () => {
+  const object = { spec: { nodeName: "a", hostname: "b", schedulerName: "c" } };
+  const patch = {
+    spec: { $retainKeys: ["hostname", "nodeName"], nodeName: "x" },
+  };
+  assert.deepEqual(applyStrategicMergePatch(pod, object, patch), {
+    spec: { nodeName: "x", hostname: "b" },
+  });
+});
+
+/** What is refused, in the words of Kubernetes, and whose fault it is. */
+const REFUSED: readonly (readonly [unknown, string, RegExp])[] = [
+  ["text", "malformed", /^strategic merge patch format is not supported$/],
+  [
+    { spec: { $retainKeys: ["hostname"], nodeName: "x" } },
+    "malformed",
+    /^invalid patch format of retainKeys$/,
+  ],
+  [
+    { spec: { $retainKeys: "hostname" } },
+    "malformed",
+    /^invalid patch format of retainKeys$/,
+  ],
+  [
+    { spec: { $deleteFromPrimitiveList: ["a"] } },
+    "malformed",
+    /^invalid patch format of primitive list$/,
+  ],
+  [
+    { spec: { $setElementOrder: ["a"] } },
+    "malformed",
+    /^invalid patch format of setElementOrder list$/,
+  ],
+  [
+    { spec: { containers: ["a"] } },
+    "other",
+    /^list element types are not identical: /,
+  ],
+  [
+    { spec: { "$setElementOrder/containers": "a" } },
+    "other",
+    /^expected a \[\]interface \{\}, but received a string$/,
+  ],
+  [
+    {
+      spec: {
+        "$setElementOrder/containers": [{ name: "b" }, { name: "a" }],
+        containers: [{ name: "a" }, { name: "b" }],
+      },
+    },
+    "other",
+    /^The order in patch list:\n.*\n doesn't match \$setElementOrder list:\n.*\n$/s,
+  ],
+  [
+    { spec: { containers: [{ image: "x" }] } },
+    "other",
+    /does not contain declared merge key: name$/,
+  ],
+];
+
+test("applyStrategicMergePatch refuses what Kubernetes refuses, in its words", () => {
+  for (const [patch, fault, message] of REFUSED) {
+    assert.throws(
+      () => applyStrategicMergePatch(pod, two, patch),
+      (error: unknown) => {
+        assert.ok(error instanceof StrategicPatchError, String(error));
+        assert.match(error.message, message);
+        assert.equal(error.fault, fault, error.message);
+        return true;
+      },
+    );
+  }
+});

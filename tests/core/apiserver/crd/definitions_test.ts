@@ -99,3 +99,46 @@ test("updateCauses() keeps versions in which objects may be stored", () => {
     'FieldValueInvalid status.storedVersions[0]: Invalid value: "v1": must appear in spec.versions',
   ]);
 });
+
+test("createCauses() wants what allOf, anyOf and not name to be there", async () => {
+  await loadCel();
+  const crd = definition(false);
+  const { versions } = crd.spec as { versions: { schema: object }[] };
+  const b = { type: "object", properties: { b: { type: "string" } } };
+  versions[0]!.schema = {
+    openAPIV3Schema: {
+      type: "object",
+      properties: {
+        a: { type: "string" },
+        list: { type: "array", items: b },
+        // Only what stands at the root is looked at.
+        spec: { ...b, anyOf: [{ properties: { none: { minLength: 1 } } }] },
+      },
+      anyOf: [
+        { properties: { a: { minLength: 1 } } },
+        { properties: { none: { minLength: 1 } } },
+      ],
+      not: {
+        allOf: [{
+          properties: {
+            list: { items: { properties: { c: { minLength: 1 } } } },
+            a: { items: { minLength: 1 } },
+          },
+        }],
+      },
+    },
+  };
+  setCrdDefaults(crd);
+  const at = "spec.validation.openAPIV3Schema";
+  const inner = `${at}.not.allOf[0].properties`;
+  const required = (path: string, where: string) =>
+    `FieldValueRequired ${path}: Required value: because it is defined in ${where}`;
+  assert.deepEqual(causeTexts(createCauses(crd)), [
+    required(`${at}.properties[a].items`, `${inner}[a].items`),
+    required(
+      `${at}.properties[list].items.properties[c]`,
+      `${inner}[list].items.properties[c]`,
+    ),
+    required(`${at}.properties[none]`, `${at}.anyOf[1].properties[none]`),
+  ]);
+});
