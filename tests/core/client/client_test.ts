@@ -4,6 +4,7 @@ import { ApiError } from "../../../core/api/api_error.ts";
 import { untyped } from "../../../core/api/kind.ts";
 import { Client } from "../../../core/client/client.ts";
 import type { ClientOptions } from "../../../core/client/client_options.ts";
+import { VirtualClock } from "../../../core/virtual_clock.ts";
 import {
   type Script,
   type ScriptedAnswer,
@@ -320,4 +321,21 @@ test("Client sends a signal along with every call", async () => {
     setTimeout(() => controller.abort(reason), 1);
     await assert.rejects(ended, reason);
   }
+});
+
+test("Client keeps the rate that it is given", async () => {
+  const clock = new VirtualClock();
+  const { client, transport } = clientWith(() => ({ body: OBJECT }), {
+    clock,
+    rateLimit: { perSecond: 1, burst: 2 },
+  });
+  const answers = Array.from({ length: 4 }, () => client.get(POD, KEY));
+  await clock.settle();
+  assert.equal(transport.requests.length, 2);
+  await clock.advance(1_000);
+  assert.equal(transport.requests.length, 3);
+  await clock.advance(1_000);
+  await Promise.all(answers);
+  assert.equal(transport.requests.length, 4);
+  await client.close();
 });

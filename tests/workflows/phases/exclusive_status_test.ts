@@ -132,3 +132,30 @@ test("ExclusiveStatus restores what is no successor of its own, even after a wri
     assert.equal(await statuses.write(found, client), true);
     assert.equal((await read()).status?.conditions?.[0]?.reason, "Ours");
   }, { succeeds: () => false }));
+
+test("ExclusiveStatus goes on from a status of somebody else that succeeds its own [L39]", async () => {
+  const told: unknown[] = [];
+  await withNamespace(async ({ client, statuses, read }) => {
+    const object = await read();
+    statuses.adopt(object);
+    object.status = { ...object.status, conditions: [condition("First")] };
+    await statuses.write(object, client);
+    const change = async (reason: string) => {
+      const status = { conditions: [condition(reason)] };
+      await client.status.patch(Namespace, KEY, { status });
+      return await read();
+    };
+    const second = await change("Second");
+    assert.equal(statuses.adopt(second), false);
+    assert.equal(second.status?.conditions?.[0]?.reason, "Second");
+    const other = await change("Other");
+    assert.equal(statuses.adopt(other), true);
+    assert.equal(other.status?.conditions?.[0]?.reason, "Second");
+  }, {
+    succeeds(found, ours) {
+      told.push(ours);
+      return JSON.stringify(found).includes("Second");
+    },
+  });
+  assert.equal(told.length, 2);
+});
