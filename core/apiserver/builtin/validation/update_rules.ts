@@ -146,7 +146,7 @@ const podUpdate: UpdateRule = (pod: Pod, live: Pod, place) => {
     if (gates.has(name)) continue;
     place.forbidden(
       `spec.schedulingGates[${index}].name`,
-      "only deletion is allowed, but found new scheduling gate",
+      `only deletion is allowed, but found new scheduling gate '${name}'`,
     );
   }
   if (!jsonEquals(fixedPart(pod), fixedPart(live))) {
