@@ -166,7 +166,8 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
       headersTimeout: REQUEST_TIMEOUT,
     }, (request, response) => void this.#serve(run, request, response));
     await new Promise<void>((resolve, reject) => {
-      server.once("error", (error) => {
+      // Later ones, as without file descriptors, must not end the process.
+      server.on("error", (error) => {
         reject(
           new Error(
             `Cannot start the webhook "${this.name}": it cannot listen: received ${error.message}`,

@@ -95,7 +95,8 @@ export class ProbeServer {
     // A probe is small and quick: whoever is slow only holds a socket.
     server.headersTimeout = server.requestTimeout = 5_000;
     await new Promise<void>((resolve, reject) => {
-      server.once("error", (error) =>
+      // Later ones, as without file descriptors, must not end the process.
+      server.on("error", (error) =>
         reject(
           new Error(
             `Cannot serve probes on ${host}:${port}: received ${error.message}`,

@@ -156,3 +156,23 @@ test("webhookSource refuses options that make no sense", () => {
   assert.throws(make({ path: "hook" }), TypeError);
   assert.throws(make({ check: { hmac: { secret: "" } } }), TypeError);
 });
+
+test("webhookSource says that its port is taken, and how it fares", async () => {
+  const options = {
+    check: { hmac: { secret: SECRET } },
+    primaries: () => [],
+  };
+  const first = webhookSource({ name: "first", ...options });
+  assert.deepEqual(first.health?.(), { status: "unknown" });
+  await first.start(recordedContext(new VirtualClock()));
+  assert.equal(first.health?.().status, "healthy");
+  const port = Number(new URL(first.url ?? "").port);
+  const second = webhookSource({ name: "second", port, ...options });
+  await assert.rejects(
+    second.start(recordedContext(new VirtualClock())),
+    /^Error: Cannot start the webhook "second": it cannot listen: received /,
+  );
+  assert.equal(second.url, undefined);
+  await second.stop();
+  await first.stop();
+});

@@ -70,11 +70,9 @@ export class Listener {
       : createTlsServer({ cert: tls.cert, key: tls.key }) as unknown as Server;
     const listener = new Listener(server, handle);
     await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen(port, host, () => {
-        server.off("error", reject);
-        resolve();
-      });
+      // Later ones, as without file descriptors, must not end the process.
+      server.on("error", reject);
+      server.listen(port, host, resolve);
     });
     return listener;
   }
