@@ -4,6 +4,7 @@ import { compareResourceVersions } from "../core/api/resource_version.ts";
 import type { CacheEvent } from "../core/cache/cache_event.ts";
 import type { InformerLease } from "../core/cache/informer_lease.ts";
 import type { NamespaceSet } from "../core/controller/event_source.ts";
+import { newestOf } from "../core/controller/primary_source.ts";
 
 /** What of an informer tells how far it is. */
 type Followed<S extends KubernetesObject> = Pick<
@@ -20,6 +21,11 @@ type Followed<S extends KubernetesObject> = Pick<
 export class Succession<S extends KubernetesObject> {
   readonly #former: Followed<S>;
   readonly #next: Followed<S>;
+  /**
+   * The newest version in the cache of the next one when runs began to read it:
+   * of what is newer, a run that the former watch triggered may have missed.
+   */
+  readonly #read: string;
 
   /**
    * @param former The watch that ends.
@@ -28,13 +34,16 @@ export class Succession<S extends KubernetesObject> {
   constructor(former: Followed<S>, next: Followed<S>) {
     this.#former = former;
     this.#next = next;
+    this.#read = newestOf(next);
   }
 
   /** Whether the former watch told the state of an event, or a later one. */
   isTold({ initial, key, header }: CacheEvent<S>): boolean {
+    const { resourceVersion } = header;
     const told = this.#former.resourceVersion(key) ?? "";
     return initial &&
-      compareResourceVersions(told, header.resourceVersion) >= 0;
+      compareResourceVersions(resourceVersion, this.#read) <= 0 &&
+      compareResourceVersions(told, resourceVersion) >= 0;
   }
 
   /**

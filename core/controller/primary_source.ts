@@ -166,12 +166,15 @@ export class PrimarySource<P extends KubernetesObject>
     let older = [...this.#watches.values()].filter(({ registration }) =>
       registration !== undefined
     );
-    // An older watch may be behind, and is closed before it tells the rest.
-    const isKnown = ({ key, header }: CacheEvent<P>) =>
+    // An older watch may be behind, and is closed before it tells the rest. And
+    // what comes after this moment, a run may have missed in this cache.
+    const newest = older.length > 0 ? newestOf(watch.lease) : "";
+    const isKnown = ({ key, header: { resourceVersion } }: CacheEvent<P>) =>
+      compareResourceVersions(resourceVersion, newest) <= 0 &&
       older.some(({ lease }) =>
         compareResourceVersions(
           lease.resourceVersion(key) ?? "",
-          header.resourceVersion,
+          resourceVersion,
         ) >= 0
       );
     const handler = (event: CacheEvent<P>) => {
@@ -258,14 +261,32 @@ export class PrimarySource<P extends KubernetesObject>
       .map(([, { lease }]) => lease);
   }
 
+  /**
+   * Whose cache a primary is read from. While one watch takes the place of
+   * another, it is that of the newer state: what has been told must be seen.
+   */
   #watchOf(key: string): Watch<P> | undefined {
     const all = this.#watches.get(ALL);
-    if (all !== undefined && (this.#watches.size === 1 || all.lease.has(key))) {
-      return all;
-    }
     const slash = key.indexOf("/");
-    return slash < 0 ? all : this.#watches.get(key.slice(0, slash)) ?? all;
+    const own = slash < 0 ? all : this.#watches.get(key.slice(0, slash)) ?? all;
+    if (all === undefined || own === all) return own;
+    if (all.registration === undefined) return own;
+    const version = (watch: Watch<P> | undefined) =>
+      watch?.lease.resourceVersion(key) ?? "";
+    return compareResourceVersions(version(all), version(own)) < 0 ? own : all;
   }
+}
+
+/** The newest version in a cache; later changes have later ones. */
+export function newestOf(
+  cache: Pick<InformerLease, "keys" | "resourceVersion">,
+): string {
+  let newest = "";
+  for (const key of cache.keys()) {
+    const version = cache.resourceVersion(key) ?? "";
+    if (compareResourceVersions(version, newest) > 0) newest = version;
+  }
+  return newest;
 }
 
 /** Stands for a write to an object that no cache has. */

@@ -162,3 +162,31 @@ scenario(
   },
   { embedded: "it cuts watches" },
 );
+
+scenario(
+  "A change that comes while a watch waits to take its place is seen by its run",
+  async (one) => {
+    const operator = one.operator();
+    const gadgets = operator.register(Gadget, {
+      reconcile: (gadget) => patchStatus({ value: gadget.spec.value }),
+    }, { ...DEFAULT, sources: [informerSource(ConfigMap)] });
+    const isReported = (value: string) => async () =>
+      (await one.gadget("a"))?.status?.value === value;
+    await one.start(operator);
+    await one.create("a");
+    await one.until(isReported("first"));
+    one.faults.add({
+      resource: "configmaps",
+      verb: ["list", "watch"],
+      count: 1,
+      effect: { delay: 20_000 },
+    });
+    const changed = gadgets.changeNamespaces("all");
+    await one.advance(1_000);
+    cut(one);
+    await one.change("a", { value: "second" });
+    await one.done(changed);
+    await one.until(isReported("second"));
+  },
+  { embedded: "it cuts watches" },
+);
