@@ -166,7 +166,7 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
       headersTimeout: REQUEST_TIMEOUT,
     }, (request, response) => void this.#serve(run, request, response));
     await new Promise<void>((resolve, reject) => {
-      // Later ones, as without file descriptors, must not end the process.
+      // It stays: an error of a server that nobody listens for ends the process.
       server.on("error", (error) => {
         reject(
           new Error(

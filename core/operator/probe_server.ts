@@ -95,7 +95,7 @@ export class ProbeServer {
     // A probe is small and quick: whoever is slow only holds a socket.
     server.headersTimeout = server.requestTimeout = 5_000;
     await new Promise<void>((resolve, reject) => {
-      // Later ones, as without file descriptors, must not end the process.
+      // It stays: an error of a server that nobody listens for ends the process.
       server.on("error", (error) =>
         reject(
           new Error(

@@ -70,7 +70,7 @@ export class Listener {
       : createTlsServer({ cert: tls.cert, key: tls.key }) as unknown as Server;
     const listener = new Listener(server, handle);
     await new Promise<void>((resolve, reject) => {
-      // Later ones, as without file descriptors, must not end the process.
+      // It stays: an error of a server that nobody listens for ends the process.
       server.on("error", reject);
       server.listen(port, host, resolve);
     });
