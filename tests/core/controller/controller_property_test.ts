@@ -287,11 +287,15 @@ class PropertyCase {
   }
 }
 
-/** Whether an operator remembers nothing, neither an object nor of one. */
+/**
+ * Whether an operator remembers nothing, neither an object nor of one. What waits
+ * in a replica that stands by does not count: the key of an object that went
+ * before its watch was attached may stay, and is dropped once it leads.
+ */
 function isEmpty(operator: Operator): boolean {
   return operator.health().controllers.every((health) =>
-    health.primaries + health.waiting + health.running + health.delayed +
-        health.exhausted === 0
+    health.primaries + (health.active ? health.waiting : 0) + health.running +
+        health.delayed + health.exhausted === 0
   );
 }
 
