@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { FakeWatchServer, Widget } from "../support/fake_watch_server.ts";
+import { Widget } from "../support/fake_watch_call.ts";
+import { FakeWatchServer } from "../support/fake_watch_server.ts";
 import { until } from "../support/until.ts";
 
 const HUGE = 9 * 1024 * 1024;

@@ -3,7 +3,8 @@ import { Informer } from "../../core/cache/informer.ts";
 import type { InformerOptions } from "../../core/cache/informer_options.ts";
 import type { Client } from "../../core/client/client.ts";
 import { VirtualClock } from "../../core/virtual_clock.ts";
-import { FakeWatchServer, stateOf, Widget } from "./fake_watch_server.ts";
+import { stateOf, Widget } from "./fake_watch_call.ts";
+import { FakeWatchServer } from "./fake_watch_server.ts";
 import { until } from "./until.ts";
 
 /** One event as tests compare it. */

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { Fault } from "./fake_watch_server.ts";
+import type { Fault } from "./fake_watch_call.ts";
 import {
   endAtOnce,
   errorEvent,

@@ -14,7 +14,8 @@ import type {
 } from "../../core/cache/shared_informer.ts";
 import { Client } from "../../core/client/client.ts";
 import { VirtualClock } from "../../core/virtual_clock.ts";
-import { type FakeWatchServer, stateOf, Widget } from "./fake_watch_server.ts";
+import { stateOf, Widget } from "./fake_watch_call.ts";
+import type { FakeWatchServer } from "./fake_watch_server.ts";
 import { type Command, FAULTS } from "./informer_commands.ts";
 import { type MemoryPace, memoryTransport } from "./memory_transport.ts";
 

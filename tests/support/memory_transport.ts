@@ -3,7 +3,8 @@ import type {
   HttpResponse,
   Transport,
 } from "../../core/client/transport.ts";
-import type { Answer, FakeWatchServer } from "./fake_watch_server.ts";
+import type { Answer } from "./fake_watch_call.ts";
+import type { FakeWatchServer } from "./fake_watch_server.ts";
 
 /** How the answers of a {@linkcode memoryTransport} arrive. */
 export interface MemoryPace {

@@ -3,7 +3,7 @@ import {
   sendEvent,
   sendStatus,
   statusBody,
-} from "./fake_watch_server.ts";
+} from "./fake_watch_call.ts";
 
 /** Resets the connection before any answer. */
 export const resetAtOnce: Fault = ({ response }) => {

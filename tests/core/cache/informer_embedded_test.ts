@@ -13,7 +13,7 @@ import {
 import { untyped } from "../../../core/api/kind.ts";
 import { VirtualClock } from "../../../core/virtual_clock.ts";
 import { type Random, seededRandom } from "../../../core/apiserver/random.ts";
-import { stateOf } from "../../support/fake_watch_server.ts";
+import { stateOf } from "../../support/fake_watch_call.ts";
 import { ON_REAL_CLUSTER } from "../../support/scenario_cluster.ts";
 
 interface Parts {

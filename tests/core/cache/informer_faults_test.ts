@@ -9,7 +9,7 @@ import {
   resetAtOnce,
   sendThen,
 } from "../../support/watch_faults.ts";
-import { type Fault, sendEvent } from "../../support/fake_watch_server.ts";
+import { type Fault, sendEvent } from "../../support/fake_watch_call.ts";
 import {
   type InformerCase,
   withInformer,

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { CacheEvent } from "../../../core/cache/cache_event.ts";
 import type { LogFields, Logger } from "../../../core/logger.ts";
 import { silentLogger } from "../../../core/logger.ts";
-import type { Widget } from "../../support/fake_watch_server.ts";
+import type { Widget } from "../../support/fake_watch_call.ts";
 import { withInformer } from "../../support/informer_case.ts";
 
 test("Informer gives a handler the new and the former state, decoded when read", () =>

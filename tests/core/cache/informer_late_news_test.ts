@@ -5,7 +5,7 @@ import {
   type Call,
   sendEvent,
   type Widget,
-} from "../../support/fake_watch_server.ts";
+} from "../../support/fake_watch_call.ts";
 import {
   type InformerCase,
   withInformer,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CacheEvent } from "../../../core/cache/cache_event.ts";
 import type { HandlerRegistration } from "../../../core/cache/shared_informer.ts";
-import type { Widget } from "../../support/fake_watch_server.ts";
+import type { Widget } from "../../support/fake_watch_call.ts";
 import {
   type InformerCase,
   withInformer,

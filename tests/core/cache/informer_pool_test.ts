@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InformerPool } from "../../../core/cache/informer_pool.ts";
-import { FakeWatchServer, Widget } from "../../support/fake_watch_server.ts";
+import { Widget } from "../../support/fake_watch_call.ts";
+import { FakeWatchServer } from "../../support/fake_watch_server.ts";
 import { until } from "../../support/until.ts";
 
 /** Runs a test with a pool over a fake server, and stops both after it. */

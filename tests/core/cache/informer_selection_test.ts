@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Informer } from "../../../core/cache/informer.ts";
-import { Widget } from "../../support/fake_watch_server.ts";
+import { Widget } from "../../support/fake_watch_call.ts";
 import { withInformer } from "../../support/informer_case.ts";
 
 test("Informer watches several namespaces with one watch each", () =>

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Informer } from "../../../core/cache/informer.ts";
 import { Client } from "../../../core/client/client.ts";
-import { FakeWatchServer, Widget } from "../../support/fake_watch_server.ts";
+import { Widget } from "../../support/fake_watch_call.ts";
+import { FakeWatchServer } from "../../support/fake_watch_server.ts";
 import { memoryTransport } from "../../support/memory_transport.ts";
 import { until } from "../../support/until.ts";
 

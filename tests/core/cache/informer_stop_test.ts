@@ -2,11 +2,8 @@ import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
 import { Informer } from "../../../core/cache/informer.ts";
-import {
-  FakeWatchServer,
-  type Fault,
-  Widget,
-} from "../../support/fake_watch_server.ts";
+import { type Fault, Widget } from "../../support/fake_watch_call.ts";
+import { FakeWatchServer } from "../../support/fake_watch_server.ts";
 import {
   type InformerCase,
   withInformer,

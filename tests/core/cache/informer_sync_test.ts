@@ -8,7 +8,7 @@ import {
   resetAtOnce,
   sendThen,
 } from "../../support/watch_faults.ts";
-import type { Fault } from "../../support/fake_watch_server.ts";
+import type { Fault } from "../../support/fake_watch_call.ts";
 import {
   type InformerCase,
   withInformer,

@@ -1,0 +1,71 @@
+import { Buffer } from "node:buffer";
+import { untyped } from "../../core/api/kind.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import {
+  ObjectStore,
+  type ObjectStoreOptions,
+  type PutOptions,
+  type PutOutcome,
+} from "../../core/cache/object_store.ts";
+import { wholeRange } from "../../core/json/byte_range.ts";
+import { EventScanner } from "../../core/json/event_scanner.ts";
+
+const Pod = untyped({ group: "", version: "v1", kind: "Pod" });
+const scanner = new EventScanner();
+
+type Options = Partial<ObjectStoreOptions<UntypedObject>>;
+
+/** A store of Pods. */
+export function podStore(options: Options = {}): ObjectStore<UntypedObject> {
+  return new ObjectStore({ kind: Pod, ...options });
+}
+
+/** What differs from Pod to Pod. */
+export interface Fields {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly version?: number | string;
+  readonly labels?: Record<string, string>;
+  readonly owners?: readonly string[];
+  readonly spec?: unknown;
+}
+
+/** A small Pod. */
+export function pod(fields: Fields): UntypedObject {
+  const { name, namespace, uid = "u", version = 1, labels, owners, spec } =
+    fields;
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      uid,
+      resourceVersion: String(version),
+      ...(labels && { labels }),
+      ...(owners && {
+        ownerReferences: owners.map((uid) => ({
+          apiVersion: "v1",
+          kind: "Owner",
+          name: "o",
+          uid,
+        })),
+      }),
+    },
+    ...(spec === undefined ? {} : { spec }),
+  };
+}
+
+/** Puts an object as a watch does, whose bytes are used again. */
+export function put(
+  store: ObjectStore<UntypedObject>,
+  object: unknown,
+  options?: PutOptions,
+): PutOutcome {
+  const text = JSON.stringify(object);
+  const bytes = Buffer.from(text);
+  const outcome = store.put(scanner.scanObject(wholeRange(bytes)), options);
+  bytes.fill("#"); // the store has made its own copy
+  return outcome;
+}
