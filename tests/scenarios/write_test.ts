@@ -4,8 +4,6 @@ import {
   patchResourceAndStatus,
   patchStatus,
 } from "../../core/controller/result.ts";
-import { ConfigMap } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
 import { KEY, pause, startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_case.ts";
 
@@ -260,68 +258,6 @@ scenario(
 );
 
 scenario(
-  "Every way to write a secondary is seen by the next read and causes no run [SecondaryResourceOperationsIT]",
-  async (one) => {
-    const values: (string | undefined)[] = [];
-    const { runs } = await startGadgets(one, async (gadget, ctx) => {
-      const { name } = gadget.metadata;
-      const read = async () =>
-        values.push((await ctx.get(ConfigMap, name))?.data?.["value"]);
-      const metadata = { name };
-      await ctx.create(ConfigMap, { metadata, data: { value: "create" } });
-      await read();
-      await ctx.apply(ConfigMap, { metadata, data: { value: "apply" } });
-      await read();
-      await ctx.patch(ConfigMap, name, { data: { value: "merge" } });
-      await read();
-      await ctx.patch(ConfigMap, name, [{
-        op: "replace",
-        path: "/data/value",
-        value: "json",
-      }], { type: "json" });
-      await read();
-    }, { sources: [informerSource(ConfigMap)] });
-    await one.create("a");
-    await one.until(() => values.length === 4);
-    await one.advance(10_000);
-    assert.deepEqual(values, ["create", "apply", "merge", "json"]);
-    assert.equal(runs.length, 1);
-  },
-);
-
-scenario(
-  "Part of a secondary may keep its first value though the spec changes [UnmodifiableDependentPartIT]",
-  async (one) => {
-    const operator = one.operator();
-    operator.register(Gadget, {
-      async reconcile(gadget, ctx) {
-        const present = await ctx.secondary(ConfigMap);
-        await ctx.apply(ConfigMap, {
-          metadata: { name: gadget.metadata.name },
-          data: {
-            fixed: present?.data?.["fixed"] ?? gadget.spec.value,
-            changing: gadget.spec.value,
-          },
-        });
-      },
-    }, { sources: [informerSource(ConfigMap)] });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      await one.client.find(ConfigMap, KEY) !== undefined
-    );
-    await one.change("a", { value: "second" });
-    await one.until(async () =>
-      (await one.client.get(ConfigMap, KEY)).data?.["changing"] === "second"
-    );
-    assert.equal(
-      (await one.client.get(ConfigMap, KEY)).data?.["fixed"],
-      "first",
-    );
-  },
-);
-
-scenario(
   "A status that violates the schema is refused by name, and nothing is lost",
   async (one) => {
     const operator = one.operator();
@@ -343,48 +279,6 @@ scenario(
     assert.match(String(failure?.fields["error"]), /status\.count/);
     await one.change("a", { value: "second" });
     await one.until(async () => (await one.gadget("a"))?.status?.count === 2);
-  },
-);
-
-scenario(
-  "A write that does not last is told with its field and slowed down [#2290]",
-  async (one) => {
-    const { operator, runs } = await startGadgets(one, async (gadget, ctx) => {
-      await ctx.apply(ConfigMap, {
-        metadata: { name: gadget.metadata.name },
-        data: { mode: "ours" },
-      });
-    }, { sources: [informerSource(ConfigMap)] });
-    await one.create("a");
-    await one.until(() => runs.length === 1);
-    // Somebody else sets the field back again and again.
-    let fights = 0;
-    let seen = 0;
-    const fight = async () => {
-      // Only a run can have set it.
-      if (runs.length === seen) return;
-      seen = runs.length;
-      const map = await one.client.get(ConfigMap, KEY);
-      if (map.data?.["mode"] === "ours") {
-        fights++;
-        await one.client.patch(ConfigMap, KEY, { data: { mode: "theirs" } });
-      }
-    };
-    for (let step = 0; step < 600; step++) {
-      await fight();
-      await one.advance(100);
-    }
-    assert.ok(runs.length < 20, `${runs.length} runs in a minute`);
-    assert.ok(fights > 5);
-    const loop = one.log.find(({ message }) =>
-      message.startsWith("The same is written")
-    );
-    assert.deepEqual(loop?.fields["fields"], ["data.mode"]);
-    assert.equal(loop?.fields["target"], "v1 ConfigMap default/a");
-    assert.match(
-      operator.metrics(),
-      /coracle_write_loops_total\{controller="gadget"\} \d/,
-    );
   },
 );
 

@@ -201,3 +201,13 @@ function event(
   };
   return made;
 }
+
+/** A case whose processor has been resumed. */
+export async function running(
+  options: ProcessorCaseOptions = {},
+): Promise<ProcessorCase> {
+  const made = new ProcessorCase(options);
+  made.processor.resume();
+  await made.settle();
+  return made;
+}

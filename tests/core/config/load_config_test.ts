@@ -1,14 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  createAuthority,
-  issueCertificate,
-} from "../../../core/apiserver/certificates.ts";
-import type {
-  ClusterConfig,
-  Credential,
-} from "../../../core/config/cluster_config.ts";
+import { createAuthority } from "../../../core/apiserver/certificates.ts";
 import { credentialSource } from "../../../core/config/credential_source.ts";
 import {
   configFromText,
@@ -16,120 +9,15 @@ import {
 } from "../../../core/config/load_config.ts";
 import { VirtualClock } from "../../../core/virtual_clock.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
+import {
+  AUTHORITY,
+  authority,
+  credential,
+  JANE,
+  kubeconfig,
+} from "../../support/kubeconfig_case.ts";
 
-const AUTHORITY = createAuthority({ commonName: "test-authority" });
-const JANE = issueCertificate(AUTHORITY, {
-  commonName: "jane",
-  usage: "client",
-});
-const JOE = issueCertificate(AUTHORITY, { commonName: "joe", usage: "client" });
 const FOLDER = temporaryFolder();
-const base64 = (text: string) => btoa(text);
-
-/** A kubeconfig with one context, `dev`. */
-function kubeconfig(
-  cluster: Record<string, unknown> = {},
-  user: Record<string, unknown> = {},
-): string {
-  return JSON.stringify({
-    "current-context": "dev",
-    contexts: [{
-      name: "dev",
-      context: { cluster: "here", user: "jane", namespace: "web" },
-    }],
-    clusters: [{
-      name: "here",
-      cluster: { server: "https://10.0.0.1:6443", ...cluster },
-    }],
-    users: [{ name: "jane", user }],
-  });
-}
-
-function fromText(
-  cluster: Record<string, unknown>,
-  user: Record<string, unknown> = {},
-): Promise<ClusterConfig> {
-  return configFromText(kubeconfig(cluster, user), { environment: {} });
-}
-
-async function credential(config: ClusterConfig): Promise<Credential> {
-  const current = await credentialSource(config.credentials).current();
-  return JSON.parse(JSON.stringify(current));
-}
-
-async function authority(config: ClusterConfig): Promise<string | undefined> {
-  const { certificateAuthority } = config;
-  return typeof certificateAuthority === "function"
-    ? await certificateAuthority()
-    : certificateAuthority;
-}
-
-test("configFromText gives server, namespace, authority and certificate", async () => {
-  const config = await fromText({
-    "certificate-authority-data": base64(AUTHORITY.certificate),
-    "tls-server-name": "api.internal",
-    "proxy-url": "socks5://proxy:1080",
-  }, {
-    "client-certificate-data": base64(JANE.certificate),
-    "client-key-data": base64(JANE.key),
-  });
-  assert.equal(config.server, "https://10.0.0.1:6443");
-  assert.equal(config.namespace, "web");
-  assert.equal(config.serverName, "api.internal");
-  assert.equal(config.proxyUrl, "socks5://proxy:1080");
-  assert.equal(await authority(config), AUTHORITY.certificate);
-  assert.deepEqual(await credential(config), {
-    certificate: JANE.certificate,
-    key: JANE.key,
-  });
-});
-
-test("configFromText gives tokens, basic authentication and impersonation", async () => {
-  assert.deepEqual(await credential(await fromText({}, { token: "t" })), {
-    token: "t",
-  });
-  const basic = await fromText({ "insecure-skip-tls-verify": true }, {
-    username: "jane",
-    password: "p",
-    as: "root",
-    "as-uid": "7",
-    "as-groups": ["ops"],
-    "as-user-extra": { why: ["x"] },
-  });
-  assert.deepEqual(await credential(basic), {
-    username: "jane",
-    password: "p",
-  });
-  assert.equal(basic.insecureSkipTlsVerify, true);
-  assert.deepEqual(basic.impersonate, {
-    user: "root",
-    uid: "7",
-    groups: ["ops"],
-    extra: { why: ["x"] },
-  });
-});
-
-test("configFromText takes the proxy of the cluster, else of the environment", async () => {
-  const environment = { HTTPS_PROXY: "proxy:3128", NO_PROXY: "10.0.0.2" };
-  const proxyOf = async (cluster: Record<string, unknown>) =>
-    (await configFromText(kubeconfig(cluster), { environment })).proxyUrl;
-  assert.equal(await proxyOf({}), "http://proxy:3128");
-  assert.equal(await proxyOf({ server: "https://10.0.0.2" }), undefined);
-  assert.equal(
-    await proxyOf({ "proxy-url": "https://own:3128" }),
-    "https://own:3128",
-  );
-});
-
-test("configFromText takes a server without a scheme as kubectl does", async () => {
-  const plain = await fromText({ server: "localhost:8080" });
-  assert.equal(plain.server, "http://localhost:8080");
-  const secure = await fromText({
-    server: "localhost:6443",
-    "insecure-skip-tls-verify": true,
-  });
-  assert.equal(secure.server, "https://localhost:6443");
-});
 
 test("loadConfig resolves paths from the folder of their file", async () => {
   writeText(FOLDER, "paths/pki/ca.crt", AUTHORITY.certificate);
@@ -299,107 +187,4 @@ test("loadConfig names the context, cluster or user that is missing", async () =
     () => read({ users: [] }),
     /"contexts\[dev\]\.context\.user": it must be one of .* received "jane"$/,
   );
-});
-
-const DATA = {
-  "client-certificate-data": base64(JANE.certificate),
-  "client-key-data": base64(JANE.key),
-};
-
-test("loadConfig refuses what cannot be used, by field and without secrets", async () => {
-  const rubbish = writeText(FOLDER, "rubbish", "s3cret");
-  type Fields = Record<string, unknown>;
-  const cases: readonly (readonly [Fields, Fields, RegExp])[] = [
-    [
-      { server: "" },
-      {},
-      /here\]\.cluster\.server": it must be a URL .* nothing$/,
-    ],
-    [{ server: "tcp://x" }, {}, /cluster\.server": .* received tcp:$/],
-    [{ "proxy-url": "ftp://s3cret@x" }, {}, /proxy-url": .* received ftp:$/],
-    [
-      { "certificate-authority-data": "!s3cret!" },
-      {},
-      /authority-data": it must be base64: received 8 characters/,
-    ],
-    [
-      { "certificate-authority-data": base64("s3cret") },
-      {},
-      /authority-data": it must hold certificates in PEM/,
-    ],
-    [
-      { "certificate-authority": rubbish },
-      {},
-      /cluster\.certificate-authority": it must hold certificates in PEM/,
-    ],
-    [
-      { "certificate-authority": join(FOLDER, "none") },
-      {},
-      /certificate-authority": .*none must be a file .* received ENOENT$/,
-    ],
-    [
-      {
-        "certificate-authority-data": base64(AUTHORITY.certificate),
-        "insecure-skip-tls-verify": true,
-      },
-      {},
-      /insecure-skip-tls-verify": it must not stand beside/,
-    ],
-    [
-      { "certificate-authority-data": "YQ==", "certificate-authority": "a" },
-      {},
-      /certificate-authority": it must not stand beside/,
-    ],
-    [
-      {},
-      { "client-certificate-data": DATA["client-certificate-data"] },
-      /client-certificate-data": it must come with "client-key"/,
-    ],
-    [
-      {},
-      { "client-key-data": DATA["client-key-data"] },
-      /client-key-data": it must come with "client-certificate"/,
-    ],
-    [
-      {},
-      { ...DATA, "client-key-data": base64(JOE.key) },
-      /client-key-data": it must be the key of the client certificate/,
-    ],
-    [
-      {},
-      { ...DATA, "client-key-data": base64("s3cret") },
-      /client-key-data": it must hold a private key in PEM/,
-    ],
-    [
-      {},
-      { ...DATA, "client-certificate": "x" },
-      /client-certificate": it must not stand beside "client-certificate-data"/,
-    ],
-    [{}, { tokenFile: "none" }, /user\.tokenFile: none|tokenFile": .*ENOENT$/],
-    [
-      {},
-      { token: "s3cret", username: "jane" },
-      /users\[jane\]\.user" must have one way .* received token and username$/,
-    ],
-    [
-      {},
-      { "as-groups": ["a"] },
-      /user\.as": it must name a user where "as-uid"/,
-    ],
-    [
-      {},
-      {
-        "auth-provider": { name: "gcp", config: { "access-token": "s3cret" } },
-      },
-      /auth-provider": Kubernetes took auth providers out, .* received "gcp"$/,
-    ],
-  ];
-  for (const [cluster, user, message] of cases) {
-    await assert.rejects(() => fromText(cluster, user), (error: Error) => {
-      assert.match(error.message, /^Cannot use the given kubeconfig: /);
-      assert.match(error.message, message);
-      assert.doesNotMatch(error.message, /s3cret/);
-      return true;
-    });
-  }
 });

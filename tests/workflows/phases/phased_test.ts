@@ -6,10 +6,7 @@ import {
   Waiting,
 } from "../../../workflows/conditions/outcome.ts";
 import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
-import { StatusTamperedError } from "../../../workflows/phases/exclusive_status.ts";
-import { PhasedWorld } from "./phased_world.ts";
-
-const MINUTE = 60_000;
+import { imageNeeded, PhasedWorld } from "./phased_world.ts";
 
 const stableWorld = PhasedWorld.stable;
 
@@ -29,17 +26,6 @@ test("phased deploys nothing for a new object that is to be suspended [L2]", asy
   assert.deepEqual(world.actions, []);
   assert.equal(world.stored.status?.rollout?.target, undefined);
 });
-
-const imageNeeded = {
-  validate: (
-    _run: unknown,
-    next: { image: string },
-    last?: { image: string },
-  ) =>
-    next.image === "" || (last?.image === "a" && next.image === "forbidden")
-      ? "image is not allowed"
-      : undefined,
-};
 
 test("phased warns once of an invalid new object and deploys nothing [L3]", async () => {
   const world = new PhasedWorld({ image: "" }, imageNeeded);
@@ -244,79 +230,6 @@ test("phased scales in place where it can, and upgrades where it cannot [L20]", 
   assert.equal(other.actions.length, 2);
 });
 
-const rollback = { rollback: { after: "5m" } };
-
-test("phased rolls back what did not become stable in time, even while the spec is invalid [L26] [L27]", async () => {
-  const world = await stableWorld({ ...rollback, ...imageNeeded });
-  world.broken.add("b");
-  world.edit({ image: "b" });
-  await world.settle();
-  assert.equal(world.stored.status?.lifecycle, "Deployed");
-  world.edit({ image: "" });
-  await world.clock.advance(5 * MINUTE);
-  await world.settle();
-  assert.equal(world.engine?.spec.image, "a");
-  assert.equal(world.stored.status?.rollout?.phase, "RolledBack");
-  assert.deepEqual(world.stored.status?.rollout?.target?.spec.image, "b");
-  const actions = world.actions.length;
-  await world.pass();
-  await world.pass();
-  assert.equal(world.actions.length, actions, "it never rolls back twice");
-});
-
-async function rolledBack(): Promise<PhasedWorld> {
-  const world = await stableWorld(rollback);
-  world.broken.add("b");
-  world.edit({ image: "b" });
-  await world.settle();
-  await world.clock.advance(5 * MINUTE);
-  await world.settle();
-  assert.equal(world.stored.status?.lifecycle, "RolledBack");
-  world.actions.length = 0;
-  return world;
-}
-
-test("phased leaves a rollback by a new spec, and needs nothing for the stable one [L28]", async () => {
-  const back = await rolledBack();
-  back.edit({ image: "a" });
-  await back.settle();
-  assert.equal(back.stored.status?.lifecycle, "Stable");
-  assert.deepEqual(back.actions, []);
-  const on = await rolledBack();
-  on.edit({ image: "c" });
-  await on.settle();
-  assert.equal(on.stored.status?.lifecycle, "Stable");
-  assert.equal(on.engine?.spec.image, "c");
-});
-
-test("phased does not roll back to nothing, nor when it is not safe, nor too early [L29]", async () => {
-  const parked = new PhasedWorld({ image: "a", suspend: true }, rollback);
-  await parked.settle();
-  parked.broken.add("a");
-  parked.edit({ suspend: false });
-  await parked.settle();
-  await parked.clock.advance(10 * MINUTE);
-  await parked.settle();
-  assert.equal(parked.stored.status?.lifecycle, "Deployed");
-  const unsafe = await stableWorld({
-    rollback: { after: "5m", safe: () => false },
-  });
-  unsafe.broken.add("b");
-  unsafe.edit({ image: "b" });
-  await unsafe.settle();
-  await unsafe.clock.advance(10 * MINUTE);
-  await unsafe.settle();
-  assert.equal(unsafe.stored.status?.rollout?.phase, "Deployed");
-});
-
-test("phased suspends what was rolled back [L30]", async () => {
-  const world = await rolledBack();
-  world.edit({ suspend: true });
-  await world.settle();
-  assert.equal(world.engine, undefined);
-  assert.equal(world.stored.status?.lifecycle, "Suspended");
-});
-
 test("phased sees that an attempt has landed by its stamp alone [L32]", async () => {
   const world = new PhasedWorld({ image: "a" });
   world.kill = { after: 2, side: "after" };
@@ -327,110 +240,4 @@ test("phased sees that an attempt has landed by its stamp alone [L32]", async ()
   await world.pass();
   assert.equal(world.actions[0], "start 1.1 a");
   assert.equal(world.actions[1], "stop 1.1", "the newer spec is an upgrade");
-});
-
-test("phased writes each change once, and nothing where nothing changed [L39] [X2]", async () => {
-  const world = await stableWorld();
-  const { writes } = world;
-  for (let pass = 0; pass < 5; pass++) await world.pass();
-  assert.equal(world.writes, writes);
-});
-
-test("phased restores a status that somebody else has changed, and says so", async () => {
-  const world = await stableWorld();
-  world.edit({ image: "b" });
-  await world.pass();
-  world.tamper();
-  await world.pass();
-  assert.ok(world.events.some((e) => e.startsWith("Warning StatusTampered")));
-  await world.settle();
-  assert.equal(world.stored.status?.lifecycle, "Stable");
-  assert.equal(world.engine?.spec.image, "b");
-  assert.equal(world.engine?.carry, "savepoint", "nothing was lost");
-});
-
-test("phased ends a pass in which somebody changes the status, and recovers [X1]", async () => {
-  const world: PhasedWorld = await stableWorld({
-    suspend: () => {
-      world.tamper();
-      return { state: "done", carry: "savepoint" };
-    },
-  });
-  world.edit({ image: "b" });
-  await assert.rejects(world.pass(), StatusTamperedError);
-  assert.deepEqual(world.actions, [], "nothing is deployed unannounced");
-});
-
-test("phased goes on from the newer status of another replica", async () => {
-  const world = await stableWorld();
-  world.edit({ image: "b" });
-  const other = world.replica();
-  await other.pass();
-  world.stored = other.stored;
-  world.engine = other.engine;
-  await world.settle();
-  assert.equal(world.engine?.spec.image, "b");
-  assert.ok(!world.events.some((e) => e.includes("StatusTampered")));
-});
-
-test("phased refuses a status that makes no sense when it starts, and loses nothing", async () => {
-  const world = await stableWorld();
-  const { rollout } = world.stored.status!;
-  world.write({ ...world.stored.status, rollout: { phase: "Lunch" } as never });
-  world.restart();
-  assert.equal(await world.pass(), undefined);
-  assert.equal(world.stored.status?.error?.reason, "StatusInvalid");
-  assert.equal(world.ready().reason, "StatusInvalid");
-  assert.deepEqual(world.actions, []);
-  world.write({ ...world.stored.status, rollout });
-  world.restart();
-  await world.settle();
-  assert.equal(world.stored.status?.lifecycle, "Stable");
-  assert.deepEqual(world.actions, []);
-});
-
-test("phased does not give a re-created object the status of a dead one [X3]", async () => {
-  const world = await stableWorld();
-  world.put({
-    metadata: { ...world.stored.metadata, uid: "uid-2", generation: 1 },
-    spec: world.stored.spec,
-  });
-  world.engine = undefined;
-  await world.pass();
-  assert.deepEqual(world.actions, ["start 1.1 a"]);
-});
-
-test("phased tells listeners of each written status, and outlives them [L40]", async () => {
-  const told: unknown[] = [];
-  const world = new PhasedWorld({ image: "a" }, {
-    onStatus: (object, previous) => {
-      told.push([previous === undefined, object.status?.lifecycle]);
-      throw new Error("listener");
-    },
-  });
-  await world.settle();
-  assert.deepEqual(told, [
-    [true, "Created"],
-    [false, "Upgrading"],
-    [false, "Deployed"],
-    [false, "Stable"],
-  ]);
-});
-
-test("phased says in the conditions which generation was seen", async () => {
-  let ill = false;
-  const world: PhasedWorld = await stableWorld({
-    observe: () => {
-      // A newer generation appears while the pass is under way.
-      if (ill) world.edit({ image: "newer" });
-      return { running: "", healthy: !ill };
-    },
-  });
-  ill = true;
-  await world.pass();
-  assert.equal(world.stored.metadata.generation, 2);
-  const seen = world.stored.status?.conditions?.map((condition) =>
-    condition.observedGeneration
-  );
-  assert.deepEqual(seen, [1, 1], "Reconciling and Ready");
 });

@@ -27,6 +27,18 @@ export interface EngineSeen {
 /** What a test may say differently of engines. */
 export type EngineDefinition = Partial<PhasedDefinition<Engine, EngineSeen>>;
 
+/** Refuses specs without an image, and the image `forbidden` after `a`. */
+export const imageNeeded: EngineDefinition = {
+  validate: (
+    _run: unknown,
+    next: { image: string },
+    last?: { image: string },
+  ) =>
+    next.image === "" || (last?.image === "a" && next.image === "forbidden")
+      ? "image is not allowed"
+      : undefined,
+};
+
 /** The kind of engines. */
 export const Engine: Kind<Engine> = {
   group: "example.com",

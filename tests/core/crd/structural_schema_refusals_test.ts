@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import type { StandardSchema } from "../../../core/crd/standard_schema.ts";
+import { structuralSchemaOf } from "../../../core/crd/structural_schema.ts";
+
+interface Tree {
+  readonly name: string;
+  readonly children: readonly Tree[];
+}
+const Tree: z.ZodType<Tree> = z.object({
+  name: z.string(),
+  get children() {
+    return z.array(Tree);
+  },
+});
+
+const REFUSED: readonly (readonly [string, StandardSchema, RegExp])[] = [
+  [
+    "a union of objects",
+    z.discriminatedUnion("type", [
+      z.object({ type: z.literal("a"), x: z.string() }),
+      z.object({ type: z.literal("b"), y: z.int() }),
+    ]),
+    /for spec\.field: a union of objects has none/,
+  ],
+  [
+    "a union of several types, deep within",
+    z.array(z.record(z.string(), z.union([z.string(), z.boolean()]))),
+    /for spec\.field\[\]\.\*: a value must have one type.*string, boolean/,
+  ],
+  [
+    "a recursive type",
+    Tree,
+    /for spec\.field\.children\[\]: the type contains/,
+  ],
+  ["recursive JSON", z.json(), /the type contains itself/],
+  [
+    "a pattern that Go does not know",
+    z.string().regex(/^(?!x)/),
+    /for spec\.field: the API server's regular expressions/,
+  ],
+  ["a duration of ISO 8601", z.iso.duration(), /spec\.field.*look-around/],
+  ["a bigint", z.bigint(), /for spec\.field: JSON has no such type.*bigint/],
+  ["a Map", z.map(z.string(), z.string()), /JSON has no such type.*map/],
+  ["null alone", z.null(), /for spec\.field: null alone is no type/],
+  ["nothing", z.never(), /for spec\.field: what fits nothing/],
+  [
+    "named fields beside typed others",
+    z.object({ a: z.string() }).catchall(z.int()),
+    /for spec\.field: an object with named fields/,
+  ],
+  [
+    "a misspelt extension",
+    z.string().meta({ "x-kubernetes-list-typ": "set" }),
+    /for spec\.field: Kubernetes has no such extension.*list-typ/,
+  ],
+];
+
+for (const [what, schema, message] of REFUSED) {
+  test(`structuralSchemaOf() refuses ${what} and names the path`, () => {
+    assert.throws(
+      () =>
+        structuralSchemaOf(z.object({ field: schema as z.ZodType }), "spec"),
+      (error: unknown) =>
+        error instanceof TypeError && message.test(error.message),
+    );
+  });
+}

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { ConfigMap, Service, StatefulSet } from "../../core/kinds/mod.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
+import type { Kind } from "../../core/api/kind.ts";
+import { RoleBinding } from "../../core/kinds/rbac_v1.ts";
+import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
+import { Workflow } from "../../workflows/graph/workflow.ts";
+import { Gadget, scenario } from "../support/operator_case.ts";
+
+/** Kinds of which a value cannot change, and how a server says it. */
+const FIXED = [
+  [
+    "cannot change roleRef",
+    RoleBinding,
+    (value: string) => ({
+      roleRef: {
+        apiGroup: "rbac.authorization.k8s.io",
+        kind: "Role",
+        name: value,
+      },
+    }),
+  ],
+  [
+    "field is immutable when `immutable` is set",
+    ConfigMap,
+    (value: string) => ({ immutable: true, data: { value } }),
+  ],
+  [
+    "updates to statefulset spec for fields other than",
+    StatefulSet,
+    (value: string) => ({
+      spec: {
+        serviceName: value,
+        selector: { matchLabels: { app: "a" } },
+        template: {
+          metadata: { labels: { app: "a" } },
+          spec: { containers: [{ name: "main", image: "a" }] },
+        },
+      },
+    }),
+  ],
+  [
+    "may not change once set",
+    Service,
+    (value: string) => ({
+      spec: {
+        clusterIP: value === "first" ? "10.0.0.21" : "10.0.0.22",
+        ports: [{ name: "main", port: 80 }],
+      },
+    }),
+  ],
+] as const;
+
+for (const recreate of [true, false]) {
+  scenario(
+    recreate
+      ? "A dependent of which a field cannot change is made again where that is asked for"
+      : "A dependent of which a field cannot change fails the run, and stays as it is",
+    async (one) => {
+      const workflow = FIXED.reduce<Workflow<Gadget>>(
+        (all, [, kind, fields]) =>
+          all.add(
+            kind.kind,
+            kubernetesDependent<Gadget, KubernetesObject>(kind as Kind, {
+              desired: ({ metadata, spec }) => ({
+                metadata: { name: metadata.name },
+                ...fields(spec.value),
+              }),
+              recreate,
+            }),
+          ) as never,
+        new Workflow<Gadget>(),
+      );
+      const failures: unknown[] = [];
+      const operator = one.operator();
+      operator.register(Gadget, {
+        reconcile: () => {},
+        onError: (_gadget, error) => {
+          failures.push(error);
+        },
+      }, { workflow, retry: false });
+      await one.start(operator);
+      await one.create("a");
+      const key = { namespace: "default", name: "a" };
+      const uids = () =>
+        Promise.all(
+          FIXED.map(async ([, kind]) =>
+            (await one.client.find(kind as Kind, key))?.metadata.uid
+          ),
+        );
+      await one.until(async () => !(await uids()).includes(undefined));
+      const before = await uids();
+      await one.change("a", { value: "second" });
+      if (recreate) {
+        await one.until(async () =>
+          (await uids()).every((uid, index) =>
+            uid !== undefined && uid !== before[index]
+          )
+        );
+        assert.deepEqual(failures, []);
+        return;
+      }
+      await one.until(() => failures.length === 1);
+      assert.deepEqual(await uids(), before);
+      const { errors } = failures[0] as AggregateError;
+      const told = errors.map(String).join("\n");
+      for (const [words] of FIXED) assert.ok(told.includes(words), told);
+    },
+  );
+}

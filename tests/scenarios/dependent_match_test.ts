@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import {
+  ConfigMap,
+  Deployment,
+  Secret,
+  Service,
+  StatefulSet,
+} from "../../core/kinds/mod.ts";
+import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
+import { Workflow } from "../../workflows/graph/workflow.ts";
+import {
+  findMap,
+  mapValue,
+  registerWorkflow,
+  valueMap,
+  writesBeside,
+} from "../support/gadget_dependents.ts";
+import {
+  Gadget,
+  type OperatorCase,
+  scenario,
+} from "../support/operator_case.ts";
+
+/** What a person's kubectl would write: without a status, and so on. */
+type Templates = NonNullable<StatefulSet["spec"]>["volumeClaimTemplates"];
+
+scenario(
+  "Fields of others survive, our own are restored, and nothing is written for nothing [DependentSSAMatchingIT]",
+  async (one) => {
+    const workflow = new Workflow<Gadget>()
+      .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
+    const { operator, counter } = registerWorkflow(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => (await findMap(one, "a")) !== undefined);
+    const mark = one.requests.length;
+    const patch = (data: Record<string, string>) =>
+      one.client.patch(ConfigMap, { namespace: "default", name: "a" }, {
+        data,
+      });
+    await patch({ other: "kept" });
+    await one.until(() => counter.runs >= 2);
+    await one.settle();
+    assert.deepEqual(writesBeside(one, mark), [
+      "patch configmaps a",
+    ], "no write but that of the other one");
+    await patch({ value: "overwritten" });
+    await one.until(async () => await mapValue(one, "a") === "first");
+    assert.equal((await findMap(one, "a"))?.data?.["other"], "kept");
+  },
+);
+
+scenario(
+  "Dependents whose values the server defaults and spells otherwise are written once [StatefulSetDesiredSanitizerIT] [PrevAnnotationBlockReconcilerIT] [ServiceStrictMatcherIT] [SSAWithLegacyMatcherIT]",
+  async (one) => {
+    const labels = { app: "a" };
+    const template = {
+      metadata: { labels },
+      spec: {
+        containers: [{
+          name: "web",
+          image: "web:1",
+          env: [
+            { name: "EMPTY", value: "" },
+            {
+              name: "POD",
+              valueFrom: { fieldRef: { fieldPath: "metadata.name" } },
+            },
+          ],
+          ports: [{ containerPort: 80 }],
+          resources: { limits: { cpu: "1000m", memory: "1024Mi" } },
+        }],
+      },
+    };
+    const metadata = { name: "a" };
+    const workflow = new Workflow<Gadget>()
+      .add(
+        "deployment",
+        kubernetesDependent(Deployment, {
+          desired: () => ({
+            metadata,
+            spec: { selector: { matchLabels: labels }, template },
+          }),
+        }),
+      )
+      .add(
+        "set",
+        kubernetesDependent(StatefulSet, {
+          desired: () => ({
+            metadata,
+            spec: {
+              serviceName: "a",
+              selector: { matchLabels: labels },
+              template,
+              volumeClaimTemplates: [{
+                metadata: { name: "data" },
+                spec: {
+                  accessModes: ["ReadWriteOnce"],
+                  resources: { requests: { storage: "1024Mi" } },
+                },
+              }] as Templates,
+            },
+          }),
+        }),
+      )
+      .add(
+        "service",
+        kubernetesDependent(Service, {
+          desired: () => ({
+            metadata,
+            spec: { selector: labels, ports: [{ port: 80 }] },
+          }),
+        }),
+      )
+      .add(
+        "secret",
+        kubernetesDependent(Secret, {
+          desired: () => ({ metadata, stringData: { password: "of a test" } }),
+        }),
+      );
+    const { operator, counter } = registerWorkflow(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () =>
+      (await one.client.find(Secret, { namespace: "default", name: "a" })) !==
+        undefined
+    );
+    await one.settle();
+    const mark = one.requests.length;
+    const { runs } = counter;
+    for (let index = 0; index < 100; index++) {
+      await one.change("a", { value: `run ${index}` });
+      await one.until(() => counter.runs > runs + index);
+    }
+    assert.deepEqual(writesBeside(one, mark), []);
+    const restarted = registerWorkflow(one, workflow);
+    await one.done(operator.stop());
+    await one.start(restarted.operator);
+    await one.until(() => restarted.counter.runs > 0);
+    assert.deepEqual(writesBeside(one, mark), [], "nor after a restart");
+  },
+);
+
+scenario(
+  "A field that somebody else changes back each time is named, and the writes slow down",
+  async (one) => {
+    const workflow = new Workflow<Gadget>()
+      .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
+    const operator = one.operator();
+    operator.register(Gadget, { reconcile() {} }, { workflow });
+    await one.start(operator);
+    await one.create("a");
+    let fighting = true;
+    const restore = async () => {
+      const found = await findMap(one, "a");
+      if (fighting && found?.data?.["value"] === "first") {
+        await one.client.patch(
+          ConfigMap,
+          { namespace: "default", name: "a" },
+          { data: { value: "fought" } },
+        );
+      }
+    };
+    const isNamed = ({ fields }: OperatorCase["log"][number]) =>
+      String(fields["error"]).includes("changes back after each write");
+    await one.until(async () => {
+      await restore();
+      return one.log.some(isNamed);
+    }, 600_000);
+    assert.match(
+      String(one.log.find(isNamed)?.fields["error"]),
+      /received \.data\.value after \d+ writes/,
+    );
+    fighting = false;
+    await one.change("a", { value: "second" });
+    await one.until(
+      async () => await mapValue(one, "a") === "second",
+      3_600_000,
+    );
+  },
+);
+
+scenario(
+  "Ten dependents of which nothing changed cost no request",
+  async (one) => {
+    const workflow = Array.from({ length: 10 }, (_, index) => index).reduce(
+      (flow, index) =>
+        flow.add(
+          `map-${index}`,
+          kubernetesDependent(ConfigMap, { desired: valueMap(`-${index}`) }),
+        ),
+      new Workflow<Gadget>() as Workflow<Gadget, Record<string, unknown>>,
+    );
+    const { operator, controller, counter } = registerWorkflow(one, workflow);
+    await one.start(operator);
+    await one.create("a");
+    await one.until(async () => (await findMap(one, "a-9")) !== undefined);
+    await one.settle();
+    const { runs } = counter;
+    const mark = one.requests.length;
+    controller.trigger("default/a");
+    await one.until(() => counter.runs > runs);
+    assert.deepEqual(one.requests.slice(mark).map(({ target }) => target), []);
+  },
+);

@@ -1,0 +1,210 @@
+import assert from "node:assert/strict";
+import { keyOf } from "../../core/api/object_key.ts";
+import { ConfigMap } from "../../core/kinds/mod.ts";
+import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
+import { informerSource } from "../../sources/informer_source.ts";
+import { byFunction } from "../../sources/mappers.ts";
+import { KEY } from "../support/gadget_runs.ts";
+import { Gadget, scenario } from "../support/operator_case.ts";
+
+scenario(
+  "An index on primaries finds those that a changed ConfigMap concerns [PrimaryIndexerIT]",
+  async (one) => {
+    const seen: string[] = [];
+    const operator = one.operator();
+    const controller: ControllerHandle<Gadget> = operator.register(Gadget, {
+      reconcile(gadget, ctx) {
+        if (ctx.cause.type === "source") seen.push(gadget.metadata.name);
+      },
+    }, {
+      indexes: { value: { byFunction: ({ spec }) => [spec.value] } },
+      sources: [informerSource<Gadget, ConfigMap>(ConfigMap, {
+        mapper: byFunction(({ metadata }) =>
+          controller.primaries.byIndex("value", metadata.name).map(keyOf)
+        ),
+      })],
+    });
+    await one.start(operator);
+    assert.throws(() => controller.primaries.byIndex("x", "y"), RangeError);
+    await one.create("one", { value: "shared" });
+    await one.create("two", { value: "shared" });
+    await one.create("three", { value: "other" });
+    await one.settle();
+    await one.client.create(ConfigMap, {
+      metadata: { namespace: "default", name: "shared" },
+    });
+    await one.until(() => seen.length === 2);
+    await one.advance(1_000);
+    assert.deepEqual(seen.toSorted(), ["one", "two"]);
+  },
+);
+
+scenario(
+  "Many primaries may share one secondary that does not know them [PrimaryToSecondaryIT]",
+  async (one) => {
+    const seen: string[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        const shared = await ctx.secondary(ConfigMap);
+        seen.push(`${gadget.metadata.name} ${shared?.data?.["value"]}`);
+      },
+    }, {
+      sources: [informerSource<Gadget, ConfigMap>(ConfigMap, {
+        references: (gadget) => [`default/${gadget.spec.value}`],
+      })],
+    });
+    await one.start(operator);
+    await one.client.create(ConfigMap, {
+      metadata: { namespace: "default", name: "shared" },
+      data: { value: "1" },
+    });
+    await one.create("one", { value: "shared" });
+    await one.create("two", { value: "shared" });
+    await one.until(() => seen.length >= 2);
+    await one.advance(1_000);
+    seen.length = 0;
+    await one.client.patch(
+      ConfigMap,
+      { namespace: "default", name: "shared" },
+      { data: { value: "2" } },
+    );
+    await one.until(() => seen.length === 2);
+    assert.deepEqual(seen.toSorted(), ["one 2", "two 2"]);
+  },
+);
+
+scenario(
+  "What primaries refer to is found though a bounded cache has given it up, and forgotten with them",
+  async (one) => {
+    const seen: string[] = [];
+    const operator = one.operator({ cache: { budget: 1 } });
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        const maps = await ctx.secondaries(ConfigMap);
+        const values = maps.map(({ data }) => data?.["value"]);
+        seen.push(`${gadget.metadata.name} ${values}`);
+      },
+    }, {
+      sources: [informerSource<Gadget, ConfigMap>(ConfigMap, {
+        bounded: true,
+        references: ({ spec: { value } }) => [
+          `default/map-${value}`,
+          "default/none",
+        ],
+      })],
+    });
+    for (let index = 0; index < 100; index++) {
+      await one.client.create(ConfigMap, {
+        metadata: { namespace: "default", name: `map-${index}` },
+        data: { value: `${index}` },
+      });
+    }
+    await one.start(operator);
+    await one.until(() =>
+      /objects\{kind="v1 ConfigMap",tier="key_only"\} [1-9]\d/
+        .test(operator.metrics())
+    );
+    await one.create("one", { value: "7" });
+    await one.create("two", { value: "7" });
+    await one.until(() => seen.length === 2);
+    assert.deepEqual(seen.splice(0).toSorted(), ["one 7", "two 7"]);
+    await one.remove("one");
+    await one.until(() => operator.health().controllers[0]?.primaries === 1);
+    await one.client.patch(
+      ConfigMap,
+      { namespace: "default", name: "map-7" },
+      { data: { value: "8" } },
+    );
+    await one.until(() => seen.length === 1);
+    await one.advance(1_000);
+    assert.deepEqual(seen, ["two 8"]);
+  },
+);
+
+scenario(
+  "Without a way from primary to secondary the context finds none, the cache does [PrimaryToSecondaryMissingIT]",
+  async (one) => {
+    const found: [number, boolean][] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      async reconcile(_gadget, ctx) {
+        const related = await ctx.secondaries(ConfigMap);
+        found.push([
+          related.length,
+          await ctx.get(ConfigMap, "shared") !== undefined,
+        ]);
+      },
+    }, { sources: [informerSource(ConfigMap)] });
+    await one.client.create(ConfigMap, {
+      metadata: { namespace: "default", name: "shared" },
+    });
+    await one.start(operator);
+    await one.create("a", { value: "shared" });
+    await one.until(() => found.length === 1);
+    assert.deepEqual(found, [[0, true]]);
+  },
+);
+
+scenario(
+  "When a secondary refers to others, the dropped, the kept and the new all run [SecondaryToPrimaryReferenceChangeIT]",
+  async (one) => {
+    let seen: string[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile(gadget, ctx) {
+        if (ctx.cause.type === "source") seen.push(gadget.metadata.name);
+      },
+    }, {
+      sources: [informerSource(ConfigMap, {
+        mapper: byFunction((map) =>
+          (map.data?.["for"] ?? "").split(",").filter((name) => name !== "")
+            .map((name) => `default/${name}`)
+        ),
+      })],
+    });
+    await one.start(operator);
+    for (const name of ["dropped", "kept", "new", "none"]) {
+      await one.create(name);
+    }
+    await one.client.create(ConfigMap, {
+      metadata: KEY,
+      data: { for: "dropped,kept" },
+    });
+    await one.until(() => seen.length === 2);
+    seen = [];
+    await one.client.patch(ConfigMap, KEY, { data: { for: "kept,new" } });
+    await one.until(() => seen.length === 3);
+    await one.advance(1_000);
+    assert.deepEqual(seen.toSorted(), ["dropped", "kept", "new"]);
+  },
+);
+
+scenario(
+  "Owner references lead to the primary whatever version they name [OwnerRefMultiVersionIT]",
+  async (one) => {
+    const causes: string[] = [];
+    const operator = one.operator();
+    operator.register(Gadget, {
+      reconcile(_gadget, ctx) {
+        causes.push(ctx.cause.type);
+      },
+    }, { sources: [informerSource(ConfigMap)] });
+    await one.start(operator);
+    const { metadata: { uid = "" } } = await one.create("a");
+    await one.until(() => causes.length === 1);
+    await one.client.create(ConfigMap, {
+      metadata: {
+        ...KEY,
+        ownerReferences: [{
+          apiVersion: "sample.coracle.dev/v1alpha1",
+          kind: "Gadget",
+          name: "a",
+          uid,
+        }],
+      },
+    });
+    await one.until(() => causes.length === 2);
+    assert.deepEqual(causes, ["added", "source"]);
+  },
+);

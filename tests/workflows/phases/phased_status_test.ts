@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StatusTamperedError } from "../../../workflows/phases/exclusive_status.ts";
+import { PhasedWorld } from "./phased_world.ts";
+
+const stableWorld = PhasedWorld.stable;
+
+test("phased writes each change once, and nothing where nothing changed [L39] [X2]", async () => {
+  const world = await stableWorld();
+  const { writes } = world;
+  for (let pass = 0; pass < 5; pass++) await world.pass();
+  assert.equal(world.writes, writes);
+});
+
+test("phased restores a status that somebody else has changed, and says so", async () => {
+  const world = await stableWorld();
+  world.edit({ image: "b" });
+  await world.pass();
+  world.tamper();
+  await world.pass();
+  assert.ok(world.events.some((e) => e.startsWith("Warning StatusTampered")));
+  await world.settle();
+  assert.equal(world.stored.status?.lifecycle, "Stable");
+  assert.equal(world.engine?.spec.image, "b");
+  assert.equal(world.engine?.carry, "savepoint", "nothing was lost");
+});
+
+test("phased ends a pass in which somebody changes the status, and recovers [X1]", async () => {
+  const world: PhasedWorld = await stableWorld({
+    suspend: () => {
+      world.tamper();
+      return { state: "done", carry: "savepoint" };
+    },
+  });
+  world.edit({ image: "b" });
+  await assert.rejects(world.pass(), StatusTamperedError);
+  assert.deepEqual(world.actions, [], "nothing is deployed unannounced");
+});
+
+test("phased goes on from the newer status of another replica", async () => {
+  const world = await stableWorld();
+  world.edit({ image: "b" });
+  const other = world.replica();
+  await other.pass();
+  world.stored = other.stored;
+  world.engine = other.engine;
+  await world.settle();
+  assert.equal(world.engine?.spec.image, "b");
+  assert.ok(!world.events.some((e) => e.includes("StatusTampered")));
+});
+
+test("phased refuses a status that makes no sense when it starts, and loses nothing", async () => {
+  const world = await stableWorld();
+  const { rollout } = world.stored.status!;
+  world.write({ ...world.stored.status, rollout: { phase: "Lunch" } as never });
+  world.restart();
+  assert.equal(await world.pass(), undefined);
+  assert.equal(world.stored.status?.error?.reason, "StatusInvalid");
+  assert.equal(world.ready().reason, "StatusInvalid");
+  assert.deepEqual(world.actions, []);
+  world.write({ ...world.stored.status, rollout });
+  world.restart();
+  await world.settle();
+  assert.equal(world.stored.status?.lifecycle, "Stable");
+  assert.deepEqual(world.actions, []);
+});
+
+test("phased does not give a re-created object the status of a dead one [X3]", async () => {
+  const world = await stableWorld();
+  world.put({
+    metadata: { ...world.stored.metadata, uid: "uid-2", generation: 1 },
+    spec: world.stored.spec,
+  });
+  world.engine = undefined;
+  await world.pass();
+  assert.deepEqual(world.actions, ["start 1.1 a"]);
+});
+
+test("phased tells listeners of each written status, and outlives them [L40]", async () => {
+  const told: unknown[] = [];
+  const world = new PhasedWorld({ image: "a" }, {
+    onStatus: (object, previous) => {
+      told.push([previous === undefined, object.status?.lifecycle]);
+      throw new Error("listener");
+    },
+  });
+  await world.settle();
+  assert.deepEqual(told, [
+    [true, "Created"],
+    [false, "Upgrading"],
+    [false, "Deployed"],
+    [false, "Stable"],
+  ]);
+});
+
+test("phased says in the conditions which generation was seen", async () => {
+  let ill = false;
+  const world: PhasedWorld = await stableWorld({
+    observe: () => {
+      // A newer generation appears while the pass is under way.
+      if (ill) world.edit({ image: "newer" });
+      return { running: "", healthy: !ill };
+    },
+  });
+  ill = true;
+  await world.pass();
+  assert.equal(world.stored.metadata.generation, 2);
+  const seen = world.stored.status?.conditions?.map((condition) =>
+    condition.observedGeneration
+  );
+  assert.deepEqual(seen, [1, 1], "Reconciling and Ready");
+});
