@@ -1,3 +1,4 @@
+import { checkOptions, type OptionRules } from "../api/option_rules.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import { parseByteSize } from "./byte_size.ts";
@@ -16,6 +17,13 @@ export interface MemoryPressureOptions {
   /** Told once. */
   readonly log: Logger;
 }
+
+const RULES: OptionRules<MemoryPressureOptions> = {
+  limit: "any",
+  used: "function",
+  clock: "clock",
+  log: "logger",
+};
 
 /** From which share of the limit on what arrives is read slowly. */
 const SHORT = 0.8;
@@ -62,6 +70,7 @@ export class MemoryPressure {
    * @throws {TypeError | SyntaxError | RangeError} If the limit is no size.
    */
   constructor(options: MemoryPressureOptions) {
+    checkOptions(options, RULES, "a MemoryPressure");
     this.#options = options;
     this.limit = parseByteSize(options.limit);
   }

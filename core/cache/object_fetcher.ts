@@ -6,6 +6,13 @@ import type { FetchObject } from "./object_store_options.ts";
 import type { StoredObjects } from "./stored_objects.ts";
 
 /**
+ * How often an object is asked for that the server shows older than it is known.
+ * One that changes faster than it can be read is as rare as a server that has
+ * lost its latest states; neither may be asked for ever.
+ */
+const MOST_FETCHES = 5;
+
+/**
  * Fetches objects of which only the key is kept, each once for all who want it
  * at the same time.
  *
@@ -23,7 +30,12 @@ export class ObjectFetcher<T extends KubernetesObject> {
     this.#fetch = fetch;
   }
 
-  /** The object, frozen; undefined if it is gone. */
+  /**
+   * The object, frozen; undefined if it is gone.
+   *
+   * @throws {Error} If the server shows it older than it is known, again and
+   * again.
+   */
   async fetch(key: ObjectKey): Promise<T | undefined> {
     const text = keyText(key);
     let fetching = this.#fetching.get(text);
@@ -35,15 +47,25 @@ export class ObjectFetcher<T extends KubernetesObject> {
   }
 
   async #fetchOne(key: ObjectKey): Promise<T | undefined> {
-    const bytes = await this.#fetch(key);
     const { slots } = this.#objects;
-    const slot = slots.find(key);
-    if (bytes === undefined || slot < 0) return undefined;
-    const header = this.#scanner.scanObject(wholeRange(bytes));
-    if (slots.compareVersion(slot, header) > 0) {
+    let version = "";
+    for (let fetches = 0; fetches < MOST_FETCHES; fetches++) {
+      const bytes = await this.#fetch(key);
+      const slot = slots.find(key);
+      if (bytes === undefined || slot < 0) return undefined;
+      const header = this.#scanner.scanObject(wholeRange(bytes));
+      if (slots.compareVersion(slot, header) <= 0) {
+        return this.#objects.keepFetched(slot, header);
+      }
       // An event came meanwhile and told more; it may be given up again.
-      return this.#objects.find(slot) ?? await this.#fetchOne(key);
+      const object = this.#objects.find(slot);
+      if (object !== undefined) return object;
+      version = header.resourceVersion;
     }
-    return this.#objects.keepFetched(slot, header);
+    throw new Error(
+      `Cannot read ${
+        keyText(key)
+      }: the server must show a state as new as its watch told: received version ${version}`,
+    );
   }
 }

@@ -267,6 +267,7 @@ export class PrimarySource<P extends KubernetesObject>
    */
   #watchOf(key: string): Watch<P> | undefined {
     const all = this.#watches.get(ALL);
+    if (all !== undefined && this.#watches.size === 1) return all;
     const slash = key.indexOf("/");
     const own = slash < 0 ? all : this.#watches.get(key.slice(0, slash)) ?? all;
     if (all === undefined || own === all) return own;

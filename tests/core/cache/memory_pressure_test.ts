@@ -100,6 +100,12 @@ test("MemoryPressure refuses a limit that is no size", () => {
   assert.throws(() => make(true as never), TypeError);
 });
 
+test("MemoryPressure refuses to be made without what it works with", () => {
+  const make = (options: unknown) => new MemoryPressure(options as never);
+  assert.throws(() => make(undefined), /Cannot .* a MemoryPressure/);
+  assert.throws(() => make({ limit: 5 }), /a MemoryPressure: "used" must be/);
+});
+
 test("MemoryBudget shrinks while memory is short, to an eighth of the process at least", async () => {
   const one = new Process();
   const budget = new MemoryBudget(600, { pressure: one.pressure });

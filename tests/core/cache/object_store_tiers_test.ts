@@ -118,3 +118,24 @@ test("ObjectStore fetches again what an event made older while it was fetched", 
   assert.deepEqual(store.get({ name: "web-0" }), of(0, 3));
   assert.equal(answers.length, 0);
 });
+
+test("ObjectStore asks no server for ever that shows an object older than it is known", async () => {
+  const of = (i: number, version: number) =>
+    pod({ name: `web-${i}`, version, spec: { text: noise(i) } });
+  const budget = new MemoryBudget(1);
+  let fetches = 0;
+  const store = podStore({
+    budget,
+    fetch: () => {
+      fetches++;
+      return Promise.resolve(Buffer.from(JSON.stringify(of(0, 1))));
+    },
+  });
+  for (let i = 0; i < 100; i++) put(store, of(i, 2));
+  budget.settle();
+  await assert.rejects(
+    store.read({ name: "web-0" }),
+    /Cannot read web-0: the server must show a state as new as its watch told: received version 1$/,
+  );
+  assert.equal(fetches, 5);
+});
