@@ -1,5 +1,5 @@
 import { SchedulingQueue } from "../core/queue/scheduling_queue.ts";
-import { VirtualClock } from "../core/virtual_clock.ts";
+import { VirtualClock } from "../testing/virtual_clock.ts";
 import { type Bench, type Measure, verify } from "./support/bench.ts";
 import { runGoRival } from "./support/go_rivals.ts";
 import { loadRival } from "./support/rival.ts";

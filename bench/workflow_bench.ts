@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ObjectOf } from "../core/api/kind.ts";
-import { ApiServer } from "../core/apiserver/server.ts";
+import { ApiServer } from "../apiserver/server.ts";
 import { Client } from "../core/client/client.ts";
 import type { Transport } from "../core/client/transport.ts";
 import { defineKind } from "../core/crd/define_kind.ts";

@@ -30,11 +30,6 @@ export { compareResourceVersions } from "./api/resource_version.ts";
 
 // What every layer may hold.
 export * from "./clock.ts";
-export {
-  type RunUntilOptions,
-  VirtualClock,
-  type VirtualClockOptions,
-} from "./virtual_clock.ts";
 export * from "./logger.ts";
 export * from "./metrics.ts";
 export type { Span, SpanAttributes, SpanIdentity, Tracer } from "./tracing.ts";

@@ -46,7 +46,7 @@ function digestOf(text: string): string {
 
 function mirrorTest(
   title: string,
-  play: (one: MirrorCase) => Promise<void>,
+  play: (fixture: MirrorCase) => Promise<void>,
 ): void {
   test(title, { timeout: 60_000 }, async () => {
     const store = await mkdtemp(join(tmpdir(), "coracle-mirror-"));
@@ -107,12 +107,12 @@ function stamp(): string {
 
 /** Ready as `Status Reason`, once it is that, with a status that is sound. */
 async function ready(
-  one: MirrorCase,
+  fixture: MirrorCase,
   name: string,
   expected: RegExp,
 ): Promise<Mirror> {
   const seen = await until(`${name} to be ${expected}`, async () => {
-    const object = await read(one, name);
+    const object = await read(fixture, name);
     const found = object.status?.conditions?.find(({ type }) =>
       type === "Ready"
     );
@@ -123,9 +123,9 @@ async function ready(
 }
 
 /** Asks for a run, which comes at once whatever has failed before. */
-async function ask(one: MirrorCase, name: string): Promise<void> {
+async function ask(fixture: MirrorCase, name: string): Promise<void> {
   last++;
-  await change(one, name, { asks: ["requestedAt"] });
+  await change(fixture, name, { asks: ["requestedAt"] });
 }
 
 /** What is kept of a mirror. */
@@ -140,93 +140,106 @@ async function kept({ store }: MirrorCase, name: string): Promise<string[]> {
 
 mirrorTest(
   "The mirror keeps what the source offers, asks by ETag, and follows suspend and requests",
-  async (one) => {
-    const { source } = one;
+  async (fixture) => {
+    const { source } = fixture;
     source.offer("/tools", "first");
-    await create(one, "tools", { digest: digestOf("first") });
-    const stored = await ready(one, "tools", /True Stored/);
+    await create(fixture, "tools", { digest: digestOf("first") });
+    const stored = await ready(fixture, "tools", /True Stored/);
     assert.equal(stored.status?.artifact?.digest, digestOf("first"));
     assert.equal(statusOf(stored).status, "Current");
-    assert.deepEqual(await kept(one, "tools"), ["first"]);
+    assert.deepEqual(await kept(fixture, "tools"), ["first"]);
 
-    await ask(one, "tools");
+    await ask(fixture, "tools");
     await until(
       "an answer to the request",
       async () =>
-        (await read(one, "tools")).status?.lastHandledReconcileAt === stamp(),
+        (await read(fixture, "tools")).status?.lastHandledReconcileAt ===
+          stamp(),
     );
     assert.deepEqual(source.answers, ["200 /tools", "304 /tools"]);
 
     last++;
-    await change(one, "tools", { asks: ["requestedAt", "forceAt"] });
+    await change(fixture, "tools", { asks: ["requestedAt", "forceAt"] });
     await until("a forced download", () => source.answers.length === 3);
     assert.equal(source.answers[2], "200 /tools");
 
-    await change(one, "tools", { spec: { suspend: true, digest: null } });
+    await change(fixture, "tools", { spec: { suspend: true, digest: null } });
     source.offer("/tools", "second");
-    await ask(one, "tools");
-    await change(one, "tools", { spec: { suspend: false } });
+    await ask(fixture, "tools");
+    await change(fixture, "tools", { spec: { suspend: false } });
     await until(
       "the second artifact",
-      async () => (await kept(one, "tools"))[0] === "second",
+      async () => (await kept(fixture, "tools"))[0] === "second",
     );
     assert.equal(source.answers.length, 4, "not while it was suspended");
 
-    const { items } = await one.client.list(Event, { namespace: "default" });
+    const { items } = await fixture.client.list(Event, {
+      namespace: "default",
+    });
     const reasons = items.map(({ reason }) => reason).filter((reason) =>
       reason === "NewArtifact"
     );
     assert(reasons.length >= 1);
-    await one.client.delete(Mirror, { namespace: "default", name: "tools" });
+    await fixture.client.delete(Mirror, {
+      namespace: "default",
+      name: "tools",
+    });
     await until(
       "the files to go",
-      async () => (await kept(one, "tools")).length === 0,
+      async () => (await kept(fixture, "tools")).length === 0,
     );
   },
 );
 
 mirrorTest(
   "The mirror tells by conditions what users and servers do wrong, and recovers",
-  async (one) => {
-    const { source } = one;
+  async (fixture) => {
+    const { source } = fixture;
     source.offer("/tools", "text");
-    await create(one, "tools", { digest: digestOf("other"), timeout: "300ms" });
-    const wrong = await ready(one, "tools", /False WrongDigest/);
+    await create(fixture, "tools", {
+      digest: digestOf("other"),
+      timeout: "300ms",
+    });
+    const wrong = await ready(fixture, "tools", /False WrongDigest/);
     assert.equal(statusOf(wrong).status, "InProgress");
     assert.deepEqual(
-      await kept(one, "tools"),
+      await kept(fixture, "tools"),
       [],
       "nothing unverified is kept",
     );
 
     source.manners = "hangs";
-    await change(one, "tools", { spec: { digest: digestOf("text") } });
-    await ready(one, "tools", /False Timeout/);
+    await change(fixture, "tools", { spec: { digest: digestOf("text") } });
+    await ready(fixture, "tools", /False Timeout/);
     source.manners = "stops";
-    await ask(one, "tools");
+    await ask(fixture, "tools");
     await until("an answer that stops", () => source.answers.length > 1);
-    await ready(one, "tools", /False Timeout/);
+    await ready(fixture, "tools", /False Timeout/);
     for (const manners of ["huge", "endless"] as const) {
       source.manners = manners;
       last++;
-      await change(one, "tools", {
+      await change(fixture, "tools", {
         spec: { timeout: "10s", maxBytes: 2 ** 20 + last },
       });
-      await ready(one, "tools", /False TooLarge/);
+      await ready(fixture, "tools", /False TooLarge/);
     }
     const { port } = source;
     await source.stop();
-    await ask(one, "tools");
-    await ready(one, "tools", /False Unreachable/);
-    assert.deepEqual(await readdir(one.store), [], "no part is left behind");
+    await ask(fixture, "tools");
+    await ready(fixture, "tools", /False Unreachable/);
+    assert.deepEqual(
+      await readdir(fixture.store),
+      [],
+      "no part is left behind",
+    );
 
     const again = await startArtifactServer(port);
     try {
       again.offer("/tools", "text");
-      await ask(one, "tools");
-      const healed = await ready(one, "tools", /True Stored/);
+      await ask(fixture, "tools");
+      const healed = await ready(fixture, "tools", /True Stored/);
       assert(isReady(healed.status!.conditions!));
-      assert.deepEqual(await kept(one, "tools"), ["text"]);
+      assert.deepEqual(await kept(fixture, "tools"), ["text"]);
     } finally {
       await again.stop();
     }
@@ -235,24 +248,26 @@ mirrorTest(
 
 mirrorTest(
   "The mirror waits for others, and stalls on what only a person can correct",
-  async (one) => {
-    one.source.offer("/base", "base");
-    one.source.offer("/tools", "tools");
-    await create(one, "tools", { dependsOn: [{ name: "base" }] });
-    const waiting = await ready(one, "tools", /False DependencyNotReady/);
+  async (fixture) => {
+    fixture.source.offer("/base", "base");
+    fixture.source.offer("/tools", "tools");
+    await create(fixture, "tools", { dependsOn: [{ name: "base" }] });
+    const waiting = await ready(fixture, "tools", /False DependencyNotReady/);
     assert.equal(statusOf(waiting).status, "InProgress");
-    await create(one, "base", { url: "ftp://127.0.0.1/base" });
-    const stalled = await ready(one, "base", /False InvalidURL/);
+    await create(fixture, "base", { url: "ftp://127.0.0.1/base" });
+    const stalled = await ready(fixture, "base", /False InvalidURL/);
     assert.equal(statusOf(stalled).status, "Failed");
-    await change(one, "base", {
-      spec: { url: `http://127.0.0.1:${one.source.port}/base` },
+    await change(fixture, "base", {
+      spec: { url: `http://127.0.0.1:${fixture.source.port}/base` },
     });
-    await ready(one, "base", /True Stored/);
-    await ready(one, "tools", /True Stored/);
-    one.source.offer("/odd", "odd");
-    await create(one, "odd", { interval: "soon" });
-    await ready(one, "odd", /False InvalidCadence/);
-    await change(one, "odd", { spec: { interval: "1h", timeout: "never" } });
-    await ready(one, "odd", /False InvalidDuration/);
+    await ready(fixture, "base", /True Stored/);
+    await ready(fixture, "tools", /True Stored/);
+    fixture.source.offer("/odd", "odd");
+    await create(fixture, "odd", { interval: "soon" });
+    await ready(fixture, "odd", /False InvalidCadence/);
+    await change(fixture, "odd", {
+      spec: { interval: "1h", timeout: "never" },
+    });
+    await ready(fixture, "odd", /False InvalidDuration/);
   },
 );

@@ -1,10 +1,9 @@
+import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import {
-  defineKind,
-  Operator,
-  patchStatus,
+  type TestCluster,
   VirtualClock,
-} from "@coracle/operator";
-import { type TestCluster, withTestCluster } from "@coracle/operator/apiserver";
+  withTestCluster,
+} from "@coracle/operator/testing";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";

@@ -31,7 +31,8 @@ interface Rule {
   create(context: RuleContext): Record<string, (node: Node) => void>;
 }
 
-const SHIPPED_REGEXP = /^(?:mod\.ts|(?:core|sources|workflows)\/.*)$/;
+const SHIPPED_REGEXP =
+  /^(?:mod\.ts|(?:core|sources|workflows|apiserver|testing|cli)\/.*)$/;
 const ERROR_CLASS_REGEXP = /^(?:Error|TypeError|RangeError|SyntaxError)$/;
 const MESSAGE_REGEXP = /^(?:Cannot|\0)[^]*[^.]$/;
 

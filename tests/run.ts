@@ -53,12 +53,14 @@ const ENTRY_POINTS: readonly string[] = [
   "workflows/mod.ts",
   "core/kinds/mod.ts",
   "core/crd/mod.ts",
-  "core/apiserver/mod.ts",
-  "core/cli/mod.ts",
+  "apiserver/mod.ts",
+  "testing/mod.ts",
+  "cli/mod.ts",
 ];
 
 const TESTS = "{tests,examples}/**/*_test.ts";
-const SHIPPED = "{mod.ts,{core,sources,workflows}/**/*.ts}";
+const SHIPPED =
+  "{mod.ts,{core,sources,workflows,apiserver,testing,cli}/**/*.ts}";
 const PACKAGE = "tests/package/**/*_test.ts";
 /** What holds against a real control plane, too. */
 const ON_CLUSTER =

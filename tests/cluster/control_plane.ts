@@ -12,7 +12,7 @@ import process from "node:process";
 import {
   createAuthority,
   issueCertificate,
-} from "../../core/apiserver/certificates.ts";
+} from "../../apiserver/certificates.ts";
 import {
   killGroup,
   PROJECT,

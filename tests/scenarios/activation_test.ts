@@ -14,9 +14,9 @@ import {
 } from "../support/gadget_dependents.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 const Route = defineKind({
   group: "sample.coracle.dev",
@@ -47,20 +47,20 @@ function route() {
 }
 
 /** Whether anything watches the kind at this moment. */
-function watches(one: OperatorCase, resource: string): number {
-  return one.requests.filter((event) =>
+function watches(fixture: OperatorFixture, resource: string): number {
+  return fixture.requests.filter((event) =>
     event.resource === resource && event.verb === "watch"
   ).length;
 }
 
 scenario(
   "A dependent starts when the definition of its kind appears, and stops when it goes [CRDPresentActivationConditionIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", valueMap(""))
       .add("route", route(), { activeWhen: crdPresent(Route) })
       .add("above", valueMap("-above"), { dependsOn: ["route"] });
-    const operator = one.operator();
+    const operator = fixture.operator();
     const states: string[] = [];
     operator.register(Gadget, {
       async reconcile(_gadget, ctx) {
@@ -71,36 +71,40 @@ scenario(
         }
       },
     }, { workflow });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => await findMap(one, "a") !== undefined);
-    await one.advance(60_000);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () => await findMap(fixture, "a") !== undefined);
+    await fixture.advance(60_000);
     assert.deepEqual(states, ["inactive"]);
-    assert.equal(one.requests.some((r) => r.resource === "routes"), false);
+    assert.equal(fixture.requests.some((r) => r.resource === "routes"), false);
 
-    await one.install(Route);
+    await fixture.install(Route);
     const key = { namespace: "default", name: "a" };
-    await one.until(async () =>
-      await one.client.find(Route, key).catch(() => undefined) !== undefined
+    await fixture.until(async () =>
+      await fixture.client.find(Route, key).catch(() => undefined) !== undefined
     );
-    await one.until(async () => await findMap(one, "a-above") !== undefined);
+    await fixture.until(async () =>
+      await findMap(fixture, "a-above") !== undefined
+    );
     assert.equal(states.at(-1), "reconciled");
-    await one.client.patch(Route, key, { spec: { host: "other" } });
-    await one.until(async () =>
-      (await one.client.get(Route, key)).spec.host === "first.example.com"
+    await fixture.client.patch(Route, key, { spec: { host: "other" } });
+    await fixture.until(async () =>
+      (await fixture.client.get(Route, key)).spec.host === "first.example.com"
     );
 
     const mark = states.length;
-    await one.client.delete(CustomResourceDefinition, {
+    await fixture.client.delete(CustomResourceDefinition, {
       name: "routes.sample.coracle.dev",
     });
-    await one.until(async () => await findMap(one, "a-above") === undefined);
-    await one.until(() => states.length > mark);
+    await fixture.until(async () =>
+      await findMap(fixture, "a-above") === undefined
+    );
+    await fixture.until(() => states.length > mark);
     assert.equal(states.at(-1), "inactive");
-    await one.settle();
-    const requests = one.requests.length;
-    await one.advance(300_000);
-    const later = one.requests.slice(requests);
+    await fixture.settle();
+    const requests = fixture.requests.length;
+    await fixture.advance(300_000);
+    const later = fixture.requests.slice(requests);
     assert.deepEqual(
       later.filter((r) => r.resource === "routes").map((r) => r.target),
       [],
@@ -108,88 +112,100 @@ scenario(
     );
     assert.equal(operator.health().healthy, true);
 
-    await one.install(Route);
-    await one.until(async () =>
-      await one.client.find(Route, key).catch(() => undefined) !== undefined
+    await fixture.install(Route);
+    await fixture.until(async () =>
+      await fixture.client.find(Route, key).catch(() => undefined) !== undefined
     );
   },
 );
 
 scenario(
   "Two dependents of one kind are active by a condition and go with the changes of it [MultipleDependentWithActivationIT]",
-  async (one) => {
+  async (fixture) => {
     const active = { first: true, second: false };
     const workflow = new Workflow<Gadget>()
       .add("first", valueMap("-1"), { activeWhen: () => active.first })
       .add("second", valueMap("-2"), { activeWhen: () => active.second });
-    const { operator, controller } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => await findMap(one, "a-1") !== undefined);
-    await one.settle();
-    assert.equal(await findMap(one, "a-2"), undefined);
+    const { operator, controller } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      await findMap(fixture, "a-1") !== undefined
+    );
+    await fixture.settle();
+    assert.equal(await findMap(fixture, "a-2"), undefined);
     active.second = true;
     controller.trigger("default/a");
-    await one.until(async () => await findMap(one, "a-2") !== undefined);
-    await one.change("a", { value: "changed" });
+    await fixture.until(async () =>
+      await findMap(fixture, "a-2") !== undefined
+    );
+    await fixture.change("a", { value: "changed" });
     for (const name of ["a-1", "a-2"]) {
-      await one.until(async () => await mapValue(one, name) === "changed");
+      await fixture.until(async () =>
+        await mapValue(fixture, name) === "changed"
+      );
     }
-    await one.remove("a");
-    await one.until(async () => await findMap(one, "a-1") === undefined);
-    await one.until(async () => await findMap(one, "a-2") === undefined);
+    await fixture.remove("a");
+    await fixture.until(async () =>
+      await findMap(fixture, "a-1") === undefined
+    );
+    await fixture.until(async () =>
+      await findMap(fixture, "a-2") === undefined
+    );
   },
 );
 
 scenario(
   "A node becomes active and inactive again and again; while it is not, its kind causes no runs [WorkflowMultipleActivationIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", valueMap(""), {
         activeWhen: ({ primary }) => primary.spec.value !== "inactive",
       });
-    const { operator, counter } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("b", { value: "inactive" });
-    await one.until(() => counter.runs === 1);
-    assert.equal(watches(one, "configmaps"), 0);
-    await one.create("a");
+    const { operator, counter } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("b", { value: "inactive" });
+    await fixture.until(() => counter.runs === 1);
+    assert.equal(watches(fixture, "configmaps"), 0);
+    await fixture.create("a");
     for (const round of [1, 2]) {
-      await one.change("a", { value: `active ${round}` });
-      await one.until(async () =>
-        await mapValue(one, "a") === `active ${round}`
+      await fixture.change("a", { value: `active ${round}` });
+      await fixture.until(async () =>
+        await mapValue(fixture, "a") === `active ${round}`
       );
-      assert.equal(watches(one, "configmaps"), round);
-      await one.settle();
+      assert.equal(watches(fixture, "configmaps"), round);
+      await fixture.settle();
       const { runs } = counter;
-      await one.change("a", { value: "inactive" });
-      await one.until(() => counter.runs === runs + 1);
-      await one.client.patch(
+      await fixture.change("a", { value: "inactive" });
+      await fixture.until(() => counter.runs === runs + 1);
+      await fixture.client.patch(
         ConfigMap,
         { namespace: "default", name: "a" },
         { data: { other: `${round}` } },
       );
-      await one.advance(5_000);
+      await fixture.advance(5_000);
       assert.equal(counter.runs, runs + 1);
     }
     assert.equal(
-      await mapValue(one, "a"),
+      await mapValue(fixture, "a"),
       "active 2",
       "what is not active is left alone",
     );
     await Promise.all(
-      ["c", "d", "e"].map((name) => one.create(name, { value: "on" })),
+      ["c", "d", "e"].map((name) => fixture.create(name, { value: "on" })),
     );
     for (const name of ["c", "d", "e"]) {
-      await one.until(async () => await findMap(one, name) !== undefined);
+      await fixture.until(async () =>
+        await findMap(fixture, name) !== undefined
+      );
     }
-    assert.equal(watches(one, "configmaps"), 3, "one watch for all");
+    assert.equal(watches(fixture, "configmaps"), 3, "one watch for all");
   },
 );
 
 scenario(
   "What depends on an inactive node is deleted, whatever its own condition says, and nothing throws [PreconditionAndActivationIT]",
-  async (one) => {
+  async (fixture) => {
     let active = true;
     const workflow = new Workflow<Gadget>()
       .add("map", valueMap(""), {
@@ -201,32 +217,38 @@ scenario(
         reconcileWhen: () => true,
       });
     const errors: unknown[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile() {},
       onError(_gadget, error) {
         errors.push(error);
       },
     }, { workflow });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => await findMap(one, "a-above") !== undefined);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      await findMap(fixture, "a-above") !== undefined
+    );
     active = false;
-    await one.change("a", { value: "unwanted" });
-    await one.until(async () => await findMap(one, "a-above") === undefined);
-    assert.notEqual(await findMap(one, "a"), undefined);
+    await fixture.change("a", { value: "unwanted" });
+    await fixture.until(async () =>
+      await findMap(fixture, "a-above") === undefined
+    );
+    assert.notEqual(await findMap(fixture, "a"), undefined);
     active = true;
-    await one.change("a", { value: "unwanted still" });
-    await one.until(async () => await findMap(one, "a-above") !== undefined);
-    await one.change("a", { value: "unwanted" });
-    await one.until(async () => await findMap(one, "a") === undefined);
+    await fixture.change("a", { value: "unwanted still" });
+    await fixture.until(async () =>
+      await findMap(fixture, "a-above") !== undefined
+    );
+    await fixture.change("a", { value: "unwanted" });
+    await fixture.until(async () => await findMap(fixture, "a") === undefined);
     assert.deepEqual(errors, []);
   },
 );
 
 scenario(
   "What was marked for deletion before the start is cleaned up, though the source of its node is not started yet [WorkflowActivationCleanupIT] [BulkActivationConditionIT]",
-  async (one) => {
+  async (fixture) => {
     const make = () =>
       new Workflow<Gadget>()
         .add(
@@ -248,20 +270,20 @@ scenario(
           }),
           { activeWhen: () => true, dependsOn: ["maps"] },
         );
-    const first = registerWorkflow(one, make());
-    await one.start(first.operator);
-    await one.create("a");
+    const first = registerWorkflow(fixture, make());
+    await fixture.start(first.operator);
+    await fixture.create("a");
     const key = { namespace: "default", name: "a" };
-    const secret = () => one.client.find(Secret, key);
-    await one.until(async () => await secret() !== undefined);
-    await one.done(first.operator.stop());
-    await one.remove("a");
-    const second = registerWorkflow(one, make());
-    await one.start(second.operator);
-    await one.until(async () => await one.gadget("a") === undefined);
+    const secret = () => fixture.client.find(Secret, key);
+    await fixture.until(async () => await secret() !== undefined);
+    await fixture.done(first.operator.stop());
+    await fixture.remove("a");
+    const second = registerWorkflow(fixture, make());
+    await fixture.start(second.operator);
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
     assert.equal(await secret(), undefined);
     for (const name of ["a-1", "a-2"]) {
-      assert.equal(await findMap(one, name), undefined);
+      assert.equal(await findMap(fixture, name), undefined);
     }
   },
 );

@@ -5,9 +5,9 @@ import { Deployment } from "../../core/kinds/mod.ts";
 import { informerSource } from "../../sources/informer_source.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 interface Seen {
   readonly deleting: boolean;
@@ -17,12 +17,12 @@ interface Seen {
 
 /** A reconciler that sees all events, and fails deletions as it is told. */
 function observer(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   fails: (seen: Seen) => boolean,
   maxAttempts = 3,
 ) {
   const seen: Seen[] = [];
-  const operator = one.operator();
+  const operator = fixture.operator();
   operator.register(Gadget, {
     reconcile(gadget, ctx) {
       const now = {
@@ -43,18 +43,18 @@ function observer(
 
 scenario(
   "In all-events mode the mark and the deletion are events [TriggerReconcilerOnAllEventIT]",
-  async (one) => {
-    const { operator, seen } = observer(one, () => false);
-    await one.start(operator);
-    await one.create("a", {}, { finalizers: ["other.example.com/x"] });
-    await one.until(() => seen.length === 1);
-    await one.remove("a");
-    await one.until(() => seen.length === 2);
-    await one.client.patch(Gadget, { namespace: "default", name: "a" }, {
+  async (fixture) => {
+    const { operator, seen } = observer(fixture, () => false);
+    await fixture.start(operator);
+    await fixture.create("a", {}, { finalizers: ["other.example.com/x"] });
+    await fixture.until(() => seen.length === 1);
+    await fixture.remove("a");
+    await fixture.until(() => seen.length === 2);
+    await fixture.client.patch(Gadget, { namespace: "default", name: "a" }, {
       metadata: { finalizers: [] },
     });
-    await one.until(() => seen.length === 3);
-    await one.advance(60_000);
+    await fixture.until(() => seen.length === 3);
+    await fixture.advance(60_000);
     assert.deepEqual(seen.map(({ deleting, deleted }) => [deleting, deleted]), [
       [false, false],
       [true, false],
@@ -66,45 +66,45 @@ scenario(
 
 scenario(
   "In all-events mode a deletion without finalizer is seen with the last state [TriggerReconcilerOnAllEventIT]",
-  async (one) => {
-    const { operator, seen } = observer(one, () => false);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => seen.length === 1);
-    await one.remove("a");
-    await one.until(() => seen.length === 2);
+  async (fixture) => {
+    const { operator, seen } = observer(fixture, () => false);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 1);
+    await fixture.remove("a");
+    await fixture.until(() => seen.length === 2);
     assert.equal(seen[1]?.deleted, true);
   },
 );
 
 scenario(
   "In all-events mode what a run of a deleted object asks for is ignored, and told",
-  async (one) => {
+  async (fixture) => {
     const deletions: boolean[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile(_gadget, ctx) {
         if (ctx.deleted) deletions.push(ctx.finalStateUnknown);
         return patchStatus({ value: "seen" }).rescheduleAfter("1m");
       },
     }, { allEvents: true, maxInterval: false });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "seen"
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "seen"
     );
-    const before = one.requests.length;
-    await one.remove("a");
-    await one.until(() => deletions.length === 1);
-    await one.advance(120_000);
+    const before = fixture.requests.length;
+    await fixture.remove("a");
+    await fixture.until(() => deletions.length === 1);
+    await fixture.advance(120_000);
     assert.deepEqual(deletions, [false]);
     assert.deepEqual(
-      one.requests.slice(before).map(({ verb }) => verb)
+      fixture.requests.slice(before).map(({ verb }) => verb)
         .filter((verb) => verb === "patch"),
       [],
     );
     assert.ok(
-      one.log.some(({ message }) =>
+      fixture.log.some(({ message }) =>
         message === "Result ignored: the object is deleted"
       ),
     );
@@ -113,39 +113,39 @@ scenario(
 
 scenario(
   "In all-events mode a failing deletion run is retried [TriggerReconcilerOnAllEventIT]",
-  async (one) => {
+  async (fixture) => {
     const { operator, seen } = observer(
-      one,
+      fixture,
       ({ deleted, attempt }) => deleted && attempt < 2,
     );
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => seen.length === 1);
-    await one.remove("a");
-    await one.advance(60_000);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 1);
+    await fixture.remove("a");
+    await fixture.advance(60_000);
     assert.deepEqual(
       seen.filter(({ deleted }) => deleted).map(({ attempt }) => attempt),
       [0, 1, 2],
     );
-    assert.equal(one.clock.pendingTimers > 0, true);
+    assert.equal(fixture.clock.pendingTimers > 0, true);
   },
 );
 
 scenario(
   "In all-events mode an object made anew during the retries of a deletion is another one [TriggerReconcilerOnAllEventIT]",
-  async (one) => {
+  async (fixture) => {
     const { operator, seen } = observer(
-      one,
+      fixture,
       ({ deleted, attempt }) => deleted && attempt < 1,
     );
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => seen.length === 1);
-    await one.remove("a");
-    await one.until(() => seen.length === 2);
-    await one.create("a");
-    await one.until(() => seen.length === 4);
-    await one.advance(60_000);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 1);
+    await fixture.remove("a");
+    await fixture.until(() => seen.length === 2);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 4);
+    await fixture.advance(60_000);
     assert.deepEqual(seen.map(({ deleted }) => deleted), [
       false,
       true,
@@ -157,17 +157,17 @@ scenario(
 
 scenario(
   "In all-events mode nothing is left when the retries of a deletion are used up [TriggerReconcilerOnAllEventIT]",
-  async (one) => {
-    const { operator, seen } = observer(one, ({ deleted }) => deleted, 1);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => seen.length === 1);
-    await one.remove("a");
-    await one.advance(60_000);
+  async (fixture) => {
+    const { operator, seen } = observer(fixture, ({ deleted }) => deleted, 1);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 1);
+    await fixture.remove("a");
+    await fixture.advance(60_000);
     assert.equal(seen.length, 3);
     assert.equal(operator.health().controllers[0]?.exhausted, 0);
-    await one.create("a");
-    await one.until(() => seen.length === 4);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 4);
     assert.equal(seen[3]?.attempt, 0);
   },
 );
@@ -176,8 +176,11 @@ scenario(
 const CONTROLLED = "its Deployment controller puts the status back";
 
 /** A Deployment that never becomes ready unless the test says so. */
-async function ready(one: OperatorCase, readyReplicas: number): Promise<void> {
-  await one.client.status.patch(
+async function ready(
+  fixture: OperatorFixture,
+  readyReplicas: number,
+): Promise<void> {
+  await fixture.client.status.patch(
     Deployment,
     { namespace: "default", name: "a" },
     {
@@ -187,9 +190,9 @@ async function ready(one: OperatorCase, readyReplicas: number): Promise<void> {
   );
 }
 
-function waitingOperator(one: OperatorCase) {
+function waitingOperator(fixture: OperatorFixture) {
   const expectations = new Expectations<Gadget>();
-  const operator = one.operator();
+  const operator = fixture.operator();
   operator.register(Gadget, {
     async reconcile(gadget, ctx) {
       const labels = { app: gadget.metadata.name };
@@ -219,16 +222,16 @@ function waitingOperator(one: OperatorCase) {
 
 scenario(
   "What is expected comes true by an event [ExpectationIT]",
-  async (one) => {
-    const { operator, expectations } = waitingOperator(one);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "pending"
+  async (fixture) => {
+    const { operator, expectations } = waitingOperator(fixture);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "pending"
     );
-    await ready(one, 1);
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "fulfilled"
+    await ready(fixture, 1);
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "fulfilled"
     );
     assert.equal(expectations.size, 0);
   },
@@ -237,29 +240,29 @@ scenario(
 
 scenario(
   "What is expected in vain makes the object run when its time is over [ExpectationIT]",
-  async (one) => {
-    const { operator } = waitingOperator(one);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "pending"
+  async (fixture) => {
+    const { operator } = waitingOperator(fixture);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "pending"
     );
-    const before = one.clock.now();
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "timedOut"
+    const before = fixture.clock.now();
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "timedOut"
     );
-    assert.ok(one.clock.now() - before <= 30_100);
+    assert.ok(fixture.clock.now() - before <= 30_100);
   },
 );
 
 scenario(
   "What is expected of an object goes with it [PeriodicCleanerExpectationIT]",
-  async (one) => {
-    const { operator, expectations } = waitingOperator(one);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => expectations.size === 1);
-    await one.remove("a");
-    await one.until(() => expectations.size === 0);
+  async (fixture) => {
+    const { operator, expectations } = waitingOperator(fixture);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => expectations.size === 1);
+    await fixture.remove("a");
+    await fixture.until(() => expectations.size === 0);
   },
 );

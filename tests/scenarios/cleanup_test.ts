@@ -3,22 +3,22 @@ import { keepFinalizer, noUpdate } from "../../core/controller/result.ts";
 import { Namespace } from "../../core/kinds/mod.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 const OURS = "gadgets.sample.coracle.dev/finalizer";
 
 async function finalizers(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   name: string,
 ): Promise<readonly string[]> {
-  return (await one.gadget(name))?.metadata.finalizers ?? [];
+  return (await fixture.gadget(name))?.metadata.finalizers ?? [];
 }
 
-scenario("The finalizer is there before the first work", async (one) => {
+scenario("The finalizer is there before the first work", async (fixture) => {
   const seen: (readonly string[] | undefined)[] = [];
-  const operator = one.operator();
+  const operator = fixture.operator();
   operator.register(Gadget, {
     async reconcile(gadget, ctx) {
       seen.push(gadget.metadata.finalizers);
@@ -26,46 +26,48 @@ scenario("The finalizer is there before the first work", async (one) => {
     },
     cleanup() {},
   });
-  await one.start(operator);
-  await one.create("a");
-  await one.until(() => seen.length > 0);
-  await one.advance(5_000);
+  await fixture.start(operator);
+  await fixture.create("a");
+  await fixture.until(() => seen.length > 0);
+  await fixture.advance(5_000);
   assert.deepEqual(seen, [[OURS], [OURS]]);
 });
 
 scenario(
   "Another finalizer that goes during a slow cleanup does not disturb it [CleanupConflictIT]",
-  async (one) => {
+  async (fixture) => {
     let cleanups = 0;
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile() {},
       async cleanup() {
         cleanups++;
         await new Promise<void>((resolve) =>
-          one.clock.setTimer(resolve, 2_000)
+          fixture.clock.setTimer(resolve, 2_000)
         );
       },
     });
-    await one.start(operator);
-    await one.create("a", {}, { finalizers: ["other.example.com/x"] });
-    await one.until(async () => (await finalizers(one, "a")).length === 2);
-    await one.remove("a");
-    await one.until(() => cleanups === 1);
-    await one.client.patch(Gadget, { namespace: "default", name: "a" }, {
+    await fixture.start(operator);
+    await fixture.create("a", {}, { finalizers: ["other.example.com/x"] });
+    await fixture.until(async () =>
+      (await finalizers(fixture, "a")).length === 2
+    );
+    await fixture.remove("a");
+    await fixture.until(() => cleanups === 1);
+    await fixture.client.patch(Gadget, { namespace: "default", name: "a" }, {
       metadata: { finalizers: [OURS] },
     });
-    await one.until(async () => await one.gadget("a") === undefined);
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
     assert.equal(cleanups, 1);
   },
 );
 
 scenario(
   "An object that others hold is left alone after our cleanup",
-  async (one) => {
+  async (fixture) => {
     let cleanups = 0;
     let runs = 0;
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile() {
         runs++;
@@ -74,15 +76,17 @@ scenario(
         cleanups++;
       },
     });
-    await one.start(operator);
-    await one.create("a", {}, { finalizers: ["other.example.com/x"] });
-    await one.until(() => runs === 1);
-    await one.remove("a");
-    await one.until(() => cleanups === 1);
-    await one.until(async () => (await finalizers(one, "a")).length === 1);
-    await one.mark("a", { labels: { still: "here" } });
-    await one.change("a", { value: "second" });
-    await one.advance(36_100_000);
+    await fixture.start(operator);
+    await fixture.create("a", {}, { finalizers: ["other.example.com/x"] });
+    await fixture.until(() => runs === 1);
+    await fixture.remove("a");
+    await fixture.until(() => cleanups === 1);
+    await fixture.until(async () =>
+      (await finalizers(fixture, "a")).length === 1
+    );
+    await fixture.mark("a", { labels: { still: "here" } });
+    await fixture.change("a", { value: "second" });
+    await fixture.advance(36_100_000);
     assert.equal(cleanups, 1);
     assert.equal(runs, 1);
   },
@@ -90,8 +94,8 @@ scenario(
 
 scenario(
   "Two controllers remove their finalizers at once, without a retry [ConcurrentFinalizerRemovalIT]",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     const cleaned: Record<string, number> = { first: 0, second: 0 };
     for (const name of ["first", "second"]) {
       operator.register(Gadget, {
@@ -102,17 +106,17 @@ scenario(
         },
       }, { name, finalizer: `${name}.example.com/finalizer` });
     }
-    await one.start(operator);
+    await fixture.start(operator);
     const names = Array.from({ length: 10 }, (_, index) => `gadget-${index}`);
-    await Promise.all(names.map((name) => one.create(name)));
-    await one.until(async () =>
-      (await one.client.list(Gadget)).items.every(({ metadata }) =>
+    await Promise.all(names.map((name) => fixture.create(name)));
+    await fixture.until(async () =>
+      (await fixture.client.list(Gadget)).items.every(({ metadata }) =>
         metadata.finalizers?.length === 2
       )
     );
-    await Promise.all(names.map((name) => one.remove(name)));
-    await one.until(async () =>
-      (await one.client.list(Gadget)).items.length === 0
+    await Promise.all(names.map((name) => fixture.remove(name)));
+    await fixture.until(async () =>
+      (await fixture.client.list(Gadget)).items.length === 0
     );
     assert.deepEqual(cleaned, { first: 10, second: 10 });
     assert.match(
@@ -124,33 +128,35 @@ scenario(
 
 scenario(
   "Finalizers come and go without server-side apply [AddFinalizerNoSSAIT]",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile() {},
       cleanup() {},
     }, { serverSideApply: false });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => (await finalizers(one, "a"))[0] === OURS);
-    const manager = (await one.gadget("a"))?.metadata.managedFields?.find((
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await finalizers(fixture, "a"))[0] === OURS
+    );
+    const manager = (await fixture.gadget("a"))?.metadata.managedFields?.find((
       { manager },
     ) => manager === "gadget");
     assert.equal(manager?.operation, "Update");
-    await one.remove("a");
-    await one.until(async () => await one.gadget("a") === undefined);
+    await fixture.remove("a");
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
   },
 );
 
 scenario(
   "Cleanup may write the status, keep the finalizer and come back [UpdateStatusInCleanupAndRescheduleIT]",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     const times: number[] = [];
     operator.register(Gadget, {
       reconcile: () => noUpdate(),
       async cleanup(gadget, ctx) {
-        times.push(one.clock.now());
+        times.push(fixture.clock.now());
         const count = (gadget.status?.count ?? 0) + 1;
         await ctx.client.status.patch(Gadget, ctx.key, { status: { count } }, {
           type: "merge",
@@ -158,21 +164,23 @@ scenario(
         return count < 4 ? keepFinalizer().rescheduleAfter("500ms") : undefined;
       },
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => (await finalizers(one, "a")).length === 1);
-    await one.remove("a");
-    await one.until(async () => await one.gadget("a") === undefined);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await finalizers(fixture, "a")).length === 1
+    );
+    await fixture.remove("a");
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
     assert.equal(times.length, 4);
   },
 );
 
 scenario(
   "In all-events mode a reconciler decides itself which objects have a finalizer [SelectiveFinalizerHandlingIT]",
-  async (one) => {
+  async (fixture) => {
     const finalizer = "finalizer.test/finalizer";
     const deletions: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         const { name, finalizers = [] } = gadget.metadata;
@@ -189,43 +197,43 @@ scenario(
         }
       },
     }, { allEvents: true });
-    await one.start(operator);
-    await one.create("held", { value: "hold" });
-    await one.create("free", { value: "free" });
-    await one.until(async () =>
-      (await finalizers(one, "held"))[0] === finalizer
+    await fixture.start(operator);
+    await fixture.create("held", { value: "hold" });
+    await fixture.create("free", { value: "free" });
+    await fixture.until(async () =>
+      (await finalizers(fixture, "held"))[0] === finalizer
     );
-    assert.deepEqual(await finalizers(one, "free"), []);
-    await one.remove("held");
-    await one.remove("free");
-    await one.until(() => deletions.length === 2);
-    assert.equal(await one.gadget("held"), undefined);
+    assert.deepEqual(await finalizers(fixture, "free"), []);
+    await fixture.remove("held");
+    await fixture.remove("free");
+    await fixture.until(() => deletions.length === 2);
+    assert.equal(await fixture.gadget("held"), undefined);
   },
 );
 
 scenario(
   "Objects are cleaned up when their whole namespace is deleted [ControllerNamespaceDeletionE2E]",
-  async (one) => {
-    await one.client.create(Namespace, { metadata: { name: "team" } });
+  async (fixture) => {
+    await fixture.client.create(Namespace, { metadata: { name: "team" } });
     let cleanups = 0;
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile() {},
       cleanup() {
         cleanups++;
       },
     }, { namespaces: ["team"] });
-    await one.start(operator);
-    await one.client.create(Gadget, {
+    await fixture.start(operator);
+    await fixture.client.create(Gadget, {
       metadata: { namespace: "team", name: "a" },
       spec: { value: "first" },
     });
-    await one.until(async () =>
-      (await one.gadget("a", "team"))?.metadata.finalizers?.length === 1
+    await fixture.until(async () =>
+      (await fixture.gadget("a", "team"))?.metadata.finalizers?.length === 1
     );
-    await one.client.delete(Namespace, { name: "team" });
-    await one.until(async () =>
-      await one.client.find(Namespace, { name: "team" }) === undefined
+    await fixture.client.delete(Namespace, { name: "team" });
+    await fixture.until(async () =>
+      await fixture.client.find(Namespace, { name: "team" }) === undefined
     );
     assert.equal(cleanups, 1);
   },
@@ -233,24 +241,24 @@ scenario(
 
 scenario(
   "An object that is deleted and made anew during its run gets two runs, one after the other [3.9.0]",
-  async (one) => {
+  async (fixture) => {
     const log: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         log.push(`begin ${gadget.spec.value}`);
         await new Promise<void>((resolve) =>
-          one.clock.setTimer(resolve, 1_000)
+          fixture.clock.setTimer(resolve, 1_000)
         );
         log.push(`end ${gadget.spec.value} ${ctx.signal.aborted}`);
       },
     });
-    await one.start(operator);
-    await one.create("a", { value: "old" });
-    await one.until(() => log.length === 1);
-    await one.remove("a");
-    await one.create("a", { value: "new" });
-    await one.until(() => log.length === 4);
+    await fixture.start(operator);
+    await fixture.create("a", { value: "old" });
+    await fixture.until(() => log.length === 1);
+    await fixture.remove("a");
+    await fixture.create("a", { value: "new" });
+    await fixture.until(() => log.length === 4);
     assert.deepEqual(log, [
       "begin old",
       "end old true",
@@ -262,9 +270,9 @@ scenario(
 
 scenario(
   "A paused object is left alone, its deletion included, until it is resumed",
-  async (one) => {
+  async (fixture) => {
     const log: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile(gadget) {
         log.push(gadget.spec.value);
@@ -273,21 +281,21 @@ scenario(
         log.push("cleanup");
       },
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => log.length === 1);
-    await one.mark("a", { annotations: { "coracle.dev/paused": "true" } });
-    await one.change("a", { value: "second" });
-    await one.advance(60_000);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => log.length === 1);
+    await fixture.mark("a", { annotations: { "coracle.dev/paused": "true" } });
+    await fixture.change("a", { value: "second" });
+    await fixture.advance(60_000);
     assert.deepEqual(log, ["first"]);
-    await one.mark("a", { annotations: { "coracle.dev/paused": "false" } });
-    await one.until(() => log.length === 2);
-    await one.mark("a", { annotations: { "coracle.dev/paused": "true" } });
-    await one.remove("a");
-    await one.advance(60_000);
+    await fixture.mark("a", { annotations: { "coracle.dev/paused": "false" } });
+    await fixture.until(() => log.length === 2);
+    await fixture.mark("a", { annotations: { "coracle.dev/paused": "true" } });
+    await fixture.remove("a");
+    await fixture.advance(60_000);
     assert.deepEqual(log, ["first", "second"]);
-    await one.mark("a", { annotations: { "coracle.dev/paused": "" } });
-    await one.until(async () => await one.gadget("a") === undefined);
+    await fixture.mark("a", { annotations: { "coracle.dev/paused": "" } });
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
     assert.deepEqual(log, ["first", "second", "cleanup"]);
   },
 );

@@ -6,16 +6,16 @@ import { informerSource } from "../../sources/informer_source.ts";
 import { KEY, pause } from "../support/gadget_runs.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 scenario(
   "Every run sees the own write of the run before, over 250 objects [ReadOwnUpdatesIT]",
-  async (one) => {
+  async (fixture) => {
     const stale: string[] = [];
     const written = new Map<string, number>();
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile(gadget, ctx) {
         const { name } = gadget.metadata;
@@ -27,10 +27,10 @@ scenario(
         return patchStatus({ count: count + 1 }).rescheduleAfter(0);
       },
     }, { concurrency: 50 });
-    await one.start(operator);
+    await fixture.start(operator);
     const names = Array.from({ length: 250 }, (_, index) => `gadget-${index}`);
-    await Promise.all(names.map((name) => one.create(name)));
-    await one.until(() =>
+    await Promise.all(names.map((name) => fixture.create(name)));
+    await fixture.until(() =>
       [...written.values()].filter((count) => count === 3).length === 250
     );
     assert.deepEqual(stale, []);
@@ -39,9 +39,9 @@ scenario(
 
 scenario(
   "A counter in the status never goes backwards [StatusPatchCacheIT]",
-  async (one) => {
+  async (fixture) => {
     const seen: number[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile(gadget) {
         const count = gadget.status?.count ?? 0;
@@ -49,11 +49,11 @@ scenario(
         return patchStatus({ count: count + 1 }).rescheduleAfter("10ms");
       },
     });
-    await one.start(operator);
-    await one.create("a");
+    await fixture.start(operator);
+    await fixture.create("a");
     for (let index = 0; index < 10; index++) {
-      await one.advance(35);
-      await one.change("a", { value: `value-${index}` });
+      await fixture.advance(35);
+      await fixture.change("a", { value: `value-${index}` });
     }
     assert.ok(seen.length > 20);
     assert.deepEqual(seen, seen.map((_, index) => index));
@@ -62,32 +62,32 @@ scenario(
 
 scenario(
   "An own status write causes no run, whichever way it is sent [FilterPatchEventIT] [OwnSsaStatusUpdateIT]",
-  async (one) => {
+  async (fixture) => {
     for (const method of ["apply", "merge", "json", "replace"] as const) {
       let runs = 0;
-      const operator = one.operator();
+      const operator = fixture.operator();
       operator.register(Gadget, {
         reconcile: () => patchStatus({ count: ++runs }, { method }),
       }, { generationAware: false, name: method });
-      await one.start(operator);
-      await one.create(method);
-      await one.until(() => runs === 1);
-      await one.advance(10_000);
+      await fixture.start(operator);
+      await fixture.create(method);
+      await fixture.until(() => runs === 1);
+      await fixture.advance(10_000);
       assert.equal(runs, 1, method);
-      assert.equal((await one.gadget(method))?.status?.count, 1);
-      await one.remove(method);
-      await one.done(operator.stop());
+      assert.equal((await fixture.gadget(method))?.status?.count, 1);
+      await fixture.remove(method);
+      await fixture.done(operator.stop());
     }
   },
 );
 
 scenario(
   "A change by others during an own write gives another run, with fresh data [ExternalUpdateDuringOwnUpdateIT] [SpecChangeDuringStatusPatchIT]",
-  async (one) => {
+  async (fixture) => {
     for (const method of ["apply", "merge", "json"] as const) {
       const seen: string[] = [];
-      const operator = one.operator();
-      const fault = one.faults.add({
+      const operator = fixture.operator();
+      const fault = fixture.faults.add({
         resource: "gadgets",
         subresource: "status",
         effect: { delay: 1_000 },
@@ -98,29 +98,29 @@ scenario(
           return patchStatus({ value: gadget.spec.value }, { method });
         },
       }, { name: method });
-      await one.start(operator);
-      await one.create(method);
-      await one.until(() => seen.length === 1);
-      await one.advance(100);
+      await fixture.start(operator);
+      await fixture.create(method);
+      await fixture.until(() => seen.length === 1);
+      await fixture.advance(100);
       // The status write is on its way.
-      await one.change(method, { value: "second" });
-      await one.until(() => seen.length === 2);
-      await one.until(async () =>
-        (await one.gadget(method))?.status?.value === "second"
+      await fixture.change(method, { value: "second" });
+      await fixture.until(() => seen.length === 2);
+      await fixture.until(async () =>
+        (await fixture.gadget(method))?.status?.value === "second"
       );
       assert.deepEqual(seen, ["first", "second"], method);
       fault.remove();
-      await one.remove(method);
-      await one.done(operator.stop());
+      await fixture.remove(method);
+      await fixture.done(operator.stop());
     }
   },
 );
 
 scenario(
   "A change of a secondary by others during the own write is delivered [ExternalSecondaryUpdateIT]",
-  async (one) => {
+  async (fixture) => {
     const seen: (string | undefined)[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         seen.push((await ctx.secondary(ConfigMap))?.data?.["theirs"]);
@@ -130,66 +130,66 @@ scenario(
         });
       },
     }, { sources: [informerSource(ConfigMap)] });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => seen.length === 1);
-    const fault = one.faults.add({
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 1);
+    const fault = fixture.faults.add({
       resource: "configmaps",
       verb: "patch",
       count: 1,
       effect: { delay: 1_000 },
     });
-    await one.change("a", { value: "second" });
-    await one.until(() => fault.hits === 1);
-    await one.client.patch(ConfigMap, KEY, { data: { theirs: "changed" } });
-    await one.until(() => seen.includes("changed"));
+    await fixture.change("a", { value: "second" });
+    await fixture.until(() => fault.hits === 1);
+    await fixture.client.patch(ConfigMap, KEY, { data: { theirs: "changed" } });
+    await fixture.until(() => seen.includes("changed"));
     const runs = seen.length;
-    await one.advance(5_000);
+    await fixture.advance(5_000);
     assert.equal(seen.length, runs);
   },
 );
 
 scenario(
   "A deletion during a status write still leads to cleanup [DeletionDuringStatusUpdateIT]",
-  async (one) => {
+  async (fixture) => {
     let cleanups = 0;
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile: (gadget) => patchStatus({ value: gadget.spec.value }),
       cleanup() {
         cleanups++;
       },
     });
-    one.faults.add({
+    fixture.faults.add({
       resource: "gadgets",
       subresource: "status",
       count: 1,
       effect: { delay: 2_000 },
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.metadata.finalizers?.length === 1
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.metadata.finalizers?.length === 1
     );
-    await one.advance(500);
-    await one.remove("a");
-    await one.until(async () => await one.gadget("a") === undefined);
+    await fixture.advance(500);
+    await fixture.remove("a");
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
     assert.equal(cleanups, 1);
   },
 );
 
 scenario(
   "An own write is swallowed, but never what a relist finds around it [OnRelistFilterIT]",
-  async (one) => {
+  async (fixture) => {
     let runs = 0;
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         runs++;
         if (gadget.spec.value === "first") return noUpdate();
         if (runs === 2) {
-          one.faults.expireWatches();
-          await pause(one, 30_000);
+          fixture.faults.expireWatches();
+          await pause(fixture, 30_000);
           await ctx.client.patch(Gadget, ctx.key, {
             spec: { numberOfExecutions: 1 },
           });
@@ -197,12 +197,14 @@ scenario(
         return patchStatus({ count: runs });
       },
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => runs === 1);
-    await one.change("a", { value: "second" });
-    await one.until(async () => (await one.gadget("a"))?.status?.count === 3);
-    await one.advance(60_000);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => runs === 1);
+    await fixture.change("a", { value: "second" });
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.count === 3
+    );
+    await fixture.advance(60_000);
     assert.equal(
       runs,
       3,
@@ -212,9 +214,11 @@ scenario(
 );
 
 /** An operator that reports what it has seen, and tells it. */
-function echo(one: OperatorCase): { operator: Operator; seen: string[] } {
+function echo(
+  fixture: OperatorFixture,
+): { operator: Operator; seen: string[] } {
   const seen: string[] = [];
-  const operator = one.operator();
+  const operator = fixture.operator();
   operator.register(Gadget, {
     reconcile(gadget) {
       seen.push(`${gadget.metadata.name} ${gadget.spec.value}`);
@@ -226,35 +230,39 @@ function echo(one: OperatorCase): { operator: Operator; seen: string[] } {
 
 scenario(
   "What happens while the API server is away is found when it is back",
-  async (one) => {
-    const { operator, seen } = echo(one);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => seen.length === 1);
-    await one.done(one.faults.restart({ downFor: 30_000 }));
-    await one.change("a", { value: "second" });
-    await one.until(() => seen.includes("a second"));
+  async (fixture) => {
+    const { operator, seen } = echo(fixture);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 1);
+    await fixture.done(fixture.faults.restart({ downFor: 30_000 }));
+    await fixture.change("a", { value: "second" });
+    await fixture.until(() => seen.includes("a second"));
     assert.equal(operator.health().healthy, true);
   },
 );
 
 scenario(
   "What an API server lost with its data is forgotten, though it counts anew",
-  async (one) => {
-    const { operator, seen } = echo(one);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => seen.length === 1);
+  async (fixture) => {
+    const { operator, seen } = echo(fixture);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 1);
     // A server without its data counts from the beginning: let it be seen.
     for (let index = 0; index < 50; index++) {
-      await one.mark("a", { labels: { index: String(index) } });
+      await fixture.mark("a", { labels: { index: String(index) } });
     }
-    await one.done(one.faults.restart({ downFor: 30_000, keepData: false }));
-    await one.install(Gadget);
-    await one.until(() => operator.health().controllers[0]?.primaries === 0);
-    await one.create("b");
-    await one.until(async () =>
-      (await one.gadget("b"))?.status?.value === "first"
+    await fixture.done(
+      fixture.faults.restart({ downFor: 30_000, keepData: false }),
+    );
+    await fixture.install(Gadget);
+    await fixture.until(() =>
+      operator.health().controllers[0]?.primaries === 0
+    );
+    await fixture.create("b");
+    await fixture.until(async () =>
+      (await fixture.gadget("b"))?.status?.value === "first"
     );
     assert.equal(operator.health().healthy, true);
   },

@@ -5,7 +5,7 @@ import type { Kind } from "../../core/api/kind.ts";
 import { RoleBinding } from "../../core/kinds/rbac_v1.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
-import { Gadget, scenario } from "../support/operator_case.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 /** Kinds of which a value cannot change, and how a server says it. */
 const FIXED = [
@@ -56,7 +56,7 @@ for (const recreate of [true, false]) {
     recreate
       ? "A dependent of which a field cannot change is made again where that is asked for"
       : "A dependent of which a field cannot change fails the run, and stays as it is",
-    async (one) => {
+    async (fixture) => {
       const workflow = FIXED.reduce<Workflow<Gadget>>(
         (all, [, kind, fields]) =>
           all.add(
@@ -72,27 +72,27 @@ for (const recreate of [true, false]) {
         new Workflow<Gadget>(),
       );
       const failures: unknown[] = [];
-      const operator = one.operator();
+      const operator = fixture.operator();
       operator.register(Gadget, {
         reconcile: () => {},
         onError: (_gadget, error) => {
           failures.push(error);
         },
       }, { workflow, retry: false });
-      await one.start(operator);
-      await one.create("a");
+      await fixture.start(operator);
+      await fixture.create("a");
       const key = { namespace: "default", name: "a" };
       const uids = () =>
         Promise.all(
           FIXED.map(async ([, kind]) =>
-            (await one.client.find(kind as Kind, key))?.metadata.uid
+            (await fixture.client.find(kind as Kind, key))?.metadata.uid
           ),
         );
-      await one.until(async () => !(await uids()).includes(undefined));
+      await fixture.until(async () => !(await uids()).includes(undefined));
       const before = await uids();
-      await one.change("a", { value: "second" });
+      await fixture.change("a", { value: "second" });
       if (recreate) {
-        await one.until(async () =>
+        await fixture.until(async () =>
           (await uids()).every((uid, index) =>
             uid !== undefined && uid !== before[index]
           )
@@ -100,7 +100,7 @@ for (const recreate of [true, false]) {
         assert.deepEqual(failures, []);
         return;
       }
-      await one.until(() => failures.length === 1);
+      await fixture.until(() => failures.length === 1);
       assert.deepEqual(await uids(), before);
       const { errors } = failures[0] as AggregateError;
       const told = errors.map(String).join("\n");

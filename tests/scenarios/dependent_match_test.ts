@@ -17,42 +17,44 @@ import {
 } from "../support/gadget_dependents.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 /** What a person's kubectl would write: without a status, and so on. */
 type Templates = NonNullable<StatefulSet["spec"]>["volumeClaimTemplates"];
 
 scenario(
   "Fields of others survive, our own are restored, and nothing is written for nothing [DependentSSAMatchingIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
-    const { operator, counter } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => (await findMap(one, "a")) !== undefined);
-    const mark = one.requests.length;
+    const { operator, counter } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await findMap(fixture, "a")) !== undefined
+    );
+    const mark = fixture.requests.length;
     const patch = (data: Record<string, string>) =>
-      one.client.patch(ConfigMap, { namespace: "default", name: "a" }, {
+      fixture.client.patch(ConfigMap, { namespace: "default", name: "a" }, {
         data,
       });
     await patch({ other: "kept" });
-    await one.until(() => counter.runs >= 2);
-    await one.settle();
-    assert.deepEqual(writesBeside(one, mark), [
+    await fixture.until(() => counter.runs >= 2);
+    await fixture.settle();
+    assert.deepEqual(writesBeside(fixture, mark), [
       "patch configmaps a",
     ], "no write but that of the other one");
     await patch({ value: "overwritten" });
-    await one.until(async () => await mapValue(one, "a") === "first");
-    assert.equal((await findMap(one, "a"))?.data?.["other"], "kept");
+    await fixture.until(async () => await mapValue(fixture, "a") === "first");
+    assert.equal((await findMap(fixture, "a"))?.data?.["other"], "kept");
   },
 );
 
 scenario(
   "Dependents whose values the server defaults and spells otherwise are written once [StatefulSetDesiredSanitizerIT] [PrevAnnotationBlockReconcilerIT] [ServiceStrictMatcherIT] [SSAWithLegacyMatcherIT]",
-  async (one) => {
+  async (fixture) => {
     const labels = { app: "a" };
     const template = {
       metadata: { labels },
@@ -118,63 +120,66 @@ scenario(
           desired: () => ({ metadata, stringData: { password: "of a test" } }),
         }),
       );
-    const { operator, counter } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      (await one.client.find(Secret, { namespace: "default", name: "a" })) !==
+    const { operator, counter } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.client.find(Secret, {
+        namespace: "default",
+        name: "a",
+      })) !==
         undefined
     );
-    await one.settle();
-    const mark = one.requests.length;
+    await fixture.settle();
+    const mark = fixture.requests.length;
     const { runs } = counter;
     for (let index = 0; index < 100; index++) {
-      await one.change("a", { value: `run ${index}` });
-      await one.until(() => counter.runs > runs + index);
+      await fixture.change("a", { value: `run ${index}` });
+      await fixture.until(() => counter.runs > runs + index);
     }
-    assert.deepEqual(writesBeside(one, mark), []);
-    const restarted = registerWorkflow(one, workflow);
-    await one.done(operator.stop());
-    await one.start(restarted.operator);
-    await one.until(() => restarted.counter.runs > 0);
-    assert.deepEqual(writesBeside(one, mark), [], "nor after a restart");
+    assert.deepEqual(writesBeside(fixture, mark), []);
+    const restarted = registerWorkflow(fixture, workflow);
+    await fixture.done(operator.stop());
+    await fixture.start(restarted.operator);
+    await fixture.until(() => restarted.counter.runs > 0);
+    assert.deepEqual(writesBeside(fixture, mark), [], "nor after a restart");
   },
 );
 
 scenario(
   "A field that somebody else changes back each time is named, and the writes slow down",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, { reconcile() {} }, { workflow });
-    await one.start(operator);
-    await one.create("a");
+    await fixture.start(operator);
+    await fixture.create("a");
     let fighting = true;
     const restore = async () => {
-      const found = await findMap(one, "a");
+      const found = await findMap(fixture, "a");
       if (fighting && found?.data?.["value"] === "first") {
-        await one.client.patch(
+        await fixture.client.patch(
           ConfigMap,
           { namespace: "default", name: "a" },
           { data: { value: "fought" } },
         );
       }
     };
-    const isNamed = ({ fields }: OperatorCase["log"][number]) =>
+    const isNamed = ({ fields }: OperatorFixture["log"][number]) =>
       String(fields["error"]).includes("changes back after each write");
-    await one.until(async () => {
+    await fixture.until(async () => {
       await restore();
-      return one.log.some(isNamed);
+      return fixture.log.some(isNamed);
     }, 600_000);
     assert.match(
-      String(one.log.find(isNamed)?.fields["error"]),
+      String(fixture.log.find(isNamed)?.fields["error"]),
       /received \.data\.value after \d+ writes/,
     );
     fighting = false;
-    await one.change("a", { value: "second" });
-    await one.until(
-      async () => await mapValue(one, "a") === "second",
+    await fixture.change("a", { value: "second" });
+    await fixture.until(
+      async () => await mapValue(fixture, "a") === "second",
       3_600_000,
     );
   },
@@ -182,7 +187,7 @@ scenario(
 
 scenario(
   "Ten dependents of which nothing changed cost no request",
-  async (one) => {
+  async (fixture) => {
     const workflow = Array.from({ length: 10 }, (_, index) => index).reduce(
       (flow, index) =>
         flow.add(
@@ -191,15 +196,23 @@ scenario(
         ),
       new Workflow<Gadget>() as Workflow<Gadget, Record<string, unknown>>,
     );
-    const { operator, controller, counter } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => (await findMap(one, "a-9")) !== undefined);
-    await one.settle();
+    const { operator, controller, counter } = registerWorkflow(
+      fixture,
+      workflow,
+    );
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await findMap(fixture, "a-9")) !== undefined
+    );
+    await fixture.settle();
     const { runs } = counter;
-    const mark = one.requests.length;
+    const mark = fixture.requests.length;
     controller.trigger("default/a");
-    await one.until(() => counter.runs > runs);
-    assert.deepEqual(one.requests.slice(mark).map(({ target }) => target), []);
+    await fixture.until(() => counter.runs > runs);
+    assert.deepEqual(
+      fixture.requests.slice(mark).map(({ target }) => target),
+      [],
+    );
   },
 );

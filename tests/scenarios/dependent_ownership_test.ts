@@ -9,20 +9,20 @@ import {
 } from "../support/gadget_dependents.ts";
 import {
   type Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 /** The field managers of an object, and how they wrote it. */
-async function managers(one: OperatorCase): Promise<string[]> {
-  const { metadata } = await one.client.get(ConfigMap, KEY);
+async function managers(fixture: OperatorFixture): Promise<string[]> {
+  const { metadata } = await fixture.client.get(ConfigMap, KEY);
   return (metadata.managedFields ?? [])
     .map(({ manager, operation }) => `${manager} ${operation}`).toSorted();
 }
 
 scenario(
   "An object that was kept by updates is adopted by apply, and back, without a loop [DependentSSAMigrationIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>().add(
       "map",
       kubernetesDependent(ConfigMap, {
@@ -33,10 +33,10 @@ scenario(
         }),
       }),
     );
-    const { operator, counter } = registerWorkflow(one, workflow);
-    const gadget = await one.create("a");
+    const { operator, counter } = registerWorkflow(fixture, workflow);
+    const gadget = await fixture.create("a");
     const update = async (value: string) => {
-      const found = await one.client.find(ConfigMap, KEY);
+      const found = await fixture.client.find(ConfigMap, KEY);
       const object = {
         metadata: {
           ...KEY,
@@ -52,34 +52,37 @@ scenario(
       };
       const options = { fieldManager: "gadget" };
       if (found === undefined) {
-        await one.client.create(ConfigMap, object, options);
-      } else await one.client.replace(ConfigMap, object, options);
+        await fixture.client.create(ConfigMap, object, options);
+      } else await fixture.client.replace(ConfigMap, object, options);
     };
     await update("first");
-    assert.deepEqual(await managers(one), ["gadget Update"]);
+    assert.deepEqual(await managers(fixture), ["gadget Update"]);
 
-    await one.start(operator);
-    await one.until(() => counter.runs > 0);
-    assert.deepEqual(await managers(one), ["gadget Apply", "gadget Update"]);
-    const mark = one.requests.length;
+    await fixture.start(operator);
+    await fixture.until(() => counter.runs > 0);
+    assert.deepEqual(await managers(fixture), [
+      "gadget Apply",
+      "gadget Update",
+    ]);
+    const mark = fixture.requests.length;
     for (let index = 0; index < 5; index++) {
       const { runs } = counter;
-      await one.mark("a", { labels: { round: `${index}` } });
-      await one.change("a", { numberOfExecutions: index });
-      await one.until(() => counter.runs > runs);
+      await fixture.mark("a", { labels: { round: `${index}` } });
+      await fixture.change("a", { numberOfExecutions: index });
+      await fixture.until(() => counter.runs > runs);
     }
-    assert.deepEqual(writesBeside(one, mark), []);
+    assert.deepEqual(writesBeside(fixture, mark), []);
 
-    await one.done(operator.stop());
+    await fixture.done(operator.stop());
     await update("by update");
-    const again = registerWorkflow(one, workflow);
-    await one.start(again.operator);
-    await one.until(async () =>
-      (await one.client.get(ConfigMap, KEY)).data?.["value"] === "first"
+    const again = registerWorkflow(fixture, workflow);
+    await fixture.start(again.operator);
+    await fixture.until(async () =>
+      (await fixture.client.get(ConfigMap, KEY)).data?.["value"] === "first"
     );
-    await one.settle();
+    await fixture.settle();
     assert.deepEqual(
-      (await managers(one)).filter((text) => text.endsWith("Apply")),
+      (await managers(fixture)).filter((text) => text.endsWith("Apply")),
       ["gadget Apply"],
       "there is one entry of ours, however often it changed hands",
     );
@@ -88,7 +91,7 @@ scenario(
 
 scenario(
   "What was applied in another version of the kind is applied once more, and then stays [DetectApiVersionChangeIT]",
-  async (one) => {
+  async (fixture) => {
     const scaler = (version: "v1" | "v2") =>
       new Workflow<Gadget>().add(
         "scaler",
@@ -111,33 +114,36 @@ scenario(
         ),
       );
     const entry = async () => {
-      const { metadata } = await one.client.get(HorizontalPodAutoscaler, KEY);
+      const { metadata } = await fixture.client.get(
+        HorizontalPodAutoscaler,
+        KEY,
+      );
       return metadata.managedFields
         ?.filter(({ manager, operation }) =>
           manager === "gadget" && operation === "Apply"
         )
         .map(({ apiVersion }) => apiVersion);
     };
-    const old = registerWorkflow(one, scaler("v1"));
-    await one.start(old.operator);
-    await one.create("a");
-    await one.until(() => old.counter.runs > 0);
+    const old = registerWorkflow(fixture, scaler("v1"));
+    await fixture.start(old.operator);
+    await fixture.create("a");
+    await fixture.until(() => old.counter.runs > 0);
     assert.deepEqual(await entry(), ["autoscaling/v1"]);
-    await one.done(old.operator.stop());
+    await fixture.done(old.operator.stop());
 
-    const mark = one.requests.length;
-    const next = registerWorkflow(one, scaler("v2"));
-    await one.start(next.operator);
-    await one.until(() => next.counter.runs > 0);
-    await one.settle();
+    const mark = fixture.requests.length;
+    const next = registerWorkflow(fixture, scaler("v2"));
+    await fixture.start(next.operator);
+    await fixture.until(() => next.counter.runs > 0);
+    await fixture.settle();
     const once = ["patch horizontalpodautoscalers a"];
-    assert.deepEqual(writesBeside(one, mark), once);
+    assert.deepEqual(writesBeside(fixture, mark), once);
     assert.deepEqual(await entry(), ["autoscaling/v2"]);
     for (let index = 0; index < 5; index++) {
       const { runs } = next.counter;
       next.controller.trigger("default/a");
-      await one.until(() => next.counter.runs > runs);
+      await fixture.until(() => next.counter.runs > runs);
     }
-    assert.deepEqual(writesBeside(one, mark), once);
+    assert.deepEqual(writesBeside(fixture, mark), once);
   },
 );

@@ -14,16 +14,16 @@ import { Workflow } from "../../workflows/graph/workflow.ts";
 import { findMap, mapValue, valueMap } from "../support/gadget_dependents.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
-const secret = (one: OperatorCase, name: string) =>
-  one.client.find(Secret, { namespace: "default", name });
+const secret = (fixture: OperatorFixture, name: string) =>
+  fixture.client.find(Secret, { namespace: "default", name });
 
 scenario(
   "Dependents of one kind may have an informer each [MultipleDependentSameTypeMultiInformerIT]",
-  async (one) => {
+  async (fixture) => {
     const part = (name: string) =>
       kubernetesDependent<Gadget, ConfigMap>(ConfigMap, {
         desired: valueMap(`-${name}`, { part: name }),
@@ -32,31 +32,42 @@ scenario(
     const workflow = new Workflow<Gadget>()
       .add("first", part("1"))
       .add("second", part("2"));
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, { reconcile() {} }, { workflow });
-    await one.start(operator);
-    const watches = one.requests.filter(({ verb, resource }) =>
+    await fixture.start(operator);
+    const watches = fixture.requests.filter(({ verb, resource }) =>
       verb === "watch" && resource === "configmaps"
     );
     assert.equal(watches.length, 2);
-    await one.create("a");
-    await one.until(async () => await findMap(one, "a-2") !== undefined);
-    await one.client.delete(ConfigMap, { namespace: "default", name: "a-1" });
-    await one.until(async () => await findMap(one, "a-1") !== undefined);
-    await one.change("a", { value: "changed" });
+    await fixture.create("a");
+    await fixture.until(async () =>
+      await findMap(fixture, "a-2") !== undefined
+    );
+    await fixture.client.delete(ConfigMap, {
+      namespace: "default",
+      name: "a-1",
+    });
+    await fixture.until(async () =>
+      await findMap(fixture, "a-1") !== undefined
+    );
+    await fixture.change("a", { value: "changed" });
     for (const name of ["a-1", "a-2"]) {
-      await one.until(async () => await mapValue(one, name) === "changed");
+      await fixture.until(async () =>
+        await mapValue(fixture, name) === "changed"
+      );
     }
-    await one.remove("a");
+    await fixture.remove("a");
     for (const name of ["a-1", "a-2"]) {
-      await one.until(async () => await findMap(one, name) === undefined);
+      await fixture.until(async () =>
+        await findMap(fixture, name) === undefined
+      );
     }
   },
 );
 
 scenario(
   "Dependents that read each other's state work for many primaries, in making and in deleting [DependentResourceCrossRefIT]",
-  async (one) => {
+  async (fixture) => {
     const errors: unknown[] = [];
     const workflow = new Workflow<Gadget>()
       .add(
@@ -78,27 +89,31 @@ scenario(
         }),
         { dependsOn: ["secret"] },
       );
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile() {},
       onError(_gadget, error) {
         errors.push(error);
       },
     }, { workflow });
-    await one.start(operator);
+    await fixture.start(operator);
     const names = Array.from({ length: 20 }, (_, index) => `g${index}`);
-    await Promise.all(names.map((name) => one.create(name)));
+    await Promise.all(names.map((name) => fixture.create(name)));
     for (const name of names) {
-      await one.until(async () => {
-        const copy = (await findMap(one, name))?.data?.["copy"];
+      await fixture.until(async () => {
+        const copy = (await findMap(fixture, name))?.data?.["copy"];
         return copy !== undefined &&
-          copy === (await secret(one, name))?.data?.["key"];
+          copy === (await secret(fixture, name))?.data?.["key"];
       });
     }
-    await Promise.all(names.map((name) => one.remove(name)));
+    await Promise.all(names.map((name) => fixture.remove(name)));
     for (const name of names) {
-      await one.until(async () => await findMap(one, name) === undefined);
-      await one.until(async () => await secret(one, name) === undefined);
+      await fixture.until(async () =>
+        await findMap(fixture, name) === undefined
+      );
+      await fixture.until(async () =>
+        await secret(fixture, name) === undefined
+      );
     }
     assert.deepEqual(errors, []);
   },
@@ -106,7 +121,7 @@ scenario(
 
 scenario(
   "A ConfigMap that primaries refer to steers whether their Secrets exist [PrimaryToSecondaryDependentIT]",
-  async (one) => {
+  async (fixture) => {
     const switches = informerSource<Gadget, ConfigMap>(ConfigMap, {
       references: ({ spec }) => [`default/${spec.value}`],
     });
@@ -123,37 +138,47 @@ scenario(
             (await ctx.secondary(switches))?.data?.["wanted"] === "yes",
         },
       );
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, { reconcile() {} }, { workflow });
-    await one.start(operator);
-    await one.client.create(ConfigMap, {
+    await fixture.start(operator);
+    await fixture.client.create(ConfigMap, {
       metadata: { namespace: "default", name: "switch" },
       data: { wanted: "yes" },
     });
     for (const name of ["a", "b"]) {
-      await one.create(name, { value: "switch" });
+      await fixture.create(name, { value: "switch" });
     }
     for (const name of ["a", "b"]) {
-      await one.until(async () => await secret(one, name) !== undefined);
+      await fixture.until(async () =>
+        await secret(fixture, name) !== undefined
+      );
     }
     const turn = (wanted: string) =>
-      one.client.patch(ConfigMap, { namespace: "default", name: "switch" }, {
-        data: { wanted },
-      });
+      fixture.client.patch(
+        ConfigMap,
+        { namespace: "default", name: "switch" },
+        {
+          data: { wanted },
+        },
+      );
     await turn("no");
     for (const name of ["a", "b"]) {
-      await one.until(async () => await secret(one, name) === undefined);
+      await fixture.until(async () =>
+        await secret(fixture, name) === undefined
+      );
     }
     await turn("yes");
     for (const name of ["a", "b"]) {
-      await one.until(async () => await secret(one, name) !== undefined);
+      await fixture.until(async () =>
+        await secret(fixture, name) !== undefined
+      );
     }
   },
 );
 
 scenario(
   "The mapper of a dependent finds primaries by their index [DependentPrimaryIndexerIT]",
-  async (one) => {
+  async (fixture) => {
     const seen: string[] = [];
     const shared = informerSource<Gadget, ConfigMap>(ConfigMap, {
       mapper: byFunction(({ metadata }) =>
@@ -167,7 +192,7 @@ scenario(
         key: ({ spec }) => ({ namespace: "default", name: spec.value }),
       }),
     );
-    const operator = one.operator();
+    const operator = fixture.operator();
     const controller: ControllerHandle<Gadget> = operator.register(Gadget, {
       reconcile(gadget, ctx) {
         const data = workflow.resultOf(ctx).resource("shared")?.data;
@@ -179,17 +204,17 @@ scenario(
       workflow,
       indexes: { value: { byFunction: ({ spec }) => [spec.value] } },
     });
-    await one.start(operator);
-    await one.create("one", { value: "shared" });
-    await one.create("two", { value: "shared" });
-    await one.create("three", { value: "other" });
-    await one.settle();
-    await one.client.create(ConfigMap, {
+    await fixture.start(operator);
+    await fixture.create("one", { value: "shared" });
+    await fixture.create("two", { value: "shared" });
+    await fixture.create("three", { value: "other" });
+    await fixture.settle();
+    await fixture.client.create(ConfigMap, {
       metadata: { namespace: "default", name: "shared" },
       data: { value: "news" },
     });
-    await one.until(() => seen.length === 2);
-    await one.advance(1_000);
+    await fixture.until(() => seen.length === 2);
+    await fixture.advance(1_000);
     assert.deepEqual(seen.toSorted(), [
       "default/one news",
       "default/two news",
@@ -199,7 +224,7 @@ scenario(
 
 scenario(
   "A dependent in no namespace is kept by an operator of one namespace",
-  async (one) => {
+  async (fixture) => {
     const kind = untyped({ group: "", version: "v1", kind: "Namespace" });
     const workflow = new Workflow<Gadget>().add(
       "namespace",
@@ -210,23 +235,23 @@ scenario(
         }),
       }),
     );
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, { reconcile() {} }, {
       workflow,
       namespaces: ["default"],
     });
     const label = async () =>
-      (await one.client.find(Namespace, { name: "of-a" }))?.metadata
+      (await fixture.client.find(Namespace, { name: "of-a" }))?.metadata
         .labels?.["value"];
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => await label() === "first");
-    await one.client.patch(Namespace, { name: "of-a" }, {
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () => await label() === "first");
+    await fixture.client.patch(Namespace, { name: "of-a" }, {
       metadata: { labels: { value: "foreign" } },
     });
-    await one.until(async () => await label() === "first");
-    await one.remove("a");
-    await one.until(async () => await one.gadget("a") === undefined);
-    await one.until(async () => await label() === undefined);
+    await fixture.until(async () => await label() === "first");
+    await fixture.remove("a");
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
+    await fixture.until(async () => await label() === undefined);
   },
 );

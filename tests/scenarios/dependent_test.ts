@@ -11,34 +11,42 @@ import {
   registerWorkflow,
   valueMap,
 } from "../support/gadget_dependents.ts";
-import { Gadget, scenario } from "../support/operator_case.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
   "Two dependents of one kind are told apart by their names, made, changed and deleted [MultipleDependentResourceIT] [MultipleManagedDependentNoDiscriminatorIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("first", kubernetesDependent(ConfigMap, { desired: valueMap("-1") }))
       .add(
         "second",
         kubernetesDependent(ConfigMap, { desired: valueMap("-2") }),
       );
-    const { operator } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => (await findMap(one, "a-2")) !== undefined);
-    await one.change("a", { value: "changed" });
+    const { operator } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await findMap(fixture, "a-2")) !== undefined
+    );
+    await fixture.change("a", { value: "changed" });
     for (const name of ["a-1", "a-2"]) {
-      await one.until(async () => await mapValue(one, name) === "changed");
+      await fixture.until(async () =>
+        await mapValue(fixture, name) === "changed"
+      );
     }
-    await one.remove("a");
-    await one.until(async () => (await findMap(one, "a-1")) === undefined);
-    await one.until(async () => (await findMap(one, "a-2")) === undefined);
+    await fixture.remove("a");
+    await fixture.until(async () =>
+      (await findMap(fixture, "a-1")) === undefined
+    );
+    await fixture.until(async () =>
+      (await findMap(fixture, "a-2")) === undefined
+    );
   },
 );
 
 scenario(
   "Dependents of one kind may share a source [MultipleManagedDependentSameTypeIT]",
-  async (one) => {
+  async (fixture) => {
     const source = informerSource<Gadget, ConfigMap>(ConfigMap);
     const workflow = new Workflow<Gadget>()
       .add(
@@ -50,18 +58,25 @@ scenario(
         kubernetesDependent(ConfigMap, { source, desired: valueMap("-2") }),
       );
     assert.equal(workflow.sources.length, 1);
-    const { operator } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => (await findMap(one, "a-2")) !== undefined);
-    await one.client.delete(ConfigMap, { namespace: "default", name: "a-1" });
-    await one.until(async () => (await findMap(one, "a-1")) !== undefined);
+    const { operator } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await findMap(fixture, "a-2")) !== undefined
+    );
+    await fixture.client.delete(ConfigMap, {
+      namespace: "default",
+      name: "a-1",
+    });
+    await fixture.until(async () =>
+      (await findMap(fixture, "a-1")) !== undefined
+    );
   },
 );
 
 scenario(
   "A dependent in another namespace is mapped by annotations and deleted by cleanup [DependentDifferentNamespaceIT] [DependentAnnotationSecondaryMapperIT]",
-  async (one) => {
+  async (fixture) => {
     const namespace = untyped({
       group: "",
       version: "v1",
@@ -69,7 +84,7 @@ scenario(
       plural: "namespaces",
       scope: "Cluster",
     });
-    await one.client.create(namespace, { metadata: { name: "far" } });
+    await fixture.client.create(namespace, { metadata: { name: "far" } });
     const workflow = new Workflow<Gadget>().add(
       "far",
       kubernetesDependent(ConfigMap, {
@@ -80,26 +95,30 @@ scenario(
         },
       }),
     );
-    const { operator, counter } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => (await findMap(one, "a", "far")) !== undefined);
-    await one.settle();
+    const { operator, counter } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await findMap(fixture, "a", "far")) !== undefined
+    );
+    await fixture.settle();
     const { runs } = counter;
-    await one.client.patch(ConfigMap, { namespace: "far", name: "a" }, {
+    await fixture.client.patch(ConfigMap, { namespace: "far", name: "a" }, {
       data: { value: "of somebody else" },
     });
-    await one.until(() => counter.runs > runs);
-    await one.until(async () => await mapValue(one, "a", "far") === "first");
-    await one.remove("a");
-    await one.until(async () => (await one.gadget("a")) === undefined);
-    assert.equal(await findMap(one, "a", "far"), undefined);
+    await fixture.until(() => counter.runs > runs);
+    await fixture.until(async () =>
+      await mapValue(fixture, "a", "far") === "first"
+    );
+    await fixture.remove("a");
+    await fixture.until(async () => (await fixture.gadget("a")) === undefined);
+    assert.equal(await findMap(fixture, "a", "far"), undefined);
   },
 );
 
 scenario(
   "The annotations that lead to the primary can be one's own [DependentCustomMappingAnnotationIT]",
-  async (one) => {
+  async (fixture) => {
     const mapper = byAnnotation<Gadget, ConfigMap>("example.com/gadget", {});
     const workflow = new Workflow<Gadget>().add(
       "map",
@@ -112,35 +131,43 @@ scenario(
         },
       }),
     );
-    const { operator } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => (await findMap(one, "a")) !== undefined);
-    await one.client.delete(ConfigMap, { namespace: "default", name: "a" });
-    await one.until(async () => (await findMap(one, "a")) !== undefined);
+    const { operator } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await findMap(fixture, "a")) !== undefined
+    );
+    await fixture.client.delete(ConfigMap, { namespace: "default", name: "a" });
+    await fixture.until(async () =>
+      (await findMap(fixture, "a")) !== undefined
+    );
   },
 );
 
 scenario(
   "An owned dependent is collected with its primary, and needs no finalizer [KubernetesDependentGarbageCollectionIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
-    const { operator } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => (await findMap(one, "a")) !== undefined);
-    const [owner] = (await findMap(one, "a"))!.metadata.ownerReferences!;
+    const { operator } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await findMap(fixture, "a")) !== undefined
+    );
+    const [owner] = (await findMap(fixture, "a"))!.metadata.ownerReferences!;
     assert.equal(owner?.kind, "Gadget");
-    assert.equal((await one.gadget("a"))?.metadata.finalizers, undefined);
-    await one.remove("a");
-    await one.until(async () => (await findMap(one, "a")) === undefined);
+    assert.equal((await fixture.gadget("a"))?.metadata.finalizers, undefined);
+    await fixture.remove("a");
+    await fixture.until(async () =>
+      (await findMap(fixture, "a")) === undefined
+    );
   },
 );
 
 scenario(
   "An untyped dependent is made, changed and deleted [GenericKubernetesDependentManagedIT]",
-  async (one) => {
+  async (fixture) => {
     const kind = untyped({ group: "", version: "v1", kind: "ConfigMap" });
     const workflow = new Workflow<Gadget>().add(
       "map",
@@ -148,18 +175,20 @@ scenario(
         desired: (gadget) => valueMap("")(gadget) as never,
       }),
     );
-    const { operator } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => (await findMap(one, "a")) !== undefined);
-    await one.change("a", { value: "second" });
-    await one.until(async () => await mapValue(one, "a") === "second");
+    const { operator } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await findMap(fixture, "a")) !== undefined
+    );
+    await fixture.change("a", { value: "second" });
+    await fixture.until(async () => await mapValue(fixture, "a") === "second");
   },
 );
 
 scenario(
   "A kind without a spec is matched and changed rightly [SpecialResourcesDependentIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>().add(
       "account",
       kubernetesDependent(ServiceAccount, {
@@ -169,26 +198,26 @@ scenario(
         }),
       }),
     );
-    const { operator, counter } = registerWorkflow(one, workflow);
+    const { operator, counter } = registerWorkflow(fixture, workflow);
     const account = () =>
-      one.client.find(ServiceAccount, { namespace: "default", name: "a" });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => (await account()) !== undefined);
-    await one.change("a", { value: "mount" });
-    await one.until(async () =>
+      fixture.client.find(ServiceAccount, { namespace: "default", name: "a" });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () => (await account()) !== undefined);
+    await fixture.change("a", { value: "mount" });
+    await fixture.until(async () =>
       (await account())?.automountServiceAccountToken === true
     );
     const { runs } = counter;
-    await one.advance(60_000);
+    await fixture.advance(60_000);
     assert.equal(counter.runs, runs);
   },
 );
 
 scenario(
   "An object that somebody else made is not taken over, unless that is asked for [CreateOnlyIfNotExistingDependentWithSSAIT]",
-  async (one) => {
-    await one.client.create(ConfigMap, {
+  async (fixture) => {
+    await fixture.client.create(ConfigMap, {
       metadata: { namespace: "default", name: "a" },
       data: { value: "foreign" },
     });
@@ -200,7 +229,7 @@ scenario(
         desired: valueMap(""),
       }),
     );
-    const operator = one.operator();
+    const operator = fixture.operator();
     const errors: string[] = [];
     operator.register(Gadget, {
       reconcile() {},
@@ -208,10 +237,10 @@ scenario(
         errors.push(String(error));
       },
     }, { workflow: strict });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => errors.length > 0);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => errors.length > 0);
     assert.match(errors[0]!, /1 of 1 nodes failed.*map/);
-    assert.equal(await mapValue(one, "a"), "foreign");
+    assert.equal(await mapValue(fixture, "a"), "foreign");
   },
 );

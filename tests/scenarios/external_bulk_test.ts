@@ -11,9 +11,9 @@ import {
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 /** A mailbox in a system that knows nothing of Kubernetes. */
 interface Mailbox {
@@ -77,74 +77,77 @@ class Mailboxes {
 }
 
 function start(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   dependent: ReturnType<Mailboxes["dependent"]>,
 ) {
   const workflow = new Workflow<Gadget>().add("boxes", dependent);
-  const operator = one.operator();
+  const operator = fixture.operator();
   operator.register(Gadget, { reconcile() {} }, { workflow });
   return operator;
 }
 
 scenario(
   "Outside resources follow the number in the spec, three, one, five, none, and change [BulkExternalDependentIT]",
-  async (one) => {
+  async (fixture) => {
     const boxes = new Mailboxes();
-    const operator = start(one, boxes.dependent({ key: ({ slot }) => slot }));
-    await one.start(operator);
+    const operator = start(
+      fixture,
+      boxes.dependent({ key: ({ slot }) => slot }),
+    );
+    await fixture.start(operator);
     const text = (count: number, value: string) =>
       Array.from({ length: count }, (_, index) => `slot-${index}=${value}`)
         .join();
-    await one.create("a", { numberOfExecutions: 3 });
-    await one.until(() => boxes.text === text(3, "first"));
-    await one.change("a", { numberOfExecutions: 1 });
-    await one.until(() => boxes.text === text(1, "first"));
-    await one.change("a", { numberOfExecutions: 5, value: "changed" });
-    await one.until(() => boxes.text === text(5, "changed"));
-    await one.advance(30_000);
+    await fixture.create("a", { numberOfExecutions: 3 });
+    await fixture.until(() => boxes.text === text(3, "first"));
+    await fixture.change("a", { numberOfExecutions: 1 });
+    await fixture.until(() => boxes.text === text(1, "first"));
+    await fixture.change("a", { numberOfExecutions: 5, value: "changed" });
+    await fixture.until(() => boxes.text === text(5, "changed"));
+    await fixture.advance(30_000);
     assert.equal(boxes.created, 7, "none is made twice");
-    await one.change("a", { numberOfExecutions: 0 });
-    await one.until(() => boxes.text === "");
-    await one.change("a", { numberOfExecutions: 2 });
-    await one.until(() => boxes.all.size === 2);
-    await one.remove("a");
-    await one.until(async () => await one.gadget("a") === undefined);
+    await fixture.change("a", { numberOfExecutions: 0 });
+    await fixture.until(() => boxes.text === "");
+    await fixture.change("a", { numberOfExecutions: 2 });
+    await fixture.until(() => boxes.all.size === 2);
+    await fixture.remove("a");
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
     assert.equal(boxes.text, "");
   },
 );
 
 /** The ids of many resources, wherever they are kept. */
 async function playWithState(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   store: () => ExternalState<Gadget>,
 ): Promise<void> {
   const boxes = new Mailboxes();
   const make = () =>
     start(
-      one,
+      fixture,
       boxes.dependent({ state: { store: store(), id: ({ id }) => id } }),
     );
   const operator = make();
-  await one.start(operator);
-  await one.create("a", { numberOfExecutions: 3 });
-  await one.until(() => boxes.all.size === 3);
-  await one.change("a", { numberOfExecutions: 2, value: "changed" });
-  await one.until(() => boxes.text === "slot-0=changed,slot-1=changed");
-  await one.done(operator.stop());
+  await fixture.start(operator);
+  await fixture.create("a", { numberOfExecutions: 3 });
+  await fixture.until(() => boxes.all.size === 3);
+  await fixture.change("a", { numberOfExecutions: 2, value: "changed" });
+  await fixture.until(() => boxes.text === "slot-0=changed,slot-1=changed");
+  await fixture.done(operator.stop());
   const next = make();
-  await one.start(next);
-  await one.change("a", { numberOfExecutions: 4, value: "again" });
-  await one.until(() => boxes.all.size === 4);
-  await one.advance(30_000);
+  await fixture.start(next);
+  await fixture.change("a", { numberOfExecutions: 4, value: "again" });
+  await fixture.until(() => boxes.all.size === 4);
+  await fixture.advance(30_000);
   assert.equal(boxes.created, 5, "what has an id is known after a restart");
-  await one.remove("a");
-  await one.until(async () => await one.gadget("a") === undefined);
+  await fixture.remove("a");
+  await fixture.until(async () => await fixture.gadget("a") === undefined);
   assert.equal(boxes.text, "");
 }
 
 scenario(
   "The ids of many outside resources are in a ConfigMap, and outlive a restart [ExternalStateBulkIT]",
-  async (one) => {
-    await playWithState(one, () => configMapState("-boxes"));
+  async (fixture) => {
+    await playWithState(fixture, () => configMapState("-boxes"));
   },
 );

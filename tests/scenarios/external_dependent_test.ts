@@ -11,9 +11,9 @@ import { externalDependent } from "../../workflows/dependents/external_dependent
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 /** An account in a system that knows nothing of Kubernetes. */
 interface Account {
@@ -34,8 +34,8 @@ class Accounts {
   }
 }
 
-function start(one: OperatorCase, workflow: Workflow<Gadget>) {
-  const operator = one.operator();
+function start(fixture: OperatorFixture, workflow: Workflow<Gadget>) {
+  const operator = fixture.operator();
   const controller = operator.register(Gadget, { reconcile() {} }, {
     workflow,
   });
@@ -44,7 +44,7 @@ function start(one: OperatorCase, workflow: Workflow<Gadget>) {
 
 scenario(
   "An outside resource whose id is in a ConfigMap is made once, changed, deleted, and outlives a restart [ExternalStateDependentIT] [ExternalStateIT]",
-  async (one) => {
+  async (fixture) => {
     const accounts = new Accounts();
     const make = () => {
       const store = configMapState<Gadget>("-account");
@@ -56,7 +56,7 @@ scenario(
             namespace: "default",
             name: `${gadget.metadata.name}-account`,
           };
-          const id = (await one.client.find(ConfigMap, key))?.data?.["id"];
+          const id = (await fixture.client.find(ConfigMap, key))?.data?.["id"];
           const account = id === undefined ? undefined : accounts.all.get(id);
           return account === undefined ? [] : [account];
         },
@@ -81,27 +81,27 @@ scenario(
         }),
       );
     };
-    const { operator } = start(one, make());
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => accounts.all.size === 1);
-    await one.advance(30_000);
+    const { operator } = start(fixture, make());
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => accounts.all.size === 1);
+    await fixture.advance(30_000);
     assert.equal(accounts.created, 1);
-    await one.done(operator.stop());
-    const next = start(one, make());
-    await one.start(next.operator);
-    await one.change("a", { value: "second" });
-    await one.until(() => accounts.all.get("id-1")?.value === "second");
+    await fixture.done(operator.stop());
+    const next = start(fixture, make());
+    await fixture.start(next.operator);
+    await fixture.change("a", { value: "second" });
+    await fixture.until(() => accounts.all.get("id-1")?.value === "second");
     assert.equal(accounts.created, 1);
-    await one.remove("a");
-    await one.until(() => accounts.all.size === 0);
-    await one.until(async () => (await one.gadget("a")) === undefined);
+    await fixture.remove("a");
+    await fixture.until(() => accounts.all.size === 0);
+    await fixture.until(async () => (await fixture.gadget("a")) === undefined);
   },
 );
 
 scenario(
   "Two outside dependents of one type are kept side by side [MultipleManagedExternalDependentSameTypeIT]",
-  async (one) => {
+  async (fixture) => {
     const accounts = new Accounts();
     const source = pollingSource<Gadget, Account>({
       name: "accounts",
@@ -135,16 +135,16 @@ scenario(
     const workflow = new Workflow<Gadget>()
       .add("first", account("-1"))
       .add("second", account("-2"));
-    const { operator } = start(one, workflow);
-    await one.start(operator);
-    await one.create("a");
+    const { operator } = start(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
     const values = () => [...accounts.all.values()].map(({ value }) => value);
-    await one.until(() => accounts.all.size === 2);
+    await fixture.until(() => accounts.all.size === 2);
     assert.deepEqual(values().toSorted(), ["first-1", "first-2"]);
-    await one.change("a", { value: "new" });
-    await one.until(() => values().toSorted().join() === "new-1,new-2");
-    await one.remove("a");
-    await one.until(() => accounts.all.size === 0);
+    await fixture.change("a", { value: "new" });
+    await fixture.until(() => values().toSorted().join() === "new-1,new-2");
+    await fixture.remove("a");
+    await fixture.until(() => accounts.all.size === 0);
   },
 );
 
@@ -166,47 +166,49 @@ function bulk(relation: "owner" | "annotations") {
 for (const relation of ["owner", "annotations"] as const) {
   scenario(
     `As many ConfigMaps as the spec asks for are kept, related by ${relation} [ManagedBulkDependentIT] [BulkDependentDeleterIT] [BulkDependentWithConditionIT]`,
-    async (one) => {
+    async (fixture) => {
       const names = async () =>
-        (await one.client.list(ConfigMap, { namespace: "default" })).items
+        (await fixture.client.list(ConfigMap, { namespace: "default" })).items
           .map(({ metadata }) => metadata.name)
           .filter((name) => name.startsWith("a-"));
-      const { operator } = start(one, bulk(relation));
-      await one.start(operator);
-      await one.create("a", { numberOfExecutions: 3 });
-      await one.until(async () => (await names()).length === 3);
-      await one.change("a", { numberOfExecutions: 1 });
-      await one.until(async () => (await names()).length === 1);
-      await one.change("a", { numberOfExecutions: 5, value: "changed" });
-      await one.until(async () => (await names()).length === 5);
-      await one.until(async () => {
+      const { operator } = start(fixture, bulk(relation));
+      await fixture.start(operator);
+      await fixture.create("a", { numberOfExecutions: 3 });
+      await fixture.until(async () => (await names()).length === 3);
+      await fixture.change("a", { numberOfExecutions: 1 });
+      await fixture.until(async () => (await names()).length === 1);
+      await fixture.change("a", { numberOfExecutions: 5, value: "changed" });
+      await fixture.until(async () => (await names()).length === 5);
+      await fixture.until(async () => {
         const key = { namespace: "default", name: "a-0" };
-        return (await one.client.get(ConfigMap, key)).data?.["value"] ===
+        return (await fixture.client.get(ConfigMap, key)).data?.["value"] ===
           "changed";
       });
-      await one.remove("a");
-      await one.until(async () => (await names()).length === 0);
-      await one.until(async () => (await one.gadget("a")) === undefined);
+      await fixture.remove("a");
+      await fixture.until(async () => (await names()).length === 0);
+      await fixture.until(async () =>
+        (await fixture.gadget("a")) === undefined
+      );
     },
   );
 }
 
 scenario(
   "Secondaries that others make are counted and never written [ReadOnlyBulkDependentIT]",
-  async (one) => {
+  async (fixture) => {
     const counts: (number | undefined)[] = [];
     const workflow = new Workflow<Gadget>()
       .add("maps", readOnlyBulkDependent<Gadget, ConfigMap>(ConfigMap));
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile(_gadget, ctx) {
         counts.push(workflow.resultOf(ctx).resource("maps")?.size);
       },
     }, { workflow });
-    await one.start(operator);
-    const gadget = await one.create("a");
+    await fixture.start(operator);
+    const gadget = await fixture.create("a");
     for (const name of ["x", "y"]) {
-      await one.client.create(ConfigMap, {
+      await fixture.client.create(ConfigMap, {
         metadata: {
           namespace: "default",
           name,
@@ -219,6 +221,6 @@ scenario(
         },
       });
     }
-    await one.until(() => counts.at(-1) === 2);
+    await fixture.until(() => counts.at(-1) === 2);
   },
 );

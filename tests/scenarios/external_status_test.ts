@@ -7,7 +7,7 @@ import { externalBulkDependent } from "../../workflows/dependents/external_bulk_
 import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
 import { statusState } from "../../workflows/dependents/external_state.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
-import { type OperatorCase, scenario } from "../support/operator_case.ts";
+import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 
 const Tenant = defineKind({
   group: "sample.coracle.dev",
@@ -95,46 +95,53 @@ class System {
   }
 }
 
-async function tenant(one: OperatorCase): Promise<Tenant | undefined> {
-  return await one.client.find(Tenant, KEY);
+async function tenant(fixture: OperatorFixture): Promise<Tenant | undefined> {
+  return await fixture.client.find(Tenant, KEY);
 }
 
 /** Creates, changes, restarts and deletes; `make` gives operators. */
 async function play(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   system: System,
-  make: () => ReturnType<OperatorCase["operator"]>,
+  make: () => ReturnType<OperatorFixture["operator"]>,
 ): Promise<void> {
-  await one.install(Tenant);
+  await fixture.install(Tenant);
   const operator = make();
-  await one.start(operator);
-  await one.client.create(Tenant, { metadata: KEY, spec: { plan: "small" } });
-  await one.until(async () => (await tenant(one))?.status?.plan === "small");
-  assert.equal((await tenant(one))?.status?.accountId, "id-1");
-  const change = (spec: object) => one.client.patch(Tenant, KEY, { spec });
+  await fixture.start(operator);
+  await fixture.client.create(Tenant, {
+    metadata: KEY,
+    spec: { plan: "small" },
+  });
+  await fixture.until(async () =>
+    (await tenant(fixture))?.status?.plan === "small"
+  );
+  assert.equal((await tenant(fixture))?.status?.accountId, "id-1");
+  const change = (spec: object) => fixture.client.patch(Tenant, KEY, { spec });
   await change({ plan: "large" });
-  await one.until(() => system.items.get("id-1")?.value === "large");
-  await one.advance(30_000);
-  await one.done(operator.stop());
+  await fixture.until(() => system.items.get("id-1")?.value === "large");
+  await fixture.advance(30_000);
+  await fixture.done(operator.stop());
   const next = make();
-  await one.start(next);
+  await fixture.start(next);
   await change({ plan: "huge" });
-  await one.until(() => system.items.get("id-1")?.value === "huge");
-  await one.until(async () => (await tenant(one))?.status?.plan === "huge");
+  await fixture.until(() => system.items.get("id-1")?.value === "huge");
+  await fixture.until(async () =>
+    (await tenant(fixture))?.status?.plan === "huge"
+  );
   assert.equal(system.created, 1, "it was never made twice");
-  assert.equal((await tenant(one))?.status?.accountId, "id-1");
-  await one.client.delete(Tenant, KEY);
-  await one.until(async () => await tenant(one) === undefined);
+  assert.equal((await tenant(fixture))?.status?.accountId, "id-1");
+  await fixture.client.delete(Tenant, KEY);
+  await fixture.until(async () => await tenant(fixture) === undefined);
   assert.equal(system.items.size, 0);
 }
 
 scenario(
   "An id is kept in the status by code, beside what the reconciler writes there [ExternalStateInStatusIT]",
-  async (one) => {
+  async (fixture) => {
     const system = new System();
-    await play(one, system, () => {
+    await play(fixture, system, () => {
       const account = system.account();
-      const operator = one.operator();
+      const operator = fixture.operator();
       operator.register(Tenant, {
         async reconcile(tenant, ctx) {
           await account.reconcile(tenant, ctx);
@@ -151,11 +158,11 @@ scenario(
 
 scenario(
   "An id is kept in the status by a workflow [ExternalStateInStatusWorkflowIT]",
-  async (one) => {
+  async (fixture) => {
     const system = new System();
-    await play(one, system, () => {
+    await play(fixture, system, () => {
       const workflow = new Workflow<Tenant>().add("account", system.account());
-      const operator = one.operator();
+      const operator = fixture.operator();
       operator.register(Tenant, {
         reconcile: ({ spec }) => patchStatus({ plan: spec.plan }),
       }, { workflow });
@@ -166,31 +173,35 @@ scenario(
 
 scenario(
   "The ids of many outside resources are kept in the status, and go one by one",
-  async (one) => {
-    await one.install(Tenant);
+  async (fixture) => {
+    await fixture.install(Tenant);
     const system = new System();
     const make = () => {
       const workflow = new Workflow<Tenant>().add("seats", system.seats());
-      const operator = one.operator();
+      const operator = fixture.operator();
       operator.register(Tenant, { reconcile() {} }, { workflow });
       return operator;
     };
     const operator = make();
-    await one.start(operator);
+    await fixture.start(operator);
     const spec = { plan: "small", seats: ["ann", "bob"] };
-    await one.client.create(Tenant, { metadata: KEY, spec });
-    const ids = async () => (await tenant(one))?.status?.seatIds;
-    await one.until(async () => Object.keys(await ids() ?? {}).length === 2);
+    await fixture.client.create(Tenant, { metadata: KEY, spec });
+    const ids = async () => (await tenant(fixture))?.status?.seatIds;
+    await fixture.until(async () =>
+      Object.keys(await ids() ?? {}).length === 2
+    );
     assert.deepEqual(await ids(), { ann: "id-1", bob: "id-2" });
-    await one.done(operator.stop());
-    await one.start(make());
-    await one.client.patch(Tenant, KEY, { spec: { seats: ["bob", "cid"] } });
-    await one.until(async () => (await ids())?.["cid"] === "id-3");
-    await one.settle();
+    await fixture.done(operator.stop());
+    await fixture.start(make());
+    await fixture.client.patch(Tenant, KEY, {
+      spec: { seats: ["bob", "cid"] },
+    });
+    await fixture.until(async () => (await ids())?.["cid"] === "id-3");
+    await fixture.settle();
     assert.deepEqual(await ids(), { bob: "id-2", cid: "id-3" });
     assert.deepEqual([...system.items.keys()], ["id-2", "id-3"]);
-    await one.client.delete(Tenant, KEY);
-    await one.until(async () => await tenant(one) === undefined);
+    await fixture.client.delete(Tenant, KEY);
+    await fixture.until(async () => await tenant(fixture) === undefined);
     assert.equal(system.items.size, 0);
   },
 );

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../core/api/api_error.ts";
-import { withTestCluster } from "../../core/apiserver/test_cluster.ts";
+import { withTestCluster } from "../../testing/test_cluster.ts";
 import { patchStatus } from "../../core/controller/result.ts";
-import { VirtualClock } from "../../core/virtual_clock.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
 import {
   GREETER,
   Greeting,

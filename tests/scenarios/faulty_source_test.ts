@@ -3,7 +3,7 @@ import type { EventSource } from "../../core/controller/event_source.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { informerSource } from "../../sources/informer_source.ts";
 import { byLabel } from "../../sources/mappers.ts";
-import { Gadget, scenario } from "../support/operator_case.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 /** A source that does nothing, with other methods where they are given. */
 function source(
@@ -18,114 +18,126 @@ function source(
   };
 }
 
-scenario("A source that throws at a primary takes no run away", async (one) => {
-  const followed: string[] = [];
-  const runs: string[] = [];
-  const operator = one.operator();
-  operator.register(Gadget, {
-    reconcile(gadget) {
-      runs.push(gadget.metadata.name);
-    },
-  }, {
-    sources: [
-      source("throws", {
-        onPrimary() {
-          throw new Error("As asked");
-        },
-      }),
-      source("rejects", {
-        onPrimary: () => Promise.reject(new Error("As asked")),
-      }),
-      source("follows", {
-        onPrimary: ({ key }) => void followed.push(key.name),
-      }),
-    ],
-  });
-  await one.start(operator);
-  await one.create("a");
-  await one.until(() => runs.length === 1);
-  assert.deepEqual(followed, ["a"]);
-  const told = one.log.filter(({ message }) =>
-    message === "An event source has thrown"
-  );
-  assert.deepEqual(told.map(({ fields }) => fields["source"]), [
-    "throws",
-    "rejects",
-  ]);
-});
-
-scenario("A source that cannot tell how it fares is not well", async (one) => {
-  const operator = one.operator();
-  operator.register(Gadget, { reconcile() {} }, {
-    sources: [source("mute", {
-      health() {
-        throw new Error("As asked");
+scenario(
+  "A source that throws at a primary takes no run away",
+  async (fixture) => {
+    const followed: string[] = [];
+    const runs: string[] = [];
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile(gadget) {
+        runs.push(gadget.metadata.name);
       },
-    })],
-  });
-  await one.start(operator);
-  const [controller] = operator.health().controllers;
-  assert.equal(controller?.healthy, false);
-  assert.match(
-    controller?.sources.get("mute")?.message ?? "",
-    /Error: As asked/,
-  );
-});
+    }, {
+      sources: [
+        source("throws", {
+          onPrimary() {
+            throw new Error("As asked");
+          },
+        }),
+        source("rejects", {
+          onPrimary: () => Promise.reject(new Error("As asked")),
+        }),
+        source("follows", {
+          onPrimary: ({ key }) => void followed.push(key.name),
+        }),
+      ],
+    });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    assert.deepEqual(followed, ["a"]);
+    const told = fixture.log.filter(({ message }) =>
+      message === "An event source has thrown"
+    );
+    assert.deepEqual(told.map(({ fields }) => fields["source"]), [
+      "throws",
+      "rejects",
+    ]);
+  },
+);
 
-scenario("Sources that do not stop are left behind, and told", async (one) => {
-  const stopped: string[] = [];
-  const operator = one.operator();
-  operator.register(Gadget, { reconcile() {} }, {
-    sources: [
-      source("good", {
-        stop() {
-          stopped.push("good");
-          return Promise.resolve();
-        },
-      }),
-      source("throws", {
-        stop() {
+scenario(
+  "A source that cannot tell how it fares is not well",
+  async (fixture) => {
+    const operator = fixture.operator();
+    operator.register(Gadget, { reconcile() {} }, {
+      sources: [source("mute", {
+        health() {
           throw new Error("As asked");
         },
-      }),
-      source("hangs", { stop: () => new Promise(() => {}) }),
-    ],
-  });
-  await one.start(operator);
-  await one.done(operator.stop());
-  assert.deepEqual(stopped, ["good"]);
-  const told = one.log.filter(({ message }) =>
-    message === "Cannot stop an event source, it is left behind"
-  );
-  assert.deepEqual(told.map(({ fields }) => fields["source"]), [
-    "hangs",
-    "throws",
-  ]);
-});
+      })],
+    });
+    await fixture.start(operator);
+    const [controller] = operator.health().controllers;
+    assert.equal(controller?.healthy, false);
+    assert.match(
+      controller?.sources.get("mute")?.message ?? "",
+      /Error: As asked/,
+    );
+  },
+);
 
-scenario("A source that cannot be added may be added again", async (one) => {
-  const operator = one.operator();
-  const controller = operator.register(Gadget, { reconcile() {} });
-  await one.start(operator);
-  let starts = 0;
-  const added = source("late", {
-    start() {
-      starts++;
-      return starts === 1
-        ? Promise.reject(new Error("As asked"))
-        : Promise.resolve();
-    },
-  });
-  await assert.rejects(one.done(controller.addSource(added)), /As asked/);
-  assert.equal(await one.done(controller.addSource(added)), added);
-  assert.equal(starts, 2);
-});
+scenario(
+  "Sources that do not stop are left behind, and told",
+  async (fixture) => {
+    const stopped: string[] = [];
+    const operator = fixture.operator();
+    operator.register(Gadget, { reconcile() {} }, {
+      sources: [
+        source("good", {
+          stop() {
+            stopped.push("good");
+            return Promise.resolve();
+          },
+        }),
+        source("throws", {
+          stop() {
+            throw new Error("As asked");
+          },
+        }),
+        source("hangs", { stop: () => new Promise(() => {}) }),
+      ],
+    });
+    await fixture.start(operator);
+    await fixture.done(operator.stop());
+    assert.deepEqual(stopped, ["good"]);
+    const told = fixture.log.filter(({ message }) =>
+      message === "Cannot stop an event source, it is left behind"
+    );
+    assert.deepEqual(told.map(({ fields }) => fields["source"]), [
+      "hangs",
+      "throws",
+    ]);
+  },
+);
+
+scenario(
+  "A source that cannot be added may be added again",
+  async (fixture) => {
+    const operator = fixture.operator();
+    const controller = operator.register(Gadget, { reconcile() {} });
+    await fixture.start(operator);
+    let starts = 0;
+    const added = source("late", {
+      start() {
+        starts++;
+        return starts === 1
+          ? Promise.reject(new Error("As asked"))
+          : Promise.resolve();
+      },
+    });
+    await assert.rejects(fixture.done(controller.addSource(added)), /As asked/);
+    assert.equal(await fixture.done(controller.addSource(added)), added);
+    assert.equal(starts, 2);
+  },
+);
 
 scenario(
   "A filter of a source that throws lets the event through, and is told",
-  async (one) => {
+  async (fixture) => {
     let runs = 0;
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile() {
         runs++;
@@ -140,17 +152,17 @@ scenario(
         },
       })],
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => runs === 1);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => runs === 1);
     const key = { namespace: "default", name: "a" };
-    await one.client.create(ConfigMap, {
+    await fixture.client.create(ConfigMap, {
       metadata: { ...key, labels: { gadget: "a" } },
     });
-    await one.until(() => runs === 2);
-    await one.client.patch(ConfigMap, key, { data: { a: "1" } });
-    await one.until(() => runs === 3);
-    const told = one.log.filter(({ message }) =>
+    await fixture.until(() => runs === 2);
+    await fixture.client.patch(ConfigMap, key, { data: { a: "1" } });
+    await fixture.until(() => runs === 3);
+    const told = fixture.log.filter(({ message }) =>
       message === "Cannot filter an event"
     );
     assert.deepEqual(told.map(({ fields }) => fields["source"]), [

@@ -6,22 +6,22 @@ import { timerSource } from "../../sources/timer_source.ts";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 async function changeMap(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   data: Record<string, string>,
   key = KEY,
 ): Promise<void> {
-  await one.client.patch(ConfigMap, key, { data });
+  await fixture.client.patch(ConfigMap, key, { data });
 }
 
 scenario(
   "Filters on primaries and secondaries keep runs away [FilterIT]",
-  async (one) => {
-    const { runs } = await startGadgets(one, async (gadget, ctx) => {
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, async (gadget, ctx) => {
       await ctx.apply(ConfigMap, {
         metadata: { name: gadget.metadata.name },
         data: { made: "yes" },
@@ -32,49 +32,49 @@ scenario(
         filters: { update: (map) => map.data?.["ignored"] === undefined },
       })],
     });
-    await one.create("a");
-    await one.until(() => runs.length === 1);
-    await one.change("a", { value: "seen" });
-    await one.until(() => runs.length === 2);
-    await one.change("a", { value: "ignored" });
-    await one.advance(5_000);
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    await fixture.change("a", { value: "seen" });
+    await fixture.until(() => runs.length === 2);
+    await fixture.change("a", { value: "ignored" });
+    await fixture.advance(5_000);
     assert.equal(runs.length, 2);
-    await changeMap(one, { other: "value" });
-    await one.until(() => runs.length === 3);
-    await changeMap(one, { ignored: "yes" });
-    await one.advance(5_000);
+    await changeMap(fixture, { other: "value" });
+    await fixture.until(() => runs.length === 3);
+    await changeMap(fixture, { ignored: "yes" });
+    await fixture.advance(5_000);
     assert.equal(runs.length, 3);
   },
 );
 
 scenario(
   "Without the default filters the user's alone decide [WithoutDefaultFiltersIT]",
-  async (one) => {
-    const { runs } = await startGadgets(one, () => {}, {
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, () => {}, {
       defaultFilters: false,
       filters: {
         update: (gadget) => gadget.metadata.labels?.["skip"] === undefined,
       },
     });
-    await one.create("a");
-    await one.until(() => runs.length === 1);
-    await one.mark("a", { annotations: { any: "thing" } });
-    await one.until(() => runs.length === 2);
-    await one.change("a", { value: "second" });
-    await one.until(() => runs.length === 3);
-    await one.mark("a", { labels: { skip: "yes" } });
-    await one.change("a", { value: "third" });
-    await one.advance(5_000);
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    await fixture.mark("a", { annotations: { any: "thing" } });
+    await fixture.until(() => runs.length === 2);
+    await fixture.change("a", { value: "second" });
+    await fixture.until(() => runs.length === 3);
+    await fixture.mark("a", { labels: { skip: "yes" } });
+    await fixture.change("a", { value: "third" });
+    await fixture.advance(5_000);
     assert.equal(runs.length, 3);
   },
 );
 
 scenario(
   "Metadata and status changes cause no run, with and without finalizer; a spec change after them does [SubResourceUpdateIT]",
-  async (one) => {
+  async (fixture) => {
     for (const cleanup of [undefined, () => {}]) {
       const seen: string[] = [];
-      const operator = one.operator();
+      const operator = fixture.operator();
       operator.register(Gadget, {
         reconcile(gadget) {
           seen.push(gadget.spec.value);
@@ -82,92 +82,99 @@ scenario(
         },
         ...(cleanup && { cleanup }),
       });
-      await one.start(operator);
+      await fixture.start(operator);
       const name = cleanup ? "with" : "without";
-      await one.create(name);
-      await one.until(() => seen.length === 1);
-      await one.advance(5_000);
+      await fixture.create(name);
+      await fixture.until(() => seen.length === 1);
+      await fixture.advance(5_000);
       assert.deepEqual(seen, ["first"], "the own status write causes no run");
-      await one.client.status.patch(Gadget, { namespace: "default", name }, {
-        status: { count: 5 },
-      }, { type: "merge" });
-      await one.advance(5_000);
+      await fixture.client.status.patch(
+        Gadget,
+        { namespace: "default", name },
+        {
+          status: { count: 5 },
+        },
+        { type: "merge" },
+      );
+      await fixture.advance(5_000);
       assert.equal(seen.length, 1);
-      await one.change(name, { value: "second" });
-      await one.until(() => seen.length === 2);
-      await one.remove(name);
-      await one.until(async () => await one.gadget(name) === undefined);
-      await one.done(operator.stop());
+      await fixture.change(name, { value: "second" });
+      await fixture.until(() => seen.length === 2);
+      await fixture.remove(name);
+      await fixture.until(async () => await fixture.gadget(name) === undefined);
+      await fixture.done(operator.stop());
     }
   },
 );
 
 scenario(
   "A filter that throws lets the event through and is told of",
-  async (one) => {
-    const { runs } = await startGadgets(one, () => {}, {
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, () => {}, {
       filters: {
         add() {
           throw new Error("No opinion");
         },
       },
     });
-    await one.create("a");
-    await one.until(() => runs.length === 1);
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
     assert.ok(
-      one.log.some(({ message }) => message.startsWith("A filter has thrown")),
+      fixture.log.some(({ message }) =>
+        message.startsWith("A filter has thrown")
+      ),
     );
   },
 );
 
 scenario(
   "Only objects with the label are reconciled; one that loses it is deleted to us [LabelSelectorIT]",
-  async (one) => {
+  async (fixture) => {
     const seen: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     const controller = operator.register(Gadget, {
       reconcile(gadget) {
         seen.push(gadget.metadata.name);
       },
     }, { labelSelector: "app=test" });
-    await one.start(operator);
-    await one.create("in", {}, { labels: { app: "test" } });
-    await one.create("out");
-    await one.until(() => seen.length === 1);
-    await one.advance(1_000);
+    await fixture.start(operator);
+    await fixture.create("in", {}, { labels: { app: "test" } });
+    await fixture.create("out");
+    await fixture.until(() => seen.length === 1);
+    await fixture.advance(1_000);
     assert.deepEqual(seen, ["in"]);
-    await one.mark("in", { labels: { app: "other" } });
-    await one.until(() => controller.health().primaries === 0);
+    await fixture.mark("in", { labels: { app: "other" } });
+    await fixture.until(() => controller.health().primaries === 0);
     assert.equal(controller.health().delayed, 0);
   },
 );
 
 scenario(
   "A field selector limits primaries and secondaries, reconciled and cached [FieldSelectorIT]",
-  async (one) => {
+  async (fixture) => {
     const seen: string[] = [];
     let cached: readonly string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Secret, {
       async reconcile(secret, ctx) {
         seen.push(secret.metadata.name);
         cached = (await ctx.list(Secret)).map(({ metadata }) => metadata.name);
       },
     }, { fieldSelector: "type=example.com/watched" });
-    await one.start(operator);
+    await fixture.start(operator);
     for (
       const [name, type] of [["plain", "Opaque"], [
         "watched",
         "example.com/watched",
       ]] as const
     ) {
-      await one.client.create(Secret, {
+      await fixture.client.create(Secret, {
         metadata: { namespace: "default", name },
         type,
       });
     }
-    await one.until(() => seen.length > 0);
-    await one.advance(1_000);
+    await fixture.until(() => seen.length > 0);
+    await fixture.advance(1_000);
     assert.deepEqual(seen, ["watched"]);
     assert.deepEqual(cached, ["watched"]);
   },
@@ -175,8 +182,8 @@ scenario(
 
 scenario(
   "The own making and changing of a secondary causes no run [CreateUpdateInformerEventSourceEventFilterIT] [OwnSecondaryUpdateIT]",
-  async (one) => {
-    const { runs } = await startGadgets(one, async (gadget, ctx) => {
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, async (gadget, ctx) => {
       await ctx.apply(ConfigMap, {
         metadata: { name: gadget.metadata.name },
         data: { value: gadget.spec.value },
@@ -187,22 +194,22 @@ scenario(
         "read after write",
       );
     }, { sources: [informerSource(ConfigMap)] });
-    await one.create("a");
-    await one.until(() => runs.length === 1);
-    await one.advance(5_000);
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    await fixture.advance(5_000);
     assert.equal(runs.length, 1);
-    await one.change("a", { value: "second" });
-    await one.until(() => runs.length === 2);
-    await one.advance(5_000);
+    await fixture.change("a", { value: "second" });
+    await fixture.until(() => runs.length === 2);
+    await fixture.advance(5_000);
     assert.equal(runs.length, 2);
   },
 );
 
 scenario(
   "A write that asks for it triggers as one of others would [PreviousAnnotationDisabledIT]",
-  async (one) => {
+  async (fixture) => {
     let runs = 0;
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         runs++;
@@ -213,40 +220,40 @@ scenario(
         }, { trigger: true });
       },
     }, { sources: [informerSource(ConfigMap)] });
-    await one.start(operator);
-    await one.create("a");
-    await one.advance(5_000);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.advance(5_000);
     assert.equal(runs, 2);
-    await one.change("a", { value: "second" });
-    await one.advance(5_000);
+    await fixture.change("a", { value: "second" });
+    await fixture.advance(5_000);
     assert.equal(runs, 4);
   },
 );
 
 scenario(
   "A source of the user's own triggers again and again [EventSourceIT]",
-  async (one) => {
+  async (fixture) => {
     const causes: (string | undefined)[] = [];
     const ticks = timerSource<Gadget>("ticks");
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile(_gadget, ctx) {
         causes.push(ctx.cause.source);
         ticks.schedule(ctx.key, { after: "500ms" });
       },
     }, { sources: [ticks] });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => causes.length === 4);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => causes.length === 4);
     assert.deepEqual(causes, [undefined, ticks.name, ticks.name, ticks.name]);
   },
 );
 
 scenario(
   "Two sources for two secondaries both trigger, and their changes are seen [MultipleSecondaryEventSourceIT]",
-  async (one) => {
+  async (fixture) => {
     const seen: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     const first = informerSource<Gadget, ConfigMap>(ConfigMap, {
       name: "first",
       labelSelector: "n=1",
@@ -275,33 +282,33 @@ scenario(
         );
       },
     }, { sources: [first, second] });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => seen.length === 1);
-    await changeMap(one, { value: "1" }, { ...KEY, name: "a-1" });
-    await one.until(() => seen.length === 2);
-    await changeMap(one, { value: "2" }, { ...KEY, name: "a-2" });
-    await one.until(() => seen.length === 3);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 1);
+    await changeMap(fixture, { value: "1" }, { ...KEY, name: "a-1" });
+    await fixture.until(() => seen.length === 2);
+    await changeMap(fixture, { value: "2" }, { ...KEY, name: "a-2" });
+    await fixture.until(() => seen.length === 3);
     assert.deepEqual(seen, ["added: 0,0", "first: 1,0", "second: 1,2"]);
   },
 );
 
 scenario(
   "Two operators with half of the objects each run every object once [ShardSelectorIT]",
-  async (one) => {
+  async (fixture) => {
     const seen: string[][] = [[], []];
     for (const index of [0, 1]) {
-      const operator = one.operator();
+      const operator = fixture.operator();
       operator.register(Gadget, {
         reconcile(gadget) {
           seen[index]?.push(gadget.metadata.name);
         },
       }, { shard: { index, count: 2 }, sources: [informerSource(ConfigMap)] });
-      await one.start(operator);
+      await fixture.start(operator);
     }
     const names = Array.from({ length: 40 }, (_, index) => `gadget-${index}`);
-    for (const name of names) await one.create(name);
-    await one.advance(5_000);
+    for (const name of names) await fixture.create(name);
+    await fixture.advance(5_000);
     const [first = [], second = []] = seen;
     assert.ok(
       first.length > 5 && second.length > 5,

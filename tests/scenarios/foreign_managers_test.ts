@@ -6,9 +6,9 @@ import { kubernetesDependent } from "../../workflows/dependents/kubernetes_depen
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 type Source = InformerEventSource<Gadget, ConfigMap>;
 
@@ -18,8 +18,8 @@ function source(): Source {
 
 /** A controller that keeps a ConfigMap of its own for each gadget. */
 function register(
-  one: OperatorCase,
-  operator: ReturnType<OperatorCase["operator"]>,
+  fixture: OperatorFixture,
+  operator: ReturnType<OperatorFixture["operator"]>,
   { name, from }: { readonly name: string; readonly from: Source },
 ) {
   const counter = { runs: 0 };
@@ -43,14 +43,17 @@ function register(
     async again() {
       const before = counter.runs;
       controller.trigger("default/a");
-      await one.until(() => counter.runs > before);
+      await fixture.until(() => counter.runs > before);
     },
     ran: () => counter.runs > 0,
   };
 }
 
-async function managersOf(one: OperatorCase, name: string) {
-  const map = await one.client.get(ConfigMap, { namespace: "default", name });
+async function managersOf(fixture: OperatorFixture, name: string) {
+  const map = await fixture.client.get(ConfigMap, {
+    namespace: "default",
+    name,
+  });
   return (map.metadata.managedFields ?? []).map(({ manager }) => manager);
 }
 
@@ -60,68 +63,71 @@ async function cachedManagers(from: Source, name: string) {
 }
 
 /** What was asked of the server but for watches. */
-function asked(one: OperatorCase): number {
-  return one.requests.filter(({ verb }) => verb !== "watch").length;
+function asked(fixture: OperatorFixture): number {
+  return fixture.requests.filter(({ verb }) => verb !== "watch").length;
 }
 
 /** How often ConfigMaps were watched from the beginning. */
-function watches(one: OperatorCase): number {
-  return one.requests.filter(({ resource, target }) =>
+function watches(fixture: OperatorFixture): number {
+  return fixture.requests.filter(({ resource, target }) =>
     resource === "configmaps" && target.includes("sendInitialEvents=true")
   ).length;
 }
 
 /** Writes into a ConfigMap of an operator under another name. */
-async function meddle(one: OperatorCase, name: string): Promise<void> {
-  await one.client.apply(ConfigMap, {
+async function meddle(fixture: OperatorFixture, name: string): Promise<void> {
+  await fixture.client.apply(ConfigMap, {
     metadata: { namespace: "default", name, labels: { by: "someone" } },
   }, { fieldManager: "someone" });
 }
 
 scenario(
   "Controllers of one operator find what they own in one cache, which keeps nothing of other managers, and send no request while nothing changes",
-  async (one) => {
+  async (fixture) => {
     const start = async () => {
       const sources = { one: source(), two: source() };
-      const operator = one.operator();
-      const first = register(one, operator, { name: "one", from: sources.one });
-      const second = register(one, operator, {
+      const operator = fixture.operator();
+      const first = register(fixture, operator, {
+        name: "one",
+        from: sources.one,
+      });
+      const second = register(fixture, operator, {
         name: "two",
         from: sources.two,
       });
-      await one.start(operator);
-      await one.until(() => first.ran() && second.ran());
+      await fixture.start(operator);
+      await fixture.until(() => first.ran() && second.ran());
       return { operator, sources, first, second };
     };
-    await one.create("a");
+    await fixture.create("a");
     const { operator, sources, first, second } = await start();
-    assert.equal(watches(one), 1);
-    await meddle(one, "a-one");
-    await one.until(async () =>
+    assert.equal(watches(fixture), 1);
+    await meddle(fixture, "a-one");
+    await fixture.until(async () =>
       (await sources.one.get?.({ namespace: "default", name: "a-one" }))
         ?.metadata.labels?.["by"] === "someone"
     );
-    await meddle(one, "a-two");
-    await one.settle();
+    await meddle(fixture, "a-two");
+    await fixture.settle();
     await first.again();
     await second.again();
-    assert.deepEqual((await managersOf(one, "a-one")).sort(), [
+    assert.deepEqual((await managersOf(fixture, "a-one")).sort(), [
       "one",
       "someone",
     ]);
     assert.deepEqual(await cachedManagers(sources.one, "a-one"), ["one"]);
     assert.deepEqual(await cachedManagers(sources.two, "a-two"), ["two"]);
 
-    let before = asked(one);
+    let before = asked(fixture);
     for (let i = 0; i < 10; i++) {
       await first.again();
       await second.again();
     }
-    assert.equal(asked(one), before);
-    await one.done(operator.stop());
+    assert.equal(asked(fixture), before);
+    await fixture.done(operator.stop());
 
     const writes = () =>
-      one.requests.filter(({ method }) => method !== "GET").length;
+      fixture.requests.filter(({ method }) => method !== "GET").length;
     before = writes();
     const next = await start();
     await next.first.again();
@@ -132,46 +138,49 @@ scenario(
 
 scenario(
   "A controller that comes later finds what it owns, and a cache without paths to prune keeps every manager",
-  async (one) => {
+  async (fixture) => {
     const sources = { early: source(), late: source() };
     const whole = informerSource<Gadget, ConfigMap>(ConfigMap, {
       name: "whole",
       prune: [],
     });
-    await one.create("a");
-    const operator = one.operator();
-    const early = register(one, operator, {
+    await fixture.create("a");
+    const operator = fixture.operator();
+    const early = register(fixture, operator, {
       name: "early",
       from: sources.early,
     });
-    await one.start(operator);
-    await one.until(() => early.ran());
-    const late = register(one, operator, { name: "late", from: sources.late });
-    await one.until(() => late.ran());
-    await meddle(one, "a-late");
-    await one.done(late.controller.addSource(whole));
-    await one.until(async () =>
+    await fixture.start(operator);
+    await fixture.until(() => early.ran());
+    const late = register(fixture, operator, {
+      name: "late",
+      from: sources.late,
+    });
+    await fixture.until(() => late.ran());
+    await meddle(fixture, "a-late");
+    await fixture.done(late.controller.addSource(whole));
+    await fixture.until(async () =>
       (await cachedManagers(whole, "a-late"))?.length === 2
     );
-    const before = asked(one);
+    const before = asked(fixture);
     await late.again();
     await early.again();
-    assert.equal(asked(one), before);
+    assert.equal(asked(fixture), before);
     assert.deepEqual(await cachedManagers(sources.late, "a-late"), ["late"]);
   },
 );
 
 scenario(
   "A secondary that is replaced as the cache has it stays owned by others",
-  async (one) => {
+  async (fixture) => {
     const from = source();
-    await one.create("a");
-    await one.client.create(ConfigMap, {
+    await fixture.create("a");
+    await fixture.client.create(ConfigMap, {
       metadata: { namespace: "default", name: "m" },
       data: { other: "x" },
     }, { fieldManager: "someone" });
     let errors = 0;
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(_gadget, ctx) {
         const map = await from.get?.({ namespace: "default", name: "m" });
@@ -185,9 +194,14 @@ scenario(
         errors++;
       },
     }, { name: "page", sources: [from] });
-    await one.start(operator);
-    await one.until(async () => (await managersOf(one, "m")).length === 2);
-    assert.deepEqual((await managersOf(one, "m")).sort(), ["page", "someone"]);
+    await fixture.start(operator);
+    await fixture.until(async () =>
+      (await managersOf(fixture, "m")).length === 2
+    );
+    assert.deepEqual((await managersOf(fixture, "m")).sort(), [
+      "page",
+      "someone",
+    ]);
     assert.equal(errors, 0);
     assert.deepEqual(await cachedManagers(from, "m"), ["page"]);
   },

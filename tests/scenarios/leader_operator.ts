@@ -6,7 +6,7 @@ import process from "node:process";
 import { patchStatus } from "../../core/controller/result.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { Gadget } from "../support/operator_case.ts";
+import { Gadget } from "../support/operator_fixture.ts";
 
 const { IDENTITY = "", LEASE = "3s" } = process.env;
 let hasBlocked = false;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RestrictedTransport } from "../../core/apiserver/restricted_transport.ts";
+import { RestrictedTransport } from "../../testing/restricted_transport.ts";
 import { Client } from "../../core/client/client.ts";
 import { patchResourceAndStatus } from "../../core/controller/result.ts";
 import { type PolicyRule, policyRules } from "../../core/crd/rbac.ts";
@@ -7,18 +7,18 @@ import { ConfigMap } from "../../core/kinds/mod.ts";
 import { operatorAccess } from "../../core/operator/operator_access.ts";
 import { informerSource } from "../../sources/informer_source.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
-import { Gadget, scenario } from "../support/operator_case.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
   "An operator with the rights of its manifest may do all that it offers",
-  async (one) => {
+  async (fixture) => {
     const rules: PolicyRule[] = [];
-    const transport = new RestrictedTransport(one.transport, rules, {
+    const transport = new RestrictedTransport(fixture.transport, rules, {
       user: "system:serviceaccount:default:operator",
     });
-    const client = new Client({ transport }, { clock: one.clock });
+    const client = new Client({ transport }, { clock: fixture.clock });
     const sources = [informerSource<Gadget, ConfigMap>(ConfigMap)];
-    const planned = one.operator({ client });
+    const planned = fixture.operator({ client });
     planned.register(Gadget, { reconcile() {}, cleanup() {} }, {
       sources,
       install: true,
@@ -26,7 +26,7 @@ scenario(
     rules.push(...policyRules(operatorAccess(planned.controllers)));
     let cleaned = false;
     const { controller, runs } = await startGadgets(
-      one,
+      fixture,
       async (gadget, ctx) => {
         const { name } = gadget.metadata;
         await ctx.apply(ConfigMap, { metadata: { name } });
@@ -57,24 +57,24 @@ scenario(
         },
       },
     );
-    await one.create("a");
-    await one.until(() => runs.length === 1);
-    await one.settle();
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    await fixture.settle();
     controller.trigger("default/a");
-    await one.until(() => runs.length === 2);
-    await one.settle();
-    await one.remove("a");
-    await one.until(async () => await one.gadget("a") === undefined);
+    await fixture.until(() => runs.length === 2);
+    await fixture.settle();
+    await fixture.remove("a");
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
     assert.ok(cleaned);
-    const trouble = one.log.filter(({ level }) =>
+    const trouble = fixture.log.filter(({ level }) =>
       level === "warn" || level === "error"
     );
     assert.deepEqual(
       trouble.map(({ message, fields }) => `${message}: ${fields["error"]}`),
       [],
     );
-    await one.until(() =>
-      one.requests.some(({ verb, resource }) =>
+    await fixture.until(() =>
+      fixture.requests.some(({ verb, resource }) =>
         verb === "patch" && resource === "events"
       )
     );

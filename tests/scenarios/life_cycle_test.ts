@@ -9,13 +9,13 @@ import {
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { ConfigMap, Deployment, Service } from "../../core/kinds/mod.ts";
 import { informerSource } from "../../sources/informer_source.ts";
-import { Gadget, scenario } from "../support/operator_case.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
   "An operator makes what an object asks for, reports, ignores labels and cleans up [ReconcilerExecutorIT]",
-  async (one) => {
+  async (fixture) => {
     const seen: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         seen.push(gadget.spec.value);
@@ -29,32 +29,32 @@ scenario(
         seen.push("cleanup");
       },
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "first"
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "first"
     );
     const key = { namespace: "default", name: "a" };
-    assert.deepEqual((await one.client.get(ConfigMap, key)).data, {
+    assert.deepEqual((await fixture.client.get(ConfigMap, key)).data, {
       value: "first",
     });
-    await one.mark("a", { labels: { color: "blue" } });
-    await one.advance(10_000);
+    await fixture.mark("a", { labels: { color: "blue" } });
+    await fixture.advance(10_000);
     assert.deepEqual(seen, ["first"]);
-    await one.remove("a");
-    await one.until(async () => await one.gadget("a") === undefined);
+    await fixture.remove("a");
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
     assert.deepEqual(seen, ["first", "cleanup"]);
-    await one.until(async () =>
-      await one.client.find(ConfigMap, key) === undefined
+    await fixture.until(async () =>
+      await fixture.client.find(ConfigMap, key) === undefined
     );
   },
 );
 
 scenario(
   "Cleanup may keep the finalizer and come back until it is done [CleanerForReconcilerIT]",
-  async (one) => {
+  async (fixture) => {
     let runs = 0;
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile: () => noUpdate(),
       cleanup() {
@@ -63,25 +63,25 @@ scenario(
         return undefined;
       },
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.metadata.finalizers?.length === 1
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.metadata.finalizers?.length === 1
     );
-    await one.remove("a");
-    await one.advance(1_500);
+    await fixture.remove("a");
+    await fixture.advance(1_500);
     assert.equal(runs, 2);
-    assert.ok(await one.gadget("a"));
-    await one.advance(1_000);
+    assert.ok(await fixture.gadget("a"));
+    await fixture.advance(1_000);
     assert.equal(runs, 3);
-    assert.equal(await one.gadget("a"), undefined);
+    assert.equal(await fixture.gadget("a"), undefined);
   },
 );
 
 scenario(
   "Objects made, changed and deleted all at once end up right [ConcurrencyIT]",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         await ctx.apply(ConfigMap, {
@@ -92,24 +92,25 @@ scenario(
       },
       cleanup() {},
     });
-    await one.start(operator);
+    await fixture.start(operator);
     const names = Array.from({ length: 50 }, (_, index) => `gadget-${index}`);
-    await Promise.all(names.map((name) => one.create(name)));
+    await Promise.all(names.map((name) => fixture.create(name)));
     await Promise.all([
       ...names.slice(0, 20).map((name) =>
-        one.change(name, { value: "second" })
+        fixture.change(name, { value: "second" })
       ),
-      ...names.slice(20).map((name) => one.remove(name)),
+      ...names.slice(20).map((name) => fixture.remove(name)),
     ]);
-    await one.until(async () =>
-      (await one.client.list(Gadget)).items.length === 20 &&
-      (await one.client.list(ConfigMap, { labelSelector: "of=gadget" })).items
+    await fixture.until(async () =>
+      (await fixture.client.list(Gadget)).items.length === 20 &&
+      (await fixture.client.list(ConfigMap, { labelSelector: "of=gadget" }))
+          .items
           .length === 20 &&
-      (await one.client.list(Gadget)).items.every((gadget) =>
+      (await fixture.client.list(Gadget)).items.every((gadget) =>
         gadget.status?.value === "second"
       )
     );
-    const maps = await one.client.list(ConfigMap, {
+    const maps = await fixture.client.list(ConfigMap, {
       labelSelector: "of=gadget",
     });
     for (const map of maps.items) {
@@ -129,9 +130,9 @@ const Tenant = defineKind({
 
 scenario(
   "A cluster-scoped object may have parts in a namespace, and is cleaned up [ClusterScopedResourceIT]",
-  async (one) => {
-    await one.install(Tenant);
-    const operator = one.operator();
+  async (fixture) => {
+    await fixture.install(Tenant);
+    const operator = fixture.operator();
     operator.register(Tenant, {
       async reconcile(tenant, ctx) {
         assert.equal(ctx.key.namespace, undefined);
@@ -151,29 +152,29 @@ scenario(
         });
       },
     });
-    await one.start(operator);
-    await one.client.create(Tenant, {
+    await fixture.start(operator);
+    await fixture.client.create(Tenant, {
       metadata: { name: "t" },
       spec: { namespace: "default" },
     });
-    await one.until(async () =>
-      (await one.client.get(Tenant, { name: "t" })).status?.ready === true
+    await fixture.until(async () =>
+      (await fixture.client.get(Tenant, { name: "t" })).status?.ready === true
     );
     const key = { namespace: "default", name: "t" };
-    const map = await one.client.get(ConfigMap, key);
+    const map = await fixture.client.get(ConfigMap, key);
     assert.equal(map.metadata.ownerReferences?.[0]?.kind, "Tenant");
-    await one.client.delete(Tenant, { name: "t" });
-    await one.until(async () =>
-      await one.client.find(Tenant, { name: "t" }) === undefined
+    await fixture.client.delete(Tenant, { name: "t" });
+    await fixture.until(async () =>
+      await fixture.client.find(Tenant, { name: "t" }) === undefined
     );
-    assert.equal(await one.client.find(ConfigMap, key), undefined);
+    assert.equal(await fixture.client.find(ConfigMap, key), undefined);
   },
 );
 
 scenario(
   "A built-in kind may be the primary, and its status be written [KubernetesResourceStatusUpdateIT]",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Deployment, {
       reconcile: () =>
         patchStatus({
@@ -185,9 +186,9 @@ scenario(
           }],
         }),
     });
-    await one.start(operator);
+    await fixture.start(operator);
     const labels = { app: "web" };
-    await one.client.create(Deployment, {
+    await fixture.client.create(Deployment, {
       metadata: { namespace: "default", name: "web" },
       spec: {
         selector: { matchLabels: labels },
@@ -198,8 +199,9 @@ scenario(
       },
     });
     const key = { namespace: "default", name: "web" };
-    await one.until(async () =>
-      (await one.client.get(Deployment, key)).status?.conditions?.[0]?.type ===
+    await fixture.until(async () =>
+      (await fixture.client.get(Deployment, key)).status?.conditions?.[0]
+        ?.type ===
         "Audited"
     );
   },
@@ -208,28 +210,28 @@ scenario(
 
 scenario(
   "A built-in kind without generation may be cleaned up [BuiltInResourceCleanerIT]",
-  async (one) => {
+  async (fixture) => {
     let cleaned = 0;
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Service, {
       reconcile() {},
       cleanup() {
         cleaned++;
       },
     }, { labelSelector: "cleaned=yes" });
-    await one.start(operator);
+    await fixture.start(operator);
     const key = { namespace: "default", name: "web" };
-    await one.client.create(Service, {
+    await fixture.client.create(Service, {
       metadata: { ...key, labels: { cleaned: "yes" } },
       spec: { ports: [{ port: 80 }] },
     });
-    await one.until(async () =>
-      (await one.client.get(Service, key)).metadata.finalizers?.[0] ===
+    await fixture.until(async () =>
+      (await fixture.client.get(Service, key)).metadata.finalizers?.[0] ===
         "services.coracle.dev/finalizer"
     );
-    await one.client.delete(Service, key);
-    await one.until(async () =>
-      await one.client.find(Service, key) === undefined
+    await fixture.client.delete(Service, key);
+    await fixture.until(async () =>
+      await fixture.client.find(Service, key) === undefined
     );
     assert.equal(cleaned, 1);
   },
@@ -237,8 +239,8 @@ scenario(
 
 scenario(
   "A kind that is not known at compile time may be the primary [#2716]",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(
       untyped({ group: "sample.coracle.dev", version: "v1", kind: "Gadget" }),
       {
@@ -246,19 +248,19 @@ scenario(
           patchStatus({ value: (gadget.spec as { value: string }).value }),
       },
     );
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "first"
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "first"
     );
   },
 );
 
 scenario(
   "Two controllers of one kind share it by label [MultipleReconcilerSameTypeIT]",
-  async (one) => {
+  async (fixture) => {
     const seen: Record<string, string[]> = { red: [], blue: [] };
-    const operator = one.operator();
+    const operator = fixture.operator();
     for (const color of ["red", "blue"]) {
       operator.register(Gadget, {
         reconcile(gadget) {
@@ -266,21 +268,21 @@ scenario(
         },
       }, { name: color, labelSelector: `color=${color}` });
     }
-    await one.start(operator);
-    await one.create("r", {}, { labels: { color: "red" } });
-    await one.create("b", {}, { labels: { color: "blue" } });
-    await one.create("other");
-    await one.until(() =>
+    await fixture.start(operator);
+    await fixture.create("r", {}, { labels: { color: "red" } });
+    await fixture.create("b", {}, { labels: { color: "blue" } });
+    await fixture.create("other");
+    await fixture.until(() =>
       seen["red"]?.length === 1 && seen["blue"]?.length === 1
     );
-    await one.advance(5_000);
+    await fixture.advance(5_000);
     assert.deepEqual(seen, { red: ["r"], blue: ["b"] });
   },
 );
 
 scenario(
   "Two controllers may each speak another version of a kind [MultiVersionCRDIT]",
-  async (one) => {
+  async (fixture) => {
     const size = z.object({ size: z.number() });
     const Versioned = defineKind({
       group: "sample.coracle.dev",
@@ -292,8 +294,8 @@ scenario(
         v1: { spec: size, status: z.object({ by: z.string() }).partial() },
       },
     });
-    await one.install(Versioned);
-    const operator = one.operator();
+    await fixture.install(Versioned);
+    const operator = fixture.operator();
     for (const version of ["v1", "v2"]) {
       operator.register(
         untyped({ group: Versioned.group, version, kind: "Versioned" }),
@@ -306,45 +308,45 @@ scenario(
         { name: version, labelSelector: `version=${version}` },
       );
     }
-    await one.start(operator);
+    await fixture.start(operator);
     for (const version of ["v1", "v2"]) {
-      await one.client.create(Versioned, {
+      await fixture.client.create(Versioned, {
         metadata: { namespace: "default", name: version, labels: { version } },
         spec: { size: 1 },
       });
     }
-    await one.until(async () =>
-      (await one.client.list(Versioned)).items.every(({ metadata, status }) =>
-        status?.by === metadata.name
-      )
+    await fixture.until(async () =>
+      (await fixture.client.list(Versioned)).items.every((
+        { metadata, status },
+      ) => status?.by === metadata.name)
     );
   },
 );
 
 scenario(
   "The observed generation is written by hand and follows the spec [ManualObservedGenerationIT]",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile: (gadget) =>
         patchStatus({ observedGeneration: gadget.metadata.generation ?? 0 }),
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.observedGeneration === 1
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.observedGeneration === 1
     );
-    await one.change("a", { value: "second" });
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.observedGeneration === 2
+    await fixture.change("a", { value: "second" });
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.observedGeneration === 2
     );
   },
 );
 
 scenario(
   "The first run after a start sees all secondaries that were there [StartupSecondaryAccessIT]",
-  async (one) => {
-    const gadget = await one.create("a");
+  async (fixture) => {
+    const gadget = await fixture.create("a");
     const owner = {
       apiVersion: "sample.coracle.dev/v1",
       kind: "Gadget",
@@ -352,7 +354,7 @@ scenario(
       uid: gadget.metadata.uid as string,
     };
     for (let index = 0; index < 200; index++) {
-      await one.client.create(ConfigMap, {
+      await fixture.client.create(ConfigMap, {
         metadata: {
           namespace: "default",
           name: `map-${index}`,
@@ -361,14 +363,14 @@ scenario(
       });
     }
     const counts: number[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(_gadget, ctx) {
         counts.push((await ctx.secondaries(ConfigMap)).length);
       },
     }, { sources: [informerSource(ConfigMap)] });
-    await one.start(operator);
-    await one.until(() => counts.length > 0);
+    await fixture.start(operator);
+    await fixture.until(() => counts.length > 0);
     assert.equal(counts[0], 200);
   },
 );

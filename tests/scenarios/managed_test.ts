@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { VirtualClock } from "../../core/virtual_clock.ts";
-import { withTestCluster } from "../../core/apiserver/test_cluster.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
+import { withTestCluster } from "../../testing/test_cluster.ts";
 import { crdManifest } from "../../core/crd/crd_manifest.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
@@ -13,28 +13,30 @@ import {
   registerWorkflow,
   valueMap,
 } from "../support/gadget_dependents.ts";
-import { Gadget, scenario, takeGadgets } from "../support/operator_case.ts";
+import { Gadget, scenario, takeGadgets } from "../support/operator_fixture.ts";
 
 scenario(
   "A dependent serves a second operator after the first [DependentReInitializationIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
     for (const round of ["first", "second"]) {
-      const operator = one.operator();
+      const operator = fixture.operator();
       operator.register(Gadget, { reconcile() {} }, { workflow });
-      await one.start(operator);
-      if (round === "first") await one.create("a");
-      else await one.change("a", { value: round });
-      await one.until(async () => await mapValue(one, KEY.name) === round);
-      await one.done(operator.stop());
+      await fixture.start(operator);
+      if (round === "first") await fixture.create("a");
+      else await fixture.change("a", { value: round });
+      await fixture.until(async () =>
+        await mapValue(fixture, KEY.name) === round
+      );
+      await fixture.done(operator.stop());
     }
   },
 );
 
 scenario(
   "A dependent that must be deleted by hand turns finalizers on without a cleanup [CleanerForManagedDependentResourcesOnlyIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add(
         "map",
@@ -43,20 +45,22 @@ scenario(
           relation: "annotations",
         }),
       );
-    const { operator } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => await mapValue(one, KEY.name) === "first");
-    assert.equal((await one.gadget("a"))?.metadata.finalizers?.length, 1);
-    await one.remove("a");
-    await one.until(async () => await one.gadget("a") === undefined);
-    assert.equal(await mapValue(one, KEY.name), undefined);
+    const { operator } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      await mapValue(fixture, KEY.name) === "first"
+    );
+    assert.equal((await fixture.gadget("a"))?.metadata.finalizers?.length, 1);
+    await fixture.remove("a");
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
+    assert.equal(await mapValue(fixture, KEY.name), undefined);
   },
 );
 
 scenario(
   "A filter on a dependent keeps its changes from causing runs [DependentFilterIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>().add(
       "map",
       kubernetesDependent(ConfigMap, {
@@ -66,36 +70,38 @@ scenario(
         },
       }),
     );
-    const { operator, counter } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => counter.runs === 1);
-    await one.client.patch(ConfigMap, KEY, { data: { ignored: "yes" } });
-    await one.advance(5_000);
+    const { operator, counter } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => counter.runs === 1);
+    await fixture.client.patch(ConfigMap, KEY, { data: { ignored: "yes" } });
+    await fixture.advance(5_000);
     assert.equal(counter.runs, 1);
-    await one.client.patch(
+    await fixture.client.patch(
       ConfigMap,
       KEY,
       { data: { ignored: null } } as never,
     );
-    await one.until(() => counter.runs === 2);
+    await fixture.until(() => counter.runs === 2);
   },
 );
 
 scenario(
   "What a dependent makes and changes itself causes no run [DependentOperationEventFilterIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
-    const { operator, counter } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => counter.runs === 1);
-    await one.advance(5_000);
+    const { operator, counter } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => counter.runs === 1);
+    await fixture.advance(5_000);
     assert.equal(counter.runs, 1);
-    await one.change("a", { value: "second" });
-    await one.until(async () => await mapValue(one, KEY.name) === "second");
-    await one.advance(5_000);
+    await fixture.change("a", { value: "second" });
+    await fixture.until(async () =>
+      await mapValue(fixture, KEY.name) === "second"
+    );
+    await fixture.advance(5_000);
     assert.equal(counter.runs, 2);
   },
 );

@@ -6,9 +6,9 @@ import { ConfigMap } from "../../core/kinds/mod.ts";
 import { informerSource } from "../../sources/informer_source.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 const BULK = "x".repeat(2_000);
 
@@ -23,13 +23,13 @@ const Plot = defineKind({
 
 /** Changes every object twice, each of which must be seen. */
 async function live(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   change: (index: number, value: string) => Promise<unknown>,
   seen: Map<string, string>,
 ): Promise<void> {
   for (const value of ["second", "third"]) {
     for (let index = 0; index < 100; index++) await change(index, value);
-    await one.until(() =>
+    await fixture.until(() =>
       seen.size === 100 && [...seen.values()].every((last) => last === value)
     );
   }
@@ -37,9 +37,9 @@ async function live(
 
 scenario(
   "With a tiny cache everything goes on, in namespaces [CaffeineBoundedCacheNamespacedIT]",
-  async (one) => {
+  async (fixture) => {
     const seen = new Map<string, string>();
-    const operator = one.operator({ cache: { budget: "64KiB" } });
+    const operator = fixture.operator({ cache: { budget: "64KiB" } });
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         const { name } = gadget.metadata;
@@ -55,13 +55,13 @@ scenario(
         return patchStatus({ value: gadget.spec.value });
       },
     }, { sources: [informerSource(ConfigMap)] });
-    await one.start(operator);
+    await fixture.start(operator);
     for (let index = 0; index < 100; index++) {
-      await one.create(`gadget-${index}`);
+      await fixture.create(`gadget-${index}`);
     }
     await live(
-      one,
-      (index, value) => one.change(`gadget-${index}`, { value }),
+      fixture,
+      (index, value) => fixture.change(`gadget-${index}`, { value }),
       seen,
     );
   },
@@ -69,10 +69,10 @@ scenario(
 
 scenario(
   "With a tiny cache everything goes on, without namespaces [CaffeineBoundedCacheClusterScopeIT]",
-  async (one) => {
-    await one.install(Plot);
+  async (fixture) => {
+    await fixture.install(Plot);
     const seen = new Map<string, string>();
-    const operator = one.operator({ cache: { budget: "64KiB" } });
+    const operator = fixture.operator({ cache: { budget: "64KiB" } });
     operator.register(Plot, {
       reconcile(plot) {
         assert.equal(plot.spec.bulk, BULK);
@@ -80,17 +80,19 @@ scenario(
         return patchStatus({ value: plot.spec.value });
       },
     });
-    await one.start(operator);
+    await fixture.start(operator);
     for (let index = 0; index < 100; index++) {
-      await one.client.create(Plot, {
+      await fixture.client.create(Plot, {
         metadata: { name: `plot-${index}` },
         spec: { value: "first", bulk: BULK },
       });
     }
     await live(
-      one,
+      fixture,
       (index, value) =>
-        one.client.patch(Plot, { name: `plot-${index}` }, { spec: { value } }),
+        fixture.client.patch(Plot, { name: `plot-${index}` }, {
+          spec: { value },
+        }),
       seen,
     );
   },
@@ -98,9 +100,9 @@ scenario(
 
 scenario(
   "With a bounded cache that keeps keys alone, every run fetches what it reads",
-  async (one) => {
+  async (fixture) => {
     const seen = new Map<string, string>();
-    const operator = one.operator({ cache: { budget: 1 } });
+    const operator = fixture.operator({ cache: { budget: 1 } });
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         const { name } = gadget.metadata;
@@ -116,13 +118,13 @@ scenario(
       sources: [informerSource(ConfigMap, { bounded: true })],
     });
     for (let index = 0; index < 100; index++) {
-      await one.create(`gadget-${index}`);
+      await fixture.create(`gadget-${index}`);
     }
-    await one.start(operator);
-    await one.until(() => seen.size === 100);
+    await fixture.start(operator);
+    await fixture.until(() => seen.size === 100);
     await live(
-      one,
-      (index, value) => one.change(`gadget-${index}`, { value }),
+      fixture,
+      (index, value) => fixture.change(`gadget-${index}`, { value }),
       seen,
     );
     const keysAlone = (kind: string) =>
@@ -136,28 +138,28 @@ scenario(
     assert.match(operator.metrics(), /^coracle_cache_budget_bytes 1$/m);
     // A foreign change of what was given up is undone, and a deletion, too.
     const key = { namespace: "default", name: "gadget-7" };
-    await one.client.delete(ConfigMap, key);
-    await one.until(async () =>
-      await one.client.find(ConfigMap, key) !== undefined
+    await fixture.client.delete(ConfigMap, key);
+    await fixture.until(async () =>
+      await fixture.client.find(ConfigMap, key) !== undefined
     );
   },
 );
 
 scenario(
   "A source that follows primaries is told of those that a bounded cache has given up",
-  async (one) => {
-    const operator = one.operator({ cache: { budget: 1 } });
+  async (fixture) => {
+    const operator = fixture.operator({ cache: { budget: 1 } });
     const options = { cache: { bounded: true } };
     operator.register(Gadget, { reconcile() {} }, options);
     for (let index = 0; index < 100; index++) {
-      await one.create(`gadget-${index}`, { value: `value-${index}` });
+      await fixture.create(`gadget-${index}`, { value: `value-${index}` });
     }
-    await one.start(operator);
+    await fixture.start(operator);
     const keysAlone = () => {
       const text = /objects\{kind=".*Gadget",tier="key_only"\} (\d+)/;
       return Number(text.exec(operator.metrics())?.[1]);
     };
-    await one.until(() => keysAlone() > 32);
+    await fixture.until(() => keysAlone() > 32);
     const told = new Map<string, string | undefined>();
     operator.register(Gadget, { reconcile() {} }, {
       ...options,
@@ -171,7 +173,7 @@ scenario(
         },
       }],
     });
-    await one.until(() => told.size === 100);
+    await fixture.until(() => told.size === 100);
     for (const [name, value] of told) {
       assert.equal(value, name.replace("gadget", "value"));
     }

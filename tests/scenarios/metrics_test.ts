@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { informerSource } from "../../sources/informer_source.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
-import { scenario } from "../support/operator_case.ts";
+import { scenario } from "../support/operator_fixture.ts";
 
 async function projectText(path: string): Promise<string> {
   return await readFile(new URL(`../../${path}`, import.meta.url), "utf8");
@@ -22,12 +22,12 @@ function namesIn(text: string): Set<string> {
 
 scenario(
   "Every metric of the dashboard is one that an operator tells, and every one is described",
-  async (one) => {
-    const { operator, runs } = await startGadgets(one, () => {}, {
+  async (fixture) => {
+    const { operator, runs } = await startGadgets(fixture, () => {}, {
       sources: [informerSource(ConfigMap)],
     });
-    await one.create("a");
-    await one.until(() => runs.length === 1);
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
     const told = new Map(
       Array.from(
         operator.metrics().matchAll(/^# HELP (\S+) (.+)$/gm),

@@ -3,7 +3,7 @@
  * what to do.
  */
 import assert from "node:assert/strict";
-import { RestrictedTransport } from "../../core/apiserver/restricted_transport.ts";
+import { RestrictedTransport } from "../../testing/restricted_transport.ts";
 import { Client } from "../../core/client/client.ts";
 import { untyped } from "../../core/api/kind.ts";
 import {
@@ -18,15 +18,15 @@ import { ConfigMap } from "../../core/kinds/mod.ts";
 import { z } from "zod";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 /** A mistake, and what its message must say. */
 interface Mistake {
   /** What somebody did. */
   readonly what: string;
-  readonly make: (one: OperatorCase) => unknown;
+  readonly make: (fixture: OperatorFixture) => unknown;
   /** What was wrong. */
   readonly names: RegExp;
   /** What to do about it. */
@@ -39,33 +39,34 @@ const nothing = { reconcile() {} };
 const AT_ONCE: readonly Mistake[] = [
   {
     what: "an option of the operator that there is not",
-    make: (one) => one.operator({ namespace: "x" } as never),
+    make: (fixture) => fixture.operator({ namespace: "x" } as never),
     names: /there is no option "namespace"/,
     advises: /did you mean "namespaces"\?/,
   },
   {
     what: "a tracer that is none",
-    make: (one) => one.operator({ tracer: {} as never }),
+    make: (fixture) => fixture.operator({ tracer: {} as never }),
     names: /"tracer" must have startActiveSpan\(\)/,
     advises: /as those of OpenTelemetry do/,
   },
   {
     what: "a look at its life that nobody can take",
-    make: (one) => one.operator({ probes: { port: 0, live: true } as never }),
+    make: (fixture) =>
+      fixture.operator({ probes: { port: 0, live: true } as never }),
     names: /probes: "live"/,
     advises: /must be a function: received a boolean/,
   },
   {
     what: "an option of a controller that there is not",
-    make: (one) =>
-      one.operator().register(Gadget, nothing, { retries: 3 } as never),
+    make: (fixture) =>
+      fixture.operator().register(Gadget, nothing, { retries: 3 } as never),
     names: /controller "gadget": there is no option "retries"/,
     advises: /did you mean "retry"\?/,
   },
   {
     what: "an option within an option that there is not",
-    make: (one) =>
-      one.operator().register(
+    make: (fixture) =>
+      fixture.operator().register(
         Gadget,
         nothing,
         { retry: { attempts: 3 } } as never,
@@ -75,14 +76,14 @@ const AT_ONCE: readonly Mistake[] = [
   },
   {
     what: "a duration in words",
-    make: (one) =>
-      one.operator().register(Gadget, nothing, { timeout: "1 minute" }),
+    make: (fixture) =>
+      fixture.operator().register(Gadget, nothing, { timeout: "1 minute" }),
     names: /"timeout".*received "1 minute"/,
     advises: /text like "250ms", "10s", "5m", "1h30m"/,
   },
   {
     what: "a negative duration",
-    make: (one) => one.operator({ syncTimeout: -1 }),
+    make: (fixture) => fixture.operator({ syncTimeout: -1 }),
     names: /"syncTimeout".*received -1/,
     advises: /zero or more milliseconds/,
   },
@@ -94,8 +95,8 @@ const AT_ONCE: readonly Mistake[] = [
   },
   {
     what: "two controllers with one name",
-    make(one) {
-      const operator = one.operator();
+    make(fixture) {
+      const operator = fixture.operator();
       operator.register(Gadget, nothing);
       operator.register(Gadget, nothing);
     },
@@ -104,8 +105,8 @@ const AT_ONCE: readonly Mistake[] = [
   },
   {
     what: "two event sources with one name",
-    make: (one) =>
-      one.operator().register(Gadget, nothing, {
+    make: (fixture) =>
+      fixture.operator().register(Gadget, nothing, {
         sources: [informerSource(ConfigMap), informerSource(ConfigMap)],
       }),
     names: /received "v1 ConfigMap" twice/,
@@ -113,28 +114,28 @@ const AT_ONCE: readonly Mistake[] = [
   },
   {
     what: "a reconciler without reconcile",
-    make: (one) => one.operator().register(Gadget, {} as never),
+    make: (fixture) => fixture.operator().register(Gadget, {} as never),
     names: /controller for Gadget.*received none/,
     advises: /needs a method "reconcile\(primary, ctx\)"/,
   },
   {
     what: "a reconcile that is no function",
-    make: (one) =>
-      one.operator().register(Gadget, { reconcile: "yes" } as never),
+    make: (fixture) =>
+      fixture.operator().register(Gadget, { reconcile: "yes" } as never),
     names: /controller for Gadget.*received string/,
     advises: /needs a method "reconcile\(primary, ctx\)"/,
   },
   {
     what: "a finalizer that the server would not take",
-    make: (one) =>
-      one.operator().register(Gadget, nothing, { finalizer: "gadget" }),
+    make: (fixture) =>
+      fixture.operator().register(Gadget, nothing, { finalizer: "gadget" }),
     names: /Cannot use a finalizer.*received "gadget"/,
     advises: /such as "gadgets\.example\.com\/finalizer"/,
   },
   {
     what: "a cleanup where deletions are handed to reconcile",
-    make: (one) =>
-      one.operator().register(Gadget, { ...nothing, cleanup() {} }, {
+    make: (fixture) =>
+      fixture.operator().register(Gadget, { ...nothing, cleanup() {} }, {
         allEvents: true,
       }),
     names: /"allEvents".*received a cleanup/,
@@ -148,17 +149,20 @@ const AT_ONCE: readonly Mistake[] = [
   },
   {
     what: "the installation of a kind without a definition",
-    make(one) {
+    make(fixture) {
       const kind = untyped({ group: "a.io", version: "v1", kind: "Thing" });
-      one.operator().register(kind, nothing, { install: true });
+      fixture.operator().register(kind, nothing, { install: true });
     },
     names: /controller "thing".*received Thing/,
     advises: /only a kind of defineKind carries the definition/,
   },
   {
     what: "leader election beside sharding",
-    make: (one) =>
-      one.operator({ leaderElection: { name: "a" }, sharding: { name: "b" } }),
+    make: (fixture) =>
+      fixture.operator({
+        leaderElection: { name: "a" },
+        sharding: { name: "b" },
+      }),
     names: /received both/,
     advises: /with "sharding" every replica runs its part/,
   },
@@ -168,14 +172,14 @@ const AT_ONCE: readonly Mistake[] = [
 const LATER: readonly Mistake[] = [
   {
     what: "an operator without a controller",
-    make: (one) => one.operator().start(),
+    make: (fixture) => fixture.operator().start(),
     names: /it has no controller/,
     advises: /register one first/,
   },
   {
     what: "a kind that the server does not serve",
-    make(one) {
-      const operator = one.operator();
+    make(fixture) {
+      const operator = fixture.operator();
       const status = z.object({});
       const kind = defineKind({
         group: "sample.coracle.dev",
@@ -185,21 +189,21 @@ const LATER: readonly Mistake[] = [
         status,
       });
       operator.register(kind, nothing);
-      return one.start(operator);
+      return fixture.start(operator);
     },
     names: /sample\.coracle\.dev\/v1 Stranger: the server does not serve it/,
     advises: /install its CustomResourceDefinition.*\{ install: true \}/,
   },
   {
     what: "a missing right",
-    make(one) {
-      const transport = new RestrictedTransport(one.transport, [], {
+    make(fixture) {
+      const transport = new RestrictedTransport(fixture.transport, [], {
         user: "system:serviceaccount:default:operator",
       });
-      const client = new Client({ transport }, { clock: one.clock });
-      const operator = one.operator({ client });
+      const client = new Client({ transport }, { clock: fixture.clock });
+      const operator = fixture.operator({ client });
       operator.register(Gadget, nothing);
-      return one.start(operator);
+      return fixture.start(operator);
     },
     names: /sample\.coracle\.dev\/v1 Gadget: the right is missing/,
     advises:
@@ -226,10 +230,10 @@ const LATER: readonly Mistake[] = [
 ];
 
 for (const { what, make, names, advises } of AT_ONCE) {
-  scenario(`At once, and with advice, is told: ${what}`, async (one) => {
+  scenario(`At once, and with advice, is told: ${what}`, async (fixture) => {
     let message = "";
     try {
-      await make(one);
+      await make(fixture);
     } catch (error) {
       message = String(error);
     }
@@ -239,9 +243,9 @@ for (const { what, make, names, advises } of AT_ONCE) {
 }
 
 for (const { what, make, names, advises } of LATER) {
-  scenario(`At start, and with advice, is told: ${what}`, async (one) => {
+  scenario(`At start, and with advice, is told: ${what}`, async (fixture) => {
     await assert.rejects(
-      async () => await make(one),
+      async () => await make(fixture),
       (error: unknown) => {
         assert.match(String(error), names);
         assert.match(String(error), advises);
@@ -280,14 +284,14 @@ const IN_RUNS: readonly (readonly [string, () => unknown, RegExp, RegExp])[] = [
 ];
 
 for (const [what, returned, names, advises] of IN_RUNS) {
-  scenario(`In a run, and with advice, is told: ${what}`, async (one) => {
-    const operator = one.operator();
+  scenario(`In a run, and with advice, is told: ${what}`, async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Gadget, { reconcile: () => returned() as never });
-    await one.start(operator);
-    await one.create("a");
+    await fixture.start(operator);
+    await fixture.create("a");
     const failure = () =>
-      one.log.find(({ message }) => message.startsWith("Run failed"));
-    await one.until(() => failure() !== undefined);
+      fixture.log.find(({ message }) => message.startsWith("Run failed"));
+    await fixture.until(() => failure() !== undefined);
     assert.match(String(failure()?.fields["error"]), names);
     assert.match(String(failure()?.fields["error"]), advises);
   });

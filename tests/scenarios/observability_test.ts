@@ -2,58 +2,65 @@ import assert from "node:assert/strict";
 import { noUpdate, patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Event } from "../../core/kinds/mod.ts";
 import { informerSource } from "../../sources/informer_source.ts";
-import { Gadget, scenario } from "../support/operator_case.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 import { until } from "../support/until.ts";
 
-scenario("Kubernetes Events are written once and then counted", async (one) => {
-  let runs = 0;
-  const operator = one.operator();
-  operator.register(Gadget, {
-    reconcile(_gadget, ctx) {
-      runs++;
-      ctx.events.normal("Synced", "All parts are there");
-      if (runs === 3) ctx.events.warning("Slow", "It took long");
-      return noUpdate().rescheduleAfter("1m");
-    },
-  });
-  await one.start(operator);
-  const gadget = await one.create("a");
-  await one.until(() => runs === 4, 600_000);
-  const events = async () => {
-    const { items } = await one.client.list(Event, { namespace: "default" });
-    return items.filter(({ involvedObject }) =>
-      involvedObject.uid === gadget.metadata.uid
-    );
-  };
-  // A stop waits for them by the clock of the scenario, which runs ahead.
-  await until("every Event to be written", async () => {
-    const counts = (await events()).map(({ count = 0 }) => count);
-    return counts.reduce((sum, count) => sum + count, 0) === 5;
-  });
-  await one.done(operator.stop());
-  const told = (await events()).map((
-    { type, reason, count, involvedObject, reportingComponent },
-  ) => [type, reason, count, involvedObject.uid, reportingComponent]);
-  assert.deepEqual(told.sort(), [
-    ["Normal", "Synced", 4, gadget.metadata.uid, "gadget"],
-    ["Warning", "Slow", 1, gadget.metadata.uid, "gadget"],
-  ]);
-});
+scenario(
+  "Kubernetes Events are written once and then counted",
+  async (fixture) => {
+    let runs = 0;
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      reconcile(_gadget, ctx) {
+        runs++;
+        ctx.events.normal("Synced", "All parts are there");
+        if (runs === 3) ctx.events.warning("Slow", "It took long");
+        return noUpdate().rescheduleAfter("1m");
+      },
+    });
+    await fixture.start(operator);
+    const gadget = await fixture.create("a");
+    await fixture.until(() => runs === 4, 600_000);
+    const events = async () => {
+      const { items } = await fixture.client.list(Event, {
+        namespace: "default",
+      });
+      return items.filter(({ involvedObject }) =>
+        involvedObject.uid === gadget.metadata.uid
+      );
+    };
+    // A stop waits for them by the clock of the scenario, which runs ahead.
+    await until("every Event to be written", async () => {
+      const counts = (await events()).map(({ count = 0 }) => count);
+      return counts.reduce((sum, count) => sum + count, 0) === 5;
+    });
+    await fixture.done(operator.stop());
+    const told = (await events()).map((
+      { type, reason, count, involvedObject, reportingComponent },
+    ) => [type, reason, count, involvedObject.uid, reportingComponent]);
+    assert.deepEqual(told.sort(), [
+      ["Normal", "Synced", 4, gadget.metadata.uid, "gadget"],
+      ["Warning", "Slow", 1, gadget.metadata.uid, "gadget"],
+    ]);
+  },
+);
 
 scenario(
   "Probes tell whether it lives and works, and what it counted",
-  async (one) => {
-    const operator = one.operator({ probes: { port: 0, host: "127.0.0.1" } });
+  async (fixture) => {
+    const operator = fixture.operator({
+      probes: { port: 0, host: "127.0.0.1" },
+    });
     operator.register(Gadget, {
       reconcile(gadget) {
         if (gadget.spec.value === "bad") throw new Error("Broken");
         return patchStatus({ value: gadget.spec.value });
       },
     }, { retry: false });
-    await one.start(operator);
-    await one.create("a");
-    await one.create("b", { value: "bad" });
-    await one.until(() =>
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.create("b", { value: "bad" });
+    await fixture.until(() =>
       (operator.health().controllers[0]?.exhausted ?? 0) === 1
     );
     const url = `http://127.0.0.1:${operator.probePort}`;
@@ -90,7 +97,7 @@ scenario(
     const posted = await fetch(`${url}/healthz`, { method: "POST", body: "x" });
     assert.equal(posted.status, 405);
     await posted.text();
-    await one.done(operator.stop());
+    await fixture.done(operator.stop());
     assert.equal(operator.probePort, undefined);
     await assert.rejects(fetch(`${url}/healthz`));
   },
@@ -98,8 +105,8 @@ scenario(
 
 scenario(
   "An operator tells why an object ran, what it wrote and what comes next",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     let fails = true;
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
@@ -113,15 +120,15 @@ scenario(
       retry: { initial: "2s", jitter: 0 },
       sources: [informerSource(ConfigMap)],
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => operator.why("default/a")[0]?.runs.length === 1);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => operator.why("default/a")[0]?.runs.length === 1);
     fails = false;
-    await one.until(() => operator.why("default/a")[0]?.runs.length === 2);
-    await one.client.patch(ConfigMap, { namespace: "default", name: "a" }, {
+    await fixture.until(() => operator.why("default/a")[0]?.runs.length === 2);
+    await fixture.client.patch(ConfigMap, { namespace: "default", name: "a" }, {
       data: { by: "others" },
     });
-    await one.until(() => operator.why("default/a")[0]?.runs.length === 3);
+    await fixture.until(() => operator.why("default/a")[0]?.runs.length === 3);
     const [history] = operator.why({ namespace: "default", name: "a" });
     assert.deepEqual(
       history?.runs.map((
@@ -151,20 +158,21 @@ scenario(
 
 scenario(
   "Log lines of a run name the object, and the run's own line its cause",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile(_gadget, ctx) {
         ctx.log.info("Working");
       },
     });
-    await one.start(operator);
-    const gadget = await one.create("a");
-    await one.until(() =>
-      one.log.some(({ message }) => message === "Reconciled")
+    await fixture.start(operator);
+    const gadget = await fixture.create("a");
+    await fixture.until(() =>
+      fixture.log.some(({ message }) => message === "Reconciled")
     );
-    const { fields } = one.log.find(({ message }) => message === "Working") ??
-      {};
+    const { fields } =
+      fixture.log.find(({ message }) => message === "Working") ??
+        {};
     assert.deepEqual(fields, {
       controller: "gadget",
       kind: "Gadget",
@@ -174,7 +182,7 @@ scenario(
       resourceVersion: gadget.metadata.resourceVersion,
       generation: 1,
     });
-    const run = one.log.find(({ message }) => message === "Reconciled");
+    const run = fixture.log.find(({ message }) => message === "Reconciled");
     assert.equal(run?.fields["object"], "default/a");
     assert.equal(run?.fields["cause"], "added");
   },

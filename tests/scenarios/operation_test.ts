@@ -5,15 +5,15 @@ import { mutableCopy } from "../../core/controller/mutable_copy.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { informerSource } from "../../sources/informer_source.ts";
 import { KEY, startGadgets, writesSince } from "../support/gadget_runs.ts";
-import { Gadget, scenario } from "../support/operator_case.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 const SOURCES = { sources: [informerSource<Gadget, ConfigMap>(ConfigMap)] };
 
 scenario(
   "What the cache shows to be so already is not sent, and a change is",
-  async (one) => {
+  async (fixture) => {
     const { controller, runs } = await startGadgets(
-      one,
+      fixture,
       async (gadget, ctx) => {
         const { name } = gadget.metadata;
         const { value } = gadget.spec;
@@ -32,27 +32,27 @@ scenario(
       },
       SOURCES,
     );
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "first"
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "first"
     );
-    const before = one.requests.length;
+    const before = fixture.requests.length;
     controller.trigger("default/a");
-    await one.until(() => runs.length === 2);
-    await one.settle();
+    await fixture.until(() => runs.length === 2);
+    await fixture.settle();
     // What others own of the map has changed since the apply: it goes again.
-    assert.deepEqual(writesSince(one, before), ["patch configmaps"]);
-    const applied = one.requests.length;
+    assert.deepEqual(writesSince(fixture, before), ["patch configmaps"]);
+    const applied = fixture.requests.length;
     controller.trigger("default/a");
-    await one.until(() => runs.length === 3);
-    await one.settle();
-    assert.deepEqual(writesSince(one, applied), []);
-    const changed = one.requests.length;
-    await one.change("a", { value: "second" });
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "second"
+    await fixture.until(() => runs.length === 3);
+    await fixture.settle();
+    assert.deepEqual(writesSince(fixture, applied), []);
+    const changed = fixture.requests.length;
+    await fixture.change("a", { value: "second" });
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "second"
     );
-    assert.deepEqual(writesSince(one, changed), [
+    assert.deepEqual(writesSince(fixture, changed), [
       "patch gadgets", // by the test
       "patch configmaps",
       "patch configmaps",
@@ -60,7 +60,7 @@ scenario(
       "update configmaps",
       "patch gadgets/status",
     ]);
-    assert.deepEqual((await one.client.get(ConfigMap, KEY)).data, {
+    assert.deepEqual((await fixture.client.get(ConfigMap, KEY)).data, {
       value: "second",
       merged: "second",
       json: "second",
@@ -71,10 +71,10 @@ scenario(
 
 scenario(
   "A write without match is sent although nothing changes, and triggers only when told to",
-  async (one) => {
+  async (fixture) => {
     let trigger = false;
     const { controller, runs } = await startGadgets(
-      one,
+      fixture,
       async (gadget, ctx) => {
         const { name } = gadget.metadata;
         await ctx.patch(ConfigMap, name, { data: { value: "same" } }, {
@@ -85,32 +85,32 @@ scenario(
       },
       SOURCES,
     );
-    await one.client.create(ConfigMap, {
+    await fixture.client.create(ConfigMap, {
       metadata: KEY,
       data: { value: "same" },
     });
-    await one.create("a");
-    await one.until(() => runs.length === 1);
-    const before = one.requests.length;
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    const before = fixture.requests.length;
     controller.trigger("default/a");
-    await one.until(() => runs.length === 2);
-    await one.advance(10_000);
-    assert.deepEqual(writesSince(one, before), ["patch configmaps"]);
+    await fixture.until(() => runs.length === 2);
+    await fixture.advance(10_000);
+    assert.deepEqual(writesSince(fixture, before), ["patch configmaps"]);
     assert.equal(runs.length, 2);
     trigger = true;
     controller.trigger("default/a");
-    await one.until(() => runs.length === 4);
-    await one.advance(10_000);
+    await fixture.until(() => runs.length === 4);
+    await fixture.advance(10_000);
     assert.equal(runs.length, 4);
   },
 );
 
 scenario(
   "A replacement needs the version that was read, and loses nobody's change",
-  async (one) => {
+  async (fixture) => {
     const errors: unknown[] = [];
     let changed: ConfigMap | undefined;
-    await startGadgets(one, async (_gadget, ctx) => {
+    await startGadgets(fixture, async (_gadget, ctx) => {
       if (changed !== undefined) return;
       const attempt = (data: Record<string, string>, version?: string) =>
         ctx.replace(ConfigMap, {
@@ -119,7 +119,7 @@ scenario(
         }).catch((error: unknown) => errors.push(error));
       const { metadata } = await ctx.get(ConfigMap) as ConfigMap;
       await attempt({ value: "blind" });
-      await one.client.patch(ConfigMap, KEY, { data: { theirs: "yes" } });
+      await fixture.client.patch(ConfigMap, KEY, { data: { theirs: "yes" } });
       await attempt({ value: "stale" }, metadata.resourceVersion);
       changed = await ctx.modify(ConfigMap, "a", (map) => {
         map.data = { ...map.data, ours: "yes" };
@@ -128,25 +128,28 @@ scenario(
       assert.deepEqual(same?.metadata, changed?.metadata);
       assert.equal(await ctx.modify(ConfigMap, "none", () => {}), undefined);
     }, { ...SOURCES, retry: false });
-    await one.client.create(ConfigMap, { metadata: KEY });
-    await one.create("a");
-    await one.until(() => changed !== undefined);
-    await one.settle();
+    await fixture.client.create(ConfigMap, { metadata: KEY });
+    await fixture.create("a");
+    await fixture.until(() => changed !== undefined);
+    await fixture.settle();
     assert.match(String(errors[0]), /^TypeError: .*resourceVersion/);
     assert.ok(ApiError.is(errors[1]) && errors[1].isConflict);
     assert.deepEqual(changed?.data, { theirs: "yes", ours: "yes" });
-    assert.equal(one.log.filter(({ level }) => level === "error").length, 0);
+    assert.equal(
+      fixture.log.filter(({ level }) => level === "error").length,
+      0,
+    );
   },
 );
 
 scenario(
   "modify goes on while others are faster, ten times at most",
-  async (one) => {
+  async (fixture) => {
     const results: string[] = [];
     let calls = 0;
-    await startGadgets(one, async (gadget, ctx) => {
+    await startGadgets(fixture, async (gadget, ctx) => {
       for (const count of [3, 20]) {
-        const fault = one.faults.add({
+        const fault = fixture.faults.add({
           resource: "configmaps",
           verb: "update",
           count,
@@ -164,9 +167,9 @@ scenario(
         fault.remove();
       }
     });
-    await one.client.create(ConfigMap, { metadata: KEY });
-    await one.create("a");
-    await one.until(() => results.length === 2);
+    await fixture.client.create(ConfigMap, { metadata: KEY });
+    await fixture.create("a");
+    await fixture.until(() => results.length === 2);
     assert.deepEqual(results, ["written by call 4", "given up after call 14"]);
   },
   { embedded: "it makes the server refuse" },
@@ -174,28 +177,28 @@ scenario(
 
 scenario(
   "What comes from a cache that leaves out fields cannot replace anything",
-  async (one) => {
+  async (fixture) => {
     const errors: string[] = [];
-    const { runs } = await startGadgets(one, async (gadget, ctx) => {
+    const { runs } = await startGadgets(fixture, async (gadget, ctx) => {
       await ctx.replace(Gadget, gadget).catch((error: unknown) => {
         errors.push(String(error));
       });
     }, { cache: { prune: ["spec.numberOfExecutions"] } });
-    await one.create("a", { numberOfExecutions: 3 });
-    await one.until(() => runs.length === 1);
+    await fixture.create("a", { numberOfExecutions: 3 });
+    await fixture.until(() => runs.length === 1);
     assert.match(
       errors[0] ?? "",
       /lost: use apply, patch or modify.*spec\.numberOfExecutions/,
     );
-    assert.equal((await one.gadget("a"))?.spec.numberOfExecutions, 3);
+    assert.equal((await fixture.gadget("a"))?.spec.numberOfExecutions, 3);
   },
 );
 
 scenario(
   "A reconciler adds and takes away finalizers of its own by the context",
-  async (one) => {
+  async (fixture) => {
     const seen: (readonly string[] | undefined)[] = [];
-    await startGadgets(one, async (gadget, ctx) => {
+    await startGadgets(fixture, async (gadget, ctx) => {
       if (gadget.metadata.deletionTimestamp === undefined) {
         await ctx.addFinalizer();
         await ctx.addFinalizer("example.com/second");
@@ -207,22 +210,22 @@ scenario(
       await ctx.removeFinalizer();
       await ctx.removeFinalizer("example.com/second");
     }, { allEvents: true });
-    await one.create("a");
-    await one.until(() => seen.length === 1);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 1);
     assert.deepEqual(seen[0], [
       "gadgets.sample.coracle.dev/finalizer",
       "example.com/second",
     ]);
-    await one.remove("a");
-    await one.until(async () => await one.gadget("a") === undefined);
+    await fixture.remove("a");
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
   },
 );
 
 scenario(
   "A run is prepared once, before its workflow and its reconciler",
-  async (one) => {
+  async (fixture) => {
     const steps: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       initContext(_gadget, ctx) {
         steps.push("init");
@@ -235,11 +238,11 @@ scenario(
         steps.push(`cleanup ${ctx.attributes.get("greeting")}`);
       },
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => steps.length === 2);
-    await one.remove("a");
-    await one.until(() => steps.length === 4);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => steps.length === 2);
+    await fixture.remove("a");
+    await fixture.until(() => steps.length === 4);
     assert.deepEqual(steps, [
       "init",
       "reconcile hello",
@@ -251,9 +254,9 @@ scenario(
 
 scenario(
   "Sources and primaries of the controller are at hand in a run",
-  async (one) => {
+  async (fixture) => {
     const seen: unknown[] = [];
-    await startGadgets(one, async (_gadget, ctx) => {
+    await startGadgets(fixture, async (_gadget, ctx) => {
       const before = ctx.sources.named("maps");
       const source = informerSource<Gadget, ConfigMap>(ConfigMap, {
         name: "maps",
@@ -264,15 +267,15 @@ scenario(
       await ctx.sources.remove("maps");
       seen.push(ctx.sources.named("maps"));
     });
-    await one.create("a");
-    await one.until(() => seen.length === 4);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 4);
     assert.deepEqual(seen, [undefined, true, 1, undefined]);
   },
 );
 
 scenario(
   "A status that the schema does not know, or that lacks a field, is not even sent",
-  async (one) => {
+  async (fixture) => {
     const bodies: readonly [object, RegExp][] = [
       [
         { valeu: "x" },
@@ -282,18 +285,18 @@ scenario(
       [{ messages: ["ok", 1] }, /status\.messages\[1\]: /],
     ];
     const errors: string[] = [];
-    const { runs } = await startGadgets(one, async (_gadget, ctx) => {
+    const { runs } = await startGadgets(fixture, async (_gadget, ctx) => {
       for (const [status] of bodies) {
         await ctx.patch(Gadget, "a", { status }, { subresource: "status" })
           .catch((error: unknown) => errors.push(String(error)));
       }
       throw new Error("Enough");
     }, { retry: false });
-    const before = one.requests.length;
-    await one.create("a");
-    await one.until(() => runs.length === 1);
-    await one.settle();
-    assert.deepEqual(writesSince(one, before), ["create gadgets"]);
+    const before = fixture.requests.length;
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    await fixture.settle();
+    assert.deepEqual(writesSince(fixture, before), ["create gadgets"]);
     bodies.forEach(([, expected], index) =>
       assert.match(errors[index] ?? "", expected)
     );
@@ -303,9 +306,9 @@ scenario(
 
 scenario(
   "The generation that a run has observed is told, whatever the run writes",
-  async (one) => {
+  async (fixture) => {
     const observed = async () =>
-      (await one.gadget("a"))?.status?.observedGeneration;
+      (await fixture.gadget("a"))?.status?.observedGeneration;
     const results = [
       () => undefined,
       () => patchStatus({ value: "told" }),
@@ -313,64 +316,64 @@ scenario(
       () => patchResource({ spec: { numberOfExecutions: 5 } }),
     ];
     const { runs } = await startGadgets(
-      one,
+      fixture,
       () => results[runs.length - 1]?.(),
     );
-    await one.create("a");
-    await one.until(async () => await observed() === 1);
-    await one.change("a", { value: "second" });
-    await one.until(async () => await observed() === 2);
-    assert.equal((await one.gadget("a"))?.status?.value, "told");
-    await one.change("a", { value: "third" });
-    await one.until(async () => await observed() === 1);
-    await one.change("a", { value: "fourth" });
+    await fixture.create("a");
+    await fixture.until(async () => await observed() === 1);
+    await fixture.change("a", { value: "second" });
+    await fixture.until(async () => await observed() === 2);
+    assert.equal((await fixture.gadget("a"))?.status?.value, "told");
+    await fixture.change("a", { value: "third" });
+    await fixture.until(async () => await observed() === 1);
+    await fixture.change("a", { value: "fourth" });
     // The own change of the spec is observed with the run that made it.
-    await one.until(async () => await observed() === 5);
-    await one.advance(60_000);
+    await fixture.until(async () => await observed() === 5);
+    await fixture.advance(60_000);
     assert.equal(runs.length, 4);
-    const before = one.requests.length;
-    await one.mark("a", { labels: { seen: "again" } });
-    await one.advance(1_000);
-    assert.deepEqual(writesSince(one, before), ["patch gadgets"]);
+    const before = fixture.requests.length;
+    await fixture.mark("a", { labels: { seen: "again" } });
+    await fixture.advance(1_000);
+    assert.deepEqual(writesSince(fixture, before), ["patch gadgets"]);
   },
 );
 
 scenario(
   "A run that fails, or says so, has not observed the generation",
-  async (one) => {
-    const { runs } = await startGadgets(one, (gadget) => {
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, (gadget) => {
       if (gadget.spec.value === "first") throw new Error("Not yet");
       return patchStatus({ value: gadget.spec.value }, { observed: false });
     }, {
       retry: false,
       onError: () => patchStatus({ messages: ["Not yet"] }),
     });
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.messages?.length === 1
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.messages?.length === 1
     );
-    await one.change("a", { value: "second" });
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "second"
+    await fixture.change("a", { value: "second" });
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "second"
     );
     assert.equal(runs.length, 2);
-    const status = (await one.gadget("a"))?.status;
+    const status = (await fixture.gadget("a"))?.status;
     assert.equal(status?.observedGeneration, undefined);
   },
 );
 
 scenario(
   "What a reconciler returns may be any thenable",
-  async (one) => {
+  async (fixture) => {
     const result = patchStatus({ value: "later" });
-    await startGadgets(one, () => {
+    await startGadgets(fixture, () => {
       const then: PromiseLike<typeof result>["then"] = (resolve) =>
         Promise.resolve(result).then(resolve) as never;
       return { then } as Promise<typeof result>;
     });
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "later"
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "later"
     );
   },
 );

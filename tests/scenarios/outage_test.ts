@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RestartOptions } from "../../core/apiserver/faults/faults.ts";
+import type { RestartOptions } from "../../apiserver/faults/faults.ts";
 import {
   type TestCluster,
   withTestCluster,
-} from "../../core/apiserver/test_cluster.ts";
+} from "../../testing/test_cluster.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";
 import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
-import { VirtualClock } from "../../core/virtual_clock.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
 import { ON_REAL_CLUSTER } from "../support/scenario_cluster.ts";
 import { Greeting, greetingOperator, Greetings } from "./greeting_operator.ts";
 

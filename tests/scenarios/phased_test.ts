@@ -8,7 +8,7 @@ import { readyColumns } from "../../workflows/conditions/ready_columns.ts";
 import { phased } from "../../workflows/phases/phased.ts";
 import type { PhasedDefinition } from "../../workflows/phases/phased_definition.ts";
 import { phasedStatus } from "../../workflows/phases/phased_status.ts";
-import { type OperatorCase, scenario } from "../support/operator_case.ts";
+import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 
 const Engine = defineKind({
   group: "sample.coracle.dev",
@@ -31,11 +31,11 @@ const KEY = { namespace: "default", name: "engine" };
 
 /** Engines as ConfigMaps, whose readiness the test decides. */
 function engines(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   definition: Partial<PhasedDefinition<Engine, Seen>> = {},
 ): PhasedDefinition<Engine, Seen> {
   return {
-    clock: one.clock,
+    clock: fixture.clock,
     diff: changeMap({ replicas: "scale" }),
     parked: ({ suspend }) => suspend,
     async observe({ ctx, object }) {
@@ -67,51 +67,53 @@ function engines(
 }
 
 async function begin(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   definition: Partial<PhasedDefinition<Engine, Seen>> = {},
 ): Promise<void> {
-  await one.install(Engine);
-  const operator = one.operator();
-  operator.register(Engine, phased(Engine, engines(one, definition)));
-  await one.start(operator);
-  await one.client.create(Engine, { metadata: KEY, spec: { image: "a" } });
-  await one.until(async () => (await deployed(one)) !== undefined);
-  await ready(one);
-  await one.until(async () => await reason(one) === "Stable");
+  await fixture.install(Engine);
+  const operator = fixture.operator();
+  operator.register(Engine, phased(Engine, engines(fixture, definition)));
+  await fixture.start(operator);
+  await fixture.client.create(Engine, { metadata: KEY, spec: { image: "a" } });
+  await fixture.until(async () => (await deployed(fixture)) !== undefined);
+  await ready(fixture);
+  await fixture.until(async () => await reason(fixture) === "Stable");
 }
 
-async function deployed(one: OperatorCase): Promise<Seen> {
-  return await one.client.find(ConfigMap, KEY);
+async function deployed(fixture: OperatorFixture): Promise<Seen> {
+  return await fixture.client.find(ConfigMap, KEY);
 }
 
 /** The engine gets ready. */
-async function ready(one: OperatorCase): Promise<void> {
-  await one.client.patch(ConfigMap, KEY, { data: { ready: "yes" } });
+async function ready(fixture: OperatorFixture): Promise<void> {
+  await fixture.client.patch(ConfigMap, KEY, { data: { ready: "yes" } });
 }
 
-async function engine(one: OperatorCase): Promise<Engine> {
-  return await one.client.get(Engine, KEY);
+async function engine(fixture: OperatorFixture): Promise<Engine> {
+  return await fixture.client.get(Engine, KEY);
 }
 
-async function reason(one: OperatorCase): Promise<string | undefined> {
-  const { conditions = [] } = (await engine(one)).status ?? {};
+async function reason(fixture: OperatorFixture): Promise<string | undefined> {
+  const { conditions = [] } = (await engine(fixture)).status ?? {};
   return conditions.find(({ type }) => type === "Ready")?.reason;
 }
 
 scenario(
   "phased: what is deployed belongs to its object, also after a recovery [L21]",
-  async (one) => {
-    await begin(one);
+  async (fixture) => {
+    await begin(fixture);
     const owners = async () =>
-      (await deployed(one))?.metadata.ownerReferences?.map(({ uid }) => uid);
-    const { uid } = (await engine(one)).metadata;
+      (await deployed(fixture))?.metadata.ownerReferences?.map(({ uid }) =>
+        uid
+      );
+    const { uid } = (await engine(fixture)).metadata;
     assert.deepEqual(await owners(), [uid]);
 
-    await one.client.delete(ConfigMap, KEY);
-    await one.until(async () => (await deployed(one)) !== undefined);
+    await fixture.client.delete(ConfigMap, KEY);
+    await fixture.until(async () => (await deployed(fixture)) !== undefined);
     assert.deepEqual(await owners(), [uid]);
     assert.equal(
-      (await deployed(one))?.metadata.annotations?.[ATTEMPT],
+      (await deployed(fixture))?.metadata.annotations?.[ATTEMPT],
       "1.2",
     );
   },
@@ -119,17 +121,17 @@ scenario(
 
 scenario(
   "phased: each change is one write of the status, and nothing changes at rest [L39]",
-  async (one) => {
-    await begin(one);
+  async (fixture) => {
+    await begin(fixture);
     const writes = () =>
-      one.requests.filter(({ method, subresource }) =>
+      fixture.requests.filter(({ method, subresource }) =>
         method === "PUT" && subresource === "status"
       ).length;
     const before = writes();
-    await one.advance(10 * 60_000);
+    await fixture.advance(10 * 60_000);
     assert.equal(writes(), before);
-    await one.client.patch(Engine, KEY, { spec: { image: "b" } });
-    await one.until(async () => await reason(one) === "Stable");
+    await fixture.client.patch(Engine, KEY, { spec: { image: "b" } });
+    await fixture.until(async () => await reason(fixture) === "Stable");
     // What changed, what is promised, that it is there, that it is stable.
     assert.equal(writes(), before + 4);
   },
@@ -137,25 +139,28 @@ scenario(
 
 scenario(
   "phased: a status that is edited by hand is restored, with an event",
-  async (one) => {
-    await begin(one);
-    await one.client.patch(Engine, KEY, { spec: { image: "b" } });
-    await one.until(async () => await reason(one) === "Stable");
-    const before = (await engine(one)).status;
-    await one.client.status.patch(Engine, KEY, {
+  async (fixture) => {
+    await begin(fixture);
+    await fixture.client.patch(Engine, KEY, { spec: { image: "b" } });
+    await fixture.until(async () => await reason(fixture) === "Stable");
+    const before = (await engine(fixture)).status;
+    await fixture.client.status.patch(Engine, KEY, {
       status: {
         rollout: { phase: "Upgrading", attempt: "9.9", running: false },
       },
     });
-    await one.until(async () =>
-      (await engine(one)).status?.rollout?.attempt === before?.rollout?.attempt
+    await fixture.until(async () =>
+      (await engine(fixture)).status?.rollout?.attempt ===
+        before?.rollout?.attempt
     );
-    await one.advance(60_000);
-    const after = (await engine(one)).status;
+    await fixture.advance(60_000);
+    const after = (await engine(fixture)).status;
     assert.deepEqual(after?.rollout?.target, before?.rollout?.target);
-    assert.equal(await reason(one), "Stable");
-    await one.until(async () => {
-      const { items } = await one.client.list(Event, { namespace: "default" });
+    assert.equal(await reason(fixture), "Stable");
+    await fixture.until(async () => {
+      const { items } = await fixture.client.list(Event, {
+        namespace: "default",
+      });
       return items.some(({ reason }) => reason === "StatusTampered");
     });
   },
@@ -163,33 +168,42 @@ scenario(
 
 scenario(
   "phased: an invalid spec stops nothing, and its repair goes on as if it had not been",
-  async (one) => {
-    await begin(one, {
+  async (fixture) => {
+    await begin(fixture, {
       validate: (_, { image }) =>
         image.includes(" ") ? "an image has no space" : undefined,
     });
-    await one.client.patch(Engine, KEY, { spec: { image: "b c" } });
-    await one.until(async () => await reason(one) === "ValidationError");
-    await one.client.delete(ConfigMap, KEY);
-    await one.until(async () => (await deployed(one)) !== undefined);
+    await fixture.client.patch(Engine, KEY, { spec: { image: "b c" } });
+    await fixture.until(async () =>
+      await reason(fixture) === "ValidationError"
+    );
+    await fixture.client.delete(ConfigMap, KEY);
+    await fixture.until(async () => (await deployed(fixture)) !== undefined);
     assert.equal(
-      (await deployed(one))?.data?.["image"],
+      (await deployed(fixture))?.data?.["image"],
       "a",
       "the last valid spec is recovered meanwhile",
     );
-    await one.client.patch(Engine, KEY, { spec: { image: "c" } });
-    await one.until(async () => (await deployed(one))?.data?.["image"] === "c");
-    await ready(one);
-    await one.until(async () => await reason(one) === "Stable");
-    const { status } = await engine(one);
+    await fixture.client.patch(Engine, KEY, { spec: { image: "c" } });
+    await fixture.until(async () =>
+      (await deployed(fixture))?.data?.["image"] === "c"
+    );
+    await ready(fixture);
+    await fixture.until(async () => await reason(fixture) === "Stable");
+    const { status } = await engine(fixture);
     assert.equal(status?.error, undefined);
     assert.equal(status?.observedGeneration, 3);
   },
 );
 
-scenario("phased: an object and what it deployed go together", async (one) => {
-  await begin(one);
-  await one.client.delete(Engine, KEY);
-  await one.until(async () => await one.client.find(Engine, KEY) === undefined);
-  assert.equal(await deployed(one), undefined);
-});
+scenario(
+  "phased: an object and what it deployed go together",
+  async (fixture) => {
+    await begin(fixture);
+    await fixture.client.delete(Engine, KEY);
+    await fixture.until(async () =>
+      await fixture.client.find(Engine, KEY) === undefined
+    );
+    assert.equal(await deployed(fixture), undefined);
+  },
+);

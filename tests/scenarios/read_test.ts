@@ -3,18 +3,18 @@ import { patchResource, patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
 import { informerSource } from "../../sources/informer_source.ts";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
-import { Gadget, scenario } from "../support/operator_case.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 const SOURCES = { sources: [informerSource<Gadget, ConfigMap>(ConfigMap)] };
 
 scenario(
   "A run reads one object from the cache, by name and namespace",
-  async (one) => {
+  async (fixture) => {
     const found: (string | undefined)[] = [];
     const reads = () =>
-      one.requests.filter(({ verb }) => verb === "get").length;
+      fixture.requests.filter(({ verb }) => verb === "get").length;
     let before = 0;
-    const { runs } = await startGadgets(one, async (_gadget, ctx) => {
+    const { runs } = await startGadgets(fixture, async (_gadget, ctx) => {
       before = reads();
       found.push(
         (await ctx.get(ConfigMap))?.metadata.name,
@@ -24,14 +24,14 @@ scenario(
         (await ctx.get(Gadget, "a"))?.metadata.name,
       );
     }, SOURCES);
-    await one.client.create(Namespace, { metadata: { name: "other" } });
+    await fixture.client.create(Namespace, { metadata: { name: "other" } });
     for (const name of ["a", "b"]) {
-      await one.client.create(ConfigMap, { metadata: { ...KEY, name } });
+      await fixture.client.create(ConfigMap, { metadata: { ...KEY, name } });
     }
     const metadata = { namespace: "other", name: "b" };
-    await one.client.create(ConfigMap, { metadata });
-    await one.create("a");
-    await one.until(() => runs.length === 1 && found.length === 5);
+    await fixture.client.create(ConfigMap, { metadata });
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1 && found.length === 5);
     assert.deepEqual(found, ["a", "b", "other", undefined, "a"]);
     assert.equal(reads(), before);
   },
@@ -39,11 +39,11 @@ scenario(
 
 scenario(
   "A run lists a kind from its caches, in its namespace or in all",
-  async (one) => {
+  async (fixture) => {
     for (const bounded of [false, true]) {
       const found: (readonly string[])[] = [];
       const reads = () =>
-        one.requests.filter(({ verb, resource }) =>
+        fixture.requests.filter(({ verb, resource }) =>
           verb === "list" && resource === "configmaps"
         ).length;
       let asked = 0;
@@ -52,7 +52,7 @@ scenario(
         const names = all.map(({ metadata }) => metadata.name);
         found.push(names.filter((name) => /^in-/.test(name)).toSorted());
       };
-      const { operator } = await startGadgets(one, async (_gadget, ctx) => {
+      const { operator } = await startGadgets(fixture, async (_gadget, ctx) => {
         const before = reads();
         await list(ctx.list(ConfigMap));
         await list(ctx.list(ConfigMap, "*"));
@@ -60,27 +60,27 @@ scenario(
         asked += reads() - before;
       }, { sources: [informerSource(ConfigMap, { bounded })] });
       if (!bounded) {
-        await one.client.create(Namespace, { metadata: { name: "other" } });
+        await fixture.client.create(Namespace, { metadata: { name: "other" } });
         for (const namespace of ["default", "other"]) {
           const metadata = { namespace, name: `in-${namespace}` };
-          await one.client.create(ConfigMap, { metadata });
+          await fixture.client.create(ConfigMap, { metadata });
         }
-        await one.settle();
-        await one.create("a");
+        await fixture.settle();
+        await fixture.create("a");
       }
-      await one.until(() => found.length === 3);
+      await fixture.until(() => found.length === 3);
       assert.deepEqual(found, [["in-default"], ["in-default", "in-other"], []]);
       assert.equal(asked, 0);
-      await one.done(operator.stop());
+      await fixture.done(operator.stop());
     }
   },
 );
 
 scenario(
   "A run reads what no source has from the API server, also without a namespace",
-  async (one) => {
+  async (fixture) => {
     const found: unknown[] = [];
-    await startGadgets(one, async (_gadget, ctx) => {
+    await startGadgets(fixture, async (_gadget, ctx) => {
       const secrets = await ctx.list(Secret);
       found.push(
         (await ctx.get(Secret))?.metadata.name,
@@ -90,20 +90,20 @@ scenario(
         (await ctx.list(Gadget, "*")).length,
       );
     });
-    await one.client.create(Secret, { metadata: KEY });
-    await one.create("a");
-    await one.until(() => found.length === 5);
+    await fixture.client.create(Secret, { metadata: KEY });
+    await fixture.create("a");
+    await fixture.until(() => found.length === 5);
     assert.deepEqual(found, ["a", undefined, ["a"], "default", 1]);
   },
 );
 
 scenario(
   "A run finds its secondaries by kind and by source, and says where there is none",
-  async (one) => {
+  async (fixture) => {
     const source = informerSource<Gadget, ConfigMap>(ConfigMap);
     const errors: string[] = [];
     const found: unknown[] = [];
-    await startGadgets(one, async (_gadget, ctx) => {
+    await startGadgets(fixture, async (_gadget, ctx) => {
       const note = (error: unknown) => {
         errors.push(String(error));
       };
@@ -119,8 +119,8 @@ scenario(
       found.push((await ctx.secondaries(source)).length);
       await ctx.secondary(ConfigMap).catch(note);
     }, { sources: [source] });
-    await one.create("a");
-    await one.until(() => errors.length === 2);
+    await fixture.create("a");
+    await fixture.until(() => errors.length === 2);
     assert.deepEqual(found, [undefined, 0, 2, 2]);
     assert.match(
       errors[0] ?? "",
@@ -135,23 +135,23 @@ scenario(
 
 scenario(
   "What a run is given may be changed freely, what it reads may not",
-  async (one) => {
+  async (fixture) => {
     const seen: unknown[] = [];
-    await startGadgets(one, (gadget, ctx) => {
+    await startGadgets(fixture, (gadget, ctx) => {
       gadget.spec.value = "changed by the run";
       seen.push(ctx.current?.spec.value, Object.isFrozen(ctx.current));
     });
-    await one.create("a");
-    await one.until(() => seen.length === 2);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 2);
     assert.deepEqual(seen, ["first", true]);
   },
 );
 
 scenario(
   "onError may write the object, and is told of the first failure as such",
-  async (one) => {
+  async (fixture) => {
     const attempts: (readonly [number, boolean])[] = [];
-    await startGadgets(one, () => {
+    await startGadgets(fixture, () => {
       throw new Error("Broken");
     }, {
       retry: false,
@@ -162,9 +162,9 @@ scenario(
           .withoutRetry();
       },
     });
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.metadata.annotations?.["failed"] === "Broken"
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.metadata.annotations?.["failed"] === "Broken"
     );
     assert.deepEqual(attempts, [[0, true]]);
   },
@@ -172,14 +172,14 @@ scenario(
 
 scenario(
   "A result that asks for nothing but a visit gets it",
-  async (one) => {
+  async (fixture) => {
     const { runs } = await startGadgets(
-      one,
+      fixture,
       () => patchStatus({ value: "x" }).rescheduleAfter("30s"),
       { maxInterval: false },
     );
-    await one.create("a");
-    await one.until(() => runs.length === 3);
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 3);
     const [first, second, third] = runs.map(({ at }) => Math.round(at));
     assert.equal(second! - first!, 30_000);
     assert.equal(third! - second!, 30_000);

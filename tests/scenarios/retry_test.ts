@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { noUpdate, patchStatus } from "../../core/controller/result.ts";
 import { pause, startGadgets } from "../support/gadget_runs.ts";
-import { Gadget, scenario } from "../support/operator_case.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 const exact = { jitter: 0 } as const;
 
 scenario(
   "A run that fails three times and then succeeds runs four times [RetryIT]",
-  async (one) => {
-    const { runs } = await startGadgets(one, () => {
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, () => {
       if (runs.length <= 3) throw new Error("Not yet");
       return patchStatus({ value: "done" });
     }, { retry: { ...exact, initial: "1s", multiplier: 2, maxAttempts: 5 } });
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "done"
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "done"
     );
     const start = runs[0]?.at ?? 0;
     assert.deepEqual(
@@ -35,15 +35,15 @@ scenario(
 
 scenario(
   "After the last attempt nothing runs, until something changes [RetryMaxAttemptIT]",
-  async (one) => {
-    const { operator, runs } = await startGadgets(one, () => {
+  async (fixture) => {
+    const { operator, runs } = await startGadgets(fixture, () => {
       throw new Error("Never");
     }, {
       retry: { ...exact, initial: "100ms", maxAttempts: 3 },
       maxInterval: false,
     });
-    await one.create("a");
-    await one.advance(600_000);
+    await fixture.create("a");
+    await fixture.advance(600_000);
     assert.equal(runs.length, 4);
     assert.equal(operator.health().controllers[0]?.exhausted, 1);
     assert.match(
@@ -54,25 +54,25 @@ scenario(
       operator.metrics(),
       /coracle_reconciliations_total\{controller="gadget",result="failure"\} 4/,
     );
-    const errors = one.log.filter(({ level }) => level === "error");
+    const errors = fixture.log.filter(({ level }) => level === "error");
     assert.match(errors[0]?.message ?? "", /no retry is left/);
-    await one.change("a", { value: "second" });
-    await one.advance(60_000);
+    await fixture.change("a", { value: "second" });
+    await fixture.advance(60_000);
     assert.equal(runs.length, 5);
   },
 );
 
 scenario(
   "Changes during a long back-off run at once but use up no attempt [RetryIntervalHonoredOnFrequentEventsIT]",
-  async (one) => {
-    const { runs } = await startGadgets(one, () => {
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, () => {
       throw new Error("Never");
     }, { retry: { ...exact, initial: "1m", max: "1m", maxAttempts: 5 } });
-    await one.create("a");
-    await one.until(() => runs.length === 1);
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
     for (let index = 0; index < 10; index++) {
-      await one.change("a", { value: `value-${index}` });
-      await one.advance(3_000);
+      await fixture.change("a", { value: `value-${index}` });
+      await fixture.advance(3_000);
     }
     assert.ok(runs.length > 5, `${runs.length} runs`);
     const attempts = new Set(runs.slice(1).map(({ attempt }) => attempt));
@@ -82,9 +82,9 @@ scenario(
 
 scenario(
   "onError tells the failure in the status, attempt by attempt [ErrorStatusHandlerIT]",
-  async (one) => {
+  async (fixture) => {
     const told: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile() {
         throw new Error("Broken");
@@ -99,17 +99,17 @@ scenario(
         return patchStatus({ messages });
       },
     }, { retry: { ...exact, initial: "100ms", maxAttempts: 3 } });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => told.length === 4);
-    await one.settle();
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => told.length === 4);
+    await fixture.settle();
     assert.deepEqual(told, [
       "Broken 0 false",
       "Broken 1 false",
       "Broken 2 false",
       "Broken 3 true",
     ]);
-    assert.deepEqual((await one.gadget("a"))?.status?.messages, [
+    assert.deepEqual((await fixture.gadget("a"))?.status?.messages, [
       "attempt 0",
       "attempt 1",
       "attempt 2",
@@ -120,8 +120,8 @@ scenario(
 
 scenario(
   "onError may declare an error final, or ask to come back later instead of a retry",
-  async (one) => {
-    const { operator, runs } = await startGadgets(one, () => {
+  async (fixture) => {
+    const { operator, runs } = await startGadgets(fixture, () => {
       throw new Error("Broken");
     }, {
       onError(gadget) {
@@ -131,17 +131,17 @@ scenario(
           : result.rescheduleAfter("7s");
       },
     });
-    await one.create("a", { value: "final" });
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "final"
+    await fixture.create("a", { value: "final" });
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "final"
     );
-    await one.advance(600_000);
+    await fixture.advance(600_000);
     assert.equal(runs.length, 1);
-    await one.change("a", { value: "later" });
-    await one.until(() => runs.length === 2);
-    const at = one.clock.now();
-    await one.until(() => runs.length === 3);
-    assert.equal(Math.round(one.clock.now() - at), 7_000);
+    await fixture.change("a", { value: "later" });
+    await fixture.until(() => runs.length === 2);
+    const at = fixture.clock.now();
+    await fixture.until(() => runs.length === 3);
+    assert.equal(Math.round(fixture.clock.now() - at), 7_000);
     assert.match(
       operator.metrics(),
       /result="failure"\} 3/,
@@ -152,8 +152,8 @@ scenario(
 
 scenario(
   "What onError throws, and a status that cannot be written, do not hide the error",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile() {
         throw new Error("The first");
@@ -163,21 +163,21 @@ scenario(
         return patchStatus({ value: 7 } as never);
       },
     }, { retry: false });
-    await one.start(operator);
-    await one.create("a", { value: "throws" });
-    await one.create("b", { value: "invalid" });
-    await one.until(() =>
-      one.log.filter(({ message }) => message.startsWith("Run failed"))
+    await fixture.start(operator);
+    await fixture.create("a", { value: "throws" });
+    await fixture.create("b", { value: "invalid" });
+    await fixture.until(() =>
+      fixture.log.filter(({ message }) => message.startsWith("Run failed"))
         .length === 2
     );
     for (
-      const { fields } of one.log.filter(({ message }) =>
+      const { fields } of fixture.log.filter(({ message }) =>
         message.startsWith("Run failed")
       )
     ) {
       assert.match(String(fields["error"]), /The first/);
     }
-    const told = one.log.map(({ message, fields }) =>
+    const told = fixture.log.map(({ message, fields }) =>
       `${message}: ${fields["error"]}`
     ).join("\n");
     assert.match(told, /onError has thrown: Error: The second/);
@@ -190,70 +190,72 @@ scenario(
 
 scenario(
   "Without any event an object runs once an interval [MaxIntervalIT]",
-  async (one) => {
-    const { runs } = await startGadgets(one, () => {}, { maxInterval: "50ms" });
-    await one.create("a");
-    await one.until(() => runs.length === 1);
-    await one.advance(500);
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, () => {}, {
+      maxInterval: "50ms",
+    });
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
+    await fixture.advance(500);
     assert.equal(runs.length, 11);
   },
 );
 
 scenario(
   "When the retries are used up the interval goes on [MaxIntervalAfterRetryIT]",
-  async (one) => {
-    const { runs } = await startGadgets(one, () => {
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, () => {
       throw new Error("Never");
     }, {
       retry: { ...exact, initial: "10ms", max: "10ms", maxAttempts: 1 },
       maxInterval: "10s",
     });
-    await one.create("a");
-    await one.advance(60_000);
+    await fixture.create("a");
+    await fixture.advance(60_000);
     assert.ok(runs.length > 5, `${runs.length} runs`);
   },
 );
 
 scenario(
   "Five quick changes give one run, and one more when the period is over [RateLimitIT]",
-  async (one) => {
-    const { runs } = await startGadgets(one, () => {}, {
+  async (fixture) => {
+    const { runs } = await startGadgets(fixture, () => {}, {
       rateLimit: { limit: 1, period: "3s" },
     });
-    await one.create("a");
-    await one.until(() => runs.length === 1);
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
     for (let index = 0; index < 5; index++) {
-      await one.change("a", { value: `value-${index}` });
-      await one.settle();
+      await fixture.change("a", { value: `value-${index}` });
+      await fixture.settle();
     }
     assert.equal(runs.length, 1);
-    await one.advance(3_000);
+    await fixture.advance(3_000);
     assert.equal(runs.length, 2);
   },
 );
 
 scenario(
   "With an event waiting the reconciler knows that its status write is pointless [NextReconciliationImminentIT]",
-  async (one) => {
+  async (fixture) => {
     const imminent: boolean[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
-        await pause(one, 1_000);
+        await pause(fixture, 1_000);
         imminent.push(ctx.nextImminent);
         return ctx.nextImminent
           ? noUpdate()
           : patchStatus({ value: gadget.spec.value });
       },
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.settle();
-    await one.change("a", { value: "second" });
-    await one.until(() => imminent.length === 2);
-    await one.settle();
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.settle();
+    await fixture.change("a", { value: "second" });
+    await fixture.until(() => imminent.length === 2);
+    await fixture.settle();
     assert.deepEqual(imminent, [true, false]);
-    const writes = one.requests.filter(({ verb, subresource }) =>
+    const writes = fixture.requests.filter(({ verb, subresource }) =>
       verb === "patch" && subresource === "status"
     );
     assert.equal(writes.length, 1);
@@ -262,32 +264,32 @@ scenario(
 
 scenario(
   "A visit that was asked for comes, although an event made another run meanwhile [3.9.5]",
-  async (one) => {
+  async (fixture) => {
     const causes: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(_gadget, ctx) {
         causes.push(ctx.cause.type);
-        await pause(one, 100);
+        await pause(fixture, 100);
         return causes.length === 1
           ? noUpdate().rescheduleAfter("10s")
           : noUpdate();
       },
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => causes.length === 1);
-    await one.change("a", { value: "second" });
-    await one.advance(20_000);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => causes.length === 1);
+    await fixture.change("a", { value: "second" });
+    await fixture.advance(20_000);
     assert.deepEqual(causes, ["added", "modified", "reschedule"]);
   },
 );
 
 scenario(
   "A run that takes too long is told so by its signal and counts as failed [#2702]",
-  async (one) => {
+  async (fixture) => {
     const reasons: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(_gadget, ctx) {
         if (ctx.retry.attempt > 0) return patchStatus({ value: "done" });
@@ -300,10 +302,10 @@ scenario(
         return patchStatus({ value: "late" });
       },
     }, { timeout: "30s" });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "done"
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "done"
     );
     assert.match(reasons[0] ?? "", /longer than its timeout/);
   },
@@ -311,17 +313,17 @@ scenario(
 
 scenario(
   "A run that does not heed its signal is told of by log, health, gauge and history",
-  async (one) => {
+  async (fixture) => {
     let end: (() => void) | undefined;
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile: () => new Promise<void>((resolve) => end ??= resolve),
     }, { timeout: "30s" });
-    await one.start(operator);
-    await one.create("a");
+    await fixture.start(operator);
+    await fixture.create("a");
     const warnings = () =>
-      one.log.filter(({ message }) => message.startsWith("A run goes on"));
-    await one.until(() => warnings().length === 1);
+      fixture.log.filter(({ message }) => message.startsWith("A run goes on"));
+    await fixture.until(() => warnings().length === 1);
     assert.deepEqual(warnings()[0], {
       level: "warn",
       message:
@@ -342,7 +344,7 @@ scenario(
     );
     assert.equal(operator.why("default/a")[0]?.aborted?.because, "timeout");
     end?.();
-    await one.until(() => overdue() === 0);
+    await fixture.until(() => overdue() === 0);
     assert.equal(operator.why("default/a")[0]?.aborted, undefined);
   },
 );

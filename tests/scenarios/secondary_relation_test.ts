@@ -5,13 +5,13 @@ import type { ControllerHandle } from "../../core/operator/controller_handle.ts"
 import { informerSource } from "../../sources/informer_source.ts";
 import { byFunction } from "../../sources/mappers.ts";
 import { KEY } from "../support/gadget_runs.ts";
-import { Gadget, scenario } from "../support/operator_case.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
   "An index on primaries finds those that a changed ConfigMap concerns [PrimaryIndexerIT]",
-  async (one) => {
+  async (fixture) => {
     const seen: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     const controller: ControllerHandle<Gadget> = operator.register(Gadget, {
       reconcile(gadget, ctx) {
         if (ctx.cause.type === "source") seen.push(gadget.metadata.name);
@@ -24,26 +24,26 @@ scenario(
         ),
       })],
     });
-    await one.start(operator);
+    await fixture.start(operator);
     assert.throws(() => controller.primaries.byIndex("x", "y"), RangeError);
-    await one.create("one", { value: "shared" });
-    await one.create("two", { value: "shared" });
-    await one.create("three", { value: "other" });
-    await one.settle();
-    await one.client.create(ConfigMap, {
+    await fixture.create("one", { value: "shared" });
+    await fixture.create("two", { value: "shared" });
+    await fixture.create("three", { value: "other" });
+    await fixture.settle();
+    await fixture.client.create(ConfigMap, {
       metadata: { namespace: "default", name: "shared" },
     });
-    await one.until(() => seen.length === 2);
-    await one.advance(1_000);
+    await fixture.until(() => seen.length === 2);
+    await fixture.advance(1_000);
     assert.deepEqual(seen.toSorted(), ["one", "two"]);
   },
 );
 
 scenario(
   "Many primaries may share one secondary that does not know them [PrimaryToSecondaryIT]",
-  async (one) => {
+  async (fixture) => {
     const seen: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         const shared = await ctx.secondary(ConfigMap);
@@ -54,31 +54,31 @@ scenario(
         references: (gadget) => [`default/${gadget.spec.value}`],
       })],
     });
-    await one.start(operator);
-    await one.client.create(ConfigMap, {
+    await fixture.start(operator);
+    await fixture.client.create(ConfigMap, {
       metadata: { namespace: "default", name: "shared" },
       data: { value: "1" },
     });
-    await one.create("one", { value: "shared" });
-    await one.create("two", { value: "shared" });
-    await one.until(() => seen.length >= 2);
-    await one.advance(1_000);
+    await fixture.create("one", { value: "shared" });
+    await fixture.create("two", { value: "shared" });
+    await fixture.until(() => seen.length >= 2);
+    await fixture.advance(1_000);
     seen.length = 0;
-    await one.client.patch(
+    await fixture.client.patch(
       ConfigMap,
       { namespace: "default", name: "shared" },
       { data: { value: "2" } },
     );
-    await one.until(() => seen.length === 2);
+    await fixture.until(() => seen.length === 2);
     assert.deepEqual(seen.toSorted(), ["one 2", "two 2"]);
   },
 );
 
 scenario(
   "What primaries refer to is found though a bounded cache has given it up, and forgotten with them",
-  async (one) => {
+  async (fixture) => {
     const seen: string[] = [];
-    const operator = one.operator({ cache: { budget: 1 } });
+    const operator = fixture.operator({ cache: { budget: 1 } });
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         const maps = await ctx.secondaries(ConfigMap);
@@ -95,38 +95,40 @@ scenario(
       })],
     });
     for (let index = 0; index < 100; index++) {
-      await one.client.create(ConfigMap, {
+      await fixture.client.create(ConfigMap, {
         metadata: { namespace: "default", name: `map-${index}` },
         data: { value: `${index}` },
       });
     }
-    await one.start(operator);
-    await one.until(() =>
+    await fixture.start(operator);
+    await fixture.until(() =>
       /objects\{kind="v1 ConfigMap",tier="key_only"\} [1-9]\d/
         .test(operator.metrics())
     );
-    await one.create("one", { value: "7" });
-    await one.create("two", { value: "7" });
-    await one.until(() => seen.length === 2);
+    await fixture.create("one", { value: "7" });
+    await fixture.create("two", { value: "7" });
+    await fixture.until(() => seen.length === 2);
     assert.deepEqual(seen.splice(0).toSorted(), ["one 7", "two 7"]);
-    await one.remove("one");
-    await one.until(() => operator.health().controllers[0]?.primaries === 1);
-    await one.client.patch(
+    await fixture.remove("one");
+    await fixture.until(() =>
+      operator.health().controllers[0]?.primaries === 1
+    );
+    await fixture.client.patch(
       ConfigMap,
       { namespace: "default", name: "map-7" },
       { data: { value: "8" } },
     );
-    await one.until(() => seen.length === 1);
-    await one.advance(1_000);
+    await fixture.until(() => seen.length === 1);
+    await fixture.advance(1_000);
     assert.deepEqual(seen, ["two 8"]);
   },
 );
 
 scenario(
   "Without a way from primary to secondary the context finds none, the cache does [PrimaryToSecondaryMissingIT]",
-  async (one) => {
+  async (fixture) => {
     const found: [number, boolean][] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(_gadget, ctx) {
         const related = await ctx.secondaries(ConfigMap);
@@ -136,21 +138,21 @@ scenario(
         ]);
       },
     }, { sources: [informerSource(ConfigMap)] });
-    await one.client.create(ConfigMap, {
+    await fixture.client.create(ConfigMap, {
       metadata: { namespace: "default", name: "shared" },
     });
-    await one.start(operator);
-    await one.create("a", { value: "shared" });
-    await one.until(() => found.length === 1);
+    await fixture.start(operator);
+    await fixture.create("a", { value: "shared" });
+    await fixture.until(() => found.length === 1);
     assert.deepEqual(found, [[0, true]]);
   },
 );
 
 scenario(
   "When a secondary refers to others, the dropped, the kept and the new all run [SecondaryToPrimaryReferenceChangeIT]",
-  async (one) => {
+  async (fixture) => {
     let seen: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile(gadget, ctx) {
         if (ctx.cause.type === "source") seen.push(gadget.metadata.name);
@@ -163,37 +165,37 @@ scenario(
         ),
       })],
     });
-    await one.start(operator);
+    await fixture.start(operator);
     for (const name of ["dropped", "kept", "new", "none"]) {
-      await one.create(name);
+      await fixture.create(name);
     }
-    await one.client.create(ConfigMap, {
+    await fixture.client.create(ConfigMap, {
       metadata: KEY,
       data: { for: "dropped,kept" },
     });
-    await one.until(() => seen.length === 2);
+    await fixture.until(() => seen.length === 2);
     seen = [];
-    await one.client.patch(ConfigMap, KEY, { data: { for: "kept,new" } });
-    await one.until(() => seen.length === 3);
-    await one.advance(1_000);
+    await fixture.client.patch(ConfigMap, KEY, { data: { for: "kept,new" } });
+    await fixture.until(() => seen.length === 3);
+    await fixture.advance(1_000);
     assert.deepEqual(seen.toSorted(), ["dropped", "kept", "new"]);
   },
 );
 
 scenario(
   "Owner references lead to the primary whatever version they name [OwnerRefMultiVersionIT]",
-  async (one) => {
+  async (fixture) => {
     const causes: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile(_gadget, ctx) {
         causes.push(ctx.cause.type);
       },
     }, { sources: [informerSource(ConfigMap)] });
-    await one.start(operator);
-    const { metadata: { uid = "" } } = await one.create("a");
-    await one.until(() => causes.length === 1);
-    await one.client.create(ConfigMap, {
+    await fixture.start(operator);
+    const { metadata: { uid = "" } } = await fixture.create("a");
+    await fixture.until(() => causes.length === 1);
+    await fixture.client.create(ConfigMap, {
       metadata: {
         ...KEY,
         ownerReferences: [{
@@ -204,7 +206,7 @@ scenario(
         }],
       },
     });
-    await one.until(() => causes.length === 2);
+    await fixture.until(() => causes.length === 2);
     assert.deepEqual(causes, ["added", "source"]);
   },
 );

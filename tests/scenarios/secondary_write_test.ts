@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { informerSource } from "../../sources/informer_source.ts";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
-import { Gadget, scenario } from "../support/operator_case.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
   "Every way to write a secondary is seen by the next read and causes no run [SecondaryResourceOperationsIT]",
-  async (one) => {
+  async (fixture) => {
     const values: (string | undefined)[] = [];
-    const { runs } = await startGadgets(one, async (gadget, ctx) => {
+    const { runs } = await startGadgets(fixture, async (gadget, ctx) => {
       const { name } = gadget.metadata;
       const read = async () =>
         values.push((await ctx.get(ConfigMap, name))?.data?.["value"]);
@@ -26,9 +26,9 @@ scenario(
       }], { type: "json" });
       await read();
     }, { sources: [informerSource(ConfigMap)] });
-    await one.create("a");
-    await one.until(() => values.length === 4);
-    await one.advance(10_000);
+    await fixture.create("a");
+    await fixture.until(() => values.length === 4);
+    await fixture.advance(10_000);
     assert.deepEqual(values, ["create", "apply", "merge", "json"]);
     assert.equal(runs.length, 1);
   },
@@ -36,8 +36,8 @@ scenario(
 
 scenario(
   "Part of a secondary may keep its first value though the spec changes [UnmodifiableDependentPartIT]",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         const present = await ctx.secondary(ConfigMap);
@@ -50,17 +50,17 @@ scenario(
         });
       },
     }, { sources: [informerSource(ConfigMap)] });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      await one.client.find(ConfigMap, KEY) !== undefined
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      await fixture.client.find(ConfigMap, KEY) !== undefined
     );
-    await one.change("a", { value: "second" });
-    await one.until(async () =>
-      (await one.client.get(ConfigMap, KEY)).data?.["changing"] === "second"
+    await fixture.change("a", { value: "second" });
+    await fixture.until(async () =>
+      (await fixture.client.get(ConfigMap, KEY)).data?.["changing"] === "second"
     );
     assert.equal(
-      (await one.client.get(ConfigMap, KEY)).data?.["fixed"],
+      (await fixture.client.get(ConfigMap, KEY)).data?.["fixed"],
       "first",
     );
   },
@@ -68,15 +68,19 @@ scenario(
 
 scenario(
   "A write that does not last is told with its field and slowed down [#2290]",
-  async (one) => {
-    const { operator, runs } = await startGadgets(one, async (gadget, ctx) => {
-      await ctx.apply(ConfigMap, {
-        metadata: { name: gadget.metadata.name },
-        data: { mode: "ours" },
-      });
-    }, { sources: [informerSource(ConfigMap)] });
-    await one.create("a");
-    await one.until(() => runs.length === 1);
+  async (fixture) => {
+    const { operator, runs } = await startGadgets(
+      fixture,
+      async (gadget, ctx) => {
+        await ctx.apply(ConfigMap, {
+          metadata: { name: gadget.metadata.name },
+          data: { mode: "ours" },
+        });
+      },
+      { sources: [informerSource(ConfigMap)] },
+    );
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
     // Somebody else sets the field back again and again.
     let fights = 0;
     let seen = 0;
@@ -84,19 +88,21 @@ scenario(
       // Only a run can have set it.
       if (runs.length === seen) return;
       seen = runs.length;
-      const map = await one.client.get(ConfigMap, KEY);
+      const map = await fixture.client.get(ConfigMap, KEY);
       if (map.data?.["mode"] === "ours") {
         fights++;
-        await one.client.patch(ConfigMap, KEY, { data: { mode: "theirs" } });
+        await fixture.client.patch(ConfigMap, KEY, {
+          data: { mode: "theirs" },
+        });
       }
     };
     for (let step = 0; step < 600; step++) {
       await fight();
-      await one.advance(100);
+      await fixture.advance(100);
     }
     assert.ok(runs.length < 20, `${runs.length} runs in a minute`);
     assert.ok(fights > 5);
-    const loop = one.log.find(({ message }) =>
+    const loop = fixture.log.find(({ message }) =>
       message.startsWith("The same is written")
     );
     assert.deepEqual(loop?.fields["fields"], ["data.mode"]);

@@ -8,36 +8,36 @@ import { patchStatus } from "../../core/controller/result.ts";
 import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 /** Two operators, each with half of the objects. */
 async function halves(
-  one: OperatorCase,
+  fixture: OperatorFixture,
 ): Promise<readonly ControllerHandle<Gadget>[]> {
   const controllers: ControllerHandle<Gadget>[] = [];
   for (const index of [0, 1]) {
-    const operator = one.operator();
+    const operator = fixture.operator();
     controllers.push(operator.register(Gadget, {
       reconcile: ({ spec }) => patchStatus({ value: `${spec.value} ${index}` }),
     }, { shardSelector: shardSelector({ index, count: 2 }) }));
-    await one.start(operator);
+    await fixture.start(operator);
   }
   return controllers;
 }
 
 /** Makes, changes and deletes objects, which must find their halves. */
 async function play(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   controllers: readonly ControllerHandle<Gadget>[],
 ): Promise<void> {
   const names = Array.from({ length: 20 }, (_, index) => `gadget-${index}`);
-  for (const name of names) await one.create(name);
-  for (const name of names) await one.change(name, { value: "second" });
+  for (const name of names) await fixture.create(name);
+  for (const name of names) await fixture.change(name, { value: "second" });
   const second = parseShardSelector(shardSelector({ index: 1, count: 2 }));
-  await one.until(async () =>
-    (await one.client.list(Gadget)).items.every(({ metadata, status }) => {
+  await fixture.until(async () =>
+    (await fixture.client.list(Gadget)).items.every(({ metadata, status }) => {
       const { uid = "", namespace = "" } = metadata;
       const half = inShard(second, { uid, namespace }) ? 1 : 0;
       return status?.value === `second ${half}`;
@@ -46,23 +46,23 @@ async function play(
   const counts = controllers.map((controller) => controller.health().primaries);
   assert.equal(counts.reduce((sum, count) => sum + count, 0), 20);
   assert.ok(counts.every((count) => count > 0), counts.join());
-  for (const name of names) await one.remove(name);
-  await one.until(() =>
+  for (const name of names) await fixture.remove(name);
+  await fixture.until(() =>
     controllers.every((controller) => controller.health().primaries === 0)
   );
 }
 
 scenario(
   "Operators receive their shards alone from a server that knows shard selectors [ShardSelectorIT]",
-  async (one) => {
-    await play(one, await halves(one));
-    const watches = one.requests.filter(({ verb, resource }) =>
+  async (fixture) => {
+    await play(fixture, await halves(fixture));
+    const watches = fixture.requests.filter(({ verb, resource }) =>
       verb === "watch" && resource === "gadgets"
     );
     assert.ok(watches.length >= 2);
     for (const { target } of watches) assert.match(target, /shardSelector=/);
     const selector = shardSelector({ index: 0, count: 2 });
-    const list = await one.client.list(Gadget, { shardSelector: selector });
+    const list = await fixture.client.list(Gadget, { shardSelector: selector });
     assert.deepEqual(list.metadata.shardInfo, { selector });
   },
   {
@@ -73,18 +73,18 @@ scenario(
 
 scenario(
   "Operators keep their shards alone of what an older server sends",
-  async (one) => {
-    await play(one, await halves(one));
+  async (fixture) => {
+    await play(fixture, await halves(fixture));
     const selector = shardSelector({ index: 0, count: 2 });
-    const list = await one.client.list(Gadget, { shardSelector: selector });
+    const list = await fixture.client.list(Gadget, { shardSelector: selector });
     assert.equal(list.metadata.shardInfo, undefined);
   },
 );
 
-scenario("A shard selector that cannot be read is refused", (one) => {
+scenario("A shard selector that cannot be read is refused", (fixture) => {
   assert.throws(
     () =>
-      one.operator().register(Gadget, { reconcile() {} }, {
+      fixture.operator().register(Gadget, { reconcile() {} }, {
         shardSelector: "uid < 5",
       }),
     /Cannot read a shard selector: it must be shardRange/,

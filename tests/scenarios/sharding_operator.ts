@@ -6,7 +6,7 @@ import process from "node:process";
 import { setTimeout } from "node:timers/promises";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { Gadget } from "../support/operator_case.ts";
+import { Gadget } from "../support/operator_fixture.ts";
 import { RunJournal } from "../support/run_journal.ts";
 
 const { IDENTITY = "", JOURNAL = "" } = process.env;

@@ -4,9 +4,9 @@ import { patchStatus } from "../../core/controller/result.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 /** Sees to it that no object runs in two replicas at once. */
 class Referee {
@@ -35,12 +35,12 @@ interface Replica {
 }
 
 function replica(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   identity: string,
   referee: Referee,
 ): Replica {
   let isCut = false;
-  const { transport } = one;
+  const { transport } = fixture;
   const client = new Client({
     transport: {
       send: (request) =>
@@ -50,8 +50,8 @@ function replica(
       close: () => Promise.resolve(),
     },
     namespace: "default",
-  }, { clock: one.clock });
-  const operator = one.operator({
+  }, { clock: fixture.clock });
+  const operator = fixture.operator({
     client,
     sharding: { name: "shards", identity },
   });
@@ -61,7 +61,7 @@ function replica(
       referee.begin(name, identity);
       try {
         await new Promise<void>((resolve) => {
-          const timer = one.clock.setTimer(resolve, 500);
+          const timer = fixture.clock.setTimer(resolve, 500);
           ctx.signal.addEventListener("abort", () => {
             timer.cancel();
             resolve();
@@ -77,9 +77,11 @@ function replica(
   return { operator, cut: (off) => isCut = off };
 }
 
-async function owners(one: OperatorCase): Promise<Record<string, number>> {
+async function owners(
+  fixture: OperatorFixture,
+): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
-  for (const { status } of (await one.client.list(Gadget)).items) {
+  for (const { status } of (await fixture.client.list(Gadget)).items) {
     const owner = status?.value?.split(" by ")[1] ?? "nobody";
     counts[owner] = (counts[owner] ?? 0) + 1;
   }
@@ -88,39 +90,39 @@ async function owners(one: OperatorCase): Promise<Record<string, number>> {
 
 scenario(
   "Replicas share the objects, hand them over when one comes, goes or is cut off, and none runs twice",
-  async (one) => {
+  async (fixture) => {
     const referee = new Referee();
     const names = Array.from({ length: 40 }, (_, index) => `gadget-${index}`);
-    for (const name of names) await one.create(name);
-    const a = replica(one, "a", referee);
-    const b = replica(one, "b", referee);
-    const c = replica(one, "c", referee);
+    for (const name of names) await fixture.create(name);
+    const a = replica(fixture, "a", referee);
+    const b = replica(fixture, "b", referee);
+    const c = replica(fixture, "c", referee);
 
-    await one.start(a.operator);
-    await one.until(async () => (await owners(one))["a"] === 40);
+    await fixture.start(a.operator);
+    await fixture.until(async () => (await owners(fixture))["a"] === 40);
 
-    await one.start(b.operator);
-    await one.start(c.operator);
-    await one.until(async () => {
-      const counts = await owners(one);
+    await fixture.start(b.operator);
+    await fixture.start(c.operator);
+    await fixture.until(async () => {
+      const counts = await owners(fixture);
       return ["a", "b", "c"].every((name) => (counts[name] ?? 0) >= 5);
     });
 
-    await one.done(b.operator.stop());
-    await one.until(async () => (await owners(one))["b"] === undefined);
+    await fixture.done(b.operator.stop());
+    await fixture.until(async () => (await owners(fixture))["b"] === undefined);
 
     c.cut(true);
-    await one.until(async () => (await owners(one))["a"] === 40);
+    await fixture.until(async () => (await owners(fixture))["a"] === 40);
     const before = referee.runs.get("gadget-0")?.length ?? 0;
-    await one.until(() =>
+    await fixture.until(() =>
       (referee.runs.get("gadget-0")?.length ?? 0) > before + 2
     );
 
     c.cut(false);
-    await one.until(async () => ((await owners(one))["c"] ?? 0) >= 5);
-    for (const name of names) await one.change(name, { value: "second" });
-    await one.until(async () =>
-      (await one.client.list(Gadget)).items.every(({ status }) =>
+    await fixture.until(async () => ((await owners(fixture))["c"] ?? 0) >= 5);
+    for (const name of names) await fixture.change(name, { value: "second" });
+    await fixture.until(async () =>
+      (await fixture.client.list(Gadget)).items.every(({ status }) =>
         status?.value?.startsWith("second")
       )
     );
@@ -128,10 +130,13 @@ scenario(
   },
 );
 
-scenario("Sharding and leader election exclude each other", (one) => {
+scenario("Sharding and leader election exclude each other", (fixture) => {
   assert.throws(
     () =>
-      one.operator({ sharding: { name: "a" }, leaderElection: { name: "b" } }),
+      fixture.operator({
+        sharding: { name: "a" },
+        leaderElection: { name: "b" },
+      }),
     /there is no leader/,
   );
   return Promise.resolve();

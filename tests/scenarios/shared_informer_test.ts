@@ -4,9 +4,9 @@ import { informerSource } from "../../sources/informer_source.ts";
 import { byAnnotation } from "../../sources/mappers.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 /** A source of annotated ConfigMaps. */
 function maps(name: string, shared: boolean) {
@@ -18,14 +18,14 @@ function maps(name: string, shared: boolean) {
 }
 
 /** How often ConfigMaps were listed and watched from the beginning. */
-function watches(one: OperatorCase): number {
-  return one.requests.filter(({ resource, target }) =>
+function watches(fixture: OperatorFixture): number {
+  return fixture.requests.filter(({ resource, target }) =>
     resource === "configmaps" && target.includes("sendInitialEvents=true")
   ).length;
 }
 
-function makeMap(one: OperatorCase, name: string) {
-  return one.client.create(ConfigMap, {
+function makeMap(fixture: OperatorFixture, name: string) {
+  return fixture.client.create(ConfigMap, {
     metadata: {
       namespace: "default",
       name,
@@ -35,9 +35,9 @@ function makeMap(one: OperatorCase, name: string) {
 }
 
 /** An operator of two controllers, and how many ConfigMaps each has seen. */
-function twoControllers(one: OperatorCase, shared: boolean) {
+function twoControllers(fixture: OperatorFixture, shared: boolean) {
   const seen: Record<string, number> = { one: 0, two: 0 };
-  const operator = one.operator();
+  const operator = fixture.operator();
   const controllers = ["one", "two"].map((name) =>
     operator.register(Gadget, {
       async reconcile(_gadget, ctx) {
@@ -53,20 +53,23 @@ function twoControllers(one: OperatorCase, shared: boolean) {
     const controller = controllers[index]!;
     const source = maps(`maps of ${controller.name}`, shared);
     sources[controller.name] = source;
-    await one.done(controller.addSource(source));
+    await fixture.done(controller.addSource(source));
     controller.trigger("default/a");
   };
   const remove = (index: number) =>
-    one.done(controllers[index]!.removeSource(
+    fixture.done(controllers[index]!.removeSource(
       `maps of ${controllers[index]!.name}`,
     ));
   return { operator, seen, add, remove };
 }
 
 /** Two controllers that have a source from the start. */
-async function playTogether(one: OperatorCase, shared: boolean): Promise<void> {
+async function playTogether(
+  fixture: OperatorFixture,
+  shared: boolean,
+): Promise<void> {
   const runs: Record<string, number> = { one: 0, two: 0 };
-  const operator = one.operator();
+  const operator = fixture.operator();
   for (const name of ["one", "two"]) {
     operator.register(Gadget, {
       reconcile() {
@@ -74,77 +77,83 @@ async function playTogether(one: OperatorCase, shared: boolean): Promise<void> {
       },
     }, { name, sources: [maps(`maps of ${name}`, shared)] });
   }
-  await one.start(operator);
-  assert.equal(watches(one), shared ? 1 : 2);
-  await one.create("a");
-  await one.until(() => runs["one"] === 1 && runs["two"] === 1);
-  await makeMap(one, "m");
-  await one.until(() => runs["one"] === 2 && runs["two"] === 2);
+  await fixture.start(operator);
+  assert.equal(watches(fixture), shared ? 1 : 2);
+  await fixture.create("a");
+  await fixture.until(() => runs["one"] === 1 && runs["two"] === 1);
+  await makeMap(fixture, "m");
+  await fixture.until(() => runs["one"] === 2 && runs["two"] === 2);
 }
 
 /** A source that comes when another one watches already. */
-async function playJoining(one: OperatorCase, shared: boolean): Promise<void> {
-  const { operator, seen, add } = twoControllers(one, shared);
-  await makeMap(one, "m");
-  await one.start(operator);
-  await one.create("a");
+async function playJoining(
+  fixture: OperatorFixture,
+  shared: boolean,
+): Promise<void> {
+  const { operator, seen, add } = twoControllers(fixture, shared);
+  await makeMap(fixture, "m");
+  await fixture.start(operator);
+  await fixture.create("a");
   await add(0);
-  await one.until(() => seen["one"] === 1);
+  await fixture.until(() => seen["one"] === 1);
   await add(1);
-  await one.until(() => seen["two"] === 1);
-  assert.equal(watches(one), shared ? 1 : 2);
-  await makeMap(one, "n");
-  await one.until(() => seen["one"] === 2 && seen["two"] === 2);
+  await fixture.until(() => seen["two"] === 1);
+  assert.equal(watches(fixture), shared ? 1 : 2);
+  await makeMap(fixture, "n");
+  await fixture.until(() => seen["one"] === 2 && seen["two"] === 2);
 }
 
 /** Sources that go one after the other. */
-async function playLeaving(one: OperatorCase, shared: boolean): Promise<void> {
-  const { operator, seen, add, remove } = twoControllers(one, shared);
-  await one.start(operator);
-  await one.create("a");
+async function playLeaving(
+  fixture: OperatorFixture,
+  shared: boolean,
+): Promise<void> {
+  const { operator, seen, add, remove } = twoControllers(fixture, shared);
+  await fixture.start(operator);
+  await fixture.create("a");
   await add(0);
   await add(1);
   await remove(0);
-  await makeMap(one, "m");
-  await one.until(() => seen["two"] === 1);
+  await makeMap(fixture, "m");
+  await fixture.until(() => seen["two"] === 1);
   assert.equal(seen["one"], 0);
   await remove(1);
-  const before = watches(one);
+  const before = watches(fixture);
   assert.equal(before, shared ? 1 : 2);
-  await makeMap(one, "n");
-  await one.advance(5_000);
+  await makeMap(fixture, "n");
+  await fixture.advance(5_000);
   assert.deepEqual(seen, { one: 0, two: 1 });
   await add(0);
-  await one.until(() => seen["one"] === 2);
-  assert.equal(watches(one), before + 1);
+  await fixture.until(() => seen["one"] === 2);
+  assert.equal(watches(fixture), before + 1);
 }
 
 scenario(
   "Two controllers of one kind of secondaries share a watch, and both run [SharedInformerIT]",
-  (one) => playTogether(one, true),
+  (fixture) => playTogether(fixture, true),
 );
 
 scenario(
   "Two sources that do not share have a watch each, and both run [NonSharingInformerPoolSharedInformerIT]",
-  (one) => playTogether(one, false),
+  (fixture) => playTogether(fixture, false),
 );
 
 scenario(
   "A source that joins a running watch is told what is there [DynamicSharedInformerIT]",
-  (one) => playJoining(one, true),
+  (fixture) => playJoining(fixture, true),
 );
 
 scenario(
   "A source that joins with a watch of its own is told what is there [NonSharingInformerPoolDynamicSharedInformerIT]",
-  (one) => playJoining(one, false),
+  (fixture) => playJoining(fixture, false),
 );
 
 scenario(
   "A watch ends with the last source that shares it, and begins anew [DeregisterSharedInformerIT]",
-  (one) => playLeaving(one, true),
+  (fixture) => playLeaving(fixture, true),
 );
 
 scenario(
   "A watch ends with its source, and begins anew [NonSharingInformerPoolDeregisterSharedInformerIT]",
-  (one) => playLeaving(one, false),
+  (fixture) => playLeaving(fixture, false),
 );

@@ -5,16 +5,16 @@ import { ConfigMap } from "../../core/kinds/mod.ts";
 import { bulkDependent } from "../../workflows/dependents/bulk_dependent.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { mapValue, valueMap } from "../support/gadget_dependents.ts";
-import { Gadget, scenario } from "../support/operator_case.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
   "A dependent can be called by hand, and its own write is seen at once [StandaloneDependentResourceIT]",
-  async (one) => {
+  async (fixture) => {
     const dependent = kubernetesDependent<Gadget, ConfigMap>(ConfigMap, {
       desired: valueMap(""),
     });
     const seen: (string | undefined)[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         const { operation, resource } = await dependent.reconcile(gadget, ctx);
@@ -23,11 +23,11 @@ scenario(
         seen.push((await dependent.read(gadget, ctx))?.data?.["value"]);
       },
     }, { sources: dependent.sources });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => seen.length === 3);
-    await one.change("a", { value: "second" });
-    await one.until(() => seen.length === 6);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 3);
+    await fixture.change("a", { value: "second" });
+    await fixture.until(() => seen.length === 6);
     assert.deepEqual(seen, [
       "created first",
       "first",
@@ -41,7 +41,7 @@ scenario(
 
 scenario(
   "Two dependents of one kind without a workflow are told apart by their names alone [MultipleDependentResourceWithNoDiscriminatorIT]",
-  async (one) => {
+  async (fixture) => {
     const first = kubernetesDependent<Gadget, ConfigMap>(ConfigMap, {
       desired: valueMap("-1"),
     });
@@ -49,7 +49,7 @@ scenario(
       source: first.source,
       desired: valueMap("-2"),
     });
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         await first.reconcile(gadget, ctx);
@@ -57,22 +57,24 @@ scenario(
         else await second.reconcile(gadget, ctx);
       },
     }, { sources: first.sources });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => await mapValue(one, "a-2") === "first");
-    await one.change("a", { value: "both" });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () => await mapValue(fixture, "a-2") === "first");
+    await fixture.change("a", { value: "both" });
     for (const name of ["a-1", "a-2"]) {
-      await one.until(async () => await mapValue(one, name) === "both");
+      await fixture.until(async () => await mapValue(fixture, name) === "both");
     }
-    await one.change("a", { value: "one" });
-    await one.until(async () => await mapValue(one, "a-2") === undefined);
-    assert.equal(await mapValue(one, "a-1"), "one");
+    await fixture.change("a", { value: "one" });
+    await fixture.until(async () =>
+      await mapValue(fixture, "a-2") === undefined
+    );
+    assert.equal(await mapValue(fixture, "a-1"), "one");
   },
 );
 
 scenario(
   "An untyped dependent without a workflow is made, changed and deleted [GenericKubernetesDependentStandaloneIT]",
-  async (one) => {
+  async (fixture) => {
     const Maps = untyped({ group: "", version: "v1", kind: "ConfigMap" });
     const dependent = kubernetesDependent<Gadget, UntypedObject>(Maps, {
       relation: "annotations",
@@ -81,7 +83,7 @@ scenario(
         data: { value: spec.value },
       }),
     });
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         await dependent.reconcile(gadget, ctx);
@@ -90,20 +92,20 @@ scenario(
         await dependent.delete(gadget, ctx);
       },
     }, { sources: dependent.sources });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () => await mapValue(one, "a") === "first");
-    await one.change("a", { value: "second" });
-    await one.until(async () => await mapValue(one, "a") === "second");
-    await one.remove("a");
-    await one.until(async () => await one.gadget("a") === undefined);
-    assert.equal(await mapValue(one, "a"), undefined);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () => await mapValue(fixture, "a") === "first");
+    await fixture.change("a", { value: "second" });
+    await fixture.until(async () => await mapValue(fixture, "a") === "second");
+    await fixture.remove("a");
+    await fixture.until(async () => await fixture.gadget("a") === undefined);
+    assert.equal(await mapValue(fixture, "a"), undefined);
   },
 );
 
 scenario(
   "A bulk without a workflow follows the number in the spec, is relabelled, and goes with its primary [StandaloneBulkDependentIT]",
-  async (one) => {
+  async (fixture) => {
     const maps = bulkDependent<Gadget, ConfigMap>(ConfigMap, {
       desired: ({ metadata, spec }) =>
         Array.from({ length: spec.numberOfExecutions ?? 0 }, (_, index) => ({
@@ -113,7 +115,7 @@ scenario(
           },
         })),
     });
-    const operator = one.operator();
+    const operator = fixture.operator();
     const sizes: (number | undefined)[] = [];
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
@@ -121,19 +123,19 @@ scenario(
       },
     }, { sources: maps.sources });
     const labels = async () =>
-      (await one.client.list(ConfigMap, { namespace: "default" })).items
+      (await fixture.client.list(ConfigMap, { namespace: "default" })).items
         .filter(({ metadata }) => metadata.name.startsWith("a-"))
         .map(({ metadata }) => metadata.labels?.["value"])
         .join();
-    await one.start(operator);
-    await one.create("a", { numberOfExecutions: 3 });
-    await one.until(async () => await labels() === "first,first,first");
-    await one.change("a", { numberOfExecutions: 1, value: "second" });
-    await one.until(async () => await labels() === "second");
-    await one.change("a", { numberOfExecutions: 2 });
-    await one.until(async () => await labels() === "second,second");
+    await fixture.start(operator);
+    await fixture.create("a", { numberOfExecutions: 3 });
+    await fixture.until(async () => await labels() === "first,first,first");
+    await fixture.change("a", { numberOfExecutions: 1, value: "second" });
+    await fixture.until(async () => await labels() === "second");
+    await fixture.change("a", { numberOfExecutions: 2 });
+    await fixture.until(async () => await labels() === "second,second");
     assert.deepEqual([sizes[0], sizes[1], sizes.at(-1)], [3, 1, 2]);
-    await one.remove("a");
-    await one.until(async () => await labels() === "");
+    await fixture.remove("a");
+    await fixture.until(async () => await labels() === "");
   },
 );

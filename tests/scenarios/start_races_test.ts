@@ -5,29 +5,29 @@ import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 /** A client whose requests for some paths wait until all are let go. */
 function held(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   isHeld: (path: string) => boolean,
 ): { readonly client: Client; waiting(): number; letGo(): void } {
   const waiting: (() => void)[] = [];
   let isOpen = false;
   const transport: Transport = {
-    ...one.transport,
+    ...fixture.transport,
     async send(request) {
       if (!isOpen && isHeld(request.path)) {
         await new Promise<void>((resolve) => waiting.push(resolve));
       }
-      return await one.transport.send(request);
+      return await fixture.transport.send(request);
     },
     close: () => Promise.resolve(),
   };
   return {
-    client: new Client({ transport }, { clock: one.clock }),
+    client: new Client({ transport }, { clock: fixture.clock }),
     waiting: () => waiting.length,
     letGo() {
       isOpen = true;
@@ -40,108 +40,111 @@ const reportsValue = {
   reconcile: (gadget: Gadget) => patchStatus({ value: gadget.spec.value }),
 };
 
-async function reconciled(one: OperatorCase, name: string): Promise<void> {
-  await one.create(name);
-  await one.until(async () =>
-    (await one.gadget(name))?.status?.value === "first"
+async function reconciled(
+  fixture: OperatorFixture,
+  name: string,
+): Promise<void> {
+  await fixture.create(name);
+  await fixture.until(async () =>
+    (await fixture.gadget(name))?.status?.value === "first"
   );
 }
 
 scenario(
   "An operator that was stopped while it started starts anew, whatever is answered late",
-  async (one) => {
+  async (fixture) => {
     const { client, waiting, letGo } = held(
-      one,
+      fixture,
       (path) => path.startsWith("/apis/sample.coracle.dev/v1"),
     );
-    const operator = one.operator({ client });
+    const operator = fixture.operator({ client });
     operator.register(Gadget, reportsValue);
     const first = operator.start();
     first.catch(() => {});
-    await one.until(() => waiting() > 0);
-    await one.done(operator.stop());
+    await fixture.until(() => waiting() > 0);
+    await fixture.done(operator.stop());
     await assert.rejects(first, /the operator was stopped/);
     const again = operator.start();
     letGo();
-    await one.done(again);
-    await one.settle();
+    await fixture.done(again);
+    await fixture.settle();
     assert.equal(operator.health().ready, true);
-    await reconciled(one, "a");
-    await one.done(operator.stop());
+    await reconciled(fixture, "a");
+    await fixture.done(operator.stop());
     assert.equal(operator.health().controllers[0]?.informers.length, 0);
   },
 );
 
 scenario(
   "A controller that is taken away while it starts never begins",
-  async (one) => {
+  async (fixture) => {
     const { client, waiting, letGo } = held(
-      one,
+      fixture,
       (path) => path.startsWith("/api/v1"),
     );
-    const operator = one.operator({ client });
+    const operator = fixture.operator({ client });
     operator.register(Gadget, reportsValue);
     const maps = operator.register(ConfigMap, { reconcile() {} });
     const starting = operator.start();
-    await one.until(() => waiting() > 0);
-    await one.done(operator.unregister("configmap"));
+    await fixture.until(() => waiting() > 0);
+    await fixture.done(operator.unregister("configmap"));
     letGo();
-    await one.done(starting);
-    await one.settle();
+    await fixture.done(starting);
+    await fixture.settle();
     assert.equal(maps.health().ready, false);
     assert.equal(maps.health().informers.length, 0);
-    await reconciled(one, "a");
+    await reconciled(fixture, "a");
   },
 );
 
 scenario(
   "A controller that is registered while others start is started, too",
-  async (one) => {
+  async (fixture) => {
     const { client, waiting, letGo } = held(
-      one,
+      fixture,
       (path) => path.startsWith("/api/v1"),
     );
-    const operator = one.operator({ client });
+    const operator = fixture.operator({ client });
     operator.register(ConfigMap, { reconcile() {} });
     const starting = operator.start();
-    await one.until(() => waiting() > 0);
+    await fixture.until(() => waiting() > 0);
     operator.register(Gadget, reportsValue);
     letGo();
-    await one.done(starting);
+    await fixture.done(starting);
     assert.equal(operator.health().ready, true);
-    await reconciled(one, "a");
+    await reconciled(fixture, "a");
   },
 );
 
 scenario(
   "Namespaces that change while a controller starts are those that it starts with",
-  async (one) => {
+  async (fixture) => {
     const { client, waiting, letGo } = held(
-      one,
+      fixture,
       (path) => /elsewhere.gadgets\?.*sendInitialEvents/.test(path),
     );
-    const operator = one.operator({ client });
+    const operator = fixture.operator({ client });
     const gadgets = operator.register(Gadget, reportsValue, {
       namespaces: ["elsewhere"],
     });
     const starting = operator.start();
-    await one.until(() => waiting() > 0);
+    await fixture.until(() => waiting() > 0);
     letGo();
     const changed = gadgets.changeNamespaces(["default"]);
-    await one.done(Promise.all([starting, changed]));
+    await fixture.done(Promise.all([starting, changed]));
     assert.equal(gadgets.health().ready, true);
-    await reconciled(one, "a");
+    await reconciled(fixture, "a");
   },
 );
 
 scenario(
   "A write that is never answered does not keep a leader from its end",
-  async (one) => {
+  async (fixture) => {
     const { client, waiting, letGo } = held(
-      one,
+      fixture,
       (path) => path.includes("/configmaps"),
     );
-    const operator = one.operator({
+    const operator = fixture.operator({
       client,
       leaderElection: { name: "lock", namespace: "default" },
     });
@@ -151,12 +154,12 @@ scenario(
         void ctx.client.create(ConfigMap, { metadata }).catch(() => {});
       },
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => waiting() > 0);
-    const before = one.clock.now();
-    await one.done(operator.stop());
-    assert.ok(one.clock.now() - before < 20_000);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => waiting() > 0);
+    const before = fixture.clock.now();
+    await fixture.done(operator.stop());
+    assert.ok(fixture.clock.now() - before < 20_000);
     letGo();
   },
 );
@@ -164,17 +167,17 @@ scenario(
 for (const way of ["leaderElection", "sharding"] as const) {
   scenario(
     `An operator that waits for a server does so with ${way}, too`,
-    async (one) => {
-      const fault = one.faults.add({ effect: { status: 500 } });
-      const operator = one.operator({
+    async (fixture) => {
+      const fault = fixture.faults.add({ effect: { status: 500 } });
+      const operator = fixture.operator({
         startErrors: "wait",
         syncTimeout: "5s",
         [way]: { name: "lock", namespace: "default" },
       });
       operator.register(Gadget, reportsValue);
-      await one.start(operator);
+      await fixture.start(operator);
       fault.remove();
-      await reconciled(one, "a");
+      await reconciled(fixture, "a");
     },
     { embedded: "it makes the server refuse" },
   );
@@ -182,29 +185,29 @@ for (const way of ["leaderElection", "sharding"] as const) {
 
 scenario(
   "An operator that had no controller can be started once it has one",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     await assert.rejects(operator.start(), /it has no controller/);
     operator.register(Gadget, reportsValue);
-    await one.start(operator);
-    await reconciled(one, "a");
+    await fixture.start(operator);
+    await reconciled(fixture, "a");
   },
 );
 
 scenario(
   "A server that is down does not keep an operator from its end",
-  async (one) => {
+  async (fixture) => {
     let isDown = false;
     const transport: Transport = {
-      ...one.transport,
+      ...fixture.transport,
       send: (request) =>
         isDown
           ? Promise.reject(new Error("connection refused"))
-          : one.transport.send(request),
+          : fixture.transport.send(request),
       close: () => Promise.resolve(),
     };
-    const operator = one.operator({
-      client: new Client({ transport }, { clock: one.clock }),
+    const operator = fixture.operator({
+      client: new Client({ transport }, { clock: fixture.clock }),
     });
     let runs = 0;
     operator.register(Gadget, {
@@ -216,11 +219,11 @@ scenario(
         }
       },
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => runs > 0);
-    const before = one.clock.now();
-    await one.done(operator.stop());
-    assert.ok(one.clock.now() - before < 30_000);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => runs > 0);
+    const before = fixture.clock.now();
+    await fixture.done(operator.stop());
+    assert.ok(fixture.clock.now() - before < 30_000);
   },
 );

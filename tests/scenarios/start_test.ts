@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { untyped } from "../../core/api/kind.ts";
-import { RestrictedTransport } from "../../core/apiserver/restricted_transport.ts";
+import { RestrictedTransport } from "../../testing/restricted_transport.ts";
 import { Client } from "../../core/client/client.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
@@ -13,9 +13,9 @@ import { informerSource } from "../../sources/informer_source.ts";
 import { z } from "zod";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 const EVERYTHING: PolicyRule = {
   apiGroups: ["*"],
@@ -34,36 +34,49 @@ const MAPS: PolicyRule = {
 };
 
 /** A client that may only do what the rules say, which may change. */
-function restricted(one: OperatorCase, rules: readonly PolicyRule[]): Client {
-  const transport = new RestrictedTransport(one.transport, rules, {
+function restricted(
+  fixture: OperatorFixture,
+  rules: readonly PolicyRule[],
+): Client {
+  const transport = new RestrictedTransport(fixture.transport, rules, {
     user: "system:serviceaccount:default:operator",
   });
-  return new Client({ transport, namespace: "default" }, { clock: one.clock });
+  return new Client({ transport, namespace: "default" }, {
+    clock: fixture.clock,
+  });
 }
 
 /** An operator that reports what it has seen, with ConfigMaps as secondaries. */
-function reporting(one: OperatorCase, options: OperatorOptions): Operator {
-  const operator = one.operator(options);
+function reporting(
+  fixture: OperatorFixture,
+  options: OperatorOptions,
+): Operator {
+  const operator = fixture.operator(options);
   operator.register(Gadget, {
     reconcile: (gadget) => patchStatus({ value: gadget.spec.value }),
   }, { sources: [informerSource(ConfigMap)] });
   return operator;
 }
 
-async function reconciled(one: OperatorCase, name: string): Promise<void> {
-  await one.create(name);
-  await one.until(
-    async () => (await one.gadget(name))?.status?.value === "first",
+async function reconciled(
+  fixture: OperatorFixture,
+  name: string,
+): Promise<void> {
+  await fixture.create(name);
+  await fixture.until(
+    async () => (await fixture.gadget(name))?.status?.value === "first",
     600_000,
   );
 }
 
 scenario(
   "A missing right on the primary fails the start, and says which [InformerRelatedBehaviorITS]",
-  async (one) => {
-    const operator = reporting(one, { client: restricted(one, [MAPS]) });
+  async (fixture) => {
+    const operator = reporting(fixture, {
+      client: restricted(fixture, [MAPS]),
+    });
     await assert.rejects(
-      one.start(operator),
+      fixture.start(operator),
       /Cannot watch sample\.coracle\.dev\/v1 Gadget: the right is missing.*ClusterRole.*apiGroups: \["sample\.coracle\.dev"\], resources: \["gadgets"\]/s,
     );
     assert.equal(operator.health().started, false);
@@ -77,13 +90,13 @@ scenario(
 
 scenario(
   "A missing right in one of two namespaces fails the start, and says which [InformerRelatedBehaviorITS]",
-  async (one) => {
-    const operator = one.operator({ client: restricted(one, []) });
+  async (fixture) => {
+    const operator = fixture.operator({ client: restricted(fixture, []) });
     operator.register(Gadget, { reconcile() {} }, {
       namespaces: ["default", "other"],
     });
     await assert.rejects(
-      one.start(operator),
+      fixture.start(operator),
       /in namespace default: .* a Role with/,
     );
   },
@@ -91,13 +104,13 @@ scenario(
 
 scenario(
   "A right on a secondary that is missing makes the start time out, and says why [InformerRelatedBehaviorITS]",
-  async (one) => {
-    const operator = reporting(one, {
-      client: restricted(one, [GADGETS]),
+  async (fixture) => {
+    const operator = reporting(fixture, {
+      client: restricted(fixture, [GADGETS]),
       syncTimeout: "20s",
     });
     await assert.rejects(
-      one.start(operator),
+      fixture.start(operator),
       /not complete within 20000 ms.*configmaps.*forbidden/s,
     );
   },
@@ -105,38 +118,38 @@ scenario(
 
 scenario(
   "An operator that waits starts without rights, and works as soon as it is given them [InformerErrorHandlerStartIT] [InformerRelatedBehaviorITS]",
-  async (one) => {
+  async (fixture) => {
     for (const first of [[], [MAPS], [GADGETS]]) {
       const rules: PolicyRule[] = [...first];
-      const operator = reporting(one, {
-        client: restricted(one, rules),
+      const operator = reporting(fixture, {
+        client: restricted(fixture, rules),
         startErrors: "wait",
         syncTimeout: "5s",
       });
-      await one.start(operator);
+      await fixture.start(operator);
       assert.equal(operator.health().started, true);
       assert.equal(operator.health().ready, false);
       assert.ok(
-        one.log.some(({ message }) =>
+        fixture.log.some(({ message }) =>
           message.startsWith("A controller cannot start yet")
         ),
       );
       rules.push(EVERYTHING);
       await reconciled(
-        one,
+        fixture,
         `gadget-${first.length}-${rules.length}${first[0]?.resources[0] ?? ""}`,
       );
       assert.equal(operator.health().ready, true);
-      await one.done(operator.stop());
+      await fixture.done(operator.stop());
     }
   },
 );
 
 scenario(
   "An operator works in one namespace while it has no right in the other, and in both when it has [InformerRelatedBehaviorITS]",
-  async (one) => {
-    await one.client.create(Namespace, { metadata: { name: "other" } });
-    const { transport } = one;
+  async (fixture) => {
+    await fixture.client.create(Namespace, { metadata: { name: "other" } });
+    const { transport } = fixture;
     const refusing = new RestrictedTransport(transport, [], {
       user: "operator",
     });
@@ -149,8 +162,8 @@ scenario(
             : transport).send(request),
         close: () => Promise.resolve(),
       },
-    }, { clock: one.clock });
-    const operator = one.operator({
+    }, { clock: fixture.clock });
+    const operator = fixture.operator({
       client,
       startErrors: "wait",
       syncTimeout: "5s",
@@ -161,36 +174,36 @@ scenario(
         seen.push(`${gadget.metadata.namespace}/${gadget.metadata.name}`);
       },
     }, { namespaces: ["default", "other"] });
-    await one.start(operator);
-    await one.create("a");
-    await one.client.create(Gadget, {
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.client.create(Gadget, {
       metadata: { namespace: "other", name: "b" },
       spec: { value: "first" },
     });
-    await one.advance(10_000);
+    await fixture.advance(10_000);
     assert.deepEqual(seen, ["default/a"]);
     assert.equal(controller.health().informers.length, 2);
     isRefused = false;
-    await one.until(() => seen.length === 2);
+    await fixture.until(() => seen.length === 2);
     assert.deepEqual(seen, ["default/a", "other/b"]);
   },
 );
 
 scenario(
   "Rights that are lost after the start do not stop the operator, and it heals when they are back [InformerRelatedBehaviorITS]",
-  async (one) => {
+  async (fixture) => {
     const rules: PolicyRule[] = [EVERYTHING];
-    const operator = reporting(one, { client: restricted(one, rules) });
-    await one.start(operator);
-    await reconciled(one, "before");
+    const operator = reporting(fixture, { client: restricted(fixture, rules) });
+    await fixture.start(operator);
+    await reconciled(fixture, "before");
     rules.length = 0;
-    one.faults.expireWatches();
-    await one.advance(120_000);
+    fixture.faults.expireWatches();
+    await fixture.advance(120_000);
     assert.equal(operator.health().started, true);
     assert.equal(operator.health().healthy, false, "and it shows");
     rules.push(EVERYTHING);
-    await reconciled(one, "after");
-    await one.until(() => operator.health().healthy);
+    await reconciled(fixture, "after");
+    await fixture.until(() => operator.health().healthy);
   },
 );
 
@@ -205,15 +218,15 @@ const Late = defineKind({
 
 scenario(
   "A kind that the server does not serve fails the start, and says what to do",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Late, { reconcile() {} });
     await assert.rejects(
-      one.start(operator),
+      fixture.start(operator),
       /does not serve it.*CustomResourceDefinition.*install: true/s,
     );
     assert.deepEqual(
-      one.log.filter(({ message }) => /Operator st/.test(message)),
+      fixture.log.filter(({ message }) => /Operator st/.test(message)),
       [],
       "what has not started does not say that it stopped",
     );
@@ -222,33 +235,36 @@ scenario(
 
 scenario(
   "An operator that waits starts without the definition, and works as soon as it is there",
-  async (one) => {
-    const operator = one.operator({ startErrors: "wait", syncTimeout: "5s" });
+  async (fixture) => {
+    const operator = fixture.operator({
+      startErrors: "wait",
+      syncTimeout: "5s",
+    });
     operator.register(Late, {
       reconcile: (late) => patchStatus({ value: late.spec.value }),
     });
-    await one.start(operator);
-    await one.advance(60_000);
-    await one.install(Late);
-    await one.client.create(Late, {
+    await fixture.start(operator);
+    await fixture.advance(60_000);
+    await fixture.install(Late);
+    await fixture.client.create(Late, {
       metadata: { namespace: "default", name: "a" },
       spec: { value: "here" },
     });
     const key = { namespace: "default", name: "a" };
-    await one.until(async () =>
-      (await one.client.get(Late, key)).status?.value === "here"
+    await fixture.until(async () =>
+      (await fixture.client.get(Late, key)).status?.value === "here"
     );
   },
 );
 
 scenario(
   "A kind whose scope the program has wrong fails the start, and says so",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     const Wrong = { ...Gadget, scope: "Cluster" } as const;
     operator.register(Wrong, { reconcile() {} });
     await assert.rejects(
-      one.start(operator),
+      fixture.start(operator),
       /another scope.*received Cluster for Namespaced/s,
     );
   },
@@ -256,12 +272,12 @@ scenario(
 
 scenario(
   "An operator installs the definitions of its kinds when it is asked to",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Late, { reconcile() {} }, { install: true });
-    await one.start(operator);
-    assert.deepEqual((await one.client.list(Late)).items, []);
-    const plain = one.operator();
+    await fixture.start(operator);
+    assert.deepEqual((await fixture.client.list(Late)).items, []);
+    const plain = fixture.operator();
     assert.throws(
       () => plain.register(ConfigMap, { reconcile() {} }, { install: true }),
       /only a kind of defineKind/,
@@ -271,82 +287,87 @@ scenario(
 
 scenario(
   "An operator installs the definitions of all its kinds without starting",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Late, { reconcile() {} });
     operator.register(ConfigMap, { reconcile() {} });
-    await one.done(operator.install());
-    assert.deepEqual((await one.client.list(Late)).items, []);
+    await fixture.done(operator.install());
+    assert.deepEqual((await fixture.client.list(Late)).items, []);
     assert.equal(operator.health().controllers[0]?.primaries, 0);
   },
 );
 
 scenario(
   "An operator that waits goes on asking for a kind of which it knows no plural",
-  async (one) => {
+  async (fixture) => {
     const { group, version, kind } = Late;
-    const operator = one.operator({ startErrors: "wait", syncTimeout: "5s" });
+    const operator = fixture.operator({
+      startErrors: "wait",
+      syncTimeout: "5s",
+    });
     const seen: string[] = [];
     operator.register(untyped({ group, version, kind }), {
       reconcile(late) {
         seen.push(late.metadata.name);
       },
     });
-    await one.start(operator);
-    await one.advance(60_000);
+    await fixture.start(operator);
+    await fixture.advance(60_000);
     assert.ok(
-      one.log.some(({ message }) =>
+      fixture.log.some(({ message }) =>
         message === "A controller cannot start, it is tried again"
       ),
     );
-    await one.install(Late);
-    await one.client.create(Late, {
+    await fixture.install(Late);
+    await fixture.client.create(Late, {
       metadata: { namespace: "default", name: "a" },
       spec: { value: "here" },
     });
-    await one.until(() => seen.length === 1);
+    await fixture.until(() => seen.length === 1);
   },
 );
 
 scenario(
   "A controller that is added and cannot start is told of, and the others go on",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     const seen: string[] = [];
     operator.register(Gadget, {
       reconcile(gadget) {
         seen.push(gadget.metadata.name);
       },
     });
-    await one.start(operator);
+    await fixture.start(operator);
     operator.register(Late, { reconcile() {} });
     const failures = () =>
-      one.log.filter(({ message }) => message === "Cannot start a controller");
-    await one.until(() => failures().length === 1);
+      fixture.log.filter(({ message }) =>
+        message === "Cannot start a controller"
+      );
+    await fixture.until(() => failures().length === 1);
     assert.equal(failures()[0]?.fields["controller"], "late");
     assert.match(String(failures()[0]?.fields["error"]), /does not serve it/);
-    await one.create("a");
-    await one.until(() => seen.length === 1);
+    await fixture.create("a");
+    await fixture.until(() => seen.length === 1);
   },
 );
 
 scenario(
   "A controller can be added to and taken from a running operator",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Gadget, { reconcile() {} });
-    await one.start(operator);
-    await one.create("a");
+    await fixture.start(operator);
+    await fixture.create("a");
     const seen: string[] = [];
     operator.register(Gadget, {
       reconcile(gadget) {
         seen.push(gadget.spec.value);
       },
     }, { name: "late" });
-    await one.until(() => seen.length === 1);
-    await one.done(operator.unregister("late"));
-    await one.change("a", { value: "second" });
-    await one.advance(5_000);
+    await fixture.until(() => seen.length === 1);
+    await fixture.done(operator.unregister("late"));
+    await fixture.change("a", { value: "second" });
+    await fixture.advance(5_000);
     assert.deepEqual(seen, ["first"]);
     assert.equal(operator.health().controllers.length, 1);
   },
@@ -354,7 +375,7 @@ scenario(
 
 scenario(
   "Concurrency and retries of the configuration take effect [ConfigLoaderIT]",
-  async (one) => {
+  async (fixture) => {
     const config = await loadOperatorConfig({
       environment: {
         CORACLE_CONTROLLER_GADGET_CONCURRENCY: "2",
@@ -363,33 +384,38 @@ scenario(
         CORACLE_OPERATOR_SHUTDOWN_GRACE: "1s",
       },
     });
-    const operator = one.operator({ config, shutdownGrace: "1h" });
+    const operator = fixture.operator({ config, shutdownGrace: "1h" });
     let most = 0;
     let running = 0;
     const attempts: number[] = [];
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         most = Math.max(most, ++running);
-        await new Promise<void>((resolve) => one.clock.setTimer(resolve, 10));
+        await new Promise<void>((resolve) =>
+          fixture.clock.setTimer(resolve, 10)
+        );
         running--;
         if (gadget.metadata.name !== "gadget-0") return;
         attempts.push(ctx.retry.attempt);
         throw new Error("Never");
       },
     }, { concurrency: 50, retry: { maxAttempts: 9, jitter: 0 } });
-    await one.start(operator);
+    await fixture.start(operator);
     for (let index = 0; index < 10; index++) {
-      await one.create(`gadget-${index}`);
+      await fixture.create(`gadget-${index}`);
     }
-    await one.advance(60_000);
+    await fixture.advance(60_000);
     assert.equal(most, 2);
     assert.deepEqual(attempts, [0, 1]);
-    const wrong = one.operator({
+    const wrong = fixture.operator({
       config: await loadOperatorConfig({
         environment: { CORACLE_CONTROLLER_GADGT_TIMEOUT: "1s" },
       }),
     });
     wrong.register(Gadget, { reconcile() {} });
-    await assert.rejects(one.start(wrong), /CORACLE_CONTROLLER_GADGT_TIMEOUT/);
+    await assert.rejects(
+      fixture.start(wrong),
+      /CORACLE_CONTROLLER_GADGT_TIMEOUT/,
+    );
   },
 );

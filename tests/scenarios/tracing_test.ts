@@ -4,37 +4,37 @@ import type { HttpRequest, Transport } from "../../core/client/transport.ts";
 import { Client } from "../../core/client/client.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
-import { type OperatorCase, scenario } from "../support/operator_case.ts";
+import { type OperatorFixture, scenario } from "../support/operator_fixture.ts";
 import { RecordedTracer } from "../support/recorded_tracer.ts";
 
 /** A client that keeps the headers of what it sends. */
 function listening(
-  one: OperatorCase,
+  fixture: OperatorFixture,
 ): { readonly client: Client; readonly sent: HttpRequest[] } {
   const sent: HttpRequest[] = [];
   const transport: Transport = {
     send(request) {
       sent.push(request);
-      return one.transport.send(request);
+      return fixture.transport.send(request);
     },
     close: () => Promise.resolve(),
   };
-  return { client: new Client({ transport }, { clock: one.clock }), sent };
+  return { client: new Client({ transport }, { clock: fixture.clock }), sent };
 }
 
 scenario(
   "A run is a span, its phases and requests are spans within it",
-  async (one) => {
+  async (fixture) => {
     const tracer = new RecordedTracer();
-    const { client, sent } = listening(one);
-    await startGadgets(one, async (gadget, ctx) => {
+    const { client, sent } = listening(fixture);
+    await startGadgets(fixture, async (gadget, ctx) => {
       const { name } = gadget.metadata;
       await ctx.apply(ConfigMap, { metadata: { name } });
       ctx.log.info("Working");
       return patchStatus({ value: gadget.spec.value });
     }, { operator: { tracer, client } });
-    await one.create("a");
-    await one.until(() => tracer.named("run gadget")[0]?.ended === true);
+    await fixture.create("a");
+    await fixture.until(() => tracer.named("run gadget")[0]?.ended === true);
     const [run] = tracer.named("run gadget");
     assert.deepEqual(run?.attributes, {
       "coracle.controller": "gadget",
@@ -76,7 +76,7 @@ scenario(
       request?.headers?.["traceparent"],
       `00-${run?.trace}-${apply?.id}-01`,
     );
-    const lines = one.log.filter(({ message }) =>
+    const lines = fixture.log.filter(({ message }) =>
       message === "Working" || message === "Reconciled"
     );
     assert.equal(lines.length, 2);
@@ -89,13 +89,13 @@ scenario(
 
 scenario(
   "A failed run and a refused request are told as such in their spans",
-  async (one) => {
+  async (fixture) => {
     const tracer = new RecordedTracer();
-    await startGadgets(one, async (_gadget, ctx) => {
+    await startGadgets(fixture, async (_gadget, ctx) => {
       await ctx.client.get(ConfigMap, { namespace: "default", name: "none" });
     }, { operator: { tracer }, retry: false, onError: () => undefined });
-    await one.create("a");
-    await one.until(() => tracer.named("run gadget")[0]?.ended === true);
+    await fixture.create("a");
+    await fixture.until(() => tracer.named("run gadget")[0]?.ended === true);
     const [run] = tracer.named("run gadget");
     assert.equal(run?.status?.code, 2);
     assert.match(run?.exceptions[0] ?? "", /ApiError: Cannot get ConfigMap/);
@@ -109,7 +109,7 @@ scenario(
 
 scenario(
   "A tracer that is broken costs spans, never runs",
-  async (one) => {
+  async (fixture) => {
     const tracer = new RecordedTracer();
     const startActiveSpan: RecordedTracer["startActiveSpan"] = (...args) => {
       const [name] = args;
@@ -117,15 +117,17 @@ scenario(
       return tracer.startActiveSpan(...args);
     };
     const { runs } = await startGadgets(
-      one,
+      fixture,
       () => patchStatus({ value: "x" }),
       {
         operator: { tracer: { startActiveSpan } },
         retry: { initial: "1s", jitter: 0 },
       },
     );
-    await one.create("a");
-    await one.until(async () => (await one.gadget("a"))?.status?.value === "x");
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "x"
+    );
     assert.equal(runs.length, 1);
     assert.deepEqual(tracer.named("run gadget"), []);
     assert.ok(tracer.named("Kubernetes patch").length > 0);
@@ -134,8 +136,8 @@ scenario(
 
 scenario(
   "Without a tracer, and with one that is switched off, nothing is added",
-  async (one) => {
-    const { client, sent } = listening(one);
+  async (fixture) => {
+    const { client, sent } = listening(fixture);
     const off = new RecordedTracer();
     const startActiveSpan: RecordedTracer["startActiveSpan"] = (
       name,
@@ -151,16 +153,18 @@ scenario(
             traceFlags: 0,
           }),
         }));
-    await startGadgets(one, (_gadget, ctx) => {
+    await startGadgets(fixture, (_gadget, ctx) => {
       ctx.log.info("Working");
       return patchStatus({ value: "x" });
     }, { operator: { client, tracer: { startActiveSpan } } });
-    await one.create("a");
-    await one.until(async () => (await one.gadget("a"))?.status?.value === "x");
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "x"
+    );
     assert.ok(
       sent.every(({ headers }) => headers?.["traceparent"] === undefined),
     );
-    const line = one.log.find(({ message }) => message === "Working");
+    const line = fixture.log.find(({ message }) => message === "Working");
     assert.equal(line?.fields["trace_id"], undefined);
   },
 );

@@ -248,7 +248,7 @@ test(
 /** Minimal objects of the built-in kinds, by the files that hold them. */
 function builtinObjects(namespace: string): ReadonlyMap<string, UntypedObject> {
   const folder = new URL(
-    "../core/apiserver/builtin/defaulting/",
+    "../apiserver/builtin/defaulting/",
     import.meta.url,
   );
   const objects = new Map<string, UntypedObject>();

@@ -15,9 +15,9 @@ import { KEY } from "../support/gadget_runs.ts";
 import { registerWorkflow } from "../support/gadget_dependents.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 
 function configMap(
   options: Partial<
@@ -58,13 +58,13 @@ function deployment() {
 }
 
 const exists = async (
-  one: OperatorCase,
+  fixture: OperatorFixture,
   kind: typeof ConfigMap | typeof Secret,
-) => (await one.client.find(kind as typeof ConfigMap, KEY)) !== undefined;
+) => (await fixture.client.find(kind as typeof ConfigMap, KEY)) !== undefined;
 
 scenario(
   "A ConfigMap waits for a ready Deployment, for its condition, and is held until it is gone [WorkflowAllFeatureIT]",
-  async (one) => {
+  async (fixture) => {
     let gone = false;
     const workflow = new Workflow<Gadget>()
       .add("deployment", deployment(), {
@@ -75,31 +75,35 @@ scenario(
         reconcileWhen: ({ primary }) => primary.spec.value !== "no map",
         deletedWhen: () => gone,
       });
-    const { operator, controller } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      (await one.client.find(Deployment, KEY)) !== undefined
+    const { operator, controller } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.client.find(Deployment, KEY)) !== undefined
     );
-    await one.settle();
-    assert.equal(await exists(one, ConfigMap), false);
-    await one.client.status.patch(Deployment, KEY, {
+    await fixture.settle();
+    assert.equal(await exists(fixture, ConfigMap), false);
+    await fixture.client.status.patch(Deployment, KEY, {
       status: { replicas: 1, readyReplicas: 1 },
     });
-    await one.until(() => exists(one, ConfigMap));
-    await one.remove("a");
-    await one.until(async () => !await exists(one, ConfigMap));
-    await one.advance(10_000);
-    assert.notEqual(await one.gadget("a"), undefined, "held by deletedWhen");
+    await fixture.until(() => exists(fixture, ConfigMap));
+    await fixture.remove("a");
+    await fixture.until(async () => !await exists(fixture, ConfigMap));
+    await fixture.advance(10_000);
+    assert.notEqual(
+      await fixture.gadget("a"),
+      undefined,
+      "held by deletedWhen",
+    );
     gone = true;
     controller.trigger("default/a");
-    await one.until(async () => (await one.gadget("a")) === undefined);
+    await fixture.until(async () => (await fixture.gadget("a")) === undefined);
   },
 );
 
 scenario(
   "StatefulSets and Services come up in the order of their dependencies [ComplexWorkflowIT] [OrderedManagedDependentIT]",
-  async (one) => {
+  async (fixture) => {
     const set = (suffix: string) =>
       kubernetesDependent<Gadget, StatefulSet>(StatefulSet, {
         desired: ({ metadata: { name } }) => ({
@@ -125,25 +129,25 @@ scenario(
       .add("first-service", service("-1"), { dependsOn: ["first"] })
       .add("second", set("-2"), { dependsOn: ["first"], readyWhen: isReady })
       .add("second-service", service("-2"), { dependsOn: ["second"] });
-    const { operator } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
+    const { operator } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
     const created = () =>
-      one.requests
+      fixture.requests
         .filter(({ resource, status, verb }) =>
           ["statefulsets", "services"].includes(resource) &&
           verb === "patch" && status === 201
         )
         .map(({ resource, name }) => `${resource} ${name}`);
     for (const name of ["a-1", "a-2"]) {
-      await one.until(() => created().includes(`statefulsets ${name}`));
-      await one.settle();
-      await one.client.status.patch(
+      await fixture.until(() => created().includes(`statefulsets ${name}`));
+      await fixture.settle();
+      await fixture.client.status.patch(
         StatefulSet,
         { namespace: "default", name },
         { status: { replicas: 1, readyReplicas: 1 } },
       );
-      await one.until(() => created().includes(`services ${name}`));
+      await fixture.until(() => created().includes(`services ${name}`));
     }
     const [first, ...later] = created();
     assert.equal(first, "statefulsets a-1");
@@ -158,60 +162,62 @@ scenario(
 
 scenario(
   "The primary stays until the finalizer of its ConfigMap is gone, and the parent is deleted after it [ManagedDependentDeleteConditionIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("secret", secret())
       .add("map", configMap({ relation: "annotations" }), {
         dependsOn: ["secret"],
         deletedWhen: ({ resource }) => resource === undefined,
       });
-    const { operator } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => exists(one, ConfigMap));
-    await one.client.patch(ConfigMap, KEY, {
+    const { operator } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => exists(fixture, ConfigMap));
+    await fixture.client.patch(ConfigMap, KEY, {
       metadata: { finalizers: ["example.com/hold"] },
     });
-    await one.remove("a");
-    await one.until(async () =>
-      (await one.client.get(ConfigMap, KEY)).metadata.deletionTimestamp !==
+    await fixture.remove("a");
+    await fixture.until(async () =>
+      (await fixture.client.get(ConfigMap, KEY)).metadata.deletionTimestamp !==
         undefined
     );
-    await one.settle();
-    assert.equal(await exists(one, Secret), true);
-    assert.notEqual(await one.gadget("a"), undefined);
-    await one.client.patch(ConfigMap, KEY, { metadata: { finalizers: [] } });
-    await one.until(async () => (await one.gadget("a")) === undefined);
-    await one.until(async () => !await exists(one, Secret));
+    await fixture.settle();
+    assert.equal(await exists(fixture, Secret), true);
+    assert.notEqual(await fixture.gadget("a"), undefined);
+    await fixture.client.patch(ConfigMap, KEY, {
+      metadata: { finalizers: [] },
+    });
+    await fixture.until(async () => (await fixture.gadget("a")) === undefined);
+    await fixture.until(async () => !await exists(fixture, Secret));
   },
 );
 
 scenario(
   "An inactive node is not touched and reads as nothing; the rest reconciles [WorkflowActivationConditionIT] [WorkflowInactiveDependentAccessIT] [OneDependentActivationConditionIT]",
-  async (one) => {
+  async (fixture) => {
     let active = false;
     const seen: (string | undefined)[] = [];
     const workflow = new Workflow<Gadget>()
       .add("map", configMap(), { activeWhen: () => active })
       .add("secret", secret());
-    const operator = one.operator();
+    const operator = fixture.operator();
     const controller = operator.register(Gadget, {
       async reconcile(_gadget, ctx) {
         seen.push((await ctx.secondary(ConfigMap))?.metadata.name);
       },
     }, { workflow });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => exists(one, Secret));
-    await one.settle();
-    assert.equal(await exists(one, ConfigMap), false);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => exists(fixture, Secret));
+    await fixture.settle();
+    assert.equal(await exists(fixture, ConfigMap), false);
     active = true;
     controller.trigger("default/a");
-    await one.until(() => exists(one, ConfigMap));
+    await fixture.until(() => exists(fixture, ConfigMap));
     active = false;
     controller.trigger("default/a");
-    await one.settle();
-    assert.equal(await exists(one, ConfigMap), true, "left alone");
+    await fixture.settle();
+    assert.equal(await exists(fixture, ConfigMap), true, "left alone");
     assert.equal(seen[0], undefined);
     assert.ok(seen.includes("a"));
   },
@@ -219,34 +225,34 @@ scenario(
 
 scenario(
   "Nothing happens until the reconciler calls the workflow; cleanup is automatic [WorkflowExplicitInvocationIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>({ explicit: true })
       .add("map", configMap({ relation: "annotations" }));
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         if (gadget.spec.value === "go") await workflow.reconcile(gadget, ctx);
       },
     }, { workflow });
-    await one.start(operator);
-    await one.create("a");
-    await one.settle();
-    assert.equal(await exists(one, ConfigMap), false);
-    await one.change("a", { value: "go" });
-    await one.until(() => exists(one, ConfigMap));
-    await one.remove("a");
-    await one.until(async () => (await one.gadget("a")) === undefined);
-    assert.equal(await exists(one, ConfigMap), false);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.settle();
+    assert.equal(await exists(fixture, ConfigMap), false);
+    await fixture.change("a", { value: "go" });
+    await fixture.until(() => exists(fixture, ConfigMap));
+    await fixture.remove("a");
+    await fixture.until(async () => (await fixture.gadget("a")) === undefined);
+    assert.equal(await exists(fixture, ConfigMap), false);
   },
 );
 
 scenario(
   "The cleanup of the reconciler calls that of the workflow by hand [WorkflowExplicitCleanupIT]",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>({ explicit: true })
       .add("map", configMap({ relation: "annotations" }));
     const seen: string[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         assert.throws(() => workflow.resultOf(ctx), /has not run in this run/);
@@ -254,23 +260,23 @@ scenario(
         assert.equal(workflow.resultOf(ctx), result);
       },
       async cleanup(gadget, ctx) {
-        seen.push(`${await exists(one, ConfigMap)}`);
+        seen.push(`${await exists(fixture, ConfigMap)}`);
         const { done } = await workflow.cleanup(gadget, ctx);
-        seen.push(`${done} ${await exists(one, ConfigMap)}`);
+        seen.push(`${done} ${await exists(fixture, ConfigMap)}`);
       },
     }, { workflow });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => exists(one, ConfigMap));
-    await one.remove("a");
-    await one.until(async () => (await one.gadget("a")) === undefined);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => exists(fixture, ConfigMap));
+    await fixture.remove("a");
+    await fixture.until(async () => (await fixture.gadget("a")) === undefined);
     assert.deepEqual(seen, ["true", "true false"]);
   },
 );
 
 scenario(
   "Errors of nodes are readable from the result when they are collected [WorkflowSilentExceptionHandlingIT]",
-  async (one) => {
+  async (fixture) => {
     const broken = {
       read: () => undefined,
       reconcile: () => Promise.reject(new Error("no route")),
@@ -280,7 +286,7 @@ scenario(
     const workflow = new Workflow<Gadget>({ errors: "collect" })
       .add("broken", broken)
       .add("secret", secret());
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile(_gadget, ctx) {
         errors.push(String(workflow.resultOf(ctx).node("broken").error));
@@ -289,37 +295,41 @@ scenario(
         errors.push(`done: ${ctx.workflow?.done}`);
       },
     }, { workflow });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => exists(one, Secret));
-    await one.remove("a");
-    await one.until(() => errors.includes("done: false"));
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => exists(fixture, Secret));
+    await fixture.remove("a");
+    await fixture.until(() => errors.includes("done: false"));
     assert.equal(errors[0], "Error: no route");
-    assert.notEqual(await one.gadget("a"), undefined, "held by the failure");
+    assert.notEqual(
+      await fixture.gadget("a"),
+      undefined,
+      "held by the failure",
+    );
   },
 );
 
 scenario(
   "A node that is not wanted any more is deleted, and made again when it is",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", configMap(), {
         reconcileWhen: ({ primary }) => primary.spec.value !== "none",
       });
-    const { operator } = registerWorkflow(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => exists(one, ConfigMap));
-    await one.change("a", { value: "none" });
-    await one.until(async () => !await exists(one, ConfigMap));
-    await one.change("a", { value: "some" });
-    await one.until(() => exists(one, ConfigMap));
+    const { operator } = registerWorkflow(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => exists(fixture, ConfigMap));
+    await fixture.change("a", { value: "none" });
+    await fixture.until(async () => !await exists(fixture, ConfigMap));
+    await fixture.change("a", { value: "some" });
+    await fixture.until(() => exists(fixture, ConfigMap));
   },
 );
 
 scenario(
   "Readiness wakes the workflow by events, or when a condition asks for it, and rolls up into the status; onError sees which nodes failed",
-  async (one) => {
+  async (fixture) => {
     let external = false;
     let broken = false;
     const workflow = new Workflow<Gadget>()
@@ -340,8 +350,8 @@ scenario(
             ? Promise.reject(new Error("out of paper"))
             : Promise.resolve({ operation: "none", resource: undefined }),
       }, { dependsOn: ["outside"] });
-    const operator = one.operator();
-    const messages = async () => (await one.gadget("a"))?.status?.messages;
+    const operator = fixture.operator();
+    const messages = async () => (await fixture.gadget("a"))?.status?.messages;
     operator.register(Gadget, {
       reconcile(gadget, ctx) {
         const [ready] = workflow.resultOf(ctx)
@@ -354,12 +364,12 @@ scenario(
         return patchStatus({ messages: [workflow.resultOf(ctx).summary] });
       },
     }, { workflow });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
       /^False Waiting for deployment \(/.test((await messages())?.[0] ?? "")
     );
-    await one.client.status.patch(Deployment, KEY, {
+    await fixture.client.status.patch(Deployment, KEY, {
       status: {
         observedGeneration: 1,
         replicas: 1,
@@ -376,22 +386,22 @@ scenario(
         ],
       },
     });
-    await one.until(async () =>
+    await fixture.until(async () =>
       (await messages())?.[0] === "False Waiting for outside (It is away)"
     );
     external = true;
-    await one.advance(9_000);
+    await fixture.advance(9_000);
     assert.equal(
       (await messages())?.[0],
       "False Waiting for outside (It is away)",
     );
-    await one.advance(2_000);
-    await one.until(async () =>
+    await fixture.advance(2_000);
+    await fixture.until(async () =>
       (await messages())?.[0] === "True 3 of 3 are done"
     );
     broken = true;
-    await one.change("a", { value: "second" });
-    await one.until(async () =>
+    await fixture.change("a", { value: "second" });
+    await fixture.until(async () =>
       (await messages())?.[0] ===
         "deployment reconciled, outside reconciled, last failed"
     );

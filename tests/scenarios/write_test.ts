@@ -5,7 +5,7 @@ import {
   patchStatus,
 } from "../../core/controller/result.ts";
 import { KEY, pause, startGadgets } from "../support/gadget_runs.ts";
-import { Gadget, scenario } from "../support/operator_case.ts";
+import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 const OURS = "gadgets.sample.coracle.dev/finalizer";
 
@@ -17,19 +17,19 @@ function managers(gadget: Gadget | undefined): string[] {
 
 scenario(
   "patchResource applies fields, leaves others alone and keeps the finalizer [PatchResourceWithSSAIT]",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile: () =>
         patchResource({ metadata: { annotations: { ours: "yes" } } }),
       cleanup() {},
     });
-    await one.start(operator);
-    await one.create("a", {}, { labels: { theirs: "yes" } });
-    await one.until(async () =>
-      (await one.gadget("a"))?.metadata.annotations?.["ours"] === "yes"
+    await fixture.start(operator);
+    await fixture.create("a", {}, { labels: { theirs: "yes" } });
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.metadata.annotations?.["ours"] === "yes"
     );
-    const gadget = await one.gadget("a");
+    const gadget = await fixture.gadget("a");
     assert.deepEqual(gadget?.metadata.finalizers, [OURS]);
     assert.deepEqual(gadget?.metadata.labels, { theirs: "yes" });
     assert.equal(gadget?.spec.value, "first");
@@ -39,9 +39,9 @@ scenario(
 
 scenario(
   "patchResourceAndStatus writes both [PatchResourceAndStatusWithSSAIT]",
-  async (one) => {
+  async (fixture) => {
     let runs = 0;
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile() {
         runs++;
@@ -55,24 +55,24 @@ scenario(
       },
       cleanup() {},
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "written"
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "written"
     );
-    const gadget = await one.gadget("a");
+    const gadget = await fixture.gadget("a");
     assert.equal(gadget?.spec.numberOfExecutions, 3);
     assert.deepEqual(gadget?.metadata.finalizers, [OURS]);
     assert.ok(managers(gadget).includes("gadget Apply status"));
-    await one.advance(10_000);
+    await fixture.advance(10_000);
     assert.equal(runs, 1, "the own change of the spec causes no run");
   },
 );
 
 scenario(
   "Without server-side apply both are patched, and null takes a field away [PatchResourceAndStatusNoSSAIT]",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile: (gadget) =>
         patchResourceAndStatus(
@@ -85,12 +85,12 @@ scenario(
         ),
       cleanup() {},
     }, { serverSideApply: false });
-    await one.start(operator);
-    await one.create("a", {}, { annotations: { theirs: "yes" } });
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "first"
+    await fixture.start(operator);
+    await fixture.create("a", {}, { annotations: { theirs: "yes" } });
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "first"
     );
-    const gadget = await one.gadget("a");
+    const gadget = await fixture.gadget("a");
     assert.deepEqual(gadget?.metadata.annotations, { ours: "first" });
     assert.deepEqual(gadget?.metadata.finalizers, [OURS]);
   },
@@ -98,29 +98,31 @@ scenario(
 
 scenario(
   "A merge patch of the status takes no lock, and null deletes a field [StatusPatchNotLockingForNonSSAIT] [StatusUpdateLockingIT]",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     const attempts: number[] = [];
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         attempts.push(ctx.retry.attempt);
-        await pause(one, 1_000);
+        await pause(fixture, 1_000);
         return patchStatus({
           value: gadget.spec.value,
           count: gadget.spec.value === "first" ? 1 : null,
         });
       },
     }, { serverSideApply: false });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => attempts.length === 1);
-    await one.mark("a", { labels: { changed: "meanwhile" } });
-    await one.until(async () => (await one.gadget("a"))?.status?.count === 1);
-    await one.change("a", { value: "second" });
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "second"
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => attempts.length === 1);
+    await fixture.mark("a", { labels: { changed: "meanwhile" } });
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.count === 1
     );
-    assert.deepEqual((await one.gadget("a"))?.status, {
+    await fixture.change("a", { value: "second" });
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "second"
+    );
+    assert.deepEqual((await fixture.gadget("a"))?.status, {
       value: "second",
       observedGeneration: 2,
     });
@@ -130,27 +132,27 @@ scenario(
 
 scenario(
   "A replacement is refused if somebody else changed the object, and is retried",
-  async (one) => {
+  async (fixture) => {
     const attempts: number[] = [];
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       async reconcile(gadget, ctx) {
         attempts.push(ctx.retry.attempt);
         if (attempts.length === 1) {
-          await one.client.patch(Gadget, KEY, {
+          await fixture.client.patch(Gadget, KEY, {
             metadata: { labels: { changed: "meanwhile" } },
           });
         }
         return patchStatus({ value: gadget.spec.value }, { method: "replace" });
       },
     }, { retry: { initial: "1s", jitter: 0 } });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "first"
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "first"
     );
     assert.deepEqual(attempts, [0, 1]);
-    const conflict = one.log.find(({ message }) =>
+    const conflict = fixture.log.find(({ message }) =>
       message.startsWith("Run failed")
     );
     assert.equal(conflict?.level, "info", "a conflict is part of life");
@@ -159,26 +161,28 @@ scenario(
 
 scenario(
   "After a change to server-side apply old fields stay until their owner lets go [StatusPatchSSAMigrationIT]",
-  async (one) => {
+  async (fixture) => {
     const make = (serverSideApply: boolean, status: object) => {
-      const operator = one.operator();
+      const operator = fixture.operator();
       operator.register(Gadget, {
         reconcile: () => patchStatus(status as never),
       }, { serverSideApply });
       return operator;
     };
     const before = make(false, { value: "old", count: 1 });
-    await one.start(before);
-    await one.create("a");
-    await one.until(async () => (await one.gadget("a"))?.status?.count === 1);
-    await one.done(before.stop());
+    await fixture.start(before);
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.count === 1
+    );
+    await fixture.done(before.stop());
     const after = make(true, { value: "new" });
-    await one.start(after);
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "new"
+    await fixture.start(after);
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "new"
     );
     assert.equal(
-      (await one.gadget("a"))?.status?.count,
+      (await fixture.gadget("a"))?.status?.count,
       1,
       "the merge patch still owns it",
     );
@@ -187,42 +191,42 @@ scenario(
 
 scenario(
   "A user who applied under the controller's name loses fields when it takes over [SSAFinalizerIssueIT] [SSASpecUpdateIT]",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     operator.register(Gadget, { reconcile() {}, cleanup() {} });
-    await one.start(operator);
+    await fixture.start(operator);
     // numberOfExecutions is applied under the name that the controller uses, too.
-    await one.client.apply(Gadget, {
+    await fixture.client.apply(Gadget, {
       metadata: KEY,
       spec: { value: "first" },
     }, { fieldManager: "user" });
-    await one.client.apply(Gadget, {
+    await fixture.client.apply(Gadget, {
       metadata: KEY,
       spec: { numberOfExecutions: 3 },
     }, { fieldManager: "gadget" });
-    await one.until(async () =>
-      (await one.gadget("a"))?.metadata.finalizers?.length === 1
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.metadata.finalizers?.length === 1
     );
-    const gadget = await one.gadget("a");
+    const gadget = await fixture.gadget("a");
     assert.equal(gadget?.spec.value, "first");
     assert.equal(gadget?.spec.numberOfExecutions, undefined);
     // And the other way round: who applies without the finalizer takes it away.
-    const applied = await one.client.apply(Gadget, {
+    const applied = await fixture.client.apply(Gadget, {
       metadata: KEY,
       spec: { numberOfExecutions: 3 },
     }, { fieldManager: "gadget" });
     assert.deepEqual(applied.metadata.finalizers, undefined);
-    await one.until(async () =>
-      (await one.gadget("a"))?.metadata.finalizers?.length === 1
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.metadata.finalizers?.length === 1
     );
   },
 );
 
 scenario(
   "Every way to write the primary is seen by the next read and causes no run [ResourceOperationsIT]",
-  async (one) => {
+  async (fixture) => {
     const ways: string[] = [];
-    const { runs } = await startGadgets(one, async (gadget, ctx) => {
+    const { runs } = await startGadgets(fixture, async (gadget, ctx) => {
       const { name } = gadget.metadata;
       const check = (way: string) => {
         ways.push(way);
@@ -247,11 +251,11 @@ scenario(
       check("apply");
       return patchStatus({ value: "status" });
     }, { defaultFilters: false });
-    await one.create("a");
-    await one.until(async () =>
-      (await one.gadget("a"))?.status?.value === "status"
+    await fixture.create("a");
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.value === "status"
     );
-    await one.advance(10_000);
+    await fixture.advance(10_000);
     assert.equal(runs.length, 1);
     assert.deepEqual(ways, ["merge", "json", "apply"]);
   },
@@ -259,8 +263,8 @@ scenario(
 
 scenario(
   "A status that violates the schema is refused by name, and nothing is lost",
-  async (one) => {
-    const operator = one.operator();
+  async (fixture) => {
+    const operator = fixture.operator();
     let runs = 0;
     operator.register(Gadget, {
       reconcile(gadget) {
@@ -270,44 +274,48 @@ scenario(
         );
       },
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => runs === 2);
-    const failure = one.log.find(({ message }) =>
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => runs === 2);
+    const failure = fixture.log.find(({ message }) =>
       message.startsWith("Run failed")
     );
     assert.match(String(failure?.fields["error"]), /status\.count/);
-    await one.change("a", { value: "second" });
-    await one.until(async () => (await one.gadget("a"))?.status?.count === 2);
+    await fixture.change("a", { value: "second" });
+    await fixture.until(async () =>
+      (await fixture.gadget("a"))?.status?.count === 2
+    );
   },
 );
 
 for (const method of ["json", "replace"] as const) {
   scenario(
     `A ${method} of an object that is cached in part keeps the rest, and is not done over a change of others`,
-    async (one) => {
+    async (fixture) => {
       let attempts = 0;
-      const { runs } = await startGadgets(one, async (gadget) => {
+      const { runs } = await startGadgets(fixture, async (gadget) => {
         if (gadget.spec.value === "first") {
           return patchResource({ spec: { value: "second" } }, { method });
         }
         if (gadget.spec.value !== "third") return;
         // The cache of this run does not know of it yet.
-        if (++attempts === 1) await one.change("a", { numberOfExecutions: 9 });
+        if (++attempts === 1) {
+          await fixture.change("a", { numberOfExecutions: 9 });
+        }
         return patchResource({ spec: { value: "fourth" } }, { method });
       }, {
         cache: { prune: ["spec.numberOfExecutions"] },
         retry: { initial: "1s", jitter: 0 },
       });
-      await one.create("a", { numberOfExecutions: 7 });
-      const spec = async () => (await one.gadget("a"))?.spec;
-      await one.until(async () => (await spec())?.value === "second");
+      await fixture.create("a", { numberOfExecutions: 7 });
+      const spec = async () => (await fixture.gadget("a"))?.spec;
+      await fixture.until(async () => (await spec())?.value === "second");
       assert.deepEqual(await spec(), {
         value: "second",
         numberOfExecutions: 7,
       });
-      await one.change("a", { value: "third" });
-      await one.until(async () => (await spec())?.value === "fourth");
+      await fixture.change("a", { value: "third" });
+      await fixture.until(async () => (await spec())?.value === "fourth");
       assert.deepEqual(await spec(), {
         value: "fourth",
         numberOfExecutions: 9,

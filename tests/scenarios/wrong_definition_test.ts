@@ -20,9 +20,9 @@ import type { WorkflowNode } from "../../workflows/graph/node.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
   Gadget,
-  type OperatorCase,
+  type OperatorFixture,
   scenario,
-} from "../support/operator_case.ts";
+} from "../support/operator_fixture.ts";
 import { until } from "../support/until.ts";
 
 const KEY = { namespace: "default", name: "a" };
@@ -36,22 +36,22 @@ const secret = () =>
   });
 
 /** Whether the rest of the operator still does its work: the Secret follows. */
-async function goesOn(one: OperatorCase, value: string): Promise<void> {
-  await one.change("a", { value });
-  await one.until(async () => {
-    const { data } = await one.client.find(Secret, KEY) ?? {};
+async function goesOn(fixture: OperatorFixture, value: string): Promise<void> {
+  await fixture.change("a", { value });
+  await fixture.until(async () => {
+    const { data } = await fixture.client.find(Secret, KEY) ?? {};
     return data?.["value"] === btoa(value);
   });
 }
 
 /** An operator that collects the errors of its runs. */
 function start(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   workflow: Workflow<Gadget>,
   sources: readonly EventSource<Gadget>[] = [],
 ) {
   const errors: string[] = [];
-  const operator = one.operator();
+  const operator = fixture.operator();
   const controller = operator.register(Gadget, {
     reconcile() {},
     onError(_gadget, error) {
@@ -146,7 +146,7 @@ scenario(
 
 scenario(
   "A dependent that desires rubbish, and a condition that answers it, fail their nodes by name; the others go on",
-  async (one) => {
+  async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add(
         "nameless",
@@ -164,10 +164,10 @@ scenario(
         readyWhen: () => "perhaps" as never,
       })
       .add("secret", secret());
-    const { operator, errors } = start(one, workflow);
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => errors.length > 0);
+    const { operator, errors } = start(fixture, workflow);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => errors.length > 0);
     assert.match(errors[0]!, /3 of 4 nodes failed/);
     assert.match(
       errors[0]!,
@@ -181,13 +181,13 @@ scenario(
       errors[0]!,
       /Cannot decide on node "undecided": "readyWhen" must answer true, false or a verdict: received string/,
     );
-    await goesOn(one, "second");
+    await goesOn(fixture, "second");
   },
 );
 
 scenario(
   "A mapper that throws or gives rubbish is told of, by the source and the object; the others go on",
-  async (one) => {
+  async (fixture) => {
     const answers: Record<string, unknown> = {
       throws: () => {
         throw new Error("no idea");
@@ -206,26 +206,26 @@ scenario(
       }),
     });
     const workflow = new Workflow<Gadget>().add("secret", secret());
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile(_gadget, ctx) {
         runs.push(ctx.cause.type === "source" ? "source" : "other");
       },
     }, { workflow, sources: [source] });
     // What was there before the start is mapped, too.
-    await one.client.create(ConfigMap, {
+    await fixture.client.create(ConfigMap, {
       metadata: { namespace: "default", name: "throws" },
     });
-    await one.start(operator);
-    await one.create("a");
-    await one.until(() => runs.length === 1);
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => runs.length === 1);
     for (const name of ["nothing", "number", "numbers"]) {
-      await one.client.create(ConfigMap, {
+      await fixture.client.create(ConfigMap, {
         metadata: { namespace: "default", name },
       });
     }
-    await one.settle();
-    const told = one.log.filter(({ level, message }) =>
+    await fixture.settle();
+    const told = fixture.log.filter(({ level, message }) =>
       level === "error" && message.startsWith("Cannot map")
     );
     for (const name of ["throws", "number", "numbers"]) {
@@ -236,17 +236,17 @@ scenario(
       assert.equal(line.fields["source"], "mapped");
     }
     assert.equal(runs.length, 1);
-    await one.client.create(ConfigMap, {
+    await fixture.client.create(ConfigMap, {
       metadata: { namespace: "default", name: "right" },
     });
-    await one.until(() => runs.includes("source"));
-    await goesOn(one, "second");
+    await fixture.until(() => runs.includes("source"));
+    await goesOn(fixture, "second");
   },
 );
 
 scenario(
   "A webhook refuses a wrong signature and a body of 50 MiB, and goes on",
-  async (one) => {
+  async (fixture) => {
     const hmac = { secret: "an open secret of this test" };
     const hook: WebhookSource<Gadget> = webhookSource<Gadget>({
       name: "hook",
@@ -255,15 +255,15 @@ scenario(
     });
     const workflow = new Workflow<Gadget>().add("secret", secret());
     let hooked = 0;
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(Gadget, {
       reconcile(_gadget, ctx) {
         if (ctx.cause.source === "hook") hooked++;
       },
     }, { workflow, sources: [hook] });
-    await one.start(operator);
-    await one.create("a");
-    await goesOn(one, "first");
+    await fixture.start(operator);
+    await fixture.create("a");
+    await goesOn(fixture, "first");
     const post = async (body: string, secret: string) => {
       const digest = createHmac("sha256", secret).update(body).digest("hex");
       const headers = { "x-hub-signature-256": `sha256=${digest}` };
@@ -286,10 +286,10 @@ scenario(
     assert.equal(hooked, 0);
     assert.equal(await post(body, hmac.secret), "202 Accepted for 1");
     await until("the hooked run", async () => {
-      await one.settle();
+      await fixture.settle();
       return hooked === 1;
     });
-    await goesOn(one, "second");
+    await goesOn(fixture, "second");
   },
 );
 
@@ -327,7 +327,7 @@ function sendLarge(url: string, size: number): Promise<string> {
 
 scenario(
   "An outside system that throws or hangs is told of, and the rest goes on, also at the start",
-  async (one) => {
+  async (fixture) => {
     const answers = {
       throws: (): never => {
         throw new Error("no route to the system");
@@ -354,17 +354,17 @@ scenario(
       .add("all", outside(all))
       .add("each", outside(each))
       .add("secret", secret());
-    const { operator, errors } = start(one, workflow);
-    await one.create("a");
-    await one.start(operator);
-    await one.until(() => errors.length > 0);
+    const { operator, errors } = start(fixture, workflow);
+    await fixture.create("a");
+    await fixture.start(operator);
+    await fixture.until(() => errors.length > 0);
     assert.match(errors[0]!, /2 of 3 nodes failed/);
     assert.match(
       errors[0]!,
       /all: Cannot read "all": .* received .*it took too long: received no answer within 2000 ms/,
     );
     assert.match(errors[0]!, /each: no route to the system/);
-    await goesOn(one, "second");
+    await goesOn(fixture, "second");
     const { sources } = operator.health().controllers[0]!;
     assert.equal(sources.get("all")?.status, "unhealthy");
     assert.match(sources.get("each")?.message ?? "", /no route to the system/);

@@ -1,5 +1,5 @@
-import type { FaultEffect } from "../../core/apiserver/faults/fault_rule.ts";
-import type { ApiServer } from "../../core/apiserver/server.ts";
+import type { FaultEffect } from "../../apiserver/faults/fault_rule.ts";
+import type { ApiServer } from "../../apiserver/server.ts";
 import { sleep } from "../../core/client/retry.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Random } from "./random.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jsonLogger } from "../../core/logger.ts";
-import { VirtualClock } from "../../core/virtual_clock.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
 import { pollingSource } from "../../sources/polling_source.ts";
 import { gadget, recordedContext } from "../support/source_context.ts";

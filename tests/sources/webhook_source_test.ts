@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { connect } from "node:net";
 import { test } from "node:test";
 import type { KubernetesObject } from "../../core/api/object.ts";
-import { VirtualClock } from "../../core/virtual_clock.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
 import {
   type WebhookOptions,
   webhookSource,

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { type WebSocket, WebSocketServer } from "ws";
-import { VirtualClock } from "../../core/virtual_clock.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
 import { websocketSource } from "../../sources/websocket_source.ts";
 import { gadget, recordedContext } from "../support/source_context.ts";
 import { until } from "../support/until.ts";

@@ -1,7 +1,7 @@
 import { compareResourceVersions } from "../../core/api/resource_version.ts";
-import type { ApiServer } from "../../core/apiserver/server.ts";
+import type { ApiServer } from "../../apiserver/server.ts";
 import { Lease } from "../../core/kinds/mod.ts";
-import { Gadget } from "./operator_case.ts";
+import { Gadget } from "./operator_fixture.ts";
 
 /** A write as the server has it. */
 interface SeenWrite {

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { ApiServer } from "../../core/apiserver/server.ts";
+import { ApiServer } from "../../apiserver/server.ts";
 import { Client } from "../../core/client/client.ts";
 import type {
   HttpRequest,
@@ -7,7 +7,7 @@ import type {
   Transport,
 } from "../../core/client/transport.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
-import { VirtualClock } from "../../core/virtual_clock.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
 
 /** How long a request takes, in milliseconds; undefined when it gets lost. */
 export interface Way {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ApiServer } from "../../core/apiserver/server.ts";
+import { ApiServer } from "../../apiserver/server.ts";
 import type { Client } from "../../core/client/client.ts";
 import { Program, runtimeCommand } from "./program.ts";
 

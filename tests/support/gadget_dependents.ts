@@ -3,7 +3,7 @@ import { ConfigMap } from "../../core/kinds/core_v1.ts";
 import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import type { Workflow } from "../../workflows/graph/workflow.ts";
-import { Gadget, type OperatorCase } from "./operator_case.ts";
+import { Gadget, type OperatorFixture } from "./operator_fixture.ts";
 
 /** What a ConfigMap should be that holds the value of its gadget. */
 export function valueMap(
@@ -18,20 +18,20 @@ export function valueMap(
 
 /** A ConfigMap as the server has it. */
 export async function findMap(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   name: string,
   namespace = "default",
 ): Promise<ConfigMap | undefined> {
-  return await one.client.find(ConfigMap, { namespace, name });
+  return await fixture.client.find(ConfigMap, { namespace, name });
 }
 
 /** The value in a ConfigMap of {@linkcode valueMap}. */
 export async function mapValue(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   name: string,
   namespace?: string,
 ): Promise<string | undefined> {
-  return (await findMap(one, name, namespace))?.data?.["value"];
+  return (await findMap(fixture, name, namespace))?.data?.["value"];
 }
 
 /** An operator that only runs a workflow. */
@@ -44,11 +44,11 @@ export interface WorkflowOperator {
 
 /** Makes an operator that only runs a workflow for gadgets; starts nothing. */
 export function registerWorkflow(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   workflow: Workflow<Gadget>,
 ): WorkflowOperator {
   const counter = { runs: 0 };
-  const operator = one.operator();
+  const operator = fixture.operator();
   const controller = operator.register(Gadget, {
     reconcile() {
       counter.runs++;
@@ -62,8 +62,11 @@ export function registerWorkflow(
  *
  * @param since How many requests there had been.
  */
-export function writesBeside(one: OperatorCase, since: number): string[] {
-  return one.requests.slice(since)
+export function writesBeside(
+  fixture: OperatorFixture,
+  since: number,
+): string[] {
+  return fixture.requests.slice(since)
     .filter(({ method, resource }) =>
       method !== "GET" && resource !== "gadgets"
     )

@@ -4,7 +4,7 @@ import type { Context, Reconciler } from "../../core/controller/reconciler.ts";
 import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import type { OperatorOptions } from "../../core/operator/operator_options.ts";
-import { Gadget, type OperatorCase } from "./operator_case.ts";
+import { Gadget, type OperatorFixture } from "./operator_fixture.ts";
 
 /** The gadget that most scenarios are about. */
 export const KEY: Required<ObjectKey> = { namespace: "default", name: "a" };
@@ -37,29 +37,32 @@ export interface StartGadgetsOptions extends ControllerOptions<Gadget> {
 
 /** Starts an operator for gadgets, and records its runs. */
 export async function startGadgets(
-  one: OperatorCase,
+  fixture: OperatorFixture,
   reconcile: Reconciler<Gadget>["reconcile"],
   options: StartGadgetsOptions = {},
 ): Promise<GadgetRuns> {
   const { operator: operatorOptions, cleanup, onError, ...others } = options;
-  const operator = one.operator(operatorOptions);
+  const operator = fixture.operator(operatorOptions);
   const runs: GadgetRun[] = [];
   const controller = operator.register(Gadget, {
     reconcile(gadget: Gadget, ctx: Context<Gadget>) {
       const { attempt, last } = ctx.retry;
-      runs.push({ gadget, attempt, last, at: one.clock.now() });
+      runs.push({ gadget, attempt, last, at: fixture.clock.now() });
       return reconcile(gadget, ctx);
     },
     ...(cleanup !== undefined && { cleanup }),
     ...(onError !== undefined && { onError }),
   }, others);
-  await one.start(operator);
+  await fixture.start(operator);
   return { operator, controller, runs };
 }
 
 /** Fulfilled when the time has passed on the clock of the case. */
-export function pause(one: OperatorCase, duration: number): Promise<void> {
-  return new Promise((resolve) => one.clock.setTimer(resolve, duration));
+export function pause(
+  fixture: OperatorFixture,
+  duration: number,
+): Promise<void> {
+  return new Promise((resolve) => fixture.clock.setTimer(resolve, duration));
 }
 
 const WRITES: ReadonlySet<string> = new Set([
@@ -75,8 +78,8 @@ const WRITES: ReadonlySet<string> = new Set([
  *
  * @param since How many requests there had been.
  */
-export function writesSince(one: OperatorCase, since: number): string[] {
-  return one.requests.slice(since)
+export function writesSince(fixture: OperatorFixture, since: number): string[] {
+  return fixture.requests.slice(since)
     .filter(({ verb, resource }) =>
       WRITES.has(verb) && resource !== "leases" && resource !== "events"
     )

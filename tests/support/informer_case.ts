@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Informer } from "../../core/cache/informer.ts";
 import type { InformerOptions } from "../../core/cache/informer_options.ts";
 import type { Client } from "../../core/client/client.ts";
-import { VirtualClock } from "../../core/virtual_clock.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
 import { stateOf, Widget } from "./fake_watch_call.ts";
 import { FakeWatchServer } from "./fake_watch_server.ts";
 import { until } from "./until.ts";

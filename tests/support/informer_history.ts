@@ -13,7 +13,7 @@ import type {
   OwnWrite,
 } from "../../core/cache/shared_informer.ts";
 import { Client } from "../../core/client/client.ts";
-import { VirtualClock } from "../../core/virtual_clock.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
 import { stateOf, Widget } from "./fake_watch_call.ts";
 import type { FakeWatchServer } from "./fake_watch_server.ts";
 import { type Command, FAULTS } from "./informer_commands.ts";

@@ -2,7 +2,7 @@ import {
   createAuthority,
   issueCertificate,
   type KeyPair,
-} from "../../core/apiserver/certificates.ts";
+} from "../../apiserver/certificates.ts";
 import type {
   ClusterConfig,
   Credential,

@@ -1,5 +1,5 @@
-import { accessOf } from "../../core/apiserver/restricted_transport.ts";
-import { readTarget } from "../../core/apiserver/request/request_info.ts";
+import { accessOf } from "../../testing/restricted_transport.ts";
+import { readTarget } from "../../apiserver/request/request_info.ts";
 import type {
   HttpRequest,
   HttpResponse,

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import type { AuditEvent } from "../../core/apiserver/request_handler.ts";
-import { ApiServer } from "../../core/apiserver/server.ts";
+import type { AuditEvent } from "../../apiserver/request_handler.ts";
+import { ApiServer } from "../../apiserver/server.ts";
 
 /** A cluster that a scenario runs against, from outside. */
 export interface ScenarioCluster {

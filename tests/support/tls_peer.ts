@@ -24,7 +24,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import {
   createAuthority,
   issueCertificate,
-} from "../../core/apiserver/certificates.ts";
+} from "../../apiserver/certificates.ts";
 
 /** Where the servers are, and what their clients need. */
 export interface TlsPeer {

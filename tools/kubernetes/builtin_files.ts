@@ -6,7 +6,7 @@ const ANY_VALUE: readonly string[] = [
   "io.k8s.apimachinery.pkg.runtime.RawExtension",
 ];
 
-/** Writes the files of core/apiserver/builtin/data, by name. */
+/** Writes the files of apiserver/builtin/data, by name. */
 export function builtinFiles(data: KubernetesData): Map<string, string> {
   return new Map([
     ["definitions.ts", definitionsFile(data)],

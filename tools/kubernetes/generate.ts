@@ -21,7 +21,7 @@ export function generatedFiles(): Map<string, string> {
   }
   files.set("core/kinds/value_forms.ts", valueFormsFile(data));
   for (const [name, text] of builtinFiles(data)) {
-    files.set(`core/apiserver/builtin/data/${name}`, text);
+    files.set(`apiserver/builtin/data/${name}`, text);
   }
   return files;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BackOff } from "../../../core/cache/back_off.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 function make(random: () => number): { clock: VirtualClock; backOff: BackOff } {
   const clock = new VirtualClock();

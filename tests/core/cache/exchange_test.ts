@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Exchange } from "../../../core/cache/exchange.ts";
 import type { ApiRequest } from "../../../core/client/request.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 const REQUEST: ApiRequest = {
   verb: "list",

@@ -6,7 +6,7 @@ import { MemoryPressure } from "../../../core/cache/memory_pressure.ts";
 import { readEvents } from "../../../core/cache/receive.ts";
 import { TimeSlice } from "../../../core/cache/time_slice.ts";
 import { type LogFields, silentLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 /** A process of which the test says what it uses, of 1,000 bytes. */
 class Process {

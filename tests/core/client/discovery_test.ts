@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ApiError } from "../../../core/api/api_error.ts";
 import { untyped } from "../../../core/api/kind.ts";
 import { Client } from "../../../core/client/client.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import {
   type Script,
   ScriptedTransport,

@@ -20,7 +20,7 @@ import { retry } from "../../../core/client/retry.ts";
 import type { Middleware, Send } from "../../../core/client/send.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { noMetrics } from "../../../core/metrics.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import {
   type Script,
   ScriptedTransport,

@@ -5,11 +5,11 @@ import { test } from "node:test";
 import {
   createAuthority,
   issueCertificate,
-} from "../../../core/apiserver/certificates.ts";
+} from "../../../apiserver/certificates.ts";
 import type { CredentialSource } from "../../../core/config/cluster_config.ts";
 import { credentialSource } from "../../../core/config/credential_source.ts";
 import { loadConfig } from "../../../core/config/load_config.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 
 const FOLDER = temporaryFolder();

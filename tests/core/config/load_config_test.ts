@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createAuthority } from "../../../core/apiserver/certificates.ts";
+import { createAuthority } from "../../../apiserver/certificates.ts";
 import { credentialSource } from "../../../core/config/credential_source.ts";
 import {
   configFromText,
   loadConfig,
 } from "../../../core/config/load_config.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";
 import {
   AUTHORITY,

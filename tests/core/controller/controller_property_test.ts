@@ -10,7 +10,7 @@ import { ConfigMap, Namespace } from "../../../core/kinds/mod.ts";
 import type { ControllerHandle } from "../../../core/operator/controller_handle.ts";
 import type { Operator } from "../../../core/operator/operator.ts";
 import { informerSource } from "../../../sources/informer_source.ts";
-import { Gadget, OperatorCase } from "../../support/operator_case.ts";
+import { Gadget, OperatorFixture } from "../../support/operator_fixture.ts";
 
 const KEYS = ["default/a", "default/b", "other/c"];
 const FINALIZER = "gadgets.sample.coracle.dev/finalizer";
@@ -82,8 +82,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 type Parting = "leaderElection" | "sharding";
 
 /** Two replicas, and what their runs must keep to. */
-class PropertyCase {
-  readonly #one: OperatorCase;
+class PropertyFixture {
+  readonly #one: OperatorFixture;
   readonly #parting: Parting;
   readonly #operators: Operator[] = [];
   readonly #handles: ControllerHandle<Gadget>[] = [];
@@ -99,8 +99,8 @@ class PropertyCase {
   #fails = false;
   #last = 0;
 
-  constructor(one: OperatorCase, parting: Parting) {
-    this.#one = one;
+  constructor(fixture: OperatorFixture, parting: Parting) {
+    this.#one = fixture;
     this.#parting = parting;
   }
 
@@ -136,8 +136,8 @@ class PropertyCase {
   }
 
   async take(step: Step): Promise<void> {
-    const one = this.#one;
-    const { client, clock, faults } = one;
+    const fixture = this.#one;
+    const { client, clock, faults } = fixture;
     const now = String(clock.now());
     const metadata = keyOf("key" in step ? step.key : "");
     switch (step.do) {
@@ -171,12 +171,12 @@ class PropertyCase {
         this.#last = step.last;
         break;
       case "advance":
-        await one.advance(step.by);
+        await fixture.advance(step.by);
         break;
       case "restart": {
         const operator = this.#operators[step.replica] as Operator;
-        await one.done(operator.stop());
-        await one.start(operator);
+        await fixture.done(operator.stop());
+        await fixture.start(operator);
         break;
       }
       case "disturb": {
@@ -186,7 +186,7 @@ class PropertyCase {
           verb: ["patch", "update"],
           effect: { status: 500 },
         });
-        await one.advance(3_000);
+        await fixture.advance(3_000);
         fault.remove();
         break;
       }
@@ -200,7 +200,7 @@ class PropertyCase {
           resource: "leases",
           effect: { status: 500 },
         });
-        await one.advance(14_000);
+        await fixture.advance(14_000);
         fault.remove();
       }
     }
@@ -208,14 +208,14 @@ class PropertyCase {
 
   /** From now on all is well: everything must come right. */
   async settle(): Promise<void> {
-    const one = this.#one;
+    const fixture = this.#one;
     this.#fails = false;
     this.#last = 0;
-    one.faults.clear();
+    fixture.faults.clear();
     this.#move("all");
-    await one.until(async () => {
-      const { items } = await one.client.list(Gadget);
-      const maps = await one.client.list(ConfigMap);
+    await fixture.until(async () => {
+      const { items } = await fixture.client.list(Gadget);
+      const maps = await fixture.client.list(ConfigMap);
       const made = new Map(
         maps.items.map((
           { metadata, data },
@@ -238,12 +238,12 @@ class PropertyCase {
 
   /** Nothing is left of objects that are gone. */
   async checkEmpty(): Promise<void> {
-    const one = this.#one;
+    const fixture = this.#one;
     for (const key of KEYS) {
-      await one.client.delete(Gadget, keyOf(key)).catch(() => {});
+      await fixture.client.delete(Gadget, keyOf(key)).catch(() => {});
     }
     await this.settle();
-    await one.until(() => this.#operators.every(isEmpty), 300_000);
+    await fixture.until(() => this.#operators.every(isEmpty), 300_000);
     assert.equal(this.#worked.size, 0, "everything was cleaned up");
   }
 
@@ -310,9 +310,9 @@ for (const parting of ["leaderElection", "sharding"] as const) {
       fc.asyncProperty(
         fc.array(step, { maxLength: 25, size: "max" }),
         async (steps) => {
-          const one = await OperatorCase.start();
+          const fixture = await OperatorFixture.start();
           try {
-            const property = new PropertyCase(one, parting);
+            const property = new PropertyFixture(fixture, parting);
             await property.start();
             for (const step of steps) {
               await property.take(step);
@@ -322,7 +322,7 @@ for (const parting of ["leaderElection", "sharding"] as const) {
             await property.checkEmpty();
             property.check();
           } finally {
-            await one.stop();
+            await fixture.stop();
           }
         },
       ),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { FRESH } from "../../../core/controller/run_state.ts";
-import { ProcessorCase } from "../../support/processor_case.ts";
+import { ProcessorFixture } from "../../support/processor_fixture.ts";
 
 const KEYS = ["default/a", "default/b", "other/c"];
 
@@ -75,23 +75,23 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 async function take(
-  one: ProcessorCase,
+  fixture: ProcessorFixture,
   step: Step,
   others: Set<string>,
 ): Promise<void> {
-  const { processor, primaries } = one;
+  const { processor, primaries } = fixture;
   switch (step.do) {
     case "add":
-      if (!primaries.has(step.key)) one.add(step.key);
+      if (!primaries.has(step.key)) fixture.add(step.key);
       break;
     case "update":
-      if (primaries.has(step.key)) one.update(step.key);
+      if (primaries.has(step.key)) fixture.update(step.key);
       break;
     case "mark":
-      if (primaries.has(step.key)) one.mark(step.key);
+      if (primaries.has(step.key)) fixture.mark(step.key);
       break;
     case "delete":
-      if (primaries.has(step.key)) one.delete(step.key);
+      if (primaries.has(step.key)) fixture.delete(step.key);
       break;
     case "leave":
       // Its namespace is not watched any more.
@@ -112,7 +112,7 @@ async function take(
       processor.triggered(step.key, "source", {});
       break;
     case "end": {
-      const open = [...one.open.values()];
+      const open = [...fixture.open.values()];
       const { run, end } = open[step.pick % open.length] ?? {};
       if (run === undefined || end === undefined) break;
       const failed = { type: "failed", final: false } as const;
@@ -137,7 +137,7 @@ async function take(
       break;
     }
     case "advance":
-      await one.clock.advance(step.by);
+      await fixture.clock.advance(step.by);
       return;
     case "pause":
       processor.pause();
@@ -151,9 +151,9 @@ async function take(
       processor.resync();
       break;
     case "relist":
-      for (const key of primaries.keys()) one.update(key, { relist: true });
+      for (const key of primaries.keys()) fixture.update(key, { relist: true });
   }
-  await one.settle();
+  await fixture.settle();
 }
 
 test("EventProcessor: whatever happens, one run at a time, newest state seen, nothing left behind", async () => {
@@ -163,64 +163,67 @@ test("EventProcessor: whatever happens, one run at a time, newest state seen, no
       async (steps) => {
         /** What other replicas run. */
         const others = new Set<string>();
-        const one = new ProcessorCase({
+        const fixture = new ProcessorFixture({
           settings: { concurrency: 2 },
           shard: { owns: (key) => !others.has(key) },
         });
         // The version of each object that its last run saw.
         const seen = new Map<string, string>();
-        one.processor.resume();
-        // ProcessorCase throws when two runs of a key are open at once.
+        fixture.processor.resume();
+        // ProcessorFixture throws when two runs of a key are open at once.
         for (const step of steps) {
-          await take(one, step, others);
-          assert.ok(one.clock.pendingTimers <= 1, "one timer for all objects");
+          await take(fixture, step, others);
           assert.ok(
-            one.processor.delayed <= one.primaries.size,
+            fixture.clock.pendingTimers <= 1,
+            "one timer for all objects",
+          );
+          assert.ok(
+            fixture.processor.delayed <= fixture.primaries.size,
             "no deadline of an object that is gone",
           );
           for (const key of KEYS) {
-            if (one.primaries.has(key) && !others.has(key)) continue;
-            assert.equal(one.processor.stateOf(key), FRESH);
+            if (fixture.primaries.has(key) && !others.has(key)) continue;
+            assert.equal(fixture.processor.stateOf(key), FRESH);
           }
         }
         // From now on all is well.
         others.clear();
-        one.processor.resync();
-        one.script = (run) => {
+        fixture.processor.resync();
+        fixture.script = (run) => {
           seen.set(
             run.key,
             run.primary.metadata.resourceVersion as string,
           );
           return { end: { type: "done" } };
         };
-        one.processor.resume();
-        for (const { run, end } of [...one.open.values()]) {
+        fixture.processor.resume();
+        for (const { run, end } of [...fixture.open.values()]) {
           seen.set(
             run.key,
             run.primary.metadata.resourceVersion as string,
           );
           end({ end: { type: "done" } });
         }
-        await one.clock.advance(36_000_000);
-        for (const [key, primary] of one.primaries) {
-          if (one.processor.stateOf(key).leaving) continue;
+        await fixture.clock.advance(36_000_000);
+        for (const [key, primary] of fixture.primaries) {
+          if (fixture.processor.stateOf(key).leaving) continue;
           assert.equal(
             seen.get(key),
             primary.metadata.resourceVersion,
             `the newest state of ${key} was reconciled`,
           );
         }
-        assert.equal(one.processor.running, 0);
-        assert.equal(one.processor.exhausted, 0);
-        for (const key of [...one.primaries.keys()]) one.delete(key);
-        await one.settle();
+        assert.equal(fixture.processor.running, 0);
+        assert.equal(fixture.processor.exhausted, 0);
+        for (const key of [...fixture.primaries.keys()]) fixture.delete(key);
+        await fixture.settle();
         assert.equal(
-          one.processor.delayed,
+          fixture.processor.delayed,
           0,
           "nothing is left of the deleted",
         );
-        assert.equal(one.processor.waiting, 0);
-        assert.equal(one.clock.pendingTimers, 0);
+        assert.equal(fixture.processor.waiting, 0);
+        assert.equal(fixture.clock.pendingTimers, 0);
       },
     ),
     { numRuns: 400 },

@@ -4,62 +4,62 @@ import { ConcurrencyCap } from "../../../core/controller/concurrency_cap.ts";
 import {
   DONE,
   FAILED,
-  ProcessorCase,
+  ProcessorFixture,
   running,
-} from "../../support/processor_case.ts";
+} from "../../support/processor_fixture.ts";
 
 const A = "default/a";
 const B = "default/b";
 
 test("EventProcessor runs once for many events, and once more for those during a run", async () => {
-  const one = await running();
-  one.add(A);
-  one.update(A);
-  await one.settle();
-  assert.deepEqual(one.keys, [A]);
-  assert.deepEqual(one.begun[0]?.cause, { type: "added", events: 2 });
-  one.update(A);
-  one.update(A);
-  await one.settle();
-  assert.equal(one.begun[0]?.isDirty(), true);
-  await one.end(A);
-  assert.deepEqual(one.keys, [A, A]);
-  assert.equal(one.begun[1]?.cause.type, "modified");
-  await one.end(A);
-  assert.equal(one.processor.running, 0);
+  const fixture = await running();
+  fixture.add(A);
+  fixture.update(A);
+  await fixture.settle();
+  assert.deepEqual(fixture.keys, [A]);
+  assert.deepEqual(fixture.begun[0]?.cause, { type: "added", events: 2 });
+  fixture.update(A);
+  fixture.update(A);
+  await fixture.settle();
+  assert.equal(fixture.begun[0]?.isDirty(), true);
+  await fixture.end(A);
+  assert.deepEqual(fixture.keys, [A, A]);
+  assert.equal(fixture.begun[1]?.cause.type, "modified");
+  await fixture.end(A);
+  assert.equal(fixture.processor.running, 0);
 });
 
 test("EventProcessor runs nothing before it is resumed, and loses nothing [3.2.3]", async () => {
-  const one = new ProcessorCase();
-  one.add(A, { initial: true });
-  one.add(B);
-  await one.settle();
-  assert.deepEqual(one.keys, []);
-  one.processor.resume();
-  await one.settle();
-  assert.deepEqual(one.keys, [B, A], "a live change goes first");
-  assert.equal(one.begun[1]?.cause.type, "initial");
+  const fixture = new ProcessorFixture();
+  fixture.add(A, { initial: true });
+  fixture.add(B);
+  await fixture.settle();
+  assert.deepEqual(fixture.keys, []);
+  fixture.processor.resume();
+  await fixture.settle();
+  assert.deepEqual(fixture.keys, [B, A], "a live change goes first");
+  assert.equal(fixture.begun[1]?.cause.type, "initial");
 });
 
 test("EventProcessor never runs two incarnations of one name at once [3.9.0]", async () => {
-  const one = await running();
-  one.add(A);
-  await one.settle();
-  const old = one.begun[0];
-  one.delete(A);
-  one.add(A);
-  await one.settle();
-  assert.equal(one.begun.length, 1, "the new incarnation waits");
+  const fixture = await running();
+  fixture.add(A);
+  await fixture.settle();
+  const old = fixture.begun[0];
+  fixture.delete(A);
+  fixture.add(A);
+  await fixture.settle();
+  assert.equal(fixture.begun.length, 1, "the new incarnation waits");
   assert.equal(old?.aborted, "deletion");
-  await one.end(A, { end: { type: "done", delay: 1_000 } });
-  assert.equal(one.begun.length, 2);
+  await fixture.end(A, { end: { type: "done", delay: 1_000 } });
+  assert.equal(fixture.begun.length, 2);
   assert.notEqual(
-    one.begun[1]?.primary.metadata.uid,
+    fixture.begun[1]?.primary.metadata.uid,
     old?.primary.metadata.uid,
   );
-  await one.end(A);
-  await one.clock.advance(5_000);
-  assert.equal(one.begun.length, 2, "what the old run asked for is void");
+  await fixture.end(A);
+  await fixture.clock.advance(5_000);
+  assert.equal(fixture.begun.length, 2, "what the old run asked for is void");
 });
 
 test("EventProcessor keeps nothing of an object that was deleted during its run [3.9.0]", async () => {
@@ -70,56 +70,56 @@ test("EventProcessor keeps nothing of an object that was deleted during its run 
       { end: { type: "finalizerRemoved" } } as const,
     ]
   ) {
-    const one = await running();
-    one.add(A);
-    await one.settle();
-    one.delete(A);
-    await one.end(A, result);
-    assert.equal(one.processor.delayed, 0);
-    assert.equal(one.processor.waiting, 0);
-    assert.equal(one.processor.stateOf(A).leaving, false);
-    assert.equal(one.clock.pendingTimers, 0);
-    assert.deepEqual(one.plans, [undefined]);
+    const fixture = await running();
+    fixture.add(A);
+    await fixture.settle();
+    fixture.delete(A);
+    await fixture.end(A, result);
+    assert.equal(fixture.processor.delayed, 0);
+    assert.equal(fixture.processor.waiting, 0);
+    assert.equal(fixture.processor.stateOf(A).leaving, false);
+    assert.equal(fixture.clock.pendingTimers, 0);
+    assert.deepEqual(fixture.plans, [undefined]);
   }
 });
 
 test("EventProcessor takes what waits for a deleted object out of the queue [3.9.10]", async () => {
-  const one = await running({ settings: { concurrency: 1 } });
-  one.add(A);
-  one.add(B);
-  await one.settle();
-  assert.equal(one.processor.waiting, 1);
-  one.delete(B);
-  assert.equal(one.processor.waiting, 0);
-  await one.end(A);
-  assert.deepEqual(one.keys, [A]);
+  const fixture = await running({ settings: { concurrency: 1 } });
+  fixture.add(A);
+  fixture.add(B);
+  await fixture.settle();
+  assert.equal(fixture.processor.waiting, 1);
+  fixture.delete(B);
+  assert.equal(fixture.processor.waiting, 0);
+  await fixture.end(A);
+  assert.deepEqual(fixture.keys, [A]);
 });
 
 test("EventProcessor submits an object again whose run ended while it was paused [3.9.1]", async () => {
-  const one = await running();
-  one.add(A);
-  await one.settle();
-  one.processor.pause();
-  await one.end(A);
-  one.processor.resume();
-  one.update(A);
-  await one.settle();
-  assert.deepEqual(one.keys, [A, A]);
+  const fixture = await running();
+  fixture.add(A);
+  await fixture.settle();
+  fixture.processor.pause();
+  await fixture.end(A);
+  fixture.processor.resume();
+  fixture.update(A);
+  await fixture.settle();
+  assert.deepEqual(fixture.keys, [A, A]);
 });
 
 test("EventProcessor runs an aborted object again when it is resumed [3.9.2]", async () => {
-  const one = await running();
-  one.add(A);
-  await one.settle();
-  one.processor.pause();
-  one.processor.abortAll("leadership");
-  assert.equal(one.begun[0]?.aborted, "leadership");
-  await one.end(A, FAILED);
-  assert.equal(one.begun.length, 1);
-  one.processor.resume();
-  await one.settle();
-  assert.equal(one.begun.length, 2);
-  assert.equal(one.begun[1]?.retry.attempt, 0, "that was no failure");
+  const fixture = await running();
+  fixture.add(A);
+  await fixture.settle();
+  fixture.processor.pause();
+  fixture.processor.abortAll("leadership");
+  assert.equal(fixture.begun[0]?.aborted, "leadership");
+  await fixture.end(A, FAILED);
+  assert.equal(fixture.begun.length, 1);
+  fixture.processor.resume();
+  await fixture.settle();
+  assert.equal(fixture.begun.length, 2);
+  assert.equal(fixture.begun[1]?.retry.attempt, 0, "that was no failure");
 });
 
 test("EventProcessor keeps a slow controller from starving others [3.9.3]", async () => {
@@ -163,109 +163,114 @@ test("ConcurrencyCap gives room to each in turn", async () => {
 });
 
 test("EventProcessor forgets objects whose namespace is not watched any more [3.9.6]", async () => {
-  const one = await running();
-  one.script = () => FAILED;
-  one.add(A);
-  await one.settle();
-  assert.equal(one.processor.stateOf(A).failures, 1);
-  one.primaries.delete(A);
-  one.processor.forget(A, "namespace");
-  assert.equal(one.processor.stateOf(A).failures, 0);
-  assert.equal(one.clock.pendingTimers, 0);
+  const fixture = await running();
+  fixture.script = () => FAILED;
+  fixture.add(A);
+  await fixture.settle();
+  assert.equal(fixture.processor.stateOf(A).failures, 1);
+  fixture.primaries.delete(A);
+  fixture.processor.forget(A, "namespace");
+  assert.equal(fixture.processor.stateOf(A).failures, 0);
+  assert.equal(fixture.clock.pendingTimers, 0);
 });
 
 test("EventProcessor aborts a reconcile when its object is marked, not a cleanup", async () => {
-  const one = await running();
-  one.add(A);
-  await one.settle();
-  one.mark(A);
-  assert.equal(one.begun[0]?.signal.aborted, true);
-  await one.end(A, FAILED);
-  assert.equal(one.begun.length, 2);
-  assert.equal(one.begun[1]?.retry.attempt, 0);
-  one.update(A);
-  assert.equal(one.begun[1]?.signal.aborted, false);
+  const fixture = await running();
+  fixture.add(A);
+  await fixture.settle();
+  fixture.mark(A);
+  assert.equal(fixture.begun[0]?.signal.aborted, true);
+  await fixture.end(A, FAILED);
+  assert.equal(fixture.begun.length, 2);
+  assert.equal(fixture.begun[1]?.retry.attempt, 0);
+  fixture.update(A);
+  assert.equal(fixture.begun[1]?.signal.aborted, false);
 });
 
 test("EventProcessor ignores an object whose finalizer is gone until it is a new one", async () => {
-  const one = await running();
-  one.add(A);
-  await one.settle();
-  await one.end(A, { end: { type: "finalizerRemoved" } });
-  one.processor.triggered(A, "source", {});
-  one.mark(A);
-  await one.settle();
-  assert.equal(one.begun.length, 1);
-  one.delete(A);
-  one.add(A);
-  await one.settle();
-  assert.equal(one.begun.length, 2);
+  const fixture = await running();
+  fixture.add(A);
+  await fixture.settle();
+  await fixture.end(A, { end: { type: "finalizerRemoved" } });
+  fixture.processor.triggered(A, "source", {});
+  fixture.mark(A);
+  await fixture.settle();
+  assert.equal(fixture.begun.length, 1);
+  fixture.delete(A);
+  fixture.add(A);
+  await fixture.settle();
+  assert.equal(fixture.begun.length, 2);
 });
 
 test("EventProcessor cleans up once, whatever comes while the finalizer is being removed", async () => {
-  const one = await running();
-  const object = one.add(A);
-  one.mark(A);
-  await one.settle();
-  one.processor.triggered(A, "source", {});
-  one.update(A);
+  const fixture = await running();
+  const object = fixture.add(A);
+  fixture.mark(A);
+  await fixture.settle();
+  fixture.processor.triggered(A, "source", {});
+  fixture.update(A);
   // The cache shows the object as it was until the watch tells of its end.
-  await one.end(A, { end: { type: "finalizerRemoved" } });
-  assert.equal(one.begun.length, 1);
-  assert.equal(one.processor.waiting, 0);
-  one.delete(A);
-  const remade = one.add(A);
-  await one.settle();
-  assert.equal(one.begun.length, 2);
+  await fixture.end(A, { end: { type: "finalizerRemoved" } });
+  assert.equal(fixture.begun.length, 1);
+  assert.equal(fixture.processor.waiting, 0);
+  fixture.delete(A);
+  const remade = fixture.add(A);
+  await fixture.settle();
+  assert.equal(fixture.begun.length, 2);
   assert.notEqual(remade.metadata.uid, object.metadata.uid);
 });
 
 test("EventProcessor tells which source and object caused a run", async () => {
-  const one = await running();
-  one.script = () => DONE;
-  one.add(A);
-  await one.settle();
+  const fixture = await running();
+  fixture.script = () => DONE;
+  fixture.add(A);
+  await fixture.settle();
   const object = { namespace: "default", name: "pod" };
-  one.processor.triggered(A, "pods", { kind: "Pod", object });
-  one.processor.triggered("default/unknown", "pods", {});
-  await one.settle();
-  assert.deepEqual(one.begun[1]?.cause, {
+  fixture.processor.triggered(A, "pods", { kind: "Pod", object });
+  fixture.processor.triggered("default/unknown", "pods", {});
+  await fixture.settle();
+  assert.deepEqual(fixture.begun[1]?.cause, {
     type: "source",
     source: "pods",
     kind: "Pod",
     object,
     events: 1,
   });
-  assert.equal(one.begun.length, 2);
+  assert.equal(fixture.begun.length, 2);
 });
 
 test("EventProcessor hands a deletion to reconcile in all-events mode, and retries it [TriggerReconcilerOnAllEventIT]", async () => {
-  const one = await running({ settings: { allEvents: true } });
-  one.script = (run) => run.deleted && run.retry.attempt < 2 ? FAILED : DONE;
-  one.add(A);
-  await one.settle();
-  one.delete(A);
-  await one.clock.advance(60_000);
+  const fixture = await running({ settings: { allEvents: true } });
+  fixture.script = (run) =>
+    run.deleted && run.retry.attempt < 2 ? FAILED : DONE;
+  fixture.add(A);
+  await fixture.settle();
+  fixture.delete(A);
+  await fixture.clock.advance(60_000);
   assert.deepEqual(
-    one.begun.map((run) => [run.deleted, run.retry.attempt]),
+    fixture.begun.map((run) => [run.deleted, run.retry.attempt]),
     [[false, 0], [true, 0], [true, 1], [true, 2]],
   );
-  assert.deepEqual(one.forgotten, [A]);
-  assert.equal(one.processor.delayed, 0);
+  assert.deepEqual(fixture.forgotten, [A]);
+  assert.equal(fixture.processor.delayed, 0);
 });
 
 test("EventProcessor reconciles a new incarnation after the deletion of the old one in all-events mode", async () => {
-  const one = await running({ settings: { allEvents: true } });
-  one.add(A);
-  await one.settle();
-  await one.end(A);
-  one.delete(A);
-  await one.settle();
-  one.add(A);
-  await one.settle();
-  assert.equal(one.begun.length, 2);
-  await one.end(A);
-  assert.deepEqual(one.begun.map((run) => run.deleted), [false, true, false]);
-  await one.end(A);
-  assert.equal(one.begun.length, 3);
+  const fixture = await running({ settings: { allEvents: true } });
+  fixture.add(A);
+  await fixture.settle();
+  await fixture.end(A);
+  fixture.delete(A);
+  await fixture.settle();
+  fixture.add(A);
+  await fixture.settle();
+  assert.equal(fixture.begun.length, 2);
+  await fixture.end(A);
+  assert.deepEqual(fixture.begun.map((run) => run.deleted), [
+    false,
+    true,
+    false,
+  ]);
+  await fixture.end(A);
+  assert.equal(fixture.begun.length, 3);
 });

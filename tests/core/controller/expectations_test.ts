@@ -8,7 +8,7 @@ import {
   Expectations,
 } from "../../../core/controller/expectations.ts";
 import type { Context } from "../../../core/controller/reconciler.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 type Ctx = Context<KubernetesObject>;
 

@@ -1,20 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RunInterruptedError } from "../../../core/controller/run.ts";
-import { ProcessorCase } from "../../support/processor_case.ts";
+import { ProcessorFixture } from "../../support/processor_fixture.ts";
 
 const POD = { namespace: "default", name: "web-0" };
 
 test("An event during a run interrupts it and names its source [F42]", async () => {
-  const one = new ProcessorCase();
-  one.processor.resume();
-  one.add("default/web");
-  await one.clock.settle();
-  const { run } = one.open.get("default/web")!;
+  const fixture = new ProcessorFixture();
+  fixture.processor.resume();
+  fixture.add("default/web");
+  await fixture.clock.settle();
+  const { run } = fixture.open.get("default/web")!;
   const { interrupted } = run;
   assert(!interrupted.aborted);
 
-  one.processor.triggered("default/web", "pods", { kind: "Pod", object: POD });
+  fixture.processor.triggered("default/web", "pods", {
+    kind: "Pod",
+    object: POD,
+  });
   assert(interrupted.reason instanceof RunInterruptedError);
   assert.deepEqual(interrupted.reason.runCause, {
     type: "source",
@@ -26,29 +29,29 @@ test("An event during a run interrupts it and names its source [F42]", async () 
   assert.match(interrupted.reason.message, /source pods: Pod default\/web-0$/);
   assert(!run.signal.aborted, "the run may go on");
 
-  one.open.get("default/web")!.end();
-  await one.clock.settle();
-  assert.equal(one.begun.length, 2);
-  assert(!one.begun[1]!.interrupted.aborted);
+  fixture.open.get("default/web")!.end();
+  await fixture.clock.settle();
+  assert.equal(fixture.begun.length, 2);
+  assert(!fixture.begun[1]!.interrupted.aborted);
 });
 
 test("The first event that interrupts a run counts, also when nobody listened [F42]", async () => {
-  const one = new ProcessorCase();
-  one.processor.resume();
-  one.add("default/web");
-  await one.clock.settle();
-  one.update("default/web");
-  one.processor.requested("default/web");
-  const { reason } = one.begun[0]!.interrupted;
+  const fixture = new ProcessorFixture();
+  fixture.processor.resume();
+  fixture.add("default/web");
+  await fixture.clock.settle();
+  fixture.update("default/web");
+  fixture.processor.requested("default/web");
+  const { reason } = fixture.begun[0]!.interrupted;
   assert.equal((reason as RunInterruptedError).runCause.type, "modified");
 });
 
 test("Events of other objects, and those before a run, interrupt nothing [F42]", async () => {
-  const one = new ProcessorCase();
-  one.add("default/web");
-  one.update("default/web");
-  one.processor.resume();
-  await one.clock.settle();
-  one.add("default/other");
-  assert(!one.begun[0]!.interrupted.aborted);
+  const fixture = new ProcessorFixture();
+  fixture.add("default/web");
+  fixture.update("default/web");
+  fixture.processor.resume();
+  await fixture.clock.settle();
+  fixture.add("default/other");
+  assert(!fixture.begun[0]!.interrupted.aborted);
 });

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OverdueRuns } from "../../../core/controller/overdue_runs.ts";
 import { type LogFields, silentLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import {
   DONE,
   type Gadget,
-  ProcessorCase,
-} from "../../support/processor_case.ts";
+  ProcessorFixture,
+} from "../../support/processor_fixture.ts";
 
 const KEY = "default/web";
 
@@ -22,14 +22,18 @@ function followed(settings: { readonly timeout?: string } = {}) {
       warn: (_message, fields = {}) => warned.push(fields),
     },
   });
-  const one = new ProcessorCase({ clock, settings, observers: [overdue] });
-  one.processor.resume();
-  return { one, clock, overdue, warned };
+  const fixture = new ProcessorFixture({
+    clock,
+    settings,
+    observers: [overdue],
+  });
+  fixture.processor.resume();
+  return { fixture, clock, overdue, warned };
 }
 
 test("A run that outlasts its abort by ten seconds is told of, with growing pauses", async () => {
-  const { one, clock, overdue, warned } = followed({ timeout: "30s" });
-  one.add(KEY);
+  const { fixture, clock, overdue, warned } = followed({ timeout: "30s" });
+  fixture.add(KEY);
   await clock.advance(39_999);
   assert.deepEqual([warned, overdue.size], [[], 0]);
   assert.deepEqual(overdue.of(KEY), { because: "timeout", ago: 9_999 });
@@ -49,7 +53,7 @@ test("A run that outlasts its abort by ten seconds is told of, with growing paus
     ...[145.2, 205.2, 265.2, 325.2, 385.2, 445.2],
   ]);
 
-  await one.end(KEY);
+  await fixture.end(KEY);
   assert.deepEqual([overdue.size, overdue.of(KEY)], [0, undefined]);
   const before = warned.length;
   await clock.advance(8 * 3_600_000);
@@ -57,44 +61,44 @@ test("A run that outlasts its abort by ten seconds is told of, with growing paus
 });
 
 test("A warning names why the run was asked to end", async () => {
-  const { one, clock, warned } = followed();
-  for (const name of ["a", "b", "c"]) one.add(`default/${name}`);
-  await one.settle();
-  one.delete("default/a");
-  one.processor.forget("default/b", "namespace");
-  one.processor.abortAll("leadership");
+  const { fixture, clock, warned } = followed();
+  for (const name of ["a", "b", "c"]) fixture.add(`default/${name}`);
+  await fixture.settle();
+  fixture.delete("default/a");
+  fixture.processor.forget("default/b", "namespace");
+  fixture.processor.abortAll("leadership");
   await clock.advance(10_000);
   assert.deepEqual(warned.map(({ object, because }) => [object, because]), [
     ["default/a", "deletion"],
     ["default/b", "namespace"],
     ["default/c", "leadership"],
   ]);
-  for (const name of ["a", "b", "c"]) await one.end(`default/${name}`);
+  for (const name of ["a", "b", "c"]) await fixture.end(`default/${name}`);
 });
 
 test("A run that heeds its signal leaves neither a warning nor a timer", async () => {
-  const { one, clock, overdue, warned } = followed({ timeout: "30s" });
-  one.script = (run) => {
-    run.signal.addEventListener("abort", () => void one.end(KEY));
+  const { fixture, clock, overdue, warned } = followed({ timeout: "30s" });
+  fixture.script = (run) => {
+    run.signal.addEventListener("abort", () => void fixture.end(KEY));
     return undefined;
   };
-  one.add(KEY);
+  fixture.add(KEY);
   await clock.advance(30_000);
-  one.script = () => DONE;
-  one.delete(KEY);
+  fixture.script = () => DONE;
+  fixture.delete(KEY);
   await clock.advance(60_000);
   assert.deepEqual([warned, overdue.size, clock.pendingTimers], [[], 0, 0]);
 });
 
 test("Runs left behind are counted, but keep no timer", async () => {
-  const { one, clock, overdue, warned } = followed({ timeout: "1h" });
-  one.add(KEY);
-  one.add("default/other");
-  await one.settle();
-  one.open.get(KEY)!.run.abort("shutdown");
+  const { fixture, clock, overdue, warned } = followed({ timeout: "1h" });
+  fixture.add(KEY);
+  fixture.add("default/other");
+  await fixture.settle();
+  fixture.open.get(KEY)!.run.abort("shutdown");
   overdue.close();
-  one.open.get("default/other")!.run.abort("shutdown");
-  one.processor.clear();
+  fixture.open.get("default/other")!.run.abort("shutdown");
+  fixture.processor.clear();
   assert.equal(clock.pendingTimers, 0, "their time limits are over, too");
   await clock.advance(3_600_000);
   assert.deepEqual([warned.length, overdue.size], [0, 2]);

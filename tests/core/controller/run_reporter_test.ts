@@ -6,7 +6,7 @@ import type { RunPlan } from "../../../core/controller/run_state.ts";
 import { RunReporter } from "../../../core/controller/run_reporter.ts";
 import { jsonLogger, type LogLevel } from "../../../core/logger.ts";
 import { noMetrics } from "../../../core/metrics.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 /** The levels and messages of a run that has failed and is retried. */
 function failedRun(

@@ -7,7 +7,7 @@ import type {
 import { SourceGroup } from "../../../core/controller/source_group.ts";
 import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 type Options = ConstructorParameters<typeof SourceGroup>[1];
 

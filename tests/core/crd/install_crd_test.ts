@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { ApiServer } from "../../../core/apiserver/server.ts";
+import { ApiServer } from "../../../apiserver/server.ts";
 import { CRD_KIND, crdCondition } from "../../../core/crd/crd_object.ts";
 import { defineKind } from "../../../core/crd/define_kind.ts";
 import { installCrd } from "../../../core/crd/install_crd.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 const Lamp = defineKind({
   group: "sample.coracle.dev",

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { z } from "zod";
-import { validateSchema } from "../../../core/apiserver/crd/schema_validator.ts";
-import { structuralCauses } from "../../../core/apiserver/crd/structural_rules.ts";
+import { validateSchema } from "../../../apiserver/crd/schema_validator.ts";
+import { structuralCauses } from "../../../apiserver/crd/structural_rules.ts";
 import { structuralSchemaOf } from "../../../core/crd/structural_schema.ts";
 
 /** A schema, and values that it is meant to take. */

@@ -3,14 +3,14 @@ import { test } from "node:test";
 import { Client } from "../../../core/client/client.ts";
 import { Fence } from "../../../core/operator/fence.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { ScriptedStream } from "../../support/scripted_stream.ts";
 import { ScriptedTransport } from "../../support/scripted_transport.ts";
 
 const KEY = { namespace: "default", name: "a" };
 
 /** A fence before a server that answers when the test wants it to. */
-class FenceCase {
+class FenceFixture {
   readonly clock: VirtualClock = new VirtualClock();
   readonly server: ScriptedTransport = new ScriptedTransport(({ signal }) =>
     new Promise((resolve, reject) => {
@@ -64,91 +64,94 @@ class FenceCase {
 }
 
 test("Fence lets reads through always, and writes within the mandate", async () => {
-  const one = new FenceCase();
-  const first = one.write();
-  await one.clock.settle();
-  one.asked.pop()?.();
-  await one.clock.settle();
+  const fixture = new FenceFixture();
+  const first = fixture.write();
+  await fixture.clock.settle();
+  fixture.asked.pop()?.();
+  await fixture.clock.settle();
   assert.equal(first.ended, "well");
-  one.holds = false;
-  const second = one.write();
-  const read = one.fence.client.get(Lease, KEY);
-  await one.clock.settle();
+  fixture.holds = false;
+  const second = fixture.write();
+  const read = fixture.fence.client.get(Lease, KEY);
+  await fixture.clock.settle();
   assert.match(second.ended ?? "", /does not lead, or not for certain/);
-  assert.equal(one.asked.length, 1);
-  one.asked.pop()?.();
+  assert.equal(fixture.asked.length, 1);
+  fixture.asked.pop()?.();
   await read;
 });
 
 test("Fence opens streams into pods within the mandate only", async () => {
-  const one = new FenceCase();
+  const fixture = new FenceFixture();
   const stream = new ScriptedStream();
-  one.server.stream = () => stream;
+  fixture.server.stream = () => stream;
   const options = { command: ["date"] };
-  await one.fence.client.exec(KEY, options);
-  assert.equal(one.server.streamRequests.length, 1);
-  assert.equal(await one.isSettled(), true, "it is open");
-  one.holds = false;
+  await fixture.fence.client.exec(KEY, options);
+  assert.equal(fixture.server.streamRequests.length, 1);
+  assert.equal(await fixture.isSettled(), true, "it is open");
+  fixture.holds = false;
   await assert.rejects(
-    one.fence.client.exec(KEY, options),
+    fixture.fence.client.exec(KEY, options),
     /Cannot run "date" in Pod default\/a: this replica does not lead/,
   );
-  assert.equal(one.server.streamRequests.length, 1);
+  assert.equal(fixture.server.streamRequests.length, 1);
   stream.messages.end();
 });
 
 test("Fence asks for the mandate again after a wait for another attempt", async () => {
-  const one = new FenceCase();
-  one.server.script = () => ({ status: 429, headers: { "retry-after": "1" } });
-  const write = one.write();
-  await one.clock.settle();
-  one.holds = false;
-  await one.clock.advance(2_000);
+  const fixture = new FenceFixture();
+  fixture.server.script = () => ({
+    status: 429,
+    headers: { "retry-after": "1" },
+  });
+  const write = fixture.write();
+  await fixture.clock.settle();
+  fixture.holds = false;
+  await fixture.clock.advance(2_000);
   assert.match(write.ended ?? "", /does not lead, or not for certain/);
-  assert.equal(one.server.requests.length, 1);
+  assert.equal(fixture.server.requests.length, 1);
 });
 
 test("Fence ends the writes under way with the mandate", async () => {
-  const one = new FenceCase();
-  const write = one.write();
-  await one.clock.settle();
-  one.loseMandate();
-  await one.clock.settle();
+  const fixture = new FenceFixture();
+  const write = fixture.write();
+  await fixture.clock.settle();
+  fixture.loseMandate();
+  await fixture.clock.settle();
   assert.match(write.ended ?? "", /leads no more/);
-  assert.equal(await one.isSettled(), true);
+  assert.equal(await fixture.isSettled(), true);
 });
 
 test("Fence waits for the answer to a write whose run was aborted", async () => {
-  const one = new FenceCase();
+  const fixture = new FenceFixture();
   const run = new AbortController();
-  const write = one.write(run.signal);
-  await one.clock.settle();
+  const write = fixture.write(run.signal);
+  await fixture.clock.settle();
   run.abort(new Error("The run was aborted"));
-  await one.clock.settle();
+  await fixture.clock.settle();
   assert.match(write.ended ?? "", /The run was aborted/);
-  assert.equal(await one.isSettled(), false, "it may arrive still");
-  one.asked.pop()?.();
-  assert.equal(await one.isSettled(), true);
-  assert.equal(one.server.cancelled, 1, "nobody reads the answer");
-  assert.equal(one.clock.pendingTimers, 0);
+  assert.equal(await fixture.isSettled(), false, "it may arrive still");
+  fixture.asked.pop()?.();
+  assert.equal(await fixture.isSettled(), true);
+  assert.equal(fixture.server.cancelled, 1, "nobody reads the answer");
+  assert.equal(fixture.clock.pendingTimers, 0);
 });
 
 test("Fence gives up a write of an aborted run that gets no answer", async () => {
-  const one = new FenceCase();
+  const fixture = new FenceFixture();
   const run = new AbortController();
-  one.write(run.signal);
-  await one.clock.settle();
+  fixture.write(run.signal);
+  await fixture.clock.settle();
   run.abort(new Error("The run was aborted"));
-  await one.clock.advance(4_900);
-  assert.equal(await one.isSettled(), false);
-  await one.clock.advance(100);
-  assert.equal(await one.isSettled(), true);
+  await fixture.clock.advance(4_900);
+  assert.equal(await fixture.isSettled(), false);
+  await fixture.clock.advance(100);
+  assert.equal(await fixture.isSettled(), true);
 });
 
 test("Fence sends nothing for a run that was aborted before", async () => {
-  const one = new FenceCase();
-  const write = one.write(AbortSignal.abort(new Error("Too late")));
-  await one.clock.settle();
+  const fixture = new FenceFixture();
+  const write = fixture.write(AbortSignal.abort(new Error("Too late")));
+  await fixture.clock.settle();
   assert.match(write.ended ?? "", /Too late/);
-  assert.equal(one.asked.length, 0);
+  assert.equal(fixture.asked.length, 0);
 });

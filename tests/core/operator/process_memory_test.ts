@@ -7,9 +7,9 @@ import {
   operatorBudget,
   type SystemMemory,
 } from "../../../core/operator/process_memory.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import type { OperatorCacheOptions } from "../../../core/operator/operator_options.ts";
-import { Gadget, scenario } from "../../support/operator_case.ts";
+import { Gadget, scenario } from "../../support/operator_fixture.ts";
 
 const MIB = 2 ** 20;
 
@@ -71,17 +71,20 @@ test("An operator refuses a limit of memory that is no size", () => {
 
 scenario(
   "The memory of the process is told where its limit is known",
-  async (one) => {
+  async (fixture) => {
     const metrics = new MetricsRegistry();
-    const operator = one.operator({ metrics, cache: { memoryLimit: "1MiB" } });
+    const operator = fixture.operator({
+      metrics,
+      cache: { memoryLimit: "1MiB" },
+    });
     operator.register(Gadget, { reconcile() {} });
-    await one.start(operator);
+    await fixture.start(operator);
     const text = operator.metrics();
     assert.match(text, /^coracle_memory_limit_bytes 1048576$/m);
     assert.match(text, /^coracle_memory_short 1$/m);
     const used = /^coracle_memory_used_bytes (\d+)$/m.exec(text);
     assert(Number(used?.[1]) > MIB, text);
-    const warned = one.log.filter(({ message }) =>
+    const warned = fixture.log.filter(({ message }) =>
       message.startsWith("The process uses nearly all of its memory")
     );
     assert.equal(warned.length, 1);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { builtinSchema } from "../../../core/apiserver/builtin/go_types.ts";
+import { builtinSchema } from "../../../apiserver/builtin/go_types.ts";
 import {
   applyStrategicMergePatch,
   StrategicPatchError,

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { Priority } from "../../../core/queue/priority.ts";
 import { SchedulingQueue } from "../../../core/queue/scheduling_queue.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 /** What is known of a key, in the plainest form. */
 interface KeyModel {

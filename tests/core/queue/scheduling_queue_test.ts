@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Priority } from "../../../core/queue/priority.ts";
 import { SchedulingQueue } from "../../../core/queue/scheduling_queue.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 function takeAll(queue: SchedulingQueue): string[] {
   const keys: string[] = [];

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import type { KubernetesObject } from "../../../core/api/object.ts";
-import type { AuditEvent } from "../../../core/apiserver/request_handler.ts";
-import { ApiServer } from "../../../core/apiserver/server.ts";
+import type { AuditEvent } from "../../../apiserver/request_handler.ts";
+import { ApiServer } from "../../../apiserver/server.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { AppliedChange } from "../../../workflows/apply/change_set.ts";
 import type { SetOwner } from "../../../workflows/apply/set_options.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../../core/api/api_error.ts";
-import type { AuditEvent } from "../../../core/apiserver/request_handler.ts";
-import { ApiServer } from "../../../core/apiserver/server.ts";
+import type { AuditEvent } from "../../../apiserver/request_handler.ts";
+import { ApiServer } from "../../../apiserver/server.ts";
 import { installCrd } from "../../../core/crd/install_crd.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import {
   type NewCondition,
   removeCondition,
@@ -27,7 +27,7 @@ const READY: NewCondition = {
 };
 
 /** One release on a server, and what the server was asked since it is there. */
-class StatusCase {
+class StatusFixture {
   readonly server: ApiServer;
   readonly writes: AuditEvent[] = [];
   readonly clock: VirtualClock = new VirtualClock();
@@ -36,7 +36,7 @@ class StatusCase {
     this.server = server;
   }
 
-  static async start(): Promise<StatusCase> {
+  static async start(): Promise<StatusFixture> {
     const writes: AuditEvent[] = [];
     const server = await ApiServer.start({
       port: false,
@@ -49,10 +49,10 @@ class StatusCase {
       metadata: KEY,
       spec: { version: "1" },
     });
-    const one = new StatusCase(server);
+    const fixture = new StatusFixture(server);
     writes.length = 0;
-    Object.assign(one, { writes });
-    return one;
+    Object.assign(fixture, { writes });
+    return fixture;
   }
 
   read(): Promise<Release> {
@@ -106,29 +106,29 @@ function conditionTypes(object: Release): string[] {
 /** A test with one release on a server of its own. */
 function statusTest(
   title: string,
-  play: (one: StatusCase) => Promise<void>,
+  play: (fixture: StatusFixture) => Promise<void>,
 ): void {
   test(title, async () => {
-    const one = await StatusCase.start();
+    const fixture = await StatusFixture.start();
     try {
-      await play(one);
+      await play(fixture);
     } finally {
-      await one.server.stop();
+      await fixture.server.stop();
     }
   });
 }
 
 statusTest(
   "A condition, a spec and a status that others changed meanwhile survive [F34]",
-  async (one) => {
-    const object = await one.read();
-    const status = one.writer(object);
-    await one.foreign({ type: "Scanned", status: "True", reason: "Clean" });
-    await one.server.client.patch(Release, KEY, {
+  async (fixture) => {
+    const object = await fixture.read();
+    const status = fixture.writer(object);
+    await fixture.foreign({ type: "Scanned", status: "True", reason: "Clean" });
+    await fixture.server.client.patch(Release, KEY, {
       metadata: { labels: { theirs: "yes" } },
       spec: { suspend: true },
     });
-    await one.server.client.status.patch(Release, KEY, {
+    await fixture.server.client.status.patch(Release, KEY, {
       status: { lastHandledForceAt: "theirs" },
     });
 
@@ -137,7 +137,7 @@ statusTest(
     object.metadata.labels = { ours: "yes" };
     object.status!.revision = "r2";
     assert(await status.write(object));
-    const now = await one.read();
+    const now = await fixture.read();
     assert.deepEqual(conditionTypes(now), ["Ready", "Scanned"]);
     assert.deepEqual(now.spec, { version: "2", suspend: true });
     assert.deepEqual(now.metadata.labels, { ours: "yes", theirs: "yes" });
@@ -148,31 +148,31 @@ statusTest(
 
 statusTest(
   "Conditions are written first, then metadata and spec, then the status [F34]",
-  async (one) => {
-    const object = await one.read();
-    const status = one.writer(object);
+  async (fixture) => {
+    const object = await fixture.read();
+    const status = fixture.writer(object);
     set(object, READY);
     object.spec.version = "2";
     object.status!.revision = "r2";
     await status.write(object, { observed: true });
     assert.deepEqual(
-      one.writes.map(({ subresource }) => subresource ?? ""),
+      fixture.writes.map(({ subresource }) => subresource ?? ""),
       ["status", "", "status"],
     );
-    assert.equal((await one.read()).status?.observedGeneration, 1);
+    assert.equal((await fixture.read()).status?.observedGeneration, 1);
   },
 );
 
 statusTest(
   "A status that changed alone is written at once, so that nobody sees half of it [F34]",
-  async (one) => {
-    const object = await one.read();
-    const status = one.writer(object);
+  async (fixture) => {
+    const object = await fixture.read();
+    const status = fixture.writer(object);
     set(object, READY);
     object.status!.revision = "r2";
     await status.write(object, { observed: true });
-    assert.equal(one.writes.length, 1);
-    const { status: now } = await one.read();
+    assert.equal(fixture.writes.length, 1);
+    const { status: now } = await fixture.read();
     assert.equal(now?.observedGeneration, 1);
     assert.equal(now?.revision, "r2");
     assert.equal(now?.conditions?.length, 1);
@@ -181,18 +181,18 @@ statusTest(
 
 statusTest(
   "Ready that somebody else has changed is a conflict, unless it is owned or forced [F35]",
-  async (one) => {
+  async (fixture) => {
     const play = async (options: Partial<SharedStatusOptions<Release>>) => {
-      const object = await one.read();
-      const status = one.writer(object, options);
-      await one.foreign({
+      const object = await fixture.read();
+      const status = fixture.writer(object, options);
+      await fixture.foreign({
         ...READY,
         status: "False",
         reason: `Theirs${Math.random()}`,
       });
       set(object, { ...READY, message: `Ours${Math.random()}` });
       await status.write(object);
-      return await one.read();
+      return await fixture.read();
     };
     await assert.rejects(play({}), ConditionConflictError);
     for (const options of [{ owned: ["Ready"] }, { force: true }]) {
@@ -204,17 +204,17 @@ statusTest(
 
 statusTest(
   "A conflict over the conditions does not keep the spec from being written, but observes no generation [F35]",
-  async (one) => {
-    const object = await one.read();
-    const status = one.writer(object);
-    await one.foreign({ ...READY, status: "False", reason: "Theirs" });
+  async (fixture) => {
+    const object = await fixture.read();
+    const status = fixture.writer(object);
+    await fixture.foreign({ ...READY, status: "False", reason: "Theirs" });
     set(object, READY);
     object.spec.version = "2";
     await assert.rejects(
       status.write(object, { observed: true }),
       ConditionConflictError,
     );
-    const now = await one.read();
+    const now = await fixture.read();
     assert.equal(now.spec.version, "2");
     assert.equal(now.status?.observedGeneration, undefined);
     // The base stays: once the conflict is solved, everything is compared anew.
@@ -225,12 +225,12 @@ statusTest(
 
 statusTest(
   "observedGeneration is written with a change of the spec alone, as it was seen [F36]",
-  async (one) => {
-    const object = await one.read();
-    const status = one.writer(object);
+  async (fixture) => {
+    const object = await fixture.read();
+    const status = fixture.writer(object);
     object.spec.version = "2";
     await status.write(object, { observed: true });
-    const now = await one.read();
+    const now = await fixture.read();
     assert.equal(now.metadata.generation, 2);
     assert.equal(now.status?.observedGeneration, 1, "that which was seen");
   },
@@ -238,11 +238,11 @@ statusTest(
 
 statusTest(
   "Where nobody else writes, nothing is read again [F37]",
-  async (one) => {
-    const object = await one.read();
-    const { client } = one.server;
+  async (fixture) => {
+    const object = await fixture.read();
+    const { client } = fixture.server;
     const access = accessByClient(Release, object, { client });
-    const status = one.writer(object, {
+    const status = fixture.writer(object, {
       access: { ...access, read: () => Promise.reject(new Error("A read")) },
     });
     for (const revision of ["r1", "r2"]) {
@@ -250,27 +250,27 @@ statusTest(
       object.status!.revision = revision;
       await status.write(object);
     }
-    assert.equal((await one.read()).status?.revision, "r2");
+    assert.equal((await fixture.read()).status?.revision, "r2");
   },
 );
 
 statusTest(
   "Nothing is sent where nothing changed, observedGeneration or not [F36]",
-  async (one) => {
-    const object = await one.read();
-    const status = one.writer(object);
+  async (fixture) => {
+    const object = await fixture.read();
+    const status = fixture.writer(object);
     assert.equal(await status.write(object), false);
     assert.equal(await status.write(object, { observed: true }), true);
     assert.equal(await status.write(object, { observed: true }), false);
-    assert.equal(one.writes.length, 1);
+    assert.equal(fixture.writes.length, 1);
   },
 );
 
 statusTest(
   "An object of another kind or name is refused [F36]",
-  async (one) => {
-    const object = await one.read();
-    const status = one.writer(object);
+  async (fixture) => {
+    const object = await fixture.read();
+    const status = fixture.writer(object);
     await assert.rejects(
       status.write({ ...object, kind: "Other" }),
       /Cannot write sample.coracle.dev\/v1 Release default\/web: .* received sample.coracle.dev\/v1 Other/,
@@ -282,13 +282,13 @@ statusTest(
 
 statusTest(
   "Finalizer, conditions, their removal and the finalizer's land one after another [F37]",
-  async (one) => {
-    const object = await one.read();
-    const status = one.writer(object);
+  async (fixture) => {
+    const object = await fixture.read();
+    const status = fixture.writer(object);
     object.metadata.finalizers = ["sample.coracle.dev/ours"];
     await status.write(object);
     // Somebody else's, which the pass has never seen.
-    await one.server.client.patch(Release, KEY, [{
+    await fixture.server.client.patch(Release, KEY, [{
       op: "add",
       path: "/metadata/finalizers/-",
       value: "sample.coracle.dev/theirs",
@@ -296,30 +296,30 @@ statusTest(
     set(object, READY);
     set(object, { type: "Stored", status: "True", reason: "Done" });
     await status.write(object);
-    assert.deepEqual(conditionTypes(await one.read()), ["Ready", "Stored"]);
+    assert.deepEqual(conditionTypes(await fixture.read()), ["Ready", "Stored"]);
 
     object.status!.conditions = removeCondition(
       object.status!.conditions!,
       "Stored",
     );
     await status.write(object);
-    assert.deepEqual(conditionTypes(await one.read()), ["Ready"]);
+    assert.deepEqual(conditionTypes(await fixture.read()), ["Ready"]);
     object.metadata.finalizers = [];
     await status.write(object);
-    const { finalizers } = (await one.read()).metadata;
+    const { finalizers } = (await fixture.read()).metadata;
     assert.deepEqual(finalizers, ["sample.coracle.dev/theirs"]);
   },
 );
 
 statusTest(
   "Conditions say the generation that the pass saw though there is a newer one [X6]",
-  async (one) => {
-    const object = await one.read();
-    const status = one.writer(object, { owned: ["Ready"] });
-    await one.server.client.patch(Release, KEY, { spec: { version: "2" } });
+  async (fixture) => {
+    const object = await fixture.read();
+    const status = fixture.writer(object, { owned: ["Ready"] });
+    await fixture.server.client.patch(Release, KEY, { spec: { version: "2" } });
     set(object, READY);
     await status.write(object, { observed: true });
-    const now = await one.read();
+    const now = await fixture.read();
     assert.equal(now.metadata.generation, 2);
     assert.equal(now.status?.conditions?.[0]?.observedGeneration, 1);
     assert.equal(now.status?.observedGeneration, 1);
@@ -328,12 +328,12 @@ statusTest(
 
 statusTest(
   "Writers who meet again and again are tried five times, with pauses",
-  async (one) => {
-    const object = await one.read();
+  async (fixture) => {
+    const object = await fixture.read();
     let writes = 0;
-    const { client } = one.server;
+    const { client } = fixture.server;
     const access = accessByClient(Release, object, { client });
-    const status = one.writer(object, {
+    const status = fixture.writer(object, {
       access: {
         ...access,
         // Somebody else is faster, every time.
@@ -349,20 +349,22 @@ statusTest(
     const written = status.write(object).catch((error: unknown) => error);
     let error: unknown;
     void written.then((value) => error = value);
-    await one.clock.runUntil(() => error !== undefined, { idleTurns: 1_000 });
+    await fixture.clock.runUntil(() => error !== undefined, {
+      idleTurns: 1_000,
+    });
     assert(ApiError.is(error) && error.isConflict);
     assert.equal(writes, 5);
-    assert(one.clock.now() >= 300 && one.clock.now() <= 600);
+    assert(fixture.clock.now() >= 300 && fixture.clock.now() <= 600);
   },
 );
 
 statusTest(
   "An object that was deleted and made anew is not written",
-  async (one) => {
-    const object = await one.read();
-    const status = one.writer(object);
-    await one.server.client.delete(Release, KEY);
-    await one.server.client.create(Release, {
+  async (fixture) => {
+    const object = await fixture.read();
+    const status = fixture.writer(object);
+    await fixture.server.client.delete(Release, KEY);
+    await fixture.server.client.create(Release, {
       metadata: KEY,
       spec: { version: "1" },
     });
@@ -374,7 +376,7 @@ statusTest(
       assert.equal(error.errors.length, 2);
       return true;
     });
-    const now = await one.read();
+    const now = await fixture.read();
     assert.equal(now.spec.version, "1");
     assert.equal(now.status, undefined);
   },

@@ -7,13 +7,13 @@ import {
   conditionText,
   FETCHED,
   releaseScenario,
-} from "../../support/release_case.ts";
+} from "../../support/release_fixture.ts";
 import { Release } from "../../support/release_kind.ts";
 
 releaseScenario(
   "A request by annotation is answered once, and its token remembered [F13]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     const asked: boolean[] = [];
     const forced: boolean[] = [];
     await release.play([(pass) => {
@@ -25,10 +25,10 @@ releaseScenario(
         [REQUESTED_AT]: token,
         ...(force && { "reconcile.coracle.dev/forceAt": token }),
       };
-      await one.client.patch(Release, release.key, {
+      await fixture.client.patch(Release, release.key, {
         metadata: { annotations },
       });
-      await one.settle();
+      await fixture.settle();
     };
     await ask("now");
     await ask("now");
@@ -39,7 +39,7 @@ releaseScenario(
     const { status } = await release.read();
     assert.equal(status?.lastHandledReconcileAt, " ");
     assert.equal(status?.lastHandledForceAt, " ");
-    await one.advance(60_000);
+    await fixture.advance(60_000);
     assert.deepEqual(forced, [false, false, true, false]);
   },
 );
@@ -47,18 +47,18 @@ releaseScenario(
 releaseScenario(
   "A suspended object is left alone, and taken up again",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     let runs = 0;
     await release.play([() => {
       runs++;
     }], { suspended: ({ spec }) => spec.suspend === true });
     await release.ask({ suspend: true, version: "2" });
-    await one.advance(3_600_000);
+    await fixture.advance(3_600_000);
     assert.equal(runs, 1);
     const object = await release.read();
     assert.equal(object.status?.observedGeneration, 1, "nobody has looked");
     await release.ask({ suspend: false });
-    await one.settle();
+    await fixture.settle();
     assert.equal(runs, 2);
     assert.equal((await release.read()).status?.observedGeneration, 3);
   },
@@ -67,7 +67,7 @@ releaseScenario(
 releaseScenario(
   "A change of the object gives up waiting, without an error or a word [F42]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     const reasons: unknown[] = [];
     await release.play([async (pass) => {
       if (pass.object.spec.version !== "1") return;
@@ -79,7 +79,7 @@ releaseScenario(
       });
     }]);
     await release.ask({ version: "2" });
-    await one.settle();
+    await fixture.settle();
     assert.match(
       String(reasons[0]),
       /another one is asked for: received modified/,
@@ -93,13 +93,13 @@ releaseScenario(
 releaseScenario(
   "A pass that a stop ends writes nothing about it",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     await release.play([(pass) =>
       new Promise((_resolve, reject) => {
         pass.signal.addEventListener("abort", () => reject(pass.signal.reason));
       })]);
     const before = await release.read();
-    await one.stop();
+    await fixture.stop();
     assert.equal(
       conditionText(before, "Ready"),
       "Unknown Progressing: Working towards generation 1",
@@ -110,7 +110,7 @@ releaseScenario(
 releaseScenario(
   "News is told once: a new revision, the end of a failure, and nothing else [F44]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     let [revision, broken] = ["a", false];
     const notices: Notice[] = [];
     await release.play([async (pass) => {
@@ -127,23 +127,23 @@ releaseScenario(
       },
       notifier: { notify: (_object, notice) => void notices.push(notice) },
     });
-    await one.until(async () => (await release.events()).length > 0);
+    await fixture.until(async () => (await release.events()).length > 0);
     assert.deepEqual(await release.events(), ["Normal NewArtifact: Has a"]);
-    await one.advance(120_000);
+    await fixture.advance(120_000);
     assert.equal(notices.length, 1, "no change, no event");
     [revision, broken] = ["b", true];
-    await one.advance(60_000);
+    await fixture.advance(60_000);
     assert.deepEqual(notices.map(({ reason }) => reason), [
       "NewArtifact",
       "Timeout",
     ]);
     [revision, broken] = ["a", false];
-    await one.advance(1_000);
+    await fixture.advance(1_000);
     const told = async (event: string) =>
-      await one.until(async () => (await release.events()).includes(event));
+      await fixture.until(async () => (await release.events()).includes(event));
     await told("Normal Succeeded: Has a");
     revision = "b";
-    await one.advance(60_000);
+    await fixture.advance(60_000);
     await told("Normal NewArtifact: Has b");
     assert.deepEqual(notices.map(({ reason }) => reason), [
       "NewArtifact",
@@ -157,7 +157,7 @@ releaseScenario(
 releaseScenario(
   "Cleanup holds the object until its steps are through, and says why",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     let held = true;
     await release.play([() => {}], {
       cleanup: [() => {
@@ -168,14 +168,14 @@ releaseScenario(
         }
       }],
     });
-    await one.until(async () => (await release.ready()).startsWith("True"));
-    await one.client.delete(Release, release.key);
-    await one.until(async () =>
+    await fixture.until(async () => (await release.ready()).startsWith("True"));
+    await fixture.client.delete(Release, release.key);
+    await fixture.until(async () =>
       await release.ready() === "False StillUsed: somebody reads it"
     );
     held = false;
-    await one.advance(10_000);
-    assert.equal(await one.client.find(Release, release.key), undefined);
+    await fixture.advance(10_000);
+    assert.equal(await fixture.client.find(Release, release.key), undefined);
     assert(release.isQuiet);
   },
 );
@@ -183,18 +183,18 @@ releaseScenario(
 releaseScenario(
   "An object that vanishes before its pass can say that it began is no error",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     let runs = 0;
     await release.play([() => {
       runs++;
     }]);
-    await one.until(async () => (await release.ready()).startsWith("True"));
-    await one.client.delete(Release, release.key);
-    await one.client.create(Release, {
+    await fixture.until(async () => (await release.ready()).startsWith("True"));
+    await fixture.client.delete(Release, release.key);
+    await fixture.client.create(Release, {
       metadata: release.key,
       spec: { version: "2" },
     });
-    await one.until(async () => (await release.ready()).startsWith("True"));
+    await fixture.until(async () => (await release.ready()).startsWith("True"));
     assert.equal(runs, 2);
     assert(release.isQuiet);
   },
@@ -203,11 +203,11 @@ releaseScenario(
 releaseScenario(
   "An object that vanishes during its pass is no error",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     await release.play([async () => {
-      await one.client.delete(Release, release.key);
+      await fixture.client.delete(Release, release.key);
     }]);
-    await one.settle();
+    await fixture.settle();
     assert(release.isQuiet);
   },
 );
@@ -215,8 +215,8 @@ releaseScenario(
 releaseScenario(
   "A server that refuses writes for a while keeps no status from being told in the end",
   async (release) => {
-    const { one } = release;
-    one.faults.add({
+    const { fixture } = release;
+    fixture.faults.add({
       verb: "patch",
       resource: "releases",
       effect: { status: 500 },
@@ -235,18 +235,18 @@ releaseScenario(
 releaseScenario(
   "Somebody who sets Ready by hand is corrected, and keeps what is theirs",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     await release.play([() => {}]);
     await release.untilReady("True");
     const { status } = await release.read();
     const [ready] = status!.conditions!;
     const theirs = { ...ready!, type: "Theirs", reason: "Kept" };
-    await one.client.status.patch(Release, release.key, {
+    await fixture.client.status.patch(Release, release.key, {
       status: {
         conditions: [{ ...ready!, status: "False", reason: "Hand" }, theirs],
       },
     });
-    await one.advance(60_000);
+    await fixture.advance(60_000);
     await release.untilReady("True Succeeded");
     assert.equal(
       conditionText(await release.read(), "Theirs"),

@@ -7,7 +7,7 @@ import {
   conditionText,
   FETCHED,
   releaseScenario,
-} from "../../support/release_case.ts";
+} from "../../support/release_fixture.ts";
 import { Release } from "../../support/release_kind.ts";
 
 releaseScenario(
@@ -23,10 +23,10 @@ releaseScenario(
     }]);
     assert.equal(await release.ready(), "False Unreachable: no route");
     words[0] = false;
-    await release.one.advance(750);
+    await release.fixture.advance(750);
     assert.equal(await release.ready(), "False Storage: ");
     words[1] = "True";
-    await release.one.advance(1_500);
+    await release.fixture.advance(1_500);
     assert.equal(await release.ready(), "True Storage: ");
   },
 );
@@ -50,13 +50,13 @@ releaseScenario(
 releaseScenario(
   "A success that leaves Ready False is a failure, where the cadence says so [F16]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     let runs = 0;
     await release.play([(pass) => {
       runs++;
       pass.set({ type: "Stored", status: "False", reason: "NotYet" });
     }], FETCHED);
-    await one.advance(750);
+    await fixture.advance(750);
     assert.equal(runs, 2);
     assert.equal(await release.ready(), "False NotYet: ");
   },
@@ -65,7 +65,7 @@ releaseScenario(
 releaseScenario(
   "Two conditions are summed up apart, and only Ready fails the pass [F17]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     let runs = 0;
     await release.play([(pass) => {
       runs++;
@@ -77,7 +77,7 @@ releaseScenario(
         { target: "Healthy", of: ["Scanned"] },
       ],
     });
-    await one.advance(59_000);
+    await fixture.advance(59_000);
     assert.equal(runs, 1);
     const object = await release.read();
     assert.equal(conditionText(object, "Ready"), "True Stored: ");
@@ -88,7 +88,7 @@ releaseScenario(
 releaseScenario(
   "A condition of somebody else survives every pass [F34]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     await release.play([(pass) => {
       pass.object.status!.revision = pass.object.spec.version;
     }], { rolls: [{ target: "Ready", of: ["Stored"] }] });
@@ -100,11 +100,11 @@ releaseScenario(
       lastTransitionTime: "2026-01-01T00:00:00Z",
     };
     const { status } = await release.read();
-    await one.client.status.patch(Release, release.key, {
+    await fixture.client.status.patch(Release, release.key, {
       status: { conditions: [...status!.conditions!, foreign] },
     });
     await release.ask({ version: "2" });
-    await one.settle();
+    await fixture.settle();
     const after = await release.read();
     assert.equal(after.status?.revision, "2");
     assert.deepEqual(after.status?.conditions?.at(-1), foreign);
@@ -114,7 +114,7 @@ releaseScenario(
 releaseScenario(
   "A processor that throws does not fail the pass, and one may change the object",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     await release.play([() => {}], {
       processors: [
         () => {
@@ -129,7 +129,7 @@ releaseScenario(
     assert.equal(object.status?.revision, "success");
     assert(isReady(object.status!.conditions!));
     assert(
-      one.log.some(({ message }) =>
+      fixture.log.some(({ message }) =>
         message === "A result processor has thrown"
       ),
     );

@@ -12,13 +12,13 @@ import {
   conditionTypes,
   FETCHED,
   releaseScenario,
-} from "../../support/release_case.ts";
+} from "../../support/release_fixture.ts";
 import type { Release } from "../../support/release_kind.ts";
 
 releaseScenario(
   "summarized ends a success with Ready, and the generation observed [F1]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     await release.play([() => {}]);
     const object = await release.read();
     assert.equal(
@@ -28,8 +28,8 @@ releaseScenario(
     assert.deepEqual(conditionTypes(object), ["Ready"]);
     assert.equal(object.status?.observedGeneration, 1);
     assert.deepEqual(lintStatus(object), []);
-    const from = one.requests.length;
-    await one.advance(60_000 * 3);
+    const from = fixture.requests.length;
+    await fixture.advance(60_000 * 3);
     assert.equal(
       release.writes(from),
       0,
@@ -41,7 +41,7 @@ releaseScenario(
 releaseScenario(
   "summarized says Reconciling before slow work, and only the once",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     const seen: Release[] = [];
     await release.play([async () => {
       seen.push(await release.read());
@@ -56,7 +56,7 @@ releaseScenario(
       "Unknown Progressing: Working towards generation 1",
     );
     assert.deepEqual(lintStatus(first!, { inProgress: true }), []);
-    await one.advance(60_000);
+    await fixture.advance(60_000);
     assert.deepEqual(conditionTypes(seen[1]!), ["Ready"], "nothing is new");
   },
 );
@@ -64,7 +64,7 @@ releaseScenario(
 releaseScenario(
   "progress is written at once, and leaves Ready as it is unless the world has moved",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     const seen: (readonly string[])[] = [];
     let runs = 0;
     await release.play([async (pass) => {
@@ -78,7 +78,7 @@ releaseScenario(
       );
     }]);
     for (let run = 2; run <= 3; run++) {
-      await one.advance(60_000);
+      await fixture.advance(60_000);
       assert.equal(runs, run);
       assert.match(await release.ready(), /^True Succeeded: /);
     }
@@ -100,7 +100,7 @@ releaseScenario(
 releaseScenario(
   "A failure under a condition of its own is what Ready says, until it is over [F14]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     let broken = true;
     await release.play([async (pass) => {
       await pass.failing({ type: "FetchFailed", reason: "Unreachable" }, () => {
@@ -124,16 +124,16 @@ releaseScenario(
     );
     assert.equal(failing.status?.observedGeneration, undefined);
     assert.deepEqual(lintStatus(failing, { abnormal: ["FetchFailed"] }), []);
-    await one.until(async () => (await release.events()).length > 0);
+    await fixture.until(async () => (await release.events()).length > 0);
     assert.deepEqual(await release.events(), [
       "Warning Unreachable: no route to https://host/x",
     ]);
 
-    const from = one.requests.length;
-    await one.advance(750);
+    const from = fixture.requests.length;
+    await fixture.advance(750);
     assert.equal(release.writes(from), 0, "the same failure is written once");
     broken = false;
-    await one.advance(1_500);
+    await fixture.advance(1_500);
     assert.equal(await release.ready(), "True Stored: kept");
     assert.deepEqual(conditionTypes(await release.read()), ["Ready", "Stored"]);
   },
@@ -142,7 +142,7 @@ releaseScenario(
 releaseScenario(
   "Stalled is not tried again before the object changes [F5]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     let runs = 0;
     await release.play([({ object }) => {
       runs++;
@@ -161,10 +161,10 @@ releaseScenario(
     );
     assert.equal(object.status?.observedGeneration, 1);
     assert.deepEqual(lintStatus(object), []);
-    await one.advance(3_600_000);
+    await fixture.advance(3_600_000);
     assert.equal(runs, 1);
     await release.ask({ version: "2" });
-    await one.settle();
+    await fixture.settle();
     assert.equal(
       await release.ready(),
       "True Succeeded: Everything is as asked for",
@@ -176,7 +176,7 @@ releaseScenario(
 releaseScenario(
   "Waiting comes back when it says, and is no failure [F6]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     let runs = 0;
     await release.play([() => {
       if (++runs < 3) {
@@ -190,11 +190,11 @@ releaseScenario(
       "False DependencyNotReady: db is not ready",
     );
     assert(release.isQuiet);
-    await one.advance(29_000);
+    await fixture.advance(29_000);
     assert.equal(runs, 1);
-    await one.advance(1_000);
+    await fixture.advance(1_000);
     assert.equal(runs, 2);
-    await one.advance(30_000);
+    await fixture.advance(30_000);
     assert(isReady((await release.read()).status!.conditions!));
   },
 );
@@ -202,15 +202,15 @@ releaseScenario(
 releaseScenario(
   "Waiting without a delay waits for the interval though Ready is False [X7]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     let runs = 0;
     await release.play([() => {
       runs++;
       throw new Waiting("NotYet", "in a while");
     }]);
-    await one.advance(59_000);
+    await fixture.advance(59_000);
     assert.equal(runs, 1, "no failure, no retry");
-    await one.advance(1_000);
+    await fixture.advance(1_000);
     assert.equal(runs, 2);
     assert.equal(await release.ready(), "False NotYet: in a while");
   },
@@ -219,14 +219,14 @@ releaseScenario(
 releaseScenario(
   "An error under no name is Failed, and is tried for ever [F7]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     let runs = 0;
     await release.play([() => {
       runs++;
       throw new RangeError("out of paper");
     }]);
     assert.equal(await release.ready(), "False Failed: out of paper");
-    await one.advance(8 * 3_600_000);
+    await fixture.advance(8 * 3_600_000);
     assert(runs > 30 && runs < 60, `with pauses of up to 15 minutes: ${runs}`);
   },
 );
@@ -234,7 +234,7 @@ releaseScenario(
 releaseScenario(
   "A pace that cannot be read stalls the object, behind what the steps say [F5]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     let error: Error | undefined;
     await release.play([() => {
       if (error !== undefined) throw error;
@@ -247,12 +247,12 @@ releaseScenario(
     );
     error = new Stalled("Other", "more important");
     await release.ask({ version: "2" });
-    await one.until(async () =>
+    await fixture.until(async () =>
       await release.ready() === "False Other: more important"
     );
     error = undefined;
     await release.ask({ version: "3m" });
-    await one.until(async () => (await release.ready()).startsWith("True"));
+    await fixture.until(async () => (await release.ready()).startsWith("True"));
   },
 );
 
@@ -275,7 +275,7 @@ releaseScenario(
 releaseScenario(
   "A step that asks for another run ends the pass, which comes at once [F4]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     const calls: string[] = [];
     await release.play([
       () => {
@@ -286,7 +286,7 @@ releaseScenario(
         calls.push("second");
       },
     ], { cadence: () => onEvents() });
-    await one.advance(1);
+    await fixture.advance(1);
     assert.deepEqual(calls, ["first", "first", "second"]);
     assert(isReady((await release.read()).status!.conditions!));
   },
@@ -295,7 +295,7 @@ releaseScenario(
 releaseScenario(
   "Every pass of a flapping reconciler leaves a status without contradictions [F38]",
   async (release) => {
-    const { one } = release;
+    const { fixture } = release;
     let count = 0;
     const outcomes: (() => void)[] = [
       () => {},
@@ -317,7 +317,7 @@ releaseScenario(
     for (let round = 0; round < 12; round++) {
       findings.push(...lintStatus(await release.read()));
       release.nudges.trigger(release.key);
-      await one.advance(2_000);
+      await fixture.advance(2_000);
     }
     assert(count >= 10);
     assert.deepEqual(findings, []);

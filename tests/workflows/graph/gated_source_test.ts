@@ -7,7 +7,7 @@ import type {
 } from "../../../core/controller/event_source.ts";
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { GatedSource } from "../../../workflows/graph/gated_source.ts";
 import { recordedContext } from "../../support/source_context.ts";
 

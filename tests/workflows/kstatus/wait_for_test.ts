@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubernetesObject } from "../../../core/api/object.ts";
-import { ApiServer } from "../../../core/apiserver/server.ts";
-import type { AuditEvent } from "../../../core/apiserver/request_handler.ts";
+import { ApiServer } from "../../../apiserver/server.ts";
+import type { AuditEvent } from "../../../apiserver/request_handler.ts";
 import type { Client } from "../../../core/client/client.ts";
 import {
   Deployment,
@@ -11,7 +11,7 @@ import {
 } from "../../../core/kinds/apps_v1.ts";
 import { Job } from "../../../core/kinds/batch_v1.ts";
 import { ConfigMap, Pod } from "../../../core/kinds/core_v1.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import {
   WaitError,
   waitFor,
@@ -24,7 +24,7 @@ const POD_SPEC = { containers: [{ name: "main", image: "nginx" }] };
 const TEMPLATE = { metadata: { labels: LABELS }, spec: POD_SPEC };
 
 /** A server on a clock that moves when told, and what it was asked. */
-class WaitCase {
+class WaitFixture {
   readonly clock: VirtualClock;
   readonly server: ApiServer;
   readonly requests: AuditEvent[];
@@ -101,7 +101,7 @@ class WaitCase {
 
 function waitTest(
   title: string,
-  play: (one: WaitCase) => Promise<void>,
+  play: (fixture: WaitFixture) => Promise<void>,
 ): void {
   test(title, { timeout: 60_000 }, async () => {
     await (warm ??= warmUp());
@@ -113,7 +113,7 @@ function waitTest(
       audit: (event) => requests.push(event),
     });
     try {
-      await play(new WaitCase(clock, server, requests));
+      await play(new WaitFixture(clock, server, requests));
     } finally {
       await server.stop();
     }
@@ -142,18 +142,18 @@ function assertWaitError(
 
 waitTest(
   "waitFor ends when all are there, by watching and not by asking again [K12]",
-  async (one) => {
-    const [a, b] = [await one.job("a"), await one.job("b")];
-    const wait = one.begin([a, b]);
-    await one.clock.settle();
-    await one.report("a");
-    await one.report("b", "Complete");
-    await one.clock.advance(50_000);
+  async (fixture) => {
+    const [a, b] = [await fixture.job("a"), await fixture.job("b")];
+    const wait = fixture.begin([a, b]);
+    await fixture.clock.settle();
+    await fixture.report("a");
+    await fixture.report("b", "Complete");
+    await fixture.clock.advance(50_000);
     assert.equal(wait.outcome(), undefined, "a still runs");
-    const asked = one.requests.length;
-    await one.report("a", "Complete");
-    assert.deepEqual(await one.end(wait), ["Current", "Current"]);
-    const reads = one.requests.slice(asked).filter(({ verb }) =>
+    const asked = fixture.requests.length;
+    await fixture.report("a", "Complete");
+    assert.deepEqual(await fixture.end(wait), ["Current", "Current"]);
+    const reads = fixture.requests.slice(asked).filter(({ verb }) =>
       verb === "get" || verb === "list"
     );
     assert.deepEqual(reads, []);
@@ -162,15 +162,15 @@ waitTest(
 
 waitTest(
   "waitFor ends when only those that failed are not there [K12]",
-  async (one) => {
-    const jobs = [await one.job("a"), await one.job("b")];
-    const wait = one.begin(jobs);
-    await one.clock.settle();
-    await one.report("a", "Failed");
-    await one.clock.advance(10_000);
+  async (fixture) => {
+    const jobs = [await fixture.job("a"), await fixture.job("b")];
+    const wait = fixture.begin(jobs);
+    await fixture.clock.settle();
+    await fixture.report("a", "Failed");
+    await fixture.clock.advance(10_000);
     assert.equal(wait.outcome(), undefined, "b may still get there");
-    await one.report("b", "Complete");
-    assertWaitError(await one.end(wait), {
+    await fixture.report("b", "Complete");
+    assertWaitError(await fixture.end(wait), {
       timedOut: false,
       message:
         /^Cannot wait until all are Current: objects have failed: received Job\/default\/a status: 'Failed': Job Failed. as told$/,
@@ -180,34 +180,34 @@ waitTest(
 
 waitTest(
   "waitFor with failFast ends at the first failure [K12]",
-  async (one) => {
-    const jobs = [await one.job("a"), await one.job("b")];
-    const wait = one.begin(jobs, { failFast: true });
-    await one.clock.settle();
-    await one.report("a", "Failed");
-    const error = await one.end(wait);
+  async (fixture) => {
+    const jobs = [await fixture.job("a"), await fixture.job("b")];
+    const wait = fixture.begin(jobs, { failFast: true });
+    await fixture.clock.settle();
+    await fixture.report("a", "Failed");
+    const error = await fixture.end(wait);
     assertWaitError(error, {
       timedOut: false,
       message: /Job\/default\/b status/,
     });
-    assert(one.clock.now() < 1_000);
+    assert(fixture.clock.now() < 1_000);
   },
 );
 
 waitTest(
   "waitFor names those that are not there when the time is up [K12]",
-  async (one) => {
+  async (fixture) => {
     const metadata = { namespace: NAMESPACE, name: "there" };
-    const there = await one.client.create(ConfigMap, { metadata });
+    const there = await fixture.client.create(ConfigMap, { metadata });
     const missing = {
       apiVersion: "v1",
       kind: "ConfigMap",
       metadata: { namespace: NAMESPACE, name: "missing" },
     };
-    const job = await one.job("slow");
-    const start = one.clock.now();
-    const error = await one.end(one.begin([there, missing, job]));
-    assert.equal(one.clock.now() - start, 60_000);
+    const job = await fixture.job("slow");
+    const start = fixture.clock.now();
+    const error = await fixture.end(fixture.begin([there, missing, job]));
+    assert.equal(fixture.clock.now() - start, 60_000);
     assertWaitError(error, {
       timedOut: true,
       message:
@@ -219,93 +219,101 @@ waitTest(
 
 waitTest(
   "waitFor takes a Job that cleans up after itself for done when it is gone [K12]",
-  async (one) => {
-    const job = await one.job("brief", { ttlSecondsAfterFinished: 0 });
-    const wait = one.begin([job]);
-    await one.clock.settle();
-    await one.client.delete(Job, { namespace: NAMESPACE, name: "brief" }, {
+  async (fixture) => {
+    const job = await fixture.job("brief", { ttlSecondsAfterFinished: 0 });
+    const wait = fixture.begin([job]);
+    await fixture.clock.settle();
+    await fixture.client.delete(Job, { namespace: NAMESPACE, name: "brief" }, {
       propagationPolicy: "Background",
     });
-    assert.deepEqual(await one.end(wait), ["Current"]);
-    const gone = one.begin([job], { desired: "NotFound" });
-    assert.deepEqual(await one.end(gone), ["NotFound"]);
+    assert.deepEqual(await fixture.end(wait), ["Current"]);
+    const gone = fixture.begin([job], { desired: "NotFound" });
+    assert.deepEqual(await fixture.end(gone), ["NotFound"]);
   },
 );
 
 waitTest(
   "waitFor gives the reason of the signal that ends it [K12]",
-  async (one) => {
+  async (fixture) => {
     const stop = new AbortController();
-    const wait = one.begin([await one.job("a")], { signal: stop.signal });
-    await one.clock.settle();
+    const wait = fixture.begin([await fixture.job("a")], {
+      signal: stop.signal,
+    });
+    await fixture.clock.settle();
     const reason = new Error("stopped by the test");
     stop.abort(reason);
-    assert.equal(await one.end(wait), reason);
+    assert.equal(await fixture.end(wait), reason);
     await assert.rejects(
-      waitFor(one.client, [await one.job("b")], { signal: stop.signal }),
+      waitFor(fixture.client, [await fixture.job("b")], {
+        signal: stop.signal,
+      }),
       reason,
     );
   },
 );
 
-waitTest("waitFor leaves no watch open [K12]", async (one) => {
-  const wait = one.begin([await one.job("a"), await one.job("b")]);
-  await one.clock.settle();
-  await one.report("a", "Complete");
-  await one.report("b", "Complete");
-  await one.end(wait);
-  const before = one.requests.length;
-  await one.clock.advance(600_000);
-  assert.equal(one.requests.slice(before).length, 0);
+waitTest("waitFor leaves no watch open [K12]", async (fixture) => {
+  const wait = fixture.begin([await fixture.job("a"), await fixture.job("b")]);
+  await fixture.clock.settle();
+  await fixture.report("a", "Complete");
+  await fixture.report("b", "Complete");
+  await fixture.end(wait);
+  const before = fixture.requests.length;
+  await fixture.clock.advance(600_000);
+  assert.equal(fixture.requests.slice(before).length, 0);
 });
 
-waitTest("waitFor waits until objects are gone, too [K12]", async (one) => {
+waitTest("waitFor waits until objects are gone, too [K12]", async (fixture) => {
   const metadata = {
     namespace: NAMESPACE,
     name: "held",
     finalizers: ["example.com/held"],
   };
-  const held = await one.client.create(ConfigMap, { metadata });
-  const wait = one.begin([held], { desired: "NotFound" });
-  await one.client.delete(ConfigMap, metadata);
-  await one.clock.advance(10_000);
+  const held = await fixture.client.create(ConfigMap, { metadata });
+  const wait = fixture.begin([held], { desired: "NotFound" });
+  await fixture.client.delete(ConfigMap, metadata);
+  await fixture.clock.advance(10_000);
   assert.equal(wait.outcome(), undefined);
-  await one.client.patch(ConfigMap, metadata, { metadata: { finalizers: [] } });
-  assert.deepEqual(await one.end(wait), ["NotFound"]);
+  await fixture.client.patch(ConfigMap, metadata, {
+    metadata: { finalizers: [] },
+  });
+  assert.deepEqual(await fixture.end(wait), ["NotFound"]);
 });
 
 waitTest(
   "waitFor waits for a kind that nobody serves yet, and says so in the end [K12]",
-  async (one) => {
+  async (fixture) => {
     const gadget = {
       apiVersion: "example.com/v1",
       kind: "Gadget",
       metadata: { namespace: NAMESPACE, name: "one" },
     };
-    const error = await one.end(one.begin([gadget], { timeout: "10s" }));
+    const error = await fixture.end(
+      fixture.begin([gadget], { timeout: "10s" }),
+    );
     assertWaitError(error, {
       timedOut: true,
       message:
         /Gadget\/default\/one status: 'NotFound': Resource not found; Cannot/,
     });
-    const gone = one.begin([gadget], { desired: "NotFound" });
-    assert.deepEqual(await one.end(gone), ["NotFound"]);
+    const gone = fixture.begin([gadget], { desired: "NotFound" });
+    assert.deepEqual(await fixture.end(gone), ["NotFound"]);
   },
 );
 
 waitTest(
   "waitFor tells every change of a state, and survives a broken watch [K12]",
-  async (one) => {
+  async (fixture) => {
     const told: string[] = [];
-    const wait = one.begin([await one.job("a")], {
+    const wait = fixture.begin([await fixture.job("a")], {
       onChange: ({ status }) => void told.push(status.reason || status.status),
     });
-    await one.clock.settle();
-    await one.report("a");
-    await one.clock.settle();
-    assert(one.server.faults.cutWatches() > 0);
-    await one.report("a", "Complete");
-    assert.deepEqual(await one.end(wait), ["Current"]);
+    await fixture.clock.settle();
+    await fixture.report("a");
+    await fixture.clock.settle();
+    assert(fixture.server.faults.cutWatches() > 0);
+    await fixture.report("a", "Complete");
+    assert.deepEqual(await fixture.end(wait), ["Current"]);
     assert.deepEqual(told, ["JobNotStarted", "JobInProgress", "Current"]);
   },
 );
@@ -313,9 +321,9 @@ waitTest(
 for (const kind of [ReplicaSet, StatefulSet]) {
   waitTest(
     `A ${kind.kind} in progress has failed once a pod of it has [K11]`,
-    async (one) => {
+    async (fixture) => {
       const key = { namespace: NAMESPACE, name: "web" };
-      const owner = await one.client.create(kind as typeof StatefulSet, {
+      const owner = await fixture.client.create(kind as typeof StatefulSet, {
         metadata: key,
         spec: {
           replicas: 1,
@@ -324,14 +332,14 @@ for (const kind of [ReplicaSet, StatefulSet]) {
           template: TEMPLATE,
         },
       });
-      const wait = one.begin([owner]);
-      await one.clock.settle();
+      const wait = fixture.begin([owner]);
+      await fixture.clock.settle();
       const pod = { namespace: NAMESPACE, name: "web-0" };
-      await one.client.create(Pod, {
+      await fixture.client.create(Pod, {
         metadata: { ...pod, labels: LABELS },
         spec: POD_SPEC,
       });
-      await one.client.status.patch(Pod, pod, {
+      await fixture.client.status.patch(Pod, pod, {
         status: {
           phase: "Running",
           containerStatuses: [{
@@ -344,7 +352,7 @@ for (const kind of [ReplicaSet, StatefulSet]) {
           }],
         },
       });
-      assertWaitError(await one.end(wait), {
+      assertWaitError(await fixture.end(wait), {
         timedOut: false,
         message: /web status: 'Failed': 1 pods have failed$/,
       });
@@ -352,16 +360,16 @@ for (const kind of [ReplicaSet, StatefulSet]) {
   );
 }
 
-waitTest("A Deployment does not fail by a pod of it [K11]", async (one) => {
-  const owner = await one.client.create(Deployment, {
+waitTest("A Deployment does not fail by a pod of it [K11]", async (fixture) => {
+  const owner = await fixture.client.create(Deployment, {
     metadata: { namespace: NAMESPACE, name: "web" },
     spec: { selector: { matchLabels: LABELS }, template: TEMPLATE },
   });
-  const wait = one.begin([owner], { timeout: "5s" });
-  await one.clock.settle();
-  const watched = one.requests.map(({ resource }) => resource);
+  const wait = fixture.begin([owner], { timeout: "5s" });
+  await fixture.clock.settle();
+  const watched = fixture.requests.map(({ resource }) => resource);
   assert(!watched.includes("pods"));
-  assertWaitError(await one.end(wait), {
+  assertWaitError(await fixture.end(wait), {
     timedOut: true,
     message: /InProgress/,
   });
@@ -369,10 +377,13 @@ waitTest("A Deployment does not fail by a pod of it [K11]", async (one) => {
 
 waitTest(
   "A pod that cannot be scheduled has failed after 15 seconds, without an event [K11]",
-  async (one) => {
+  async (fixture) => {
     const key = { namespace: NAMESPACE, name: "heavy" };
-    const pod = await one.client.create(Pod, { metadata: key, spec: POD_SPEC });
-    await one.client.status.patch(Pod, key, {
+    const pod = await fixture.client.create(Pod, {
+      metadata: key,
+      spec: POD_SPEC,
+    });
+    await fixture.client.status.patch(Pod, key, {
       status: {
         phase: "Pending",
         conditions: [{
@@ -382,13 +393,13 @@ waitTest(
         }],
       },
     });
-    const start = one.clock.now();
-    const error = await one.end(one.begin([pod]));
+    const start = fixture.clock.now();
+    const error = await fixture.end(fixture.begin([pod]));
     assertWaitError(error, {
       timedOut: false,
       message: /could not be scheduled/,
     });
-    const elapsed = one.clock.now() - start;
+    const elapsed = fixture.clock.now() - start;
     assert(elapsed >= 14_000 && elapsed <= 16_000, String(elapsed));
   },
 );

@@ -2,20 +2,20 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { noUpdate } from "../../../core/controller/result.ts";
 import { Canary } from "../../../workflows/phases/canary.ts";
-import { Gadget, scenario } from "../../support/operator_case.ts";
+import { Gadget, scenario } from "../../support/operator_fixture.ts";
 
 scenario(
   "Canary proves that changes come back as runs, and nothing is done for it [L14]",
-  async (one) => {
+  async (fixture) => {
     const reconciled: string[] = [];
     const canary = new Canary(Gadget, {
-      client: one.client,
+      client: fixture.client,
       touch: ({ spec }) => ({
         spec: { numberOfExecutions: (spec.numberOfExecutions ?? 0) + 1 },
       }),
-      clock: one.clock,
+      clock: fixture.clock,
     });
-    const operator = one.operator();
+    const operator = fixture.operator();
     operator.register(
       Gadget,
       canary.guard({
@@ -26,22 +26,23 @@ scenario(
         cleanup() {},
       }),
     );
-    await one.start(operator);
-    await one.create("canary", {}, {
+    await fixture.start(operator);
+    await fixture.create("canary", {}, {
       labels: { "coracle.dev/canary": "true" },
     });
-    await one.create("plain");
-    await one.until(
-      async () => ((await one.gadget("canary"))?.metadata.generation ?? 0) >= 3,
+    await fixture.create("plain");
+    await fixture.until(
+      async () =>
+        ((await fixture.gadget("canary"))?.metadata.generation ?? 0) >= 3,
       600_000,
     );
     assert.ok(canary.healthy);
     assert.deepEqual(reconciled, ["plain"]);
-    assert.equal((await one.gadget("canary"))?.status, undefined);
+    assert.equal((await fixture.gadget("canary"))?.status, undefined);
 
     // Its changes do not come back any more.
-    one.faults.stallWatches({ resource: "gadgets" });
-    await one.until(() => !canary.healthy, 600_000);
+    fixture.faults.stallWatches({ resource: "gadgets" });
+    await fixture.until(() => !canary.healthy, 600_000);
   },
 );
 

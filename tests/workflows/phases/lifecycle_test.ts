@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { LifecycleMetrics } from "../../../workflows/phases/lifecycle_metrics.ts";
 import { LifecycleTracker } from "../../../workflows/phases/lifecycle_tracker.ts";
 import {

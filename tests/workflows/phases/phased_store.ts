@@ -6,7 +6,7 @@ import type {
   Reconciler,
 } from "../../../core/controller/reconciler.ts";
 import { silentLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../core/virtual_clock.ts";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import type { TaskObject } from "../../../workflows/phases/one_shot_task.ts";
 import type { PhasedObject } from "../../../workflows/phases/rollout.ts";
 import type { StatesObject } from "../../../workflows/phases/states.ts";

@@ -1,0 +1,217 @@
+import type { StatusCause } from "../core/api/api_error.ts";
+import type { ObjectMeta } from "../core/api/object.ts";
+import { isJsonObject, type JsonObject } from "../core/patch/json_value.ts";
+import { timestamp } from "./api_context.ts";
+import type { ServerResponse } from "./http/exchange.ts";
+import { updateManagedFields } from "./managed_fields.ts";
+import { representationOf, respondObject } from "./read/respond.ts";
+import type { GroupResource } from "./registry.ts";
+import { readObjectBody } from "./request/object_body.ts";
+import { readWriteOptions } from "./request/query_options.ts";
+import type { ResourceRequest } from "./request/resource_request.ts";
+import { ADMINISTRATOR, type User } from "./request/user.ts";
+import { badRequest, fieldError, invalid } from "./status.ts";
+import { placeInNamespace } from "./write/create.ts";
+
+/** One kind of question, and who answers it. */
+interface Review {
+  /**
+   * Makes the status of the answer.
+   *
+   * @throws {StatusError} If it is no proper question.
+   */
+  readonly answer: (spec: JsonObject, request: ResourceRequest) => JsonObject;
+  /** Present where the answer does not repeat the question: what it shows. */
+  readonly answersAlone?: (time: string) => {
+    readonly metadata: Partial<ObjectMeta>;
+    readonly spec?: JsonObject;
+  };
+}
+
+const REVIEWS: ReadonlyMap<string, Review> = new Map<string, Review>([
+  ["authorization.k8s.io/selfsubjectaccessreviews", { answer: selfAccess }],
+  ["authorization.k8s.io/subjectaccessreviews", { answer: subjectAccess }],
+  ["authorization.k8s.io/localsubjectaccessreviews", { answer: localAccess }],
+  ["authorization.k8s.io/selfsubjectrulesreviews", {
+    answer: selfRules,
+    answersAlone: () => ({ metadata: {}, spec: {} }),
+  }],
+  ["authentication.k8s.io/selfsubjectreviews", {
+    answer: selfSubject,
+    answersAlone: (time) => ({ metadata: { creationTimestamp: time } }),
+  }],
+  ["authentication.k8s.io/tokenreviews", { answer: token }],
+]);
+
+/** Whether objects of a resource are questions, answered and not stored. */
+export function isReview({ group, plural }: GroupResource): boolean {
+  return REVIEWS.has(`${group}/${plural}`);
+}
+
+/** Answers a review. */
+export async function createReview(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
+  const representation = representationOf(request);
+  const { group, plural } = request.definition;
+  const options = readWriteOptions(request.query, "CreateOptions", {
+    userAgent: request.http.headers["user-agent"],
+    apply: false,
+  });
+  const review = await readObjectBody(request, options.fieldValidation);
+  if (request.namespace !== undefined) placeInNamespace(request, review);
+  const spec = isJsonObject(review.spec) ? review.spec : {};
+  const time = timestamp(request.context.clock.wallTime());
+  const { answer, answersAlone } = REVIEWS.get(`${group}/${plural}`) as Review;
+  const status = answer(spec, request);
+  if (!answersAlone) {
+    updateManagedFields(undefined, review, {
+      definition: request.definition,
+      version: request.version,
+      manager: options.fieldManager,
+      subresource: undefined,
+      time,
+    });
+  }
+  const shown = answersAlone?.(time);
+  if (shown) Object.assign(review, shown);
+  return await respondObject(request, { ...review, status }, {
+    status: 201,
+    representation,
+  });
+}
+
+/** Whether somebody may do everything; nobody else may do anything here. */
+function isAdministrator(user: User): boolean {
+  return user.groups.includes("system:masters");
+}
+
+function verdict(user: User): JsonObject {
+  return isAdministrator(user) ? { allowed: true } : {
+    allowed: false,
+    reason: "no rule allows it",
+  };
+}
+
+/**
+ * Checks what a question of access asks.
+ *
+ * @throws {StatusError} 422 if it asks nothing, or too much.
+ */
+function checkAccess(
+  spec: JsonObject,
+  { definition }: ResourceRequest,
+  more: readonly StatusCause[] = [],
+): void {
+  const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
+  const causes = [...more];
+  if (isJsonObject(resource) && isJsonObject(path)) {
+    const why = "cannot be specified in combination with resourceAttributes";
+    causes.push(pathProblem(path, why));
+  }
+  if (!isJsonObject(resource) && !isJsonObject(path)) {
+    causes.push(fieldError.invalid(
+      "spec.resourceAttributes",
+      undefined,
+      "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+    ));
+  }
+  if (causes.length === 0) return;
+  throw invalid({ group: definition.group, kind: "" }, causes);
+}
+
+function pathProblem(
+  { path = "", verb = "" }: JsonObject,
+  why: string,
+): StatusCause {
+  const shown = `authorization.NonResourceAttributes{Path:${
+    JSON.stringify(path)
+  }, Verb:${JSON.stringify(verb)}}`;
+  return {
+    reason: "FieldValueInvalid",
+    message: `Invalid value: ${shown}: ${why}`,
+    field: "spec.nonResourceAttributes",
+  };
+}
+
+function selfAccess(spec: JsonObject, request: ResourceRequest): JsonObject {
+  checkAccess(spec, request);
+  return verdict(request.user);
+}
+
+function subjectAccess(spec: JsonObject, request: ResourceRequest): JsonObject {
+  checkAccess(spec, request, subjectProblems(spec));
+  return verdictOn(spec);
+}
+
+function localAccess(spec: JsonObject, request: ResourceRequest): JsonObject {
+  const problems = subjectProblems(spec);
+  const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
+  if (isJsonObject(path)) {
+    problems.push(pathProblem(path, "disallowed on this kind of request"));
+  }
+  const { namespace = "" } = isJsonObject(resource) ? resource : {};
+  if (isJsonObject(resource) && namespace !== request.namespace) {
+    problems.push(fieldError.invalid(
+      "spec.resourceAttributes.namespace",
+      namespace,
+      "must match metadata.namespace",
+    ));
+  }
+  checkAccess(spec, request, problems);
+  return verdictOn(spec);
+}
+
+function subjectProblems({ user, groups }: JsonObject): StatusCause[] {
+  if (user || (Array.isArray(groups) && groups.length > 0)) return [];
+  return [
+    fieldError.invalid(
+      "spec.user",
+      "",
+      "at least one of user or group must be specified",
+    ),
+  ];
+}
+
+function verdictOn(spec: JsonObject): JsonObject {
+  const groups = Array.isArray(spec.groups) ? spec.groups.map(String) : [];
+  const name = typeof spec.user === "string" ? spec.user : "";
+  return verdict(
+    name === ADMINISTRATOR.name ? ADMINISTRATOR : { name, groups },
+  );
+}
+
+function selfRules(
+  { namespace }: JsonObject,
+  request: ResourceRequest,
+): JsonObject {
+  if (!namespace) throw badRequest("no namespace on request");
+  const everything = isAdministrator(request.user);
+  return {
+    resourceRules: everything
+      ? [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }]
+      : [],
+    nonResourceRules: everything
+      ? [{ verbs: ["*"], nonResourceURLs: ["*"] }]
+      : [],
+    incomplete: false,
+  };
+}
+
+function userInfo({ name, groups }: User): JsonObject {
+  return { username: name, groups: [...groups] };
+}
+
+function selfSubject(_spec: JsonObject, request: ResourceRequest): JsonObject {
+  return { userInfo: userInfo(request.user) };
+}
+
+function token(spec: JsonObject, request: ResourceRequest): JsonObject {
+  if (!spec.token) {
+    throw badRequest("token is required for TokenReview in authentication");
+  }
+  const user = request.context.authenticate(String(spec.token));
+  return user === undefined
+    ? { user: {}, error: "invalid bearer token" }
+    : { authenticated: true, user: userInfo(user) };
+}

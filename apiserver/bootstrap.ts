@@ -1,0 +1,60 @@
+import type { UntypedObject } from "../core/api/object.ts";
+import { type ApiContext, timestamp } from "./api_context.ts";
+import { NAMESPACES } from "./namespaces.ts";
+
+/** The namespaces that every cluster has. */
+const NAMES = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/** Puts into an empty store what every cluster has from its start. */
+export function bootstrap(
+  { store, resources, clock, random }: ApiContext,
+): void {
+  const namespaces = resources.find("", NAMESPACES.plural);
+  const services = resources.find("", "services");
+  const system = () => ({
+    uid: random.uid(),
+    creationTimestamp: timestamp(clock.wallTime()),
+  });
+  if (namespaces === undefined) return;
+  for (const name of NAMES) {
+    store.put(namespaces, {
+      kind: "Namespace",
+      apiVersion: "v1",
+      metadata: {
+        name,
+        ...system(),
+        labels: { "kubernetes.io/metadata.name": name },
+      },
+      spec: { finalizers: ["kubernetes"] },
+      status: { phase: "Active" },
+    });
+  }
+  if (services) store.put(services, ownService(system()));
+}
+
+/** The service by which pods reach the API server. */
+function ownService(
+  system: { readonly uid: string; readonly creationTimestamp: string },
+): UntypedObject {
+  return {
+    kind: "Service",
+    apiVersion: "v1",
+    metadata: {
+      name: "kubernetes",
+      namespace: "default",
+      ...system,
+      labels: { component: "apiserver", provider: "kubernetes" },
+    },
+    spec: {
+      ports: [{ name: "https", protocol: "TCP", port: 443, targetPort: 6443 }],
+      clusterIP: "10.96.0.1",
+      clusterIPs: ["10.96.0.1"],
+      type: "ClusterIP",
+      sessionAffinity: "None",
+      ipFamilies: ["IPv4"],
+      ipFamilyPolicy: "SingleStack",
+      internalTrafficPolicy: "Cluster",
+    },
+    status: { loadBalancer: {} },
+  };
+}

@@ -1,0 +1,283 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import type {
+  AutoscalingV1HorizontalPodAutoscaler,
+} from "../../core/kinds/autoscaling_v1.ts";
+import type {
+  HorizontalPodAutoscaler,
+  HorizontalPodAutoscalerBehavior,
+  HPAScalingRules,
+} from "../../core/kinds/autoscaling_v2.ts";
+import {
+  cpuUtilization,
+  flatMetric,
+  inOrder,
+  type Metric,
+  type MetricSide,
+  nestedMetric,
+} from "./autoscaler_metrics.ts";
+
+type V1 = AutoscalingV1HorizontalPodAutoscaler;
+type V2 = HorizontalPodAutoscaler;
+type Annotations = Record<string, string>;
+
+/** Where v1 keeps what only v2 has fields for. */
+const KEPT = {
+  metrics: "autoscaling.alpha.kubernetes.io/metrics",
+  currentMetrics: "autoscaling.alpha.kubernetes.io/current-metrics",
+  conditions: "autoscaling.alpha.kubernetes.io/conditions",
+  behavior: "autoscaling.alpha.kubernetes.io/behavior",
+} as const;
+const DEFAULT_UTILIZATION = 80;
+
+/**
+ * A HorizontalPodAutoscaler in another version of autoscaling.
+ *
+ * @param autoscaler The whole object, or those of its fields that one manager
+ * owns, which need not include any of its metadata.
+ * @param apiVersion The other version.
+ */
+export function convertAutoscaler(
+  autoscaler: UntypedObject,
+  apiVersion: string,
+): UntypedObject {
+  if (autoscaler.apiVersion === apiVersion) return autoscaler;
+  const { metadata = {}, ...fields } = autoscaler as Partial<UntypedObject>;
+  const whole = { ...fields, metadata } as unknown;
+  const converted = apiVersion === "autoscaling/v1"
+    ? toV1(whole as V2)
+    : toV2(whole as V1);
+  return converted as unknown as UntypedObject;
+}
+
+function toV1({ kind, metadata, spec, status }: V2): V1 {
+  const { metrics: wanted, behavior, ...scale } = spec ?? EMPTY_SPEC;
+  const { currentMetrics, conditions, ...counts } = status ?? {};
+  const metrics = asMetrics(wanted);
+  const measured = asMetrics(currentMetrics);
+  const kept: Annotations = withoutKept(metadata.annotations);
+  const isCpu = (metric: Metric) =>
+    cpuUtilization(metric, "target") !== undefined;
+  const others = metrics.filter((metric) => !isCpu(metric));
+  keep(
+    kept,
+    KEPT.metrics,
+    others.map((metric) => flatMetric(metric, "target")),
+  );
+  keep(
+    kept,
+    KEPT.currentMetrics,
+    measured.map((metric) => flatMetric(metric, "current")),
+  );
+  if (behavior !== undefined) {
+    kept[KEPT.behavior] = JSON.stringify(internalBehavior(behavior));
+  }
+  keep(
+    kept,
+    KEPT.conditions,
+    asMetrics(conditions).map((one) => inOrder(one, CONDITION)),
+  );
+  const targetUtilization = utilizationOf(metrics, "target");
+  const utilization = utilizationOf(measured, "current");
+  return {
+    apiVersion: "autoscaling/v1",
+    kind,
+    metadata: withAnnotations(metadata, kept),
+    spec: {
+      ...scale,
+      ...targetUtilization !== undefined &&
+        { targetCPUUtilizationPercentage: targetUtilization },
+    },
+    status: {
+      ...counts,
+      ...utilization !== undefined &&
+        { currentCPUUtilizationPercentage: utilization },
+    } as V1["status"],
+  };
+}
+
+const CONDITION: readonly string[] = [
+  "type",
+  "status",
+  "lastTransitionTime",
+  "reason",
+  "message",
+];
+
+function asMetrics(
+  list: readonly unknown[] | null | undefined,
+): readonly Metric[] {
+  return (list ?? []) as readonly Metric[];
+}
+
+const EMPTY_SPEC = {
+  scaleTargetRef: { kind: "", name: "" },
+  maxReplicas: 0,
+};
+
+function utilizationOf(
+  metrics: readonly Metric[],
+  side: MetricSide,
+): number | undefined {
+  return metrics.map((metric) => cpuUtilization(metric, side))
+    .find((utilization) => utilization !== undefined);
+}
+
+function toV2({ kind, metadata, spec, status }: V1): V2 {
+  const { targetCPUUtilizationPercentage, ...scale } = spec ?? EMPTY_SPEC_V1;
+  const { currentCPUUtilizationPercentage, ...counts } = status ??
+    {} as NonNullable<V1["status"]>;
+  const annotations = metadata.annotations ?? {};
+  const others = nestedMetrics(annotations[KEPT.metrics], "target");
+  const metrics = [
+    ...others ?? [],
+    ...targetCPUUtilizationPercentage === undefined
+      ? []
+      : [cpuMetric("target", targetCPUUtilizationPercentage)],
+  ];
+  const measured = nestedMetrics(annotations[KEPT.currentMetrics], "current") ??
+    (currentCPUUtilizationPercentage === undefined
+      ? undefined
+      : [cpuMetric("current", currentCPUUtilizationPercentage)]);
+  const behavior = kept<InternalBehavior>(annotations[KEPT.behavior]);
+  const conditions = kept<readonly unknown[]>(annotations[KEPT.conditions]);
+  return {
+    apiVersion: "autoscaling/v2",
+    kind,
+    metadata: withAnnotations(metadata, withoutKept(metadata.annotations)),
+    spec: {
+      ...scale,
+      metrics: metrics.length === 0
+        ? [cpuMetric("target", DEFAULT_UTILIZATION)]
+        : metrics,
+      ...behavior && { behavior: publishedBehavior(behavior) },
+    } as unknown as V2["spec"],
+    status: {
+      ...counts,
+      ...measured && { currentMetrics: measured },
+      ...conditions && { conditions },
+    } as unknown as V2["status"],
+  };
+}
+
+const EMPTY_SPEC_V1: NonNullable<V1["spec"]> = EMPTY_SPEC;
+
+function cpuMetric(side: MetricSide, averageUtilization: number): Metric {
+  const amount = side === "target"
+    ? { type: "Utilization", averageUtilization }
+    : { averageUtilization };
+  return { type: "Resource", resource: { name: "cpu", [side]: amount } };
+}
+
+function nestedMetrics(
+  text: string | undefined,
+  side: MetricSide,
+): readonly Metric[] | undefined {
+  const metrics = kept<readonly Metric[]>(text);
+  return Array.isArray(metrics)
+    ? metrics.map((metric: Metric) => nestedMetric(metric, side))
+    : undefined;
+}
+
+/** What an annotation keeps; one that cannot be read keeps nothing. */
+function kept<T>(text: string | undefined): T | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function keep(
+  annotations: Annotations,
+  name: string,
+  values: readonly unknown[],
+): void {
+  if (values.length > 0) annotations[name] = JSON.stringify(values);
+}
+
+function withoutKept(
+  annotations: Readonly<Annotations> | undefined,
+): Annotations {
+  const names: readonly string[] = Object.values(KEPT);
+  return Object.fromEntries(
+    Object.entries(annotations ?? {}).filter(([name]) => !names.includes(name)),
+  );
+}
+
+function withAnnotations(
+  { annotations: _annotations, ...metadata }: V1["metadata"],
+  annotations: Annotations,
+): V1["metadata"] {
+  return Object.keys(annotations).length === 0
+    ? metadata
+    : { ...metadata, annotations };
+}
+
+/** The behavior as annotations spell it: by the names of Go's fields. */
+interface InternalBehavior {
+  readonly ScaleUp?: InternalRules | null;
+  readonly ScaleDown?: InternalRules | null;
+}
+
+interface InternalRules {
+  readonly StabilizationWindowSeconds?: number | null;
+  readonly SelectPolicy?: string | null;
+  readonly Policies?:
+    | readonly {
+      readonly Type: string;
+      readonly Value: number;
+      readonly PeriodSeconds: number;
+    }[]
+    | null;
+}
+
+function internalBehavior(
+  { scaleUp, scaleDown }: HorizontalPodAutoscalerBehavior,
+): InternalBehavior {
+  return {
+    ScaleUp: internalRules(scaleUp),
+    ScaleDown: internalRules(scaleDown),
+  };
+}
+
+function internalRules(
+  rules: HPAScalingRules | undefined,
+): InternalRules | null {
+  if (rules === undefined) return null;
+  const { stabilizationWindowSeconds, selectPolicy, policies } = rules;
+  return {
+    StabilizationWindowSeconds: stabilizationWindowSeconds ?? null,
+    SelectPolicy: selectPolicy ?? null,
+    Policies: policies?.map(({ type, value, periodSeconds }) => ({
+      Type: type,
+      Value: value,
+      PeriodSeconds: periodSeconds,
+    })) ?? null,
+  };
+}
+
+function publishedBehavior(
+  { ScaleUp, ScaleDown }: InternalBehavior,
+): HorizontalPodAutoscalerBehavior {
+  return {
+    ...ScaleUp && { scaleUp: publishedRules(ScaleUp) },
+    ...ScaleDown && { scaleDown: publishedRules(ScaleDown) },
+  };
+}
+
+function publishedRules(rules: InternalRules): HPAScalingRules {
+  const { StabilizationWindowSeconds, SelectPolicy, Policies } = rules;
+  return {
+    ...StabilizationWindowSeconds != null &&
+      { stabilizationWindowSeconds: StabilizationWindowSeconds },
+    ...SelectPolicy != null && { selectPolicy: SelectPolicy },
+    ...Policies != null && {
+      policies: Policies.map(({ Type, Value, PeriodSeconds }) => ({
+        type: Type,
+        value: Value,
+        periodSeconds: PeriodSeconds,
+      })),
+    },
+  };
+}

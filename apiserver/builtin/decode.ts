@@ -1,0 +1,316 @@
+import { Quantity } from "../../core/api/quantity.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import type { Schema } from "../../core/patch/schema.ts";
+import { type GoField, type GoType, goType, specialForm } from "./go_types.ts";
+import { decodeTime } from "./time_values.ts";
+
+/** A body cannot be made into an object of its kind. */
+export class DecodeError extends Error {
+  /** @param message Why, in Go's words. */
+  constructor(message: string) {
+    super(message);
+    this.name = "DecodeError";
+  }
+}
+
+/** The way from the root to a value; kept as a chain, written only on demand. */
+interface Place {
+  readonly parent: Place | undefined;
+  /** A field's name, or the index of an item. */
+  readonly step: string | number;
+  /** The struct that the field is of; undefined for items and map entries. */
+  readonly struct: string | undefined;
+}
+
+function pathText(place: Place | undefined): string {
+  if (place === undefined) return "";
+  const parent = pathText(place.parent);
+  if (typeof place.step === "number") return `${parent}[${place.step}]`;
+  return parent === "" ? place.step : `${parent}.${place.step}`;
+}
+
+/** The fields on the way, as Go's decoder names a place. */
+function goPlace(place: Place | undefined): string {
+  const fields: string[] = [];
+  let struct = "";
+  for (let at = place; at !== undefined; at = at.parent) {
+    if (at.struct === undefined) continue;
+    fields.unshift(String(at.step));
+    struct ||= at.struct;
+  }
+  return `${struct}.${fields.join(".")}`;
+}
+
+/** What a decode finds beside the object. */
+interface Findings {
+  readonly problems: string[];
+}
+
+/**
+ * Makes a JSON tree into what a server holds of it: only known fields, in the
+ * order of the kind, each written as its type is; empty ones left out, parts
+ * that are always there filled in with nothing set.
+ *
+ * @returns The object, and a text for each unknown field.
+ * @throws {DecodeError} If a value has the wrong type.
+ */
+export function decodeTyped(
+  type: GoType,
+  body: unknown,
+): { object: JsonObject; problems: string[] } {
+  if (!isJsonObject(body)) throw wrongType(body, undefined, "Go value");
+  const findings: Findings = { problems: [] };
+  const object = decodeStruct(type, body, undefined, findings);
+  return { object, problems: findings.problems };
+}
+
+/** A struct of which nothing is set. */
+export function emptyStruct(type: GoType): JsonObject {
+  return decodeStruct(type, {}, undefined, { problems: [] });
+}
+
+function decodeStruct(
+  type: GoType,
+  value: JsonObject,
+  place: Place | undefined,
+  findings: Findings,
+): JsonObject {
+  const decoded = new Map<string, unknown>();
+  // In the order of the document, in which problems are told.
+  for (const [name, given] of Object.entries(value)) {
+    const field = type.fields.get(name);
+    const here = { parent: place, step: name, struct: type.name };
+    if (field === undefined) {
+      findings.problems.push(`unknown field "${pathText(here)}"`);
+    } else if (given !== null && given !== undefined) {
+      decoded.set(name, decodeValue(field.schema, given, here, findings));
+    }
+  }
+  const result: JsonObject = {};
+  for (const field of type.fields.values()) {
+    const written = writeField(field, decoded.get(field.name));
+    if (written !== undefined) result[field.name] = written;
+  }
+  return result;
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === "" || value === 0 ||
+    value === false ||
+    typeof value === "object" && value !== null &&
+      Object.keys(value).length === 0;
+}
+
+function writeField(field: GoField, value: unknown): unknown {
+  switch (field.presence) {
+    case "omitted":
+      return isEmpty(value) ? undefined : value;
+    case "pointer":
+      return value;
+    case "nullPointer":
+      return value ?? null;
+    case "struct":
+      return value ?? zeroOf(field.schema);
+    case "always":
+      return value ?? zeroOf(field.schema);
+  }
+}
+
+/** What stands for a value that is not set and is written all the same. */
+function zeroOf(schema: Schema): unknown {
+  switch (specialForm(schema)) {
+    case "quantity":
+      return "0";
+    case "intOrString":
+      return 0;
+    case undefined:
+      break;
+    default:
+      return null;
+  }
+  switch (schema.type) {
+    case "string":
+      return "";
+    case "integer":
+    case "number":
+      return 0;
+    case "boolean":
+      return false;
+    case "object":
+      return schema.properties.size > 0 && schema.definition !== undefined
+        ? emptyStruct(goType(schema.definition))
+        : null;
+    default:
+      return null;
+  }
+}
+
+function decodeValue(
+  schema: Schema,
+  value: unknown,
+  place: Place,
+  findings: Findings,
+): unknown {
+  const special = specialForm(schema);
+  switch (special) {
+    case "quantity":
+      return decodeQuantity(value).toString();
+    case "intOrString":
+      if (typeof value === "string" || Number.isInteger(value)) return value;
+      throw wrongType(value, place, "int32");
+    case "time":
+    case "microTime":
+      return decodeMoment(value, place, special);
+    case "bytes":
+      return decodeBytes(value, place);
+    case "any":
+      return value;
+  }
+  switch (schema.type) {
+    case "array":
+      return decodeList(schema, value, place, findings);
+    case "object":
+      return decodeObject(schema, value, place, findings);
+    case "string":
+      if (typeof value === "string") return value;
+      throw wrongType(value, place, "string");
+    case "boolean":
+      if (typeof value === "boolean") return value;
+      throw wrongType(value, place, "bool");
+    case "integer":
+      return decodeInteger(schema, value, place);
+    default:
+      if (typeof value === "number") return value;
+      throw wrongType(value, place, "float64");
+  }
+}
+
+function decodeObject(
+  schema: Schema,
+  value: unknown,
+  place: Place,
+  findings: Findings,
+): JsonObject {
+  const entries = schema.additionalProperties;
+  if (!isJsonObject(value)) {
+    throw wrongType(value, place, entries ? "map[string]string" : "struct");
+  }
+  if (entries === undefined) {
+    return decodeStruct(
+      goType(schema.definition ?? ""),
+      value,
+      place,
+      findings,
+    );
+  }
+  const isResources = specialForm(entries) === "quantity";
+  return Object.fromEntries(
+    Object.entries(value).map(([name, entry]) => [
+      name,
+      entry === null
+        ? zeroOf(entries)
+        : isResources
+        ? decodeQuantity(entry).roundUpToMilli().toString()
+        : decodeValue(
+          entries,
+          entry,
+          { parent: place, step: name, struct: undefined },
+          findings,
+        ),
+    ]),
+  );
+}
+
+function decodeList(
+  schema: Schema,
+  value: unknown,
+  place: Place,
+  findings: Findings,
+): unknown[] {
+  const { items } = schema;
+  if (!Array.isArray(value) || items === undefined) {
+    throw wrongType(value, place, `[]${items?.type ?? "interface {}"}`);
+  }
+  return value.map((item, index) =>
+    item === null ? zeroOf(items) : decodeValue(
+      items,
+      item,
+      { parent: place, step: index, struct: undefined },
+      findings,
+    )
+  );
+}
+
+const INTEGER_LIMITS: Readonly<Record<string, number>> = {
+  int32: 2 ** 31,
+  int64: 2 ** 63,
+};
+
+function decodeInteger(schema: Schema, value: unknown, place: Place): number {
+  const type = schema.format ?? "int64";
+  const limit = INTEGER_LIMITS[type] ?? 2 ** 63;
+  if (
+    typeof value === "number" && Number.isInteger(value) &&
+    value < limit && value >= -limit
+  ) return value;
+  const shown = typeof value === "number" ? `number ${value}` : undefined;
+  throw wrongType(value, place, type, shown);
+}
+
+function decodeQuantity(value: unknown): Quantity {
+  const text = typeof value === "number" ? String(value) : value;
+  if (typeof text === "string") {
+    try {
+      return Quantity.parse(text.trim());
+    } catch {
+      // Told in the server's words below.
+    }
+  }
+  throw new DecodeError(
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+  );
+}
+
+function decodeMoment(
+  value: unknown,
+  place: Place,
+  form: "time" | "microTime",
+): string {
+  if (typeof value !== "string") throw wrongType(value, place, "string");
+  const moment = decodeTime(value, form);
+  if ("problem" in moment) throw new DecodeError(moment.problem);
+  return moment.text;
+}
+
+const BASE64 =
+  /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+function decodeBytes(value: unknown, place: Place): string {
+  if (typeof value !== "string") throw wrongType(value, place, "[]uint8");
+  const text = value.replace(/[\r\n]/g, "");
+  if (BASE64.test(text)) return text;
+  const wrong = text.search(/[^A-Za-z0-9+/]/);
+  throw new DecodeError(
+    `illegal base64 data at input byte ${wrong < 0 ? text.length : wrong}`,
+  );
+}
+
+function jsonTypeName(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "boolean") return "bool";
+  return typeof value;
+}
+
+function wrongType(
+  value: unknown,
+  place: Place | undefined,
+  type: string,
+  shown: string = jsonTypeName(value),
+): DecodeError {
+  const where = place === undefined
+    ? "Go value"
+    : `Go struct field ${goPlace(place)}`;
+  return new DecodeError(
+    `json: cannot unmarshal ${shown} into ${where} of type ${type}`,
+  );
+}

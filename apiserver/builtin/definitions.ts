@@ -1,0 +1,259 @@
+import { apiVersionOf, parseApiVersion } from "../../core/api/kind.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import type { Schema } from "../../core/patch/schema.ts";
+import type {
+  DecodedBody,
+  ResourceDefinition,
+  ResourceVersion,
+  ScalePaths,
+  Subresource,
+  TableColumn,
+} from "../registry.ts";
+import { CRD_LIFECYCLE } from "../crd/crd_lifecycle.ts";
+import { badRequest } from "../status.ts";
+import { convertAutoscaler } from "./autoscaler_conversion.ts";
+import { hasOwnColumns, rowConditionsOf, rowOf } from "./columns/rows.ts";
+import { type ResourceData, RESOURCES } from "./data/resources.ts";
+import { DecodeError, decodeTyped, emptyStruct } from "./decode.ts";
+import { convertEvent } from "./event_conversion.ts";
+import { definitionOfKind, type GoType, goType } from "./go_types.ts";
+import { CLUSTER_LIFECYCLES } from "./lifecycle/cluster_lifecycle.ts";
+import type { Lifecycle } from "./lifecycle/lifecycle.ts";
+import { POD_LIFECYCLE } from "./lifecycle/pod_lifecycle.ts";
+import { serviceLifecycle } from "./lifecycle/service_lifecycle.ts";
+import { WORKLOAD_LIFECYCLES } from "./lifecycle/workload_lifecycle.ts";
+import { selectableFieldsOf } from "./selectable_fields.ts";
+import { toStoredForm } from "./stored_form.ts";
+import { traitsOf } from "./traits.ts";
+import { setTypedDefaults } from "./typed_defaults.ts";
+import { validatorsOf } from "./validation/validators.ts";
+
+export { builtinOpenApi } from "./open_api.ts";
+
+/** The kinds that only reading a scale of another kind makes. */
+const SCALES: ReadonlyMap<string, ScalePaths> = new Map(
+  [
+    "deployments.apps",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "replicationcontrollers",
+  ].map((resource) => [resource, {
+    specReplicas: ".spec.replicas",
+    statusReplicas: ".status.replicas",
+    labelSelector: ".spec.selector",
+  }]),
+);
+
+/** Where the objects of a resource live, if not under its own name. */
+const STORED_AS: ReadonlyMap<string, { group: string; plural: string }> =
+  new Map([["events.events.k8s.io", { group: "", plural: "events" }]]);
+
+/** Converters of kinds that have several versions; the others have one. */
+const CONVERTERS: ReadonlyMap<
+  string,
+  (object: UntypedObject, apiVersion: string) => UntypedObject
+> = new Map([
+  ["horizontalpodautoscalers.autoscaling", convertAutoscaler],
+  ["events", convertEvent],
+  ["events.events.k8s.io", convertEvent],
+]);
+
+/** What each write may change beside metadata, for subresources of more than one. */
+const SUBRESOURCE_FIELDS: Readonly<Record<string, readonly string[]>> = {
+  status: ["status"],
+  approval: ["status"],
+  finalize: ["spec"],
+  ephemeralcontainers: ["spec"],
+};
+
+/** Every built-in resource; a new set, with what it allocates, on every call. */
+export function builtinDefinitions(): readonly ResourceDefinition[] {
+  const lifecycles = new Map<string, Lifecycle>([
+    ...WORKLOAD_LIFECYCLES,
+    ...CLUSTER_LIFECYCLES,
+    ["pods", POD_LIFECYCLE],
+    ["customresourcedefinitions.apiextensions.k8s.io", CRD_LIFECYCLE],
+    ["services", serviceLifecycle()],
+  ]);
+  const byResource = new Map<string, ResourceData[]>();
+  for (const data of RESOURCES) {
+    const key = qualifiedName(data);
+    byResource.set(key, [...byResource.get(key) ?? [], data]);
+  }
+  return [...byResource].flatMap(([key, versions]) => {
+    const [first] = versions;
+    return first === undefined
+      ? []
+      : [definition(key, first, { versions, lifecycle: lifecycles.get(key) })];
+  });
+}
+
+function qualifiedName({ group, plural }: ResourceData): string {
+  return group === "" ? plural : `${plural}.${group}`;
+}
+
+function definition(
+  key: string,
+  data: ResourceData,
+  { versions, lifecycle }: {
+    readonly versions: readonly ResourceData[];
+    readonly lifecycle: Lifecycle | undefined;
+  },
+): ResourceDefinition {
+  const { group, plural, singular, kind, scope } = data;
+  return {
+    group,
+    plural,
+    singular,
+    kind,
+    listKind: `${kind}List`,
+    scope,
+    shortNames: data.shortNames,
+    categories: data.categories,
+    verbs: data.verbs,
+    versions: versions.map((version) => new BuiltinVersion(key, version)),
+    storageVersion: data.version,
+    custom: false,
+    storedAs: STORED_AS.get(key),
+    subresources: data.subresources.map((one) => subresource(data, one)),
+    ...traitsOf(key),
+    convert: converterOf(key, { group, kind }),
+    ...validatorsOf(key),
+    ...lifecycle,
+    prepareForCreate(object, context): void {
+      lifecycle?.prepareForCreate?.(object, context);
+      toStoredForm(typeOfObject(object), object);
+    },
+    prepareForUpdate(object, live, context): void {
+      lifecycle?.prepareForUpdate?.(object, live, context);
+      toStoredForm(typeOfObject(object), object);
+    },
+  };
+}
+
+function typeOfObject({ apiVersion = "", kind = "" }: UntypedObject): GoType {
+  return typeOf(apiVersion, kind);
+}
+
+function subresource(
+  data: ResourceData,
+  { name, kind, group, version, verbs }: ResourceData["subresources"][number],
+): Subresource {
+  const isOwn = group === "" && version === "";
+  return {
+    name,
+    kind,
+    group: isOwn ? data.group : group,
+    version: isOwn ? data.version : version,
+    verbs,
+    fields: SUBRESOURCE_FIELDS[name],
+  };
+}
+
+function converterOf(
+  key: string,
+  { group, kind }: { readonly group: string; readonly kind: string },
+): ResourceDefinition["convert"] {
+  const converter = CONVERTERS.get(key);
+  if (converter === undefined) return (object) => object;
+  return (object, version) => {
+    const apiVersion = apiVersionOf({ group, version });
+    if (object.apiVersion === apiVersion) return object;
+    const converted = converter(object, apiVersion);
+    const type = typeOf(apiVersion, kind);
+    const result = decodeTyped(type, converted).object as UntypedObject;
+    setTypedDefaults(type, result);
+    return result;
+  };
+}
+
+function typeOf(apiVersion: string, kind: string): GoType {
+  const name = definitionOfKind(apiVersion, kind);
+  if (name !== undefined) return goType(name);
+  throw new ReferenceError(
+    `Cannot find the definition of a kind: received ${apiVersion} ${kind}`,
+  );
+}
+
+/** One version of a built-in kind; its schema is read when first asked for. */
+class BuiltinVersion implements ResourceVersion {
+  readonly name: string;
+  readonly served = true;
+  readonly selectableFields: ResourceVersion["selectableFields"];
+  readonly scale: ScalePaths | undefined;
+  readonly #resource: string;
+  readonly #data: ResourceData;
+  #type: GoType | undefined;
+  #columns: readonly TableColumn[] | undefined;
+
+  constructor(resource: string, data: ResourceData) {
+    this.name = data.version;
+    this.selectableFields = selectableFieldsOf(resource);
+    this.scale = SCALES.get(resource);
+    this.#resource = resource;
+    this.#data = data;
+  }
+
+  get #goType(): GoType {
+    return this.#type ??= typeOf(apiVersionOf(this.#data), this.#data.kind);
+  }
+
+  get schema(): Schema {
+    return this.#goType.schema;
+  }
+
+  get columns(): readonly TableColumn[] {
+    return this.#columns ??= this.#data.columns.map(
+      ([name, type, format, priority]) => ({
+        name,
+        type,
+        format,
+        priority,
+        description: "",
+      }),
+    );
+  }
+
+  decode(body: UntypedObject): DecodedBody {
+    try {
+      const { object, problems } = decodeTyped(this.#goType, body);
+      return { object: object as UntypedObject, problems };
+    } catch (error) {
+      if (!(error instanceof DecodeError)) throw error;
+      const { kind } = this.#data;
+      const { version } = parseApiVersion(apiVersionOf(this.#data));
+      throw badRequest(
+        `${kind} in version ${
+          JSON.stringify(version)
+        } cannot be handled as a ${kind}: ${error.message}`,
+      );
+    }
+  }
+
+  setDefaults(object: UntypedObject): void {
+    setTypedDefaults(this.#goType, object);
+  }
+
+  empty(): UntypedObject {
+    const { kind } = this.#data;
+    return {
+      apiVersion: apiVersionOf(this.#data),
+      kind,
+      ...emptyStruct(this.#goType),
+    } as UntypedObject;
+  }
+
+  get nullRows(): boolean {
+    return !hasOwnColumns(this.#resource);
+  }
+
+  cells(object: UntypedObject, now: number): readonly unknown[] {
+    return rowOf(this.#resource, object, now);
+  }
+
+  rowConditions(
+    object: UntypedObject,
+  ): readonly Readonly<Record<string, string>>[] | undefined {
+    return rowConditionsOf(this.#resource, object);
+  }
+}

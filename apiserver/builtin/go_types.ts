@@ -1,0 +1,172 @@
+import {
+  type OpenApiSchema,
+  type Schema,
+  SchemaDefinitions,
+} from "../../core/patch/schema.ts";
+import { DEFINITIONS, FIELD_PRESENCE } from "./data/definitions.ts";
+
+/**
+ * How a field is written: `omitted` when it is empty; `pointer` only when it
+ * was given, be it zero; `struct` always, with what is in it; `always` even when
+ * it is empty, lists and maps as null; `nullPointer` as null when not given.
+ */
+export type Presence =
+  | "omitted"
+  | "pointer"
+  | "struct"
+  | "always"
+  | "nullPointer";
+
+/** How a value is read and written, where that does not follow from its schema. */
+export type SpecialForm =
+  | "quantity"
+  | "intOrString"
+  | "time"
+  | "microTime"
+  | "bytes"
+  | "any";
+
+/** One field of a {@linkcode GoType}. */
+export interface GoField {
+  readonly name: string;
+  readonly schema: Schema;
+  readonly presence: Presence;
+}
+
+const SPECIAL_DEFINITIONS: Readonly<Record<string, SpecialForm>> = {
+  "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
+  "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "intOrString",
+  "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "time",
+  "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": "microTime",
+  "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": "any",
+  "io.k8s.apimachinery.pkg.runtime.RawExtension": "any",
+};
+
+/** What is special about the value of a schema; undefined for what it says. */
+export function specialForm(schema: Schema): SpecialForm | undefined {
+  if (schema.definition !== undefined) {
+    const special = SPECIAL_DEFINITIONS[schema.definition];
+    if (special !== undefined) return special;
+  }
+  if (schema.format === "byte") return "bytes";
+  return schema.type === undefined ||
+      schema.type === "object" && schema.properties.size === 0 &&
+        schema.additionalProperties === undefined
+    ? "any"
+    : undefined;
+}
+
+/** One struct of the Kubernetes API: its fields and how each is written. */
+export class GoType {
+  /** The name of its definition. */
+  readonly definition: string;
+  readonly schema: Schema;
+  readonly fields: ReadonlyMap<string, GoField>;
+
+  /**
+   * @param schema The definition.
+   * @param presence Which fields are written otherwise than by leaving them out.
+   */
+  constructor(
+    schema: Schema,
+    presence: Readonly<Partial<Record<Presence, readonly string[]>>>,
+  ) {
+    this.definition = schema.definition ?? "";
+    this.schema = schema;
+    const presences = new Map<string, Presence>();
+    for (const [how, names] of Object.entries(presence)) {
+      for (const name of names) presences.set(name, how as Presence);
+    }
+    this.fields = new Map(
+      [...schema.properties].map(([name, field]) => [name, {
+        name,
+        schema: field,
+        presence: presences.get(name) ?? "omitted",
+      }]),
+    );
+  }
+
+  /** The name of the struct, such as `DeploymentSpec`. */
+  get name(): string {
+    return this.definition.slice(this.definition.lastIndexOf(".") + 1);
+  }
+}
+
+/** All structs of the built-in kinds; read when first asked for. */
+class GoTypes {
+  readonly #types: Map<string, GoType> = new Map();
+  #openApi: Readonly<Record<string, OpenApiSchema>> | undefined;
+  #definitions: SchemaDefinitions | undefined;
+  #presence: Record<string, Partial<Record<Presence, string[]>>> | undefined;
+
+  /** The definitions as they are published, to look at only. */
+  get openApi(): Readonly<Record<string, OpenApiSchema>> {
+    return this.#openApi ??= builtinDefinitions();
+  }
+
+  get definitions(): SchemaDefinitions {
+    return this.#definitions ??= new SchemaDefinitions(this.openApi);
+  }
+
+  get(definition: string): GoType {
+    let type = this.#types.get(definition);
+    if (type === undefined) {
+      const presence = this.#presence ??= JSON.parse(FIELD_PRESENCE);
+      type = new GoType(
+        this.definitions.get(definition),
+        presence?.[definition] ?? {},
+      );
+      this.#types.set(definition, type);
+    }
+    return type;
+  }
+}
+
+const TYPES: GoTypes = new GoTypes();
+
+/** The OpenAPI definitions of all built-in kinds, by name; a new copy. */
+export function builtinDefinitions(): Record<string, OpenApiSchema> {
+  return JSON.parse(DEFINITIONS);
+}
+
+/**
+ * The schema of a definition, always the same node.
+ *
+ * @throws {ReferenceError} If there is no such definition.
+ */
+export function builtinSchema(definition: string): Schema {
+  return TYPES.definitions.get(definition);
+}
+
+/**
+ * The struct of a definition.
+ *
+ * @throws {ReferenceError} If there is no such definition.
+ */
+export function goType(definition: string): GoType {
+  return TYPES.get(definition);
+}
+
+let kinds: ReadonlyMap<string, string> | undefined;
+
+/** The definition of a kind: `apps/v1` or `v1`, and `Deployment`. */
+export function definitionOfKind(
+  apiVersion: string,
+  kind: string,
+): string | undefined {
+  kinds ??= indexKinds();
+  return kinds.get(`${apiVersion} ${kind}`);
+}
+
+function indexKinds(): Map<string, string> {
+  const index = new Map<string, string>();
+  for (const [name, schema] of Object.entries(TYPES.openApi)) {
+    const found = schema["x-kubernetes-group-version-kind"];
+    if (!Array.isArray(found)) continue;
+    for (const { group, version, kind } of found) {
+      const apiVersion = group === "" ? version : `${group}/${version}`;
+      index.set(`${apiVersion} ${kind}`, name);
+    }
+  }
+  return index;
+}

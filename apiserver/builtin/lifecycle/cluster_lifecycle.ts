@@ -1,0 +1,286 @@
+import type { UntypedObject } from "../../../core/api/object.ts";
+import type {
+  Namespace,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Secret,
+  ServiceAccount,
+  TypedLocalObjectReference,
+} from "../../../core/kinds/core_v1.ts";
+import type {
+  Ingress,
+  IngressClass,
+} from "../../../core/kinds/networking_v1.ts";
+import type { StorageClass } from "../../../core/kinds/storage_v1.ts";
+import { jsonEquals } from "../../../core/patch/json_value.ts";
+import type { HookContext } from "../../registry.ts";
+import { timeText } from "../time_values.ts";
+import {
+  advanceGeneration,
+  countingChanges,
+  type Lifecycle,
+  type Lifecycles,
+} from "./lifecycle.ts";
+
+const SERVICE_ACCOUNT: Lifecycle = {
+  prepareForCreate: nameSecretsOnly,
+  prepareForUpdate: nameSecretsOnly,
+};
+
+/** Secrets of an account are in its namespace: only their names are kept. */
+function nameSecretsOnly(object: UntypedObject): void {
+  const { secrets } = object as unknown as ServiceAccount;
+  if (secrets) object.secrets = secrets.map(({ name }) => ({ name }));
+}
+
+const NAMESPACE: Lifecycle = {
+  prepareForCreate(object): void {
+    const { metadata, spec = {} } = object as
+      & Partial<Namespace>
+      & UntypedObject;
+    const finalizers = spec.finalizers ?? [];
+    if (!finalizers.includes("kubernetes")) finalizers.push("kubernetes");
+    object.spec = { ...spec, finalizers };
+    object.status = { phase: "Active" };
+    nameLabel(metadata);
+  },
+  prepareForUpdate(object, live, { subresource }): void {
+    nameLabel(object.metadata);
+    if (subresource !== undefined) return;
+    // Who holds a namespace is said by its own subresource only.
+    object.spec = live.spec;
+  },
+};
+
+function nameLabel(metadata: UntypedObject["metadata"]): void {
+  if (!metadata.name) return;
+  metadata.labels = {
+    ...metadata.labels,
+    "kubernetes.io/metadata.name": metadata.name,
+  };
+}
+
+/** One range of addresses has two fields, of which one is older. */
+function linkRanges(object: UntypedObject): void {
+  const { spec } = object as unknown as Node;
+  if (!spec) return;
+  if (spec.podCIDRs?.length) spec.podCIDR = spec.podCIDRs[0];
+  else if (spec.podCIDR) spec.podCIDRs = [spec.podCIDR];
+}
+
+const NODE: Lifecycle = {
+  prepareForCreate: linkRanges,
+  prepareForUpdate: linkRanges,
+  admit(object, live): void {
+    if (live !== undefined) return;
+    const { spec = {} } = object as unknown as Node;
+    const key = "node.kubernetes.io/not-ready";
+    if (spec.taints?.some((taint) => taint.key === key)) return;
+    object.spec = {
+      ...spec,
+      taints: [...spec.taints ?? [], { key, effect: "NoSchedule" }],
+    };
+  },
+};
+
+/** A finalizer that a controller takes away when nothing uses the object. */
+function protect({ metadata }: UntypedObject, finalizer: string): void {
+  if (metadata.finalizers?.includes(finalizer)) return;
+  metadata.finalizers = [...metadata.finalizers ?? [], finalizer];
+}
+
+const PERSISTENT_VOLUME: Lifecycle = {
+  admit(object, live): void {
+    if (live === undefined) protect(object, "kubernetes.io/pv-protection");
+  },
+  prepareForCreate(object, { now }): void {
+    object.status = {
+      phase: "Pending",
+      lastPhaseTransitionTime: timeText(now),
+    };
+  },
+  prepareForUpdate(object, live, { subresource, now }): void {
+    const { status } = object as unknown as PersistentVolume;
+    const before = (live as unknown as PersistentVolume).status;
+    if (subresource !== "status" || status === undefined) return;
+    const time = before?.lastPhaseTransitionTime;
+    if (status.phase === before?.phase) {
+      if (time) status.lastPhaseTransitionTime ??= time;
+    } else if ((status.lastPhaseTransitionTime ?? time) === time) {
+      status.lastPhaseTransitionTime = timeText(now);
+    }
+  },
+};
+
+const DEFAULT_STORAGE_CLASS = "storageclass.kubernetes.io/is-default-class";
+const DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class";
+
+/** The newest object of a kind that is marked as the default one. */
+function defaultOf(
+  context: HookContext,
+  { group, plural, annotation }: {
+    readonly group: string;
+    readonly plural: string;
+    readonly annotation: string;
+  },
+): UntypedObject | undefined {
+  let found: UntypedObject | undefined;
+  for (const object of context.list({ group, plural })) {
+    const { annotations, creationTimestamp = "" } = object.metadata;
+    if (annotations?.[annotation] !== "true") continue;
+    const newest = found?.metadata.creationTimestamp ?? "";
+    if (found === undefined || creationTimestamp > newest) found = object;
+  }
+  return found;
+}
+
+const PERSISTENT_VOLUME_CLAIM: Lifecycle = {
+  admit(object, live, context): void {
+    if (live !== undefined) return;
+    protect(object, "kubernetes.io/pvc-protection");
+    const { spec = {}, metadata } = object as unknown as PersistentVolumeClaim;
+    const old = "volume.beta.kubernetes.io/storage-class";
+    if (spec.storageClassName !== undefined || metadata.annotations?.[old]) {
+      return;
+    }
+    const standard = defaultOf(context, {
+      group: "storage.k8s.io",
+      plural: "storageclasses",
+      annotation: DEFAULT_STORAGE_CLASS,
+    }) as StorageClass | undefined;
+    if (standard) spec.storageClassName = standard.metadata.name;
+  },
+  prepareForCreate(object): void {
+    object.status = { phase: "Pending" };
+    const claim = object as unknown as PersistentVolumeClaim;
+    if (claim.spec?.dataSource && !isVolumeSource(claim.spec.dataSource)) {
+      delete claim.spec.dataSource;
+    }
+    linkDataSources(claim);
+  },
+  prepareForUpdate(object): void {
+    linkDataSources(object as unknown as PersistentVolumeClaim);
+  },
+};
+
+/** What a volume is made from is told in two fields, of which one is older. */
+function linkDataSources({ spec }: PersistentVolumeClaim): void {
+  const source = spec?.dataSource;
+  const reference = spec?.dataSourceRef;
+  if (spec === undefined) return;
+  if (source && !reference) spec.dataSourceRef = { ...source };
+  else if (reference && !source && !reference.namespace) {
+    const { apiGroup, kind, name } = reference;
+    spec.dataSource = { apiGroup, kind, name };
+  }
+}
+
+/** The older field holds a claim or a snapshot, or nothing. */
+function isVolumeSource(
+  { apiGroup = "", kind }: TypedLocalObjectReference,
+): boolean {
+  return apiGroup === ""
+    ? kind === "PersistentVolumeClaim"
+    : apiGroup === "snapshot.storage.k8s.io" && kind === "VolumeSnapshot";
+}
+
+const INGRESS: Lifecycle = {
+  admit(object, live, context): void {
+    const { spec = {}, metadata } = object as unknown as Ingress;
+    const old = metadata.annotations?.["kubernetes.io/ingress.class"];
+    if (live !== undefined || spec.ingressClassName !== undefined || old) {
+      return;
+    }
+    const standard = defaultOf(context, {
+      group: "networking.k8s.io",
+      plural: "ingressclasses",
+      annotation: DEFAULT_INGRESS_CLASS,
+    }) as IngressClass | undefined;
+    if (!standard) return;
+    object.spec = { ...spec, ingressClassName: standard.metadata.name };
+  },
+  prepareForCreate(object): void {
+    object.status = { loadBalancer: {} };
+  },
+  ...countingChanges("spec"),
+};
+
+const ENDPOINT_SLICE: Lifecycle = {
+  prepareForUpdate(object, live): void {
+    const content = ({ metadata, ...rest }: UntypedObject) => ({
+      ...rest,
+      labels: metadata.labels ?? {},
+    });
+    if (!jsonEquals(content(object), content(live))) {
+      advanceGeneration(object, live);
+    }
+  },
+};
+
+const SIGNING_REQUEST: Lifecycle = {
+  prepareForCreate(object, { user }): void {
+    const { username: _, uid: __, groups: ___, extra: ____, ...spec } = object
+      .spec as Record<string, unknown>;
+    object.spec = { ...spec, username: user };
+    object.status = {};
+    // The byte strings of this kind are beyond field ownership.
+    delete object.metadata.managedFields;
+  },
+  prepareForUpdate({ metadata }): void {
+    delete metadata.managedFields;
+  },
+};
+
+const SECRET: Lifecycle = {
+  prepareForUpdate(object, live): void {
+    object.type ??= (live as unknown as Secret).type;
+  },
+};
+
+/** The lifecycles of what a cluster is made of. */
+export const CLUSTER_LIFECYCLES: Lifecycles = [
+  ["namespaces", NAMESPACE],
+  ["nodes", NODE],
+  ["secrets", SECRET],
+  ["persistentvolumes", PERSISTENT_VOLUME],
+  ["persistentvolumeclaims", PERSISTENT_VOLUME_CLAIM],
+  ["resourcequotas", {
+    prepareForCreate(object): void {
+      object.status = {};
+    },
+  }],
+  ["ingresses.networking.k8s.io", INGRESS],
+  ["ingressclasses.networking.k8s.io", countingChanges("spec")],
+  ["networkpolicies.networking.k8s.io", countingChanges("spec")],
+  ["poddisruptionbudgets.policy", countingChanges("spec")],
+  ["endpointslices.discovery.k8s.io", ENDPOINT_SLICE],
+  ["certificatesigningrequests.certificates.k8s.io", SIGNING_REQUEST],
+  ["flowschemas.flowcontrol.apiserver.k8s.io", countingChanges("spec")],
+  [
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+    countingChanges("spec"),
+  ],
+  [
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    countingChanges("webhooks"),
+  ],
+  [
+    "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    countingChanges("webhooks"),
+  ],
+  [
+    "validatingadmissionpolicies.admissionregistration.k8s.io",
+    countingChanges("spec"),
+  ],
+  [
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+    countingChanges("spec"),
+  ],
+  ["serviceaccounts", SERVICE_ACCOUNT],
+  ["volumeattachments.storage.k8s.io", {
+    prepareForCreate(object): void {
+      object.status = { attached: false };
+    },
+  }],
+];

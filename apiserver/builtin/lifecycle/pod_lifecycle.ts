@@ -1,0 +1,94 @@
+import { Quantity } from "../../../core/api/quantity.ts";
+import type { UntypedObject } from "../../../core/api/object.ts";
+import type { Pod, ResourceRequirements } from "../../../core/kinds/core_v1.ts";
+import { FieldSet } from "../../../core/patch/field_set.ts";
+import { timeText } from "../time_values.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { admitPod, readmitPod } from "./pod_admission.ts";
+
+const STATUS_RESET: FieldSet = FieldSet.of([
+  ["f:spec"],
+  ["f:metadata", "f:deletionTimestamp"],
+  ["f:metadata", "f:ownerReferences"],
+]);
+
+/** How a Pod begins, changes and ends. */
+export const POD_LIFECYCLE: Lifecycle = {
+  admit(object, live, context): void {
+    if (live === undefined) admitPod(asPod(object), context);
+    else readmitPod(asPod(object), asPod(live));
+  },
+  prepareForCreate(object, context): void {
+    const pod = asPod(object);
+    pod.status = { phase: "Pending", qosClass: qosClassOf(pod) };
+    if ((pod.spec.terminationGracePeriodSeconds ?? 0) < 0) {
+      pod.spec.terminationGracePeriodSeconds = 1;
+    }
+    if (pod.spec.schedulingGates === undefined) return;
+    const neverProbed = null as unknown as undefined;
+    pod.status.conditions = [{
+      type: "PodScheduled",
+      status: "False",
+      lastProbeTime: neverProbed,
+      lastTransitionTime: timeText(context.now),
+      reason: "SchedulingGated",
+      message: "Scheduling is blocked due to non-empty scheduling gates",
+    }];
+  },
+  prepareForUpdate(object, live, { subresource }): void {
+    if (subresource !== "status") return;
+    const { metadata, status } = asPod(object);
+    const before = asPod(live);
+    const { ownerReferences } = before.metadata;
+    if (ownerReferences) metadata.ownerReferences = ownerReferences;
+    else delete metadata.ownerReferences;
+    if (status && before.status?.qosClass) {
+      status.qosClass ??= before.status.qosClass;
+    }
+  },
+  resetFields: (subresource) =>
+    subresource === "status" ? STATUS_RESET : undefined,
+  gracePeriod(object, requested): number {
+    const { spec, status } = asPod(object);
+    // What no node runs, or runs no more, has nothing to end in peace.
+    const isOver = status?.phase === "Failed" || status?.phase === "Succeeded";
+    if (!spec.nodeName || isOver) return 0;
+    const period = requested ?? spec.terminationGracePeriodSeconds ?? 30;
+    return period < 0 ? 1 : period;
+  },
+};
+
+function asPod(object: UntypedObject): Pod {
+  return object as unknown as Pod;
+}
+
+/** How well a Pod is served when its node is short of something. */
+function qosClassOf(pod: Pod): "BestEffort" | "Burstable" | "Guaranteed" {
+  const { containers, initContainers = [] } = pod.spec;
+  const all = [...containers ?? [], ...initContainers].map(({ resources }) =>
+    resources ?? {}
+  );
+  if (all.every(hasNothing)) return "BestEffort";
+  return all.every(isFixed) ? "Guaranteed" : "Burstable";
+}
+
+const COUNTED = ["cpu", "memory"];
+
+function hasNothing({ limits, requests }: ResourceRequirements): boolean {
+  return COUNTED.every((name) =>
+    isZero(limits?.[name]) && isZero(requests?.[name])
+  );
+}
+
+function isZero(quantity: string | undefined): boolean {
+  return quantity === undefined || Quantity.parse(quantity).nano === 0n;
+}
+
+function isFixed({ limits, requests }: ResourceRequirements): boolean {
+  return COUNTED.every((name) => {
+    const limit = limits?.[name];
+    const request = requests?.[name] ?? limit;
+    return limit !== undefined && request !== undefined && !isZero(limit) &&
+      Quantity.parse(limit).equals(Quantity.parse(request));
+  });
+}

@@ -1,0 +1,109 @@
+import type { Service } from "../../../core/kinds/core_v1.ts";
+import type { HookContext } from "../../registry.ts";
+import { hashOf } from "./lifecycle.ts";
+
+const SERVICES = { group: "", plural: "services" } as const;
+
+/** 10.96.0.0/12 without its first and last addresses and the server's own. */
+const FIRST_ADDRESS = 10 * 2 ** 24 + 96 * 2 ** 16 + 2;
+const ADDRESSES = 2 ** 20 - 3;
+const FIRST_NODE_PORT = 30_000;
+const NODE_PORTS = 2_768;
+
+/** Names the Service that has an address. */
+interface Holder {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/**
+ * Hands out cluster addresses and node ports. What was handed out is found in
+ * the stored Services when it is first asked for; a Service that is gone, or
+ * has another address now, holds nothing any more.
+ */
+export class ServiceAddresses {
+  #holders: Map<string, Holder> | undefined;
+
+  /** An address that no other Service has. */
+  takeAddress(service: Service, context: HookContext): string {
+    const address = this.#take(service, context, (attempt) =>
+      addressText(
+        FIRST_ADDRESS + hashOf(`${service.metadata.uid}${attempt}`) % ADDRESSES,
+      ));
+    if (address !== undefined) return address;
+    throw new RangeError(
+      "Cannot give a Service an address: all are taken: received none",
+    );
+  }
+
+  /** A node port that no other Service has; `use` tells several apart. */
+  takeNodePort(service: Service, use: string, context: HookContext): number {
+    const port = this.#take(service, context, (attempt) =>
+      String(
+        FIRST_NODE_PORT +
+          (hashOf(`${service.metadata.uid}${use}`) + attempt) % NODE_PORTS,
+      ));
+    if (port !== undefined) return Number(port);
+    throw new RangeError(
+      "Cannot give a Service a node port: all are taken: received none",
+    );
+  }
+
+  /** Takes what a Service asks for by name; false if another has it. */
+  claim(service: Service, what: string, context: HookContext): boolean {
+    const holder = this.#holderOf(what, context);
+    const { name, namespace = "" } = service.metadata;
+    const isOwn = holder !== undefined && holder.name === name &&
+      holder.namespace === namespace;
+    if (holder !== undefined && !isOwn) return false;
+    if (!context.dryRun) {
+      this.#read(context).set(what, { namespace, name });
+    }
+    return true;
+  }
+
+  #take(
+    service: Service,
+    context: HookContext,
+    candidate: (attempt: number) => string,
+  ): string | undefined {
+    for (let attempt = 0; attempt < NODE_PORTS; attempt++) {
+      const what = candidate(attempt);
+      if (this.claim(service, what, context)) return what;
+    }
+    return undefined;
+  }
+
+  #holderOf(what: string, context: HookContext): Holder | undefined {
+    const holder = this.#read(context).get(what);
+    if (holder === undefined) return undefined;
+    const service = context.find(SERVICES, holder) as Service | undefined;
+    return service && held(service).includes(what) ? holder : undefined;
+  }
+
+  #read(context: HookContext): Map<string, Holder> {
+    if (this.#holders) return this.#holders;
+    const holders = new Map<string, Holder>();
+    for (const object of context.list(SERVICES)) {
+      const { name, namespace = "" } = object.metadata;
+      for (const what of held(object as unknown as Service)) {
+        holders.set(what, { namespace, name });
+      }
+    }
+    return this.#holders = holders;
+  }
+}
+
+/** The addresses and node ports that a Service has. */
+function held({ spec }: Service): string[] {
+  const ports = (spec?.ports ?? []).map(({ nodePort }) => nodePort ?? 0);
+  return [
+    ...(spec?.clusterIPs ?? []).filter((address) => address !== "None"),
+    ...[...ports, spec?.healthCheckNodePort ?? 0]
+      .filter((port) => port !== 0).map(String),
+  ];
+}
+
+function addressText(address: number): string {
+  return [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join(".");
+}

@@ -1,0 +1,223 @@
+import type { UntypedObject } from "../../../core/api/object.ts";
+import type { Service, ServiceSpec } from "../../../core/kinds/core_v1.ts";
+import { jsonEquals } from "../../../core/patch/json_value.ts";
+import type { HookContext } from "../../registry.ts";
+import { fieldError, invalid, type StatusError } from "../../status.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { ServiceAddresses } from "./service_addresses.ts";
+
+/** How a Service gets and loses what a cluster has only so many of. */
+export function serviceLifecycle(): Lifecycle {
+  const addresses = new ServiceAddresses();
+  return {
+    prepareForCreate(object, context): void {
+      object.status = { loadBalancer: {} };
+      const service = asService(object);
+      const { spec } = service;
+      if (spec.clusterIP) spec.clusterIPs ??= [spec.clusterIP];
+      allocate(service, { addresses, context, live: undefined });
+    },
+    prepareForUpdate(object, live, context): void {
+      if (context.subresource !== undefined) return;
+      const service = asService(object);
+      const before = asService(live);
+      keepAllocated(service.spec, before.spec);
+      dropForType(service, before.spec);
+      allocate(service, { addresses, context, live: before });
+    },
+  };
+}
+
+type StoredService = Service & { spec: ServiceSpec };
+
+function asService(object: UntypedObject): StoredService {
+  object.spec ??= {};
+  return object as unknown as StoredService;
+}
+
+const needsAddress = (spec: ServiceSpec): boolean =>
+  spec.type !== "ExternalName";
+const needsNodePort = (spec: ServiceSpec): boolean =>
+  spec.type === "NodePort" || spec.type === "LoadBalancer";
+const needsHealthPort = (spec: ServiceSpec): boolean =>
+  spec.type === "LoadBalancer" && spec.externalTrafficPolicy === "Local";
+const isExternal = (spec: ServiceSpec): boolean =>
+  needsNodePort(spec) ||
+  spec.type === "ClusterIP" && spec.externalIPs !== undefined;
+
+/** Clients that do not tell what was allocated for them do not give it back. */
+function keepAllocated(spec: ServiceSpec, before: ServiceSpec): void {
+  if (needsAddress(spec) && needsAddress(before)) {
+    if (spec.clusterIP === before.clusterIP && before.clusterIPs) {
+      spec.clusterIPs ??= before.clusterIPs;
+    } else if (
+      spec.clusterIP && jsonEquals(spec.clusterIPs, before.clusterIPs)
+    ) spec.clusterIPs = [spec.clusterIP];
+    if (before.clusterIP) spec.clusterIP ??= before.clusterIP;
+    if (before.clusterIPs) spec.clusterIPs ??= before.clusterIPs;
+  }
+  if (needsNodePort(spec) && needsNodePort(before)) {
+    const inUse = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort));
+    for (const port of spec.ports ?? []) {
+      const old = before.ports?.find(({ name }) => name === port.name);
+      if (port.nodePort || !old?.nodePort || inUse.has(old.nodePort)) continue;
+      port.nodePort = old.nodePort;
+    }
+  }
+  if (needsHealthPort(spec) && before.healthCheckNodePort) {
+    spec.healthCheckNodePort ??= before.healthCheckNodePort;
+  }
+}
+
+/** What another type does not have goes, unless the client changed it too. */
+function dropForType(
+  service: StoredService,
+  before: ServiceSpec,
+): void {
+  const { spec } = service;
+  const drop = (...fields: (keyof ServiceSpec)[]) => {
+    const unchanged = fields.every((field) =>
+      jsonEquals(spec[field], before[field])
+    );
+    if (unchanged) { for (const field of fields) delete spec[field]; }
+  };
+  if (needsAddress(before) && !needsAddress(spec)) {
+    drop("clusterIP", "clusterIPs");
+    drop("ipFamilies");
+    drop("ipFamilyPolicy");
+    drop("internalTrafficPolicy");
+  }
+  if (needsNodePort(before) && !needsNodePort(spec)) {
+    const old = new Set((before.ports ?? []).map(({ nodePort }) => nodePort));
+    const ports = spec.ports ?? [];
+    if (ports.every(({ nodePort }) => !nodePort || old.has(nodePort))) {
+      for (const port of ports) delete port.nodePort;
+    }
+  }
+  if (needsHealthPort(before) && !needsHealthPort(spec)) {
+    drop("healthCheckNodePort");
+  }
+  if (before.type === "LoadBalancer" && spec.type !== "LoadBalancer") {
+    drop("allocateLoadBalancerNodePorts");
+    drop("loadBalancerClass");
+    service.status = { loadBalancer: {} };
+  }
+  if (isExternal(before) && !isExternal(spec)) drop("externalTrafficPolicy");
+}
+
+interface Allocation {
+  readonly addresses: ServiceAddresses;
+  readonly context: HookContext;
+  readonly live: StoredService | undefined;
+}
+
+function allocate(service: StoredService, allocation: Allocation): void {
+  const { spec } = service;
+  if (!needsAddress(spec)) return;
+  setFamilies(service, allocation.live?.spec);
+  allocateAddress(service, allocation);
+  const wantsNodePorts = spec.type === "NodePort" ||
+    spec.type === "LoadBalancer" &&
+      spec.allocateLoadBalancerNodePorts !== false;
+  if (wantsNodePorts) allocateNodePorts(service, allocation);
+  if (needsHealthPort(spec) && !spec.healthCheckNodePort) {
+    const { addresses, context } = allocation;
+    spec.healthCheckNodePort = addresses.takeNodePort(
+      service,
+      "health",
+      context,
+    );
+  }
+}
+
+/** The cluster has addresses of one family, IPv4. */
+function setFamilies(
+  service: StoredService,
+  before: ServiceSpec | undefined,
+): void {
+  const { spec } = service;
+  const isBare = spec.clusterIP === "None" && spec.selector === undefined;
+  spec.ipFamilyPolicy ??= before?.ipFamilyPolicy ??
+    (isBare ? "RequireDualStack" : "SingleStack");
+  if (isBare) {
+    const families = spec.ipFamilies ??= ["IPv4"];
+    if (families.length === 1 && spec.ipFamilyPolicy !== "SingleStack") {
+      families.push(families[0] === "IPv4" ? "IPv6" : "IPv4");
+    }
+    return;
+  }
+  const causes = (spec.ipFamilies ?? []).flatMap((family, index) =>
+    family !== "IPv6" ? [] : [
+      fieldError.invalid(
+        `spec.ipFamilies[${index}]`,
+        family,
+        "not configured on this cluster",
+      ),
+    ]
+  );
+  if (spec.ipFamilyPolicy === "RequireDualStack") {
+    causes.unshift(fieldError.invalid(
+      "spec.ipFamilyPolicy",
+      spec.ipFamilyPolicy,
+      "this cluster is not configured for dual-stack services",
+    ));
+  }
+  if (causes.length > 0) {
+    const { name } = service.metadata;
+    throw invalid({ group: "", kind: "Service", name }, causes);
+  }
+  spec.ipFamilies ??= ["IPv4"];
+}
+
+function allocateAddress(
+  service: StoredService,
+  { addresses, context, live }: Allocation,
+): void {
+  const { spec } = service;
+  if (spec.clusterIP === "None") return;
+  if (!spec.clusterIP) {
+    spec.clusterIP = addresses.takeAddress(service, context);
+    spec.clusterIPs = [spec.clusterIP];
+    return;
+  }
+  if (spec.clusterIP === live?.spec.clusterIP) return;
+  if (addresses.claim(service, spec.clusterIP, context)) return;
+  throw taken(service, {
+    field: "spec.clusterIPs",
+    value: spec.clusterIPs,
+    why:
+      `failed to allocate IP ${spec.clusterIP}: provided IP is already allocated`,
+  });
+}
+
+function allocateNodePorts(
+  service: StoredService,
+  { addresses, context }: Allocation,
+): void {
+  for (const [index, port] of (service.spec.ports ?? []).entries()) {
+    if (!port.nodePort) {
+      const use = `${port.protocol}${port.port}`;
+      port.nodePort = addresses.takeNodePort(service, use, context);
+    } else if (!addresses.claim(service, String(port.nodePort), context)) {
+      throw taken(service, {
+        field: `spec.ports[${index}].nodePort`,
+        value: port.nodePort,
+        why: "provided port is already allocated",
+      });
+    }
+  }
+}
+
+function taken(
+  service: Service,
+  { field, value, why }: {
+    readonly field: string;
+    readonly value: unknown;
+    readonly why: string;
+  },
+): StatusError {
+  const { name } = service.metadata;
+  return invalid({ group: "", kind: "Service", name }, [
+    fieldError.invalid(field, value, why),
+  ]);
+}

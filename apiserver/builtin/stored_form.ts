@@ -1,0 +1,88 @@
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import type { Schema } from "../../core/patch/schema.ts";
+import { type GoType, goType, specialForm } from "./go_types.ts";
+
+/**
+ * Fields of features that a default cluster has not turned on: they may be sent
+ * and are owned, and are not stored.
+ */
+const DISABLED: ReadonlyMap<string, readonly string[]> = new Map([
+  ["io.k8s.api.core.v1.Container", ["resizePolicy"]],
+  [
+    "io.k8s.api.core.v1.PodSpec",
+    ["hostUsers", "resourceClaims", "resources"],
+  ],
+  ["io.k8s.api.core.v1.PodSecurityContext", ["supplementalGroupsPolicy"]],
+  ["io.k8s.api.core.v1.ResourceRequirements", ["claims"]],
+  ["io.k8s.api.core.v1.PersistentVolumeClaimSpec", [
+    "volumeAttributesClassName",
+  ]],
+  ["io.k8s.api.core.v1.PersistentVolumeSpec", ["volumeAttributesClassName"]],
+  ["io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy", ["maxUnavailable"]],
+  ["io.k8s.api.coordination.v1.LeaseSpec", ["strategy", "preferredHolder"]],
+]);
+
+/** What is to be done at a struct, and which of its fields hold structs. */
+interface StoredPlan {
+  /** Fields that are not stored. */
+  readonly disabled: readonly string[];
+  /** Lists and maps that are null when empty. */
+  readonly lists: readonly string[];
+  readonly structs: readonly (readonly [field: string, plan: StoredPlan])[];
+}
+
+const PLANS: Map<string, StoredPlan | undefined> = new Map();
+
+function planOf(type: GoType): StoredPlan | undefined {
+  if (PLANS.has(type.definition)) return PLANS.get(type.definition);
+  PLANS.set(type.definition, undefined);
+  const lists: string[] = [];
+  const structs: [string, StoredPlan][] = [];
+  for (const { name, schema, presence } of type.fields.values()) {
+    const isCollection = schema.type === "array" ||
+      schema.additionalProperties !== undefined;
+    if (presence === "always" && isCollection) lists.push(name);
+    const struct = structIn(schema);
+    const plan = struct && planOf(struct);
+    if (plan) structs.push([name, plan]);
+  }
+  const disabled = DISABLED.get(type.definition) ?? [];
+  const plan = disabled.length + lists.length + structs.length > 0
+    ? { disabled, lists, structs }
+    : undefined;
+  PLANS.set(type.definition, plan);
+  return plan;
+}
+
+function structIn(schema: Schema): GoType | undefined {
+  if (schema.items) return structIn(schema.items);
+  return specialForm(schema) === undefined &&
+      schema.definition !== undefined && schema.properties.size > 0
+    ? goType(schema.definition)
+    : undefined;
+}
+
+/**
+ * Makes an object what is stored of it, in place: without the fields of disabled
+ * features, and with empty lists that are always written null, which storage
+ * cannot tell apart while a request can.
+ */
+export function toStoredForm(type: GoType, object: JsonObject): void {
+  const plan = planOf(type);
+  if (plan) follow(plan, object);
+}
+
+function follow(plan: StoredPlan, value: unknown): void {
+  if (Array.isArray(value)) {
+    for (const item of value) follow(plan, item);
+  } else if (isJsonObject(value)) {
+    for (const name of plan.disabled) delete value[name];
+    for (const name of plan.lists) {
+      const list = value[name];
+      const isEmpty = typeof list === "object" && list !== null &&
+        Object.keys(list).length === 0;
+      if (isEmpty) value[name] = null;
+    }
+    for (const [name, below] of plan.structs) follow(below, value[name]);
+  }
+}

@@ -1,0 +1,96 @@
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import type { Schema } from "../../core/patch/schema.ts";
+import { setCrdDefaults } from "../crd/crd_lifecycle.ts";
+import { CLUSTER_DEFAULTS } from "./defaults/cluster_defaults.ts";
+import { CORE_DEFAULTS } from "./defaults/core_defaults.ts";
+import type { DefaultRule } from "./defaults/rules.ts";
+import { WORKLOAD_DEFAULTS } from "./defaults/workload_defaults.ts";
+import { type GoType, goType, specialForm } from "./go_types.ts";
+
+const RULES: ReadonlyMap<string, DefaultRule> = new Map([
+  ...[...CORE_DEFAULTS, ...WORKLOAD_DEFAULTS, ...CLUSTER_DEFAULTS]
+    .map(([definition, rule]) => [`io.k8s.${definition}`, rule] as const),
+  [
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
+    setCrdDefaults as DefaultRule,
+  ],
+]);
+
+/** What is to be done at one field. */
+interface FieldPlan {
+  readonly name: string;
+  /** The value when there is none, where the schema says it. */
+  readonly default?: unknown;
+  /** The structs in it, where they or what they hold have defaults. */
+  readonly structs?: TypePlan | undefined;
+}
+
+interface TypePlan {
+  readonly rule: DefaultRule | undefined;
+  readonly fields: readonly FieldPlan[];
+  /** Whether there is anything to do at it or below. */
+  readonly matters: boolean;
+}
+
+const PLANS: Map<string, TypePlan> = new Map();
+const NOTHING: TypePlan = { rule: undefined, fields: [], matters: false };
+
+function planOf(type: GoType): TypePlan {
+  const known = PLANS.get(type.definition);
+  if (known) return known;
+  // A type that holds itself has no defaults but its own.
+  PLANS.set(type.definition, NOTHING);
+  const fields: FieldPlan[] = [];
+  for (const field of type.fields.values()) {
+    const struct = structIn(field.schema);
+    const plan = struct && planOf(struct);
+    const value = field.schema.default;
+    const isPointer = field.presence === "pointer" ||
+      field.presence === "nullPointer";
+    const matters = value !== undefined && !isJsonObject(value) &&
+      (isPointer || Boolean(value));
+    if (!matters && !plan?.matters) continue;
+    fields.push({
+      name: field.name,
+      ...(matters ? { default: value } : {}),
+      structs: plan?.matters ? plan : undefined,
+    });
+  }
+  const rule = RULES.get(type.definition);
+  const matters = rule !== undefined || fields.length > 0;
+  const plan: TypePlan = { rule, fields, matters };
+  PLANS.set(type.definition, plan);
+  return plan;
+}
+
+/** The struct that a field holds, in itself, a list or a map. */
+function structIn(schema: Schema): GoType | undefined {
+  if (specialForm(schema) !== undefined) return undefined;
+  if (schema.items) return structIn(schema.items);
+  if (schema.additionalProperties) return structIn(schema.additionalProperties);
+  return schema.definition !== undefined && schema.properties.size > 0
+    ? goType(schema.definition)
+    : undefined;
+}
+
+/**
+ * Fills in the defaults of a decoded object, in place: what each struct's rule
+ * and its schema say, from the outside in.
+ */
+export function setTypedDefaults(type: GoType, object: JsonObject): void {
+  follow(planOf(type), object);
+}
+
+function follow(plan: TypePlan, value: unknown): void {
+  if (Array.isArray(value)) {
+    for (const item of value) follow(plan, item);
+  } else if (isJsonObject(value)) apply(plan, value);
+}
+
+function apply(plan: TypePlan, object: JsonObject): void {
+  plan.rule?.(object as never);
+  for (const { name, default: value, structs } of plan.fields) {
+    if (value !== undefined) object[name] ??= value;
+    if (structs) follow(structs, object[name]);
+  }
+}

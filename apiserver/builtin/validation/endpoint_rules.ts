@@ -1,0 +1,149 @@
+import type {
+  EndpointAddress,
+  EndpointPort,
+  Endpoints,
+  EndpointSubset,
+} from "../../../core/kinds/core_v1.ts";
+import type {
+  DiscoveryEndpointPort,
+  Endpoint,
+  EndpointSlice,
+  ForZone,
+} from "../../../core/kinds/discovery_v1.ts";
+import {
+  labelProblems,
+  labelValueProblems,
+  qualifiedNameProblems,
+  subdomainProblems,
+} from "../../names.ts";
+import { checkFields, optionalText, text } from "./field_checks.ts";
+import { check, type Place, type ValidationRules } from "./place.ts";
+import { addressProblems, portProblems } from "./value_problems.ts";
+
+function checkSubsets({ subsets }: Endpoints, place: Place): void {
+  for (const [index, subset] of (subsets ?? []).entries()) {
+    checkSubset(subset, place.at(`subsets[${index}]`));
+  }
+}
+
+function checkSubset(subset: EndpointSubset, place: Place): void {
+  const { addresses = [], notReadyAddresses = [], ports = [] } = subset;
+  if (addresses.length === 0 && notReadyAddresses.length === 0) {
+    place.required("", "must specify `addresses` or `notReadyAddresses`");
+  }
+  for (const [index, address] of addresses.entries()) {
+    checkAddress(address, place.at(`addresses[${index}]`));
+  }
+  for (const [index, address] of notReadyAddresses.entries()) {
+    checkAddress(address, place.at(`notReadyAddresses[${index}]`));
+  }
+  for (const [index, port] of ports.entries()) {
+    checkPort(port, ports.length > 1, place.at(`ports[${index}]`));
+  }
+}
+
+function checkAddress(address: EndpointAddress, place: Place): void {
+  const { ip = "", hostname, nodeName } = address;
+  place.problems("ip", ip, addressProblems(ip));
+  optionalText(labelProblems)(hostname, "hostname", place);
+  text(subdomainProblems)(nodeName, "nodeName", place);
+  checkSpecialAddress(ip, "ip", place);
+}
+
+/** Addresses that mean no host in particular, in words and as patterns. */
+const SPECIAL: readonly (readonly [RegExp, string])[] = [
+  [/^127\.|^::1$/, "may not be in the loopback range (127.0.0.0/8, ::1/128)"],
+  [
+    /^169\.254\.|^fe[89ab][0-9a-f]:/i,
+    "may not be in the link-local range (169.254.0.0/16, fe80::/10)",
+  ],
+  [
+    /^224\.0\.0\.|^ff[0-9a-f]2:/i,
+    "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
+  ],
+];
+
+/** What is wrong with an address that others are to reach. */
+export function checkSpecialAddress(
+  address: string,
+  field: string,
+  place: Place,
+): void {
+  if (addressProblems(address).length > 0) {
+    place.invalid(field, address, "must be a valid IP address");
+    return;
+  }
+  if (address === "0.0.0.0" || address === "::") {
+    place.invalid(field, address, `may not be unspecified (${address})`);
+  }
+  for (const [pattern, why] of SPECIAL) {
+    if (pattern.test(address)) place.invalid(field, address, why);
+  }
+}
+
+function checkPort(
+  { name, port = 0, appProtocol }: EndpointPort,
+  needsName: boolean,
+  place: Place,
+): void {
+  if (name) place.problems("name", name, labelProblems(name));
+  else if (needsName) place.required("name");
+  place.problems("port", port, portProblems(port));
+  text(qualifiedNameProblems)(appProtocol, "appProtocol", place);
+}
+
+function checkSlice(slice: EndpointSlice, place: Place): void {
+  const { addressType, endpoints, ports } = slice;
+  if (!addressType) place.required("addressType");
+  for (const [index, endpoint] of (endpoints ?? []).entries()) {
+    const at = place.at(`endpoints[${index}]`);
+    checkEndpoint(endpoint, addressType, at);
+  }
+  const names = new Set<string>();
+  for (const [index, { name = "" }] of (ports ?? []).entries()) {
+    if (names.has(name)) place.duplicate(`ports[${index}].name`, name);
+    names.add(name);
+  }
+}
+
+function checkEndpoint(
+  { addresses: given, hints }: Endpoint,
+  addressType: string,
+  place: Place,
+): void {
+  // Go writes an empty list as null.
+  const addresses = given ?? [];
+  if (addresses.length === 0) {
+    place.required("addresses", "must contain at least 1 address");
+  }
+  for (const [index, address] of addresses.entries()) {
+    const at = `addresses[${index}]`;
+    if (addressType === "FQDN") {
+      place.problems(at, address, subdomainProblems(address));
+    } else if (addressType === "IPv4" || addressType === "IPv6") {
+      place.problems(at, address, addressProblems(address));
+    }
+  }
+  const zones = new Set<string>();
+  for (const [index, { name }] of (hints?.forZones ?? []).entries()) {
+    if (zones.has(name)) place.duplicate(`hints.forZones[${index}].name`, name);
+    zones.add(name);
+  }
+}
+
+/** What is checked of the addresses behind Services. */
+export const ENDPOINT_RULES: ValidationRules = [
+  check("api.core.v1.Endpoints", checkSubsets),
+  check("api.discovery.v1.EndpointSlice", checkSlice),
+  checkFields<Endpoint>("api.discovery.v1.Endpoint", {
+    hostname: optionalText(labelProblems),
+    nodeName: text(subdomainProblems),
+  }),
+  checkFields<ForZone>("api.discovery.v1.ForZone", {
+    name: text(labelValueProblems),
+  }),
+  checkFields<DiscoveryEndpointPort>("api.discovery.v1.EndpointPort", {
+    name: optionalText(labelProblems),
+    appProtocol: text(qualifiedNameProblems),
+  }),
+];

@@ -1,0 +1,160 @@
+import type {
+  FlowcontrolSubject,
+  FlowSchemaSpec,
+  LimitResponse,
+  NonResourcePolicyRule,
+  PolicyRulesWithSubjects,
+  PriorityLevelConfigurationSpec,
+  ResourcePolicyRule,
+} from "../../../core/kinds/flowcontrol_v1.ts";
+import { subdomainProblems } from "../../names.ts";
+import { oneOf, required } from "./field_checks.ts";
+import { check, type Place, type ValidationRules } from "./place.ts";
+
+const HIGHEST_PRECEDENCE = 10_000;
+
+function checkFlowSchema(spec: FlowSchemaSpec, place: Place): void {
+  const { matchingPrecedence: precedence = 0 } = spec;
+  const wrong = (why: string) =>
+    place.invalid("matchingPrecedence", precedence, why);
+  if (precedence <= 0) wrong("must be a positive value");
+  if (precedence > HIGHEST_PRECEDENCE) {
+    wrong(`must not be greater than ${HIGHEST_PRECEDENCE}`);
+  }
+  if (precedence === 1) {
+    wrong("only the schema named 'exempt' may have matchingPrecedence 1");
+  }
+  const { name } = spec.priorityLevelConfiguration;
+  const at = place.at("priorityLevelConfiguration");
+  if (name) at.problems("name", name, subdomainProblems(name));
+  else at.required("name", "must reference a priority level");
+}
+
+function checkFlowRule(rule: PolicyRulesWithSubjects, place: Place): void {
+  const { subjects, resourceRules, nonResourceRules } = rule;
+  if (!subjects?.length) {
+    place.required("subjects", "subjects must contain at least one value");
+  }
+  if (resourceRules?.length || nonResourceRules?.length) return;
+  place.required(
+    "",
+    "at least one of resourceRules and nonResourceRules has to be non-empty",
+  );
+}
+
+const SUBJECTS = {
+  Group: "group",
+  ServiceAccount: "serviceAccount",
+  User: "user",
+} as const;
+
+function checkFlowSubject(subject: FlowcontrolSubject, place: Place): void {
+  const { kind } = subject;
+  if (!Object.hasOwn(SUBJECTS, kind)) {
+    place.notSupported("kind", kind, Object.keys(SUBJECTS));
+    return;
+  }
+  const own = SUBJECTS[kind as keyof typeof SUBJECTS];
+  const given = subject[own];
+  if (given === undefined) {
+    place.required(own, `${own} is required when subject kind is '${kind}'`);
+  } else if (!given.name) place.required(`${own}.name`);
+  if (own === "serviceAccount" && given && !subject.serviceAccount?.namespace) {
+    place.required(
+      "serviceAccount.namespace",
+      "must specify namespace for service account",
+    );
+  }
+  for (const [other, field] of Object.entries(SUBJECTS)) {
+    if (field === own || subject[field] === undefined) continue;
+    place.forbidden(
+      field,
+      `${field} is forbidden when subject kind is not '${other}'`,
+    );
+  }
+}
+
+function checkResourceRule(rule: ResourcePolicyRule, place: Place): void {
+  const { clusterScope, namespaces } = rule;
+  checkVerbs(rule.verbs, place);
+  required("resource rules must supply at least one api group")(
+    rule.apiGroups,
+    "apiGroups",
+    place,
+  );
+  required("resource rules must supply at least one resource")(
+    rule.resources,
+    "resources",
+    place,
+  );
+  if (clusterScope || namespaces?.length) return;
+  place.required(
+    "namespaces",
+    "resource rules that are not cluster scoped must supply at least one namespace",
+  );
+}
+
+function checkVerbs(verbs: readonly string[] | undefined, place: Place): void {
+  required("verbs must contain at least one value")(verbs, "verbs", place);
+}
+
+function checkPriorityLevel(
+  { type, limited }: PriorityLevelConfigurationSpec,
+  place: Place,
+): void {
+  if (type === "Limited" && !limited) {
+    place.required("limited", "must not be empty when type is Limited");
+  }
+  if (!limited) return;
+  const { nominalConcurrencyShares: shares = 0, limitResponse } = limited;
+  if (shares < 0) {
+    place.invalid(
+      "limited.nominalConcurrencyShares",
+      shares,
+      "must be a non-negative integer",
+    );
+  }
+  checkLimitResponse(limitResponse ?? {}, place.at("limited.limitResponse"));
+}
+
+function checkLimitResponse(
+  { type, queuing }: Partial<LimitResponse>,
+  place: Place,
+): void {
+  if (type === "Queue") {
+    if (queuing) return;
+    place.required(
+      "queuing",
+      "must not be empty if limited.limitResponse.type is Limited",
+    );
+  } else if (type === "Reject") {
+    if (!queuing) return;
+    place.forbidden(
+      "queuing",
+      "must be nil if limited.limitResponse.type is not Limited",
+    );
+  } else oneOf(["Queue", "Reject"])(type, "type", place);
+}
+
+/** What is checked of who waits for whom. */
+export const FLOW_RULES: ValidationRules = [
+  check("api.flowcontrol.v1.FlowSchemaSpec", checkFlowSchema),
+  check("api.flowcontrol.v1.PolicyRulesWithSubjects", checkFlowRule),
+  check("api.flowcontrol.v1.Subject", checkFlowSubject),
+  check("api.flowcontrol.v1.ResourcePolicyRule", checkResourceRule),
+  check(
+    "api.flowcontrol.v1.NonResourcePolicyRule",
+    ({ verbs, nonResourceURLs }: NonResourcePolicyRule, place) => {
+      checkVerbs(verbs, place);
+      required("nonResourceURLs must contain at least one value")(
+        nonResourceURLs,
+        "nonResourceURLs",
+        place,
+      );
+    },
+  ),
+  check(
+    "api.flowcontrol.v1.PriorityLevelConfigurationSpec",
+    checkPriorityLevel,
+  ),
+];

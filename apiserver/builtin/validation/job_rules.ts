@@ -1,0 +1,302 @@
+import type {
+  CronJobSpec,
+  Job,
+  JobSpec,
+  PodFailurePolicyOnExitCodesRequirement,
+} from "../../../core/kinds/batch_v1.ts";
+import type { PodDisruptionBudgetSpec } from "../../../core/kinds/policy_v1.ts";
+import {
+  labelProblems,
+  qualifiedNameProblems,
+  subdomainProblems,
+} from "../../names.ts";
+import { scheduleProblem, timeZoneProblem } from "./cron_schedule.ts";
+import { shownLabels } from "./go_shown.ts";
+import { selects } from "./label_rules.ts";
+import { check, type Place, type ValidationRules } from "./place.ts";
+import { checkShare } from "./workload_rules.ts";
+
+function checkJob(spec: JobSpec, place: Place): void {
+  place.notNegative(
+    spec,
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex",
+    "maxFailedIndexes",
+  );
+  checkIndexes(spec, place);
+  checkManager(spec.managedBy, place);
+  checkFailurePolicy(spec, place);
+  checkSuccessPolicy(spec, place);
+}
+
+/** Pods of a Job end; what is wrong with their template is told before. */
+function checkEnds(
+  { template, podFailurePolicy }: JobSpec,
+  place: Place,
+): void {
+  const policy = template.spec?.restartPolicy;
+  const at = "template.spec.restartPolicy";
+  if (policy === "Always" || policy === undefined) {
+    place.required(at, 'valid values: "OnFailure", "Never"');
+  } else if (policy !== "OnFailure" && policy !== "Never") {
+    place.notSupported(at, policy, ["OnFailure", "Never"]);
+  } else if (podFailurePolicy && policy !== "Never") {
+    place.invalid(
+      at,
+      policy,
+      'only "Never" is supported when podFailurePolicy is specified',
+    );
+  }
+}
+
+/** Who is to run a Job has a name with a domain before it. */
+function checkManager(name: string | undefined, place: Place): void {
+  if (name === undefined) return;
+  if (name === "") place.required("managedBy");
+  else if (!/^[^/]+\/./.test(name)) {
+    place.invalid(
+      "managedBy",
+      name,
+      'must be a domain-prefixed path (such as "acme.io/foo")',
+    );
+  } else {
+    const domain = name.slice(0, name.indexOf("/"));
+    place.problems("managedBy", domain, subdomainProblems(domain));
+  }
+  if (name.length > 63) place.tooLong("managedBy", 63);
+}
+
+function quoted(values: readonly string[]): string {
+  return `valid values: [${
+    values.map((value) => JSON.stringify(value)).join(" ")
+  }]`;
+}
+
+const ACTIONS = ["Count", "FailIndex", "FailJob", "Ignore"];
+const OPERATORS = ["In", "NotIn"];
+
+function checkFailurePolicy(spec: JobSpec, place: Place): void {
+  const pod = spec.template.spec;
+  const names = [...pod?.containers ?? [], ...pod?.initContainers ?? []]
+    .map(({ name }) => name);
+  for (
+    const [index, rule] of (spec.podFailurePolicy?.rules ?? []).entries()
+  ) {
+    const at = place.at(`podFailurePolicy.rules[${index}]`);
+    const { action, onExitCodes, onPodConditions = [] } = rule;
+    if (!action) at.required("action", quoted(ACTIONS));
+    else if (
+      action === "FailIndex" && spec.backoffLimitPerIndex === undefined
+    ) {
+      at.invalid(
+        "action",
+        action,
+        "requires the backoffLimitPerIndex to be set",
+      );
+    }
+    if (onExitCodes) checkExitCodes(onExitCodes, names, at.at("onExitCodes"));
+    for (const [number, { type }] of onPodConditions.entries()) {
+      at.problems(
+        `onPodConditions[${number}].type`,
+        type,
+        qualifiedNameProblems(type),
+      );
+    }
+    if (Boolean(onExitCodes) !== onPodConditions.length > 0) continue;
+    at.invalidAs(
+      onExitCodes
+        ? "specifying both OnExitCodes and OnPodConditions is not supported"
+        : "specifying one of OnExitCodes and OnPodConditions is required",
+    );
+  }
+}
+
+function checkExitCodes(
+  codes: PodFailurePolicyOnExitCodesRequirement,
+  names: readonly string[],
+  place: Place,
+): void {
+  const { operator, containerName, values } = codes;
+  if (!operator) place.required("operator", quoted(OPERATORS));
+  if (containerName !== undefined && !names.includes(containerName)) {
+    place.invalid(
+      "containerName",
+      containerName,
+      "must be one of the container or initContainer names in the pod template",
+    );
+  }
+  if (!values?.length) {
+    place.invalidShown(
+      "values",
+      values ? "[]int32{}" : "[]int32(nil)",
+      "at least one value is required",
+    );
+    return;
+  }
+  for (const [index, value] of values.entries()) {
+    const at = `values[${index}]`;
+    if (operator === "In" && value === 0) {
+      place.invalid(at, value, "must not be 0 for the In operator");
+    }
+    if (values.indexOf(value) < index) place.duplicate(at, value);
+  }
+  if (values.every((value, index) => (values[index - 1] ?? value) <= value)) {
+    return;
+  }
+  place.invalidShown(
+    "values",
+    `[]int32{${values.join(", ")}}`,
+    "must be ordered",
+  );
+}
+
+function checkSuccessPolicy(
+  { successPolicy, completionMode }: JobSpec,
+  place: Place,
+): void {
+  if (!successPolicy || completionMode !== "Indexed") return;
+  const { rules } = successPolicy;
+  if (!rules?.length) {
+    place.required(
+      "successPolicy.rules",
+      "at least one rules must be specified when the successPolicy is specified",
+    );
+    return;
+  }
+  for (const [index, { succeededCount, succeededIndexes }] of rules.entries()) {
+    if (succeededCount !== undefined || succeededIndexes !== undefined) {
+      continue;
+    }
+    place.required(
+      `successPolicy.rules[${index}]`,
+      "at least one of succeededCount or succeededIndexes must be specified",
+    );
+  }
+}
+
+function checkIndexes(spec: JobSpec, place: Place): void {
+  const { completionMode, backoffLimitPerIndex, maxFailedIndexes } = spec;
+  if (maxFailedIndexes !== undefined && backoffLimitPerIndex === undefined) {
+    place.required(
+      "backoffLimitPerIndex",
+      "when maxFailedIndexes is specified",
+    );
+  }
+  if (completionMode === "Indexed") {
+    if (spec.completions === undefined) {
+      place.required("completions", "when completion mode is Indexed");
+    }
+    if ((spec.parallelism ?? 0) > 100_000) {
+      place.invalid(
+        "parallelism",
+        spec.parallelism,
+        "must be less than or equal to 100000 when completion mode is Indexed",
+      );
+    }
+    const { completions } = spec;
+    if (completions !== undefined && (maxFailedIndexes ?? 0) > completions) {
+      place.invalid(
+        "maxFailedIndexes",
+        maxFailedIndexes,
+        "must be less than or equal to completions",
+      );
+    }
+    return;
+  }
+  if (completionMode !== "NonIndexed") return;
+  for (const field of ["backoffLimitPerIndex", "maxFailedIndexes"] as const) {
+    if (spec[field] === undefined) continue;
+    place.invalid(field, spec[field], "requires indexed completion mode");
+  }
+}
+
+/** The Pods of an indexed Job are named after it and their index. */
+function checkIndexedName(
+  name: string,
+  { completionMode, completions = 0 }: JobSpec,
+  place: Place,
+): void {
+  if (completionMode !== "Indexed" || completions < 1) return;
+  const pod = `${name}-${completions - 1}`;
+  if (labelProblems(pod).length === 0) return;
+  place.invalid(
+    "metadata.name",
+    name,
+    `will not able to create pod with invalid DNS label: ${pod}`,
+  );
+}
+
+/** A Job's own selector selects its template; those in templates have none. */
+function checkWholeJob({ metadata, spec }: Job, place: Place): void {
+  if (spec === undefined) return;
+  const at = place.at("spec");
+  checkIndexedName(metadata.name ?? "", spec, place);
+  const labels = spec.template.metadata?.labels;
+  const { selector } = spec;
+  if (!selector) at.required("selector");
+  if (!selector || selects(selector, labels ?? {}) === false) {
+    at.invalidShown(
+      "template.metadata.labels",
+      shownLabels(labels),
+      "`selector` does not match template `labels`",
+    );
+  }
+}
+
+function checkCronJob(spec: CronJobSpec, place: Place): void {
+  const { schedule, timeZone, jobTemplate } = spec;
+  if (!schedule) place.required("schedule");
+  else {
+    const problem = scheduleProblem(schedule);
+    if (problem !== undefined) place.invalid("schedule", schedule, problem);
+    if (schedule.includes("TZ")) {
+      place.invalid(
+        "schedule",
+        schedule,
+        "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
+      );
+    }
+  }
+  if (timeZone !== undefined) {
+    const problem = timeZoneProblem(timeZone);
+    if (problem !== undefined) place.invalid("timeZone", timeZone, problem);
+  }
+  place.notNegative(
+    spec,
+    "startingDeadlineSeconds",
+    "successfulJobsHistoryLimit",
+    "failedJobsHistoryLimit",
+  );
+  if (jobTemplate.spec?.manualSelector) {
+    place.notSupported("jobTemplate.spec.manualSelector", true, [
+      "nil",
+      "false",
+    ]);
+  }
+}
+
+function checkBudget(spec: PodDisruptionBudgetSpec, place: Place): void {
+  const { minAvailable, maxUnavailable } = spec;
+  if (minAvailable !== undefined && maxUnavailable !== undefined) {
+    place.invalidShown(
+      "",
+      "policy.PodDisruptionBudgetSpec",
+      "minAvailable and maxUnavailable cannot be both set",
+    );
+  }
+  checkShare("minAvailable", minAvailable, { place, percentLimit: true });
+  checkShare("maxUnavailable", maxUnavailable, { place, percentLimit: true });
+}
+
+/** What is checked of what runs Pods to an end. */
+export const JOB_RULES: ValidationRules = [
+  check("api.batch.v1.JobSpec", checkJob),
+  check("api.batch.v1.JobSpec", checkEnds, "after"),
+  check("api.batch.v1.Job", checkWholeJob),
+  check("api.batch.v1.CronJobSpec", checkCronJob),
+  check("api.policy.v1.PodDisruptionBudgetSpec", checkBudget),
+];

@@ -1,0 +1,263 @@
+import type { Service, ServicePort } from "../../../core/kinds/core_v1.ts";
+import type {
+  IPBlock,
+  NetworkPolicyPeer,
+  NetworkPolicyPort,
+} from "../../../core/kinds/networking_v1.ts";
+import {
+  labelProblems,
+  qualifiedNameProblems,
+  subdomainProblems,
+} from "../../names.ts";
+import { oneOf, text } from "./field_checks.ts";
+import { shownIntOrString, shownTexts } from "./go_shown.ts";
+import { checkLabels } from "./label_rules.ts";
+import { check, type Place, type ValidationRules } from "./place.ts";
+import {
+  addressProblems,
+  networkProblems,
+  portNameProblems,
+  portProblems,
+} from "./value_problems.ts";
+
+function checkService({ spec = {} }: Service, place: Place): void {
+  const at = place.at("spec");
+  const { ports = [], type, clusterIP } = spec;
+  const isHeadless = clusterIP === "None";
+  if (ports.length === 0 && !isHeadless && type !== "ExternalName") {
+    at.required("ports");
+  }
+  if (isHeadless && (type === "LoadBalancer" || type === "NodePort")) {
+    at.invalid(
+      "clusterIPs[0]",
+      "None",
+      `may not be set to 'None' for ${type} services`,
+    );
+  }
+  if (type === "ExternalName") checkExternalName(spec, at);
+  checkServicePorts(ports, type, at);
+  checkLabels(spec.selector, at.at("selector"));
+  for (const [index, address] of (spec.externalIPs ?? []).entries()) {
+    at.problems(`externalIPs[${index}]`, address, addressProblems(address));
+  }
+  checkFamilies(spec, at);
+  checkClusterAddress(spec, at);
+  checkBalancer(spec, at);
+  checkTrafficPolicy(spec, at);
+}
+
+type ServiceSpec = NonNullable<Service["spec"]>;
+
+function checkExternalName(spec: ServiceSpec, place: Place): void {
+  for (const field of ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] as const) {
+    if (spec[field] === undefined) continue;
+    place.forbidden(field, "may not be set for ExternalName services");
+  }
+  const name = spec.externalName?.replace(/\.$/, "") ?? "";
+  if (name === "") place.required("externalName");
+  else place.problems("externalName", name, subdomainProblems(name));
+}
+
+function checkServicePorts(
+  ports: readonly ServicePort[],
+  type: string | undefined,
+  place: Place,
+): void {
+  const names = new Set<string>();
+  const numbers = new Set<string>();
+  const nodePorts = new Set<string>();
+  for (const [index, port] of ports.entries()) {
+    const at = place.at(`ports[${index}]`);
+    const { name, protocol, nodePort, targetPort } = port;
+    if (!name) { if (ports.length > 1) at.required("name"); }
+    else {
+      at.problems("name", name, labelProblems(name));
+      if (names.has(name)) at.duplicate("name", name);
+      names.add(name);
+    }
+    at.problems("port", port.port, portProblems(port.port));
+    text(qualifiedNameProblems)(port.appProtocol, "appProtocol", at);
+    if (typeof targetPort === "number") {
+      at.problems("targetPort", targetPort, portProblems(targetPort));
+    } else if (targetPort !== undefined) {
+      at.problems("targetPort", targetPort, portNameProblems(targetPort));
+    }
+    const key = `${protocol}/${port.port}`;
+    if (numbers.has(key)) {
+      at.duplicateShown(shownPort(port));
+    }
+    numbers.add(key);
+    if (!nodePort) continue;
+    if (type === "ClusterIP") {
+      at.forbidden("nodePort", "may not be used when `type` is 'ClusterIP'");
+    }
+    const nodeKey = `${protocol}/${nodePort}`;
+    if (nodePorts.has(nodeKey)) at.duplicate("nodePort", nodePort);
+    nodePorts.add(nodeKey);
+  }
+}
+
+/** The protocol and number of a port as Go shows a port that has no more. */
+function shownPort({ protocol, port }: ServicePort): string {
+  return `core.ServicePort{Name:"", Protocol:${
+    JSON.stringify(protocol)
+  }, AppProtocol:(*string)(nil), Port:${port}, TargetPort:${
+    shownIntOrString(0)
+  }, NodePort:0}`;
+}
+
+function checkClusterAddress(spec: ServiceSpec, place: Place): void {
+  const { clusterIP, clusterIPs = [] } = spec;
+  if (clusterIPs.length === 0) return;
+  if (clusterIP !== clusterIPs[0]) {
+    place.invalidShown(
+      "clusterIPs",
+      shownTexts(clusterIPs),
+      "first value must match `clusterIP`",
+    );
+  }
+  if (clusterIPs.length > 1 && clusterIPs.includes("None")) {
+    place.invalidShown(
+      "clusterIPs",
+      shownTexts(clusterIPs),
+      "'None' must be the first and only value",
+    );
+    return;
+  }
+  for (const [index, address] of clusterIPs.entries()) {
+    if (address === "None" && index === 0) continue;
+    place.problems(
+      `clusterIPs[${index}]`,
+      address,
+      addressProblems(address),
+    );
+  }
+}
+
+const FAMILIES = ["IPv4", "IPv6"];
+
+function checkFamilies({ ipFamilies = [] }: ServiceSpec, place: Place): void {
+  for (const [index, family] of ipFamilies.entries()) {
+    const field = `ipFamilies[${index}]`;
+    oneOf(FAMILIES)(family, field, place);
+    if (ipFamilies.indexOf(family) < index) place.duplicate(field, family);
+  }
+}
+
+function checkBalancer(spec: ServiceSpec, place: Place): void {
+  const { type, loadBalancerSourceRanges: ranges = [] } = spec;
+  if (ranges.length > 0 && type !== "LoadBalancer") {
+    place.forbidden(
+      "LoadBalancerSourceRanges",
+      "may only be used when `type` is 'LoadBalancer'",
+    );
+  }
+  for (const [index, range] of ranges.entries()) {
+    const text = range.trim();
+    place.problems(
+      `LoadBalancerSourceRanges[${index}]`,
+      text,
+      networkProblems(text),
+    );
+  }
+  if (
+    spec.allocateLoadBalancerNodePorts !== undefined && type !== "LoadBalancer"
+  ) {
+    place.forbidden(
+      "allocateLoadBalancerNodePorts",
+      "may only be used when `type` is 'LoadBalancer'",
+    );
+  }
+  if (spec.loadBalancerClass !== undefined) {
+    const { loadBalancerClass: name } = spec;
+    if (type !== "LoadBalancer") {
+      place.forbidden(
+        "loadBalancerClass",
+        "may only be used when `type` is 'LoadBalancer'",
+      );
+    }
+    place.problems("loadBalancerClass", name, qualifiedNameProblems(name));
+  }
+}
+
+function checkTrafficPolicy(spec: ServiceSpec, place: Place): void {
+  const { externalTrafficPolicy, type, healthCheckNodePort } = spec;
+  const isExternal = type === "LoadBalancer" || type === "NodePort" ||
+    type === "ClusterIP" && (spec.externalIPs ?? []).length > 0;
+  if (externalTrafficPolicy !== undefined && !isExternal) {
+    place.invalid(
+      "externalTrafficPolicy",
+      externalTrafficPolicy,
+      "may only be set for externally-accessible services",
+    );
+  }
+  const needsHealth = type === "LoadBalancer" &&
+    externalTrafficPolicy === "Local";
+  if (healthCheckNodePort && !needsHealth) {
+    place.invalid(
+      "healthCheckNodePort",
+      healthCheckNodePort,
+      "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
+    );
+  }
+  const timeout = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds;
+  if (timeout !== undefined && (timeout <= 0 || timeout > 86_400)) {
+    place.invalid(
+      "sessionAffinityConfig.clientIP.timeoutSeconds",
+      timeout,
+      "must be greater than 0 and less than 86400",
+    );
+  }
+}
+
+function checkPolicyPort(
+  { port, endPort }: NetworkPolicyPort,
+  place: Place,
+): void {
+  if (typeof port === "number") {
+    place.problems("port", port, portProblems(port));
+    if (endPort === undefined) return;
+    if (endPort < port) {
+      place.invalid("endPort", port, "must be greater than or equal to `port`");
+    }
+    place.problems("endPort", endPort, portProblems(endPort));
+    return;
+  }
+  if (endPort !== undefined) {
+    place.invalid(
+      "endPort",
+      endPort,
+      `may not be specified when \`port\` is ${
+        port === undefined ? "not specified" : "non-numeric"
+      }`,
+    );
+  }
+  if (port !== undefined) place.problems("port", port, portNameProblems(port));
+}
+
+function checkPeer(peer: NetworkPolicyPeer, place: Place): void {
+  const given = Object.keys(peer).length;
+  if (given === 0) place.required("", "must specify a peer");
+  else if (given > 1 && peer.ipBlock) {
+    place.forbidden("", "may not specify both ipBlock and another peer");
+  }
+}
+
+function checkBlock({ cidr, except = [] }: IPBlock, place: Place): void {
+  if (!cidr) {
+    place.required("cidr");
+    return;
+  }
+  place.problems("cidr", cidr, networkProblems(cidr));
+  for (const [index, range] of except.entries()) {
+    place.problems(`except[${index}]`, range, networkProblems(range));
+  }
+}
+
+/** What is checked of what connects Pods. */
+export const NETWORK_RULES: ValidationRules = [
+  check("api.core.v1.Service", checkService),
+  check("api.networking.v1.NetworkPolicyPort", checkPolicyPort),
+  check("api.networking.v1.NetworkPolicyPeer", checkPeer),
+  check("api.networking.v1.IPBlock", checkBlock),
+];

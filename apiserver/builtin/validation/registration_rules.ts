@@ -1,0 +1,178 @@
+import type { APIService } from "../../../core/kinds/apiregistration_v1.ts";
+import type { CertificateSigningRequestSpec } from "../../../core/kinds/certificates_v1.ts";
+import type { Node } from "../../../core/kinds/core_v1.ts";
+import type { ClusterRole } from "../../../core/kinds/rbac_v1.ts";
+import {
+  label1035Problems,
+  labelValueProblems,
+  qualifiedNameProblems,
+  subdomainProblems,
+} from "../../names.ts";
+import { oneOf, optionalText } from "./field_checks.ts";
+import { shownTexts } from "./go_shown.ts";
+import { check, type Place, type ValidationRules } from "./place.ts";
+import { networkProblems } from "./value_problems.ts";
+
+const HIGHEST_GROUP_PRIORITY = 20_000;
+const HIGHEST_VERSION_PRIORITY = 1_000;
+
+function checkApiService({ metadata, spec }: APIService, place: Place): void {
+  const { group = "", version = "", service } = spec ?? {};
+  const name = `${version}.${group}`;
+  if (metadata.name !== name) {
+    place.invalid(
+      "metadata.name",
+      metadata.name,
+      `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(name)}`,
+    );
+  }
+  const at = place.at("spec");
+  if (group !== "") at.problems("group", group, subdomainProblems(group));
+  else if (version !== "v1") {
+    at.required(
+      "group",
+      "only v1 may have an empty group and it better be legacy kube",
+    );
+  }
+  at.problems("version", version, label1035Problems(version));
+  const inRange = (field: string, value: number, highest: number) => {
+    if (value > 0 && value <= highest) return;
+    at.invalid(field, value, `must be positive and less than ${highest}`);
+  };
+  inRange(
+    "groupPriorityMinimum",
+    spec?.groupPriorityMinimum ?? 0,
+    HIGHEST_GROUP_PRIORITY,
+  );
+  inRange(
+    "versionPriority",
+    spec?.versionPriority ?? 0,
+    HIGHEST_VERSION_PRIORITY,
+  );
+  if (!service) {
+    if (!spec?.insecureSkipTLSVerify) return;
+    at.invalid(
+      "insecureSkipTLSVerify",
+      true,
+      "local APIServices may not have insecureSkipTLSVerify",
+    );
+    return;
+  }
+  if (!service.namespace) at.required("service.namespace");
+  if (!service.name) at.required("service.name");
+}
+
+/** The shortest that a certificate may be asked for, in seconds. */
+const SHORTEST_CERTIFICATE = 600;
+
+function checkRequest(
+  spec: CertificateSigningRequestSpec,
+  place: Place,
+): void {
+  const { usages, signerName, expirationSeconds } = spec;
+  if (!usages?.length) place.required("usages");
+  for (const [index, usage] of (usages ?? []).entries()) {
+    if ((usages ?? []).indexOf(usage) < index) {
+      place.duplicate(`usages[${index}]`, usage);
+    }
+  }
+  checkSigner(signerName, place);
+  if (
+    expirationSeconds !== undefined && expirationSeconds < SHORTEST_CERTIFICATE
+  ) {
+    place.invalid(
+      "expirationSeconds",
+      expirationSeconds,
+      `may not specify a duration less than ${SHORTEST_CERTIFICATE} seconds (10 minutes)`,
+    );
+  }
+}
+
+function checkSigner(name: string | undefined, place: Place): void {
+  if (!name) {
+    place.required("signerName");
+    return;
+  }
+  const [domain = "", path, ...rest] = name.split("/");
+  if (path === undefined || rest.length > 0) {
+    place.invalid(
+      "signerName",
+      name,
+      "must be a fully qualified domain and path of the form 'example.com/signer-name'",
+    );
+    return;
+  }
+  place.problems("signerName", domain, subdomainProblems(domain));
+  if (domain.split(".").length < 2) {
+    place.invalid(
+      "signerName",
+      domain,
+      "should be a domain with at least two segments separated by dots",
+    );
+  }
+}
+
+const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/** Messages have the taints of a node in its metadata. */
+function checkNode({ spec = {} }: Node, place: Place): void {
+  const pairs = new Set<string>();
+  for (const [index, taint] of (spec.taints ?? []).entries()) {
+    const at = place.at(`metadata.taints[${index}]`);
+    const { key, value, effect } = taint;
+    at.problems("key", key, qualifiedNameProblems(key));
+    optionalText(labelValueProblems)(value, "value", at);
+    if (!effect) at.required("effect");
+    else oneOf(EFFECTS)(effect, "effect", at);
+    if (effect && pairs.has(`${key} ${effect}`)) {
+      const name = JSON.stringify(key);
+      const what = JSON.stringify(effect);
+      place.at(`metadata.taints[${index}]`).duplicateShown(
+        `core.Taint{Key:${name}, Value:${
+          JSON.stringify(value ?? "")
+        }, Effect:${what}, TimeAdded:<nil>}: taints must be unique by key and effect pair`,
+      );
+    }
+    pairs.add(`${key} ${effect}`);
+  }
+  const ranges = spec.podCIDRs ?? [];
+  const at = place.at("spec");
+  for (const [index, range] of ranges.entries()) {
+    at.problems(`podCIDRs[${index}]`, range, networkProblems(range));
+  }
+  const families = ranges.map((range) => range.includes(":"));
+  if (new Set(families).size < families.length) {
+    at.invalidShown(
+      "podCIDRs",
+      shownTexts(ranges),
+      "may specify no more than one CIDR for each IP family",
+    );
+  }
+  for (const [index, range] of ranges.entries()) {
+    if (ranges.indexOf(range) < index) {
+      at.duplicate(`podCIDRs[${index}]`, range);
+    }
+  }
+}
+
+function checkAggregation(
+  { aggregationRule }: ClusterRole,
+  place: Place,
+): void {
+  if (!aggregationRule || aggregationRule.clusterRoleSelectors?.length) return;
+  place.required(
+    "aggregationRule.clusterRoleSelectors",
+    "at least one clusterRoleSelector required if aggregationRule is non-nil",
+  );
+}
+
+/** What is checked of what a cluster knows of its own parts. */
+export const REGISTRATION_RULES: ValidationRules = [
+  check(
+    "kube-aggregator.pkg.apis.apiregistration.v1.APIService",
+    checkApiService,
+  ),
+  check("api.certificates.v1.CertificateSigningRequestSpec", checkRequest),
+  check("api.core.v1.Node", checkNode),
+  check("api.rbac.v1.ClusterRole", checkAggregation),
+];

@@ -1,0 +1,167 @@
+import type {
+  Affinity,
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
+  PodAffinityTerm,
+  PodSpec,
+  Toleration,
+  TopologySpreadConstraint,
+} from "../../../core/kinds/core_v1.ts";
+import { qualifiedNameProblems, subdomainProblems } from "../../names.ts";
+import { checkValueCount } from "./label_rules.ts";
+import { check, type Place, type ValidationRules } from "./place.ts";
+
+function checkToleration(toleration: Toleration, place: Place): void {
+  const { key, operator, value, effect, tolerationSeconds } = toleration;
+  if (key) place.problems("key", key, qualifiedNameProblems(key));
+  else if (operator !== "Exists") {
+    place.invalid(
+      "operator",
+      operator ?? "",
+      'operator must be Exists when `key` is empty, which means "match all values and all keys"',
+    );
+  }
+  if (tolerationSeconds !== undefined && effect !== "NoExecute") {
+    place.invalid(
+      "effect",
+      effect ?? "",
+      "effect must be 'NoExecute' when `tolerationSeconds` is set",
+    );
+  }
+  if (operator === "Exists" && value) {
+    place.invalid(
+      "operator",
+      value,
+      "value must be empty when `operator` is 'Exists'",
+    );
+  }
+}
+
+/** No two constraints spread over the same. */
+function checkSpreads(spec: PodSpec, place: Place): void {
+  const seen = new Set<string>();
+  for (
+    const [index, { topologyKey, whenUnsatisfiable }]
+      of (spec.topologySpreadConstraints ?? []).entries()
+  ) {
+    const pair = `{${topologyKey}, ${whenUnsatisfiable}}`;
+    if (seen.has(pair)) {
+      const first = index - 1;
+      place.duplicate(
+        `topologySpreadConstraints[${first}].{topologyKey, whenUnsatisfiable}`,
+        pair,
+      );
+    }
+    seen.add(pair);
+  }
+}
+
+function checkSpread(constraint: TopologySpreadConstraint, place: Place): void {
+  const { maxSkew, topologyKey, whenUnsatisfiable } = constraint;
+  if (maxSkew <= 0) {
+    place.invalid("maxSkew", maxSkew, "must be greater than zero");
+  }
+  if (!topologyKey) place.required("topologyKey", "can not be empty");
+  if (!whenUnsatisfiable) {
+    place.notSupported("whenUnsatisfiable", whenUnsatisfiable, [
+      "DoNotSchedule",
+      "ScheduleAnyway",
+    ]);
+  }
+}
+
+function checkAffinityTerm(
+  { topologyKey }: PodAffinityTerm,
+  place: Place,
+): void {
+  if (!topologyKey) place.required("topologyKey", "can not be empty");
+  place.problems(
+    "topologyKey",
+    topologyKey,
+    qualifiedNameProblems(topologyKey),
+  );
+}
+
+function checkAffinity(affinity: Affinity, place: Place): void {
+  for (
+    const part of ["nodeAffinity", "podAffinity", "podAntiAffinity"] as const
+  ) {
+    const field = "preferredDuringSchedulingIgnoredDuringExecution";
+    const preferred: readonly { weight: number }[] = affinity[part]?.[field] ??
+      [];
+    for (const [index, { weight }] of preferred.entries()) {
+      if (weight > 0 && weight <= 100) continue;
+      place.invalid(
+        `${part}.${field}[${index}].weight`,
+        weight,
+        "must be in the range 1-100",
+      );
+    }
+  }
+  const required = affinity.nodeAffinity
+    ?.requiredDuringSchedulingIgnoredDuringExecution;
+  if (required && !required.nodeSelectorTerms?.length) {
+    place.required(
+      "nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
+      "must have at least one node selector term",
+    );
+  }
+}
+
+const WITH_VALUES = ["In", "NotIn"];
+
+function checkRequirement(
+  { key, operator, values = [] }: NodeSelectorRequirement,
+  place: Place,
+): void {
+  if (operator === "Gt" || operator === "Lt") {
+    if (values.length !== 1) {
+      place.required(
+        "values",
+        "must be specified single value when `operator` is 'Lt' or 'Gt'",
+      );
+    }
+  } else if (!checkValueCount(operator, values, place)) {
+    place.invalid("operator", operator, "not a valid selector operator");
+  }
+  place.problems("key", key, qualifiedNameProblems(key));
+}
+
+/** The only field of nodes that terms select by is their name. */
+function checkFieldRequirement(
+  { key, operator, values = [] }: NodeSelectorRequirement,
+  place: Place,
+): void {
+  if (!WITH_VALUES.includes(operator)) {
+    place.invalid("operator", operator, "not a valid selector operator");
+  } else if (values.length !== 1) {
+    place.required(
+      "values",
+      "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
+    );
+  }
+  if (key !== "metadata.name") {
+    place.invalid("key", key, "not a valid field selector key");
+    return;
+  }
+  for (const [index, value] of values.entries()) {
+    place.problems(`values[${index}]`, value, subdomainProblems(value));
+  }
+}
+
+/** What is checked of where Pods run. */
+export const SCHEDULING_RULES: ValidationRules = [
+  check("api.core.v1.Toleration", checkToleration),
+  check("api.core.v1.TopologySpreadConstraint", checkSpread),
+  check("api.core.v1.PodAffinityTerm", checkAffinityTerm),
+  check("api.core.v1.Affinity", checkAffinity),
+  check("api.core.v1.NodeSelectorTerm", (term: NodeSelectorTerm, place) => {
+    for (const [index, one] of (term.matchExpressions ?? []).entries()) {
+      checkRequirement(one, place.at(`matchExpressions[${index}]`));
+    }
+    for (const [index, one] of (term.matchFields ?? []).entries()) {
+      checkFieldRequirement(one, place.at(`matchFields[${index}]`));
+    }
+  }),
+  check("api.core.v1.PodSpec", checkSpreads, "after"),
+];

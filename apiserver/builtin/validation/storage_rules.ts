@@ -1,0 +1,244 @@
+import { Quantity } from "../../../core/api/quantity.ts";
+import type {
+  PersistentVolumeClaimSpec,
+  PersistentVolumeSpec,
+  TopologySelectorTerm,
+} from "../../../core/kinds/core_v1.ts";
+import type {
+  CSIDriverSpec,
+  CSINode,
+  CSIStorageCapacity,
+  StorageClass,
+  VolumeAttachmentSpec,
+} from "../../../core/kinds/storage_v1.ts";
+import { qualifiedNameProblems, subdomainProblems } from "../../names.ts";
+import { oneOf, required } from "./field_checks.ts";
+import { check, type Place, type ValidationRules } from "./place.ts";
+import { driverName } from "./volume_source_rules.ts";
+
+const ACCESS_MODES = [
+  "ReadOnlyMany",
+  "ReadWriteMany",
+  "ReadWriteOnce",
+  "ReadWriteOncePod",
+];
+
+function checkAccessModes(
+  modes: readonly string[] | undefined,
+  why: string,
+  place: Place,
+): void {
+  if (!modes?.length) {
+    place.required("accessModes", why);
+    return;
+  }
+  for (const mode of modes) {
+    if (ACCESS_MODES.includes(mode)) continue;
+    place.notSupported("accessModes", mode, ACCESS_MODES);
+  }
+  const isOnlyPod = modes.every((mode) => mode === "ReadWriteOncePod");
+  if (modes.includes("ReadWriteOncePod") && !isOnlyPod) {
+    place.forbidden(
+      "accessModes",
+      "may not use ReadWriteOncePod with other access modes",
+    );
+  }
+}
+
+function checkPositive(text: string, below: string, place: Place): void {
+  if (Quantity.parse(text).nano > 0n) return;
+  place.invalid(below, text, "must be greater than zero");
+}
+
+function checkClaim(spec: PersistentVolumeClaimSpec, place: Place): void {
+  checkAccessModes(
+    spec.accessModes,
+    "at least 1 access mode is required",
+    place,
+  );
+  const storage = spec.resources?.requests?.storage;
+  if (storage === undefined) place.required("resources[storage]");
+  else checkPositive(storage, "resources[storage]", place);
+  const { storageClassName: name } = spec;
+  if (name) place.problems("storageClassName", name, subdomainProblems(name));
+  for (const field of ["dataSource", "dataSourceRef"] as const) {
+    const source = spec[field];
+    if (source === undefined) continue;
+    if (!source.name) place.required(`${field}.name`);
+    if (!source.kind) place.required(`${field}.kind`);
+    if (!source.apiGroup && source.kind !== "PersistentVolumeClaim") {
+      place.invalid(
+        field,
+        source.kind,
+        "must be 'PersistentVolumeClaim' when referencing the default apiGroup",
+      );
+    }
+  }
+}
+
+/** What a volume says beside where its bytes are. */
+const NO_SOURCES: readonly string[] = [
+  "accessModes",
+  "capacity",
+  "claimRef",
+  "mountOptions",
+  "nodeAffinity",
+  "persistentVolumeReclaimPolicy",
+  "storageClassName",
+  "volumeAttributesClassName",
+  "volumeMode",
+];
+
+function checkVolume(spec: PersistentVolumeSpec, place: Place): void {
+  checkAccessModes(spec.accessModes, "", place);
+  const capacity = Object.entries(spec.capacity ?? {});
+  if (capacity.length === 0) place.required("capacity");
+  if (spec.capacity?.storage === undefined || capacity.length > 1) {
+    place.notSupported("capacity", spec.capacity ?? {}, ["storage"]);
+  }
+  for (const [name, text] of capacity) {
+    checkPositive(text, `capacity[${name}]`, place);
+  }
+  const sources = Object.keys(spec).filter((field) =>
+    !NO_SOURCES.includes(field)
+  );
+  if (sources.length === 0) place.required("", "must specify a volume type");
+  for (const source of sources.slice(1)) {
+    place.forbidden(source, "may not specify more than 1 volume type");
+  }
+  if (spec.local && !spec.nodeAffinity) {
+    place.required("nodeAffinity", "Local volume requires node affinity");
+  }
+  const { storageClassName: name } = spec;
+  if (name) place.problems("storageClassName", name, subdomainProblems(name));
+}
+
+function checkStorageClass(
+  { provisioner, reclaimPolicy, allowedTopologies = [] }: StorageClass,
+  place: Place,
+): void {
+  if (!provisioner) place.required("provisioner");
+  else {
+    const name = provisioner.toLowerCase();
+    place.problems("provisioner", name, qualifiedNameProblems(name));
+  }
+  if (reclaimPolicy) {
+    oneOf(["Delete", "Retain"])(reclaimPolicy, "reclaimPolicy", place);
+  }
+  for (const [index, term] of allowedTopologies.entries()) {
+    checkTopology(term, place.at(`allowedTopologies[${index}]`));
+  }
+}
+
+function checkTopology(
+  { matchLabelExpressions = [] }: TopologySelectorTerm,
+  place: Place,
+): void {
+  for (const [index, { key, values }] of matchLabelExpressions.entries()) {
+    const at = place.at(`matchLabelExpressions[${index}]`);
+    required()(values, "values", at);
+    for (const [number, value] of (values ?? []).entries()) {
+      if (values.indexOf(value) < number) {
+        at.duplicate(`values[${number}]`, value);
+      }
+    }
+    at.problems("key", key, qualifiedNameProblems(key));
+  }
+}
+
+const LIFECYCLE_MODES = ["Persistent", "Ephemeral"];
+/** The shortest that a token may be valid, in seconds. */
+const SHORTEST_TOKEN = 600;
+
+function checkDriver(spec: CSIDriverSpec, place: Place): void {
+  const audiences = new Set<string>();
+  for (
+    const [index, { audience = "", expirationSeconds }]
+      of (spec.tokenRequests ?? []).entries()
+  ) {
+    const at = place.at(`tokenRequests[${index}]`);
+    if (audiences.has(audience)) at.duplicate("audience", audience);
+    audiences.add(audience);
+    if (expirationSeconds !== undefined && expirationSeconds < SHORTEST_TOKEN) {
+      at.invalid(
+        "expirationSeconds",
+        expirationSeconds,
+        "may not specify a duration less than 10 minutes",
+      );
+    }
+  }
+  for (const mode of spec.volumeLifecycleModes ?? []) {
+    oneOf(LIFECYCLE_MODES)(mode, "volumeLifecycleModes", place);
+  }
+}
+
+function checkCsiNode({ spec }: CSINode, place: Place): void {
+  const names = new Set<string>();
+  for (const [index, driver] of (spec.drivers ?? []).entries()) {
+    const at = place.at(`spec.drivers[${index}]`);
+    driverName(driver.name, "name", at);
+    if (!driver.nodeID) at.required("nodeID");
+    if (names.has(driver.name)) at.duplicate("name", driver.name);
+    names.add(driver.name);
+    const keys = driver.topologyKeys ?? [];
+    for (const [number, key] of keys.entries()) {
+      if (!key) at.required("");
+      if (keys.indexOf(key) < number) at.duplicate("", key);
+      at.problems("", key, qualifiedNameProblems(key));
+    }
+    const count = driver.allocatable?.count;
+    if (count !== undefined && count < 0) {
+      at.invalid(
+        "allocatable.count",
+        count,
+        "must be greater than or equal to 0",
+      );
+    }
+  }
+}
+
+function checkAttachment(spec: VolumeAttachmentSpec, place: Place): void {
+  const { attacher, source, nodeName } = spec;
+  driverName(attacher, "attacher", place);
+  const { inlineVolumeSpec, persistentVolumeName } = source ?? {};
+  if (!inlineVolumeSpec && persistentVolumeName === undefined) {
+    place.required(
+      "source",
+      "must specify exactly one of inlineVolumeSpec and persistentVolumeName",
+    );
+  }
+  if (persistentVolumeName !== undefined) {
+    place.problems(
+      "source.persistentVolumeName",
+      persistentVolumeName,
+      subdomainProblems(persistentVolumeName),
+    );
+  }
+  place.problems("nodeName", nodeName, subdomainProblems(nodeName));
+}
+
+/** What is checked of what keeps data. */
+export const STORAGE_RULES: ValidationRules = [
+  check("api.core.v1.PersistentVolumeClaimSpec", checkClaim),
+  check("api.core.v1.PersistentVolumeSpec", checkVolume),
+  check("api.storage.v1.StorageClass", checkStorageClass),
+  check("api.storage.v1.CSINode", checkCsiNode),
+  check("api.storage.v1.CSIDriverSpec", checkDriver),
+  check(
+    "api.storage.v1.CSIStorageCapacity",
+    ({ storageClassName, capacity }: CSIStorageCapacity, place) => {
+      place.problems(
+        "storageClassName",
+        storageClassName,
+        subdomainProblems(storageClassName),
+      );
+      if (capacity === undefined || Quantity.parse(capacity).nano >= 0n) return;
+      place.invalid(
+        "capacity",
+        capacity,
+        "must be greater than or equal to 0",
+      );
+    },
+  ),
+  check("api.storage.v1.VolumeAttachmentSpec", checkAttachment),
+];

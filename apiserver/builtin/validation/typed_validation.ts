@@ -1,0 +1,180 @@
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+} from "../../../core/patch/json_value.ts";
+import type { Schema } from "../../../core/patch/schema.ts";
+import { type GoType, goType, specialForm } from "../go_types.ts";
+import { ACCESS_RULES } from "./access_rules.ts";
+import { ADMISSION_RULES } from "./admission_rules.ts";
+import { AUTOSCALER_RULES } from "./autoscaler_rules.ts";
+import { CHOICES, SHOWN_AS, TOLD_BY_RULE, UNCHECKED } from "./choices.ts";
+import { CLUSTER_RULES } from "./cluster_rules.ts";
+import { CONTAINER_RULES } from "./container_rules.ts";
+import { ENDPOINT_RULES } from "./endpoint_rules.ts";
+import { FLOW_RULES } from "./flow_rules.ts";
+import { INGRESS_RULES } from "./ingress_rules.ts";
+import { JOB_RULES } from "./job_rules.ts";
+import { LABEL_RULES } from "./label_rules.ts";
+import { NETWORK_RULES } from "./network_rules.ts";
+import { Place, type ValidationRule } from "./place.ts";
+import { POD_RULES } from "./pod_rules.ts";
+import { REFERENCE_RULES } from "./reference_rules.ts";
+import { REGISTRATION_RULES } from "./registration_rules.ts";
+import { SCHEDULING_RULES } from "./scheduling_rules.ts";
+import { STORAGE_RULES } from "./storage_rules.ts";
+import { VOLUME_RULES } from "./volume_rules.ts";
+import { VOLUME_SOURCE_RULES } from "./volume_source_rules.ts";
+import { WORKLOAD_RULES } from "./workload_rules.ts";
+
+/** The rules of a definition, in their order. */
+interface RuleSet {
+  readonly before: ValidationRule[];
+  readonly after: ValidationRule[];
+}
+
+const RULES: ReadonlyMap<string, RuleSet> = groupRules();
+
+function groupRules(): Map<string, RuleSet> {
+  const sets = new Map<string, RuleSet>();
+  for (
+    const [definition, rule, when = "before"] of [
+      ...LABEL_RULES,
+      ...POD_RULES,
+      ...SCHEDULING_RULES,
+      ...CONTAINER_RULES,
+      ...REFERENCE_RULES,
+      ...VOLUME_RULES,
+      ...VOLUME_SOURCE_RULES,
+      ...WORKLOAD_RULES,
+      ...JOB_RULES,
+      ...AUTOSCALER_RULES,
+      ...NETWORK_RULES,
+      ...INGRESS_RULES,
+      ...STORAGE_RULES,
+      ...CLUSTER_RULES,
+      ...ACCESS_RULES,
+      ...ADMISSION_RULES,
+      ...FLOW_RULES,
+      ...ENDPOINT_RULES,
+      ...REGISTRATION_RULES,
+    ]
+  ) {
+    const name = `io.k8s.${definition}`;
+    const set = sets.get(name) ?? { before: [], after: [] };
+    set[when].push(rule);
+    sets.set(name, set);
+  }
+  return sets;
+}
+
+interface FieldPlan {
+  readonly name: string;
+  /** What messages call it. */
+  readonly shown: string;
+  /** Whether the empty text is a value of it. */
+  readonly hasEmpty: boolean;
+  readonly choices: readonly string[] | undefined;
+  readonly isList: boolean;
+  readonly structs: TypePlan | undefined;
+}
+
+interface TypePlan {
+  readonly rules: Readonly<RuleSet>;
+  fields: readonly FieldPlan[];
+}
+
+const NO_RULES: RuleSet = { before: [], after: [] };
+
+const PLANS: Map<string, TypePlan | undefined> = new Map();
+
+/** What is to be checked at a struct and below; undefined if there is nothing. */
+function planOf(type: GoType): TypePlan | undefined {
+  if (PLANS.has(type.definition)) return PLANS.get(type.definition);
+  PLANS.set(type.definition, undefined);
+  const fields: FieldPlan[] = [];
+  for (const { name, schema, presence } of type.fields.values()) {
+    const key = `${type.name}.${name}`;
+    const struct = UNCHECKED.has(key) ? undefined : structIn(schema);
+    const structs = struct && planOf(struct);
+    const isList = schema.items !== undefined;
+    const found = (schema.source.enum ?? schema.items?.source.enum) as
+      | readonly string[]
+      | undefined;
+    const choices = TOLD_BY_RULE.has(key)
+      ? undefined
+      : CHOICES.get(key) ?? found;
+    if (!structs && !choices) continue;
+    const shown = SHOWN_AS.get(key) ?? name;
+    const hasEmpty = isList || presence === "pointer";
+    fields.push({ name, shown, choices, isList, hasEmpty, structs });
+  }
+  const rules = RULES.get(type.definition);
+  const plan = rules || fields.length > 0
+    ? { rules: rules ?? NO_RULES, fields }
+    : undefined;
+  PLANS.set(type.definition, plan);
+  return plan;
+}
+
+function structIn(schema: Schema): GoType | undefined {
+  if (specialForm(schema) !== undefined) return undefined;
+  if (schema.items) return structIn(schema.items);
+  return schema.definition !== undefined && schema.properties.size > 0
+    ? goType(schema.definition)
+    : undefined;
+}
+
+/**
+ * What is wrong with a decoded and defaulted object, its metadata and, unless
+ * asked for, its status apart: by the rules of the structs in it, and by the
+ * choices that their schemas give.
+ */
+export function typedCauses(
+  type: GoType,
+  object: JsonObject,
+  { part }: { readonly part: "main" | "status" },
+): StatusCause[] {
+  const causes: StatusCause[] = [];
+  const plan = planOf(type);
+  if (plan === undefined) return causes;
+  const fields = plan.fields.filter(({ name }) =>
+    name !== "metadata" && (name === "status") === (part === "status")
+  );
+  const rules = part === "main" ? plan.rules : NO_RULES;
+  follow({ rules, fields }, object, new Place("", causes));
+  return causes;
+}
+
+function follow(plan: TypePlan, value: unknown, place: Place): void {
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) {
+      follow(plan, item, place.at(`[${index}]`));
+    }
+    return;
+  }
+  if (!isJsonObject(value)) return;
+  for (const rule of plan.rules.before) rule(value as never, place);
+  for (const field of plan.fields) {
+    const given = value[field.name];
+    if (given === undefined || given === null) continue;
+    checkChoice(field, given, place);
+    if (field.structs) follow(field.structs, given, place.at(field.shown));
+  }
+  for (const rule of plan.rules.after) rule(value as never, place);
+}
+
+function checkChoice(
+  { shown, choices, isList, hasEmpty }: FieldPlan,
+  given: unknown,
+  place: Place,
+): void {
+  if (choices === undefined) return;
+  const values = isList && Array.isArray(given) ? given : [given];
+  for (const [index, value] of values.entries()) {
+    if (choices.includes(value as string) || value === "" && !hasEmpty) {
+      continue;
+    }
+    place.notSupported(isList ? `${shown}[${index}]` : shown, value, choices);
+  }
+}

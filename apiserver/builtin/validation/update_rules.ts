@@ -1,0 +1,380 @@
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { UntypedObject } from "../../../core/api/object.ts";
+import type {
+  ConfigMap,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  Secret,
+  Service,
+} from "../../../core/kinds/core_v1.ts";
+import type { LabelSelector } from "../../../core/kinds/meta_v1.ts";
+import { jsonEquals, type JsonObject } from "../../../core/patch/json_value.ts";
+import { shownSelector, shownTexts } from "./go_shown.ts";
+import { Place } from "./place.ts";
+
+/** What may not change in an object. */
+type UpdateRule = (object: never, live: never, place: Place) => void;
+
+const IMMUTABLE = "field is immutable";
+
+function at(object: UntypedObject, path: string): unknown {
+  let value: unknown = object;
+  for (const name of path.split(".")) {
+    value = (value as JsonObject | undefined)?.[name];
+  }
+  return value;
+}
+
+/** A rule that some fields are never changed. */
+function immutable(...paths: readonly string[]): UpdateRule {
+  return (object: UntypedObject, live: UntypedObject, place) => {
+    for (const path of paths) {
+      const value = at(object, path);
+      if (jsonEquals(value, at(live, path))) continue;
+      place.invalid(path, value, IMMUTABLE);
+    }
+  };
+}
+
+const immutableSelector: UpdateRule = (
+  object: UntypedObject,
+  live: UntypedObject,
+  place,
+) => {
+  const selector = at(object, "spec.selector") as LabelSelector | undefined;
+  if (jsonEquals(selector, at(live, "spec.selector"))) return;
+  place.invalidShown(
+    "spec.selector",
+    selector ? shownSelector(selector) : '"null"',
+    IMMUTABLE,
+  );
+};
+
+/** A rule that some fields are never changed, told by a text of their own. */
+function forbiddenToChange(
+  texts: Readonly<Record<string, string>>,
+): UpdateRule {
+  return (object: UntypedObject, live: UntypedObject, place) => {
+    for (const [path, text] of Object.entries(texts)) {
+      if (!jsonEquals(at(object, path), at(live, path))) {
+        place.forbidden(path, text);
+      }
+    }
+  };
+}
+
+function frozenData(...fields: readonly string[]): UpdateRule {
+  return (
+    object: ConfigMap | Secret,
+    live: ConfigMap | Secret,
+    place,
+  ) => {
+    if (!live.immutable) return;
+    const why = "field is immutable when `immutable` is set";
+    if (!object.immutable) place.forbidden("immutable", why);
+    for (const field of fields) {
+      const [value, before] = [object, live].map((one) =>
+        (one as unknown as JsonObject)[field]
+      );
+      if (!jsonEquals(value, before)) place.forbidden(field, why);
+    }
+  };
+}
+
+const POD_FIELDS =
+  "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+/** A Pod's spec without what an update may change. */
+function fixedPart({ spec }: Pod): JsonObject {
+  const withoutImages = (containers: readonly { image?: unknown }[] = []) =>
+    containers.map(({ image: _, ...rest }) => rest);
+  const {
+    containers,
+    initContainers,
+    ephemeralContainers: _,
+    activeDeadlineSeconds: __,
+    tolerations: ___,
+    schedulingGates: ____,
+    ...rest
+  } = spec;
+  return {
+    ...rest,
+    containers: withoutImages(containers),
+    initContainers: withoutImages(initContainers),
+  };
+}
+
+const podUpdate: UpdateRule = (pod: Pod, live: Pod, place) => {
+  for (const kind of ["containers", "initContainers"] as const) {
+    if (pod.spec[kind]?.length === live.spec[kind]?.length) continue;
+    place.forbidden(
+      `spec.${kind}`,
+      "pod updates may not add or remove containers",
+    );
+    return;
+  }
+  const deadline = pod.spec.activeDeadlineSeconds;
+  const before = live.spec.activeDeadlineSeconds;
+  if (
+    deadline === undefined
+      ? before !== undefined
+      : deadline > (before ?? Infinity)
+  ) {
+    place.invalid(
+      "spec.activeDeadlineSeconds",
+      deadline,
+      deadline === undefined
+        ? "must not update from a positive integer to nil value"
+        : "must be less than or equal to previous value",
+    );
+  }
+  const lasting = ({ spec }: Pod) =>
+    (spec.tolerations ?? []).map(({ tolerationSeconds: _, ...rest }) => rest);
+  const after = lasting(pod);
+  const kept = lasting(live).every((toleration) =>
+    after.some((one) => jsonEquals(one, toleration))
+  );
+  if (!kept) {
+    place.forbidden(
+      "spec.tolerations",
+      "existing toleration can not be modified except its tolerationSeconds",
+    );
+  }
+  const gates = new Set(live.spec.schedulingGates?.map(({ name }) => name));
+  for (const [index, { name }] of (pod.spec.schedulingGates ?? []).entries()) {
+    if (gates.has(name)) continue;
+    place.forbidden(
+      `spec.schedulingGates[${index}].name`,
+      `only deletion is allowed, but found new scheduling gate '${name}'`,
+    );
+  }
+  if (!jsonEquals(fixedPart(pod), fixedPart(live))) {
+    place.forbidden(
+      "spec",
+      `pod updates may not change fields other than ${POD_FIELDS}\n`,
+    );
+  }
+};
+
+const serviceUpdate: UpdateRule = (service: Service, live: Service, place) => {
+  const before = live.spec?.clusterIPs?.[0];
+  const after = service.spec?.clusterIPs?.[0];
+  const addressed = live.spec?.type !== "ExternalName" &&
+    service.spec?.type !== "ExternalName";
+  if (!addressed || before === undefined || after === before) return;
+  place.invalidShown(
+    "spec.clusterIPs[0]",
+    shownTexts(service.spec?.clusterIPs),
+    "may not change once set",
+  );
+};
+
+const balancerUpdate: UpdateRule = (service: Service, live: Service, place) => {
+  const { spec = {} } = service;
+  const { spec: before = {} } = live;
+  const isBalancer = spec.type === "LoadBalancer" &&
+    before.type === "LoadBalancer";
+  if (isBalancer && spec.loadBalancerClass !== before.loadBalancerClass) {
+    place.invalid(
+      "spec.loadBalancerClass",
+      spec.loadBalancerClass,
+      "may not change once set",
+    );
+  }
+  const keepsCheck = isBalancer && spec.externalTrafficPolicy === "Local" &&
+    before.externalTrafficPolicy === "Local";
+  if (keepsCheck && spec.healthCheckNodePort !== before.healthCheckNodePort) {
+    place.forbidden("spec.healthCheckNodePort", IMMUTABLE);
+  }
+};
+
+const STATEFUL_SET_FIELDS = [
+  "replicas",
+  "template",
+  "updateStrategy",
+  "minReadySeconds",
+  "ordinals",
+  "persistentVolumeClaimRetentionPolicy",
+];
+
+const statefulSetUpdate: UpdateRule = (
+  object: UntypedObject,
+  live: UntypedObject,
+  place,
+) => {
+  const fixed = ({ spec }: UntypedObject) =>
+    Object.fromEntries(
+      Object.entries(spec as JsonObject).filter(([name]) =>
+        !STATEFUL_SET_FIELDS.includes(name)
+      ),
+    );
+  if (jsonEquals(fixed(object), fixed(live))) return;
+  place.forbidden(
+    "spec",
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+  );
+};
+
+const claimUpdate: UpdateRule = (
+  claim: PersistentVolumeClaim,
+  live: PersistentVolumeClaim,
+  place,
+) => {
+  const isBound = claim.status?.phase === "Bound";
+  const fixed = ({ spec = {} }: PersistentVolumeClaim) => {
+    const { resources = {}, volumeName, ...rest } = spec;
+    const { storage, ...requests } = resources.requests ?? {};
+    return {
+      ...rest,
+      ...(live.spec?.volumeName ? { volumeName } : {}),
+      resources: {
+        ...resources,
+        requests: { ...requests, ...(isBound ? {} : { storage }) },
+      },
+    };
+  };
+  if (!jsonEquals(fixed(claim), fixed(live))) {
+    place.forbidden(
+      "spec",
+      "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n",
+    );
+  }
+};
+
+/** What a PersistentVolume may change. */
+const VOLUME_FIELDS = [
+  "accessModes",
+  "capacity",
+  "claimRef",
+  "mountOptions",
+  "nodeAffinity",
+  "persistentVolumeReclaimPolicy",
+  "storageClassName",
+  "volumeMode",
+];
+
+const volumeUpdate: UpdateRule = (
+  volume: PersistentVolume,
+  live: PersistentVolume,
+  place,
+) => {
+  const source = ({ spec = {} }: PersistentVolume) =>
+    Object.fromEntries(
+      Object.entries(spec).filter(([name]) => !VOLUME_FIELDS.includes(name)),
+    );
+  if (!jsonEquals(source(volume), source(live))) {
+    place.forbidden(
+      "spec.persistentvolumesource",
+      "spec.persistentvolumesource is immutable after creation\n",
+    );
+  }
+  const mode = volume.spec?.volumeMode;
+  if (mode !== live.spec?.volumeMode) {
+    place.invalid("volumeMode", mode, IMMUTABLE);
+  }
+  if (!jsonEquals(volume.spec?.nodeAffinity, live.spec?.nodeAffinity)) {
+    place.invalidShown(
+      "nodeAffinity",
+      volume.spec?.nodeAffinity ? "core.VolumeNodeAffinity" : '"null"',
+      "field is immutable, except for updating from beta label to GA",
+    );
+  }
+};
+
+const roleRefUpdate: UpdateRule = (
+  object: UntypedObject,
+  live: UntypedObject,
+  place,
+) => {
+  if (jsonEquals(object.roleRef, live.roleRef)) return;
+  const { apiGroup, kind, name } = object.roleRef as Record<string, string>;
+  place.invalidShown(
+    "roleRef",
+    `rbac.RoleRef{APIGroup:${JSON.stringify(apiGroup)}, Kind:${
+      JSON.stringify(kind)
+    }, Name:${JSON.stringify(name)}}`,
+    "cannot change roleRef",
+  );
+};
+
+const RULES: ReadonlyMap<string, readonly UpdateRule[]> = new Map([
+  ["configmaps", [frozenData("data", "binaryData")]],
+  ["secrets", [immutable("type"), frozenData("data")]],
+  ["pods", [podUpdate]],
+  ["services", [serviceUpdate, balancerUpdate]],
+  ["persistentvolumeclaims", [claimUpdate]],
+  ["persistentvolumes", [volumeUpdate]],
+  ["deployments.apps", [immutableSelector]],
+  ["replicasets.apps", [immutableSelector]],
+  ["daemonsets.apps", [immutableSelector]],
+  ["statefulsets.apps", [statefulSetUpdate]],
+  ["controllerrevisions.apps", [immutable("data")]],
+  ["jobs.batch", [
+    immutableSelector,
+    immutable(
+      "spec.completionMode",
+      "spec.podFailurePolicy",
+      "spec.backoffLimitPerIndex",
+      "spec.managedBy",
+      "spec.successPolicy",
+    ),
+    (object: UntypedObject, live: UntypedObject, place: Place) => {
+      const before = at(live, "spec.completions");
+      const isIndexed = at(live, "spec.completionMode") === "Indexed";
+      const after = at(object, "spec.completions");
+      if (!isIndexed && !jsonEquals(after, before)) {
+        place.invalid("spec.completions", after, IMMUTABLE);
+      } else if (
+        after !== before && after !== at(object, "spec.parallelism")
+      ) {
+        place.invalid(
+          "spec.completions",
+          after,
+          "can only be modified in tandem with spec.parallelism",
+        );
+      }
+      if (!jsonEquals(at(object, "spec.template"), at(live, "spec.template"))) {
+        place.invalidShown("spec.template", "core.PodTemplateSpec", IMMUTABLE);
+      }
+    },
+  ]],
+  ["rolebindings.rbac.authorization.k8s.io", [roleRefUpdate]],
+  ["clusterrolebindings.rbac.authorization.k8s.io", [roleRefUpdate]],
+  ["ingressclasses.networking.k8s.io", [immutable("spec.controller")]],
+  ["runtimeclasses.node.k8s.io", [immutable("handler")]],
+  ["priorityclasses.scheduling.k8s.io", [
+    forbiddenToChange({ value: "may not be changed in an update." }),
+    immutable("preemptionPolicy"),
+  ]],
+  ["storageclasses.storage.k8s.io", [
+    forbiddenToChange({
+      parameters: "updates to parameters are forbidden.",
+      provisioner: "updates to provisioner are forbidden.",
+      reclaimPolicy: "updates to reclaimPolicy are forbidden.",
+    }),
+    immutable("volumeBindingMode"),
+  ]],
+  ["csidrivers.storage.k8s.io", [
+    immutable("spec.attachRequired", "spec.volumeLifecycleModes"),
+  ]],
+  ["csistoragecapacities.storage.k8s.io", [
+    immutable("nodeTopology", "storageClassName"),
+  ]],
+  ["volumeattachments.storage.k8s.io", [immutable("spec")]],
+  ["endpointslices.discovery.k8s.io", [immutable("addressType")]],
+]);
+
+/** What an update changes in an object that it may not change. */
+export function changeCauses(
+  resource: string,
+  object: UntypedObject,
+  live: UntypedObject,
+): StatusCause[] {
+  const causes: StatusCause[] = [];
+  const place = new Place("", causes);
+  for (const rule of RULES.get(resource) ?? []) {
+    rule(object as never, live as never, place);
+  }
+  return causes;
+}

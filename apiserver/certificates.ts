@@ -1,0 +1,308 @@
+import { Buffer } from "node:buffer";
+import {
+  createHash,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+} from "node:crypto";
+import { isIP } from "node:net";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../core/api/option_rules.ts";
+import {
+  bitString,
+  boolean,
+  childrenOf,
+  type Der,
+  explicit,
+  implicit,
+  objectIdentifier,
+  octetString,
+  sequence,
+  setOf,
+  time,
+  unsignedInteger,
+  utf8String,
+} from "./der.ts";
+
+/** A certificate and the key that belongs to it, both in PEM. */
+export interface KeyPair {
+  /** The X.509 certificate, a `CERTIFICATE` block. */
+  readonly certificate: string;
+  /** The private key, a `PRIVATE KEY` block (PKCS #8). */
+  readonly key: string;
+}
+
+/** What {@linkcode createAuthority} and {@linkcode issueCertificate} share. */
+export interface CertificateOptions {
+  /** The common name of the subject: for a client, the user's name. */
+  readonly commonName: string;
+  /** The organizations of the subject: for a client, the user's groups. */
+  readonly organizations?: readonly string[] | undefined;
+  /**
+   * When the certificate is made, in milliseconds since the Unix epoch. It is
+   * valid from an hour before, since clocks differ.
+   *
+   * @default {Date.now()}
+   */
+  readonly now?: number | undefined;
+  /**
+   * How long the certificate is valid, in milliseconds.
+   *
+   * @default {31_536_000_000, which is a year}
+   */
+  readonly validFor?: number | undefined;
+}
+
+/** Options of {@linkcode issueCertificate}. */
+export interface IssueOptions extends CertificateOptions {
+  /** Whether the certificate proves a server or a client. */
+  readonly usage: "server" | "client";
+  /** The DNS names and IP addresses of a server. */
+  readonly hosts?: readonly string[] | undefined;
+}
+
+const AUTHORITY_RULES: OptionRules<CertificateOptions> = {
+  commonName: "name",
+  organizations: "strings?",
+  now: "number?",
+  validFor: "count?",
+};
+const ISSUE_RULES: OptionRules<IssueOptions> = {
+  ...AUTHORITY_RULES,
+  usage: ["server", "client"],
+  hosts: "strings?",
+};
+
+const HOUR = 3_600_000;
+const YEAR = 365 * 24 * HOUR;
+
+const ECDSA_WITH_SHA256 = sequence(objectIdentifier("1.2.840.10045.4.3.2"));
+const COMMON_NAME = "2.5.4.3";
+const ORGANIZATION = "2.5.4.10";
+const SUBJECT_KEY_IDENTIFIER = "2.5.29.14";
+const KEY_USAGE = "2.5.29.15";
+const SUBJECT_ALTERNATIVE_NAME = "2.5.29.17";
+const BASIC_CONSTRAINTS = "2.5.29.19";
+const AUTHORITY_KEY_IDENTIFIER = "2.5.29.35";
+const EXTENDED_KEY_USAGE = "2.5.29.37";
+const USAGES = {
+  server: "1.3.6.1.5.5.7.3.1",
+  client: "1.3.6.1.5.5.7.3.2",
+} as const;
+
+/**
+ * Makes a certificate authority: a key on the curve P-256 and a certificate
+ * that it signs itself.
+ *
+ * @param options Its name, and how long it is valid.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
+ * sense.
+ *
+ * @example A server that clients trust
+ * ```ts
+ * import {
+ *   createAuthority,
+ *   issueCertificate,
+ * } from "@coracle/operator/apiserver";
+ *
+ * const authority = createAuthority({ commonName: "test-authority" });
+ * const server = issueCertificate(authority, {
+ *   commonName: "kube-apiserver",
+ *   usage: "server",
+ *   hosts: ["localhost", "127.0.0.1"],
+ * });
+ * if (!server.key.includes("PRIVATE KEY")) throw new Error("No key");
+ * ```
+ */
+export function createAuthority(options: CertificateOptions): KeyPair {
+  checkOptions(options, AUTHORITY_RULES, "createAuthority()");
+  const keys = newKeys();
+  const subject = distinguishedName(options);
+  const extensions = [
+    extension(BASIC_CONSTRAINTS, sequence(boolean(true)), true),
+    // Bits 5 and 6: the key signs certificates and revocation lists.
+    extension(KEY_USAGE, bitString(Uint8Array.of(0b0000_0110), 1), true),
+    extension(
+      SUBJECT_KEY_IDENTIFIER,
+      octetString(keyIdentifier(keys.publicKey)),
+    ),
+  ];
+  return signedCertificate(keys, {
+    subject,
+    issuer: { name: subject, key: keys.privateKey },
+    validity: validity(options),
+    extensions,
+  });
+}
+
+/**
+ * Makes a key, and a certificate for it that the authority signs.
+ *
+ * @param authority What `createAuthority` gave.
+ * @param options Whom the certificate proves, and for how long.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
+ * sense.
+ */
+export function issueCertificate(
+  authority: KeyPair,
+  options: IssueOptions,
+): KeyPair {
+  const subject = "issueCertificate()";
+  checkOption(authority, "object", { name: "authority", subject });
+  checkOptions(options, ISSUE_RULES, subject);
+  const keys = newKeys();
+  const { hosts = [], usage } = options;
+  const issuer = subjectOf(authority.certificate);
+  const extensions = [
+    extension(BASIC_CONSTRAINTS, sequence(), true),
+    // Bit 0: the key makes signatures, which is all that TLS asks of it.
+    extension(KEY_USAGE, bitString(Uint8Array.of(0b1000_0000), 7), true),
+    extension(EXTENDED_KEY_USAGE, sequence(objectIdentifier(USAGES[usage]))),
+    extension(
+      SUBJECT_KEY_IDENTIFIER,
+      octetString(keyIdentifier(keys.publicKey)),
+    ),
+    extension(
+      AUTHORITY_KEY_IDENTIFIER,
+      sequence(implicit(0, keyIdentifier(issuer.publicKey))),
+    ),
+  ];
+  if (hosts.length > 0) {
+    const names = sequence(...hosts.map(alternativeName));
+    extensions.push(extension(SUBJECT_ALTERNATIVE_NAME, names));
+  }
+  return signedCertificate(keys, {
+    subject: distinguishedName(options),
+    issuer: { name: issuer.name, key: authority.key },
+    validity: validity(options),
+    extensions,
+  });
+}
+
+/** A new key pair: the private half in PEM, the public half in DER. */
+interface Keys {
+  readonly privateKey: string;
+  readonly publicKey: Der;
+}
+
+function newKeys(): Keys {
+  const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  return {
+    privateKey: pair.privateKey.export({ type: "pkcs8", format: "pem" })
+      .toString(),
+    publicKey: pair.publicKey.export({ type: "spki", format: "der" }),
+  };
+}
+
+/** The parts of a certificate that differ between its kinds. */
+interface CertificateParts {
+  readonly subject: Der;
+  readonly issuer: { readonly name: Der; readonly key: string };
+  readonly validity: Der;
+  readonly extensions: readonly Der[];
+}
+
+function signedCertificate(keys: Keys, parts: CertificateParts): KeyPair {
+  const { subject, issuer, validity, extensions } = parts;
+  const content = sequence(
+    explicit(0, unsignedInteger(Uint8Array.of(2))), // X.509 version 3
+    unsignedInteger(Uint8Array.of(0x40, ...randomBytes(15))),
+    ECDSA_WITH_SHA256,
+    issuer.name,
+    validity,
+    subject,
+    keys.publicKey,
+    explicit(3, sequence(...extensions)),
+  );
+  const signature = sign("sha256", content, issuer.key);
+  const certificate = sequence(
+    content,
+    ECDSA_WITH_SHA256,
+    bitString(signature),
+  );
+  return { certificate: pem("CERTIFICATE", certificate), key: keys.privateKey };
+}
+
+function validity(options: CertificateOptions): Der {
+  const { now = Date.now(), validFor = YEAR } = options;
+  return sequence(time(now - HOUR), time(now + validFor));
+}
+
+function distinguishedName(options: CertificateOptions): Der {
+  const attribute = (type: string, value: string) =>
+    setOf(sequence(objectIdentifier(type), utf8String(value)));
+  return sequence(
+    ...(options.organizations ?? []).map((name) =>
+      attribute(ORGANIZATION, name)
+    ),
+    attribute(COMMON_NAME, options.commonName),
+  );
+}
+
+function extension(type: string, value: Der, critical = false): Der {
+  return sequence(
+    objectIdentifier(type),
+    ...(critical ? [boolean(true)] : []),
+    octetString(value),
+  );
+}
+
+/** The usual identifier of a key: the SHA-1 digest of its bits. */
+function keyIdentifier(publicKey: Der): Uint8Array {
+  const [, bits] = childrenOf(publicKey);
+  // The first byte of a bit string counts its unused bits.
+  const content = bits?.content.subarray(1) ?? new Uint8Array();
+  return createHash("sha1").update(content).digest();
+}
+
+/** A DNS name or an IP address of a server. */
+function alternativeName(host: string): Der {
+  const version = isIP(host);
+  if (version === 4) {
+    return implicit(7, Uint8Array.from(host.split("."), Number));
+  }
+  if (version === 6) return implicit(7, addressBytes(host));
+  return implicit(2, new TextEncoder().encode(host));
+}
+
+/** The 16 bytes of an IPv6 address; the URL parser writes it in one form. */
+function addressBytes(host: string): Uint8Array {
+  const address = new URL(`http://[${host}]`).hostname.slice(1, -1);
+  const [head = "", tail] = address.split("::");
+  const groups = (text: string) => text === "" ? [] : text.split(":");
+  const left = groups(head);
+  const right = groups(tail ?? "");
+  const zeros = new Array(8 - left.length - right.length).fill("0");
+  return Uint8Array.from(
+    [...left, ...zeros, ...right].flatMap((group) => {
+      const value = parseInt(group, 16);
+      return [value >> 8, value & 255];
+    }),
+  );
+}
+
+/** Whose certificate it is, and the public key that it is for. */
+function subjectOf(certificate: string): { name: Der; publicKey: Der } {
+  const [, base64 = ""] =
+    /-----BEGIN CERTIFICATE-----([^-]*)-----END/.exec(certificate) ?? [];
+  const [content] = childrenOf(Buffer.from(base64, "base64"));
+  const fields = content === undefined ? [] : childrenOf(content.whole);
+  const [name, publicKey] = [fields[5], fields[6]];
+  if (name === undefined || publicKey === undefined) {
+    throw new TypeError(
+      "Cannot issue a certificate: the authority must have one in PEM: received something else",
+    );
+  }
+  return { name: name.whole, publicKey: publicKey.whole };
+}
+
+function pem(label: string, content: Uint8Array): string {
+  const base64 = Buffer.from(content).toString("base64");
+  const lines = base64.match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${
+    lines.join("\n")
+  }\n-----END ${label}-----\n`;
+}

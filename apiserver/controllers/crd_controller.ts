@@ -1,0 +1,268 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import type { Timer } from "../../core/clock.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
+import type { ApiContext } from "../api_context.ts";
+import {
+  CRDS,
+  type CustomResources,
+  type ResourceDefinition,
+} from "../registry.ts";
+import type { Collection } from "../storage/collection.ts";
+import type { Change } from "../storage/history.ts";
+import { deleteObject } from "../write/delete.ts";
+import { updateObject } from "../write/update.ts";
+import {
+  internalDelete,
+  internalRequest,
+  internalWrite,
+} from "./internal_request.ts";
+import { WorkQueue } from "./work_queue.ts";
+
+/** Holds a deleted definition until its objects are gone. */
+const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
+
+/** The parts of a CRD that matter here. */
+interface Crd extends UntypedObject {
+  readonly spec: {
+    readonly group: string;
+    readonly names: { readonly plural: string };
+  };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+    }[];
+  };
+}
+
+/**
+ * Brings custom resource definitions into force: sets their status, serves the
+ * established ones, and removes the objects of deleted ones.
+ */
+export class CrdController {
+  readonly #context: ApiContext;
+  readonly #crd: CustomResources;
+  readonly #establishingDelay: number;
+  /** The spec from which each resource is served, as JSON, by CRD name. */
+  readonly #served: Map<string, string> = new Map();
+  /** Definitions that are new and not yet looked at. */
+  readonly #young: Map<string, Timer> = new Map();
+  readonly #queue: WorkQueue<string> = new WorkQueue((name) =>
+    this.#look(name)
+  );
+
+  /**
+   * @param context The server.
+   * @param crd What CRDs mean.
+   * @param establishingDelay How long a new definition waits, in milliseconds.
+   */
+  constructor(
+    context: ApiContext,
+    crd: CustomResources,
+    establishingDelay: number,
+  ) {
+    this.#context = context;
+    this.#crd = crd;
+    this.#establishingDelay = establishingDelay;
+    context.store.listen((change, collection) =>
+      this.#observe(change, collection)
+    );
+  }
+
+  /** Serves what a loaded store defines, at once. */
+  begin(): void {
+    for (const { name } of this.#context.store.collection(CRDS).values()) {
+      this.#look(name);
+    }
+  }
+
+  stop(): void {
+    this.#queue.stop();
+    for (const timer of this.#young.values()) timer.cancel();
+    this.#young.clear();
+  }
+
+  #observe({ type, object }: Change, { resource }: Collection): void {
+    if (resource.group === CRDS.group && resource.plural === CRDS.plural) {
+      if (type === "DELETED") this.#withdraw(object.parse() as Crd);
+      if (type === "ADDED") this.#wait(object.name);
+      // A name that is free again may be accepted for another.
+      for (const { name } of this.#context.store.collection(CRDS).values()) {
+        this.#queue.add(name, name);
+      }
+      return;
+    }
+    if (type !== "DELETED") return;
+    const name = `${resource.plural}.${resource.group}`;
+    if (this.#context.store.collection(CRDS).get(name)?.terminating) {
+      this.#queue.add(name, name);
+    }
+  }
+
+  #wait(name: string): void {
+    if (this.#establishingDelay === 0) return;
+    const timer = this.#context.clock.setTimer(() => {
+      this.#young.delete(name);
+      this.#queue.add(name, name);
+    }, this.#establishingDelay);
+    this.#young.set(name, timer);
+  }
+
+  #look(name: string): void {
+    const collection = this.#context.store.collection(CRDS);
+    const stored = collection.get(name);
+    if (stored === undefined) return;
+    try {
+      const crd = stored.parse() as Crd;
+      if (stored.terminating) this.#cleanUp(crd);
+      else this.#bringIntoForce(crd, collection);
+    } catch (error) {
+      this.#context.logger.warn("Cannot bring a CRD into force", {
+        name,
+        error,
+      });
+    }
+  }
+
+  #bringIntoForce(crd: Crd, collection: Collection): void {
+    const { name } = crd.metadata;
+    const others = [...collection.values()]
+      .filter((other) => other.name !== name).map((other) => other.parse());
+    const now = this.#context.clock.wallTime();
+    const next = this.#crd.nextCrdStatus(crd, others, now);
+    const status = this.#young.has(name) ? installing(next) : next;
+    if (!jsonEquals(status, crd.status)) {
+      this.#writeStatus(name, () => status);
+      // The change brings the CRD back here.
+      return;
+    }
+    if (crd.status?.conditions?.some(isEstablished)) this.#serve(crd);
+  }
+
+  #definition(): ResourceDefinition {
+    const { resources } = this.#context;
+    return resources.find(CRDS.group, CRDS.plural) as ResourceDefinition;
+  }
+
+  #serve(crd: Crd): void {
+    const { name } = crd.metadata;
+    const source = JSON.stringify([crd.metadata.uid, crd.spec]);
+    if (this.#served.get(name) === source) return;
+    const { store, resources, watches } = this.#context;
+    const definition = this.#crd.customResourceDefinition(crd);
+    const before = this.#served.has(name);
+    store.open(definition);
+    resources.serve(definition);
+    this.#served.set(name, source);
+    // Open watches speak by the old schema: their clients come again.
+    if (before) watches.endAll(store.collectionOf(definition));
+  }
+
+  #withdraw(crd: Crd): void {
+    const { group, names } = crd.spec;
+    const resource = { group, plural: names.plural };
+    const { store, resources, watches } = this.#context;
+    if (!this.#served.delete(crd.metadata.name)) return;
+    resources.withdraw(resource);
+    watches.endAll(store.collection(resource));
+    store.drop(resource);
+  }
+
+  /** Deletes the objects of a definition, and it when there are none left. */
+  #cleanUp(crd: Crd): void {
+    const { name, finalizers = [] } = crd.metadata;
+    if (!finalizers.includes(CLEANUP_FINALIZER)) return;
+    const { group, names } = crd.spec;
+    const { store, resources } = this.#context;
+    const definition = resources.find(group, names.plural);
+    if (definition !== undefined && this.#served.has(name)) {
+      const collection = store.collectionOf(definition);
+      for (const stored of [...collection.values()]) {
+        if (stored.terminating) continue;
+        deleteObject(
+          internalRequest(this.#context, definition, stored),
+          stored,
+          internalDelete(),
+        );
+      }
+      if (collection.size > 0) {
+        this.#tellProgress(crd);
+        return;
+      }
+    }
+    updateObject(
+      internalRequest(this.#context, this.#definition(), {
+        namespace: "",
+        name,
+      }),
+      {
+        options: internalWrite("kube-apiserver"),
+        conditional: false,
+        mayCreate: false,
+        next: (live) => {
+          live.metadata.finalizers = finalizers.filter((one) =>
+            one !== CLEANUP_FINALIZER
+          );
+          return live;
+        },
+      },
+    );
+  }
+
+  /** Tells in the status that objects are still there. */
+  #tellProgress({ metadata: { name } }: Crd): void {
+    this.#writeStatus(name, (status) => ({
+      ...status,
+      conditions: (status.conditions ?? []).map((condition) =>
+        condition.type === "Terminating"
+          ? {
+            ...condition,
+            reason: "InstanceDeletionInProgress",
+            message: "CustomResource deletion is in progress",
+          }
+          : condition
+      ),
+    }));
+  }
+
+  #writeStatus(
+    name: string,
+    next: (status: NonNullable<Crd["status"]>) => unknown,
+  ): void {
+    updateObject(
+      internalRequest(this.#context, this.#definition(), {
+        namespace: "",
+        name,
+        subresource: "status",
+      }),
+      {
+        options: internalWrite("kube-apiserver"),
+        conditional: false,
+        mayCreate: false,
+        next: (live) => ({
+          ...live,
+          status: next((live as Crd).status ?? {}),
+        }),
+      },
+    );
+  }
+}
+
+/** The status of a definition whose names are accepted and that is young. */
+function installing(status: unknown): unknown {
+  const { conditions = [], ...rest } = status as NonNullable<Crd["status"]>;
+  return {
+    ...rest,
+    conditions: conditions.map((condition) =>
+      isEstablished(condition)
+        ? { ...condition, status: "False", reason: "Installing" }
+        : condition
+    ),
+  };
+}
+
+function isEstablished(
+  { type, status }: { readonly type: string; readonly status: string },
+): boolean {
+  return type === "Established" && status === "True";
+}

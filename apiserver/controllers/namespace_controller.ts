@@ -1,0 +1,204 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import type { Timer } from "../../core/clock.ts";
+import type { ApiContext } from "../api_context.ts";
+import { NAMESPACES } from "../namespaces.ts";
+import type { ResourceDefinition } from "../registry.ts";
+import { StatusError } from "../status.ts";
+import type { Change } from "../storage/history.ts";
+import type { Collection } from "../storage/collection.ts";
+import { createObject } from "../write/create.ts";
+import { deleteObject } from "../write/delete.ts";
+import {
+  internalDelete,
+  internalRequest,
+  internalWrite,
+} from "./internal_request.ts";
+import { WorkQueue } from "./work_queue.ts";
+
+const MANAGER = "kube-controller-manager";
+
+/**
+ * How long a namespace is only marked before it is emptied, in milliseconds:
+ * kube-controller-manager waits five seconds, so that everybody has seen it.
+ */
+const EMPTYING_DELAY = 200;
+
+/** What every namespace has, and gets again when it is deleted. */
+interface Furnishing {
+  readonly plural: string;
+  readonly object: (namespace: string) => UntypedObject;
+}
+
+/**
+ * Empties namespaces that are deleted, and puts into the others what every
+ * namespace has: the service account `default` and the authority's certificate.
+ */
+export class NamespaceController {
+  readonly #context: ApiContext;
+  readonly #furnishings: readonly Furnishing[];
+  /** Namespaces that are marked and not yet emptied. */
+  readonly #marked: Map<string, Timer> = new Map();
+  readonly #queue: WorkQueue<string> = new WorkQueue((name) =>
+    this.#look(name)
+  );
+
+  /**
+   * @param context The server.
+   * @param authority The certificate that clients of the server trust, in PEM.
+   */
+  constructor(context: ApiContext, authority: () => string) {
+    this.#context = context;
+    this.#furnishings = [
+      {
+        plural: "serviceaccounts",
+        object: (namespace) => ({
+          apiVersion: "v1",
+          kind: "ServiceAccount",
+          metadata: { name: "default", namespace },
+        }),
+      },
+      {
+        plural: "configmaps",
+        object: (namespace) => ({
+          apiVersion: "v1",
+          kind: "ConfigMap",
+          metadata: {
+            name: "kube-root-ca.crt",
+            namespace,
+            annotations: {
+              "kubernetes.io/description":
+                "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.",
+            },
+          },
+          data: { "ca.crt": authority() },
+        }),
+      },
+    ];
+    context.store.listen((change, collection) =>
+      this.#observe(change, collection)
+    );
+  }
+
+  /** Looks at every namespace. */
+  begin(): void {
+    for (
+      const { name } of this.#context.store.collection(NAMESPACES).values()
+    ) {
+      this.#queue.add(name, name);
+    }
+  }
+
+  stop(): void {
+    this.#queue.stop();
+    for (const timer of this.#marked.values()) timer.cancel();
+    this.#marked.clear();
+  }
+
+  #observe(
+    { type, object, previous }: Change,
+    { resource }: Collection,
+  ): void {
+    if (resource.plural === NAMESPACES.plural && resource.group === "") {
+      if (type === "DELETED") return;
+      if (object.terminating && !previous?.terminating) this.#mark(object.name);
+      else this.#queue.add(object.name, object.name);
+    } else if (type === "DELETED" && object.namespace !== "") {
+      this.#queue.add(object.namespace, object.namespace);
+    }
+  }
+
+  #mark(name: string): void {
+    const timer = this.#context.clock.setTimer(() => {
+      this.#marked.delete(name);
+      this.#queue.add(name, name);
+    }, EMPTYING_DELAY);
+    this.#marked.set(name, timer);
+  }
+
+  #look(name: string): void {
+    const stored = this.#context.store.collection(NAMESPACES).get(name);
+    if (stored === undefined || this.#marked.has(name)) return;
+    try {
+      if (stored.terminating) this.#empty(name);
+      else this.#furnish(name);
+    } catch (error) {
+      this.#context.logger.warn("Cannot look after a namespace", {
+        namespace: name,
+        error,
+      });
+    }
+  }
+
+  #furnish(namespace: string): void {
+    const { store, resources } = this.#context;
+    for (const { plural, object } of this.#furnishings) {
+      const definition = resources.find("", plural);
+      if (definition === undefined) continue;
+      const wanted = object(namespace);
+      const { name } = wanted.metadata;
+      if (store.collectionOf(definition).get(`${namespace}/${name}`)) continue;
+      createObject(
+        internalRequest(this.#context, definition, { namespace, name }),
+        wanted,
+        { options: internalWrite(MANAGER), apply: false },
+      );
+    }
+  }
+
+  /** Deletes what is in a namespace, and the namespace when nothing is. */
+  #empty(namespace: string): void {
+    const { resources } = this.#context;
+    const seen = new Set<Collection>();
+    let left = 0;
+    for (const definition of resources.definitions()) {
+      if (definition.scope !== "Namespaced") continue;
+      const collection = this.#context.store.collectionOf(definition);
+      if (seen.has(collection)) continue;
+      seen.add(collection);
+      left += this.#deleteAll(resources.home(definition), namespace);
+    }
+    if (left === 0) this.#finish(namespace);
+  }
+
+  #deleteAll(definition: ResourceDefinition, namespace: string): number {
+    const collection = this.#context.store.collectionOf(definition);
+    for (const stored of collection.scan({ namespace })) {
+      if (stored.terminating && definition.gracePeriod === undefined) continue;
+      const request = internalRequest(this.#context, definition, stored);
+      try {
+        // Nothing runs pods here, so there is nobody to wait for.
+        deleteObject(
+          request,
+          stored,
+          internalDelete({ gracePeriodSeconds: 0 }),
+        );
+      } catch (error) {
+        if (!(error instanceof StatusError)) throw error;
+        this.#context.logger.warn("Cannot delete an object of a namespace", {
+          resource: definition.plural,
+          object: stored.key,
+          error,
+        });
+      }
+    }
+    return collection.scan({ namespace }).length;
+  }
+
+  #finish(name: string): void {
+    const { store, resources } = this.#context;
+    const stored = store.collection(NAMESPACES).get(name);
+    const definition = resources.find("", NAMESPACES.plural);
+    if (stored === undefined || definition === undefined) return;
+    const object = stored.parse();
+    const { finalizers = [] } = object.metadata;
+    const spec = object.spec as { finalizers?: string[] } | undefined;
+    const others = (spec?.finalizers ?? []).filter((one) =>
+      one !== "kubernetes"
+    );
+    if (others.length === 0 && finalizers.length === 0) store.delete(stored);
+    else if (others.length !== spec?.finalizers?.length) {
+      object.spec = { ...spec, finalizers: others };
+      store.put(definition, object);
+    }
+  }
+}

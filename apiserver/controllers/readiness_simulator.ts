@@ -1,0 +1,142 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import type { Timer } from "../../core/clock.ts";
+import { type ApiContext, timestamp } from "../api_context.ts";
+import type { GroupResource } from "../registry.ts";
+import type { Change } from "../storage/history.ts";
+import type { StoredObject } from "../storage/stored_object.ts";
+import { updateObject } from "../write/update.ts";
+import { internalRequest, internalWrite } from "./internal_request.ts";
+
+/** How long a workload takes to become ready, in milliseconds. */
+const READY_AFTER = 500;
+
+/** What is pretended to become ready. */
+const WORKLOADS: readonly GroupResource[] = [
+  { group: "apps", plural: "deployments" },
+  { group: "apps", plural: "statefulsets" },
+];
+
+/**
+ * Pretends that Deployments and StatefulSets become ready a while after each
+ * change of their spec. No pod is made, and nothing runs.
+ */
+export class ReadinessSimulator {
+  readonly #context: ApiContext;
+  readonly #timers: Map<string, Timer> = new Map();
+
+  constructor(context: ApiContext) {
+    this.#context = context;
+    context.store.listen((change) => this.#observe(change));
+  }
+
+  #observe({ type, object }: Change): void {
+    const { group, plural } = object.definition;
+    if (
+      type === "DELETED" || object.terminating ||
+      !WORKLOADS.some((one) => one.group === group && one.plural === plural)
+    ) return;
+    const id = `${plural}/${object.key}`;
+    if (this.#timers.has(id) || isReady(object.parse())) return;
+    const timer = this.#context.clock.setTimer(() => {
+      this.#timers.delete(id);
+      this.#makeReady(object);
+    }, READY_AFTER);
+    this.#timers.set(id, timer);
+  }
+
+  #makeReady({ definition, namespace, name, uid }: StoredObject): void {
+    try {
+      updateObject(
+        internalRequest(this.#context, definition, {
+          namespace,
+          name,
+          subresource: "status",
+        }),
+        {
+          options: internalWrite("kube-controller-manager"),
+          conditional: false,
+          mayCreate: false,
+          uid,
+          next: (live) => ({
+            ...live,
+            status: readyStatus(live, this.#context.clock.wallTime()),
+          }),
+        },
+      );
+    } catch (error) {
+      // It may be gone, or another of its name may be there.
+      this.#context.logger.debug("Cannot pretend readiness", { name, error });
+    }
+  }
+
+  stop(): void {
+    for (const timer of this.#timers.values()) timer.cancel();
+    this.#timers.clear();
+  }
+}
+
+interface WorkloadStatus {
+  readonly observedGeneration?: number;
+  readonly availableReplicas?: number;
+}
+
+function replicasOf({ spec }: UntypedObject): number {
+  return (spec as { replicas?: number } | undefined)?.replicas ?? 1;
+}
+
+function isReady(object: UntypedObject): boolean {
+  const status = (object.status ?? {}) as WorkloadStatus;
+  return status.observedGeneration === object.metadata.generation &&
+    (status.availableReplicas ?? 0) === replicasOf(object);
+}
+
+function readyStatus(object: UntypedObject, now: number): unknown {
+  const { kind, metadata, status: before } = object;
+  const replicas = replicasOf(object);
+  const revision = `${metadata.name}-${metadata.generation}`;
+  const counts = {
+    observedGeneration: metadata.generation,
+    replicas,
+    updatedReplicas: replicas,
+    readyReplicas: replicas,
+    availableReplicas: replicas,
+  };
+  if (kind === "StatefulSet") {
+    return {
+      ...counts,
+      currentReplicas: replicas,
+      currentRevision: revision,
+      updateRevision: revision,
+    };
+  }
+  const { conditions = [] } = (before ?? {}) as {
+    conditions?: { type: string; lastTransitionTime?: string }[];
+  };
+  const time = timestamp(now);
+  const condition = (type: string, reason: string, message: string) => ({
+    type,
+    status: "True",
+    lastUpdateTime: time,
+    lastTransitionTime:
+      conditions.find((one) => one.type === type)?.lastTransitionTime ?? time,
+    reason,
+    message,
+  });
+  return {
+    ...counts,
+    conditions: [
+      condition(
+        "Available",
+        "MinimumReplicasAvailable",
+        "Deployment has minimum availability.",
+      ),
+      condition(
+        "Progressing",
+        "NewReplicaSetAvailable",
+        `Deployment ${
+          JSON.stringify(metadata.name)
+        } has successfully progressed.`,
+      ),
+    ],
+  };
+}

@@ -1,0 +1,119 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import type { ApiContext } from "../api_context.ts";
+import type { GroupResource } from "../registry.ts";
+import type { Collection } from "../storage/collection.ts";
+import type { Change } from "../storage/history.ts";
+import type { StoredObject } from "../storage/stored_object.ts";
+import { updateObject } from "../write/update.ts";
+import { internalRequest, internalWrite } from "./internal_request.ts";
+import { WorkQueue } from "./work_queue.ts";
+
+const MANAGER = "kube-controller-manager";
+const PODS: GroupResource = { group: "", plural: "pods" };
+const CLAIMS: GroupResource = { group: "", plural: "persistentvolumeclaims" };
+
+/** The finalizers that hold volumes and claims while they are in use. */
+const PROTECTIONS: ReadonlyMap<string, string> = new Map([
+  ["persistentvolumeclaims", "kubernetes.io/pvc-protection"],
+  ["persistentvolumes", "kubernetes.io/pv-protection"],
+]);
+
+/**
+ * Lets deleted volumes go when no claim is bound to them, and deleted claims
+ * when no pod uses them.
+ */
+export class VolumeProtection {
+  readonly #context: ApiContext;
+  readonly #queue: WorkQueue<StoredObject> = new WorkQueue((stored) =>
+    this.#look(stored)
+  );
+
+  /** @param context The server. */
+  constructor(context: ApiContext) {
+    this.#context = context;
+    context.store.listen((change, collection) =>
+      this.#observe(change, collection)
+    );
+  }
+
+  stop(): void {
+    this.#queue.stop();
+  }
+
+  #observe({ type, object }: Change, { resource }: Collection): void {
+    if (resource.group !== "") return;
+    if (PROTECTIONS.has(resource.plural)) {
+      if (type !== "DELETED" && object.terminating) this.#add(object);
+      return;
+    }
+    if (resource.plural !== PODS.plural) return;
+    const { namespace } = object;
+    for (
+      const claim of this.#context.store.collection(CLAIMS).scan({ namespace })
+    ) {
+      if (claim.terminating) this.#add(claim);
+    }
+  }
+
+  #add(stored: StoredObject): void {
+    this.#queue.add(`${stored.definition.plural}/${stored.key}`, stored);
+  }
+
+  #look(seen: StoredObject): void {
+    const { store, logger } = this.#context;
+    const stored = store.collectionOf(seen.definition).get(seen.key);
+    if (stored === undefined || !stored.terminating) return;
+    try {
+      if (!this.#isUsed(stored)) this.#release(stored);
+    } catch (error) {
+      const { plural } = stored.definition;
+      logger.warn("Cannot let a volume go", {
+        resource: plural,
+        object: stored.key,
+        error,
+      });
+    }
+  }
+
+  #isUsed(stored: StoredObject): boolean {
+    if (stored.definition.plural !== CLAIMS.plural) {
+      const { status } = stored.parse() as { status?: { phase?: string } };
+      return status?.phase === "Bound";
+    }
+    const { namespace, name } = stored;
+    return this.#context.store.collection(PODS).scan({ namespace })
+      .some((pod) => mounts(pod.parse(), name));
+  }
+
+  #release(stored: StoredObject): void {
+    const { definition, uid } = stored;
+    const finalizer = PROTECTIONS.get(definition.plural);
+    updateObject(internalRequest(this.#context, definition, stored), {
+      options: internalWrite(MANAGER),
+      conditional: false,
+      mayCreate: false,
+      uid,
+      next: (live) => {
+        const { metadata } = live;
+        metadata.finalizers = metadata.finalizers?.filter((one) =>
+          one !== finalizer
+        );
+        return live;
+      },
+    });
+  }
+}
+
+/** Whether a pod that has not ended uses a claim. */
+function mounts(pod: UntypedObject, claim: string): boolean {
+  const { spec, status } = pod as unknown as {
+    spec?: {
+      volumes?: { persistentVolumeClaim?: { claimName?: string } }[];
+    };
+    status?: { phase?: string };
+  };
+  if (status?.phase === "Succeeded" || status?.phase === "Failed") return false;
+  return spec?.volumes?.some(({ persistentVolumeClaim }) =>
+    persistentVolumeClaim?.claimName === claim
+  ) ?? false;
+}

@@ -1,0 +1,137 @@
+import type { Environment } from "@marcbachmann/cel-js";
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { goQuote } from "../../go_value.ts";
+import { fieldError } from "../../status.ts";
+import { childPath, keyPath } from "../field_path.ts";
+import { baseEnvironment } from "./cel_environment.ts";
+import { hasRules } from "./cel_library.ts";
+import { CelTypes } from "./cel_types.ts";
+import { costOf } from "./cost_estimate.ts";
+import { declaredType, mostInRequest } from "./declared_type.ts";
+import { type CompiledRule, compileNodeRules } from "./rule_compiler.ts";
+import { costOfAll, mostBelow, type RuleCosts } from "./rule_costs.ts";
+
+/** Compiles the rules of a definition, node by node. */
+export interface RuleChecker {
+  /** What is wrong with the rules of a node. */
+  check(
+    schema: OpenApiSchema,
+    path: string,
+    uncorrelatable: string | undefined,
+  ): StatusCause[];
+  /** The checker below, for a node that may have rules. */
+  below(schema: OpenApiSchema): RuleChecker | undefined;
+}
+
+/**
+ * A checker for a structural schema; undefined if it has no rules.
+ *
+ * @param costs What the rules cost is added to it.
+ */
+export function ruleChecker(
+  schema: OpenApiSchema,
+  costs: RuleCosts,
+): RuleChecker | undefined {
+  if (!hasRules(schema)) return undefined;
+  const environment = baseEnvironment().clone();
+  const types = new CelTypes(environment);
+  types.typeOf(schema, true);
+  return nodeChecker(schema, 1, { types, environment, costs, root: schema });
+}
+
+interface Checking {
+  readonly types: CelTypes;
+  readonly environment: Environment;
+  readonly costs: RuleCosts;
+  /** The schema of the whole object. */
+  readonly root: OpenApiSchema;
+}
+
+/** @param most How many values of the node there may be; undefined if any. */
+function nodeChecker(
+  schema: OpenApiSchema,
+  most: number | undefined,
+  checking: Checking,
+): RuleChecker {
+  const { types, environment, costs, root } = checking;
+  return {
+    check(node, path, uncorrelatable) {
+      const type = types.typeOf(node);
+      const declared = declaredType(node, node === root);
+      if (type === undefined || declared === undefined) return [];
+      const values = most ?? mostInRequest(declared);
+      const compiled = compileNodeRules(node, type, environment);
+      return compiled.flatMap((one, index) => {
+        const at = keyPath(childPath(path, "x-kubernetes-validations"), index);
+        const { tree, messageTree } = one;
+        const add = (name: string, field: string, cost: number) =>
+          costs.add(name, cost, childPath(at, field));
+        return [
+          ...(tree === undefined ? [] : add(
+            "rule",
+            "rule",
+            costOfAll(costOf(tree, declared), values),
+          )),
+          ...(messageTree === undefined ? [] : add(
+            "messageExpression",
+            "messageExpression",
+            costOf(messageTree, declared),
+          )),
+          ...ruleCauses(one, at, uncorrelatable),
+        ];
+      });
+    },
+    below(inner) {
+      if (types.typeOf(inner) === undefined) return undefined;
+      const each = mostBelow(schema);
+      const all = most === undefined || each === undefined
+        ? undefined
+        : costOfAll(most, each);
+      return nodeChecker(inner, all, checking);
+    },
+  };
+}
+
+function ruleCauses(
+  { rule, error, messageError, usesOldSelf }: CompiledRule,
+  path: string,
+  uncorrelatable: string | undefined,
+): StatusCause[] {
+  const causes: StatusCause[] = [];
+  const wrong = (name: string, why: string) =>
+    causes.push({
+      reason: "FieldValueInvalid",
+      message: `Invalid value: ${ruleText(rule)}: ${why}`,
+      field: childPath(path, name),
+    });
+  if (error !== undefined) wrong("rule", error);
+  if (messageError !== undefined) wrong("messageExpression", messageError);
+  if (usesOldSelf && uncorrelatable !== undefined) {
+    causes.push(fieldError.invalid(
+      childPath(path, "rule"),
+      rule.rule,
+      `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`,
+    ));
+  } else if (!usesOldSelf && rule.optionalOldSelf !== undefined) {
+    causes.push(fieldError.invalid(
+      childPath(path, "optionalOldSelf"),
+      rule.optionalOldSelf,
+      "may not be set if oldSelf is not used in rule",
+    ));
+  }
+  return causes;
+}
+
+/** A rule as Go prints it. */
+function ruleText(rule: ValidationRule): string {
+  const { message = "", messageExpression = "", fieldPath = "" } = rule;
+  return `apiextensions.ValidationRule{Rule:${goQuote(rule.rule)}, Message:${
+    goQuote(message)
+  }, MessageExpression:${
+    goQuote(messageExpression)
+  }, Reason:(*apiextensions.FieldValueErrorReason)(nil), FieldPath:${
+    goQuote(fieldPath)
+  }, OptionalOldSelf:(*bool)(nil)}`;
+}

@@ -1,0 +1,150 @@
+import type { Environment } from "@marcbachmann/cel-js";
+import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { followSchemaPath } from "../rule_field_path.ts";
+import type { CelType } from "./cel_types.ts";
+import { compileErrorText, placedText } from "./compile_error_text.ts";
+import {
+  literalProblem,
+  type RuleWeight,
+  uniteSets,
+  weightOf,
+} from "./expression_tree.ts";
+
+/** The variables of a rule. */
+export interface RuleVariables {
+  readonly self: unknown;
+  readonly oldSelf?: unknown;
+}
+
+/** An expression that is ready to run. */
+export type Program = (variables: RuleVariables) => unknown;
+
+/** One rule, compiled. */
+export interface CompiledRule {
+  readonly rule: ValidationRule;
+  /** Runs it; undefined if it does not compile. */
+  readonly program?: Program | undefined;
+  /** Why it does not compile. */
+  readonly error?: string | undefined;
+  /** Gives the message; undefined if there is no expression for it. */
+  readonly message?: Program | undefined;
+  readonly messageError?: string | undefined;
+  /** Whether it compares with the old value. */
+  readonly usesOldSelf: boolean;
+  /** The path of the field to blame, below the rule's own. */
+  readonly fieldPath: string;
+  /** How many nodes a run visits at most, for each value of the data. */
+  readonly weight: RuleWeight;
+  /** The library's tree of it; undefined if it does not compile. */
+  readonly tree?: unknown;
+  /** The tree of the message, where that compiles. */
+  readonly messageTree?: unknown;
+}
+
+/** Compiles the rules of one node of a schema. */
+export function compileNodeRules(
+  schema: OpenApiSchema,
+  type: CelType,
+  environment: Environment,
+): readonly CompiledRule[] {
+  const rules = schema["x-kubernetes-validations"] as
+    | readonly ValidationRule[]
+    | undefined;
+  if (!rules?.length) return [];
+  const plain = environment.clone()
+    .registerVariable("self", type.name)
+    .registerVariable("oldSelf", type.name);
+  const optional = environment.clone()
+    .registerVariable("self", type.name)
+    .registerVariable("oldSelf", `optional<${type.name}>`);
+  return rules.filter(({ rule }) => rule.trim() !== "").map((rule) =>
+    compileRule(rule, schema, rule.optionalOldSelf ? optional : plain)
+  );
+}
+
+function compileRule(
+  rule: ValidationRule,
+  schema: OpenApiSchema,
+  environment: Environment,
+): CompiledRule {
+  const place = followSchemaPath(rule.fieldPath ?? "", schema);
+  const base = {
+    rule,
+    usesOldSelf: mentionsOldSelf(rule.rule),
+    fieldPath: typeof place === "string" ? "" : place.path,
+    weight: { size: 1, depth: 0 },
+  };
+  const compiled = compile(rule.rule, environment);
+  if (typeof compiled === "string") {
+    return { ...base, error: `compilation failed: ${compiled}` };
+  }
+  if (compiled.type !== "bool") {
+    return { ...base, error: "cel expression must evaluate to a bool" };
+  }
+  const { program, weight, tree } = compiled;
+  const ready = { ...base, program, weight, tree };
+  if (!rule.messageExpression) return ready;
+  const message = compile(rule.messageExpression, environment);
+  if (typeof message === "string") {
+    const messageError = `messageExpression compilation failed: ${message}`;
+    return { ...ready, messageError };
+  }
+  if (message.type !== "string") {
+    const messageError = "messageExpression must evaluate to a string";
+    return { ...ready, messageError };
+  }
+  return { ...ready, message: message.program, messageTree: message.tree };
+}
+
+interface Compiled {
+  readonly program: Program;
+  readonly type: string;
+  readonly weight: RuleWeight;
+  readonly tree: unknown;
+}
+
+/** @returns What is wrong, if it does not compile. */
+function compile(source: string, environment: Environment): Compiled | string {
+  try {
+    // The library lets has() ask for fields that do not exist.
+    const asked = source.replace(/\bhas\(/g, "dyn(");
+    const { error: missing } = environment.check(asked);
+    if (asked !== source && missing?.code === "no_such_key") {
+      return errorText(missing, source, environment);
+    }
+    const parsed = environment.parse(source);
+    const { valid, type = "dyn", error } = parsed.check();
+    if (!valid) return errorText(error, source, environment);
+    const problem = literalProblem(parsed.ast);
+    if (problem) return placedText(source, problem.start, problem.why);
+    uniteSets(parsed.ast);
+    return {
+      program: (variables) => parsed({ ...variables }),
+      type,
+      weight: weightOf(parsed.ast),
+      tree: parsed.ast,
+    };
+  } catch (error) {
+    return errorText(error, source, environment);
+  }
+}
+
+function errorText(
+  error: unknown,
+  source: string,
+  environment: Environment,
+): string {
+  return compileErrorText(
+    error,
+    source,
+    (name) =>
+      environment.getDefinitions().functions.some((one) => one.name === name),
+  );
+}
+
+/** Texts and fields may bear the name too. */
+function mentionsOldSelf(source: string): boolean {
+  const code = source.replace(/"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/g, "''");
+  return /(?<![\w.])oldSelf\b/.test(code);
+}

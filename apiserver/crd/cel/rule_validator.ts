@@ -1,0 +1,349 @@
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { goQuote } from "../../go_value.ts";
+import { fieldError } from "../../status.ts";
+
+import { childPath, fieldOf, keyPath } from "../field_path.ts";
+import { isObject, ownField } from "../json_tree.ts";
+import { Correlation } from "../correlation.ts";
+import { baseEnvironment } from "./cel_environment.ts";
+import { celLibrary, hasRules } from "./cel_library.ts";
+import { type CelType, CelTypes } from "./cel_types.ts";
+import { evaluationErrorText, isNoSuchOverload } from "./compile_error_text.ts";
+import type { RuleWeight } from "./expression_tree.ts";
+import { type CompiledRule, compileNodeRules } from "./rule_compiler.ts";
+
+/** How a validation is done. */
+export interface RuleOptions {
+  /** Where the value stands. */
+  readonly path?: string | undefined;
+  /**
+   * New and old value of an update. Rules without a look at the old value are
+   * not held against what did not change.
+   */
+  readonly correlation?: Correlation | undefined;
+  /** Told of what would be wrong had it changed. */
+  readonly warn?: ((text: string) => void) | undefined;
+}
+
+/** The rules of one node of a schema, and of those below it. */
+interface RuleNode {
+  readonly schema: OpenApiSchema;
+  readonly type: CelType;
+  readonly rules: readonly CompiledRule[];
+  readonly items?: RuleNode | undefined;
+  readonly values?: RuleNode | undefined;
+  readonly properties: ReadonlyMap<string, RuleNode>;
+}
+
+/** The steps that all rules of one validation may take together. */
+const STEP_BUDGET = 10_000_000;
+
+/** The longest message that an expression may give. */
+const LONGEST_MESSAGE = 5_120;
+
+const OUT_OF_BUDGET =
+  "validation failed due to running out of cost budget, no further validation rules will be run";
+
+/** All CEL rules of a schema, compiled. */
+export class RuleValidator {
+  readonly #root: RuleNode;
+  readonly #types: CelTypes;
+
+  /** Made by {@linkcode compileRules}. */
+  constructor(root: RuleNode, types: CelTypes) {
+    this.#root = root;
+    this.#types = types;
+  }
+
+  /**
+   * What the rules object to.
+   *
+   * @param value The new value, with its defaults.
+   * @param old The old value of an update; undefined on create. Rules that look
+   * at it run only where there is one.
+   */
+  validate(
+    value: unknown,
+    old: unknown,
+    { path = "", correlation, warn }: RuleOptions = {},
+  ): StatusCause[] {
+    const run = new RuleRun(this.#types, warn);
+    run.node(this.#root, value, old, {
+      path,
+      correlation,
+      ancestor: undefined,
+      root: true,
+    });
+    return run.causes;
+  }
+}
+
+/**
+ * Compiles the rules of a schema and below; undefined where there are none.
+ *
+ * @param root Whether it is the schema of a whole object.
+ */
+export function compileRules(
+  schema: OpenApiSchema,
+  root: boolean,
+): RuleValidator | undefined {
+  if (!hasRules(schema)) return undefined;
+  const environment = baseEnvironment().clone();
+  const types = new CelTypes(environment);
+  types.typeOf(schema, root);
+  const node = ruleNode(
+    schema,
+    types,
+    (type, inner) => compileNodeRules(inner, type, environment),
+  );
+  return node && new RuleValidator(node, types);
+}
+
+type CompileNode = (
+  type: CelType,
+  schema: OpenApiSchema,
+) => readonly CompiledRule[];
+
+/** Nodes without rules at them or below are left out. */
+function ruleNode(
+  schema: OpenApiSchema | undefined,
+  types: CelTypes,
+  compile: CompileNode,
+): RuleNode | undefined {
+  const type = schema && types.typeOf(schema);
+  if (!type || !hasRules(schema)) return undefined;
+  const { additionalProperties: others } = schema;
+  const properties = new Map<string, RuleNode>();
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const node = ruleNode(property, types, compile);
+    if (node) properties.set(name, node);
+  }
+  return {
+    schema,
+    type,
+    rules: compile(type, schema),
+    items: ruleNode(schema.items, types, compile),
+    values: typeof others === "object"
+      ? ruleNode(others, types, compile)
+      : undefined,
+    properties,
+  };
+}
+
+/** Where a run is. */
+interface Place {
+  readonly path: string;
+  readonly correlation: Correlation | undefined;
+  /** The nearest place above whose old value is known. */
+  readonly ancestor: Correlation | undefined;
+  readonly root: boolean;
+}
+
+/** One validation. */
+class RuleRun {
+  readonly causes: StatusCause[] = [];
+  readonly #types: CelTypes;
+  readonly #warn: ((text: string) => void) | undefined;
+  #budget = STEP_BUDGET;
+
+  constructor(types: CelTypes, warn: ((text: string) => void) | undefined) {
+    this.#types = types;
+    this.#warn = warn;
+  }
+
+  node(node: RuleNode, value: unknown, old: unknown, place: Place): void {
+    if (value === null || value === undefined || this.#budget < 0) return;
+    if (node.rules.length > 0) this.#rules(node, value, old, place);
+    if (Array.isArray(value)) this.#list(node, value, old, place);
+    else if (isObject(value)) this.#fields(node, value, old, place);
+  }
+
+  #list(
+    node: RuleNode,
+    value: readonly unknown[],
+    old: unknown,
+    place: Place,
+  ): void {
+    if (node.items === undefined) return;
+    const pairs = Array.isArray(old)
+      ? new Correlation(value, old, node.schema)
+      : undefined;
+    for (const [index, item] of value.entries()) {
+      this.node(node.items, item, pairs?.index(index)?.old, {
+        ...below(place, place.correlation?.index(index)),
+        path: keyPath(place.path, index),
+      });
+    }
+  }
+
+  #fields(
+    node: RuleNode,
+    value: Record<string, unknown>,
+    old: unknown,
+    place: Place,
+  ): void {
+    for (const [name, field] of Object.entries(value)) {
+      const inner = node.properties.get(name) ?? node.values;
+      if (inner === undefined) continue;
+      const before = isObject(old) ? ownField(old, name) : undefined;
+      this.node(inner, field, before, {
+        ...below(place, place.correlation?.key(name)),
+        path: node.properties.has(name)
+          ? childPath(place.path, name)
+          : keyPath(place.path, name),
+      });
+    }
+  }
+
+  #rules(node: RuleNode, value: unknown, old: unknown, place: Place): void {
+    const type = node.schema.type ?? "";
+    const field = fieldOf(place.path);
+    const size = sizeOf(value) + sizeOf(old);
+    let self: unknown;
+    let oldSelf: unknown;
+    this.#types.begin();
+    try {
+      self = node.type.convert(value);
+      oldSelf = old === undefined || old === null
+        ? undefined
+        : node.type.convert(old);
+    } catch (error) {
+      const why = evaluationErrorText(error);
+      this.causes.push(fieldError.invalid(field, type, why));
+      return;
+    }
+    for (const compiled of node.rules) {
+      const { rule, program, error, usesOldSelf, weight } = compiled;
+      if (program === undefined) {
+        const why = `rule compile error: ${error ?? ""}`;
+        this.causes.push(fieldError.invalid(field, type, why));
+        continue;
+      }
+      const optional = rule.optionalOldSelf === true;
+      if (usesOldSelf && oldSelf === undefined && !optional) continue;
+      this.#budget -= steps(weight, size);
+      if (this.#budget < 0) {
+        this.causes.push(fieldError.invalid(field, type, OUT_OF_BUDGET));
+        return;
+      }
+      const variables = {
+        self,
+        oldSelf: optional ? optionalOf(oldSelf) : oldSelf,
+      };
+      this.#one(compiled, variables, { place, type });
+    }
+  }
+
+  #one(
+    { rule, program, message, usesOldSelf, fieldPath }: CompiledRule,
+    variables: { readonly self: unknown; readonly oldSelf: unknown },
+    { place, type }: { readonly place: Place; readonly type: string },
+  ): void {
+    const field = fieldOf(place.path);
+    let holds: unknown;
+    try {
+      holds = program?.(variables);
+    } catch (error) {
+      const text = evaluationErrorText(error);
+      const why = isNoSuchOverload(error)
+        ? `'no such overload': call arguments did not match a supported operator, function or macro signature for rule: ${
+          shownRule(rule)
+        }`
+        : `${text} evaluating rule: ${shownRule(rule)}`;
+      this.causes.push(fieldError.invalid(field, type, why));
+      return;
+    }
+    if (holds === true) return;
+    const detail = message === undefined
+      ? messageOf(rule)
+      : evaluatedMessage(message, variables) ?? messageOf(rule);
+    const at = fieldPath === ""
+      ? place.path
+      : fieldPath.startsWith("[")
+      ? `${place.path}${fieldPath}`
+      : childPath(place.path, fieldPath);
+    const cause = causeFor(rule.reason, fieldOf(at), { type, detail });
+    const known = place.correlation ?? place.ancestor;
+    if (!usesOldSelf && known?.unchanged) {
+      this.#warn?.(`${cause.field}: ${cause.message}`);
+    } else this.causes.push(cause);
+  }
+}
+
+function below(
+  place: Place,
+  correlation: Correlation | undefined,
+): Omit<Place, "path"> {
+  return {
+    correlation,
+    ancestor: place.correlation ?? place.ancestor,
+    root: false,
+  };
+}
+
+function optionalOf(value: unknown): unknown {
+  const { Optional } = celLibrary();
+  return value === undefined ? Optional.none() : Optional.of(value);
+}
+
+/** How many values a piece of JSON is made of. */
+function sizeOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 1;
+  let size = 1;
+  for (const inner of Object.values(value)) size += sizeOf(inner);
+  return size;
+}
+
+/** What a run may cost at most: each loop may go over all values. */
+function steps({ size, depth }: RuleWeight, values: number): number {
+  return size * values ** depth;
+}
+
+function shownRule({ rule, message }: ValidationRule): string {
+  return (message || rule).trim();
+}
+
+function messageOf(rule: ValidationRule): string {
+  return rule.message?.trim() || `failed rule: ${shownRule(rule)}`;
+}
+
+/** The message of an expression; undefined if it fails or says nothing. */
+function evaluatedMessage(
+  program: NonNullable<CompiledRule["message"]>,
+  variables: { readonly self: unknown; readonly oldSelf: unknown },
+): string | undefined {
+  try {
+    const text = program(variables);
+    if (typeof text !== "string") return undefined;
+    const trimmed = text.trim();
+    return trimmed === "" || trimmed.includes("\n") ||
+        trimmed.length > LONGEST_MESSAGE
+      ? undefined
+      : trimmed;
+  } catch {
+    return undefined;
+  }
+}
+
+function causeFor(
+  reason: ValidationRule["reason"],
+  field: string,
+  { type, detail }: { readonly type: string; readonly detail: string },
+): StatusCause {
+  switch (reason) {
+    case "FieldValueForbidden":
+      return fieldError.forbidden(field, detail);
+    case "FieldValueRequired":
+      return fieldError.required(field, detail);
+    case "FieldValueDuplicate":
+      return {
+        reason,
+        message: `Duplicate value: ${goQuote(type)}`,
+        field,
+      };
+    default:
+      return fieldError.invalid(field, type, detail);
+  }
+}

@@ -1,0 +1,116 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import type { CrdCondition, CrdObject } from "../../core/crd/crd_object.ts";
+import type { JsonObject } from "../../core/patch/json_value.ts";
+import type { ResourceDefinition } from "../registry.ts";
+import { createCauses, updateCauses } from "./crd_rules.ts";
+import { sameValue } from "./json_tree.ts";
+import { dropSchemaNulls } from "./schema_nulls.ts";
+
+/** Holds a deleted definition until its objects are gone. */
+const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
+
+/** What CustomResourceDefinitions do beside what all objects do. */
+export const CRD_LIFECYCLE: Pick<
+  ResourceDefinition,
+  | "prepareForCreate"
+  | "prepareForUpdate"
+  | "prepareForDeletion"
+  | "validateCreate"
+  | "validateUpdate"
+> = {
+  prepareForCreate(object) {
+    object.status = { ...EMPTY_STATUS };
+    keepStorageVersion(object);
+  },
+  prepareForUpdate(object, live, { subresource }) {
+    if (subresource === "status") return;
+    object.status = structuredClone(live.status);
+    keepStorageVersion(object);
+    if (!sameValue(object.spec, live.spec)) {
+      object.metadata.generation = (live.metadata.generation ?? 0) + 1;
+    }
+  },
+  prepareForDeletion(object, { now }) {
+    const { finalizers = [] } = object.metadata;
+    if (!finalizers.includes(CLEANUP_FINALIZER)) {
+      object.metadata.finalizers = [...finalizers, CLEANUP_FINALIZER];
+    }
+    setTerminating(object, now);
+  },
+  validateCreate: (object) => createCauses(object),
+  validateUpdate: (object, live, { subresource }) =>
+    subresource === "status" ? [] : updateCauses(object, live),
+};
+
+const EMPTY_STATUS = {
+  conditions: null,
+  acceptedNames: { plural: "", kind: "" },
+  storedVersions: null as readonly string[] | null,
+};
+
+/** Fills in what a definition leaves to the server, in place. */
+export function setCrdDefaults(object: UntypedObject): void {
+  const { spec, status } = object as {
+    readonly spec?: {
+      names?: Record<string, unknown>;
+      versions?: { schema?: { openAPIV3Schema?: JsonObject } }[] | null;
+      conversion?: {
+        webhook?: { clientConfig?: { service?: { port?: number } } };
+      };
+    };
+    status?: Record<string, unknown>;
+  };
+  if (spec === undefined) return;
+  for (const { schema } of spec.versions ?? []) {
+    if (schema?.openAPIV3Schema) dropSchemaNulls(schema.openAPIV3Schema);
+  }
+  const { names } = spec;
+  if (names) {
+    const kind = typeof names.kind === "string" ? names.kind : "";
+    if (!names.singular && kind) names.singular = kind.toLowerCase();
+    if (!names.listKind && kind) names.listKind = `${kind}List`;
+  }
+  spec.conversion ??= { strategy: "None" } as object;
+  const service = spec.conversion.webhook?.clientConfig?.service;
+  if (service) service.port ??= 443;
+  const stored = status?.storedVersions as readonly string[] | undefined;
+  if (stored?.length) return;
+  const storage = storageVersion(object);
+  if (storage !== undefined) {
+    object.status = { ...EMPTY_STATUS, ...status, storedVersions: [storage] };
+  }
+}
+
+function storageVersion(object: UntypedObject): string | undefined {
+  const { spec } = object as unknown as Partial<CrdObject>;
+  return spec?.versions?.find((version) => version.storage)?.name;
+}
+
+/** A version that is the storage version was one, for ever after. */
+function keepStorageVersion(object: UntypedObject): void {
+  const storage = storageVersion(object);
+  const status = (object.status ?? { ...EMPTY_STATUS }) as {
+    storedVersions?: readonly string[] | null;
+  };
+  const stored = status.storedVersions ?? [];
+  if (storage === undefined || stored.includes(storage)) return;
+  object.status = { ...status, storedVersions: [...stored, storage] };
+}
+
+function setTerminating(object: UntypedObject, now: number): void {
+  const status = (object.status ?? {}) as {
+    readonly conditions?: readonly CrdCondition[] | null;
+  };
+  const others = (status.conditions ?? []).filter(({ type }) =>
+    type !== "Terminating"
+  );
+  const terminating: CrdCondition = {
+    type: "Terminating",
+    status: "True",
+    lastTransitionTime: new Date(now).toISOString().replace(/\.\d+Z$/, "Z"),
+    reason: "InstanceDeletionPending",
+    message:
+      "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+  };
+  object.status = { ...status, conditions: [...others, terminating] };
+}

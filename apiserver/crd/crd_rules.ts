@@ -1,0 +1,394 @@
+import type { StatusCause } from "../../core/api/api_error.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import type { CrdVersion } from "../../core/crd/crd_manifest.ts";
+import type { CrdObject } from "../../core/crd/crd_object.ts";
+import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { goQuote, goStrings } from "../go_value.ts";
+import { label1035Problems, subdomainProblems } from "../names.ts";
+import { fieldError } from "../status.ts";
+import { approvalCauses } from "./api_approval.ts";
+import { ruleChecker } from "./cel/rule_causes.ts";
+import { RuleCosts } from "./cel/rule_costs.ts";
+import { compileRules } from "./cel/rule_validator.ts";
+import { conversionCauses } from "./conversion_rules.ts";
+import { defaultCauses } from "./default_rules.ts";
+import { childPath, keyPath } from "./field_path.ts";
+import { sameValue } from "./json_tree.ts";
+import { nameCauses } from "./crd_name_rules.ts";
+import { saysUnsupported, schemaRuleCauses } from "./schema_rules.ts";
+import { structuralCauses } from "./structural_rules.ts";
+import {
+  columnCauses,
+  deprecationCauses,
+  selectableFieldCauses,
+  subresourceCauses,
+} from "./version_rules.ts";
+
+/** What the server accepts of a definition whose parts may all be missing. */
+type Loose = Partial<CrdObject["spec"]> & {
+  readonly preserveUnknownFields?: boolean;
+  readonly conversion?: Readonly<Record<string, unknown>>;
+};
+
+/** What is wrong with a new definition, in the words of kube-apiserver. */
+export function createCauses(object: UntypedObject): StatusCause[] {
+  const { spec, status } = parts(object);
+  const { names } = spec;
+  const required = `${names?.plural ?? ""}.${spec.group ?? ""}`;
+  const name = object.metadata.name ?? "";
+  return [
+    ...(name === "" || name === required ? [] : [fieldError.invalid(
+      "metadata.name",
+      name,
+      'must be spec.names.plural+"."+spec.group',
+    )]),
+    ...specCauses(spec, new Set()),
+    ...storedVersionCauses(spec, status?.storedVersions),
+    ...approvalCauses(object, undefined),
+    ...preserveCauses(spec, undefined),
+  ];
+}
+
+/** What is wrong with a change of a definition. */
+export function updateCauses(
+  object: UntypedObject,
+  live: UntypedObject,
+): StatusCause[] {
+  const { spec, status } = parts(object);
+  const old = parts(live);
+  const established = old.status?.conditions?.some((condition) =>
+    condition.type === "Established" && condition.status === "True"
+  );
+  const immutable = (field: string, next: unknown, before: unknown) =>
+    next === before
+      ? []
+      : [fieldError.invalid(field, next, "field is immutable")];
+  return [
+    ...specCauses(spec, keptSchemas(spec, old.spec)),
+    ...(established
+      ? [
+        ...immutable("spec.scope", spec.scope, old.spec.scope),
+        ...immutable(
+          "spec.names.kind",
+          spec.names?.kind,
+          old.spec.names?.kind,
+        ),
+      ]
+      : []),
+    ...immutable("spec.group", spec.group, old.spec.group),
+    ...immutable(
+      "spec.names.plural",
+      spec.names?.plural,
+      old.spec.names?.plural,
+    ),
+    ...storedVersionCauses(spec, status?.storedVersions),
+    ...approvalCauses(object, live),
+    ...preserveCauses(spec, old.spec),
+  ];
+}
+
+function parts(
+  object: UntypedObject,
+): { readonly spec: Loose; readonly status: CrdObject["status"] } {
+  const { spec, status } = object as unknown as Partial<CrdObject>;
+  return { spec: spec ?? {}, status };
+}
+
+/** Stands for a list that is not there, which Go prints otherwise. */
+const NO_VERSIONS: readonly CrdVersion[] = [];
+
+/** The versions whose schemas an update leaves as they are. */
+function keptSchemas(spec: Loose, old: Loose): ReadonlySet<string> {
+  const before = new Map(old.versions?.map((one) => [one.name, one]));
+  return new Set(
+    spec.versions?.filter((version) => {
+      const live = before.get(version.name);
+      return live && sameValue(schemaOf(version), schemaOf(live));
+    }).map(({ name }) => name),
+  );
+}
+
+/** @param kept The versions whose rules were accepted before. */
+function specCauses(spec: Loose, kept: ReadonlySet<string>): StatusCause[] {
+  const { group = "", scope = "" as string } = spec;
+  const versions = spec.versions ?? NO_VERSIONS;
+  const causes: StatusCause[] = [];
+  const groupProblems = subdomainProblems(group);
+  if (group === "") causes.push(fieldError.required("spec.group"));
+  else if (groupProblems.length > 0) {
+    causes.push(
+      fieldError.invalid("spec.group", group, groupProblems.join(",")),
+    );
+  } else if (!group.includes(".")) {
+    const why = "should be a domain with at least one dot";
+    causes.push(fieldError.invalid("spec.group", group, why));
+  }
+  if (scope === "") causes.push(fieldError.required("spec.scope"));
+  else if (scope !== "Cluster" && scope !== "Namespaced") {
+    const known = ["Cluster", "Namespaced"];
+    causes.push(fieldError.notSupported("spec.scope", scope, known));
+  }
+  return [
+    ...causes,
+    ...versionsCauses(versions, kept),
+    ...nameCauses(spec.names ?? {}),
+    ...sharedPartCauses(versions, kept),
+    ...conversionCauses(spec.conversion),
+  ];
+}
+
+/** Parts that all versions say alike are reported once, as of the whole. */
+interface Shared {
+  readonly schema: boolean;
+  readonly subresources: boolean;
+  readonly columns: boolean;
+  readonly selectableFields: boolean;
+}
+
+function sharedParts(versions: readonly CrdVersion[]): Shared {
+  const [first] = versions;
+  const same = (part: keyof CrdVersion) =>
+    versions.every((version) => sameValue(version[part], first?.[part]));
+  return {
+    schema: same("schema"),
+    subresources: same("subresources"),
+    columns: same("additionalPrinterColumns"),
+    selectableFields: same("selectableFields"),
+  };
+}
+
+function versionsCauses(
+  versions: readonly CrdVersion[],
+  kept: ReadonlySet<string>,
+): StatusCause[] {
+  const shared = sharedParts(versions);
+  const causes: StatusCause[] = [];
+  const anySchema = shared.schema && schemaOf(versions[0]) !== undefined;
+  for (const [index, version] of versions.entries()) {
+    if (!anySchema && schemaOf(version) === undefined) {
+      causes.push(fieldError.required(
+        `spec.versions[${index}].schema.openAPIV3Schema`,
+        "schemas are required",
+      ));
+    }
+  }
+  for (const [index, version] of versions.entries()) {
+    const path = keyPath("spec.versions", index);
+    const problems = label1035Problems(version.name ?? "");
+    if (problems.length > 0) {
+      const field = childPath(path, "name");
+      causes.push(
+        fieldError.invalid(field, version.name ?? "", problems.join(",")),
+      );
+    }
+    causes.push(...deprecationCauses(version, path));
+    if (!shared.schema) {
+      const status = version.subresources?.status !== undefined;
+      causes.push(...schemaCauses(version, childPath(path, "schema"), {
+        status,
+        kept: kept.has(version.name),
+      }));
+    }
+    if (!shared.subresources) causes.push(...subresourceCauses(version, path));
+    if (!shared.columns) causes.push(...columnCauses(version, path));
+    if (!shared.selectableFields) {
+      causes.push(...selectableFieldCauses(version, path));
+    }
+  }
+  const storages = versions.filter(({ storage }) => storage).length;
+  const names = new Set(versions.map(({ name }) => name));
+  const wrong = (why: string) =>
+    causes.push({
+      reason: "FieldValueInvalid",
+      message: `Invalid value: ${versionsText(versions)}: ${why}`,
+      field: "spec.versions",
+    });
+  if (names.size < versions.length) wrong("must contain unique version names");
+  if (storages !== 1) {
+    wrong("must have exactly one version marked as storage version");
+  }
+  // The first version is told a second time, under its old field.
+  const first = versions[0]?.name;
+  const problems = first === undefined ? [] : label1035Problems(first);
+  if (problems.length > 0) {
+    const text = problems.join(",");
+    causes.push(fieldError.invalid("spec.version", first, text));
+  }
+  return causes;
+}
+
+function sharedPartCauses(
+  versions: readonly CrdVersion[],
+  kept: ReadonlySet<string>,
+): StatusCause[] {
+  const [first] = versions;
+  if (first === undefined) return [];
+  const shared = sharedParts(versions);
+  const status = versions.some(({ subresources }) =>
+    subresources?.status !== undefined
+  );
+  return [
+    ...(shared.schema
+      ? schemaCauses(first, "spec.validation", {
+        status,
+        kept: kept.has(first.name),
+      })
+      : []),
+    ...(shared.subresources ? subresourceCauses(first, "spec") : []),
+    ...(shared.columns ? columnCauses(first, "spec") : []),
+    ...(shared.selectableFields ? selectableFieldCauses(first, "spec") : []),
+  ];
+}
+
+function schemaOf(version: CrdVersion | undefined): OpenApiSchema | undefined {
+  return version?.schema?.openAPIV3Schema;
+}
+
+/** Keywords that may stand at the root where the status is checked apart. */
+const ROOT_KEYWORDS: ReadonlySet<string> = new Set([
+  "description",
+  "type",
+  "format",
+  "title",
+  "maximum",
+  "exclusiveMaximum",
+  "minimum",
+  "exclusiveMinimum",
+  "maxLength",
+  "minLength",
+  "pattern",
+  "maxItems",
+  "minItems",
+  "uniqueItems",
+  "multipleOf",
+  "required",
+  "items",
+  "properties",
+  "externalDocs",
+  "example",
+  "x-kubernetes-preserve-unknown-fields",
+  "x-kubernetes-validations",
+]);
+
+/**
+ * @param options.status Whether the status is checked apart.
+ * @param options.kept Whether the schema was accepted before.
+ */
+function schemaCauses(
+  version: CrdVersion,
+  path: string,
+  { status, kept }: { readonly status: boolean; readonly kept: boolean },
+): StatusCause[] {
+  const schema = schemaOf(version);
+  if (schema === undefined) return [];
+  const place = childPath(path, "openAPIV3Schema");
+  const causes: StatusCause[] = [];
+  if (status) causes.push(...rootKeywordCauses(schema, place));
+  if (schema.nullable) {
+    const field = childPath(place, "nullable");
+    const why = "nullable cannot be true at the root";
+    causes.push(fieldError.forbidden(field, why));
+  }
+  // What no schema may say at all is told alone.
+  const readable = !saysUnsupported(schema);
+  const structural = readable ? structuralCauses(schema, place) : [];
+  const wrong = readable && structural.length === 0
+    ? defaultCauses(schema, place, compileRules)
+    : structural;
+  const costs = new RuleCosts(!kept);
+  const rules = readable && wrong.length === 0
+    ? ruleChecker(schema, costs)
+    : undefined;
+  return [
+    ...causes,
+    ...wrong,
+    ...schemaRuleCauses(schema, place, rules),
+    ...costs.totalCauses(place),
+  ];
+}
+
+function rootKeywordCauses(
+  schema: OpenApiSchema,
+  place: string,
+): StatusCause[] {
+  if (schema.type !== "object") {
+    return [fieldError.invalid(
+      childPath(place, "type"),
+      schema.type ?? "",
+      'only "object" is allowed as the type at the root of the schema if the status subresource is enabled',
+    )];
+  }
+  const odd = Object.keys(schema).find((keyword) =>
+    !ROOT_KEYWORDS.has(keyword)
+  );
+  return odd === undefined ? [] : [fieldError.invalid(
+    place,
+    schema,
+    `only [${
+      [...ROOT_KEYWORDS].map(goFieldName).join(" ")
+    }] fields are allowed at the root of the schema if the status subresource is enabled`,
+  )];
+}
+
+function goFieldName(keyword: string): string {
+  return keyword.replace(/^x-kubernetes-/, "x-").replace(
+    /(?:^|-)(\w)/g,
+    (_, letter: string) => letter.toUpperCase(),
+  );
+}
+
+function storedVersionCauses(
+  spec: Loose,
+  storedVersions: readonly string[] | null | undefined,
+): StatusCause[] {
+  const stored = storedVersions ?? [];
+  const versions = spec.versions ?? [];
+  const field = "status.storedVersions";
+  const wrong = (value: string, why: string, place = field): StatusCause => ({
+    reason: "FieldValueInvalid",
+    message: `Invalid value: ${value}: ${why}`,
+    field: place,
+  });
+  if (stored.length === 0) {
+    return [wrong("[]string(nil)", "must have at least one stored version")];
+  }
+  const shown = goStrings(stored);
+  const known = new Set(versions.map(({ name }) => name));
+  return [
+    ...versions.filter(({ name, storage }) => storage && !stored.includes(name))
+      .map(({ name }) => wrong(shown, `must have the storage version ${name}`)),
+    ...stored.flatMap((name, index) =>
+      known.has(name) ? [] : [
+        wrong(
+          goQuote(name),
+          "must appear in spec.versions",
+          keyPath(field, index),
+        ),
+      ]
+    ),
+  ];
+}
+
+function preserveCauses(spec: Loose, live: Loose | undefined): StatusCause[] {
+  if (!spec.preserveUnknownFields || live?.preserveUnknownFields) return [];
+  return [fieldError.invalid(
+    "spec.preserveUnknownFields",
+    true,
+    "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
+  )];
+}
+
+/** Versions as Go prints them, the parts that stand elsewhere left out. */
+function versionsText(versions: readonly CrdVersion[]): string {
+  const name = "apiextensions.CustomResourceDefinitionVersion";
+  const texts = versions.map((version) =>
+    `${name}{Name:${goQuote(version.name ?? "")}, Served:${
+      version.served === true
+    }, Storage:${version.storage === true}, Deprecated:${
+      version.deprecated === true
+    }, DeprecationWarning:(*string)(nil), Schema:(*apiextensions.CustomResourceValidation)(nil), Subresources:(*apiextensions.CustomResourceSubresources)(nil), AdditionalPrinterColumns:[]apiextensions.CustomResourceColumnDefinition(nil), SelectableFields:[]apiextensions.SelectableField(nil)}`
+  );
+  return versions === NO_VERSIONS
+    ? `[]${name}(nil)`
+    : `[]${name}{${texts.join(", ")}}`;
+}

@@ -1,0 +1,159 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import type { CrdNames } from "../../core/crd/crd_manifest.ts";
+import type { CrdCondition, CrdObject } from "../../core/crd/crd_object.ts";
+import { sameValue } from "./json_tree.ts";
+
+type Names = Partial<CrdNames>;
+
+/** Names that other definitions of the group hold already. */
+interface TakenNames {
+  readonly resources: ReadonlySet<string>;
+  readonly kinds: ReadonlySet<string>;
+}
+
+/**
+ * The status that a definition should have: the names that it may bear, whether
+ * all are accepted, and whether it is served. A definition that was established
+ * once stays so.
+ *
+ * @param object The definition.
+ * @param others All definitions; those of other groups do not matter.
+ * @param now The time for transition times, in epoch milliseconds.
+ * @returns The definition's own status when nothing changes.
+ */
+export function nextCrdStatus(
+  object: UntypedObject,
+  others: Iterable<UntypedObject>,
+  now: number,
+): unknown {
+  const crd = object as unknown as CrdObject;
+  const taken = takenNames(crd, others as Iterable<unknown>);
+  const { names, conflict } = acceptNames(crd, taken);
+  const accepted: CrdCondition = conflict === undefined
+    ? {
+      type: "NamesAccepted",
+      status: "True",
+      reason: "NoConflicts",
+      message: "no conflicts found",
+    }
+    : { type: "NamesAccepted", status: "False", ...conflict };
+  const conditions = [...crd.status?.conditions ?? []];
+  setCondition(conditions, accepted, now);
+  if (established(conditions)?.status !== "True") {
+    setCondition(
+      conditions,
+      conflict === undefined
+        ? {
+          type: "Established",
+          status: "True",
+          reason: "InitialNamesAccepted",
+          message: "the initial names have been accepted",
+        }
+        : {
+          type: "Established",
+          status: "False",
+          reason: "NotAccepted",
+          message: "not all names are accepted",
+        },
+      now,
+    );
+  }
+  const next = {
+    ...crd.status,
+    acceptedNames: names,
+    conditions,
+    storedVersions: storedVersions(crd),
+  };
+  return sameValue(next, crd.status) ? crd.status : next;
+}
+
+function established(
+  conditions: readonly CrdCondition[],
+): CrdCondition | undefined {
+  return conditions.find(({ type }) => type === "Established");
+}
+
+/** Sets a condition; its time moves only with its status. */
+function setCondition(
+  conditions: CrdCondition[],
+  condition: CrdCondition,
+  now: number,
+): void {
+  const index = conditions.findIndex(({ type }) => type === condition.type);
+  const present = conditions[index];
+  const lastTransitionTime = present?.status === condition.status
+    ? present.lastTransitionTime
+    : new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
+  const next = { ...condition, lastTransitionTime };
+  if (index < 0) conditions.push(next);
+  else conditions[index] = next;
+}
+
+/** Every version that was ever the storage version, the oldest first. */
+function storedVersions({ spec, status }: CrdObject): readonly string[] {
+  const stored = status?.storedVersions ?? [];
+  const storage = spec.versions.find((version) => version.storage)?.name;
+  return storage === undefined || stored.includes(storage)
+    ? stored
+    : [...stored, storage];
+}
+
+function takenNames(crd: CrdObject, others: Iterable<unknown>): TakenNames {
+  const resources = new Set<string>();
+  const kinds = new Set<string>();
+  for (const other of others as Iterable<CrdObject>) {
+    if (
+      other.spec.group !== crd.spec.group ||
+      other.metadata.name === crd.metadata.name
+    ) continue;
+    const names: Names = other.status?.acceptedNames ?? {};
+    for (
+      const name of [names.plural, names.singular, ...names.shortNames ?? []]
+    ) {
+      if (name) resources.add(name);
+    }
+    for (const kind of [names.kind, names.listKind]) {
+      if (kind) kinds.add(kind);
+    }
+  }
+  return { resources, kinds };
+}
+
+interface Acceptance {
+  readonly names: Names;
+  readonly conflict?: { readonly reason: string; readonly message: string };
+}
+
+/** A name is accepted if it is the definition's already, or nobody's. */
+function acceptNames(crd: CrdObject, taken: TakenNames): Acceptance {
+  const wanted = crd.spec.names;
+  const held: Names = crd.status?.acceptedNames ?? {};
+  const names: Record<string, unknown> = {};
+  let conflict: Acceptance["conflict"];
+  const single = [
+    ["plural", "PluralConflict", taken.resources],
+    ["singular", "SingularConflict", taken.resources],
+    ["shortNames", "ShortNamesConflict", taken.resources],
+    ["kind", "KindConflict", taken.kinds],
+    ["listKind", "ListKindConflict", taken.kinds],
+  ] as const;
+  for (const [name, reason, used] of single) {
+    const wished = [wanted[name] ?? []].flat();
+    const own = [held[name] ?? []].flat();
+    const clashes = wished.filter((one) => !own.includes(one) && used.has(one));
+    if (clashes.length === 0) {
+      if (wanted[name] !== undefined) names[name] = wanted[name];
+      continue;
+    }
+    if (held[name] !== undefined) names[name] = held[name];
+    const texts = clashes.map((one) =>
+      `${JSON.stringify(one)} is already in use`
+    );
+    conflict = {
+      reason,
+      message: texts.length === 1 ? texts[0] ?? "" : `[${texts.join(", ")}]`,
+    };
+  }
+  if (wanted.categories !== undefined) names.categories = wanted.categories;
+  return { names, ...(conflict ? { conflict } : {}) };
+}

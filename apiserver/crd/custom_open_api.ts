@@ -1,0 +1,175 @@
+import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { builtinDefinitions } from "../builtin/go_types.ts";
+import type { ResourceDefinition } from "../registry.ts";
+import { publishedList } from "./published_schema.ts";
+
+/** Which document is asked for. */
+interface GroupVersion {
+  readonly group: string;
+  readonly version: string;
+}
+
+type PathItem = Record<string, unknown>;
+
+/** The HTTP methods of each path, and the word that operation ids begin with. */
+const COLLECTION: readonly (readonly [string, string])[] = [
+  ["get", "list"],
+  ["post", "create"],
+  ["delete", "deleteCollection"],
+];
+
+const OBJECT: readonly (readonly [string, string])[] = [
+  ["get", "read"],
+  ["put", "replace"],
+  ["delete", "delete"],
+  ["patch", "patch"],
+];
+
+const SUBRESOURCE: readonly (readonly [string, string])[] = [
+  ["get", "read"],
+  ["put", "replace"],
+  ["patch", "patch"],
+];
+
+/** What `x-kubernetes-action` says of each word. */
+const ACTIONS: Readonly<Record<string, string>> = {
+  list: "list",
+  create: "post",
+  deleteCollection: "deletecollection",
+  read: "get",
+  replace: "put",
+  delete: "delete",
+  patch: "patch",
+};
+
+/**
+ * The OpenAPI v3 document of one group and version of custom resources: what
+ * `kubectl explain` and clients that check objects read.
+ */
+export function customOpenApi(
+  { group, version }: GroupVersion,
+  definitions: readonly ResourceDefinition[],
+): unknown {
+  const schemas: Record<string, OpenApiSchema> = {};
+  const paths: Record<string, PathItem> = {};
+  for (const definition of definitions) {
+    const served = definition.versions.find(({ name, served }) =>
+      name === version && served
+    );
+    if (served === undefined) continue;
+    const { kind, listKind, plural } = definition;
+    const name = schemaName(group, version, kind);
+    schemas[name] = {
+      ...served.schema.source,
+      ...groupVersionKind({ group, version, kind }),
+      "x-kubernetes-selectable-fields": [...served.selectableFields.keys()]
+        .map((fieldPath) => ({ fieldPath })),
+    };
+    schemas[schemaName(group, version, listKind)] = {
+      ...publishedList(kind, plural, name),
+      ...groupVersionKind({ group, version, kind: listKind }),
+    };
+    addPaths(paths, definition, version);
+  }
+  return {
+    openapi: "3.0.0",
+    info: { title: "Kubernetes CRD Swagger", version: "v0.1.0" },
+    paths,
+    components: { schemas: { ...schemas, ...referredTo(schemas) } },
+  };
+}
+
+/** `com.example.v1.Widget` for `example.com/v1 Widget`. */
+function schemaName(group: string, version: string, kind: string): string {
+  return [...group.split(".").reverse(), version, kind].join(".");
+}
+
+function groupVersionKind(
+  { group, version, kind }: GroupVersion & { readonly kind: string },
+): OpenApiSchema {
+  return {
+    "x-kubernetes-group-version-kind": [{ group, kind, version }],
+  };
+}
+
+function addPaths(
+  paths: Record<string, PathItem>,
+  definition: ResourceDefinition,
+  version: string,
+): void {
+  const { group, plural, scope } = definition;
+  const root = `/apis/${group}/${version}`;
+  const namespaced = scope === "Namespaced";
+  const base = namespaced
+    ? `${root}/namespaces/{namespace}/${plural}`
+    : `${root}/${plural}`;
+  const of = (suffix = "") => ({ definition, version, namespaced, suffix });
+  paths[base] = pathItem(COLLECTION, of());
+  paths[`${base}/{name}`] = pathItem(OBJECT, of());
+  for (const { name } of definition.subresources) {
+    paths[`${base}/{name}/${name}`] = pathItem(SUBRESOURCE, of(capital(name)));
+  }
+  if (namespaced) {
+    paths[`${root}/${plural}`] = pathItem([["get", "list"]], {
+      ...of("ForAllNamespaces"),
+      namespaced: false,
+    });
+  }
+}
+
+function pathItem(
+  operations: readonly (readonly [string, string])[],
+  { definition, version, namespaced, suffix }: {
+    readonly definition: ResourceDefinition;
+    readonly version: string;
+    readonly namespaced: boolean;
+    readonly suffix: string;
+  },
+): PathItem {
+  const { group, kind } = definition;
+  const where = `${group.split(".").map(capital).join("")}${capital(version)}`;
+  const middle = namespaced ? "Namespaced" : "";
+  const parameters = [{
+    name: "fieldValidation",
+    in: "query",
+    schema: { type: "string", uniqueItems: true },
+  }];
+  return Object.fromEntries(operations.map(([method, word]) => {
+    const [verb = word, collection] = word.split(/(?=Collection)/);
+    const before = collection === undefined ? "" : collection;
+    return [method, {
+      operationId: `${verb}${where}${before}${middle}${kind}${suffix}`,
+      ...(method === "get" || method === "delete" ? {} : { parameters }),
+      responses: { "200": { description: "OK" } },
+      "x-kubernetes-action": ACTIONS[word],
+      "x-kubernetes-group-version-kind": { group, kind, version },
+    }];
+  }));
+}
+
+function capital(word: string): string {
+  return word.slice(0, 1).toUpperCase() + word.slice(1);
+}
+
+/** The built-in definitions that schemas refer to, and those they refer to. */
+function referredTo(
+  schemas: Readonly<Record<string, OpenApiSchema>>,
+): Record<string, OpenApiSchema> {
+  const all = builtinDefinitions();
+  const found: Record<string, OpenApiSchema> = {};
+  const visit = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    const reference = (value as OpenApiSchema).$ref;
+    if (typeof reference === "string") {
+      const name = reference.slice(reference.lastIndexOf("/") + 1);
+      const schema = all[name];
+      if (schema !== undefined && found[name] === undefined) {
+        found[name] = schema;
+        visit(schema);
+      }
+    }
+    for (const inner of Object.values(value)) visit(inner);
+  };
+  visit(schemas);
+  return found;
+}

@@ -1,0 +1,241 @@
+import type { StatusCause } from "../../core/api/api_error.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import type { CrdVersion } from "../../core/crd/crd_manifest.ts";
+import type { CrdObject } from "../../core/crd/crd_object.ts";
+import { type OpenApiSchema, Schema } from "../../core/patch/schema.ts";
+import { builtinSchema } from "../builtin/go_types.ts";
+import { compareVersions } from "../discovery/discovery.ts";
+import type {
+  DecodedBody,
+  HookContext,
+  ResourceVersion,
+  ScalePaths,
+  TableColumn,
+} from "../registry.ts";
+import { badRequest, fieldError } from "../status.ts";
+import { compileRules, type RuleValidator } from "./cel/rule_validator.ts";
+import { Correlation } from "./correlation.ts";
+import { setSchemaDefaults } from "./defaulting.ts";
+import { decodeEmbedded, embeddedCauses } from "./embedded_resources.ts";
+import { ROOT_FIELD } from "./field_path.ts";
+import { compileJsonPath } from "./json_path.ts";
+import type { JsonObject } from "./json_tree.ts";
+import { listTypeCauses } from "./list_types.ts";
+import { decodeObjectMeta, DecodingError } from "./object_meta_decoder.ts";
+import { type PrinterColumns, printerColumns } from "./printer_columns.ts";
+import { pruneNulls, pruneUnknown } from "./pruning.ts";
+import { publishedRoot } from "./published_schema.ts";
+import { scaleCauses } from "./scale_rules.ts";
+import { findingCauses } from "./schema_findings.ts";
+import { validateSchema } from "./schema_validator.ts";
+
+/** Violations after which rules are not run: values are not what they expect. */
+const BLOCKING: ReadonlySet<string> = new Set([
+  "FieldValueNotSupported",
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+]);
+
+const NOT_CHECKED =
+  "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+
+/** One version of a custom resource: what its schema makes of objects. */
+export class CustomVersion implements ResourceVersion {
+  readonly name: string;
+  readonly served: boolean;
+  readonly deprecationWarning: string | undefined;
+  readonly scale: ScalePaths | undefined;
+  readonly selectableFields: ResourceVersion["selectableFields"];
+  /** Whether the status is written apart. */
+  readonly hasStatus: boolean;
+  readonly #kind: string;
+  readonly #version: CrdVersion;
+  readonly #source: OpenApiSchema;
+  #schema: Schema | undefined;
+  #columns: PrinterColumns | undefined;
+  #rules: RuleValidator | undefined | "unknown" = "unknown";
+
+  constructor(crd: CrdObject, version: CrdVersion) {
+    this.name = version.name;
+    this.served = version.served;
+    this.deprecationWarning = deprecationWarning(crd, version);
+    this.#kind = crd.spec.names.kind;
+    this.#version = version;
+    this.#source = version.schema?.openAPIV3Schema ?? {};
+    this.hasStatus = version.subresources?.status !== undefined;
+    this.scale = scalePaths(version);
+    this.selectableFields = selectableFields(version);
+  }
+
+  get schema(): Schema {
+    return this.#schema ??= new Schema(
+      publishedRoot(this.#source),
+      (reference) =>
+        builtinSchema(reference.slice(reference.lastIndexOf("/") + 1)),
+    );
+  }
+
+  get columns(): readonly TableColumn[] {
+    return this.#printer.columns;
+  }
+
+  cells(object: UntypedObject, now: number): readonly unknown[] {
+    return this.#printer.cells(object, now);
+  }
+
+  get #printer(): PrinterColumns {
+    return this.#columns ??= printerColumns(this.#version);
+  }
+
+  decode(body: UntypedObject): DecodedBody {
+    try {
+      return this.#decode(body);
+    } catch (error) {
+      if (!(error instanceof DecodingError)) throw error;
+      throw badRequest(
+        `${this.#kind} in version ${
+          JSON.stringify(this.name)
+        } cannot be handled as a ${this.#kind}: ${error.message}`,
+      );
+    }
+  }
+
+  #decode(body: UntypedObject): DecodedBody {
+    const object = body as unknown as JsonObject;
+    const { metadata, unknown } = decodeObjectMeta(object.metadata ?? {});
+    const problems = unknown.map((name) => `metadata.${name}`);
+    // An object of another kind is refused later; its fields mean nothing here.
+    if (object.kind === this.#kind) {
+      problems.push(...pruneUnknown(object, this.#source));
+      pruneNulls(object, this.#source);
+      problems.push(...decodeEmbedded(object, this.#source));
+    }
+    object.metadata = metadata;
+    return {
+      object: body,
+      problems: problems.map((path) => `unknown field ${JSON.stringify(path)}`),
+    };
+  }
+
+  setDefaults(object: UntypedObject): void {
+    setSchemaDefaults(object, this.#source);
+  }
+
+  /** What is wrong with a new object. */
+  createCauses(object: UntypedObject): StatusCause[] {
+    const causes = [
+      ...findingCauses(validateSchema(object, this.#source), ""),
+      ...scaleCauses(object, this.scale, ["spec", "status"]),
+      ...embeddedCauses(object, this.#source),
+      ...listTypeCauses(object, this.#source),
+    ];
+    return [
+      ...causes,
+      ...this.#ruleCauses(
+        causes,
+        () => this.#validator?.validate(object, undefined),
+      ),
+    ];
+  }
+
+  /** What is wrong with a change; what was wrong before may stay so. */
+  updateCauses(
+    object: UntypedObject,
+    live: UntypedObject,
+    { subresource, warn }: HookContext,
+  ): StatusCause[] {
+    const forStatus = subresource === "status";
+    const correlation = forStatus
+      ? undefined
+      : new Correlation(object, live, this.#source);
+    const lists = listTypeCauses(live, this.#source).length > 0
+      ? []
+      : listTypeCauses(object, this.#source);
+    const causes = [
+      ...(forStatus
+        ? this.#statusCauses(object)
+        : findingCauses(validateSchema(object, this.#source, correlation), "")),
+      ...scaleCauses(
+        object,
+        this.scale,
+        forStatus ? ["status"] : ["spec", "status"],
+      ),
+      ...(forStatus ? [] : embeddedCauses(object, this.#source)),
+      ...lists,
+    ];
+    return [
+      ...causes,
+      ...this.#ruleCauses(
+        causes,
+        () => this.#validator?.validate(object, live, { correlation, warn }),
+      ),
+    ];
+  }
+
+  #statusCauses({ status }: UntypedObject): StatusCause[] {
+    const schema = this.#source.properties?.status;
+    return status === undefined || schema === undefined
+      ? []
+      : findingCauses(validateSchema(status, schema), "status");
+  }
+
+  #ruleCauses(
+    causes: readonly StatusCause[],
+    run: () => readonly StatusCause[] | undefined,
+  ): readonly StatusCause[] {
+    if (this.#validator === undefined) return [];
+    return causes.some(({ reason = "" }) => BLOCKING.has(reason))
+      ? [fieldError.invalid(ROOT_FIELD, null, NOT_CHECKED)]
+      : run() ?? [];
+  }
+
+  get #validator(): RuleValidator | undefined {
+    if (this.#rules === "unknown") {
+      this.#rules = compileRules(this.#source, true);
+    }
+    return this.#rules;
+  }
+}
+
+function deprecationWarning(
+  { spec }: CrdObject,
+  { name, deprecated, deprecationWarning: own }: CrdVersion,
+): string | undefined {
+  if (!deprecated) return undefined;
+  if (own !== undefined) return own;
+  const { group, names: { kind }, versions } = spec;
+  const [better] = versions
+    .filter((other) =>
+      other.served && !other.deprecated && compareVersions(other.name, name) < 0
+    )
+    .map((other) => other.name).sort(compareVersions);
+  const text = `${group}/${name} ${kind} is deprecated`;
+  return better === undefined
+    ? text
+    : `${text}; use ${group}/${better} ${kind}`;
+}
+
+function scalePaths({ subresources }: CrdVersion): ScalePaths | undefined {
+  const scale = subresources?.scale;
+  return scale && {
+    specReplicas: scale.specReplicasPath,
+    statusReplicas: scale.statusReplicasPath,
+    labelSelector: scale.labelSelectorPath,
+  };
+}
+
+function selectableFields(
+  { selectableFields = [] }: CrdVersion,
+): ResourceVersion["selectableFields"] {
+  return new Map(
+    selectableFields.map(({ jsonPath }) => {
+      const path = compileJsonPath(jsonPath);
+      return [jsonPath.replace(/^\./, ""), (object: UntypedObject) => {
+        const [value] = path.find(object);
+        return value === undefined || value === null ? "" : String(value);
+      }];
+    }),
+  );
+}

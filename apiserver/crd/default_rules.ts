@@ -1,0 +1,63 @@
+import type { StatusCause } from "../../core/api/api_error.ts";
+import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { fieldError } from "../status.ts";
+import type { RuleValidator } from "./cel/rule_validator.ts";
+import { embeddedCauses } from "./embedded_resources.ts";
+import { childPath, keyPath } from "./field_path.ts";
+import { sameValue } from "./json_tree.ts";
+import { pruneUnknown, pruneValue } from "./pruning.ts";
+import { findingCauses } from "./schema_findings.ts";
+import { validateSchema } from "./schema_validator.ts";
+
+/** Compiles the rules of a schema; undefined where there are none. */
+export type CompileRules = (
+  schema: OpenApiSchema,
+  root: boolean,
+) => RuleValidator | undefined;
+
+/**
+ * What is wrong with the defaults of a schema: each must itself fit where it
+ * stands, rules included.
+ *
+ * @param path Where the schema stands in the definition.
+ */
+export function defaultCauses(
+  schema: OpenApiSchema,
+  path: string,
+  compile: CompileRules,
+): StatusCause[] {
+  const causes: StatusCause[] = [];
+  const { items, properties = {} } = schema;
+  if (schema.default !== undefined && schema.default !== null) {
+    causes.push(...oneDefault(schema, childPath(path, "default"), compile));
+  }
+  if (items) {
+    causes.push(...defaultCauses(items, childPath(path, "items"), compile));
+  }
+  for (const [name, property] of Object.entries(properties)) {
+    const place = keyPath(childPath(path, "properties"), name);
+    causes.push(...defaultCauses(property, place, compile));
+  }
+  return causes;
+}
+
+function oneDefault(
+  schema: OpenApiSchema,
+  path: string,
+  compile: CompileRules,
+): StatusCause[] {
+  const value: unknown = schema.default;
+  const pruned = structuredClone(value);
+  if (schema["x-kubernetes-embedded-resource"]) {
+    pruneUnknown(pruned as Record<string, unknown>, schema);
+  } else pruneValue(pruned, schema);
+  const unknown = sameValue(pruned, value)
+    ? []
+    : [fieldError.invalid(path, value, "must not have unknown fields")];
+  const embedded = embeddedCauses(value, schema, path);
+  if (embedded.length > 0) return [...unknown, ...embedded];
+  const wrong = findingCauses(validateSchema(value, schema), path);
+  if (wrong.length > 0) return [...unknown, ...wrong];
+  const rules = compile(schema, false);
+  return [...unknown, ...rules?.validate(value, value, { path }) ?? []];
+}

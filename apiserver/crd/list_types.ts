@@ -1,0 +1,84 @@
+import type { StatusCause } from "../../core/api/api_error.ts";
+import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { fieldError } from "../status.ts";
+import { fieldSchema } from "./correlation.ts";
+import { childPath, keyPath } from "./field_path.ts";
+import {
+  canonicalText,
+  isObject,
+  type JsonObject,
+  setField,
+} from "./json_tree.ts";
+
+/**
+ * What is wrong with the lists of a value that are sets, or maps by keys: no
+ * two items may be the same.
+ */
+export function listTypeCauses(
+  value: unknown,
+  schema: OpenApiSchema | undefined,
+  path = "",
+): StatusCause[] {
+  if (schema === undefined) return [];
+  if (Array.isArray(value)) {
+    return [
+      ...duplicates(value, schema, path),
+      ...value.flatMap((item, index) =>
+        listTypeCauses(item, schema.items, keyPath(path, index))
+      ),
+    ];
+  }
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, field]) => {
+    const named = Object.hasOwn(schema.properties ?? {}, name);
+    const at = named ? childPath(path, name) : keyPath(path, name);
+    return listTypeCauses(field, fieldSchema(schema, name), at);
+  });
+}
+
+function duplicates(
+  list: readonly unknown[],
+  schema: OpenApiSchema,
+  path: string,
+): StatusCause[] {
+  const type = schema["x-kubernetes-list-type"];
+  if (type === "set") return repeated(list, path);
+  if (type !== "map") return [];
+  const stranger = list.findIndex((item) => item !== null && !isObject(item));
+  if (stranger >= 0) {
+    return [fieldError.invalid(
+      keyPath(path, stranger),
+      list[stranger],
+      "must be an object for an array of list-type map",
+    )];
+  }
+  const names = schema["x-kubernetes-list-map-keys"] ?? [];
+  const keys = list.map((item) => keysOf(item as JsonObject | null, names));
+  return repeated(keys, path);
+}
+
+function keysOf(item: JsonObject | null, names: readonly string[]): JsonObject {
+  const keys: JsonObject = {};
+  for (const name of names) {
+    if (item && Object.hasOwn(item, name)) setField(keys, name, item[name]);
+  }
+  return keys;
+}
+
+/** Each value is reported where it comes the second time, not oftener. */
+function repeated(
+  values: readonly unknown[],
+  path: string,
+): StatusCause[] {
+  const seen = new Map<string, number>();
+  const causes: StatusCause[] = [];
+  for (const [index, value] of values.entries()) {
+    const text = canonicalText(value);
+    const times = seen.get(text) ?? 0;
+    seen.set(text, times + 1);
+    if (times === 1) {
+      causes.push(fieldError.duplicate(keyPath(path, index), value));
+    }
+  }
+  return causes;
+}

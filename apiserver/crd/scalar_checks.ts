@@ -1,0 +1,166 @@
+import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { goNumber, goQuote } from "../go_value.ts";
+import { isKnownFormat, matchesFormat } from "./formats.ts";
+import { sameValue } from "./json_tree.ts";
+import { goRegExp } from "./regular_expression.ts";
+import type { Findings } from "./schema_findings.ts";
+import { found, merge, type Subject } from "./schema_subject.ts";
+
+export function typesOf(schema: OpenApiSchema): readonly string[] {
+  if (schema["x-kubernetes-int-or-string"]) return ["integer", "string"];
+  return schema.type ? [schema.type] : [];
+}
+
+/** The format if the server knows it; it takes no notice of others. */
+export function formatOf({ format }: OpenApiSchema): string {
+  return format !== undefined && isKnownFormat(format) ? format : "";
+}
+
+function wordOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "number") {
+    return Number.isInteger(value) ? "integer" : "number";
+  }
+  return typeof value;
+}
+
+export function checkType(subject: Subject): Findings | undefined {
+  const { value, schema, path } = subject;
+  const types = typesOf(schema);
+  const word = wordOf(value);
+  const passed = { list: [], matches: 1 };
+  const wrong = (expected: string, got: string) =>
+    found(subject, {
+      kind: "type",
+      text: `${path} in body must be of type ${expected}: ${goQuote(got)}`,
+      value: got,
+    });
+  if (value === null) {
+    return types.length > 0 && !schema.nullable
+      ? wrong(types.join(","), word)
+      : passed;
+  }
+  const format = formatOf(schema);
+  const fits = types.includes(word) ||
+    (word === "integer" && types.includes("number"));
+  const numeric = types.includes("number") || types.includes("integer");
+  const textual = word === "string" || word === "array";
+  if (format !== "" && !textual && !fits) {
+    return wrong(format, NUMBER_FORMATS[word] ?? "");
+  }
+  // A format stands for the type, so that a list passes for a formatted text.
+  if (format !== "" && textual && !numeric) return passed;
+  return fits ? passed : wrong(types.join(","), word);
+}
+
+const NUMBER_FORMATS: Readonly<Record<string, string>> = {
+  integer: "int64",
+  number: "float64",
+};
+
+export function checkString(subject: Subject): Findings | undefined {
+  const { path, schema } = subject;
+  const value = subject.value as string;
+  const { maxLength, minLength, pattern } = schema as {
+    readonly maxLength?: number;
+    readonly minLength?: number;
+    readonly pattern?: string;
+  };
+  const length = [...value].length;
+  if (maxLength !== undefined && length > maxLength) {
+    const text = `${path} in body should be at most ${maxLength} chars long`;
+    return found(subject, { kind: "length", text, value, limit: maxLength });
+  }
+  if (minLength !== undefined && length < minLength) {
+    const text = `${path} in body should be at least ${minLength} chars long`;
+    return found(subject, { kind: "value", text, value });
+  }
+  if (pattern && !goRegExp(pattern)?.test(value)) {
+    const text = `${path} in body should match '${pattern}'`;
+    return found(subject, { kind: "value", text, value });
+  }
+  return undefined;
+}
+
+export function checkFormat(subject: Subject): Findings | undefined {
+  const { path, schema } = subject;
+  const value = subject.value as string;
+  const format = formatOf(schema);
+  if (matchesFormat(format, value)) return undefined;
+  const text = `${path} in body must be of type ${format}: ${goQuote(value)}`;
+  return found(subject, { kind: "type", text, value });
+}
+
+/** A whole number is compared in whole numbers: limits lose their fraction. */
+export function checkNumber(subject: Subject): Findings {
+  const { path, schema } = subject;
+  const value = subject.value as number;
+  const whole = Number.isInteger(value);
+  const limit = (keyword: string) => {
+    const bound = schema[keyword];
+    if (typeof bound !== "number") return undefined;
+    return whole ? Math.trunc(bound) : bound;
+  };
+  const results: Findings[] = [{ list: [], matches: 1 }];
+  const wrong = (why: string) =>
+    results.push(
+      found(subject, { kind: "value", text: `${path} in body ${why}`, value }),
+    );
+  const factor = limit("multipleOf");
+  if (factor !== undefined && factor <= 0) {
+    const text = `factor MultipleOf declared for ${path} must be positive: ${
+      goNumber(factor)
+    }`;
+    results.push(found(subject, { kind: "value", text, value: factor }));
+  } else if (factor !== undefined && !isMultiple(value, factor)) {
+    wrong(`should be a multiple of ${goNumber(factor)}`);
+  }
+  const least = limit("minimum");
+  if (least !== undefined) {
+    const exclusive = schema.exclusiveMinimum === true;
+    if (value < least || (exclusive && value === least)) {
+      const word = exclusive ? "greater than" : "greater than or equal to";
+      wrong(`should be ${word} ${goNumber(least)}`);
+    }
+  }
+  const most = limit("maximum");
+  if (most !== undefined) {
+    const exclusive = schema.exclusiveMaximum === true;
+    if (value > most || (exclusive && value === most)) {
+      const word = exclusive ? "less than" : "less than or equal to";
+      wrong(`should be ${word} ${goNumber(most)}`);
+    }
+  }
+  return merge(results);
+}
+
+/** A quotient counts as whole if it is so but for the error of doubles. */
+function isMultiple(value: number, factor: number): boolean {
+  if (Number.isInteger(value)) return value % factor === 0;
+  const quotient = factor < 1 ? (1 / factor) * value : value / factor;
+  const distance = Math.abs(quotient - Math.trunc(quotient));
+  return Number.isSafeInteger(Math.trunc(quotient)) &&
+    (distance === 0 || distance / Math.abs(quotient) < 1e-9);
+}
+
+/** Null is never among the values, even where it is listed. */
+export function checkEnum(subject: Subject): Findings | undefined {
+  const { value, schema, path } = subject;
+  const values = schema.enum;
+  if (values === undefined || values.length === 0) return undefined;
+  if (value !== null && values.some((one) => isListed(one, value))) {
+    return undefined;
+  }
+  const shown = values.map((one) => String(one)).join(" ");
+  const text = `${path} in body should be one of [${shown}]`;
+  return found(subject, { kind: "enum", text, value, values });
+}
+
+/** A fraction is cut off before it is compared with a whole number. */
+function isListed(listed: unknown, value: unknown): boolean {
+  if (Number.isInteger(listed) && typeof value === "number") {
+    return listed === Math.trunc(value);
+  }
+  return sameValue(listed, value);
+}

@@ -1,0 +1,77 @@
+import type { StatusCause } from "../../core/api/api_error.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import type { ScalePaths } from "../registry.ts";
+import { fieldError } from "../status.ts";
+import { isObject, ownField } from "./json_tree.ts";
+
+const MOST_REPLICAS = 2 ** 31 - 1;
+
+/** What is wrong with the fields that the scale subresource reads and writes. */
+export function scaleCauses(
+  object: UntypedObject,
+  scale: ScalePaths | undefined,
+  parts: readonly ("spec" | "status")[],
+): StatusCause[] {
+  if (scale === undefined) return [];
+  const causes: StatusCause[] = [];
+  if (parts.includes("spec")) {
+    causes.push(...replicaCauses(object, scale.specReplicas));
+  }
+  causes.push(...replicaCauses(object, scale.statusReplicas));
+  const { labelSelector = "" } = scale;
+  const selector = labelSelector === ""
+    ? undefined
+    : valueAt(object, labelSelector);
+  if (selector !== undefined && typeof selector !== "string") {
+    const why = accessorText(labelSelector, selector, "string");
+    causes.push(fieldError.invalid(labelSelector, "", why));
+  }
+  return causes;
+}
+
+function replicaCauses(object: UntypedObject, path: string): StatusCause[] {
+  const value = valueAt(object, path);
+  if (value === undefined) return [];
+  if (!Number.isInteger(value)) {
+    const why = accessorText(path, value, "int64");
+    return [fieldError.invalid(path, 0, why)];
+  }
+  if (value as number < 0) {
+    return [
+      fieldError.invalid(path, value, "should be a non-negative integer"),
+    ];
+  }
+  return value as number > MOST_REPLICAS
+    ? [fieldError.invalid(
+      path,
+      value,
+      `should be less than or equal to ${MOST_REPLICAS}`,
+    )]
+    : [];
+}
+
+function valueAt(object: UntypedObject, path: string): unknown {
+  let value: unknown = object;
+  for (const name of path.replace(/^\./, "").split(".")) {
+    if (!isObject(value)) return undefined;
+    value = ownField(value, name);
+  }
+  return value;
+}
+
+function accessorText(path: string, value: unknown, wanted: string): string {
+  const type = Array.isArray(value)
+    ? "[]interface {}"
+    : isObject(value)
+    ? "map[string]interface {}"
+    : typeof value === "number"
+    ? Number.isInteger(value) ? "int64" : "float64"
+    : value === null
+    ? "<nil>"
+    : typeof value === "boolean"
+    ? "bool"
+    : "string";
+  return `${path} accessor error: ${
+    value === null ? "<nil>" : JSON.stringify(value).replace(/^"|"$/g, "")
+  } is of the type ${type}, expected ${wanted}`;
+}

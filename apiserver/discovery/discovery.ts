@@ -1,0 +1,229 @@
+import { createHash } from "node:crypto";
+import { apiVersionOf } from "../../core/api/kind.ts";
+import type {
+  ResourceDefinition,
+  ResourceVersion,
+  Subresource,
+} from "../registry.ts";
+import type { Resources } from "../resources.ts";
+
+/** One version of a group with the resources that are served in it. */
+export interface ServedVersion {
+  readonly group: string;
+  readonly version: string;
+  readonly resources: readonly ServedResource[];
+}
+
+/** One resource in one version. */
+export interface ServedResource {
+  readonly definition: ResourceDefinition;
+  readonly version: ResourceVersion;
+}
+
+/**
+ * All groups with their versions, the preferred one first. Built-in groups keep
+ * their order, custom ones follow by name.
+ */
+export function servedGroups(
+  resources: Resources,
+): ReadonlyMap<string, readonly ServedVersion[]> {
+  const groups = new Map<string, Map<string, ServedResource[]>>();
+  const definitions = [...resources.definitions()];
+  const builtin = definitions.filter(({ custom }) => !custom);
+  const custom = definitions.filter((definition) => definition.custom)
+    .sort((a, b) => compare(a.group, b.group) || compare(a.plural, b.plural));
+  for (const definition of [...builtin, ...custom]) {
+    const versions = groups.get(definition.group) ?? new Map();
+    groups.set(definition.group, versions);
+    for (const version of definition.versions) {
+      if (!version.served) continue;
+      const served = versions.get(version.name) ?? [];
+      versions.set(version.name, served);
+      served.push({ definition, version });
+    }
+  }
+  return new Map([...groups].map(([group, versions]) => [
+    group,
+    [...versions].sort(([a], [b]) => compareVersions(a, b))
+      .map(([version, resources]) => ({
+        group,
+        version,
+        resources: resources.sort((a, b) =>
+          compare(a.definition.plural, b.definition.plural)
+        ),
+      })),
+  ]));
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Stable versions first, then beta, then alpha; the newest first in each. */
+export function compareVersions(a: string, b: string): number {
+  const rank = (version: string) => {
+    const [, major = "0", stage, minor = "0"] =
+      /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version) ?? [];
+    const level = version.match(/^v\d+(?:(?:alpha|beta)\d+)?$/) === null
+      ? 0
+      : stage === "alpha"
+      ? 1
+      : stage === "beta"
+      ? 2
+      : 3;
+    return [level, Number(major), Number(minor)] as const;
+  };
+  const left = rank(a);
+  const right = rank(b);
+  for (const index of [0, 1, 2] as const) {
+    if (left[index] !== right[index]) return right[index] - left[index];
+  }
+  return compare(a, b);
+}
+
+/** The body of `/apis/GROUP`. */
+export function apiGroup(
+  name: string,
+  versions: readonly ServedVersion[],
+): Record<string, unknown> {
+  const entries = versions.map(({ version }) => ({
+    groupVersion: apiVersionOf({ group: name, version }),
+    version,
+  }));
+  return { name, versions: entries, preferredVersion: entries[0] };
+}
+
+/** The body of `/apis`. */
+export function apiGroupList(resources: Resources): unknown {
+  const groups = [...servedGroups(resources)].filter(([name]) => name !== "")
+    .map(([name, versions]) => apiGroup(name, versions));
+  return { kind: "APIGroupList", apiVersion: "v1", groups };
+}
+
+/** The body of `/apis/GROUP/VERSION` and `/api/v1`. */
+export function apiResourceList(served: ServedVersion): unknown {
+  const { group, version, resources } = served;
+  return {
+    kind: "APIResourceList",
+    // Go leaves it out for the core group.
+    ...(group === "" ? {} : { apiVersion: "v1" }),
+    groupVersion: apiVersionOf({ group, version }),
+    resources: resources.flatMap(({ definition }) => [
+      apiResource(definition),
+      ...sortedSubresources(definition).map((subresource) =>
+        subresourceEntry(definition, subresource, version)
+      ),
+    ]),
+  };
+}
+
+function apiResource(definition: ResourceDefinition): unknown {
+  const { plural, singular, scope, kind, verbs, shortNames, categories } =
+    definition;
+  return {
+    name: plural,
+    singularName: singular,
+    namespaced: scope === "Namespaced",
+    kind,
+    verbs,
+    ...(shortNames.length > 0 ? { shortNames } : {}),
+    ...(categories.length > 0 ? { categories } : {}),
+    ...(verbs.includes("list") && verbs.length > 2
+      ? { storageVersionHash: storageVersionHash(definition) }
+      : {}),
+  };
+}
+
+/** What tells a client that the storage of a resource changed its version. */
+function storageVersionHash(definition: ResourceDefinition): string {
+  const { storedAs, storageVersion, kind } = definition;
+  const { group } = storedAs ?? definition;
+  return createHash("sha256").update(`${group}/${storageVersion}/${kind}`)
+    .digest().subarray(0, 8).toString("base64");
+}
+
+/** Custom resources list `status` before `scale`, others go by name. */
+function sortedSubresources(
+  { custom, subresources }: ResourceDefinition,
+): readonly Subresource[] {
+  return custom
+    ? subresources
+    : [...subresources].sort((a, b) => compare(a.name, b.name));
+}
+
+function subresourceEntry(
+  definition: ResourceDefinition,
+  { name, group, version, kind, verbs }: Subresource,
+  current: string,
+): unknown {
+  const foreign = group !== definition.group ||
+    (definition.custom && version !== current);
+  return {
+    name: `${definition.plural}/${name}`,
+    singularName: "",
+    namespaced: definition.scope === "Namespaced",
+    ...(foreign && group !== "" ? { group, version } : {}),
+    kind,
+    verbs,
+  };
+}
+
+/** The body of aggregated discovery: every group with all its resources. */
+export function groupDiscoveryList(
+  groups: Iterable<readonly [string, readonly ServedVersion[]]>,
+  apiVersion: string,
+): unknown {
+  return {
+    kind: "APIGroupDiscoveryList",
+    apiVersion,
+    metadata: {},
+    items: [...groups].map(([name, versions]) => ({
+      metadata: { ...(name === "" ? {} : { name }), creationTimestamp: null },
+      versions: versions.map(({ version, resources }) => ({
+        version,
+        resources: resources.map(({ definition }) =>
+          resourceDiscovery(definition, version)
+        ),
+        freshness: "Current",
+      })),
+    })),
+  };
+}
+
+function resourceDiscovery(
+  definition: ResourceDefinition,
+  version: string,
+): unknown {
+  const { plural, singular, kind, scope, verbs, shortNames, categories } =
+    definition;
+  const { custom, group } = definition;
+  const subresources = sortedSubresources(definition);
+  // Built-in resources tell a group only where it is another one.
+  const own = custom ? { group, version, kind } : emptyKind(kind);
+  return {
+    resource: plural,
+    responseKind: own,
+    scope,
+    singularResource: singular,
+    verbs,
+    ...(shortNames.length > 0 ? { shortNames } : {}),
+    ...(categories.length > 0 ? { categories } : {}),
+    ...(subresources.length > 0
+      ? {
+        subresources: subresources.map((one) => ({
+          subresource: one.name,
+          responseKind: custom && one.group === ""
+            ? own
+            : one.group === group
+            ? emptyKind(one.kind)
+            : { group: one.group, version: one.version, kind: one.kind },
+          verbs: one.verbs,
+        })),
+      }
+      : {}),
+  };
+}
+
+function emptyKind(kind: string): unknown {
+  return { group: "", version: "", kind };
+}

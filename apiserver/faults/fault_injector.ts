@@ -1,0 +1,297 @@
+import type { Clock, Timer } from "../../core/clock.ts";
+import {
+  jsonResponse,
+  type ServerRequest,
+  type ServerResponse,
+} from "../http/exchange.ts";
+import type { Random } from "../random.ts";
+import { readTarget } from "../request/request_info.ts";
+import { verbOf } from "../router.ts";
+import type { GroupResource } from "../registry.ts";
+import { conflict, StatusError } from "../status.ts";
+import type { JournalContent } from "../storage/file_journal.ts";
+import {
+  type ActiveFault,
+  checkFaultMatch,
+  checkFaultRule,
+  type FaultEffect,
+  type FaultMatch,
+  type FaultRule,
+  type FaultSubject,
+  matchesFault,
+} from "./fault_rule.ts";
+import type { Faults, RestartOptions } from "./faults.ts";
+import { withBodyFaults } from "./faulty_stream.ts";
+
+/** An open watch that can go wrong. */
+export interface FaultyWatch {
+  readonly resource: GroupResource;
+  /** Which namespace it shows; undefined for all. */
+  readonly namespace: string | undefined;
+  /** Breaks the connection. */
+  cut(): void;
+  /** Ends in order. */
+  end(): void;
+  /** Keeps the connection and says nothing more. */
+  stall(): void;
+  /** Ends with an ERROR event. */
+  fail(error: StatusError): void;
+}
+
+/** What faults do to a server, beside its requests. */
+export interface FaultTarget {
+  watches(): Iterable<FaultyWatch>;
+  compact(): void;
+  dropConnections(): void;
+  /** Sets a token, or a random one; gives it. */
+  setToken(token: string | undefined): string;
+  /** Ends the server's life; gives what it held if that is to be kept. */
+  stop(keepData: boolean): Promise<JournalContent | undefined>;
+  start(content: JournalContent | undefined): Promise<void>;
+}
+
+interface Rule {
+  readonly rule: FaultRule;
+  hits: number;
+  seen: number;
+}
+
+/** The faults of one server: keeps the rules, and applies them to requests. */
+export class FaultInjector implements Faults {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #server: FaultTarget;
+  readonly #rules: Set<Rule> = new Set();
+  readonly #delays: Set<Timer> = new Set();
+
+  constructor(
+    { clock, random, server }: {
+      readonly clock: Clock;
+      readonly random: Random;
+      readonly server: FaultTarget;
+    },
+  ) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#server = server;
+  }
+
+  add(rule: FaultRule): ActiveFault {
+    checkFaultRule(rule);
+    const active: Rule = { rule, hits: 0, seen: 0 };
+    this.#rules.add(active);
+    return {
+      get hits() {
+        return active.hits;
+      },
+      remove: () => {
+        this.#rules.delete(active);
+      },
+    };
+  }
+
+  clear(): void {
+    this.#rules.clear();
+  }
+
+  cutWatches(match: FaultMatch = {}): number {
+    return this.#eachWatch(match, (watch) => watch.cut());
+  }
+
+  endWatches(match: FaultMatch = {}): number {
+    return this.#eachWatch(match, (watch) => watch.end());
+  }
+
+  stallWatches(match: FaultMatch = {}): number {
+    return this.#eachWatch(match, (watch) => watch.stall());
+  }
+
+  expireWatches(match: FaultMatch = {}): number {
+    return this.#eachWatch(match, (watch) => watch.fail(tooOld()));
+  }
+
+  #eachWatch(match: FaultMatch, act: (watch: FaultyWatch) => void): number {
+    checkFaultMatch(match);
+    const watches = [...this.#server.watches()].filter((watch) => {
+      const { group, plural } = watch.resource;
+      return matchesFault(match, {
+        verb: "watch",
+        resource: plural,
+        group,
+        namespace: watch.namespace ?? "",
+        name: "",
+        subresource: "",
+      });
+    });
+    for (const watch of watches) act(watch);
+    return watches.length;
+  }
+
+  compact(): void {
+    this.#server.compact();
+  }
+
+  dropConnections(): void {
+    this.#server.dropConnections();
+  }
+
+  rotateToken(token?: string): string {
+    return this.#server.setToken(token);
+  }
+
+  async restart(options: RestartOptions = {}): Promise<void> {
+    const { downFor = 0, keepData = true } = options;
+    const content = await this.#server.stop(keepData);
+    if (downFor > 0) await this.#wait(downFor);
+    await this.#server.start(keepData ? content : undefined);
+  }
+
+  /** Frees every timer; the server calls it when it stops. */
+  stop(): void {
+    this.clear();
+    for (const timer of this.#delays) timer.cancel();
+    this.#delays.clear();
+  }
+
+  /**
+   * Answers a request with the faults that befall it.
+   *
+   * @param request The request.
+   * @param answer Gives the server's own answer; undefined when it is down.
+   * @returns undefined if the connection is to break.
+   */
+  async around(
+    request: ServerRequest,
+    answer: () => Promise<ServerResponse | undefined>,
+  ): Promise<ServerResponse | undefined> {
+    if (this.#rules.size === 0) return await answer();
+    const subject = subjectOf(request);
+    const effects = [...this.#rules].filter((rule) => this.#hits(rule, subject))
+      .map(({ rule }) => rule.effect);
+    for (const effect of effects) {
+      if ("delay" in effect) await this.#wait(effect.delay);
+      else if ("reset" in effect) return undefined;
+      else {
+        const refusal = refusalOf(effect, subject);
+        if (refusal) {
+          return jsonResponse(
+            refusal.status.code,
+            refusal.status,
+            refusal.headers,
+          );
+        }
+      }
+    }
+    const response = await answer();
+    return response && effects.reduce(
+      (result, effect) => withBodyFaults(result, bodyFaults(effect)),
+      response,
+    );
+  }
+
+  #hits(active: Rule, subject: FaultSubject): boolean {
+    const { rule } = active;
+    const { probability = 1, count = Infinity, skip = 0 } = rule;
+    if (!matchesFault(rule, subject) || !isPossible(rule.effect, subject)) {
+      return false;
+    }
+    if (active.seen++ < skip) return false;
+    if (probability < 1 && this.#random.next() >= probability) return false;
+    if (++active.hits >= count) this.#rules.delete(active);
+    return true;
+  }
+
+  #wait(delay: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.setTimer(() => {
+        this.#delays.delete(timer);
+        resolve();
+      }, delay);
+      this.#delays.add(timer);
+    });
+  }
+}
+
+function subjectOf(
+  request: ServerRequest,
+): FaultSubject & { query: URLSearchParams } {
+  const info = readTarget(request.target);
+  const { resource } = info ?? {};
+  return {
+    verb: info === undefined ? "" : verbOf(request.method, info),
+    resource: resource?.plural ?? "",
+    group: resource?.group ?? "",
+    namespace: resource?.namespace ?? "",
+    name: resource?.name ?? "",
+    subresource: resource?.subresource ?? "",
+    query: info?.query ?? new URLSearchParams(),
+  };
+}
+
+/** Effects that make sense for some requests only count on those. */
+function isPossible(
+  effect: FaultEffect,
+  subject: FaultSubject & { readonly query?: URLSearchParams },
+): boolean {
+  const { verb, query } = subject;
+  if ("conflict" in effect) return verb === "update" || verb === "patch";
+  if ("expired" in effect) {
+    return (verb === "list" && query?.has("continue") === true) ||
+      (verb === "watch" && Number(query?.get("resourceVersion") ?? 0) > 0);
+  }
+  if ("stallAfter" in effect || "withoutEndBookmark" in effect) {
+    return verb === "watch";
+  }
+  return true;
+}
+
+function refusalOf(
+  effect: FaultEffect,
+  { group, resource, name }: FaultSubject,
+): StatusError | undefined {
+  if ("conflict" in effect) {
+    return conflict(
+      { group, kind: resource, name },
+      "the object has been modified; please apply your changes to the latest version and try again",
+    );
+  }
+  if ("expired" in effect) return tooOld();
+  if (!("status" in effect)) return undefined;
+  const { status, retryAfter } = effect;
+  return new StatusError({
+    code: status,
+    reason: REASONS[status],
+    message: MESSAGES[status],
+    details: retryAfter === undefined ? {} : { retryAfterSeconds: retryAfter },
+  }, retryAfter === undefined ? {} : { "retry-after": String(retryAfter) });
+}
+
+const REASONS = {
+  429: "TooManyRequests",
+  500: "InternalError",
+  502: "InternalError",
+  503: "ServiceUnavailable",
+  504: "Timeout",
+} as const;
+
+const MESSAGES = {
+  429: "Too many requests, please try again later.",
+  500: "Internal error occurred: a fault was injected",
+  502: "bad gateway",
+  503: "the server is currently unable to handle the request",
+  504: "Timeout: request did not complete within the allowed duration",
+} as const;
+
+function tooOld(): StatusError {
+  return new StatusError({
+    code: 410,
+    reason: "Expired",
+    message: "too old resource version",
+  });
+}
+
+function bodyFaults(effect: FaultEffect): Parameters<typeof withBodyFaults>[1] {
+  if ("cutAfter" in effect) return { cutAfter: effect.cutAfter };
+  if ("stallAfter" in effect) return { stallAfter: effect.stallAfter };
+  return "withoutEndBookmark" in effect ? { withoutEndBookmark: true } : {};
+}

@@ -1,0 +1,79 @@
+import { Buffer } from "node:buffer";
+import { STATUS_CODES } from "node:http";
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { WebSocket } from "ws";
+import { ChunkQueue } from "../../core/client/chunk_queue.ts";
+import type { MessageLine } from "../pods/message_line.ts";
+import { isStream, type ServerResponse, type Upgrade } from "./exchange.ts";
+
+/** A connection that asks to become a WebSocket. */
+export interface UpgradeRequest {
+  readonly message: IncomingMessage;
+  readonly socket: Duplex;
+  /** What came in behind the request. */
+  readonly head: Uint8Array;
+}
+
+/** Makes a WebSocket of a connection and speaks over it until it ends. */
+export async function acceptUpgrade(
+  { message, socket, head }: UpgradeRequest,
+  { protocol, serve }: Upgrade,
+): Promise<void> {
+  const { WebSocketServer } = await import("ws");
+  const server = new WebSocketServer({
+    noServer: true,
+    handleProtocols: () => protocol,
+  });
+  const webSocket = await new Promise<WebSocket>((resolve) =>
+    server.handleUpgrade(message, socket, Buffer.from(head), resolve)
+  );
+  await serve(lineOf(webSocket));
+}
+
+/** Answers a connection that may not become a WebSocket, and ends it. */
+export function refuseUpgrade(
+  { socket }: UpgradeRequest,
+  { status, headers, body }: ServerResponse,
+): void {
+  const bytes = isStream(body) ? new Uint8Array() : Buffer.concat(
+    body instanceof Uint8Array ? [body] : [...body],
+  );
+  const lines = Object.entries({
+    ...headers,
+    "content-length": String(bytes.length),
+    connection: "close",
+  }).flatMap(([name, value]) =>
+    [value].flat().map((text) => `${name}: ${text}\r\n`)
+  );
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n`);
+  socket.write(`${lines.join("")}\r\n`);
+  socket.end(bytes);
+}
+
+function lineOf(webSocket: WebSocket): MessageLine {
+  const messages = new ChunkQueue({
+    pause: () => webSocket.pause(),
+    resume: () => webSocket.resume(),
+    leave: () => webSocket.terminate(),
+  });
+  webSocket.binaryType = "nodebuffer";
+  webSocket.on("message", (data) => messages.push(data as Uint8Array));
+  webSocket.on("error", (error) => messages.fail(error));
+  webSocket.on("close", () => messages.end());
+  return {
+    messages,
+    send: (message) =>
+      new Promise((resolve, reject) =>
+        webSocket.send(
+          message,
+          { binary: true },
+          (error) => error ? reject(error) : resolve(),
+        )
+      ),
+    close() {
+      webSocket.close(1000);
+      return Promise.resolve();
+    },
+  };
+}

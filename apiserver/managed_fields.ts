@@ -1,0 +1,133 @@
+import { apiVersionOf, parseApiVersion } from "../core/api/kind.ts";
+import type { UntypedObject } from "../core/api/object.ts";
+import { ApplyError } from "../core/patch/apply_error.ts";
+import { FieldSet } from "../core/patch/field_set.ts";
+import {
+  applyManaged,
+  type ManagedFieldsWrite,
+  type ManagedKind,
+  updateManagedFields as update,
+} from "../core/patch/managed_fields.ts";
+import type {
+  ManagedWrite,
+  ResourceDefinition,
+  ResourceVersion,
+} from "./registry.ts";
+import { badRequest, StatusError } from "./status.ts";
+
+const STATUS_FIELD: FieldSet = FieldSet.of([["f:status"]]);
+const SPEC_FIELD: FieldSet = FieldSet.of([["f:spec"]]);
+
+function versionOf(
+  definition: ResourceDefinition,
+  apiVersion: string,
+): ResourceVersion | undefined {
+  const { group, version } = parseApiVersion(apiVersion);
+  if (group !== definition.group) return undefined;
+  return definition.versions.find(({ name }) => name === version);
+}
+
+/** The fields that a write puts back, so that no manager comes to own them. */
+function resetFields(
+  { definition, subresource }: ManagedWrite,
+): FieldSet | undefined {
+  const own = definition.resetFields?.(subresource);
+  if (own !== undefined) return own;
+  if (subresource === "status") return SPEC_FIELD;
+  const hasStatus = definition.subresources.some(({ name }) =>
+    name === "status"
+  );
+  return subresource === undefined && hasStatus ? STATUS_FIELD : undefined;
+}
+
+function managedKind(write: ManagedWrite): ManagedKind {
+  const { definition } = write;
+  const reset = resetFields(write);
+  const requested = apiVersionOf({
+    group: definition.group,
+    version: write.version.name,
+  });
+  return {
+    schema: (apiVersion) => versionOf(definition, apiVersion)?.schema,
+    // Owners are kept of all fields, also of those that the schema of another
+    // version would drop.
+    convert: ({ value }, apiVersion) =>
+      definition.custom
+        ? { ...value as UntypedObject, apiVersion }
+        : definition.convert(
+          value as UntypedObject,
+          parseApiVersion(apiVersion).version,
+        ),
+    resetFields: (apiVersion) => apiVersion === requested ? reset : undefined,
+    empty: (apiVersion) => {
+      const empty = versionOf(definition, apiVersion)?.empty?.();
+      return empty ??
+        { apiVersion, kind: definition.kind, metadata: { name: "" } };
+    },
+  };
+}
+
+function managedFieldsWrite(write: ManagedWrite): ManagedFieldsWrite {
+  const { definition, version, manager, subresource, time } = write;
+  const { group } = definition;
+  const apiVersion = apiVersionOf({ group, version: version.name });
+  return { manager, apiVersion, subresource, time };
+}
+
+/** Sets `next.metadata.managedFields` after a create, update or patch. */
+export function updateManagedFields(
+  live: UntypedObject | undefined,
+  next: UntypedObject,
+  write: ManagedWrite,
+): void {
+  update(managedKind(write), { live, next }, managedFieldsWrite(write));
+}
+
+/**
+ * Merges an apply configuration into the live object (undefined: create) and
+ * fills in defaults.
+ *
+ * @throws {StatusError} 409 on conflicts, 500 when something does not fit the
+ * schema, 400 when the configuration names managed fields.
+ */
+export function applyPatch(
+  live: UntypedObject | undefined,
+  applied: UntypedObject,
+  write: ManagedWrite & { readonly force: boolean },
+): UntypedObject {
+  const { definition, version, force } = write;
+  let merged: UntypedObject;
+  try {
+    merged = applyManaged(managedKind(write), { live, applied }, {
+      ...managedFieldsWrite(write),
+      force,
+    });
+  } catch (error) {
+    if (!(error instanceof ApplyError)) throw error;
+    throw statusOf(error);
+  }
+  // A custom resource is stored as merged; a built-in one goes through the
+  // types of its kind, which know no null and drop what is empty.
+  const object = definition.custom
+    ? structuredClone(merged)
+    : version.decode(structuredClone(merged)).object;
+  version.setDefaults(object);
+  return object;
+}
+
+function statusOf(error: ApplyError): StatusError {
+  const { message, causes } = error;
+  switch (error.refusal) {
+    case "managedFields":
+      return badRequest(message);
+    case "type":
+      return new StatusError({ code: 500, message });
+    case "conflict":
+      return new StatusError({
+        code: 409,
+        reason: "Conflict",
+        message,
+        details: { causes },
+      });
+  }
+}

@@ -1,0 +1,69 @@
+import type { UntypedObject } from "../core/api/object.ts";
+import type { ResourceRequest } from "./request/resource_request.ts";
+import { subjectOf } from "./request/resource_request.ts";
+import type { GroupResource } from "./registry.ts";
+import { forbidden, notFound, StatusError } from "./status.ts";
+
+/** The resource of namespaces themselves. */
+export const NAMESPACES: GroupResource = { group: "", plural: "namespaces" };
+
+/** Namespaces that cannot be deleted. */
+const IMMORTAL: ReadonlySet<string> = new Set([
+  "default",
+  "kube-public",
+  "kube-system",
+]);
+
+/**
+ * Whether objects of a resource stay while something is in them, which their
+ * `spec.finalizers` say: only namespaces do.
+ */
+export function holdsContent({ group, plural }: GroupResource): boolean {
+  return group === "" && plural === "namespaces";
+}
+
+/**
+ * Checks that a new object's namespace exists and takes in objects.
+ *
+ * @throws {StatusError} 404 or 403 if not.
+ */
+export function checkNamespaceAccepts(
+  request: ResourceRequest,
+  object: UntypedObject,
+): void {
+  const { definition, context } = request;
+  const { namespace, name } = object.metadata;
+  if (definition.scope !== "Namespaced" || namespace === undefined) return;
+  const stored = context.store.collection(NAMESPACES).get(namespace);
+  if (stored === undefined) {
+    throw notFound({ group: "", kind: "namespaces", name: namespace });
+  }
+  if (!stored.terminating) return;
+  const error = forbidden(
+    subjectOf(request, name),
+    `unable to create new content in namespace ${namespace} because it is being terminated`,
+  );
+  throw new StatusError({
+    ...error.status,
+    details: {
+      ...error.status.details,
+      causes: [{
+        reason: "NamespaceTerminating",
+        message: `namespace ${namespace} is being terminated`,
+        field: "metadata.namespace",
+      }],
+    },
+  });
+}
+
+/**
+ * Checks that an object may be deleted at all.
+ *
+ * @throws {StatusError} 403 if it is a namespace that must stay.
+ */
+export function checkMortal(request: ResourceRequest): void {
+  const { definition, name = "" } = request;
+  if (holdsContent(definition) && IMMORTAL.has(name)) {
+    throw forbidden(subjectOf(request), "this namespace may not be deleted");
+  }
+}

@@ -1,0 +1,82 @@
+import type { UntypedObject } from "../core/api/object.ts";
+import { isJsonObject } from "../core/patch/json_value.ts";
+import type { ServerResponse } from "./http/exchange.ts";
+import { answerCall } from "./pods/answer_call.ts";
+import { findStored } from "./read/get.ts";
+import {
+  methodNotAllowed,
+  type ResourceRequest,
+  subjectOf,
+} from "./request/resource_request.ts";
+import { badRequest, notFound } from "./status.ts";
+
+/** Subresources whose requests a server hands on to a node or a pod. */
+const NODE_SUBRESOURCES = new Set(["attach", "exec", "log", "portforward"]);
+
+/** Whether a request can be answered only by what runs on a node. */
+export function needsNode(
+  { definition, subresource }: ResourceRequest,
+): boolean {
+  const { name } = subresource ?? {};
+  return !definition.custom && name !== undefined &&
+    (name === "proxy" || NODE_SUBRESOURCES.has(name));
+}
+
+/**
+ * Answers a request for a node. There are none here: what no hook answers fails
+ * as on a cluster whose nodes are gone.
+ */
+export function askNode(request: ResourceRequest): ServerResponse {
+  const { subresource, query, http } = request;
+  const { name = "" } = subresource ?? {};
+  if (!allowed(name, http.method)) throw methodNotAllowed(request);
+  const object = findStored(request).parse();
+  if (name === "proxy") throw badRequest("address not allowed");
+  const wanted = query.get("container");
+  if (name !== "portforward") checkContainer(object, wanted);
+  const answer = answerCall(request.context.pods, {
+    http,
+    query,
+    subresource: name,
+    pod: object,
+    container: wanted ?? containerNames(object)[0] ?? "",
+  });
+  if (answer !== undefined) return answer;
+  const node = isJsonObject(object.spec) ? object.spec.nodeName : undefined;
+  if (typeof node === "string" && node !== "") {
+    throw notFound(subjectOf(request, node));
+  }
+  if (name === "log") {
+    return { status: 204, headers: {}, body: new Uint8Array() };
+  }
+  throw badRequest(`pod ${request.name} does not have a host assigned`);
+}
+
+function allowed(subresource: string, method: string): boolean {
+  if (subresource === "proxy") return true;
+  return method === "GET" || (method === "POST" && subresource !== "log");
+}
+
+/** A pod of several containers must be told which one. */
+function checkContainer(pod: UntypedObject, wanted: string | null): void {
+  const { name } = pod.metadata;
+  const names = containerNames(pod);
+  if (wanted) {
+    if (names.includes(wanted)) return;
+    throw badRequest(`container ${wanted} is not valid for pod ${name}`);
+  }
+  if (names.length < 2) return;
+  throw badRequest(
+    `a container name must be specified for pod ${name}, choose one of: [${
+      names.join(" ")
+    }]`,
+  );
+}
+
+function containerNames({ spec }: UntypedObject): string[] {
+  if (!isJsonObject(spec)) return [];
+  const containers = Array.isArray(spec.containers) ? spec.containers : [];
+  return containers.flatMap((one) =>
+    isJsonObject(one) && typeof one.name === "string" ? [one.name] : []
+  );
+}

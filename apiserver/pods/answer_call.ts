@@ -1,0 +1,113 @@
+import { CHANNEL_V4, CHANNEL_V5 } from "../../core/client/channel_stream.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import type {
+  ResponseStream,
+  ServerRequest,
+  ServerResponse,
+} from "../http/exchange.ts";
+import { badRequest } from "../status.ts";
+import type { MessageLine } from "./message_line.ts";
+import type { PodHooks, PodLogCall } from "./pod_hooks.ts";
+import { servePort, serveProcess } from "./serve_streams.ts";
+
+/** A call to a container of a pod that is there. */
+export interface ContainerCall {
+  readonly http: ServerRequest;
+  readonly query: URLSearchParams;
+  /** `log`, `exec`, `attach` or `portforward`. */
+  readonly subresource: string;
+  readonly pod: UntypedObject;
+  readonly container: string;
+}
+
+/** Answers a call by the hooks of the server; undefined if there is no hook. */
+export function answerCall(
+  hooks: PodHooks,
+  call: ContainerCall,
+): ServerResponse | undefined {
+  const { subresource, query, pod, container } = call;
+  const place = { pod, container };
+  switch (subresource) {
+    case "log": {
+      const { logs } = hooks;
+      return logs && {
+        status: 200,
+        headers: { "content-type": "text/plain" },
+        body: logStream(logs, { ...place, ...logOptions(query) }),
+      };
+    }
+    case "exec":
+    case "attach": {
+      const run = hooks[subresource];
+      const process = {
+        ...place,
+        command: query.getAll("command"),
+        tty: query.get("tty") === "true",
+      };
+      return run && upgraded(call, (line) => serveProcess(line, process, run));
+    }
+    default: {
+      const { portForward } = hooks;
+      const port = Number(query.get("ports"));
+      return portForward &&
+        upgraded(
+          call,
+          (line) => servePort(line, { ...place, port }, portForward),
+        );
+    }
+  }
+}
+
+/** The answer that makes a WebSocket of a connection. */
+function upgraded(
+  { http }: ContainerCall,
+  serve: (line: MessageLine) => Promise<void>,
+): ServerResponse {
+  const offered = (http.headers["sec-websocket-protocol"] ?? "")
+    .split(",").map((name) => name.trim());
+  const protocol = [CHANNEL_V5, CHANNEL_V4].find((name) =>
+    offered.includes(name)
+  );
+  if (http.headers.upgrade?.toLowerCase() !== "websocket" || !protocol) {
+    throw badRequest("Upgrade request required");
+  }
+  return {
+    status: 101,
+    headers: {},
+    body: new Uint8Array(),
+    upgrade: { protocol, serve },
+  };
+}
+
+function logOptions(
+  query: URLSearchParams,
+): Omit<PodLogCall, "pod" | "container" | "signal"> {
+  const number = (name: string) =>
+    query.has(name) ? Number(query.get(name)) : undefined;
+  return {
+    follow: query.get("follow") === "true",
+    previous: query.get("previous") === "true",
+    tailLines: number("tailLines"),
+    sinceSeconds: number("sinceSeconds"),
+  };
+}
+
+function logStream(
+  logs: NonNullable<PodHooks["logs"]>,
+  call: Omit<PodLogCall, "signal">,
+): ResponseStream {
+  return {
+    start(writer) {
+      const left = new AbortController();
+      const encoder = new TextEncoder();
+      const write = async () => {
+        for await (const text of logs({ ...call, signal: left.signal })) {
+          if (left.signal.aborted) return;
+          writer.write(encoder.encode(text));
+        }
+      };
+      write().then(() => writer.end(), () => writer.destroy());
+      return () => left.abort(new Error("Cannot go on: the caller has left"));
+    },
+  };
+}

@@ -1,0 +1,160 @@
+/**
+ * The pod's side of the channels that `exec`, `attach` and `portForward` speak.
+ *
+ * @module
+ */
+import { ChunkQueue } from "../../core/client/chunk_queue.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
+import type { MessageLine } from "./message_line.ts";
+import type { PodCall, PodPort, PodProcess } from "./pod_hooks.ts";
+
+const PROCESS = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4 };
+const PORT = { data: 0, error: 1 };
+/** A message with this first byte closes the channel that the second names. */
+const CLOSE = 255;
+
+/** Serves the line of a program until it ends or the caller leaves. */
+export async function serveProcess(
+  line: MessageLine,
+  call: Omit<PodCall, "signal"> & Pick<PodProcess, "command" | "tty">,
+  run: (process: PodProcess) => Promise<number>,
+): Promise<void> {
+  const { stdin, resize } = PROCESS;
+  const channels = receive(line, [stdin, resize]);
+  let status: object;
+  try {
+    const code = await run({
+      ...call,
+      signal: channels.signal,
+      stdin: channels.queue(stdin),
+      sizes: sizesIn(channels.queue(resize)),
+      write: (output) => sendOn(line, PROCESS.stdout, bytesOf(output)),
+      writeError: (output) => sendOn(line, PROCESS.stderr, bytesOf(output)),
+    });
+    status = code === 0 ? SUCCESS : exitStatus(code);
+  } catch (error) {
+    status = failure(error);
+  }
+  await finish(line, PROCESS.status, bytesOf(JSON.stringify(status)));
+}
+
+/** Serves the line of a connection to a port. */
+export async function servePort(
+  line: MessageLine,
+  call: Omit<PodCall, "signal"> & Pick<PodPort, "port">,
+  serve: (port: PodPort) => Promise<void>,
+): Promise<void> {
+  const channels = receive(line, [PORT.data]);
+  // Every channel begins with the number of its port.
+  const number = Uint8Array.of(call.port & 0xff, call.port >> 8);
+  let refusal = "";
+  try {
+    await sendOn(line, PORT.data, number);
+    await sendOn(line, PORT.error, number);
+    await serve({
+      ...call,
+      signal: channels.signal,
+      data: channels.queue(PORT.data),
+      write: (data) => sendOn(line, PORT.data, bytesOf(data)),
+    });
+  } catch (error) {
+    refusal = messageOf(error);
+  }
+  await finish(line, PORT.error, bytesOf(refusal));
+}
+
+/** What comes in over a line, sorted by channel. */
+interface Channels {
+  /** Fires when the line has ended. */
+  readonly signal: AbortSignal;
+  queue(channel: number): ChunkQueue;
+}
+
+function receive(line: MessageLine, known: readonly number[]): Channels {
+  const left = new AbortController();
+  const nothing = { pause() {}, resume() {}, leave() {} };
+  const queues = new Map(
+    known.map((channel) => [channel, new ChunkQueue(nothing)]),
+  );
+  const pump = async () => {
+    try {
+      for await (const message of line.messages) {
+        const [channel = CLOSE, closed = CLOSE] = message;
+        if (channel === CLOSE) queues.get(closed)?.end();
+        else queues.get(channel)?.push(message.subarray(1));
+      }
+    } catch {
+      // A line that breaks has ended, too.
+    }
+    for (const queue of queues.values()) queue.end();
+    left.abort(new Error("Cannot go on: the caller has left"));
+  };
+  void pump();
+  return {
+    signal: left.signal,
+    queue: (channel) => queues.get(channel) as ChunkQueue,
+  };
+}
+
+/** Says the last word, if there is still anybody to hear it. */
+async function finish(
+  line: MessageLine,
+  channel: number,
+  last: Uint8Array,
+): Promise<void> {
+  if (last.length > 0) await sendOn(line, channel, last).catch(() => {});
+  await line.close();
+}
+
+async function sendOn(
+  line: MessageLine,
+  channel: number,
+  bytes: Uint8Array,
+): Promise<void> {
+  const message = new Uint8Array(bytes.length + 1);
+  message[0] = channel;
+  message.set(bytes, 1);
+  await line.send(message);
+}
+
+async function* sizesIn(
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<{ readonly width: number; readonly height: number }> {
+  for await (const chunk of chunks) {
+    const size: unknown = JSON.parse(new TextDecoder().decode(chunk));
+    if (!isJsonObject(size)) continue;
+    yield { width: Number(size.Width), height: Number(size.Height) };
+  }
+}
+
+const SUCCESS = { metadata: {}, status: "Success" };
+
+function exitStatus(code: number): object {
+  return {
+    metadata: {},
+    status: "Failure",
+    message: `command terminated with non-zero exit code: exit status ${code}`,
+    reason: "NonZeroExitCode",
+    details: { causes: [{ reason: "ExitCode", message: String(code) }] },
+  };
+}
+
+function failure(error: unknown): object {
+  const message = messageOf(error);
+  return {
+    metadata: {},
+    status: "Failure",
+    message: `Internal error occurred: ${message}`,
+    reason: "InternalError",
+    details: { causes: [{ message }] },
+    code: 500,
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function bytesOf(data: string | Uint8Array): Uint8Array {
+  return typeof data === "string" ? new TextEncoder().encode(data) : data;
+}

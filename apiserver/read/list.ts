@@ -1,0 +1,281 @@
+import type { ListMeta } from "../../core/api/object.ts";
+import type { ServerResponse } from "../http/exchange.ts";
+import type { Representation } from "../request/negotiation.ts";
+import type { ListOptions } from "../request/query_options.ts";
+import type { ResourceRequest } from "../request/resource_request.ts";
+import { type Selection, selects, selectsAll } from "../request/selection.ts";
+import { badRequest, StatusError } from "../status.ts";
+import {
+  storageKey,
+  type StoredObject,
+  typeMetaLength,
+} from "../storage/stored_object.ts";
+import {
+  type ContinueToken,
+  decodeContinue,
+  encodeContinue,
+} from "./continue_token.ts";
+import { tooLargeVersion } from "./get.ts";
+import { apiVersionIn, bytesIn, objectIn, type View } from "./object_view.ts";
+import { respondValue } from "./respond.ts";
+import {
+  listIsNoObject,
+  partialObject,
+  readIncludeObject,
+  table,
+} from "./transform.ts";
+
+/** One page of a list, before it is written. */
+export interface Page {
+  readonly objects: readonly StoredObject[];
+  readonly metadata: ListMeta;
+}
+
+/** Which revision a list shows, and where it starts. */
+interface ListPosition {
+  readonly revision: number;
+  readonly start: string | undefined;
+  /** Whether the revision must be that one exactly. */
+  readonly exact: boolean;
+}
+
+/**
+ * Collects the objects of one page.
+ *
+ * @throws {StatusError} 400, 410 or 504 if that page cannot be given.
+ */
+export function listPage(
+  request: ResourceRequest,
+  selection: Selection,
+  options: ListOptions,
+): Page {
+  const { store } = request.context;
+  const collection = store.collectionOf(request.definition);
+  const position = positionOf(options, request.query, store.revision);
+  const { listFloor } = collection.history;
+  if (position.exact && position.revision < listFloor) {
+    throw expired(options, position, store.revision);
+  }
+  const only = selection.name;
+  const single = only === undefined || position.exact
+    ? undefined
+    : collection.get(
+      storageKey({ namespace: selection.namespace ?? "", name: only }),
+    );
+  const direct = only !== undefined && !position.exact &&
+    (selection.namespace !== undefined ||
+      request.definition.scope === "Cluster");
+  const candidates = direct
+    ? (single === undefined ? [] : [single])
+    : collection.scan({
+      namespace: selection.namespace,
+      start: position.start,
+      revision: position.exact ? position.revision : undefined,
+    });
+  const page = cut(candidates, selection, {
+    limit: options.limit,
+    revision: position.revision,
+    continueAt: options.continue !== "" && !position.exact
+      ? store.revision
+      : position.revision,
+  });
+  if (selection.shard === undefined) return page;
+  const shardInfo = { selector: request.query.get("shardSelector") ?? "" };
+  return { ...page, metadata: { ...page.metadata, shardInfo } };
+}
+
+function positionOf(
+  options: ListOptions,
+  query: URLSearchParams,
+  present: number,
+): ListPosition {
+  const { resourceVersion = 0 } = options;
+  if (options.continue !== "") {
+    const token = decodeContinue(options.continue);
+    const given = query.get("resourceVersion") ?? "";
+    if (given !== "" && given !== "0") {
+      throw badRequest(
+        "specifying resource version is not allowed when using continue",
+      );
+    }
+    return token.revision < 0
+      ? { revision: present, start: token.start, exact: false }
+      : { revision: token.revision, start: token.start, exact: true };
+  }
+  if (resourceVersion > present) {
+    throw tooLargeVersion(resourceVersion, present);
+  }
+  // With a limit, a resourceVersion alone means that one exactly.
+  const exact = options.resourceVersionMatch === "Exact" ||
+    (options.resourceVersionMatch === "" && options.limit > 0 &&
+      resourceVersion > 0);
+  return {
+    revision: exact ? resourceVersion : present,
+    start: undefined,
+    exact,
+  };
+}
+
+function cut(
+  candidates: readonly StoredObject[],
+  selection: Selection,
+  page: {
+    readonly limit: number;
+    readonly revision: number;
+    readonly continueAt: number;
+  },
+): Page {
+  const { limit, revision, continueAt } = page;
+  const all = selectsAll(selection);
+  const resourceVersion = String(revision);
+  if (limit === 0 || candidates.length <= limit) {
+    const objects = all
+      ? candidates
+      : candidates.filter((object) => selects(selection, object));
+    return { objects, metadata: { resourceVersion } };
+  }
+  const objects: StoredObject[] = [];
+  let seen = 0;
+  for (const object of candidates) {
+    if (objects.length === limit) break;
+    seen++;
+    if (all || selects(selection, object)) objects.push(object);
+  }
+  const last = candidates[seen - 1];
+  if (last === undefined || seen === candidates.length) {
+    return { objects, metadata: { resourceVersion } };
+  }
+  return {
+    objects,
+    metadata: {
+      resourceVersion,
+      continue: encodeContinue({
+        revision: continueAt,
+        start: `${last.key}\0`,
+      }),
+      // How many of the rest a selector would take is not known.
+      ...(all ? { remainingItemCount: candidates.length - seen } : {}),
+    },
+  };
+}
+
+/** 410: that state is forgotten. A page can go on with the present one. */
+function expired(
+  options: ListOptions,
+  position: ListPosition,
+  present: number,
+): StatusError {
+  if (options.continue === "" || position.start === undefined) {
+    return new StatusError({
+      code: 410,
+      reason: "Expired",
+      message: "The resourceVersion for the provided list is too old.",
+    });
+  }
+  const token: ContinueToken = { revision: -1, start: position.start };
+  return new StatusError({
+    code: 410,
+    reason: "Expired",
+    message:
+      "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
+    metadata: {
+      continue: encodeContinue(token),
+      resourceVersion: String(present),
+    },
+  });
+}
+
+/** Answers with a page, in the form that the request wants. */
+export async function respondPage(
+  request: ResourceRequest,
+  page: Page,
+  representation: Representation,
+): Promise<ServerResponse> {
+  const { as, version, media } = representation;
+  if (as === "PartialObjectMetadata") throw listIsNoObject(request);
+  if (as === undefined && media === "json") {
+    return {
+      status: 200,
+      headers: { "content-type": "application/json" },
+      body: blocks(pageParts(page, request)),
+    };
+  }
+  const objects = page.objects.map((stored) => objectIn(stored, request));
+  const { metadata } = page;
+  const value = as === "Table"
+    ? table(objects, metadata, request.version, {
+      version,
+      columns: true,
+      include: readIncludeObject(request.query.get("includeObject")),
+      now: request.context.clock.wallTime(),
+    })
+    : as === undefined
+    ? { ...listHead(request), metadata, items: objects }
+    : {
+      kind: as,
+      apiVersion: `meta.k8s.io/${version}`,
+      metadata,
+      items: objects.length === 0
+        ? null
+        : objects.map((object) => partialObject(object, version)),
+    };
+  return await respondValue(200, value, { media });
+}
+
+function listHead(view: View): { kind: string; apiVersion: string } {
+  return { kind: view.definition.listKind, apiVersion: apiVersionIn(view) };
+}
+
+const encoder = new TextEncoder();
+const COMMA = encoder.encode(",");
+const OPEN = encoder.encode("{");
+
+/** The parts of a list's JSON, most of them the stored bytes of its items. */
+function* pageParts(page: Page, view: View): Generator<Uint8Array> {
+  const { definition } = view;
+  const { kind, apiVersion } = listHead(view);
+  // Lists of custom resources always show a continue token, if an empty one.
+  const metadata = definition.custom
+    ? { continue: "", ...page.metadata }
+    : page.metadata;
+  const head = JSON.stringify({ kind, apiVersion, metadata });
+  yield encoder.encode(`${head.slice(0, -1)},"items":[`);
+  // Items of built-in lists do not repeat their kind and version.
+  const skip = definition.custom
+    ? 0
+    : typeMetaLength(definition.kind, apiVersion);
+  let first = true;
+  for (const stored of page.objects) {
+    if (!first) yield COMMA;
+    first = false;
+    const bytes = bytesIn(stored, view);
+    if (skip === 0) yield bytes;
+    else {
+      yield OPEN;
+      yield bytes.subarray(skip);
+    }
+  }
+  yield encoder.encode("]}\n");
+}
+
+const BLOCK = 256 * 1024;
+
+/** Joins small parts, so that each write to a socket is worth its while. */
+function* blocks(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
+  let block = new Uint8Array(BLOCK);
+  let used = 0;
+  for (const part of parts) {
+    if (used + part.length > BLOCK) {
+      if (used > 0) yield block.subarray(0, used);
+      used = 0;
+      if (part.length > BLOCK) {
+        yield part;
+        continue;
+      }
+      block = new Uint8Array(BLOCK);
+    }
+    block.set(part, used);
+    used += part.length;
+  }
+  yield block.subarray(0, used);
+}

@@ -1,0 +1,63 @@
+import { apiVersionOf, parseApiVersion } from "../../core/api/kind.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
+import { encodeObject, type StoredObject } from "../storage/stored_object.ts";
+
+/** Through which version of which resource objects are looked at. */
+export interface View {
+  readonly definition: ResourceDefinition;
+  readonly version: ResourceVersion;
+}
+
+/** The `apiVersion` that objects have in a view. */
+export function apiVersionIn({ definition, version }: View): string {
+  return apiVersionOf({ group: definition.group, version: version.name });
+}
+
+/** Whether the stored bytes are what the view shows. */
+function isStoredForm(stored: StoredObject, view: View): boolean {
+  return stored.current && stored.definition === view.definition &&
+    view.version.name === view.definition.storageVersion;
+}
+
+/**
+ * An object as a view shows it, as a fresh tree.
+ *
+ * A custom resource whose CRD changed since it was written is pruned by the
+ * new schema and gets the new defaults of the version it was written in.
+ *
+ * @throws {StatusError} If it cannot be converted.
+ */
+export function objectIn(stored: StoredObject, view: View): UntypedObject {
+  const object = stored.parse();
+  return isStoredForm(stored, view) ? object : converted(stored, object, view);
+}
+
+function converted(
+  stored: StoredObject,
+  object: UntypedObject,
+  { definition, version }: View,
+): UntypedObject {
+  if (!definition.custom) return definition.convert(object, version.name);
+  // Defaults are those of the version in which the object was written.
+  const { version: written } = parseApiVersion(object.apiVersion ?? "");
+  const own = definition.versions.find(({ name }) => name === written);
+  let current = object;
+  if (own && (stored.definition !== definition || !stored.current)) {
+    current = own.decode(current).object;
+    own.setDefaults(current);
+  }
+  return definition.convert(current, version.name);
+}
+
+/**
+ * The bytes of an object as a view shows it: those of the store where they are
+ * the same.
+ *
+ * @throws {StatusError} If it cannot be converted.
+ */
+export function bytesIn(stored: StoredObject, view: View): Uint8Array {
+  return isStoredForm(stored, view)
+    ? stored.bytes
+    : encodeObject(objectIn(stored, view));
+}

@@ -1,0 +1,105 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
+import { negotiate, type Representation } from "../request/negotiation.ts";
+import type { ResourceRequest } from "../request/resource_request.ts";
+import type { StoredObject } from "../storage/stored_object.ts";
+import { bytesIn, objectIn } from "./object_view.ts";
+import {
+  objectIsNoList,
+  partialObject,
+  readIncludeObject,
+  table,
+  type TableShape,
+} from "./transform.ts";
+
+/** The representation that a request wants. */
+export function representationOf(request: ResourceRequest): Representation {
+  return negotiate(request.http.headers.accept, request.definition.custom);
+}
+
+const encoder = new TextEncoder();
+const NEWLINE = encoder.encode("\n");
+
+/** Ends bytes with a line break, as kube-apiserver's JSON answers do. */
+export function withNewline(bytes: Uint8Array): Uint8Array {
+  const line = new Uint8Array(bytes.length + 1);
+  line.set(bytes);
+  line.set(NEWLINE, bytes.length);
+  return line;
+}
+
+/** Answers with a stored object, in the form that the request wants. */
+export async function respondStored(
+  request: ResourceRequest,
+  stored: StoredObject,
+  how: { readonly status: number; readonly representation: Representation },
+): Promise<ServerResponse> {
+  const { status, representation } = how;
+  if (representation.as === undefined && representation.media === "json") {
+    return {
+      status,
+      headers: { "content-type": "application/json" },
+      body: withNewline(bytesIn(stored, request)),
+    };
+  }
+  return await respondObject(request, objectIn(stored, request), how);
+}
+
+/** Answers with an object, in the form that the request wants. */
+export async function respondObject(
+  request: ResourceRequest,
+  object: UntypedObject,
+  how: {
+    readonly status: number;
+    readonly representation: Representation;
+    /** The Table's shape where it is not the resource's. */
+    readonly shape?: TableShape | undefined;
+  },
+): Promise<ServerResponse> {
+  const { status, representation, shape = request.version } = how;
+  const { as, version } = representation;
+  if (as === "PartialObjectMetadataList") throw objectIsNoList();
+  const value = as === undefined
+    ? object
+    : as === "PartialObjectMetadata"
+    ? partialObject(object, version)
+    : table(
+      [object],
+      { resourceVersion: object.metadata.resourceVersion },
+      shape,
+      {
+        version,
+        columns: true,
+        include: readIncludeObject(request.query.get("includeObject")),
+        now: request.context.clock.wallTime(),
+      },
+    );
+  return await respondValue(status, value, representation);
+}
+
+/**
+ * How YAML is written: as Go does, sorted, texts that look like times in quotes,
+ * and nothing said by reference.
+ */
+const YAML_OPTIONS = {
+  version: "1.1",
+  indentSeq: false,
+  sortMapEntries: true,
+  aliasDuplicateObjects: false,
+  lineWidth: 0,
+} as const;
+
+/** Answers with a JSON tree, as JSON or YAML. */
+export async function respondValue(
+  status: number,
+  value: unknown,
+  { media }: Pick<Representation, "media">,
+): Promise<ServerResponse> {
+  if (media === "json") return jsonResponse(status, value);
+  const { stringify } = await import("yaml");
+  return {
+    status,
+    headers: { "content-type": "application/yaml" },
+    body: encoder.encode(stringify(value, YAML_OPTIONS)),
+  };
+}

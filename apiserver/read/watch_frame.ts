@@ -1,0 +1,122 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import type { Status } from "../../core/api/api_error.ts";
+import type { Representation } from "../request/negotiation.ts";
+import type { ChangeType } from "../storage/history.ts";
+import type { StoredObject } from "../storage/stored_object.ts";
+import { apiVersionIn, bytesIn, objectIn, type View } from "./object_view.ts";
+import { type IncludeObject, partialObject, table } from "./transform.ts";
+
+const encoder = new TextEncoder();
+const END = encoder.encode("}\n");
+const STARTS: Readonly<Record<ChangeType, Uint8Array>> = {
+  ADDED: encoder.encode('{"type":"ADDED","object":'),
+  MODIFIED: encoder.encode('{"type":"MODIFIED","object":'),
+  DELETED: encoder.encode('{"type":"DELETED","object":'),
+};
+
+/** The form in which a watch shows objects. */
+export interface FrameFormat {
+  readonly view: View;
+  readonly representation: Representation;
+  readonly include: IncludeObject;
+}
+
+/**
+ * A text that is the same for formats that give the same frames, so that a
+ * frame is made once for all watches of a form.
+ */
+export function formatKey(
+  { view, representation, include }: FrameFormat,
+): string {
+  const { as = "", version, media } = representation;
+  return `${view.definition.group}/${view.version.name}/${as}/${version}/${media}/${include}`;
+}
+
+/** One event as a line. */
+export function frame(
+  type: ChangeType,
+  stored: StoredObject,
+  format: FrameFormat,
+  table: { readonly now: number; readonly columns: boolean },
+): Uint8Array {
+  const { view, representation } = format;
+  if (representation.as === undefined) {
+    const bytes = bytesIn(stored, view);
+    const start = STARTS[type];
+    const line = new Uint8Array(start.length + bytes.length + END.length);
+    line.set(start);
+    line.set(bytes, start.length);
+    line.set(END, start.length + bytes.length);
+    return line;
+  }
+  return line(type, shown(objectIn(stored, view), format, table));
+}
+
+function shown(
+  object: UntypedObject,
+  { view, representation, include }: FrameFormat,
+  { now, columns }: { readonly now: number; readonly columns: boolean },
+): unknown {
+  const { as, version } = representation;
+  if (as === undefined) return object;
+  if (as !== "Table") return partialObject(object, version);
+  const { resourceVersion } = object.metadata;
+  return table([object], { resourceVersion }, view.version, {
+    version,
+    include,
+    now,
+    columns,
+  });
+}
+
+function line(type: string, object: unknown): Uint8Array {
+  return encoder.encode(`${JSON.stringify({ type, object })}\n`);
+}
+
+/** A bookmark: nothing but a revision, and perhaps the end of the beginning. */
+export function bookmarkFrame(
+  revision: number,
+  format: FrameFormat,
+  bookmark: { readonly initialEventsEnd: boolean; readonly now: number },
+): Uint8Array {
+  const { view } = format;
+  const { definition, version } = view;
+  const empty = version.empty?.();
+  const object: UntypedObject = {
+    kind: definition.kind,
+    apiVersion: apiVersionIn(view),
+    ...empty,
+    metadata: {
+      name: undefined as unknown as string,
+      resourceVersion: String(revision),
+      creationTimestamp: null as unknown as string,
+      ...(bookmark.initialEventsEnd
+        ? {
+          annotations: {
+            "k8s.io/initial-events-end": "true",
+            "kubernetes.io/initial-events-list-blueprint": blueprint(view),
+          },
+        }
+        : {}),
+    },
+  };
+  return line(
+    "BOOKMARK",
+    shown(object, format, { now: bookmark.now, columns: false }),
+  );
+}
+
+/** An empty list, from which clients that stream lists make theirs. */
+function blueprint(view: View): string {
+  const apiVersion = apiVersionIn(view);
+  const { listKind: kind, custom } = view.definition;
+  const list = custom
+    ? { apiVersion, items: [], kind }
+    : { kind, apiVersion, metadata: {}, items: null };
+  return btoa(`${JSON.stringify(list)}\n`);
+}
+
+/** The event with which a watch ends that cannot go on. */
+export function errorFrame(status: Status): Uint8Array {
+  return line("ERROR", status);
+}

@@ -1,0 +1,223 @@
+import type { Clock, Timer } from "../../core/clock.ts";
+import type { ResponseStream, StreamWriter } from "../http/exchange.ts";
+import { type Selection, selects } from "../request/selection.ts";
+import type { GroupResource } from "../registry.ts";
+import { StatusError } from "../status.ts";
+import type { Collection } from "../storage/collection.ts";
+import type { Change, ChangeType } from "../storage/history.ts";
+import { StoredObject } from "../storage/stored_object.ts";
+import {
+  bookmarkFrame,
+  errorFrame,
+  frame,
+  type FrameFormat,
+} from "./watch_frame.ts";
+import type { WatchHub } from "./watch_hub.ts";
+
+/** Where a watch begins. */
+export type WatchStart =
+  /** With the present state as ADDED events, ended by a bookmark if wanted. */
+  | { readonly from: "state"; readonly endBookmark: boolean }
+  /** With what changed after a revision. */
+  | { readonly from: "revision"; readonly revision: number }
+  /** Not at all: it ends with this. */
+  | { readonly from: "error"; readonly error: StatusError };
+
+/** What one watch shows, and for how long. */
+export interface WatcherOptions {
+  readonly hub: WatchHub;
+  readonly clock: Clock;
+  readonly collection: Collection;
+  readonly selection: Selection;
+  readonly format: FrameFormat;
+  readonly start: WatchStart;
+  /** The present revision of the store. */
+  readonly revision: () => number;
+  readonly bookmarks: boolean;
+  /** When the watch ends by itself, in milliseconds. */
+  readonly timeout: number;
+  /** How many bytes may wait for the client before it is cut. */
+  readonly maxPending: number;
+}
+
+/** Gives the bytes of an event in a form, made at most once for a change. */
+export type SharedFrame = (form: string, make: () => Uint8Array) => Uint8Array;
+
+/** One watch: the stream of a response, fed by the hub. */
+export class Watcher implements ResponseStream {
+  readonly #options: WatcherOptions;
+  #writer: StreamWriter | undefined;
+  #timer: Timer | undefined;
+  /** The last revision that the client knows of. */
+  #revision = 0;
+  /** Whether a Table has described its columns. */
+  #described = false;
+  #ended = false;
+  #stalled = false;
+
+  constructor(options: WatcherOptions) {
+    this.#options = options;
+  }
+
+  get collection(): Collection {
+    return this.#options.collection;
+  }
+
+  /** Which namespace it shows; undefined for all. */
+  get namespace(): string | undefined {
+    return this.#options.selection.namespace;
+  }
+
+  get resource(): GroupResource {
+    return this.format.view.definition;
+  }
+
+  get format(): FrameFormat {
+    return this.#options.format;
+  }
+
+  start(writer: StreamWriter): () => void {
+    const { hub, clock, timeout } = this.#options;
+    this.#writer = writer;
+    if (this.#begin()) {
+      hub.add(this);
+      this.#timer = clock.setTimer(() => this.end(), timeout);
+    }
+    return () => this.#close();
+  }
+
+  /** Writes what precedes live events; false if there can be none. */
+  #begin(): boolean {
+    const { collection, selection, start, revision } = this.#options;
+    if (start.from === "error") {
+      this.fail(start.error);
+      return false;
+    }
+    if (start.from === "revision") {
+      this.#revision = start.revision;
+      const { watchFloor } = collection.history;
+      if (start.revision < watchFloor) {
+        this.fail(
+          new StatusError({
+            code: 410,
+            reason: "Expired",
+            message:
+              `too old resource version: ${start.revision} (${watchFloor})`,
+          }),
+        );
+        return false;
+      }
+      for (const change of collection.history.since(start.revision)) {
+        this.deliver(change, (_form, make) => make());
+      }
+      return !this.#ended;
+    }
+    for (const object of collection.scan({ namespace: selection.namespace })) {
+      if (this.#ended) return false;
+      if (selects(selection, object)) {
+        this.#write(this.#frame("ADDED", object));
+      }
+    }
+    this.#revision = revision();
+    if (start.endBookmark) this.#bookmark(true);
+    return !this.#ended;
+  }
+
+  /** Shows a change, if it concerns this watch. */
+  deliver(change: Change, shared: SharedFrame): void {
+    if (change.revision <= this.#revision || this.#ended) return;
+    this.#revision = change.revision;
+    const { selection } = this.#options;
+    const { object, previous } = change;
+    const before = previous !== undefined && selects(selection, previous);
+    if (change.type === "DELETED") {
+      if (before) this.#show("DELETED", object, shared);
+      return;
+    }
+    const now = selects(selection, object);
+    if (now) this.#show(before ? "MODIFIED" : "ADDED", object, shared);
+    else if (before) {
+      // It left the selection: the client gets its last state that belonged,
+      // at the revision at which it left.
+      const left = new StoredObject(previous.definition, previous.parse(), {
+        revision: change.revision,
+        current: previous.current,
+      });
+      this.#show("DELETED", left, (form, make) => shared(`left ${form}`, make));
+    }
+  }
+
+  #show(type: ChangeType, object: StoredObject, shared: SharedFrame): void {
+    const undescribed = this.format.representation.as === "Table" &&
+      !this.#described;
+    this.#write(
+      undescribed
+        ? this.#frame(type, object)
+        : shared(type, () => this.#frame(type, object)),
+    );
+    this.#options.hub.counts.events++;
+  }
+
+  #frame(type: ChangeType, object: StoredObject): Uint8Array {
+    const columns = !this.#described;
+    this.#described = true;
+    const now = this.#options.clock.wallTime();
+    return frame(type, object, this.format, { now, columns });
+  }
+
+  /** Tells the client how far it has come, if it asked to be told. */
+  bookmark(revision: number): void {
+    if (!this.#options.bookmarks) return;
+    this.#revision = Math.max(this.#revision, revision);
+    // A client that asked for a revision that is yet to come, since the server
+    // lost its data, learns here where the server really is.
+    this.#bookmark(false, revision);
+  }
+
+  #bookmark(initialEventsEnd: boolean, revision = this.#revision): void {
+    const now = this.#options.clock.wallTime();
+    this.#write(
+      bookmarkFrame(revision, this.format, { initialEventsEnd, now }),
+    );
+  }
+
+  #write(bytes: Uint8Array): void {
+    const writer = this.#writer;
+    if (writer === undefined || this.#ended || this.#stalled) return;
+    writer.write(bytes);
+    if (writer.pending > this.#options.maxPending) {
+      this.#options.hub.counts.dropped++;
+      this.cut();
+    }
+  }
+
+  /** Keeps the connection and says nothing more. */
+  stall(): void {
+    this.#stalled = true;
+  }
+
+  /** Ends with an ERROR event. */
+  fail(error: StatusError): void {
+    this.#write(errorFrame(error.status));
+    this.end();
+  }
+
+  /** Ends in order. */
+  end(): void {
+    if (this.#close()) this.#writer?.end();
+  }
+
+  /** Breaks the connection. */
+  cut(): void {
+    if (this.#close()) this.#writer?.destroy();
+  }
+
+  /** Frees everything; false if that was done before. */
+  #close(): boolean {
+    if (this.#ended) return false;
+    this.#ended = true;
+    this.#timer?.cancel();
+    this.#options.hub.delete(this);
+    return true;
+  }
+}

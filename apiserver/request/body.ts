@@ -1,0 +1,107 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import { MAX_BODY_BYTES, type ServerRequest } from "../http/exchange.ts";
+import { badRequest, StatusError } from "../status.ts";
+import { parseJson } from "./json_body.ts";
+
+const decoder = new TextDecoder();
+
+/** The media type of a body, without its parameters. */
+export function mediaType(request: ServerRequest): string {
+  return (request.headers["content-type"] ?? "").split(";")[0]?.trim()
+    .toLowerCase() ?? "";
+}
+
+/** 415: the body is in no form that is read here. */
+export function unsupportedMediaType(
+  accepted: readonly string[],
+): StatusError {
+  return new StatusError({
+    code: 415,
+    reason: "UnsupportedMediaType",
+    message:
+      `the body of the request was in an unknown format - accepted media types include: ${
+        accepted.join(", ")
+      }`,
+  });
+}
+
+/**
+ * Checks that a body was not too long to be read.
+ *
+ * @throws {StatusError} 413 if it was.
+ */
+export function checkBodySize(body: Uint8Array): void {
+  if (body.length <= MAX_BODY_BYTES) return;
+  throw new StatusError({
+    code: 413,
+    reason: "RequestEntityTooLarge",
+    message: `Request entity too large: limit is ${MAX_BODY_BYTES}`,
+  });
+}
+
+/** What a body is written in. */
+export type BodyForm = "json" | "yaml" | "protobuf";
+
+/** A parsed body, and which of its fields are given twice. */
+export interface ParsedBody {
+  readonly value: unknown;
+  /** That as warnings, one for each. */
+  readonly warnings: readonly string[];
+  /** The same as parts of the error of strict validation. */
+  readonly objections: readonly string[];
+}
+
+/**
+ * Parses a body.
+ *
+ * @throws {SyntaxError} If it is not what its form says.
+ */
+export async function parseBody(
+  body: Uint8Array,
+  form: BodyForm,
+): Promise<ParsedBody> {
+  if (form === "protobuf") {
+    const { readProtobuf } = await import("../builtin/protobuf.ts");
+    return { value: readProtobuf(body), warnings: [], objections: [] };
+  }
+  if (form === "yaml") {
+    const { parseYaml } = await import("./yaml_body.ts");
+    const { value, problems } = await parseYaml(decoder.decode(body));
+    const list = problems.map((problem) => `\n  ${problem}`).join("");
+    return {
+      value,
+      warnings: problems,
+      objections: list === "" ? [] : [`yaml: unmarshal errors:${list}`],
+    };
+  }
+  const { value, duplicates } = parseJson(body);
+  const warnings = duplicates.map((path) =>
+    `duplicate field ${JSON.stringify(path)}`
+  );
+  return { value, warnings, objections: warnings };
+}
+
+/** What Go says of the first bytes of something that it cannot read. */
+export function summary(body: Uint8Array): string {
+  if (body.length === 0) return "<empty>";
+  const part = body.subarray(0, 30);
+  const shown = body[0] === 0x7b
+    ? decoder.decode(part)
+    : [...part].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return body.length > 30 ? `${shown} ...` : shown;
+}
+
+/** A value as a tree that may be an object of Kubernetes: with metadata. */
+export function asObject(value: JsonObject): UntypedObject {
+  const { metadata } = value;
+  if (metadata === undefined || metadata === null) {
+    return { ...value, metadata: {} } as unknown as UntypedObject;
+  }
+  if (!isJsonObject(metadata)) {
+    throw badRequest(
+      `json: cannot unmarshal ${typeof metadata} into Go struct field .metadata of type v1.ObjectMeta`,
+    );
+  }
+  return value as unknown as UntypedObject;
+}

@@ -1,0 +1,235 @@
+import { parseApiVersion } from "../../core/api/kind.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import {
+  goTypeName,
+  isJsonObject,
+  type JsonObject,
+} from "../../core/patch/json_value.ts";
+import { apiVersionIn } from "../read/object_view.ts";
+import { badRequest, type StatusError } from "../status.ts";
+import {
+  asObject,
+  type BodyForm,
+  checkBodySize,
+  mediaType,
+  parseBody,
+  type ParsedBody,
+  summary,
+  unsupportedMediaType,
+} from "./body.ts";
+import type { FieldValidation } from "./query_options.ts";
+import type { ResourceRequest } from "./resource_request.ts";
+
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+
+/** What bodies of objects may be written in; protobuf only of built-in kinds. */
+const ACCEPTED = ["application/json", "application/yaml", PROTOBUF];
+
+/**
+ * The form of a body.
+ *
+ * @throws {StatusError} 415 if it is none that is read.
+ */
+export function bodyForm(request: ResourceRequest): BodyForm {
+  const type = mediaType(request.http);
+  if (type === "" || type === "application/json") return "json";
+  if (type === "application/yaml") return "yaml";
+  if (type === PROTOBUF && !request.definition.custom) return "protobuf";
+  throw unsupportedMediaType(ACCEPTED);
+}
+
+/**
+ * Reads the object in the body of a create or update: decoded, pruned, and
+ * with the defaults of its version.
+ *
+ * @throws {StatusError} 400, 413, 415 or 422 if it is no such object.
+ */
+export async function readObjectBody(
+  request: ResourceRequest,
+  validation: FieldValidation,
+): Promise<UntypedObject> {
+  const { definition, version } = request;
+  const { value, warnings, objections } = await readTree(
+    request,
+    definition.kind,
+  );
+  checkType(request, value);
+  const decoded = decode(request, asObject(value));
+  applyValidation(
+    request,
+    [...warnings, ...decoded.problems],
+    validation,
+    () =>
+      badRequest(
+        `${definition.kind} in version ${
+          JSON.stringify(version.name)
+        } cannot be handled as a ${definition.kind}: strict decoding error: ${
+          [...objections, ...decoded.problems].join(", ")
+        }`,
+      ),
+  );
+  version.setDefaults(decoded.object);
+  return decoded.object;
+}
+
+/** Parses a body into a tree, with what Go says when it cannot. */
+export async function readTree(
+  request: ResourceRequest,
+  kind: string,
+): Promise<ParsedBody & { readonly value: JsonObject }> {
+  const form = bodyForm(request);
+  const { body } = request.http;
+  checkBodySize(body);
+  const fail = (why: string) =>
+    badRequest(
+      `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${why} (${
+        summary(body)
+      })`,
+    );
+  let parsed;
+  try {
+    parsed = await parseBody(body, form);
+  } catch (error) {
+    const { message } = error as Error;
+    if (form === "protobuf") throw badRequest(message);
+    throw fail(
+      /end of|Unterminated|after/.test(message)
+        ? "unexpected end of JSON input"
+        : message,
+    );
+  }
+  // Go reads null as an object of which nothing is given.
+  const value = parsed.value === null ? {} : parsed.value;
+  if (!isJsonObject(value)) {
+    throw fail(
+      `json: cannot unmarshal ${
+        Array.isArray(value) ? "array" : typeof value
+      } into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
+    );
+  }
+  return { ...parsed, value };
+}
+
+/**
+ * Checks `apiVersion` and `kind`, and fills them in where they may be absent.
+ *
+ * @throws {StatusError} 400 if they are of another kind.
+ */
+export function checkType(request: ResourceRequest, value: JsonObject): void {
+  const { definition } = request;
+  const expected = apiVersionIn(request);
+  const { kind = "", apiVersion = "" } = value;
+  if (typeof kind !== "string" || typeof apiVersion !== "string") {
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${definition.kind}): couldn't get version/kind; json parse error: json: cannot unmarshal ${
+        goTypeName(typeof kind === "string" ? apiVersion : kind)
+      } into Go struct field of type string`,
+    );
+  }
+  if (definition.custom) checkCustomBody(request, { kind, apiVersion });
+  else {
+    checkBuiltinType(request, {
+      kind: kind || definition.kind,
+      apiVersion: apiVersion || expected,
+    });
+    value.kind = definition.kind;
+    value.apiVersion = expected;
+  }
+}
+
+interface TypeMeta {
+  readonly kind: string;
+  readonly apiVersion: string;
+}
+
+function checkCustomBody(
+  request: ResourceRequest,
+  { kind, apiVersion }: TypeMeta,
+): void {
+  const { body } = request.http;
+  const expected = apiVersionIn(request);
+  if (kind === "") {
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${request.definition.kind}): Object 'Kind' is missing in '${
+        new TextDecoder().decode(body)
+      }' (${summary(body)})`,
+    );
+  }
+  if (apiVersion !== expected) throw versionMismatch(apiVersion, expected);
+}
+
+function versionMismatch(apiVersion: string, expected: string): StatusError {
+  return badRequest(
+    `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
+  );
+}
+
+function checkBuiltinType(
+  request: ResourceRequest,
+  { kind, apiVersion }: TypeMeta,
+): void {
+  const { definition, context } = request;
+  const expected = apiVersionIn(request);
+  if (kind === definition.kind && apiVersion === expected) return;
+  const { group, version } = parseApiVersion(apiVersion);
+  if (version.includes("/")) {
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${definition.kind}): unexpected GroupVersion string: ${apiVersion} (${
+        summary(request.http.body)
+      })`,
+    );
+  }
+  const other = context.resources.findKind(group, kind) ??
+    context.resources.findKind(group, kind.replace(/List$/, ""));
+  const known = other?.versions.some(({ name }) => name === version) &&
+    !other.custom;
+  if (known && kind === definition.kind) {
+    throw versionMismatch(apiVersion, expected);
+  }
+  throw badRequest(
+    `${kind} in version ${
+      JSON.stringify(version)
+    } cannot be handled as a ${definition.kind}: ${
+      known
+        ? `converting (${version}.${kind}) to (${
+          definition.group === "" ? "core" : definition.group.split(".")[0]
+        }.${definition.kind}): unknown conversion`
+        : `no kind ${JSON.stringify(kind)} is registered for version ${
+          JSON.stringify(apiVersion)
+        } in scheme "pkg/runtime/scheme.go:100"`
+    }`,
+  );
+}
+
+/** Decodes a tree; its metadata is an object afterwards. */
+export function decode(
+  { version }: ResourceRequest,
+  tree: UntypedObject,
+): { object: UntypedObject; problems: readonly string[] } {
+  const { object, problems } = version.decode(tree);
+  const decoded = asObject(object);
+  // Types leave out what is empty, but this asks to forget who owns what.
+  if (tree.metadata.managedFields?.length === 0) {
+    decoded.metadata.managedFields = [];
+  }
+  return { object: decoded, problems };
+}
+
+/**
+ * Does with problems of strict decoding what the client asked for.
+ *
+ * @param request Whose answer gets the warnings.
+ * @param problems What is wrong.
+ * @param validation What the client asked for.
+ * @param refusal Makes the error for `Strict`.
+ */
+export function applyValidation(
+  request: ResourceRequest,
+  problems: readonly string[],
+  validation: FieldValidation,
+  refusal: () => StatusError,
+): void {
+  if (problems.length === 0 || validation === "Ignore") return;
+  if (validation === "Strict") throw refusal();
+  request.warnings.push(...problems);
+}

@@ -1,0 +1,136 @@
+import {
+  type FieldRequirement,
+  type LabelRequirement,
+  matchesFields,
+  matchesLabels,
+  parseFieldSelector,
+} from "../../core/api/selector.ts";
+import {
+  inShard,
+  type ParsedShardSelector,
+  parseShardSelector,
+} from "../../core/api/shard_selector.ts";
+import type { ApiContext } from "../api_context.ts";
+import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
+import { badRequest } from "../status.ts";
+import type { StoredObject } from "../storage/stored_object.ts";
+import { readLabelQuery } from "./label_query.ts";
+
+/** Which objects of a collection a request is about. */
+export interface Selection {
+  readonly namespace: string | undefined;
+  readonly labels: readonly LabelRequirement[];
+  readonly fields: readonly FieldRequirement[];
+  /** The shard, where the feature gate `ShardedListAndWatch` is on. */
+  readonly shard: ParsedShardSelector | undefined;
+  /** The one name that can match, when the fields say so. */
+  readonly name: string | undefined;
+}
+
+/** Whether every object of the namespace is meant. */
+export function selectsAll({ labels, fields, shard }: Selection): boolean {
+  return labels.length === 0 && fields.length === 0 && shard === undefined;
+}
+
+/** Whether an object is meant; its namespace too. */
+export function selects(selection: Selection, object: StoredObject): boolean {
+  const { namespace, labels, fields, shard } = selection;
+  return (namespace === undefined || object.namespace === namespace) &&
+    matchesLabels(labels, object.labels) &&
+    matchesFields(fields, (field) => object.field(field)) &&
+    (shard === undefined || inShard(shard, object));
+}
+
+/**
+ * Reads the selectors of a query.
+ *
+ * @param query The parameters of the request.
+ * @param resource Whose fields may be named, and where it is served.
+ * @param path The namespace and, on old watch paths, the name in the path.
+ * @throws {StatusError} 400 if a selector cannot be read or names a field that
+ * cannot be selected by.
+ */
+export function readSelection(
+  query: URLSearchParams,
+  resource: {
+    readonly context: Pick<ApiContext, "featureGates">;
+    readonly definition: ResourceDefinition;
+    readonly version: ResourceVersion;
+  },
+  path: {
+    readonly namespace: string | undefined;
+    readonly name: string | undefined;
+  },
+): Selection {
+  const labels = readLabelQuery(query.get("labelSelector") ?? "");
+  const fields = readFields(query.get("fieldSelector") ?? "");
+  const { context, definition, version } = resource;
+  for (const { field } of fields) checkField(field, definition, version);
+  if (path.name !== undefined) {
+    fields.push({ field: "metadata.name", operator: "=", value: path.name });
+  }
+  return {
+    namespace: path.namespace,
+    labels,
+    fields,
+    shard: context.featureGates.ShardedListAndWatch
+      ? readShard(query.get("shardSelector") ?? undefined)
+      : undefined,
+    name: fields.find(({ field, operator }) =>
+      field === "metadata.name" && operator === "="
+    )?.value,
+  };
+}
+
+function readShard(text: string | undefined): ParsedShardSelector | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return parseShardSelector(text);
+  } catch (error) {
+    throw badRequest((error as SyntaxError).message);
+  }
+}
+
+function readFields(text: string): FieldRequirement[] {
+  try {
+    return parseFieldSelector(text);
+  } catch {
+    throw badRequest(fieldProblem(text));
+  }
+}
+
+/** What apimachinery says of a field selector that it cannot read. */
+function fieldProblem(text: string): string {
+  const term = text.split(",").find((part) =>
+    part !== "" && !part.includes("=")
+  );
+  if (term !== undefined) {
+    return `invalid selector: '${text}'; can't understand '${term}'`;
+  }
+  const [, escape] = /\\(?![\\,=])([^]?)/.exec(
+    text.replaceAll(/\\[\\,=]/g, ""),
+  ) ?? [];
+  return escape === undefined
+    // It tells the number of the character "=".
+    ? "invalid field selector: unescaped character in value: 61"
+    : `invalid field selector: invalid escape sequence: \\${escape}`;
+}
+
+function checkField(
+  field: string,
+  definition: ResourceDefinition,
+  version: ResourceVersion,
+): void {
+  if (field === "metadata.name") return;
+  if (field === "metadata.namespace" && definition.scope === "Namespaced") {
+    return;
+  }
+  if (version.selectableFields.has(field)) return;
+  const ordinary = !definition.custom && version.selectableFields.size === 0;
+  if (ordinary && field === "metadata.namespace") return;
+  throw badRequest(
+    ordinary
+      ? `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`
+      : `field label not supported: ${field}`,
+  );
+}

@@ -1,0 +1,286 @@
+import { type Clock, systemClock } from "../core/clock.ts";
+import type { Client } from "../core/client/client.ts";
+import type { Transport } from "../core/client/transport.ts";
+import { type Logger, silentLogger } from "../core/logger.ts";
+import {
+  createAuthority,
+  issueCertificate,
+  type KeyPair,
+} from "./certificates.ts";
+import { FaultInjector } from "./faults/fault_injector.ts";
+import type { Faults } from "./faults/faults.ts";
+import type { ServerRequest, ServerResponse } from "./http/exchange.ts";
+import { InProcessTransport } from "./http/in_process_transport.ts";
+import { Listener } from "./http/listener.ts";
+import { Instance } from "./instance.ts";
+import { kubeconfigDocument } from "./kubeconfig.ts";
+import { type Random, seededRandom } from "./random.ts";
+import { type ApiServerOptions, checkServerOptions } from "./server_options.ts";
+import type { WatchCounts } from "./read/watch_hub.ts";
+import type { BuiltinResources, CustomResources } from "./registry.ts";
+import { ADMINISTRATOR, type User } from "./request/user.ts";
+import {
+  FileJournal,
+  type JournalContent,
+  readJournal,
+} from "./storage/file_journal.ts";
+
+/** The parts of a server that take time to load, loaded once. */
+interface Kinds {
+  readonly builtin: BuiltinResources;
+  readonly crd: CustomResources;
+  readonly Client: typeof Client;
+}
+
+/**
+ * A Kubernetes API server in the process that starts it. It answers as
+ * kube-apiserver 1.32 does, with the controllers that belong to every cluster
+ * (garbage collection, namespaces, custom resource definitions); it does not
+ * run pods.
+ */
+export class ApiServer {
+  readonly #options: ApiServerOptions;
+  readonly #kinds: Kinds;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #logger: Logger;
+  readonly #transport: InProcessTransport;
+  readonly #faults: FaultInjector;
+  #instance: Instance | undefined;
+  #journal: FileJournal | undefined;
+  #listener: Listener | undefined;
+  #authority: KeyPair | undefined;
+  #certificate: { cert: string; key: string } | undefined;
+  #client: Client | undefined;
+  #token: string;
+  #port: number;
+
+  private constructor(options: ApiServerOptions, kinds: Kinds) {
+    this.#options = options;
+    this.#kinds = kinds;
+    this.#clock = options.clock ?? systemClock;
+    this.#random = seededRandom(options.seed);
+    this.#logger = options.logger ?? silentLogger;
+    this.#token = options.token ?? secretToken();
+    this.#port = options.port === false ? 0 : options.port ?? 0;
+    this.#faults = new FaultInjector({
+      clock: this.#clock,
+      random: this.#random,
+      server: {
+        watches: () => this.#instance?.context.watches.all() ?? [],
+        compact: () => this.#instance?.context.store.compact(),
+        dropConnections: () => this.#dropConnections(),
+        setToken: (token) => {
+          this.#token = token ?? secretToken();
+          return this.#token;
+        },
+        stop: (keepData) => this.#halt({ keepData }),
+        start: (content) => this.#begin(content),
+      },
+    });
+    this.#transport = new InProcessTransport(
+      (request) => this.#handle(withToken(request, this.#token)),
+    );
+  }
+
+  /**
+   * Starts a server.
+   *
+   * @throws {TypeError} If an option is not known.
+   * @throws {RangeError} If a port is no port.
+   * @throws {Error} If the port is taken or the data file cannot be read.
+   */
+  static async start(options: ApiServerOptions = {}): Promise<ApiServer> {
+    checkServerOptions(options);
+    const [builtin, crd, { Client }] = await Promise.all([
+      import("./builtin/definitions.ts"),
+      import("./crd/custom_resources.ts"),
+      import("../core/client/client.ts"),
+    ]);
+    const server = new ApiServer(options, { builtin, crd, Client });
+    const { data } = options;
+    await server.#begin(data === undefined ? undefined : readJournal(data));
+    return server;
+  }
+
+  async #begin(content: JournalContent | undefined): Promise<void> {
+    const { data, port, audit, history } = this.#options;
+    await this.#kinds.crd.prepareObjects(content?.objects ?? []);
+    const instance = new Instance({
+      ...this.#kinds,
+      clock: this.#clock,
+      random: this.#random,
+      logger: this.#logger,
+      history,
+      establishingDelay: this.#options.establishingDelay ?? 250,
+      simulate: this.#options.simulate === true,
+      featureGates: this.#options.featureGates,
+      pods: this.#options.pods,
+      audit,
+      authenticate: (token) => this.#authenticate(token),
+      authority: () => this.certificateAuthority,
+      content,
+    });
+    if (data !== undefined) {
+      this.#journal = new FileJournal(data, instance.context.store);
+      instance.context.store.attach(this.#journal);
+    }
+    if (port !== false) {
+      this.#listener = await Listener.open({
+        handle: (request) => this.#handle(request),
+        port: this.#port,
+        host: this.#options.host ?? "127.0.0.1",
+        tls: this.#options.tls === false
+          ? undefined
+          : this.#serverCertificate(),
+      });
+      this.#port = this.#listener.port;
+    }
+    this.#instance = instance;
+  }
+
+  /**
+   * Ends the present life; gives what it held if another one is to have it,
+   * which takes the memory of all objects once more.
+   */
+  async #halt(
+    { keepData }: { readonly keepData: boolean },
+  ): Promise<JournalContent | undefined> {
+    const instance = this.#instance;
+    this.#instance = undefined;
+    this.#transport.dropConnections();
+    await this.#listener?.close();
+    instance?.stop();
+    this.#listener = undefined;
+    this.#journal?.close();
+    this.#journal = undefined;
+    return keepData ? instance?.content() : undefined;
+  }
+
+  /** Answers a request; undefined while the server is down. */
+  async #handle(request: ServerRequest): Promise<ServerResponse | undefined> {
+    return await this.#faults.around(
+      request,
+      async () => {
+        await this.#kinds.crd.prepareRequest(request);
+        return await this.#instance?.handler.handle(request);
+      },
+    );
+  }
+
+  #dropConnections(): void {
+    this.#listener?.dropConnections();
+    this.#transport.dropConnections();
+  }
+
+  #authenticate(token: string): User | undefined {
+    return token === this.#token ? ADMINISTRATOR : undefined;
+  }
+
+  #authorityPair(): KeyPair {
+    return this.#authority ??= this.#options.authority ??
+      createAuthority({ commonName: "coracle" });
+  }
+
+  #serverCertificate(): { cert: string; key: string } {
+    if (this.#certificate === undefined) {
+      const host = this.#options.host ?? "127.0.0.1";
+      const { certificate, key } = issueCertificate(this.#authorityPair(), {
+        commonName: "kube-apiserver",
+        usage: "server",
+        hosts: [...new Set(["localhost", "127.0.0.1", "::1", host])],
+      });
+      this.#certificate = { cert: certificate, key };
+    }
+    return this.#certificate;
+  }
+
+  /** The certificate of the server's authority, in PEM. */
+  get certificateAuthority(): string {
+    return this.#authorityPair().certificate;
+  }
+
+  /** The bearer token that may do everything. */
+  get token(): string {
+    return this.#token;
+  }
+
+  /**
+   * Where the server listens.
+   *
+   * @throws {Error} If it was started without a port.
+   */
+  get url(): string {
+    if (this.#options.port === false) {
+      throw new Error(
+        "Cannot give a URL: the server was started without a port: received port false",
+      );
+    }
+    const scheme = this.#options.tls === false ? "http" : "https";
+    const host = this.#options.host ?? "127.0.0.1";
+    return `${scheme}://${
+      host.includes(":") ? `[${host}]` : host
+    }:${this.#port}`;
+  }
+
+  /** A kubeconfig for this server, as YAML; it holds the token. */
+  get kubeconfig(): string {
+    return kubeconfigDocument({
+      server: this.url,
+      authority: this.#options.tls === false
+        ? undefined
+        : this.certificateAuthority,
+      token: this.#token,
+    });
+  }
+
+  /** Reaches the server without a socket, as the administrator. */
+  get transport(): Transport {
+    return this.#transport;
+  }
+
+  /**
+   * A client of the server, over its in-process transport.
+   *
+   * It is the one thing that this room takes from the client's, and it is
+   * loaded with the kinds, so that no module of this room imports it.
+   */
+  get client(): Client {
+    return this.#client ??= new this.#kinds.Client({
+      transport: this.#transport,
+    }, { clock: this.#clock });
+  }
+
+  /** How to make this server misbehave. */
+  get faults(): Faults {
+    return this.#faults;
+  }
+
+  /** What became of watches since the server's start. */
+  get watchCounts(): Readonly<WatchCounts> {
+    return this.#instance?.context.watches.counts ??
+      { open: 0, dropped: 0, events: 0 };
+  }
+
+  /** Ends every connection and frees the port. Safe to call twice. */
+  async stop(): Promise<void> {
+    this.#faults.stop();
+    await this.#halt({ keepData: false });
+    await this.#transport.close();
+  }
+}
+
+function secretToken(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(24));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** In-process callers are the administrator unless they say who they are. */
+function withToken(request: ServerRequest, token: string): ServerRequest {
+  return request.headers.authorization === undefined
+    ? {
+      ...request,
+      headers: { ...request.headers, authorization: `Bearer ${token}` },
+    }
+    : request;
+}

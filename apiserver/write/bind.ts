@@ -1,0 +1,106 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import { timestamp } from "../api_context.ts";
+import { createdResponse, type ServerResponse } from "../http/exchange.ts";
+import { findStored } from "../read/get.ts";
+import type { GroupResource } from "../registry.ts";
+import { asObject } from "../request/body.ts";
+import { readTree } from "../request/object_body.ts";
+import { readWriteOptions } from "../request/query_options.ts";
+import {
+  type ResourceRequest,
+  subjectOf,
+} from "../request/resource_request.ts";
+import { badRequest, conflict, noSuchPath, StatusError } from "../status.ts";
+import { checkPath } from "./update.ts";
+
+/** Whether objects of a resource are orders, carried out and not stored. */
+export function isBinding({ group, plural }: GroupResource): boolean {
+  return group === "" && plural === "bindings";
+}
+
+/**
+ * Puts a pod on a node, as a scheduler does: by the `binding` of the pod, or by
+ * a Binding in its namespace.
+ */
+export async function bindPod(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
+  const { context, query, http } = request;
+  const { dryRun } = readWriteOptions(query, "CreateOptions", {
+    userAgent: http.headers["user-agent"],
+    apply: false,
+  });
+  const { value } = await readTree(request, "Binding");
+  const binding = asObject(value);
+  const pods = context.resources.find("", "pods");
+  if (pods === undefined) throw noSuchPath();
+  const named: ResourceRequest = {
+    ...request,
+    definition: pods,
+    name: request.name ?? binding.metadata.name,
+  };
+  if (!named.name) throw badRequest("Name parameter required.");
+  checkPath(named, binding.metadata);
+  const node = nodeOf(binding);
+  const pod = structuredClone(findStored(named).parse());
+  assign(named, pod, { node, annotations: binding.metadata.annotations });
+  if (!dryRun) context.store.put(pods, pod);
+  return createdResponse();
+}
+
+function nodeOf({ target }: UntypedObject): string {
+  const { kind = "", name } = isJsonObject(target) ? target : {};
+  // A real server says so without a reason, and takes the blame.
+  if (kind !== "" && kind !== "Node") {
+    throw new StatusError({
+      code: 500,
+      message: `target.kind: Unsupported value: ${
+        JSON.stringify(kind)
+      }: supported values: "Node", "<empty>"`,
+    });
+  }
+  if (typeof name === "string" && name !== "") return name;
+  throw new StatusError({ code: 500, message: "target.name: Required value" });
+}
+
+function assign(
+  request: ResourceRequest,
+  pod: UntypedObject,
+  { node, annotations }: {
+    readonly node: string;
+    readonly annotations: Readonly<Record<string, string>> | undefined;
+  },
+): void {
+  const refuse = (why: string) =>
+    conflict({ ...subjectOf(request), kind: "pods/binding" }, why);
+  const spec = (pod.spec ??= {}) as JsonObject;
+  if (pod.metadata.deletionTimestamp !== undefined) {
+    throw refuse(
+      `pod ${request.name} is being deleted, cannot be assigned to a host`,
+    );
+  }
+  if (spec.nodeName) {
+    throw refuse(
+      `pod ${request.name} is already assigned to node ${
+        JSON.stringify(spec.nodeName)
+      }`,
+    );
+  }
+  spec.nodeName = node;
+  if (annotations) {
+    pod.metadata.annotations = { ...pod.metadata.annotations, ...annotations };
+  }
+  const status = (pod.status ??= {}) as JsonObject;
+  const conditions = Array.isArray(status.conditions) ? status.conditions : [];
+  const others = conditions.filter((condition) =>
+    !isJsonObject(condition) || condition.type !== "PodScheduled"
+  );
+  const lastTransitionTime = timestamp(request.context.clock.wallTime());
+  status.conditions = [...others, {
+    type: "PodScheduled",
+    status: "True",
+    lastProbeTime: null,
+    lastTransitionTime,
+  }];
+}

@@ -1,0 +1,239 @@
+import { parseApiVersion } from "../../core/api/kind.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import { timestamp } from "../api_context.ts";
+import type { ServerResponse } from "../http/exchange.ts";
+import { updateManagedFields } from "../managed_fields.ts";
+import { checkNamespaceAccepts } from "../namespaces.ts";
+import { CRDS } from "../registry.ts";
+import { apiVersionIn } from "../read/object_view.ts";
+import {
+  representationOf,
+  respondObject,
+  respondStored,
+} from "../read/respond.ts";
+import { readObjectBody } from "../request/object_body.ts";
+import {
+  readWriteOptions,
+  type WriteOptions,
+} from "../request/query_options.ts";
+import {
+  hookContext,
+  kindSubjectOf,
+  type ResourceRequest,
+  subjectOf,
+} from "../request/resource_request.ts";
+import {
+  alreadyExists,
+  badRequest,
+  fieldError,
+  invalid,
+  StatusError,
+} from "../status.ts";
+import { storageKey, type StoredObject } from "../storage/stored_object.ts";
+import { finalizerWarnings, metadataProblems } from "./object_meta.ts";
+
+/** What a write came to: a stored object, or what would have been stored. */
+export type Written =
+  | { readonly stored: StoredObject; readonly created: boolean }
+  | { readonly object: UntypedObject; readonly created: boolean };
+
+/** Answers with what was written, in the form that the request wants. */
+export async function respondWritten(
+  request: ResourceRequest,
+  written: Written,
+  representation: ReturnType<typeof representationOf>,
+): Promise<ServerResponse> {
+  const how = { status: written.created ? 201 : 200, representation };
+  return "stored" in written
+    ? await respondStored(request, written.stored, how)
+    : await respondObject(request, written.object, how);
+}
+
+/** Answers a POST to a collection. */
+export async function create(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
+  const representation = representationOf(request);
+  const options = readWriteOptions(request.query, "CreateOptions", {
+    userAgent: request.http.headers["user-agent"],
+    apply: false,
+  });
+  const object = await readObjectBody(request, options.fieldValidation);
+  if (object.metadata.resourceVersion) {
+    throw new StatusError({
+      code: 500,
+      message: "resourceVersion should not be set on objects to be created",
+    });
+  }
+  const written = createObject(request, object, { options, apply: false });
+  return await respondWritten(request, written, representation);
+}
+
+/** How an object comes to be created. */
+export interface CreateHow {
+  readonly options: WriteOptions;
+  /** Whether managedFields are there already, from an apply. */
+  readonly apply: boolean;
+}
+
+/**
+ * Stores a new object.
+ *
+ * @param request Where it goes.
+ * @param object The object, decoded and defaulted; it is changed.
+ * @param how The options of the write.
+ * @throws {StatusError} If it may not be stored.
+ */
+export function createObject(
+  request: ResourceRequest,
+  object: UntypedObject,
+  how: CreateHow,
+): Written {
+  const { context, definition } = request;
+  const { options, apply } = how;
+  const hooks = hookContext(request, { dryRun: options.dryRun, apply });
+  checkNotTerminating(request);
+  placeInNamespace(request, object);
+  checkNamespaceAccepts(request, object);
+  setSystemFields(request, object);
+  if (!apply) {
+    updateManagedFields(undefined, object, {
+      definition,
+      version: request.version,
+      manager: options.fieldManager,
+      subresource: undefined,
+      time: timestamp(hooks.now),
+    });
+  }
+  definition.admit?.(object, undefined, hooks);
+  if (definition.hasGeneration) object.metadata.generation = 1;
+  definition.prepareForCreate?.(object, hooks);
+  validateNew(request, object, hooks);
+  const home = context.resources.home(definition);
+  const collection = context.store.collectionOf(definition);
+  const { name, namespace = "" } = object.metadata;
+  const existing = collection.get(storageKey({ namespace, name }));
+  if (existing) throw exists(request, name, existing);
+  if (options.dryRun) return { object, created: true };
+  const stored = context.store.put(
+    home,
+    home.convert(object, home.storageVersion),
+  );
+  return { stored, created: true };
+}
+
+/** A custom resource whose definition is being deleted takes in nothing. */
+function checkNotTerminating({ context, definition }: ResourceRequest): void {
+  const { group, plural, custom } = definition;
+  if (!custom) return;
+  const crd = context.store.collection(CRDS).get(`${plural}.${group}`);
+  if (!crd?.terminating) return;
+  throw new StatusError({
+    code: 405,
+    reason: "MethodNotAllowed",
+    message:
+      "create not allowed while custom resource definition is terminating",
+    details: { group, kind: plural },
+  });
+}
+
+function exists(
+  request: ResourceRequest,
+  name: string,
+  existing: StoredObject,
+): StatusError {
+  const error = alreadyExists(subjectOf(request, name));
+  if (!existing.terminating) return error;
+  return new StatusError({
+    ...error.status,
+    message: `object is being deleted: ${error.status.message}`,
+  });
+}
+
+/** Gives the object the namespace of the path. */
+export function placeInNamespace(
+  request: ResourceRequest,
+  { metadata }: UntypedObject,
+): void {
+  const { namespace, definition } = request;
+  if (definition.scope === "Cluster") delete metadata.namespace;
+  else if (metadata.namespace && metadata.namespace !== namespace) {
+    throw badRequest(
+      "the namespace of the provided object does not match the namespace sent on the request",
+    );
+  } else metadata.namespace = namespace;
+}
+
+/** What a client may send in the metadata of a new object, and is not kept. */
+const NOT_FROM_CLIENTS = [
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+  "resourceVersion",
+  "selfLink",
+];
+
+function setSystemFields(
+  request: ResourceRequest,
+  { metadata }: UntypedObject,
+): void {
+  const { clock, random, store } = request.context;
+  for (const field of NOT_FROM_CLIENTS) {
+    Reflect.deleteProperty(metadata, field);
+  }
+  metadata.uid = random.uid();
+  metadata.creationTimestamp = timestamp(clock.wallTime());
+  const { generateName, namespace = "" } = metadata;
+  if (metadata.name || !generateName) return;
+  // A name has at most 63 characters, of which five are random.
+  const prefix = generateName.slice(0, 58);
+  const collection = store.collectionOf(request.definition);
+  for (let attempt = 0; attempt < 8; attempt++) {
+    metadata.name = prefix + random.suffix();
+    if (!collection.get(storageKey({ namespace, name: metadata.name }))) break;
+  }
+}
+
+function validateNew(
+  request: ResourceRequest,
+  object: UntypedObject,
+  hooks: ReturnType<typeof hookContext>,
+): void {
+  const { definition } = request;
+  const { metadata } = object;
+  checkCustomType(request, object);
+  const causes = [
+    ...metadataProblems(metadata, definition),
+    ...definition.validateCreate?.(object, hooks) ?? [],
+  ];
+  if (causes.length > 0) {
+    throw invalid(kindSubjectOf(request, metadata.name), causes);
+  }
+  if (definition.custom) {
+    request.warnings.push(...finalizerWarnings(metadata));
+  }
+}
+
+/**
+ * Checks that a custom resource says of what kind and version it is.
+ *
+ * @throws {StatusError} 422 if it says another.
+ */
+export function checkCustomType(
+  request: ResourceRequest,
+  { kind = "", apiVersion = "", metadata }: UntypedObject,
+): void {
+  const { definition } = request;
+  if (!definition.custom) return;
+  const expected = apiVersionIn(request);
+  const causes = [
+    ...(kind === definition.kind
+      ? []
+      : [fieldError.invalid("kind", kind, `must be ${definition.kind}`)]),
+    ...(apiVersion === expected
+      ? []
+      : [fieldError.invalid("apiVersion", apiVersion, `must be ${expected}`)]),
+  ];
+  if (causes.length === 0) return;
+  const { group } = parseApiVersion(apiVersion);
+  throw invalid({ group, kind, name: metadata.name }, causes);
+}

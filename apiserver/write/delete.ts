@@ -1,0 +1,357 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import { timestamp } from "../api_context.ts";
+import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
+import { checkMortal, holdsContent } from "../namespaces.ts";
+import { findStored } from "../read/get.ts";
+import { listPage, respondPage } from "../read/list.ts";
+import { objectIn } from "../read/object_view.ts";
+import {
+  representationOf,
+  respondObject,
+  respondStored,
+} from "../read/respond.ts";
+import {
+  type DeleteOptions,
+  readDeleteOptions,
+  readListOptions,
+} from "../request/query_options.ts";
+import { readTree } from "../request/object_body.ts";
+import {
+  hookContext,
+  kindSubjectOf,
+  type ResourceRequest,
+  subjectOf,
+} from "../request/resource_request.ts";
+import { readSelection } from "../request/selection.ts";
+import { conflict, StatusError } from "../status.ts";
+import type { StoredObject } from "../storage/stored_object.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
+
+/** Versions of DeleteOptions: every group has its own, all alike. */
+const OPTIONS_KINDS: ReadonlySet<unknown> = new Set([
+  undefined,
+  "",
+  "DeleteOptions",
+]);
+
+/** What became of a deletion. */
+export interface Deleted {
+  /** The object as it is or was, unless the answer is a Status. */
+  readonly stored: StoredObject | undefined;
+  /** The same for a dry run, where nothing was stored. */
+  readonly object?: UntypedObject | undefined;
+  /** Whether it is gone; else something holds it. */
+  readonly gone: boolean;
+}
+
+/** Answers a DELETE of one object. */
+export async function remove(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
+  const representation = representationOf(request);
+  const options = await readOptions(request);
+  checkMortal(request);
+  const stored = findStored(request);
+  const deleted = deleteObject(request, stored, options);
+  const accepted = !deleted.gone && options.orphanDependents === false;
+  const how = { status: accepted ? 202 : 200, representation };
+  if (deleted.object) return await respondObject(request, deleted.object, how);
+  if (deleted.stored) return await respondStored(request, deleted.stored, how);
+  const { name, group, kind } = subjectOf(request);
+  return jsonResponse(how.status, {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    details: {
+      name,
+      ...(group === "" ? {} : { group }),
+      kind,
+      uid: stored.uid,
+    },
+  });
+}
+
+/** What clients are told who delete Jobs and may think that their Pods go, too. */
+const PODS_STAY =
+  "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+
+async function readOptions(request: ResourceRequest): Promise<DeleteOptions> {
+  const options = await readGivenOptions(request);
+  const { plural, group } = request.definition;
+  if (
+    plural === "jobs" && group === "batch" &&
+    options.propagationPolicy === undefined &&
+    options.orphanDependents === undefined
+  ) request.warnings.push(PODS_STAY);
+  return options;
+}
+
+/** A body that cannot be read is 400 of built-in kinds, and 500 of custom ones. */
+async function readOptionsBody(
+  request: ResourceRequest,
+): ReturnType<typeof readTree> {
+  try {
+    return await readTree(request, "DeleteOptions");
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 400) {
+      throw error;
+    }
+    if (!request.definition.custom) throw error;
+    const { message } = error.status;
+    throw new StatusError({ code: 500, message });
+  }
+}
+
+async function readGivenOptions(
+  request: ResourceRequest,
+): Promise<DeleteOptions> {
+  const { http, query } = request;
+  if (http.body.length === 0) return readDeleteOptions(query, undefined);
+  const { value } = await readOptionsBody(request);
+  if (!OPTIONS_KINDS.has(value.kind)) {
+    throw new StatusError({
+      code: 500,
+      message: `no kind ${
+        JSON.stringify(value.kind)
+      } is registered for version ${
+        JSON.stringify(value.apiVersion ?? "")
+      } in scheme "pkg/runtime/scheme.go:100"`,
+    });
+  }
+  return readDeleteOptions(query, value);
+}
+
+/** Answers a DELETE of a collection: every selected object, one by one. */
+export async function removeCollection(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
+  const representation = representationOf(request);
+  const { query, namespace } = request;
+  const list = readListOptions(query, false);
+  const selection = readSelection(query, request, {
+    namespace,
+    name: undefined,
+  });
+  const options = await readOptions(request);
+  const page = listPage(request, selection, list);
+  for (const stored of page.objects) {
+    const each = {
+      ...request,
+      name: stored.name,
+      namespace: stored.namespace || undefined,
+    };
+    try {
+      checkMortal(each);
+      deleteObject(each, stored, options);
+    } catch (error) {
+      // What went meanwhile need not be deleted.
+      if (!(error instanceof StatusError) || error.status.code !== 404) {
+        throw error;
+      }
+    }
+  }
+  return await respondPage(request, page, representation);
+}
+
+/**
+ * Deletes an object, or marks it when finalizers, dependents or a grace period
+ * hold it.
+ *
+ * @throws {StatusError} 409 if a precondition does not hold.
+ */
+export function deleteObject(
+  request: ResourceRequest,
+  stored: StoredObject,
+  options: DeleteOptions,
+): Deleted {
+  checkPreconditions(request, stored, options);
+  const { context, definition } = request;
+  const object = objectIn(stored, request);
+  const before = structuredClone(object);
+  const grace = beginDeletion(request, object, options);
+  if (grace === "pending") {
+    return answerWith(definition.returnsDeletedObject, stored, false);
+  }
+  const finalizers = collectorFinalizers(request, object, options);
+  if (finalizers !== undefined) setFinalizers(object, finalizers);
+  if (object.metadata.deletionTimestamp === undefined) {
+    definition.prepareForDeletion?.(
+      object,
+      hookContext(request, { dryRun: options.dryRun, apply: false }),
+    );
+  }
+  const held = (object.metadata.finalizers ?? []).length > 0 ||
+    (holdsContent(definition) && hasContent(object));
+  if (held) markDeleting(request, object, grace);
+  const changed = !jsonEquals(before, object);
+  const home = context.resources.home(definition);
+  if (held || (grace !== undefined && grace > 0)) {
+    if (options.dryRun) return { stored: undefined, object, gone: false };
+    const kept = changed
+      ? context.store.put(home, home.convert(object, home.storageVersion))
+      : stored;
+    return { stored: kept, gone: false };
+  }
+  if (options.dryRun) {
+    // A graceful deletion shows its mark, though nothing is stored.
+    return grace !== undefined && definition.returnsDeletedObject
+      ? { stored: undefined, object, gone: true }
+      : answerWith(definition.returnsDeletedObject, stored, true);
+  }
+  // A graceful deletion that need not wait is seen to begin all the same.
+  const marked = grace !== undefined && changed
+    ? context.store.put(home, home.convert(object, home.storageVersion))
+    : stored;
+  const last = context.store.delete(marked);
+  return answerWith(definition.returnsDeletedObject, last, true);
+}
+
+function answerWith(
+  returnsObject: boolean,
+  stored: StoredObject,
+  gone: boolean,
+): Deleted {
+  return { stored: returnsObject ? stored : undefined, gone };
+}
+
+function checkPreconditions(
+  request: ResourceRequest,
+  stored: StoredObject,
+  { uid, resourceVersion }: DeleteOptions,
+): void {
+  const subject = kindSubjectOf(request);
+  if (uid !== undefined && uid !== stored.uid) {
+    throw conflict(
+      subject,
+      `the UID in the precondition (${uid}) does not match the UID in record (${stored.uid}). The object might have been deleted and then recreated`,
+    );
+  }
+  if (
+    resourceVersion !== undefined &&
+    resourceVersion !== String(stored.revision)
+  ) {
+    throw conflict(
+      subject,
+      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${stored.revision}). The object might have been modified`,
+    );
+  }
+}
+
+/**
+ * Begins a graceful deletion, where the resource has such.
+ *
+ * @returns The grace period in seconds; undefined where there is none;
+ * `pending` when an earlier deletion goes on unchanged.
+ */
+function beginDeletion(
+  request: ResourceRequest,
+  object: UntypedObject,
+  options: DeleteOptions,
+): number | "pending" | undefined {
+  const { metadata } = object;
+  const { clock } = request.context;
+  const requested = options.gracePeriodSeconds;
+  if (metadata.deletionTimestamp !== undefined) {
+    const running = metadata.deletionGracePeriodSeconds ?? 0;
+    if (running === 0) return undefined;
+    // A deletion that goes on can only be made shorter.
+    if (requested === undefined || requested >= running) return "pending";
+    const period = Math.max(requested, 0);
+    metadata.deletionTimestamp = timestamp(
+      Date.parse(metadata.deletionTimestamp) - (running - period) * 1000,
+    );
+    metadata.deletionGracePeriodSeconds = period;
+    return period;
+  }
+  const period = request.definition.gracePeriod?.(object, requested);
+  if (period === undefined) return undefined;
+  metadata.deletionTimestamp = timestamp(clock.wallTime() + period * 1000);
+  metadata.deletionGracePeriodSeconds = period;
+  bumpGeneration(object);
+  return period;
+}
+
+function bumpGeneration({ metadata }: UntypedObject): void {
+  if ((metadata.generation ?? 0) > 0) {
+    metadata.generation = (metadata.generation ?? 0) + 1;
+  }
+}
+
+/** Marks an object that something holds. */
+function markDeleting(
+  request: ResourceRequest,
+  object: UntypedObject,
+  grace: number | undefined,
+): void {
+  const { metadata } = object;
+  const { definition, context } = request;
+  const now = context.clock.wallTime();
+  // Namespaces and CRDs are deleted in a way of their own.
+  const plain = !holdsContent(definition) &&
+    definition.prepareForDeletion === undefined;
+  if (metadata.deletionTimestamp === undefined) {
+    if (plain) bumpGeneration(object);
+    metadata.deletionTimestamp = timestamp(now);
+  } else if (
+    grace === undefined && Date.parse(metadata.deletionTimestamp) > now
+  ) {
+    metadata.deletionTimestamp = timestamp(now);
+  }
+  if (holdsContent(definition)) {
+    object.status = { ...(object.status as object), phase: "Terminating" };
+  }
+  if (plain && grace === undefined) metadata.deletionGracePeriodSeconds = 0;
+}
+
+function hasContent(object: UntypedObject): boolean {
+  const spec = object.spec as { finalizers?: string[] } | undefined;
+  return (spec?.finalizers ?? []).length > 0;
+}
+
+const ORPHAN = "orphan";
+const FOREGROUND = "foregroundDeletion";
+
+/** The finalizers by which the garbage collector learns what is wanted. */
+function collectorFinalizers(
+  request: ResourceRequest,
+  { metadata }: UntypedObject,
+  options: DeleteOptions,
+): string[] | undefined {
+  const { finalizers = [] } = metadata;
+  const mode = deletionMode(request, finalizers, options);
+  const next = finalizers.filter((one) => one !== ORPHAN && one !== FOREGROUND);
+  if (mode === "Orphan") next.push(ORPHAN);
+  if (mode === "Foreground") next.push(FOREGROUND);
+  return next.length === finalizers.length &&
+      next.every((one) => finalizers.includes(one))
+    ? undefined
+    : next;
+}
+
+function deletionMode(
+  request: ResourceRequest,
+  finalizers: readonly string[],
+  options: DeleteOptions,
+): "Orphan" | "Foreground" | "Background" {
+  if (options.orphanDependents !== undefined) {
+    return options.orphanDependents ? "Orphan" : "Background";
+  }
+  switch (options.propagationPolicy) {
+    case "Orphan":
+    case "Foreground":
+    case "Background":
+      return options.propagationPolicy;
+  }
+  if (finalizers.includes(ORPHAN)) return "Orphan";
+  if (finalizers.includes(FOREGROUND)) return "Foreground";
+  return request.definition.defaultDeletionPolicy ?? "Background";
+}
+
+function setFinalizers(
+  { metadata }: UntypedObject,
+  finalizers: string[],
+): void {
+  if (finalizers.length === 0) delete metadata.finalizers;
+  else metadata.finalizers = finalizers;
+}

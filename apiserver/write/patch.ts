@@ -1,0 +1,348 @@
+import { parseApiVersion } from "../../core/api/kind.ts";
+import type { UntypedObject } from "../../core/api/object.ts";
+import {
+  applyJsonPatch,
+  type JsonPatchOperation,
+} from "../../core/patch/json_patch.ts";
+import {
+  goText,
+  isJsonObject,
+  type JsonObject,
+} from "../../core/patch/json_value.ts";
+import { applyMergePatch } from "../../core/patch/merge_patch.ts";
+import {
+  applyStrategicMergePatch,
+  StrategicPatchError,
+} from "../../core/patch/strategic_merge_patch.ts";
+import type { Schema } from "../../core/patch/schema.ts";
+import { timestamp } from "../api_context.ts";
+import type { ServerResponse } from "../http/exchange.ts";
+import { applyPatch } from "../managed_fields.ts";
+import { apiVersionIn } from "../read/object_view.ts";
+import { representationOf } from "../read/respond.ts";
+import {
+  asObject,
+  checkBodySize,
+  mediaType,
+  parseBody,
+  type ParsedBody,
+  unsupportedMediaType,
+} from "../request/body.ts";
+import { applyValidation, checkType, decode } from "../request/object_body.ts";
+import {
+  readWriteOptions,
+  type WriteOptions,
+} from "../request/query_options.ts";
+import {
+  type ResourceRequest,
+  subjectOf,
+} from "../request/resource_request.ts";
+import {
+  badRequest,
+  conflict,
+  fieldError,
+  invalid,
+  StatusError,
+} from "../status.ts";
+import { respondWritten, type Written } from "./create.ts";
+import { checkPath, updateObject } from "./update.ts";
+
+/** How a patch is written, by its media type. */
+export type PatchType = "json" | "merge" | "strategic" | "apply";
+
+const TYPES: ReadonlyMap<string, PatchType> = new Map([
+  ["application/json-patch+json", "json"],
+  ["application/merge-patch+json", "merge"],
+  ["application/strategic-merge-patch+json", "strategic"],
+  ["application/apply-patch+yaml", "apply"],
+]);
+
+/** How many operations one JSON patch may have. */
+const MAX_OPERATIONS = 10_000;
+
+/** A patch that was read but not yet applied. */
+export interface Patch extends ParsedBody {
+  readonly type: PatchType;
+}
+
+/** Answers a PATCH of an object or a subresource of it. */
+export async function patch(request: ResourceRequest): Promise<ServerResponse> {
+  const representation = representationOf(request);
+  const { patch, options } = await readPatch(request);
+  const written = patch.type === "apply"
+    ? patchApplied(request, { patch, options })
+    : updateObject(request, {
+      options,
+      conditional: false,
+      mayCreate: false,
+      next: (live) => {
+        const next = patched(request, live, { patch, options });
+        checkPath(request, next.metadata);
+        return next;
+      },
+    });
+  return await respondWritten(request, written, representation);
+}
+
+/** Merges an apply configuration into the object, or creates it. */
+export function patchApplied(
+  request: ResourceRequest,
+  { patch, options }: {
+    readonly patch: Patch;
+    readonly options: WriteOptions;
+  },
+): Written {
+  return updateObject(request, {
+    options,
+    conditional: false,
+    managed: true,
+    mayCreate: request.subresource === undefined,
+    next: (live) => applied(request, live, { patch, options }),
+  });
+}
+
+/**
+ * Reads a patch and the options beside it.
+ *
+ * @throws {StatusError} 400, 413, 415 or 422 if it cannot be read.
+ */
+export async function readPatch(
+  request: ResourceRequest,
+): Promise<{ patch: Patch; options: WriteOptions }> {
+  const type = patchType(request);
+  const { body } = request.http;
+  checkBodySize(body);
+  const options = readWriteOptions(request.query, "PatchOptions", {
+    userAgent: request.http.headers["user-agent"],
+    apply: type === "apply",
+  });
+  let parsed;
+  try {
+    parsed = await parseBody(body, type === "apply" ? "yaml" : "json");
+  } catch (error) {
+    const { message } = error as Error;
+    throw badRequest(
+      type === "apply"
+        ? `error decoding YAML: error converting YAML to JSON: yaml: ${message}`
+        : `error decoding patch: ${message}`,
+    );
+  }
+  // An empty document applies nothing.
+  const value = type === "apply" ? parsed.value ?? {} : parsed.value;
+  checkShape(type, value);
+  return { patch: { ...parsed, type, value }, options };
+}
+
+function patchType(request: ResourceRequest): PatchType {
+  const media = mediaType(request.http);
+  const type = TYPES.get(media);
+  const { custom } = request.definition;
+  if (type !== undefined && !(custom && type === "strategic")) return type;
+  if (custom) {
+    throw unsupportedMediaType(
+      [...TYPES.keys()].filter((name) => TYPES.get(name) !== "strategic"),
+    );
+  }
+  throw new StatusError({
+    code: 415,
+    reason: "UnsupportedMediaType",
+    message: "415: Unsupported Media Type",
+    details: {},
+  });
+}
+
+function checkShape(type: PatchType, value: unknown): void {
+  if (type === "json") {
+    if (!Array.isArray(value)) {
+      throw badRequest(
+        "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
+      );
+    }
+    if (value.length > MAX_OPERATIONS) {
+      throw new StatusError({
+        code: 413,
+        reason: "RequestEntityTooLarge",
+        message:
+          `Request entity too large: The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${value.length}`,
+      });
+    }
+  } else if (value === null) {
+    throw badRequest("Invalid JSON Patch");
+  } else if (!isJsonObject(value)) {
+    throw badRequest(
+      type === "apply"
+        ? `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${
+          Array.isArray(value) ? "array" : typeof value
+        } into Go value of type map[string]interface {}`
+        : "error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}",
+    );
+  }
+}
+
+/** The live object with a patch of any type but apply, decoded again. */
+function patched(
+  request: ResourceRequest,
+  live: UntypedObject,
+  { patch, options }: {
+    readonly patch: Patch;
+    readonly options: WriteOptions;
+  },
+): UntypedObject {
+  const { version } = request;
+  const value = applyTo(live, patch, version.schema);
+  if (!isJsonObject(value)) throw unprocessable();
+  const { object, problems } = decodePatched(request, structuredClone(value));
+  applyValidation(
+    request,
+    [...patch.warnings, ...problems],
+    options.fieldValidation,
+    () =>
+      invalidPatch(
+        patch.type === "strategic" ? goText(patch.value) : value,
+        `strict decoding error: ${
+          [...patch.objections, ...problems].join(", ")
+        }`,
+      ),
+  );
+  version.setDefaults(object);
+  return object;
+}
+
+/** What errors of decoding a body begin with, and those of a patch do not. */
+const DECODE_PREFIX = /^\S* in version "[^"]*" cannot be handled as a \S+: /;
+
+/** A patched object that cannot be decoded is the patch's fault: 422. */
+function decodePatched(
+  request: ResourceRequest,
+  value: JsonObject,
+): { object: UntypedObject; problems: readonly string[] } {
+  try {
+    // A custom resource is asked for its type when it is validated.
+    if (!request.definition.custom || !value.kind) checkType(request, value);
+    return decode(request, asObject(value));
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 400) {
+      throw error;
+    }
+    throw invalidPatch(value, error.message.replace(DECODE_PREFIX, ""));
+  }
+}
+
+/** 422: what a patch makes cannot be decoded. */
+export function invalidPatch(value: unknown, why: string): StatusError {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return invalid({ group: "", kind: "" }, [
+    fieldError.invalid("patch", text, why),
+  ]);
+}
+
+/**
+ * Applies a patch of any type but apply to a JSON tree.
+ *
+ * @throws {StatusError} If it does not fit.
+ */
+export function applyTo(
+  target: unknown,
+  { type, value }: Patch,
+  schema: Schema,
+): unknown {
+  switch (type) {
+    case "json":
+      try {
+        return applyJsonPatch(target, value as JsonPatchOperation[]);
+      } catch {
+        throw unprocessable();
+      }
+    case "merge":
+      return applyMergePatch(target, value);
+    default:
+      try {
+        return applyStrategicMergePatch(schema, target, value);
+      } catch (error) {
+        if (!(error instanceof StrategicPatchError)) throw error;
+        throw strategicFault(error);
+      }
+  }
+}
+
+function strategicFault(error: StrategicPatchError): StatusError {
+  switch (error.fault) {
+    case "malformed":
+      return badRequest(error.message);
+    case "unprocessable":
+      return unprocessable();
+    case "other":
+      return new StatusError({ code: 500, message: error.message });
+  }
+}
+
+/** 422 without a word of what is wrong, as kube-apiserver answers. */
+function unprocessable(): StatusError {
+  return new StatusError({
+    code: 422,
+    reason: "Invalid",
+    message: "the server rejected our request due to an error in our request",
+    details: {},
+  });
+}
+
+/** The live object with an apply configuration merged in. */
+function applied(
+  request: ResourceRequest,
+  live: UntypedObject,
+  { patch, options }: {
+    readonly patch: Patch;
+    readonly options: WriteOptions;
+  },
+): UntypedObject {
+  const { definition, version, subresource, context } = request;
+  const configuration = asObject(patch.value as JsonObject);
+  const isNew = live.metadata.uid === undefined;
+  if (configuration.metadata.managedFields === undefined) {
+    checkAppliedType(request, configuration);
+  }
+  const object = applyPatch(isNew ? undefined : live, configuration, {
+    definition,
+    version,
+    manager: options.fieldManager,
+    subresource: subresource?.name,
+    time: timestamp(context.clock.wallTime()),
+    force: options.force === true,
+  });
+  checkPath(request, object.metadata);
+  const { uid } = object.metadata;
+  if (isNew && uid) {
+    throw conflict(
+      subjectOf(request),
+      `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
+    );
+  }
+  applyValidation(
+    request,
+    patch.warnings,
+    options.fieldValidation,
+    () =>
+      badRequest(
+        `error strict decoding YAML: error converting YAML to JSON: ${
+          patch.objections.join(", ")
+        }`,
+      ),
+  );
+  return object;
+}
+
+function checkAppliedType(
+  request: ResourceRequest,
+  configuration: UntypedObject,
+): void {
+  const text = (value: unknown) => typeof value === "string" ? value : "";
+  const kind = text(configuration.kind);
+  const apiVersion = text(configuration.apiVersion);
+  if (
+    kind === request.definition.kind && apiVersion === apiVersionIn(request)
+  ) {
+    return;
+  }
+  const { group, version } = parseApiVersion(apiVersion);
+  throw badRequest(`invalid object type: ${group}/${version}, Kind=${kind}`);
+}

@@ -1,0 +1,346 @@
+import type { UntypedObject } from "../../core/api/object.ts";
+import { labelSelectorText } from "../../core/api/selector.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import { Schema } from "../../core/patch/schema.ts";
+import type { ServerResponse } from "../http/exchange.ts";
+import { findStored } from "../read/get.ts";
+import { objectIn } from "../read/object_view.ts";
+import { representationOf, respondObject } from "../read/respond.ts";
+import { asObject } from "../request/body.ts";
+import { readTree } from "../request/object_body.ts";
+import {
+  readWriteOptions,
+  type WriteOptions,
+} from "../request/query_options.ts";
+import {
+  kindSubjectOf,
+  type ResourceRequest,
+} from "../request/resource_request.ts";
+import { humanAge } from "../human_duration.ts";
+import type { TableShape } from "../read/transform.ts";
+import type { ScalePaths, TableColumn } from "../registry.ts";
+import {
+  badRequest,
+  fieldError,
+  internalError,
+  invalid,
+  StatusError,
+} from "../status.ts";
+import { applyTo, invalidPatch, patchApplied, readPatch } from "./patch.ts";
+import { checkPath, updateObject } from "./update.ts";
+import type { Written } from "./create.ts";
+
+/** A Scale's own fields; a strategic merge patch of one merges plainly. */
+const SCALE_SCHEMA: Schema = new Schema({ type: "object" });
+
+/** Where replicas live; only asked where there is a scale subresource. */
+function pathsOf(request: ResourceRequest): ScalePaths {
+  const { scale } = request.version;
+  if (scale === undefined) {
+    throw internalError(`${request.definition.plural} cannot be scaled`);
+  }
+  return scale;
+}
+
+function column(name: string, type: string, description: string): TableColumn {
+  const format = name === "Name" ? "name" : "";
+  return { name, type, format, description, priority: 0 };
+}
+
+/** A Scale as a Table. */
+const SCALE_TABLE: TableShape = {
+  columns: [
+    column("Name", "string", "The name of the object."),
+    column("Desired", "integer", "Number of desired replicas"),
+    column("Available", "integer", "Number of actual replicas"),
+    column("Age", "string", "When the object was created."),
+  ],
+  cells: ({ metadata, spec, status }, now) => [
+    metadata.name,
+    (spec as { replicas?: number }).replicas ?? null,
+    (status as { replicas?: number }).replicas ?? 0,
+    humanAge(metadata.creationTimestamp, now),
+  ],
+};
+
+/** The fields that a dotted path such as `.spec.replicas` names. */
+function steps(path: string): string[] {
+  return path.split(".").filter((step) => step !== "");
+}
+
+function valueAt(object: UntypedObject, path: string): unknown {
+  let value: unknown = object;
+  for (const step of steps(path)) {
+    if (!isJsonObject(value) || !Object.hasOwn(value, step)) return undefined;
+    value = value[step];
+  }
+  return value;
+}
+
+/** A copy of an object with another value at a path; undefined removes it. */
+function withValueAt(
+  object: UntypedObject,
+  path: string,
+  value: unknown,
+): UntypedObject {
+  const copy = structuredClone(object);
+  const names = steps(path);
+  const last = names.pop() as string;
+  let parent: JsonObject = copy as unknown as JsonObject;
+  for (const name of names) {
+    if (!isJsonObject(parent[name])) parent[name] = {};
+    parent = parent[name] as JsonObject;
+  }
+  if (value === undefined) delete parent[last];
+  else parent[last] = value;
+  return copy;
+}
+
+/** The Scale of an object. Go leaves out what is zero, but not the status. */
+function scaleOf(
+  request: ResourceRequest,
+  object: UntypedObject,
+): UntypedObject {
+  const paths = pathsOf(request);
+  const replicas = valueAt(object, paths.specReplicas);
+  const selector = selectorText(
+    paths.labelSelector && valueAt(object, paths.labelSelector),
+  );
+  const { name, namespace, uid, resourceVersion, creationTimestamp } =
+    object.metadata;
+  return {
+    kind: "Scale",
+    apiVersion: "autoscaling/v1",
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      uid,
+      resourceVersion,
+      creationTimestamp,
+    },
+    spec: replicas ? { replicas } : {},
+    status: {
+      replicas: valueAt(object, paths.statusReplicas) ?? 0,
+      ...(selector === "" ? {} : { selector }),
+    },
+  };
+}
+
+function selectorText(selector: unknown): string {
+  if (typeof selector === "string") return selector;
+  if (!isJsonObject(selector)) return "";
+  // ReplicationControllers hold plain labels, others a LabelSelector.
+  const structured = "matchLabels" in selector ||
+    "matchExpressions" in selector;
+  const { matchLabels, matchExpressions } = selector as {
+    matchLabels?: Record<string, string>;
+    matchExpressions?: never[];
+  };
+  const labels = structured ? matchLabels ?? {} : selector as Record<
+    string,
+    string
+  >;
+  return labelSelectorText({
+    matchLabels: Object.fromEntries(
+      Object.entries(labels).sort(([a], [b]) => a < b ? -1 : 1),
+    ),
+    matchExpressions: structured ? matchExpressions : undefined,
+  });
+}
+
+/** Answers a GET of a Scale. */
+export async function getScale(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
+  const representation = representationOf(request);
+  const object = objectIn(findStored(request), request);
+  const { specReplicas } = pathsOf(request);
+  if (
+    request.definition.custom &&
+    typeof valueAt(object, specReplicas) !== "number"
+  ) {
+    throw internalError(
+      `the spec replicas field ${JSON.stringify(specReplicas)} does not exist`,
+    );
+  }
+  return await respondObject(request, scaleOf(request, object), {
+    status: 200,
+    representation,
+    shape: SCALE_TABLE,
+  });
+}
+
+/** Answers a PUT of a Scale. */
+export async function updateScale(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
+  const options = readWriteOptions(request.query, "UpdateOptions", {
+    userAgent: request.http.headers["user-agent"],
+    apply: false,
+  });
+  const { value } = await readTree(request, "Scale");
+  const { kind = "Scale", apiVersion = "autoscaling/v1" } = value;
+  if (kind !== "Scale" || apiVersion !== "autoscaling/v1") {
+    throw badRequest(
+      `the API version in the data (${apiVersion}) does not match the expected API version (autoscaling/v1)`,
+    );
+  }
+  const scale = asObject(value);
+  checkPath(request, scale.metadata);
+  return await writeScale(request, options, () => scale);
+}
+
+/** Answers a PATCH of a Scale. */
+export async function patchScale(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
+  const { patch, options } = await readPatch(request);
+  if (patch.type === "apply") {
+    if (request.definition.custom) throw cannotApply();
+    const scale = asObject(patch.value as JsonObject);
+    const paths = pathsOf(request);
+    const replicas = replicasOf(scale);
+    const configuration = withValueAt(
+      {
+        apiVersion: objectIn(findStored(request), request).apiVersion,
+        kind: request.definition.kind,
+        metadata: { name: scale.metadata.name },
+      },
+      paths.specReplicas,
+      replicas,
+    );
+    const value = { ...patch, value: configuration };
+    return await respondScale(
+      request,
+      inScaleTerms(() => patchApplied(request, { patch: value, options })),
+    );
+  }
+  return await writeScale(request, options, (current) => {
+    const value = applyTo(current, patch, SCALE_SCHEMA);
+    if (!isJsonObject(value)) throw badRequest("the patch removes the Scale");
+    const scale = asObject(value);
+    checkPath(request, scale.metadata);
+    checkPatched(value);
+    return scale;
+  });
+}
+
+/** A patched Scale whose replicas are no number is the patch's fault. */
+function checkPatched(value: JsonObject): void {
+  const { replicas = 0 } = isJsonObject(value.spec) ? value.spec : {};
+  if (typeof replicas !== "number") {
+    throw invalidPatch(
+      value,
+      `json: cannot unmarshal ${typeof replicas} into Go struct field ScaleSpec.spec.replicas of type int32`,
+    );
+  }
+}
+
+/** Conflicts about a Scale name its version, not that of what is scaled. */
+function inScaleTerms<T>(write: () => T): T {
+  try {
+    return write();
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 409) {
+      throw error;
+    }
+    const { message = "", details } = error.status;
+    const text = (message: string) =>
+      message.replaceAll(/ using [^\s:]+/g, " using autoscaling/v1");
+    throw new StatusError({
+      ...error.status,
+      message: text(message),
+      details: {
+        ...details,
+        causes: details?.causes?.map((cause) => ({
+          ...cause,
+          message: text(cause.message ?? ""),
+        })),
+      },
+    });
+  }
+}
+
+/** 500: kube-apiserver cannot apply to the Scale of a custom resource. */
+function cannotApply(): StatusError {
+  return new StatusError({
+    code: 500,
+    message:
+      "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
+  });
+}
+
+function replicasOf(scale: UntypedObject): number {
+  const { replicas = 0 } = (scale.spec ?? {}) as { replicas?: unknown };
+  if (typeof replicas === "number" && Number.isInteger(replicas)) {
+    return replicas;
+  }
+  throw badRequest(
+    `Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal ${typeof replicas} into Go struct field ScaleSpec.spec.replicas of type int32`,
+  );
+}
+
+async function writeScale(
+  request: ResourceRequest,
+  options: WriteOptions,
+  next: (current: UntypedObject) => UntypedObject,
+): Promise<ServerResponse> {
+  const { specReplicas } = pathsOf(request);
+  // In a Scale zero replicas are absent, and so nobody owns them.
+  const owned = (object: UntypedObject) =>
+    withValueAt(
+      object,
+      specReplicas,
+      valueAt(object, specReplicas) || undefined,
+    );
+  const written = updateObject(request, {
+    options,
+    conditional: false,
+    mayCreate: false,
+    owned,
+    next: (live) => {
+      const scale = next(scaleOf(request, live));
+      const replicas = replicasOf(scale);
+      checkReplicas(request, replicas);
+      const object = withValueAt(live, specReplicas, replicas);
+      const { resourceVersion } = scale.metadata;
+      if (resourceVersion) object.metadata.resourceVersion = resourceVersion;
+      return object;
+    },
+  });
+  return await respondScale(request, written);
+}
+
+function checkReplicas(request: ResourceRequest, replicas: number): void {
+  if (replicas >= 0) return;
+  if (request.definition.custom) {
+    throw invalid(kindSubjectOf(request), [
+      fieldError.invalid(
+        pathsOf(request).specReplicas,
+        replicas,
+        "should be a non-negative integer",
+      ),
+    ]);
+  }
+  throw invalid({ group: "autoscaling", kind: "Scale", name: request.name }, [
+    fieldError.invalid(
+      "spec.replicas",
+      replicas,
+      "must be greater than or equal to 0",
+    ),
+  ]);
+}
+
+async function respondScale(
+  request: ResourceRequest,
+  written: Written,
+): Promise<ServerResponse> {
+  const object = "stored" in written
+    ? objectIn(written.stored, request)
+    : written.object;
+  return await respondObject(request, scaleOf(request, object), {
+    status: 200,
+    representation: representationOf(request),
+    shape: SCALE_TABLE,
+  });
+}

@@ -1,0 +1,60 @@
+import { isJsonObject } from "../../core/patch/json_value.ts";
+import { createdResponse, type ServerResponse } from "../http/exchange.ts";
+import { findStored } from "../read/get.ts";
+import type { Subresource } from "../registry.ts";
+import { asObject } from "../request/body.ts";
+import { readTree } from "../request/object_body.ts";
+import {
+  readDeleteOptions,
+  readWriteOptions,
+} from "../request/query_options.ts";
+import {
+  methodNotAllowed,
+  type ResourceRequest,
+} from "../request/resource_request.ts";
+import { bindPod } from "./bind.ts";
+import { deleteObject } from "./delete.ts";
+import { requestToken } from "./service_account_token.ts";
+import { checkPath } from "./update.ts";
+
+/** Answers a POST to a subresource. */
+export async function postSubresource(
+  request: ResourceRequest,
+  { name, kind }: Subresource,
+): Promise<ServerResponse> {
+  const { plural } = request.definition;
+  switch (`${plural}/${name}`) {
+    case "pods/binding":
+      return await bindPod(request);
+    case "pods/eviction":
+      return await evictPod(request, kind);
+    case "serviceaccounts/token":
+      return await requestToken(request);
+    default:
+      throw methodNotAllowed(request);
+  }
+}
+
+/** Deletes a pod; no disruption budget is kept, since no pod runs. */
+async function evictPod(
+  request: ResourceRequest,
+  kind: string,
+): Promise<ServerResponse> {
+  const { dryRun } = readWriteOptions(request.query, "CreateOptions", {
+    userAgent: request.http.headers["user-agent"],
+    apply: false,
+  });
+  const { value } = await readTree(request, kind);
+  const eviction = asObject(value);
+  checkPath(request, eviction.metadata);
+  const options = readDeleteOptions(
+    request.query,
+    isJsonObject(eviction.deleteOptions) ? eviction.deleteOptions : {},
+  );
+  deleteObject(
+    { ...request, subresource: undefined },
+    findStored(request),
+    { ...options, dryRun: options.dryRun || dryRun },
+  );
+  return createdResponse();
+}

@@ -1,0 +1,385 @@
+import { apiVersionOf } from "../../core/api/kind.ts";
+import type { ObjectMeta, UntypedObject } from "../../core/api/object.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
+import { timestamp } from "../api_context.ts";
+import type { ServerResponse } from "../http/exchange.ts";
+import { updateManagedFields } from "../managed_fields.ts";
+import { holdsContent } from "../namespaces.ts";
+import { objectIn } from "../read/object_view.ts";
+import { representationOf } from "../read/respond.ts";
+import { readObjectBody } from "../request/object_body.ts";
+import {
+  readWriteOptions,
+  type WriteOptions,
+} from "../request/query_options.ts";
+import {
+  hookContext,
+  keyOfRequest,
+  kindSubjectOf,
+  type ResourceRequest,
+  subjectOf,
+} from "../request/resource_request.ts";
+import {
+  badRequest,
+  conflict,
+  invalid,
+  notFound,
+  StatusError,
+} from "../status.ts";
+import type { StoredObject } from "../storage/stored_object.ts";
+import {
+  checkCustomType,
+  createObject,
+  respondWritten,
+  type Written,
+} from "./create.ts";
+import { finalizerWarnings, metadataUpdateProblems } from "./object_meta.ts";
+import { storagePath } from "./storage_path.ts";
+
+/** Answers a PUT to an object or a subresource of it. */
+export async function update(
+  request: ResourceRequest,
+): Promise<ServerResponse> {
+  const representation = representationOf(request);
+  const options = readWriteOptions(request.query, "UpdateOptions", {
+    userAgent: request.http.headers["user-agent"],
+    apply: false,
+  });
+  const object = await readObjectBody(request, options.fieldValidation);
+  checkPath(request, object.metadata);
+  const written = updateObject(request, {
+    options,
+    uid: object.metadata.uid,
+    conditional: true,
+    next: () => object,
+    mayCreate: request.definition.allowCreateOnUpdate &&
+      request.subresource === undefined,
+  });
+  return await respondWritten(request, written, representation);
+}
+
+/**
+ * Checks that an object is the one that the path names.
+ *
+ * @throws {StatusError} 400 if it is another.
+ */
+export function checkPath(
+  { name, namespace }: ResourceRequest,
+  metadata: ObjectMeta,
+): void {
+  if (!metadata.name) {
+    throw badRequest(
+      `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
+  if (metadata.name !== name) {
+    throw badRequest(
+      `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,
+    );
+  }
+  if (
+    namespace !== undefined && metadata.namespace &&
+    metadata.namespace !== namespace
+  ) {
+    throw badRequest(
+      "the namespace of the provided object does not match the namespace sent on the request",
+    );
+  }
+}
+
+/** How an object is changed. */
+export interface UpdateHow {
+  readonly options: WriteOptions;
+  /** The uid that the object must have, if the client told one. */
+  readonly uid?: string | undefined;
+  /**
+   * Whether the client must say which resourceVersion it replaces, where the
+   * resource demands it: for a PUT, while a patch starts from what is there.
+   */
+  readonly conditional: boolean;
+  /** Gives the new object; it may change and return the live one's copy. */
+  readonly next: (live: UntypedObject) => UntypedObject;
+  /** Whether `next` has set managedFields already. */
+  readonly managed?: boolean | undefined;
+  /** Whether a missing object is created from `next` of an empty one. */
+  readonly mayCreate: boolean;
+  /** What managedFields compare, where it is not the object itself. */
+  readonly owned?: ((object: UntypedObject) => UntypedObject) | undefined;
+}
+
+/**
+ * Changes a stored object, in one synchronous step.
+ *
+ * @throws {StatusError} If it may not be changed so.
+ */
+export function updateObject(
+  request: ResourceRequest,
+  how: UpdateHow,
+): Written {
+  const { context, definition } = request;
+  const collection = context.store.collectionOf(definition);
+  const stored = collection.get(keyOfRequest(request));
+  const { options } = how;
+  if (stored === undefined) {
+    if (!how.mayCreate) throw notFound(subjectOf(request));
+    return createMissing(request, how);
+  }
+  if (how.uid && how.uid !== stored.uid) {
+    throw wrongUid(request, how.uid, stored);
+  }
+  const live = objectIn(stored, request);
+  const next = how.next(structuredClone(live));
+  const apply = how.managed === true;
+  if (!apply) recordOwners(request, { live, next }, how);
+  if (request.subresource?.name === "scale") dropScaleTimes(next);
+  keepTimes(live, next);
+  checkVersion(request, next.metadata, {
+    stored,
+    conditional: how.conditional,
+  });
+  const hooks = hookContext(request, { dryRun: options.dryRun, apply });
+  keepSystemFields(request, next, live);
+  definition.admit?.(next, live, hooks);
+  definition.prepareForUpdate?.(next, live, hooks);
+  next.metadata.uid ||= live.metadata.uid;
+  checkCustomType(request, next);
+  const causes = [
+    ...metadataUpdateProblems(next.metadata, live.metadata, definition),
+    ...definition.validateUpdate?.(next, live, hooks) ?? [],
+  ];
+  if (causes.length > 0) throw invalid(invalidSubject(request), causes);
+  if (definition.custom) {
+    request.warnings.push(...finalizerWarnings(next.metadata, live.metadata));
+  }
+  return store(request, { stored, next, dryRun: options.dryRun });
+}
+
+/** Events of either group are checked as those of the core group. */
+function invalidSubject(
+  request: ResourceRequest,
+): ReturnType<typeof kindSubjectOf> {
+  const subject = kindSubjectOf(request);
+  return subject.kind === "Event" && subject.group === "events.k8s.io"
+    ? { ...subject, group: "" }
+    : subject;
+}
+
+function createMissing(request: ResourceRequest, how: UpdateHow): Written {
+  const { definition, name = "", namespace } = request;
+  const apiVersion = apiVersionOf({
+    group: definition.group,
+    version: request.version.name,
+  });
+  const empty: UntypedObject = {
+    apiVersion,
+    kind: definition.kind,
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+  };
+  const object = how.next(empty);
+  object.metadata.name ||= name;
+  return createObject(request, object, {
+    options: how.options,
+    apply: how.managed === true,
+  });
+}
+
+function wrongUid(
+  request: ResourceRequest,
+  uid: string,
+  stored: StoredObject,
+): StatusError {
+  const path = storagePath(request.definition, stored.key);
+  return conflict(
+    subjectOf(request),
+    `StorageError: invalid object, Code: 4, Key: ${path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored.uid}`,
+  );
+}
+
+function recordOwners(
+  request: ResourceRequest,
+  { live, next }: { live: UntypedObject; next: UntypedObject },
+  how: UpdateHow,
+): void {
+  const { definition, version, subresource, context } = request;
+  const { owned = (object: UntypedObject) => object } = how;
+  const compared = owned(next);
+  updateManagedFields(owned(live), compared, {
+    definition,
+    version,
+    manager: how.options.fieldManager,
+    subresource: subresource?.name,
+    time: timestamp(context.clock.wallTime()),
+  });
+  setManagedFields(next, compared.metadata.managedFields);
+}
+
+/** Owners by the scale subresource are recorded without a time. */
+function dropScaleTimes({ metadata }: UntypedObject): void {
+  if (metadata.managedFields === undefined) return;
+  metadata.managedFields = metadata.managedFields.map((entry) => {
+    if (entry.subresource !== "scale") return entry;
+    const { time: _, ...timeless } = entry;
+    return timeless;
+  });
+}
+
+function setManagedFields(
+  object: UntypedObject,
+  entries: ObjectMeta["managedFields"],
+): void {
+  if (entries === undefined) delete object.metadata.managedFields;
+  else object.metadata.managedFields = entries;
+}
+
+/** Times of owners alone are no change: a write that changes nothing is none. */
+function keepTimes(live: UntypedObject, next: UntypedObject): void {
+  const before = live.metadata.managedFields;
+  const after = next.metadata.managedFields;
+  if (before === undefined || after === undefined) return;
+  const timeless = (entries: typeof before) =>
+    new Map(entries.map(({ time: _, ...entry }) => [
+      JSON.stringify([
+        entry.manager,
+        entry.operation,
+        entry.apiVersion,
+        entry.subresource,
+      ]),
+      entry,
+    ]));
+  if (
+    before.length === after.length &&
+    jsonEquals(
+      Object.fromEntries(timeless(before)),
+      Object.fromEntries(timeless(after)),
+    ) && jsonEquals(withoutOwners(live), withoutOwners(next))
+  ) next.metadata.managedFields = before;
+}
+
+function withoutOwners(object: UntypedObject): unknown {
+  const { managedFields: _, resourceVersion: __, ...metadata } =
+    object.metadata;
+  return { ...object, metadata };
+}
+
+function checkVersion(
+  request: ResourceRequest,
+  metadata: ObjectMeta,
+  { stored, conditional }: {
+    readonly stored: StoredObject;
+    readonly conditional: boolean;
+  },
+): void {
+  const given = metadata.resourceVersion ?? "";
+  const current = String(stored.revision);
+  if (given !== "" && !/^\d+$/.test(given)) {
+    throw new StatusError({
+      code: 500,
+      message: `strconv.ParseUint: parsing ${
+        JSON.stringify(given)
+      }: invalid syntax`,
+    });
+  }
+  if (given === "" || given === "0") {
+    if (conditional && !request.definition.allowUnconditionalUpdate) {
+      throw invalid(subjectOf(request), [{
+        reason: "FieldValueInvalid",
+        message: "Invalid value: 0x0: must be specified for an update",
+        field: "metadata.resourceVersion",
+      }]);
+    }
+    metadata.resourceVersion = current;
+  } else if (given !== current) {
+    throw conflict(
+      subjectOf(request),
+      "the object has been modified; please apply your changes to the latest version and try again",
+    );
+  }
+}
+
+/** Puts back what no update of this kind may change. */
+function keepSystemFields(
+  request: ResourceRequest,
+  next: UntypedObject,
+  live: UntypedObject,
+): void {
+  const { metadata } = next;
+  placeLike(metadata, live.metadata);
+  Reflect.deleteProperty(metadata, "selfLink");
+  for (const field of ["generation", "creationTimestamp"] as const) {
+    if (live.metadata[field] === undefined) delete metadata[field];
+    else Object.assign(metadata, { [field]: live.metadata[field] });
+  }
+  // A deletion cannot be taken back; that one is asked for here is refused.
+  const { deletionTimestamp } = live.metadata;
+  if (deletionTimestamp) metadata.deletionTimestamp = deletionTimestamp;
+  metadata.deletionGracePeriodSeconds ??=
+    live.metadata.deletionGracePeriodSeconds;
+  if (metadata.deletionGracePeriodSeconds === undefined) {
+    delete metadata.deletionGracePeriodSeconds;
+  }
+  restoreFields(request, next, live);
+}
+
+function placeLike(metadata: ObjectMeta, live: ObjectMeta): void {
+  if (live.namespace === undefined) delete metadata.namespace;
+  else metadata.namespace ||= live.namespace;
+}
+
+/** A subresource changes its own fields, the object all but the status. */
+function restoreFields(
+  { definition, subresource }: ResourceRequest,
+  next: UntypedObject,
+  live: UntypedObject,
+): void {
+  const restore = (field: string) => {
+    if (Object.hasOwn(live, field)) next[field] = live[field];
+    else delete next[field];
+  };
+  if (subresource === undefined) {
+    if (definition.subresources.some(({ name }) => name === "status")) {
+      restore("status");
+    }
+    return;
+  }
+  const { fields } = subresource;
+  if (fields === undefined) return;
+  const kept = new Set(["apiVersion", "kind", "metadata", ...fields]);
+  for (const field of new Set([...Object.keys(next), ...Object.keys(live)])) {
+    if (!kept.has(field)) restore(field);
+  }
+}
+
+function store(
+  request: ResourceRequest,
+  { stored, next, dryRun }: {
+    readonly stored: StoredObject;
+    readonly next: UntypedObject;
+    readonly dryRun: boolean;
+  },
+): Written {
+  const { context, definition } = request;
+  const home = context.resources.home(definition);
+  if (isGone(request, next)) {
+    // The answer shows the object without its last finalizer, at the
+    // resourceVersion that it had; watches see it as it was.
+    if (!dryRun) context.store.delete(stored);
+    return { object: next, created: false };
+  }
+  if (dryRun) return { object: next, created: false };
+  const converted = home.convert(next, home.storageVersion);
+  if (jsonEquals(converted, stored.parse())) {
+    return { stored, created: false };
+  }
+  return { stored: context.store.put(home, converted), created: false };
+}
+
+/** Whether nothing holds a deleted object any more. */
+function isGone(request: ResourceRequest, object: UntypedObject): boolean {
+  const { deletionTimestamp, finalizers = [] } = object.metadata;
+  if (deletionTimestamp === undefined || finalizers.length > 0) return false;
+  if (request.definition.prepareForDeletion) return true;
+  return holdsContent(request.definition)
+    ? !(object.spec as { finalizers?: string[] } | undefined)?.finalizers
+      ?.length
+    : object.metadata.deletionGracePeriodSeconds === 0;
+}

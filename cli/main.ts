@@ -1,0 +1,96 @@
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../core/api/option_rules.ts";
+import { VERSION } from "../core/version.ts";
+import { readArguments } from "./arguments.ts";
+import { type Command, type Terminal, UsageError } from "./command.ts";
+import { commandHelp, overview } from "./help.ts";
+import { processTerminal } from "./terminal.ts";
+
+/** Options of {@linkcode runCli}. */
+export interface RunCliOptions {
+  /**
+   * The commands there are.
+   *
+   * @default {the commands of `coracle`}
+   */
+  readonly commands?: readonly Command[] | undefined;
+  /**
+   * Where to read and write.
+   *
+   * @default {the standard streams of the process}
+   */
+  readonly terminal?: Terminal | undefined;
+}
+
+const RULES: OptionRules<RunCliOptions> = {
+  commands: "array?",
+  terminal: "object?",
+};
+
+/**
+ * Runs a command line.
+ *
+ * @param args The arguments after the program's name.
+ * @param options What to run it with.
+ * @returns The exit code: 0 if all went well, 1 if what was asked for failed,
+ * 2 if the command line was wrong.
+ * @throws {TypeError} If the arguments are no array of texts, or an option is
+ * unknown or of another type.
+ *
+ * @example Print the help
+ * ```ts
+ * import { runCli } from "@coracle/operator/cli";
+ *
+ * const code = await runCli(["--help"]);
+ * if (code !== 0) throw new Error("Unexpected code");
+ * ```
+ */
+export async function runCli(
+  args: readonly string[],
+  options: RunCliOptions = {},
+): Promise<number> {
+  const subject = "runCli()";
+  checkOption(args, "strings", { name: "args", subject });
+  checkOptions(options, RULES, subject);
+  const { terminal = processTerminal() } = options;
+  try {
+    const commands = options.commands ?? await builtInCommands();
+    const request = readArguments(args, commands);
+    if (request.action === "version") {
+      terminal.out(`coracle ${VERSION}\n`);
+      return 0;
+    }
+    if (request.action === "help") {
+      const { command } = request;
+      terminal.out(command ? commandHelp(command) : overview(commands));
+      return 0;
+    }
+    const { command, flags, operands } = request;
+    return await command.run({ flags, operands, terminal });
+  } catch (error) {
+    return report(error, terminal);
+  }
+}
+
+async function builtInCommands(): Promise<readonly Command[]> {
+  const { COMMANDS } = await import("./commands.ts");
+  return COMMANDS;
+}
+
+function report(error: unknown, terminal: Terminal): number {
+  if (error instanceof UsageError) {
+    const help = error.command === undefined ? "" : ` ${error.command}`;
+    terminal.say(`${error.message}\nSee coracle help${help}\n`);
+    return 2;
+  }
+  // Errors of ours say what was done and why it failed; the stack of others,
+  // such as those of the user's own file, is what leads to the place.
+  const text = error instanceof Error
+    ? error.message.startsWith("Cannot ") ? error.message : error.stack
+    : String(error);
+  terminal.say(`${text}\n`);
+  return 1;
+}

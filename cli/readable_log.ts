@@ -1,0 +1,106 @@
+import { leveledLogger } from "../core/leveled_logger.ts";
+import type { LogFields, Logger, LogLevel } from "../core/logger.ts";
+
+/** Options of {@linkcode readableLogger}. */
+export interface ReadableLoggerOptions {
+  /** Takes each finished line, with its line break. */
+  readonly write: (text: string) => void;
+  /** Whether lines may be coloured. */
+  readonly colors: boolean;
+  /**
+   * The least level that is written.
+   *
+   * @default {"info"}
+   */
+  readonly level?: LogLevel | undefined;
+  /**
+   * Gives the time of a line in milliseconds since the Unix epoch.
+   *
+   * @default {Date.now}
+   */
+  readonly wallTime?: (() => number) | undefined;
+}
+
+/** Escape sequences of terminals. */
+const DIM = "\x1b[2m";
+const BOLD = "\x1b[1m";
+const RESET = "\x1b[0m";
+const COLOURS: Readonly<Record<LogLevel, string>> = {
+  debug: DIM,
+  info: "",
+  warn: "\x1b[33m",
+  error: "\x1b[31m",
+};
+
+/** Fields that are read like a sentence, or that only machines look for. */
+const KNOWN: ReadonlySet<string> = new Set([
+  "controller",
+  "object",
+  "namespace",
+  "name",
+  "kind",
+  "uid",
+  "resourceVersion",
+  "generation",
+  "cause",
+  "because",
+  "duration",
+]);
+
+/**
+ * A logger for somebody who looks on: a line a message, the time, the object,
+ * then the message and its fields; stacks on lines of their own.
+ *
+ * ```text
+ * 10:31:07.250  webpage default/hello  Reconciled (modified, 12 ms)
+ * ```
+ */
+export function readableLogger(options: ReadableLoggerOptions): Logger {
+  const { write, colors, level = "info", wallTime = Date.now } = options;
+  const paint = (colour: string, text: string) =>
+    colors && colour !== "" && text !== "" ? `${colour}${text}${RESET}` : text;
+  return leveledLogger(level, (at, message, fields) => {
+    const time = new Date(wallTime()).toISOString().slice(11, 23);
+    const { subject, details, stack } = describe(fields, at);
+    const parts = [
+      paint(DIM, time),
+      paint(BOLD, subject),
+      paint(COLOURS[at], at === "info" ? message : `${at}: ${message}`),
+      paint(DIM, details),
+    ];
+    write(`${parts.filter((part) => part !== "").join("  ")}\n${stack}`);
+  });
+}
+
+/** Takes fields apart into what a line shows of them. */
+function describe(
+  fields: LogFields,
+  level: LogLevel,
+): { subject: string; details: string; stack: string } {
+  const { controller, name, namespace, cause, because, duration } = fields;
+  const object = fields["object"] ??
+    (namespace === undefined ? name : `${namespace}/${name}`);
+  const asides = [
+    cause,
+    because,
+    duration === undefined ? undefined : `${duration} ms`,
+  ].filter((text) => text !== undefined);
+  const details = asides.length === 0 ? [] : [`(${asides.join(", ")})`];
+  let stack = "";
+  for (const [field, value] of Object.entries(fields)) {
+    if (KNOWN.has(field) || value === undefined) continue;
+    if (value instanceof Error && level === "error" && value.stack) {
+      stack += `${value.stack.replaceAll(/^/gm, "    ")}\n`;
+    } else details.push(`${field}=${valueText(value)}`);
+  }
+  const subject = [controller, object].filter((part) => part !== undefined);
+  return { subject: subject.join(" "), details: details.join(" "), stack };
+}
+
+function valueText(value: unknown): string {
+  if (typeof value === "string" || value instanceof Error) {
+    const text = String(value);
+    return /^[^\s"]+$/.test(text) ? text : JSON.stringify(text);
+  }
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,34 @@
+/**
+ * Test kit for operators: a cluster for each test, embedded or real, and a
+ * virtual clock on which hours pass in milliseconds.
+ *
+ * Imports `apiserver` and the parts of `core` below controllers; nothing but
+ * `cli` and tests imports it.
+ *
+ * @example A test with a cluster of its own
+ * ```ts
+ * import { ConfigMap } from "@coracle/operator/kinds";
+ * import { withTestCluster } from "@coracle/operator/testing";
+ *
+ * const test = withTestCluster({}, async (cluster) => {
+ *   const { client, namespace } = cluster;
+ *   await client.create(ConfigMap, { metadata: { namespace, name: "a" } });
+ *   await cluster.until(() => client.find(ConfigMap, { namespace, name: "a" }));
+ * });
+ * await test();
+ * ```
+ *
+ * @module
+ */
+
+export { TestCluster, withTestCluster } from "./test_cluster.ts";
+export type {
+  TestClusterOptions,
+  TestedOperator,
+  TestUntilOptions,
+} from "./test_cluster_options.ts";
+export {
+  type RunUntilOptions,
+  VirtualClock,
+  type VirtualClockOptions,
+} from "./virtual_clock.ts";

@@ -1,0 +1,80 @@
+import { parseApiVersion } from "../../../core/api/kind.ts";
+import type { UntypedObject } from "../../../core/api/object.ts";
+import { builtinDefinitions } from "../../../apiserver/builtin/definitions.ts";
+import { updateManagedFields } from "../../../apiserver/managed_fields.ts";
+import type {
+  HookContext,
+  ResourceDefinition,
+  ResourceVersion,
+} from "../../../apiserver/registry.ts";
+import type { StatusCause } from "../../../core/api/api_error.ts";
+
+/** When everything in these tests happens. */
+export const NOW: number = Date.UTC(2026, 0, 1);
+export const NOW_TEXT = "2026-01-01T00:00:00Z";
+export const UID = "11111111-2222-3333-4444-555555555555";
+
+const definitions = builtinDefinitions();
+
+/** The definition and version that an object is of. */
+export function builtinOf(
+  object: UntypedObject,
+): { definition: ResourceDefinition; version: ResourceVersion } {
+  const { group, version: name } = parseApiVersion(object.apiVersion ?? "");
+  const definition = definitions.find((definition) =>
+    definition.group === group && definition.kind === object.kind
+  );
+  const version = definition?.versions.find((version) => version.name === name);
+  if (definition && version) return { definition, version };
+  throw new ReferenceError(`Cannot find a kind: received ${object.kind}`);
+}
+
+/** A context for hooks in a cluster of some objects. */
+export function hookContext(
+  version: string,
+  objects: readonly UntypedObject[] = [],
+): HookContext {
+  const within = (group: string, plural: string) =>
+    objects.filter((object) => {
+      const { definition } = builtinOf(object);
+      return definition.group === group && definition.plural === plural;
+    });
+  return {
+    version,
+    now: NOW,
+    dryRun: false,
+    apply: false,
+    user: "tester",
+    find: ({ group, plural }, { name, namespace }) =>
+      within(group, plural).find(({ metadata }) =>
+        metadata.name === name &&
+        (metadata.namespace ?? "") === (namespace ?? "")
+      ),
+    list: ({ group, plural }) => within(group, plural),
+    warn: () => {},
+  };
+}
+
+/** What a server makes of a new object, as it does it; and what it objects to. */
+export function createBuiltin(
+  body: UntypedObject,
+  objects: readonly UntypedObject[] = [],
+): { object: UntypedObject; causes: readonly StatusCause[] } {
+  const { definition, version } = builtinOf(body);
+  const context = hookContext(version.name, objects);
+  const { object } = version.decode(structuredClone(body));
+  version.setDefaults(object);
+  object.metadata.uid = UID;
+  object.metadata.creationTimestamp = NOW_TEXT;
+  updateManagedFields(undefined, object, {
+    definition,
+    version,
+    manager: "creator",
+    time: NOW_TEXT,
+  });
+  definition.admit?.(object, undefined, context);
+  if (definition.hasGeneration) object.metadata.generation = 1;
+  definition.prepareForCreate?.(object, context);
+  const causes = definition.validateCreate?.(object, context) ?? [];
+  return { object, causes };
+}

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import type { UntypedObject } from "../../../core/api/object.ts";
+import { createBuiltin } from "./create_builtin.ts";
+
+/** A body, and what a Kubernetes 1.32 server stored for it. */
+interface DefaultingPair {
+  readonly request: { readonly body: UntypedObject };
+  readonly stored: UntypedObject;
+}
+
+const folder = new URL("./defaulting/", import.meta.url);
+
+/** Values that a server draws at random, where recordings have placeholders. */
+const PLACEHOLDERS: readonly (readonly [RegExp, string])[] = [
+  [/"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"/g, '"<uid>"'],
+  [/"\d{4}-\d\d-\d\dT00:00:00Z"/g, '"<time>"'],
+  [/kube-api-access-[a-z0-9]{5}/g, "kube-api-access-<gen>"],
+  [/"10\.\d+\.\d+\.\d+"/g, '"<address>"'],
+  [/"nodePort":3\d{4}/g, '"nodePort":"<port>"'],
+  [/"healthCheckNodePort":3\d{4}/g, '"healthCheckNodePort":"<port>"'],
+];
+
+/** An object without what differs from server to server, in one order. */
+function comparable(object: UntypedObject): unknown {
+  const { resourceVersion: _, ...metadata } = object.metadata;
+  let text = JSON.stringify({ ...object, metadata });
+  for (const [pattern, placeholder] of PLACEHOLDERS) {
+    text = text.replace(pattern, placeholder);
+  }
+  return JSON.parse(text);
+}
+
+/** Objects that some of the recordings need to be there. */
+const CLUSTER: readonly UntypedObject[] = [{
+  apiVersion: "v1",
+  kind: "ServiceAccount",
+  metadata: { name: "sa", namespace: "h6" },
+}];
+
+function check(name: string, { request, stored }: DefaultingPair): void {
+  const { body } = request;
+  test(`builtinDefinitions stores a ${body.kind} as a real server does (${name})`, () => {
+    const { object, causes } = createBuiltin(body, CLUSTER);
+    assert.deepEqual(causes, []);
+    assert.deepEqual(comparable(object), comparable(stored));
+  });
+}
+
+for (const file of readdirSync(folder).sort()) {
+  const text = readFileSync(new URL(file, folder), "utf8");
+  if (file.endsWith(".json")) check(file, JSON.parse(text));
+  else {
+    for (const line of text.trimEnd().split("\n")) {
+      const pair = JSON.parse(line);
+      check(pair.name, pair);
+    }
+  }
+}

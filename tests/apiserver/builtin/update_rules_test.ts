@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as builtin from "../../../apiserver/builtin/definitions.ts";
+import { TestServer } from "../support/test_server.ts";
+
+const NAMESPACE = "/api/v1/namespaces/default";
+const JOBS = "/apis/batch/v1/namespaces/default/jobs";
+const CONTAINERS = [{ name: "c", image: "x" }];
+const PORTS = [{ port: 80 }];
+const TEMPLATE = { spec: { restartPolicy: "Never", containers: CONTAINERS } };
+const BALANCER = { type: "LoadBalancer", ports: PORTS };
+
+interface Change {
+  readonly what: string;
+  readonly path: string;
+  /** The object without its name, and the fields of its spec that change. */
+  readonly made: Record<string, unknown>;
+  readonly spec?: Record<string, unknown>;
+  readonly data?: Record<string, unknown>;
+  /** What Kubernetes 1.32 objects to; undefined if to nothing. */
+  readonly refused?: string;
+}
+
+const CHANGES: readonly Change[] = [
+  {
+    what: "the data of an immutable ConfigMap",
+    path: `${NAMESPACE}/configmaps`,
+    made: { immutable: true, data: { a: "1" } },
+    data: { a: "2" },
+    refused: "data: Forbidden: field is immutable when `immutable` is set",
+  },
+  {
+    what: "the data of an immutable Secret",
+    path: `${NAMESPACE}/secrets`,
+    made: { immutable: true, data: { a: "MQ==" } },
+    data: { a: "Mg==" },
+    refused: "data: Forbidden: field is immutable when `immutable` is set",
+  },
+  {
+    what: "the deadline of a Pod, to a later one",
+    path: `${NAMESPACE}/pods`,
+    made: { spec: { containers: CONTAINERS, activeDeadlineSeconds: 5 } },
+    spec: { activeDeadlineSeconds: 9 },
+    refused:
+      "spec.activeDeadlineSeconds: Invalid value: 9: must be less than or equal to previous value",
+  },
+  {
+    what: "the deadline of a Pod, to none",
+    path: `${NAMESPACE}/pods`,
+    made: { spec: { containers: CONTAINERS, activeDeadlineSeconds: 5 } },
+    spec: { activeDeadlineSeconds: undefined },
+    refused:
+      'spec.activeDeadlineSeconds: Invalid value: "null": must not update from a positive integer to nil value',
+  },
+  {
+    what: "the deadline of a Pod, to an earlier one",
+    path: `${NAMESPACE}/pods`,
+    made: { spec: { containers: CONTAINERS, activeDeadlineSeconds: 5 } },
+    spec: { activeDeadlineSeconds: 4 },
+  },
+  {
+    what: "a toleration of a Pod",
+    path: `${NAMESPACE}/pods`,
+    made: {
+      spec: {
+        containers: CONTAINERS,
+        tolerations: [{ key: "a", operator: "Exists" }],
+      },
+    },
+    spec: { tolerations: [] },
+    refused:
+      "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds",
+  },
+  {
+    what: "the scheduling gates of a Pod, by one more",
+    path: `${NAMESPACE}/pods`,
+    made: {
+      spec: {
+        containers: CONTAINERS,
+        schedulingGates: [{ name: "example.com/a" }],
+      },
+    },
+    spec: {
+      schedulingGates: [{ name: "example.com/a" }, { name: "example.com/b" }],
+    },
+    refused:
+      "spec.schedulingGates[1].name: Forbidden: only deletion is allowed, but found new scheduling gate 'example.com/b'",
+  },
+  {
+    what: "the address of a Service",
+    path: `${NAMESPACE}/services`,
+    made: { spec: { clusterIP: "10.96.0.77", ports: PORTS } },
+    spec: { clusterIP: "10.96.0.78", clusterIPs: ["10.96.0.78"] },
+    refused:
+      'spec.clusterIPs[0]: Invalid value: []string{"10.96.0.78"}: may not change once set',
+  },
+  {
+    what: "the class of a load balancer",
+    path: `${NAMESPACE}/services`,
+    made: { spec: { ...BALANCER, loadBalancerClass: "example.com/a" } },
+    spec: { loadBalancerClass: "example.com/b" },
+    refused:
+      'spec.loadBalancerClass: Invalid value: "example.com/b": may not change once set',
+  },
+  {
+    what: "the port of health checks of a load balancer",
+    path: `${NAMESPACE}/services`,
+    made: { spec: { ...BALANCER, externalTrafficPolicy: "Local" } },
+    spec: { healthCheckNodePort: 30_999 },
+    refused: "spec.healthCheckNodePort: Forbidden: field is immutable",
+  },
+  {
+    what: "the mode of a volume",
+    path: "/api/v1/persistentvolumes",
+    made: {
+      spec: {
+        capacity: { storage: "1Gi" },
+        accessModes: ["ReadWriteOnce"],
+        hostPath: { path: "/x" },
+      },
+    },
+    spec: { volumeMode: "Block" },
+    refused: 'volumeMode: Invalid value: "Block": field is immutable',
+  },
+  {
+    what: "the completions of a Job",
+    path: JOBS,
+    made: { spec: { template: TEMPLATE, completions: 2 } },
+    spec: { completions: 3 },
+    refused: "spec.completions: Invalid value: 3: field is immutable",
+  },
+  ...[2, 3].map((parallelism) => ({
+    what:
+      `the completions of an indexed Job, with a parallelism of ${parallelism}`,
+    path: JOBS,
+    made: {
+      spec: {
+        template: TEMPLATE,
+        completionMode: "Indexed",
+        completions: 2,
+        parallelism: 2,
+      },
+    },
+    spec: { completions: 3, parallelism },
+    ...(parallelism !== 3 && {
+      refused:
+        "spec.completions: Invalid value: 3: can only be modified in tandem with spec.parallelism",
+    }),
+  })),
+];
+
+for (const { what, path, made, spec, data, refused } of CHANGES) {
+  const verb = refused === undefined ? "lets" : "refuses";
+  test(`an update ${verb} change ${what}`, async () => {
+    const server = new TestServer({ builtin });
+    const { status, body } = await server.send("POST", path, {
+      metadata: { name: "a" },
+      ...made,
+    });
+    assert.equal(status, 201, body.message);
+    const answer = await server.send("PUT", `${path}/a`, {
+      ...body,
+      ...(data && { data }),
+      ...(spec && { spec: { ...body.spec, ...spec } }),
+    });
+    assert.equal(answer.status, refused === undefined ? 200 : 422);
+    if (refused !== undefined) {
+      assert.equal(
+        answer.body.message.replace(/^.*? is invalid: /, ""),
+        refused,
+      );
+    }
+    server.stop();
+  });
+}

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { TestServer } from "../support/test_server.ts";
+
+const N = "/api/v1/namespaces";
+
+async function inNamespace(
+  work: (server: TestServer, clock: VirtualClock) => Promise<void>,
+): Promise<void> {
+  const clock = new VirtualClock();
+  const server = new TestServer({ clock });
+  await server.send("POST", N, { metadata: { name: "x" } });
+  await clock.settle();
+  await work(server, clock);
+  server.stop();
+  assert.equal(clock.pendingTimers, 0);
+}
+
+test("a namespace gets its service account and authority, and again", async () => {
+  await inNamespace(async (server, clock) => {
+    const account = `${N}/x/serviceaccounts/default`;
+    assert.equal((await server.send("GET", account)).status, 200);
+    await server.send("DELETE", account);
+    await clock.settle();
+    assert.equal((await server.send("GET", account)).status, 200);
+    const { body } = await server.send(
+      "GET",
+      `${N}/x/configmaps/kube-root-ca.crt`,
+    );
+    assert.equal(body.data["ca.crt"], "none");
+  });
+});
+
+test("a deleted namespace takes in nothing, is emptied and goes", async () => {
+  await inNamespace(async (server, clock) => {
+    const { body } = await server.send("DELETE", `${N}/x`);
+    assert.equal(body.status.phase, "Terminating");
+    const late = await server.send("POST", `${N}/x/configmaps`, {
+      metadata: { name: "late" },
+    });
+    assert.equal(late.status, 403);
+    assert.equal(late.body.details.causes[0].reason, "NamespaceTerminating");
+    await clock.advance(1_000);
+    assert.equal((await server.send("GET", `${N}/x`)).status, 404);
+    assert.equal(
+      (await server.send("GET", `${N}/x/configmaps`)).body.items.length,
+      0,
+    );
+  });
+});
+
+test("a namespace waits for the finalizers of what is in it", async () => {
+  await inNamespace(async (server, clock) => {
+    await server.send("POST", `${N}/x/configmaps`, {
+      metadata: { name: "held", finalizers: ["example.com/hold"] },
+    });
+    await server.send("DELETE", `${N}/x`);
+    await clock.advance(60_000);
+    assert.equal((await server.send("GET", `${N}/x`)).status, 200);
+    await server.send("PUT", `${N}/x/configmaps/held`, {
+      metadata: { name: "held" },
+    });
+    await clock.settle();
+    assert.equal((await server.send("GET", `${N}/x`)).status, 404);
+  });
+});
+
+test("the namespaces of every cluster cannot be deleted", async () => {
+  await inNamespace(async (server) => {
+    for (const name of ["default", "kube-system", "kube-public"]) {
+      assert.equal((await server.send("DELETE", `${N}/${name}`)).status, 403);
+    }
+  });
+});

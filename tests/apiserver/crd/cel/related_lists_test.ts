@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadCel } from "../../../../apiserver/crd/cel/cel_library.ts";
+import { compileRules } from "../../../../apiserver/crd/cel/rule_validator.ts";
+import type { OpenApiSchema } from "../../../../core/patch/schema.ts";
+import { recordedLines } from "../recorded_lines.ts";
+
+/** A rule on an updated object, and what kube-apiserver 1.32.2 found. */
+interface RecordedRule {
+  readonly rule: string;
+  readonly holds: boolean;
+}
+
+/** The first line: what all rules are about. */
+interface RecordedUpdate {
+  readonly properties: Readonly<Record<string, OpenApiSchema>>;
+  readonly value: unknown;
+  readonly old: unknown;
+}
+
+test("Lists of type set and map are compared and added as recorded", async () => {
+  await loadCel();
+  const [update, ...rules] = recordedLines<RecordedUpdate & RecordedRule>(
+    "./data/related_lists",
+  );
+  assert.ok(update);
+  const { properties, value, old } = update;
+  for (const { rule, holds } of rules) {
+    const validator = compileRules({
+      type: "object",
+      properties: {
+        spec: {
+          type: "object",
+          properties,
+          "x-kubernetes-validations": [{ rule, message: "fails" }],
+        },
+      },
+    }, true);
+    const causes = validator?.validate({ spec: value }, { spec: old });
+    const texts = causes?.map(({ message }) => message);
+    const expected = holds ? [] : ['Invalid value: "object": fails'];
+    assert.deepEqual(texts, expected, rule);
+  }
+});
+
+test("Of items with the same keys a sum keeps the right one in its place", async () => {
+  await loadCel();
+  const item: OpenApiSchema = {
+    type: "object",
+    properties: { key: { type: "string" }, size: { type: "integer" } },
+  };
+  const list: OpenApiSchema = {
+    type: "array",
+    items: item,
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["key"],
+  };
+  const rule = "(oldSelf.list + self.list).map(x, x.size) == [3, 2, 4]";
+  const validator = compileRules({
+    type: "object",
+    properties: { list },
+    "x-kubernetes-validations": [{ rule }],
+  }, true);
+  const found = validator?.validate(
+    { list: [{ key: "a", size: 3 }, { key: "c", size: 4 }] },
+    { list: [{ key: "a", size: 1 }, { key: "b", size: 2 }] },
+  );
+  assert.deepEqual(found, []);
+});

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { StatusCause } from "../../../../core/api/api_error.ts";
+import type { UntypedObject } from "../../../../core/api/object.ts";
+import { loadCel } from "../../../../apiserver/crd/cel/cel_library.ts";
+import { setCrdDefaults } from "../../../../apiserver/crd/crd_lifecycle.ts";
+import {
+  createCauses,
+  updateCauses,
+} from "../../../../apiserver/crd/crd_rules.ts";
+import type { ValidationRule } from "../../../../core/crd/crd_manifest.ts";
+import type { OpenApiSchema } from "../../../../core/patch/schema.ts";
+import { causeTexts, recordedLines } from "../recorded_lines.ts";
+
+/** What kube-apiserver 1.32.2 says of a schema. */
+interface RecordedLimit {
+  readonly name: string;
+  readonly schema: OpenApiSchema;
+  readonly causes: readonly StatusCause[];
+}
+
+/**
+ * What kube-apiserver 1.32.2 says a rule costs on the items of a list. Lists
+ * are as long as brings the factor between 1 and 1.5, where six digits of it
+ * are told, if the rule is cheap enough.
+ */
+interface RecordedCost {
+  readonly rule: ValidationRule;
+  readonly self: OpenApiSchema;
+  readonly maxItems: number;
+  /** By how much the limit is exceeded; null if it is not. */
+  readonly factor: string | null;
+}
+
+function definition(...schemas: readonly OpenApiSchema[]): UntypedObject {
+  const crd = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "costs.cost.dev" },
+    spec: {
+      group: "cost.dev",
+      scope: "Namespaced",
+      names: {
+        kind: "Cost",
+        plural: "costs",
+        singular: "cost",
+        listKind: "CostList",
+      },
+      versions: schemas.map((openAPIV3Schema, index) => ({
+        name: `v${index + 1}`,
+        served: true,
+        storage: index === 0,
+        schema: { openAPIV3Schema },
+      })),
+    },
+    status: { storedVersions: ["v1"] },
+  };
+  setCrdDefaults(crd);
+  return crd;
+}
+
+test("Definitions whose rules cost too much are refused as recorded", async () => {
+  await loadCel();
+  const recorded = recordedLines<RecordedLimit>("./data/cost_limits");
+  for (const { name, schema, causes } of recorded) {
+    const found = createCauses(definition(schema));
+    assert.deepEqual(causeTexts(found), causeTexts(causes), name);
+  }
+});
+
+test("Rules are estimated at the recorded costs", async () => {
+  await loadCel();
+  for (
+    const { rule, self, maxItems, factor } of recordedLines<RecordedCost>(
+      "./data/rule_costs",
+    )
+  ) {
+    const items = { ...self, "x-kubernetes-validations": [rule] };
+    const found = createCauses(definition({
+      type: "object",
+      properties: { l: { type: "array", maxItems, items } },
+    }));
+    const told = found
+      .map(({ message }) =>
+        /^Forbidden: estimated rule cost .* factor of (.*) \(/.exec(
+          message ?? "",
+        )
+          ?.[1]
+      )
+      .find((text) => text !== undefined);
+    assert.equal(told ?? null, factor, rule.rule);
+  }
+});
+
+function dear(description: string): OpenApiSchema {
+  return {
+    type: "object",
+    properties: {
+      spec: {
+        type: "object",
+        description,
+        properties: { a: { type: "string" }, b: { type: "string" } },
+        "x-kubernetes-validations": [{ rule: "self.a == self.b" }],
+      },
+      list: {
+        type: "array",
+        items: { type: "string" },
+        maxItems: 4_000_000,
+        "x-kubernetes-validations": [{ rule: "self.all(x, x != 'a')" }],
+      },
+    },
+  };
+}
+
+test("An update is not held to the cost of rules in a schema that it keeps", async () => {
+  await loadCel();
+  const live = definition(dear("old"));
+  assert.equal(createCauses(live).length, 1);
+  assert.deepEqual(updateCauses(definition(dear("old")), live), []);
+  const changed = updateCauses(definition(dear("new")), live);
+  assert.deepEqual(changed.map(({ reason, field }) => `${reason} ${field}`), [
+    "FieldValueForbidden spec.validation.openAPIV3Schema.properties[list].x-kubernetes-validations[0].rule",
+  ]);
+});
+
+test("Each version is held to the costs of its own schema", async () => {
+  await loadCel();
+  const live = definition(dear("one"), dear("two"));
+  const fields = updateCauses(definition(dear("one"), dear("three")), live)
+    .map(({ field }) => field);
+  assert.deepEqual(fields, [
+    "spec.versions[1].schema.openAPIV3Schema.properties[list].x-kubernetes-validations[0].rule",
+  ]);
+});

@@ -1,0 +1,289 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { UntypedObject } from "../../../core/api/object.ts";
+import { customOpenApi } from "../../../apiserver/crd/custom_open_api.ts";
+import { customResourceDefinition } from "../../../apiserver/crd/custom_definition.ts";
+import type {
+  HookContext,
+  ResourceDefinition,
+} from "../../../apiserver/registry.ts";
+import { StatusError } from "../../../apiserver/status.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+
+const SPEC: OpenApiSchema = {
+  type: "object",
+  properties: {
+    n: { type: "integer" },
+    color: { type: "string", default: "red" },
+    pod: {
+      type: "object",
+      "x-kubernetes-embedded-resource": true,
+      "x-kubernetes-preserve-unknown-fields": true,
+    },
+  },
+};
+
+function served(
+  options: {
+    readonly status?: boolean;
+    readonly versions?: readonly Record<string, unknown>[];
+    readonly conversion?: unknown;
+  } = {},
+): ResourceDefinition {
+  const version = (name: string, spec = SPEC) => ({
+    name,
+    served: true,
+    storage: name === "v1",
+    schema: {
+      openAPIV3Schema: {
+        type: "object",
+        properties: { spec, status: { type: "object" } },
+      },
+    },
+    ...(options.status ? { subresources: { status: {} } } : {}),
+  });
+  const v2: OpenApiSchema = {
+    type: "object",
+    properties: { n: { type: "integer" }, fresh: { type: "string" } },
+  };
+  const extra = options.versions ?? [];
+  return customResourceDefinition({
+    metadata: { name: "boats.a.dev" },
+    spec: {
+      group: "a.dev",
+      scope: "Namespaced",
+      names: {
+        kind: "Boat",
+        plural: "boats",
+        singular: "boat",
+        listKind: "BoatList",
+      },
+      versions: [
+        version("v1"),
+        { ...version("v2", v2), ...extra[0] },
+        ...extra.slice(1).map((one) => ({ ...version("v0"), ...one })),
+      ],
+      conversion: options.conversion,
+    },
+  });
+}
+
+function context(version = "v1", subresource?: string): HookContext {
+  return {
+    version,
+    subresource,
+    now: 0,
+    dryRun: false,
+    apply: false,
+    user: "tester",
+    find: () => undefined,
+    list: () => [],
+    warn: () => {},
+  };
+}
+
+function boat(fields: Record<string, unknown> = {}): UntypedObject {
+  return {
+    apiVersion: "a.dev/v1",
+    kind: "Boat",
+    metadata: { name: "a", generation: 1 },
+    spec: { n: 1 },
+    ...fields,
+  };
+}
+
+function decoded(body: unknown): ReturnType<
+  ResourceDefinition["versions"][number]["decode"]
+> {
+  const [version] = served().versions.filter(({ name }) => name === "v1");
+  assert.ok(version);
+  return version.decode(body as UntypedObject);
+}
+
+test("A custom resource is decoded without unknown fields, which are named", () => {
+  const { object, problems } = decoded({
+    ...boat({ spec: { n: 1, zzz: 1 }, extra: {} }),
+    metadata: { name: "a", nope: 1, labels: {}, generation: 0 },
+  });
+  assert.deepEqual(object, {
+    apiVersion: "a.dev/v1",
+    kind: "Boat",
+    metadata: { name: "a" },
+    spec: { n: 1 },
+  });
+  assert.deepEqual(problems, [
+    'unknown field "metadata.nope"',
+    'unknown field "extra"',
+    'unknown field "spec.zzz"',
+  ]);
+});
+
+test("The metadata of an embedded resource is decoded as all metadata is", () => {
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p", labels: null, nope: 1 },
+    spec: { any: [1] },
+  };
+  const { object, problems } = decoded(boat({ spec: { pod } }));
+  const spec = object.spec as { readonly pod: unknown };
+  assert.deepEqual(spec.pod, { ...pod, metadata: { name: "p" } });
+  assert.deepEqual(problems, ['unknown field "spec.pod.metadata.nope"']);
+});
+
+const WRONG_METADATA: readonly (readonly [unknown, string])[] = [
+  [
+    { labels: { a: 1 } },
+    "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string",
+  ],
+  [
+    { labels: "x" },
+    "json: cannot unmarshal string into Go struct field ObjectMeta.labels of type map[string]string",
+  ],
+  [
+    { finalizers: "x" },
+    "json: cannot unmarshal string into Go struct field ObjectMeta.finalizers of type []string",
+  ],
+  [
+    { ownerReferences: [{ name: 1 }] },
+    "json: cannot unmarshal number into Go struct field OwnerReference.ownerReferences.name of type string",
+  ],
+  [
+    { generation: "1" },
+    "json: cannot unmarshal string into Go struct field ObjectMeta.generation of type int64",
+  ],
+  [
+    { creationTimestamp: "x" },
+    'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+  ],
+  [[], "json: cannot unmarshal array into Go value of type v1.ObjectMeta"],
+];
+
+for (const [metadata, text] of WRONG_METADATA) {
+  test(`Metadata ${JSON.stringify(metadata)} cannot be decoded`, () => {
+    assert.throws(
+      () => decoded({ ...boat(), metadata }),
+      (error: unknown) =>
+        error instanceof StatusError &&
+        error.status.code === 400 &&
+        error.status.message ===
+          `Boat in version "v1" cannot be handled as a Boat: ${text}`,
+    );
+  });
+}
+
+test("A new object has no status where that is a subresource", () => {
+  const object = boat({ status: { ready: true } });
+  served({ status: true }).prepareForCreate?.(object, context());
+  assert.equal(object.status, undefined);
+});
+
+test("A write keeps the status, and moves the generation with the spec only", () => {
+  const definition = served({ status: true });
+  const live = boat({ status: { ready: true } });
+  const update = (next: UntypedObject) => {
+    definition.prepareForUpdate?.(next, live, context());
+    return [next.metadata.generation, next.status];
+  };
+  assert.deepEqual(update(boat({ status: { ready: false } })), [
+    1,
+    { ready: true },
+  ]);
+  assert.deepEqual(update(boat({ spec: { n: 2 } })), [2, { ready: true }]);
+});
+
+test("Without a status subresource the status moves the generation too", () => {
+  const next = boat({ status: { ready: true } });
+  served().prepareForUpdate?.(next, boat(), context());
+  assert.equal(next.metadata.generation, 2);
+});
+
+test("A write of the status changes no metadata but who wrote", () => {
+  const next = boat({ status: { ready: true } });
+  next.metadata = {
+    ...next.metadata,
+    labels: { a: "b" },
+    managedFields: [{ manager: "m" }],
+  };
+  served({ status: true }).prepareForUpdate?.(
+    next,
+    boat(),
+    context("v1", "status"),
+  );
+  assert.deepEqual(next.metadata, {
+    name: "a",
+    generation: 1,
+    managedFields: [{ manager: "m" }],
+  });
+});
+
+test("Conversion changes the version and drops what that version lacks", () => {
+  const definition = served();
+  const object = boat({ spec: { n: 1, color: "blue" } });
+  const converted = definition.convert(object, "v2");
+  assert.deepEqual(converted.spec, { n: 1 });
+  assert.equal(converted.apiVersion, "a.dev/v2");
+  assert.deepEqual(object.spec, { n: 1, color: "blue" });
+});
+
+test("Conversion from a version that is gone fails as it does on a real server", () => {
+  assert.throws(
+    () => served().convert({ ...boat(), apiVersion: "a.dev/v9" }, "v1"),
+    /request to convert CR from an invalid group\/version: a\.dev\/v9/,
+  );
+});
+
+test("Conversion by a webhook is refused with a clear word", () => {
+  const definition = served({ conversion: { strategy: "Webhook" } });
+  assert.equal(definition.convert(boat(), "v1").apiVersion, "a.dev/v1");
+  assert.throws(
+    () => definition.convert(boat(), "v2"),
+    /this server calls no webhooks, and boats\.a\.dev needs one/,
+  );
+});
+
+test("A deprecated version warns and names a better one", () => {
+  const { versions } = served({
+    versions: [
+      { name: "v1beta1", deprecated: true },
+      { name: "v1alpha1", deprecated: true, deprecationWarning: "go away" },
+    ],
+  });
+  assert.deepEqual(
+    versions.map(({ name, deprecationWarning }) => [name, deprecationWarning]),
+    [
+      ["v1", undefined],
+      ["v1beta1", "a.dev/v1beta1 Boat is deprecated; use a.dev/v1 Boat"],
+      ["v1alpha1", "go away"],
+    ],
+  );
+});
+
+test("customOpenApi() describes whole objects, lists and write parameters", () => {
+  const document = customOpenApi(
+    { group: "a.dev", version: "v1" },
+    [served({ status: true })],
+  ) as {
+    readonly paths: Record<string, Record<string, Record<string, unknown>>>;
+    readonly components: { readonly schemas: Record<string, OpenApiSchema> };
+  };
+  const { schemas } = document.components;
+  assert.deepEqual(
+    Object.keys(schemas["dev.a.v1.Boat"]?.properties ?? {}),
+    ["spec", "status", "apiVersion", "kind", "metadata"],
+  );
+  const pod = schemas["dev.a.v1.Boat"]?.properties?.spec?.properties?.pod;
+  assert.deepEqual(pod?.required, ["kind", "apiVersion"]);
+  assert.ok(schemas["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]);
+  assert.ok(schemas["dev.a.v1.BoatList"]);
+  const path = "/apis/a.dev/v1/namespaces/{namespace}/boats/{name}";
+  assert.equal(
+    document.paths[path]?.patch?.operationId,
+    "patchADevV1NamespacedBoat",
+  );
+  assert.match(
+    JSON.stringify(document.paths[path]?.patch?.parameters),
+    /fieldValidation/,
+  );
+  assert.ok(document.paths[`${path}/status`]);
+});

@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { UntypedObject } from "../../../core/api/object.ts";
+import { loadCel } from "../../../apiserver/crd/cel/cel_library.ts";
+import { setCrdDefaults } from "../../../apiserver/crd/crd_lifecycle.ts";
+import {
+  createCauses,
+  updateCauses,
+} from "../../../apiserver/crd/crd_rules.ts";
+import { causeTexts, recordedLines } from "./recorded_lines.ts";
+
+interface RecordedDefinition {
+  readonly name: string;
+  readonly crd: UntypedObject;
+  readonly causes: readonly StatusCause[];
+}
+
+test("Definitions are judged as recorded", async () => {
+  await loadCel();
+  for (
+    const { name, crd, causes } of recordedLines<RecordedDefinition>(
+      "definitions",
+    )
+  ) {
+    setCrdDefaults(crd);
+    assert.deepEqual(causeTexts(createCauses(crd)), causeTexts(causes), name);
+  }
+});
+
+function definition(established: boolean): UntypedObject {
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "things.a.dev" },
+    spec: {
+      group: "a.dev",
+      scope: "Namespaced",
+      names: {
+        kind: "Thing",
+        plural: "things",
+        singular: "thing",
+        listKind: "ThingList",
+      },
+      versions: [{
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: "object" } },
+      }],
+    },
+    status: {
+      storedVersions: ["v1"],
+      conditions: [
+        { type: "Established", status: established ? "True" : "False" },
+      ],
+    },
+  };
+}
+
+function changed(
+  live: UntypedObject,
+  change: (spec: Record<string, unknown>) => void,
+): UntypedObject {
+  const copy = structuredClone(live);
+  change(copy.spec as Record<string, unknown>);
+  return copy;
+}
+
+test("updateCauses() keeps scope, kind, group and plural of an established definition", () => {
+  const live = definition(true);
+  const next = changed(live, (spec) => {
+    spec.scope = "Cluster";
+    spec.group = "b.dev";
+    spec.names = { ...spec.names as object, kind: "Other", plural: "others" };
+  });
+  assert.deepEqual(
+    updateCauses(next, live).filter(({ message = "" }) =>
+      message.endsWith("field is immutable")
+    ).map(({ field }) => field),
+    ["spec.scope", "spec.names.kind", "spec.group", "spec.names.plural"],
+  );
+});
+
+test("updateCauses() lets the scope change until the definition is established", () => {
+  const live = definition(false);
+  const next = changed(live, (spec) => spec.scope = "Cluster");
+  assert.deepEqual(updateCauses(next, live), []);
+});
+
+test("updateCauses() keeps versions in which objects may be stored", () => {
+  const live = definition(true);
+  const next = changed(live, (spec) => {
+    const [version] = spec.versions as Record<string, unknown>[];
+    spec.versions = [{ ...version, name: "v2" }];
+  });
+  next.status = { storedVersions: ["v1", "v2"] };
+  assert.deepEqual(causeTexts(updateCauses(next, live)), [
+    'FieldValueInvalid status.storedVersions[0]: Invalid value: "v1": must appear in spec.versions',
+  ]);
+});
+
+test("createCauses() wants what allOf, anyOf and not name to be there", async () => {
+  await loadCel();
+  const crd = definition(false);
+  const { versions } = crd.spec as { versions: { schema: object }[] };
+  const b = { type: "object", properties: { b: { type: "string" } } };
+  versions[0]!.schema = {
+    openAPIV3Schema: {
+      type: "object",
+      properties: {
+        a: { type: "string" },
+        list: { type: "array", items: b },
+        // Only what stands at the root is looked at.
+        spec: { ...b, anyOf: [{ properties: { none: { minLength: 1 } } }] },
+      },
+      anyOf: [
+        { properties: { a: { minLength: 1 } } },
+        { properties: { none: { minLength: 1 } } },
+      ],
+      not: {
+        allOf: [{
+          properties: {
+            list: { items: { properties: { c: { minLength: 1 } } } },
+            a: { items: { minLength: 1 } },
+          },
+        }],
+      },
+    },
+  };
+  setCrdDefaults(crd);
+  const at = "spec.validation.openAPIV3Schema";
+  const inner = `${at}.not.allOf[0].properties`;
+  const required = (path: string, where: string) =>
+    `FieldValueRequired ${path}: Required value: because it is defined in ${where}`;
+  assert.deepEqual(causeTexts(createCauses(crd)), [
+    required(`${at}.properties[a].items`, `${inner}[a].items`),
+    required(
+      `${at}.properties[list].items.properties[c]`,
+      `${inner}[list].items.properties[c]`,
+    ),
+    required(`${at}.properties[none]`, `${at}.anyOf[1].properties[none]`),
+  ]);
+});

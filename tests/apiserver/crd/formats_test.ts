@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  isKnownFormat,
+  matchesFormat,
+} from "../../../apiserver/crd/formats.ts";
+
+/** Formats as kube-openapi reads them, with what has them and what has not. */
+const CASES: readonly (readonly [
+  format: string,
+  has: readonly string[],
+  hasNot: readonly string[],
+])[] = [
+  [
+    "duration",
+    ["1h30m", "-1.5s", "0", "2 days", "about 3 weeks", "5min", "1 HOUR"],
+    ["", "1", "two days", "1 fortnight", "1y"],
+  ],
+  [
+    "email",
+    [
+      "a@b.example",
+      "Jane <jane@b.example>",
+      '"a b"@example.com',
+      "a@[1.2.3.4]",
+    ],
+    ["", "a", "a@", "@b", "a b@example.com", "a@b@c"],
+  ],
+  [
+    "cidr",
+    ["10.0.0.0/8", "10.0.0.1/32", "::/0", "fd00::1/128", "010.0.0.0/8"],
+    ["10.0.0.0", "10.0.0.0/33", "::/129", "fe80::1%eth0/64", "10.0.0.0/8/8"],
+  ],
+  ["uri", ["https://a/b", "/b", "mailto:a"], ["a", "/%zz", "/a b", ""]],
+  ["isbn10", ["0-306-40615-2", "080442957X"], ["0306406153", "030640615"]],
+  ["isbn13", ["978-0-306-40615-7"], ["9780306406158", "978030640615"]],
+  ["isbn", ["0306406152", "9780306406157"], ["0306406153"]],
+  ["rgbcolor", ["rgb(0,12, 255)"], ["rgb(0,0,256)", "rgb(0,0)", "#fff"]],
+  ["hostname", ["a", "a-b.cd"], ["-a", "a.1", `${"a".repeat(64)}.b`]],
+  ["date-time", ["2026-01-31T01:02:03Z"], ["2026-02-30T01:02:03Z"]],
+];
+
+for (const [format, has, hasNot] of CASES) {
+  test(`matchesFormat tells what is a ${format}`, () => {
+    assert.ok(isKnownFormat(format));
+    for (const text of has) assert.ok(matchesFormat(format, text), text);
+    for (const text of hasNot) assert.ok(!matchesFormat(format, text), text);
+  });
+}
+
+test("matchesFormat takes anything for a format that nobody checks", () => {
+  assert.equal(isKnownFormat("colour"), false);
+  assert.ok(matchesFormat("colour", "x"));
+});

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import { Correlation } from "../../../apiserver/crd/correlation.ts";
+import { setSchemaDefaults } from "../../../apiserver/crd/defaulting.ts";
+import { listTypeCauses } from "../../../apiserver/crd/list_types.ts";
+import { pruneNulls, pruneUnknown } from "../../../apiserver/crd/pruning.ts";
+import { findingCauses } from "../../../apiserver/crd/schema_findings.ts";
+import { validateSchema } from "../../../apiserver/crd/schema_validator.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { causeTexts, recordedLines } from "./recorded_lines.ts";
+
+interface RecordedObject {
+  readonly schema: OpenApiSchema;
+  readonly value: unknown;
+  /** The value with its defaults and without unknown fields. */
+  readonly stored: unknown;
+  readonly unknown: readonly string[];
+  readonly causes: readonly StatusCause[];
+}
+
+test("Custom resources are pruned, defaulted and validated as recorded", () => {
+  for (const recorded of recordedLines<RecordedObject>("objects")) {
+    const schema: OpenApiSchema = {
+      type: "object",
+      properties: { spec: recorded.schema },
+    };
+    const object: Record<string, unknown> = {
+      apiVersion: "a/v1",
+      kind: "A",
+      spec: structuredClone(recorded.value),
+    };
+    const unknown = pruneUnknown(object, schema);
+    pruneNulls(object, schema);
+    setSchemaDefaults(object, schema);
+    const where = JSON.stringify([recorded.schema, recorded.value]);
+    assert.deepEqual(unknown, recorded.unknown, where);
+    assert.deepEqual(object.spec, recorded.stored, where);
+    const causes = [
+      ...findingCauses(validateSchema(object, schema), ""),
+      ...listTypeCauses(object, schema),
+    ];
+    assert.deepEqual(causeTexts(causes), causeTexts(recorded.causes), where);
+  }
+});
+
+const LIST: OpenApiSchema = {
+  type: "object",
+  properties: {
+    name: { type: "string", maxLength: 3 },
+    parts: {
+      type: "array",
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["id"],
+      items: {
+        type: "object",
+        properties: {
+          id: { type: "string" },
+          size: { type: "integer", maximum: 5 },
+        },
+      },
+    },
+    tags: { type: "array", items: { type: "string", maxLength: 2 } },
+  },
+};
+
+function wrongFields(value: unknown, old: unknown): string[] {
+  const correlation = new Correlation(value, old, LIST);
+  return validateSchema(value, LIST, correlation).map(({ name }) => name)
+    .sort();
+}
+
+test("validateSchema() forgives on update what did not change", () => {
+  const old = {
+    name: "long name",
+    parts: [{ id: "a", size: 9 }, { id: "b", size: 9 }],
+    tags: ["long", "x"],
+  };
+  assert.deepEqual(wrongFields(structuredClone(old), old), []);
+  assert.deepEqual(wrongFields({ ...old, name: "other name" }, old), ["name"]);
+});
+
+test("validateSchema() finds the old item of a keyed list wherever it stood", () => {
+  const old = { parts: [{ id: "a", size: 9 }, { id: "b", size: 9 }] };
+  const moved = {
+    parts: [{ id: "new", size: 9 }, { id: "b", size: 9 }, { id: "a", size: 8 }],
+  };
+  assert.deepEqual(wrongFields(moved, old), ["parts[0].size", "parts[2].size"]);
+});
+
+test("validateSchema() holds a changed atomic list to all its items", () => {
+  const old = { tags: ["long", "x"] };
+  assert.deepEqual(wrongFields({ tags: ["long", "y"] }, old), ["tags[0]"]);
+});
+
+test("Pruning and defaulting treat __proto__ as a field like others", () => {
+  const schema = JSON.parse(
+    '{"type":"object","properties":{"__proto__":{"type":"string","default":"x"}}}',
+  ) as OpenApiSchema;
+  const value = JSON.parse('{"constructor":1}') as Record<string, unknown>;
+  pruneUnknown(value, schema);
+  setSchemaDefaults(value, schema);
+  assert.deepEqual(Object.entries(value), [["__proto__", "x"]]);
+  assert.equal(Object.getPrototypeOf(value), Object.prototype);
+});

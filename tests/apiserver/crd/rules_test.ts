@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import { Correlation } from "../../../apiserver/crd/correlation.ts";
+import { loadCel } from "../../../apiserver/crd/cel/cel_library.ts";
+import { celName } from "../../../apiserver/crd/cel/cel_names.ts";
+import {
+  compileRules,
+  type RuleValidator,
+} from "../../../apiserver/crd/cel/rule_validator.ts";
+import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { causeTexts, recordedLines } from "./recorded_lines.ts";
+
+interface RecordedRules {
+  readonly properties: Readonly<Record<string, OpenApiSchema>>;
+  readonly value: unknown;
+  readonly old: unknown;
+  readonly rule: string;
+  readonly causes: readonly StatusCause[];
+}
+
+async function validator(schema: OpenApiSchema): Promise<RuleValidator> {
+  await loadCel();
+  const compiled = compileRules(schema, true);
+  assert.ok(compiled);
+  return compiled;
+}
+
+/** An object whose spec has properties and rules. */
+function withRules(
+  properties: Readonly<Record<string, OpenApiSchema>>,
+  ...rules: readonly ValidationRule[]
+): OpenApiSchema {
+  return {
+    type: "object",
+    properties: {
+      spec: {
+        type: "object",
+        properties,
+        "x-kubernetes-validations": rules,
+      },
+    },
+  };
+}
+
+const NUMBERS: Readonly<Record<string, OpenApiSchema>> = {
+  min: { type: "integer" },
+  max: { type: "integer" },
+};
+
+test("CEL rules hold and fail as recorded", async () => {
+  const [first, ...rules] = recordedLines<RecordedRules>("rules");
+  assert.ok(first);
+  for (const { rule, causes } of rules) {
+    const rules = await validator(withRules(first.properties, { rule }));
+    const object = { apiVersion: "a/v1", kind: "A", spec: first.value };
+    const found = rules.validate(object, { ...object, spec: first.old });
+    assert.deepEqual(causeTexts(found), causeTexts(causes), rule);
+  }
+});
+
+test("A failed rule is told by its message, reason and field", async () => {
+  const rules = await validator(withRules(NUMBERS, {
+    rule: "self.min <= self.max",
+    message: "min must not exceed max",
+    reason: "FieldValueForbidden",
+    fieldPath: ".min",
+  }));
+  assert.deepEqual(rules.validate({ spec: { min: 2, max: 1 } }, undefined), [{
+    reason: "FieldValueForbidden",
+    message: "Forbidden: min must not exceed max",
+    field: "spec.min",
+  }]);
+});
+
+test("A message expression gives the message, or gives way when it fails", async () => {
+  const rules = await validator(withRules(
+    NUMBERS,
+    {
+      rule: "self.min > 5",
+      messageExpression: "'min is ' + string(self.min)",
+    },
+    {
+      rule: "self.min > 6",
+      message: "too small",
+      messageExpression: "string(1 / (self.min - self.min))",
+    },
+  ));
+  assert.deepEqual(
+    rules.validate({ spec: { min: 2 } }, undefined).map((one) => one.message),
+    [
+      'Invalid value: "object": min is 2',
+      'Invalid value: "object": too small',
+    ],
+  );
+});
+
+test("A transition rule runs only where there is an old value", async () => {
+  const rules = await validator(withRules(NUMBERS, {
+    rule: "self.max >= oldSelf.max",
+    message: "max may only grow",
+  }));
+  const value = { spec: { max: 1 } };
+  assert.deepEqual(rules.validate(value, undefined), []);
+  assert.equal(rules.validate(value, { spec: { max: 2 } }).length, 1);
+  assert.deepEqual(rules.validate(value, { spec: { max: 1 } }), []);
+});
+
+test("A rule with optionalOldSelf runs on creation too", async () => {
+  const rules = await validator(withRules(NUMBERS, {
+    rule: "oldSelf.hasValue() || self.min == 0",
+    optionalOldSelf: true,
+    message: "min begins at zero",
+  }));
+  assert.equal(rules.validate({ spec: { min: 1 } }, undefined).length, 1);
+  const value = { spec: { min: 1 } };
+  assert.deepEqual(rules.validate(value, { spec: { min: 0 } }), []);
+});
+
+test("Rules on items of a keyed list see the old item with the same keys", async () => {
+  const rules = await validator({
+    type: "object",
+    properties: {
+      list: {
+        type: "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+        items: {
+          type: "object",
+          properties: { k: { type: "string" }, v: { type: "integer" } },
+          "x-kubernetes-validations": [{ rule: "self.v >= oldSelf.v" }],
+        },
+      },
+    },
+  });
+  const old = { list: [{ k: "a", v: 1 }, { k: "b", v: 5 }] };
+  const next = {
+    list: [{ k: "b", v: 4 }, { k: "new", v: 0 }, { k: "a", v: 1 }],
+  };
+  assert.deepEqual(
+    rules.validate(next, old).map(({ field }) => field),
+    ["list[0]"],
+  );
+});
+
+test("An update is not held to a rule about what it leaves alone", async () => {
+  const schema = withRules(NUMBERS, { rule: "self.min > 5", message: "small" });
+  const rules = await validator(schema);
+  const old = { metadata: { name: "a" }, spec: { min: 1, max: 1 } };
+  const renamed = { ...old, metadata: { name: "b" } };
+  const warnings: string[] = [];
+  assert.deepEqual(
+    rules.validate(renamed, old, {
+      correlation: new Correlation(renamed, old, schema),
+      warn: (text) => warnings.push(text),
+    }),
+    [],
+  );
+  assert.deepEqual(warnings, ['spec: Invalid value: "object": small']);
+  const changed = { ...old, spec: { min: 1, max: 2 } };
+  const correlation = new Correlation(changed, old, schema);
+  assert.equal(rules.validate(changed, old, { correlation }).length, 1);
+});
+
+test("Rules of one object take a bounded number of steps", async () => {
+  const rules = await validator(withRules(
+    { list: { type: "array", items: { type: "integer" } } },
+    {
+      rule:
+        "self.list.all(a, self.list.all(b, self.list.all(c, a + b + c >= 0)))",
+    },
+    { rule: "false", message: "not reached" },
+  ));
+  const list = Array.from({ length: 2_000 }, (_, index) => index);
+  assert.deepEqual(
+    rules.validate({ spec: { list } }, undefined).map((one) => one.message),
+    [
+      'Invalid value: "object": validation failed due to running out of cost budget, no further validation rules will be run',
+    ],
+  );
+});
+
+test("celName() escapes what is no identifier", () => {
+  const names = {
+    plain: "plain",
+    "my-field": "my__dash__field",
+    "a.b/c": "a__dot__b__slash__c",
+    "__x": "__underscores__x",
+    namespace: "__namespace__",
+    "1a": undefined,
+    "a b": undefined,
+  };
+  for (const [field, name] of Object.entries(names)) {
+    assert.equal(celName(field), name);
+  }
+});

@@ -1,0 +1,245 @@
+import assert from "node:assert/strict";
+import { request as httpsRequest } from "node:https";
+import { type IncomingMessage, request } from "node:http";
+import { connect } from "node:net";
+import { test } from "node:test";
+import { ApiServer } from "../../../apiserver/server.ts";
+
+const C = "/api/v1/namespaces/default/configmaps";
+
+interface Answer {
+  readonly status: number;
+  // deno-lint-ignore no-explicit-any -- tests look at whatever is there
+  readonly body: any;
+}
+
+/** Sends a request as a client on the network does. */
+function send(
+  server: ApiServer,
+  method: string,
+  path: string,
+  options: {
+    readonly body?: string | Uint8Array;
+    readonly headers?: Record<string, string>;
+  } = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const { hostname: host, port } = new URL(server.url);
+    const outgoing = request({
+      host,
+      port,
+      path,
+      method,
+      headers: {
+        authorization: `Bearer ${server.token}`,
+        "content-type": "application/json",
+        ...options.headers,
+      },
+      agent: false,
+    }, (message: IncomingMessage) => {
+      let text = "";
+      message.on("data", (chunk) => text += chunk);
+      message.on("error", reject);
+      message.on("end", () => {
+        let body: unknown = text;
+        try {
+          body = JSON.parse(text);
+        } catch { /* it is text */ }
+        resolve({ status: message.statusCode ?? 0, body });
+      });
+    });
+    outgoing.on("error", reject);
+    outgoing.end(options.body);
+  });
+}
+
+async function withServer(
+  work: (server: ApiServer) => Promise<void>,
+): Promise<void> {
+  const server = await ApiServer.start({ tls: false });
+  try {
+    await work(server);
+    // Whatever came in, it goes on answering.
+    assert.equal((await send(server, "GET", "/readyz")).status, 200);
+  } finally {
+    await server.stop();
+  }
+}
+
+const wrong: [string, string, number][] = [
+  ["JSON that ends early", '{"metadata":', 400],
+  ["a body that is no object", "[1,2]", 400],
+  ["JSON that is nested too deeply", "[".repeat(100_000), 400],
+  ["an object of an unknown kind", '{"kind":"Nothing","apiVersion":"v1"}', 400],
+  ["metadata that is no object", '{"metadata":5}', 400],
+  ["a field of a wrong type", '{"metadata":{"name":"a"},"data":5}', 400],
+  ["bytes that are no text", "\xff\xfe", 400],
+];
+
+for (const [what, body, status] of wrong) {
+  test(`a create with ${what} is refused with a Status`, async () => {
+    await withServer(async (server) => {
+      const answer = await send(server, "POST", C, { body });
+      assert.equal(answer.status, status, JSON.stringify(answer.body));
+      assert.equal(answer.body.kind, "Status");
+    });
+  });
+}
+
+test("YAML that is wrong or unfolds without end is refused", async () => {
+  await withServer(async (server) => {
+    const bomb = ["a: &a [x, x]"];
+    for (let index = 0; index < 20; index++) {
+      const before = String.fromCharCode(97 + index);
+      const name = String.fromCharCode(98 + index);
+      bomb.push(
+        `${name}: &${name} [*${before}, *${before}, *${before}, *${before}]`,
+      );
+    }
+    for (const body of ["a: [unclosed", "\t- x: {", bomb.join("\n")]) {
+      const { status } = await send(server, "POST", C, {
+        body,
+        headers: { "content-type": "application/yaml" },
+      });
+      assert.equal(status, 400);
+    }
+  });
+});
+
+test("a body of 5 MiB is refused with 413, however it is sent", async () => {
+  await withServer(async (server) => {
+    const body = new Uint8Array(5 * 1024 * 1024).fill(0x20);
+    for (const headers of [{}, { "transfer-encoding": "chunked" }]) {
+      const outcome = await send(server, "POST", C, { body, headers })
+        .catch((error: Error) => error);
+      // The client may still be writing when the connection closes.
+      if (outcome instanceof Error) {
+        assert.match(
+          outcome.message,
+          /EPIPE|ECONNRESET|socket|hang up|closed/i,
+        );
+      } else assert.equal(outcome.status, 413);
+    }
+  });
+});
+
+test("path tricks name nothing else", async () => {
+  await withServer(async (server) => {
+    const tricks = [
+      "/api/v1/namespaces/default/configmaps/..%2f..%2fsecrets",
+      "/api/v1//namespaces/default/configmaps",
+      "/apis/../api/v1/secrets",
+      "/%2e%2e/api",
+      "/api/v1/namespaces/default/configmaps/a%00b",
+    ];
+    for (const path of tricks) {
+      const { status } = await send(server, "GET", path);
+      assert.ok(status === 404 || status === 400, `${path}: ${status}`);
+    }
+    const bad = await send(server, "GET", "/api/v1/namespaces/%zz/x");
+    assert.equal(bad.status, 400);
+  });
+});
+
+test("a client that sends its request slowly or never ends it holds up nobody", async () => {
+  await withServer(async (server) => {
+    const { port } = new URL(server.url);
+    const socket = connect(Number(port), "127.0.0.1");
+    await new Promise((resolve) => socket.once("connect", resolve));
+    socket.write(
+      `POST ${C} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{`,
+    );
+    assert.equal((await send(server, "GET", C)).status, 200);
+    socket.destroy();
+  });
+});
+
+test("a watch client that never reads is cut, and memory stays bounded", async () => {
+  await withServer(async (server) => {
+    const { port } = new URL(server.url);
+    const socket = connect(Number(port), "127.0.0.1");
+    await new Promise((resolve) => socket.once("connect", resolve));
+    socket.pause();
+    socket.write(
+      `GET ${C}?watch=1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${server.token}\r\n\r\n`,
+    );
+    while (server.watchCounts.open === 0) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const value = "x".repeat(1_000_000);
+    for (
+      let index = 0;
+      index < 60 && server.watchCounts.dropped === 0;
+      index++
+    ) {
+      await send(server, "POST", C, {
+        body: JSON.stringify({
+          metadata: { name: `big-${index}` },
+          data: { value },
+        }),
+      });
+    }
+    assert.equal(server.watchCounts.dropped, 1);
+    assert.equal(server.watchCounts.open, 0);
+    socket.destroy();
+  });
+});
+
+test("a watch whose client goes away is forgotten", async () => {
+  await withServer(async (server) => {
+    const outgoing = request(new URL(`${C}?watch=1`, server.url), {
+      headers: { authorization: `Bearer ${server.token}` },
+      agent: false,
+    });
+    outgoing.on("error", () => {});
+    const response = new Promise<IncomingMessage>((resolve) =>
+      outgoing.once("response", resolve)
+    );
+    outgoing.end();
+    (await response).on("error", () => {});
+    assert.equal(server.watchCounts.open, 1);
+    outgoing.destroy();
+    for (let turn = 0; server.watchCounts.open > 0 && turn < 1_000; turn++) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    assert.equal(server.watchCounts.open, 0);
+  });
+});
+
+test("the server speaks HTTPS with a certificate of its own authority", async () => {
+  const server = await ApiServer.start();
+  try {
+    const status = await new Promise<number>((resolve, reject) => {
+      httpsRequest(new URL("/readyz", server.url), {
+        ca: server.certificateAuthority,
+        agent: false,
+      }, (message) => {
+        message.resume();
+        message.on("end", () => resolve(message.statusCode ?? 0));
+      }).on("error", reject).end();
+    });
+    assert.equal(status, 200);
+    assert.match(server.kubeconfig, /certificate-authority-data/);
+  } finally {
+    await server.stop();
+  }
+});
+
+test("a long list is sent as fast as it is read", async () => {
+  await withServer(async (server) => {
+    const value = "x".repeat(200_000);
+    for (let index = 0; index < 20; index++) {
+      await send(server, "POST", C, {
+        body: JSON.stringify({
+          metadata: { name: `big-${index}` },
+          data: { value },
+        }),
+      });
+    }
+    const { body } = await send(server, "GET", C);
+    const names = body.items.map((item: { metadata: { name: string } }) =>
+      item.metadata.name
+    );
+    assert.equal(new Set(names).size, 21);
+  });
+});

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { decodeTyped } from "../../apiserver/builtin/decode.ts";
+import { definitionOfKind, goType } from "../../apiserver/builtin/go_types.ts";
+import { readProtobuf } from "../../apiserver/builtin/protobuf.ts";
+import type { JsonObject } from "../../core/patch/json_value.ts";
+
+/** What kubectl 1.32 sent, and what the same command printed as JSON. */
+const RECORDED = JSON.parse(
+  readFileSync(new URL("protobuf_bodies.json", import.meta.url), "utf8"),
+) as readonly {
+  readonly command: string;
+  readonly body: string;
+  readonly object: JsonObject;
+}[];
+
+/** What a server holds of an object, in which absent and empty are the same. */
+function held(object: JsonObject): JsonObject {
+  const { apiVersion, kind } = object;
+  const definition = definitionOfKind(String(apiVersion), String(kind));
+  const decoded = decodeTyped(goType(definition ?? ""), object);
+  assert.deepEqual(decoded.problems, []);
+  return decoded.object;
+}
+
+/** A message of fields, each a number and text or bytes. */
+function message(
+  ...fields: readonly (readonly [number, string | Uint8Array])[]
+): Uint8Array {
+  return Buffer.concat(fields.map(([number, value]) => {
+    const bytes = Buffer.from(value);
+    assert(number < 16 && bytes.length < 128);
+    return Buffer.concat([Buffer.of(number * 8 + 2, bytes.length), bytes]);
+  }));
+}
+
+function body(
+  apiVersion: string,
+  kind: string,
+  object: Uint8Array,
+): Uint8Array {
+  const envelope = message([1, message([1, apiVersion], [2, kind])], [
+    2,
+    object,
+  ]);
+  return Buffer.concat([Buffer.from("k8s\0"), envelope]);
+}
+
+for (const { command, body, object } of RECORDED) {
+  test(`readProtobuf reads what "${command}" sends`, () => {
+    const read = readProtobuf(Buffer.from(body, "base64"));
+    assert.deepEqual(held(read), held(object));
+  });
+}
+
+test("readProtobuf reads maps, and embedded structs, and times", () => {
+  const meta = message(
+    [1, "a"],
+    [8, Buffer.of(8, 0x80, 0x94, 0xeb, 0xdc, 3)],
+    [11, message([1, "k"], [2, "v"])],
+    [11, message([1, "__proto__"], [2, "w"])],
+  );
+  const volume = message([1, "v"], [2, message([2, message([1, "Memory"])])]);
+  const pod = readProtobuf(
+    body("v1", "Pod", message([1, meta], [2, message([1, volume])])),
+  );
+  assert.deepEqual(pod["spec"], {
+    volumes: [{ name: "v", emptyDir: { medium: "Memory" } }],
+  });
+  const metadata = pod["metadata"] as Record<string, unknown>;
+  assert.equal(metadata["creationTimestamp"], "2001-09-09T01:46:40Z");
+  assert.deepEqual(Object.entries(metadata["labels"] as object), [
+    ["k", "v"],
+    ["__proto__", "w"],
+  ]);
+});
+
+test("readProtobuf leaves out fields that it does not know", () => {
+  const config = message([15, "later"], [2, message([1, "k"], [2, "v"])]);
+  assert.deepEqual(readProtobuf(body("v1", "ConfigMap", config)), {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    data: { k: "v" },
+  });
+});
+
+test("readProtobuf refuses what is no message, wherever it is cut", () => {
+  const [recorded] = RECORDED;
+  const whole = Buffer.from(recorded?.body ?? "", "base64");
+  for (let length = 0; length < whole.length; length++) {
+    try {
+      readProtobuf(whole.subarray(0, length));
+    } catch (error) {
+      assert(error instanceof SyntaxError, `at ${length}: ${error}`);
+    }
+  }
+  const refused: readonly (readonly [Uint8Array, RegExp])[] = [
+    [Buffer.from("{}"), /no magic number/],
+    [body("v1", "Sailboat", message()), /a kind that has none: v1 Sailboat/],
+    [body("v1", "ConfigMap", Buffer.of(0x0b)), /wire type 3/],
+    [body("v1", "ConfigMap", Buffer.of(0x0a, 9, 1)), /9 bytes where fewer/],
+    [body("v1", "ConfigMap", Buffer.of(0x0a, 1, 0xff)), /unexpected end/],
+    [body("v1", "ConfigMap", Buffer.alloc(12, 0xff)), /more than ten bytes/],
+    [body("v1", "ConfigMap", Buffer.of(0x08, 1)), /a number for bytes/],
+    [
+      body("v1", "Secret", message([3, Buffer.of(0xff)])),
+      /a text that is not UTF-8/,
+    ],
+  ];
+  for (const [bytes, why] of refused) {
+    assert.throws(() => readProtobuf(bytes), (error: Error) => {
+      assert(error instanceof SyntaxError);
+      assert.match(error.message, why);
+      return true;
+    });
+  }
+});

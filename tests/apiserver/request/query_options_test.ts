@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  readDeleteOptions,
+  readListOptions,
+  readWriteOptions,
+} from "../../../apiserver/request/query_options.ts";
+import { StatusError } from "../../../apiserver/status.ts";
+
+const query = (text: string) => new URLSearchParams(text);
+
+function refusal(work: () => unknown): StatusError["status"] {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof StatusError) return error.status;
+    throw error;
+  }
+  return assert.fail("it was accepted");
+}
+
+test("readListOptions reads flags as Go does", () => {
+  const watches = (text: string) => readListOptions(query(text), false).watch;
+  assert.deepEqual(
+    ["watch", "watch=1", "watch=yes", "watch=0", "watch=False", ""].map(
+      watches,
+    ),
+    [true, true, true, false, false, false],
+  );
+});
+
+test("readListOptions refuses numbers that are none", () => {
+  assert.equal(
+    refusal(() => readListOptions(query("limit=many"), false)).code,
+    400,
+  );
+  assert.equal(
+    refusal(() => readListOptions(query("resourceVersion=abc"), false)).code,
+    500,
+  );
+  assert.equal(readListOptions(query("limit=-1"), false).limit, 0);
+});
+
+test("readListOptions refuses a continue token with a match", () => {
+  const { message } = refusal(() =>
+    readListOptions(
+      query("continue=x&resourceVersionMatch=Exact&resourceVersion=5"),
+      false,
+    )
+  );
+  assert.match(message ?? "", /forbidden when continue is provided/);
+});
+
+test("readWriteOptions names the manager after the agent's first word", () => {
+  const { fieldManager } = readWriteOptions(query(""), "CreateOptions", {
+    userAgent: "kubectl/v1.32 (linux)",
+    apply: false,
+  });
+  assert.equal(fieldManager, "kubectl");
+});
+
+test("readWriteOptions collects all that is wrong", () => {
+  const { details } = refusal(() =>
+    readWriteOptions(
+      query("dryRun=Some&fieldValidation=Often&force=true"),
+      "PatchOptions",
+      { userAgent: undefined, apply: false },
+    )
+  );
+  assert.deepEqual(details?.causes?.map(({ field }) => field), [
+    "force",
+    "dryRun",
+    "fieldValidation",
+  ]);
+});
+
+test("readDeleteOptions prefers the body over the query", () => {
+  const options = readDeleteOptions(
+    query("propagationPolicy=Orphan&dryRun=All"),
+    { propagationPolicy: "Foreground" },
+  );
+  assert.equal(options.propagationPolicy, "Foreground");
+  assert.equal(options.dryRun, true);
+});
+
+test("readDeleteOptions refuses fields of another type", () => {
+  assert.equal(
+    refusal(() => readDeleteOptions(query(""), { gracePeriodSeconds: "5" }))
+      .code,
+    500,
+  );
+});

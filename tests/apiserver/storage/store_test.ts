@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { UntypedObject } from "../../../core/api/object.ts";
+import { Store } from "../../../apiserver/storage/store.ts";
+import { plainDefinition } from "../support/plain_kinds.ts";
+
+const definition = plainDefinition({ plural: "widgets", kind: "Widget" });
+
+function widget(namespace: string, name: string, value = 0): UntypedObject {
+  return {
+    kind: "Widget",
+    apiVersion: "v1",
+    metadata: { namespace, name, uid: `${namespace}-${name}` },
+    value,
+  };
+}
+
+/** What a collection shows, as `namespace/name=value@revision`. */
+function shown(store: Store, range: { namespace?: string; revision?: number }) {
+  return store.collectionOf(definition).scan(range).map((object) =>
+    `${object.key}=${object.parse().value}@${object.revision}`
+  );
+}
+
+test("Store lists every past revision as it was", () => {
+  const step = fc.record({
+    namespace: fc.constantFrom("a", "a-b", "b"),
+    name: fc.constantFrom("x", "y", "z"),
+    remove: fc.boolean(),
+  });
+  fc.assert(fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+    const store = new Store();
+    const collection = store.collectionOf(definition);
+    const past: { revision: number; shown: string[] }[] = [];
+    for (const [value, { namespace, name, remove }] of steps.entries()) {
+      const existing = collection.get(`${namespace}/${name}`);
+      if (!remove) store.put(definition, widget(namespace, name, value));
+      else if (existing) store.delete(existing);
+      past.push({ revision: store.revision, shown: shown(store, {}) });
+    }
+    for (const { revision, shown: before } of past) {
+      assert.deepEqual(shown(store, { revision }), before);
+      assert.deepEqual(
+        shown(store, { revision, namespace: "a" }),
+        before.filter((text) => text.startsWith("a/")),
+      );
+    }
+  }));
+});
+
+test("Store numbers writes one by one and tells listeners of each", () => {
+  const store = new Store();
+  const seen: string[] = [];
+  store.listen(({ type, revision, object, previous }) =>
+    seen.push(`${type} ${revision} ${object.key} ${previous?.revision}`)
+  );
+  const first = store.put(definition, widget("a", "x"));
+  const second = store.put(definition, widget("a", "x", 1));
+  const last = store.delete(second);
+  assert.deepEqual(seen, [
+    "ADDED 2 a/x undefined",
+    "MODIFIED 3 a/x 2",
+    "DELETED 4 a/x 3",
+  ]);
+  assert.equal(first.parse().metadata.resourceVersion, "2");
+  assert.equal(last.parse().metadata.resourceVersion, "4");
+  assert.equal(last.parse().value, 1);
+  assert.equal(store.size, 0);
+});
+
+test("Store does nothing when the journal cannot keep a change", () => {
+  const store = new Store({
+    journal: {
+      append() {
+        throw new Error("disk full");
+      },
+    },
+  });
+  assert.throws(() => store.put(definition, widget("a", "x")), /disk full/);
+  assert.equal(store.revision, 1);
+  assert.equal(store.size, 0);
+});
+
+test("History forgets beyond its limits and says from where it is whole", () => {
+  const store = new Store({ history: { changes: 3, bytes: 1 << 20 } });
+  for (let value = 0; value < 6; value++) {
+    store.put(definition, widget("a", "x", value));
+  }
+  const { history } = store.collectionOf(definition);
+  assert.equal(history.watchFloor, 4);
+  assert.equal(history.listFloor, 4);
+  assert.deepEqual(history.since(4).map(({ revision }) => revision), [5, 6, 7]);
+  store.compact();
+  assert.equal(history.watchFloor, 7);
+  assert.deepEqual(history.since(7), []);
+});
+
+test("History keeps few bytes of objects that are gone", () => {
+  const store = new Store({ history: { changes: 1_000, bytes: 10_000 } });
+  const large = "x".repeat(3_000);
+  for (let value = 0; value < 20; value++) {
+    store.put(definition, { ...widget("a", "x", value), large });
+  }
+  const { history } = store.collectionOf(definition);
+  assert.ok(history.since(history.watchFloor).length <= 4);
+});
+
+test("StoredObject shows selectable fields of the storage version as text", () => {
+  const store = new Store();
+  const stored = store.put(definition, {
+    ...widget("a", "x"),
+    spec: { color: "red" },
+  });
+  assert.equal(stored.field("spec.color"), "red");
+  assert.equal(stored.field("metadata.name"), "x");
+  assert.equal(stored.field("metadata.namespace"), "a");
+  assert.equal(stored.field("spec.size"), "");
+});

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readArguments } from "../../cli/arguments.ts";
+import type { Command } from "../../cli/command.ts";
+import { UsageError } from "../../cli/command.ts";
+
+const SERVE: Command = {
+  name: "serve",
+  operands: "",
+  count: [0, 0],
+  summary: "serve",
+  description: "Serves.",
+  flags: [
+    { name: "port", value: "N", required: true, help: "where" },
+    { name: "data", value: "FILE", help: "what" },
+    { name: "quiet", help: "say less" },
+  ],
+  run: () => Promise.resolve(0),
+};
+const SHOW: Command = {
+  ...SERVE,
+  name: "show",
+  operands: "FILE…",
+  count: [1, 2],
+  flags: [],
+};
+const COMMANDS = [SERVE, SHOW];
+
+function refusal(args: readonly string[]): string {
+  try {
+    readArguments(args, COMMANDS);
+  } catch (error) {
+    assert(error instanceof UsageError);
+    return error.message;
+  }
+  assert.fail(`accepted: ${args.join(" ")}`);
+}
+
+test("readArguments reads flags in either form, anywhere after the command", () => {
+  for (
+    const args of [
+      ["serve", "--port", "80", "--quiet", "--data=x y"],
+      ["serve", "--data", "x y", "--quiet", "--port=80"],
+    ]
+  ) {
+    const request = readArguments(args, COMMANDS);
+    assert(request.action === "run");
+    assert.deepEqual({ ...request.flags }, {
+      port: "80",
+      quiet: true,
+      data: "x y",
+    });
+    assert.equal(request.command, SERVE);
+  }
+});
+
+test("readArguments takes what follows -- as operands", () => {
+  const request = readArguments(["show", "a.ts", "--", "--b.ts"], COMMANDS);
+  assert(request.action === "run");
+  assert.deepEqual(request.operands, ["a.ts", "--b.ts"]);
+});
+
+test("readArguments finds help and version in all their forms", () => {
+  for (const args of [[], ["--help"], ["-h"], ["help"]]) {
+    assert.deepEqual(readArguments(args, COMMANDS), {
+      action: "help",
+      command: undefined,
+    });
+  }
+  for (const args of [["help", "show"], ["show", "--help"], ["show", "-h"]]) {
+    assert.deepEqual(readArguments(args, COMMANDS), {
+      action: "help",
+      command: SHOW,
+    });
+  }
+  for (const args of [["--version"], ["-V"]]) {
+    assert.deepEqual(readArguments(args, COMMANDS), { action: "version" });
+  }
+});
+
+test("readArguments names what it would have taken", () => {
+  assert.match(
+    refusal(["sevre"]),
+    /one of serve, show: received "sevre" \(did you mean "serve"\?\)$/,
+  );
+  assert.match(refusal(["zzzzzz"]), /received "zzzzzz"$/);
+  assert.match(refusal(["foam"]), /received "foam"$/, "too far from show");
+  assert.match(
+    refusal(["serve", "--prot", "1"]),
+    /knows --port, --data, --quiet: received --prot \(did you mean "--port"\?\)$/,
+  );
+  assert.match(refusal(["show", "-x", "a"]), /knows no flags: received -x$/);
+  assert.match(refusal(["serve"]), /--port is missing: write --port N$/);
+  assert.match(refusal(["serve", "--port"]), /takes a value: write --port N$/);
+  assert.match(refusal(["serve", "--port="]), /takes a value/);
+  assert.match(
+    refusal(["serve", "--port=1", "--quiet=2"]),
+    /--quiet takes no value: received "2"$/,
+  );
+  assert.match(
+    refusal(["serve", "--port=1", "x"]),
+    /takes no operands: received "x"$/,
+  );
+  assert.match(refusal(["show"]), /takes FILE…: received nothing$/);
+  assert.match(refusal(["show", "a", "b", "c"]), /received "a" "b" "c"$/);
+});
+
+test("readArguments does not take a property of objects for a flag", () => {
+  assert.match(refusal(["serve", "--__proto__=1"]), /received --__proto__/);
+  assert.match(refusal(["serve", "--constructor"]), /received --constructor/);
+  assert.match(refusal(["constructor"]), /received "constructor"/);
+});

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Command, Terminal } from "../../cli/command.ts";
+import { UsageError } from "../../cli/command.ts";
+import { runCli } from "../../cli/main.ts";
+import { VERSION } from "../../core/version.ts";
+
+function recordingTerminal(): Terminal & { printed: string; said: string } {
+  return {
+    printed: "",
+    said: "",
+    colors: false,
+    out(text) {
+      this.printed += text;
+    },
+    say(text) {
+      this.said += text;
+    },
+    interrupts: () => new AbortController().signal,
+  };
+}
+
+function command(run: Command["run"]): Command {
+  return {
+    name: "go",
+    operands: "[WHERE]",
+    count: [0, 1],
+    summary: "go somewhere",
+    description: "Goes somewhere.",
+    flags: [{ name: "fast", help: "go fast" }],
+    run,
+  };
+}
+
+test("runCli runs a command and gives its exit code", async () => {
+  const terminal = recordingTerminal();
+  const go = command(({ flags, operands }) => {
+    assert.equal(flags["fast"], true);
+    assert.deepEqual(operands, ["home"]);
+    return Promise.resolve(7);
+  });
+  const code = await runCli(["go", "home", "--fast"], {
+    commands: [go],
+    terminal,
+  });
+  assert.equal(code, 7);
+});
+
+test("runCli prints help and version to the standard output", async () => {
+  const terminal = recordingTerminal();
+  const go = command(() => Promise.resolve(1));
+  const options = { commands: [go], terminal };
+  assert.equal(await runCli(["--version"], options), 0);
+  assert.equal(terminal.printed, `coracle ${VERSION}\n`);
+  assert.equal(await runCli(["help"], options), 0);
+  assert.match(terminal.printed, /\n {2}go \[WHERE\] {2}go somewhere\n/);
+  assert.equal(await runCli(["help", "go"], options), 0);
+  assert.match(terminal.printed, /Usage: coracle go \[--fast\] \[WHERE\]\n/);
+  assert.match(terminal.printed, /\n {2}--fast {2}go fast\n/);
+  assert.equal(terminal.said, "");
+});
+
+test("runCli tells a wrong command line from a failure", async () => {
+  const outcomes: readonly (readonly [unknown, number, RegExp])[] = [
+    [
+      new UsageError("Cannot go: no", "go"),
+      2,
+      /^Cannot go: no\nSee coracle help go\n$/,
+    ],
+    [
+      new Error("Cannot go: the road is closed"),
+      1,
+      /^Cannot go: the road is closed\n$/,
+    ],
+    [
+      new TypeError("x is not a function"),
+      1,
+      /^TypeError: x is not a function\n\s+at /,
+    ],
+    ["thrown text", 1, /^thrown text\n$/],
+  ];
+  for (const [error, expected, said] of outcomes) {
+    const terminal = recordingTerminal();
+    const go = command(() => Promise.reject(error));
+    assert.equal(await runCli(["go"], { commands: [go], terminal }), expected);
+    assert.match(terminal.said, said);
+    assert.equal(terminal.printed, "");
+  }
+});

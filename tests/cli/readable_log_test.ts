@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readableLogger } from "../../cli/readable_log.ts";
+
+function logged(
+  colors: boolean,
+): { lines: string[]; log: ReturnType<typeof readableLogger> } {
+  const lines: string[] = [];
+  const log = readableLogger({
+    write: (text) => lines.push(text),
+    colors,
+    wallTime: () => Date.UTC(2026, 0, 1, 10, 31, 7, 250),
+  });
+  return { lines, log };
+}
+
+test("readableLogger puts the object first, then what happened and why", () => {
+  const { lines, log } = logged(false);
+  log.with({ object: "default/hello", controller: "webpage" })
+    .info("Reconciled", { cause: "modified", duration: 12 });
+  log.info("Stopping", { because: "SIGTERM", text: "two words", count: 1 });
+  assert.deepEqual(lines, [
+    "10:31:07.250  webpage default/hello  Reconciled  (modified, 12 ms)\n",
+    '10:31:07.250  Stopping  (SIGTERM) text="two words" count=1\n',
+  ]);
+});
+
+test("readableLogger takes the object from its fields, too", () => {
+  const { lines, log } = logged(false);
+  const fields = { kind: "WebPage", uid: "1", resourceVersion: "2" };
+  log.with(fields).info("Seen", { namespace: "default", name: "hello" });
+  log.info("Seen", { name: "node-1" });
+  assert.deepEqual(lines, [
+    "10:31:07.250  default/hello  Seen\n",
+    "10:31:07.250  node-1  Seen\n",
+  ]);
+});
+
+test("readableLogger names the level where it is not info, and hides debug", () => {
+  const { lines, log } = logged(false);
+  log.debug("Hidden");
+  log.warn("Slow", { fields: { a: [1] }, gone: undefined });
+  assert.deepEqual(lines, ['10:31:07.250  warn: Slow  fields={"a":[1]}\n']);
+});
+
+test("readableLogger shows the stack of an error only for errors", () => {
+  const { lines, log } = logged(false);
+  const error = new Error("broken");
+  error.stack = "Error: broken\n  at here";
+  log.warn("Failed", { error });
+  log.error("Failed", { error });
+  assert.deepEqual(lines, [
+    '10:31:07.250  warn: Failed  error="Error: broken"\n',
+    "10:31:07.250  error: Failed\n    Error: broken\n      at here\n",
+  ]);
+});
+
+test("readableLogger colours only where it may", () => {
+  const { lines, log } = logged(true);
+  log.error("Failed");
+  assert.deepEqual(lines, [
+    "\x1b[2m10:31:07.250\x1b[0m  \x1b[31merror: Failed\x1b[0m\n",
+  ]);
+});

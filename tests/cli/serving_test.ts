@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import {
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { UsageError } from "../../cli/command.ts";
+import {
+  aborted,
+  portOf,
+  serveOn,
+  writeSecretFile,
+} from "../../cli/serving.ts";
+
+test("portOf takes port numbers and nothing else", () => {
+  assert.equal(portOf({}, "dev", 8080), 8080);
+  assert.equal(portOf({ port: "0" }, "dev", 8080), 0);
+  assert.equal(portOf({ port: "65535" }, "dev", 0), 65_535);
+  for (const port of ["65536", "-1", "1e3", "0x10", "80a", " 80"]) {
+    assert.throws(() => portOf({ port }, "dev", 0), UsageError);
+  }
+});
+
+test("writeSecretFile replaces a file by one that only its owner reads", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "coracle-test-"));
+  try {
+    const file = join(folder, "kubeconfig");
+    await writeFile(file, "old", { mode: 0o644 });
+    await writeSecretFile(file, "new");
+    assert.equal(await readFile(file, "utf8"), "new");
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+    assert.deepEqual(await readdir(folder), ["kubeconfig"]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("writeSecretFile names the file that it cannot write, and leaves nothing", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "coracle-test-"));
+  try {
+    const file = join(folder, "missing", "kubeconfig");
+    await assert.rejects(writeSecretFile(file, "text"), (error: Error) => {
+      assert(
+        error.message.startsWith(
+          `Cannot write ${file}: its folder must be there`,
+        ),
+      );
+      return true;
+    });
+    assert.deepEqual(await readdir(folder), []);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("serveOn says that a port is taken, also where the code is in the cause", async () => {
+  const taken = Object.assign(new Error("listen"), { code: "EADDRINUSE" });
+  for (const error of [taken, new Error("Cannot start", { cause: taken })]) {
+    await assert.rejects(
+      serveOn(8080, () => Promise.reject(error)),
+      /^Error: Cannot serve on port 8080: somebody else listens there; --port 0 takes any that is free$/,
+    );
+  }
+  const other = new Error("Cannot start: something else");
+  await assert.rejects(serveOn(8080, () => Promise.reject(other)), other);
+});
+
+test("aborted is fulfilled by a signal that fires, or has fired", async () => {
+  const controller = new AbortController();
+  const waiting = aborted(controller.signal);
+  controller.abort();
+  await waiting;
+  await aborted(controller.signal);
+});

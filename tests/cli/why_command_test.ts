@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { UsageError } from "../../cli/command.ts";
+import { whyCommand } from "../../cli/why_command.ts";
+import type { ObjectHistory } from "../../core/controller/controller.ts";
+import { ProbeServer } from "../../core/operator/probe_server.ts";
+
+const HISTORY: ObjectHistory = {
+  controller: "webpage",
+  object: "default/web",
+  known: true,
+  running: false,
+  attempt: 1,
+  exhausted: false,
+  runs: [{
+    at: "2026-01-01T00:00:00.000Z",
+    cause: "modified (2 events)",
+    step: "reconcile",
+    attempt: 0,
+    outcome: "failure",
+    waited: 0.4,
+    duration: 12.3,
+    writes: ["apply v1 ConfigMap default/web"],
+    error: "Error: Not yet",
+    next: "retry in 2000 ms",
+  }],
+};
+
+async function why(
+  object: string,
+  options: { debug?: boolean; histories?: readonly ObjectHistory[] } = {},
+): Promise<string> {
+  const { debug = true, histories = [HISTORY] } = options;
+  const asked: string[] = [];
+  const probes = new ProbeServer({
+    state: () => ({}),
+    ready: () => ({ ok: true, body: {} }),
+    metrics: () => "",
+    why(name) {
+      asked.push(name);
+      return { ok: histories.length > 0, body: histories };
+    },
+  });
+  await probes.start({ port: 0, host: "127.0.0.1", debug });
+  let printed = "";
+  try {
+    await whyCommand.run({
+      flags: { url: `http://127.0.0.1:${probes.port}` },
+      operands: [object],
+      terminal: {
+        out: (text) => printed += text,
+        say() {},
+        colors: false,
+        interrupts: () => new AbortController().signal,
+      },
+    });
+  } finally {
+    await probes.stop();
+  }
+  assert.deepEqual(asked, [object]);
+  return printed;
+}
+
+test("coracle why prints the last runs of an object", async () => {
+  assert.equal(
+    await why("default/web"),
+    `webpage default/web (retry 1)
+  2026-01-01T00:00:00.000Z  reconcile: failure in 12 ms after waiting 0 ms
+    because  modified (2 events)
+    wrote    apply v1 ConfigMap default/web
+    failed   Error: Not yet
+    next     retry in 2000 ms
+`,
+  );
+});
+
+test("coracle why tells of a run that does not heed its signal", async () => {
+  const aborted = { because: "timeout" as const, ago: 35_400 };
+  const history = { ...HISTORY, running: true, aborted, attempt: 0, runs: [] };
+  assert.equal(
+    await why("default/web", { histories: [history] }),
+    "webpage default/web (running now, asked to end 35 s ago because of timeout)\n",
+  );
+});
+
+test("coracle why says what is missing", async () => {
+  await assert.rejects(why("default/web", { debug: false }), /debug: true/);
+  await assert.rejects(why("default/web", { histories: [] }), /no controller/);
+  await assert.rejects(why("a/b/c"), SyntaxError);
+});
+
+/** Asks where there is no operator. */
+async function whyAt(url: string): Promise<unknown> {
+  return await whyCommand.run({
+    flags: { url },
+    operands: ["default/web"],
+    terminal: {
+      out() {},
+      say() {},
+      colors: false,
+      interrupts: () => new AbortController().signal,
+    },
+  });
+}
+
+test("coracle why tells how to be asked where nobody answers, and why nobody did", async () => {
+  await assert.rejects(whyAt("http://127.0.0.1:1"), (error) => {
+    assert.ok(error instanceof UsageError);
+    assert.match(error.message, /made with probes: \{.*debug: true \}/);
+    assert.doesNotMatch(error.message, /received fetch failed/);
+    return true;
+  });
+});
+
+test("coracle why refuses what is no URL, and the answer of another server", async () => {
+  for (const url of ["foo", "localhost:8080", "ftp://host"]) {
+    await assert.rejects(whyAt(url), (error) => {
+      assert.ok(error instanceof UsageError);
+      assert.match(error.message, /--url must be a URL such as http/);
+      return true;
+    });
+  }
+  const server = createServer((_, response) => response.end("<html>"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  try {
+    const { port } = server.address() as AddressInfo;
+    await assert.rejects(
+      whyAt(`http://127.0.0.1:${port}`),
+      /debug: true \}: received status 200 and no runs/,
+    );
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+});

@@ -1,0 +1,292 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { z } from "zod";
+import type { KubernetesObject } from "../../core/api/object.ts";
+import type { ObjectKey } from "../../core/api/object_key.ts";
+import type { Faults } from "../../apiserver/faults/faults.ts";
+import { TestCluster } from "../../testing/test_cluster.ts";
+import type { TestClusterOptions } from "../../testing/test_cluster_options.ts";
+import { Client } from "../../core/client/client.ts";
+import type { Transport } from "../../core/client/transport.ts";
+import type { CustomResource } from "../../core/crd/kind_definition.ts";
+import { defineKind } from "../../core/crd/define_kind.ts";
+import { installCrd } from "../../core/crd/install_crd.ts";
+import type { DefinedKind } from "../../core/crd/kind_definition.ts";
+import type { LogFields, Logger } from "../../core/logger.ts";
+import { Operator } from "../../core/operator/operator.ts";
+import type { OperatorOptions } from "../../core/operator/operator_options.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
+import {
+  type RecordedRequest,
+  RecordingTransport,
+} from "./recording_transport.ts";
+import { takeFileLock } from "./file_lock.ts";
+import { removeObjects } from "./remove_objects.ts";
+import { ON_REAL_CLUSTER } from "./scenario_cluster.ts";
+
+/** What a gadget asks for. */
+export interface GadgetSpec {
+  value: string;
+  numberOfExecutions?: number | undefined;
+}
+
+/** What is reported of a gadget. */
+export interface GadgetStatus {
+  value?: string | undefined;
+  count?: number | undefined;
+  observedGeneration?: number | undefined;
+  messages?: string[] | undefined;
+}
+
+/** The custom resource that scenarios use. */
+export type Gadget = CustomResource<GadgetSpec, GadgetStatus>;
+
+/** The kind of gadgets, with generation and a status subresource. */
+export const Gadget: DefinedKind<Gadget> = defineKind({
+  group: "sample.coracle.dev",
+  version: "v1",
+  kind: "Gadget",
+  spec: z.object({
+    value: z.string(),
+    numberOfExecutions: z.number().optional(),
+  }),
+  status: z.object({
+    value: z.string(),
+    count: z.number(),
+    observedGeneration: z.number(),
+    messages: z.array(z.string()),
+  }).partial(),
+}) as unknown as DefinedKind<Gadget>;
+
+/** A log line, as the operator under test wrote it. */
+export interface LoggedLine {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: LogFields;
+}
+
+/** Operators on a cluster, and time under control. */
+export class OperatorFixture {
+  readonly clock: VirtualClock;
+  readonly client: Client;
+  /** Reaches the server as an administrator. */
+  readonly transport: Transport;
+  /** What the operators logged. */
+  readonly log: LoggedLine[] = [];
+  readonly #cluster: TestCluster;
+  readonly #requests: RecordingTransport;
+  readonly #release: () => Promise<void>;
+  readonly #operators: Operator[] = [];
+
+  private constructor(
+    cluster: TestCluster,
+    { clock, release }: {
+      readonly clock: VirtualClock;
+      readonly release: () => Promise<void>;
+    },
+  ) {
+    this.#cluster = cluster;
+    this.#release = release;
+    this.#requests = new RecordingTransport(cluster.transport);
+    this.clock = clock;
+    this.transport = this.#requests;
+    this.client = new Client({ transport: this.transport }, { clock });
+  }
+
+  /** Starts on a cluster that has gadgets and a namespace `default`. */
+  static async start(
+    { server }: Pick<ScenarioOptions, "server"> = {},
+  ): Promise<OperatorFixture> {
+    const release = await takeGadgets();
+    const clock = new VirtualClock({ quietTurns: 8 });
+    const cluster = await TestCluster.start({
+      clock,
+      kinds: [Gadget],
+      namespace: "default",
+      server: { seed: 1, ...server },
+    });
+    if (ON_REAL_CLUSTER) await removeLeftovers(cluster.client);
+    return new OperatorFixture(cluster, { clock, release });
+  }
+
+  /** What was asked of the server, and how it answered. */
+  get requests(): readonly RecordedRequest[] {
+    return this.#requests.requests;
+  }
+
+  /** How to make the server fail. */
+  get faults(): Faults {
+    return this.#cluster.faults;
+  }
+
+  /** Installs the definition of a kind. */
+  async install(kind: DefinedKind): Promise<void> {
+    await this.done(installCrd(this.client, kind, { clock: this.clock }));
+  }
+
+  /** Makes an operator, which is stopped with the case. */
+  operator(options: OperatorOptions = {}): Operator {
+    const operator = new Operator({
+      client: this.client,
+      clock: this.clock,
+      random: () => 0.5,
+      logger: this.#logger({}),
+      ...options,
+    });
+    this.#operators.push(operator);
+    return operator;
+  }
+
+  /** Starts an operator. */
+  async start(operator: Operator): Promise<void> {
+    await this.done(operator.start());
+  }
+
+  /** Moves time on until a promise is settled. */
+  done<T>(promise: Promise<T>): Promise<T> {
+    return this.#cluster.complete(promise);
+  }
+
+  /** Moves time on until something is so. */
+  async until(
+    condition: () => boolean | Promise<boolean>,
+    limit = 120_000,
+  ): Promise<void> {
+    await this.#cluster.until(condition, { within: limit });
+  }
+
+  /** Lets everything happen that happens without time passing. */
+  settle(): Promise<void> {
+    return this.clock.settle();
+  }
+
+  /** Moves time on. */
+  advance(duration: number): Promise<void> {
+    return this.clock.advance(duration);
+  }
+
+  /** Makes a gadget. */
+  async create(
+    name: string,
+    spec: Partial<GadgetSpec> = {},
+    metadata: Partial<KubernetesObject["metadata"]> = {},
+  ): Promise<Gadget> {
+    return await this.client.create(Gadget, {
+      metadata: { namespace: "default", name, ...metadata },
+      spec: { value: "first", ...spec },
+    });
+  }
+
+  /** A gadget as the server has it; undefined if it is gone. */
+  async gadget(
+    name: string,
+    namespace = "default",
+  ): Promise<Gadget | undefined> {
+    return await this.client.find(Gadget, { namespace, name });
+  }
+
+  /** Changes the spec of a gadget. */
+  async change(name: string, spec: Partial<GadgetSpec>): Promise<Gadget> {
+    return await this.client.patch(Gadget, keyOf(name), { spec });
+  }
+
+  /** Changes labels or annotations of a gadget. */
+  async mark(
+    name: string,
+    metadata: Partial<KubernetesObject["metadata"]>,
+  ): Promise<Gadget> {
+    return await this.client.patch(Gadget, keyOf(name), { metadata });
+  }
+
+  /** Asks for the deletion of a gadget. */
+  async remove(name: string): Promise<void> {
+    await this.client.delete(Gadget, keyOf(name));
+  }
+
+  /** Stops everything; a real cluster loses what was made. */
+  async stop(): Promise<void> {
+    for (const operator of this.#operators) await this.done(operator.stop());
+    if (ON_REAL_CLUSTER) {
+      await removeObjects(this.#cluster.client, this.#requests.made);
+    }
+    await this.client.close();
+    await this.#cluster.stop();
+    await this.#release();
+  }
+
+  #logger(context: LogFields): Logger {
+    const write = (level: string) => (message: string, fields?: LogFields) => {
+      this.log.push({ level, message, fields: { ...context, ...fields } });
+    };
+    return {
+      debug: write("debug"),
+      info: write("info"),
+      warn: write("warn"),
+      error: write("error"),
+      with: (fields) => this.#logger({ ...context, ...fields }),
+    };
+  }
+}
+
+function keyOf(name: string): ObjectKey {
+  return { namespace: "default", name };
+}
+
+/**
+ * A real cluster has its gadgets for one case at a time: the operators of
+ * others would see them.
+ *
+ * @returns Lets go of them.
+ */
+export async function takeGadgets(): Promise<() => Promise<void>> {
+  if (!ON_REAL_CLUSTER) return () => Promise.resolve();
+  const cluster = encodeURIComponent(process.env["KUBECONFIG"] ?? "");
+  const file = `coracle-gadgets-${cluster.slice(-100)}.lock`;
+  return await takeFileLock(join(tmpdir(), file));
+}
+
+/** What a case left that was ended in the midst of it. */
+async function removeLeftovers(client: Client): Promise<void> {
+  const path = "/apis/sample.coracle.dev/v1/namespaces/default/gadgets";
+  const { items } = await client.list(Gadget, { namespace: "default" });
+  await removeObjects(
+    client,
+    items.map(({ metadata }) => `${path}/${metadata.name}`),
+  );
+}
+
+/** Options of {@linkcode scenario}. */
+export interface ScenarioOptions {
+  /**
+   * Why it can only run on the embedded server.
+   *
+   * @default {it runs on a real cluster, too}
+   */
+  readonly embedded?: string | undefined;
+  /** Further options of the embedded server. */
+  readonly server?: TestClusterOptions["server"];
+}
+
+/**
+ * A test of a whole operator, on the embedded API server or on the real cluster
+ * of the run.
+ */
+export function scenario(
+  title: string,
+  play: (fixture: OperatorFixture) => Promise<void>,
+  options: ScenarioOptions = {},
+): void {
+  const skip = ON_REAL_CLUSTER && options.embedded;
+  // A real cluster takes its time, to let go of namespaces above all.
+  const timeout = ON_REAL_CLUSTER ? 180_000 : 60_000;
+  test(title, { timeout, skip }, async () => {
+    const fixture = await OperatorFixture.start(options);
+    try {
+      await play(fixture);
+    } finally {
+      await fixture.stop();
+    }
+  });
+}

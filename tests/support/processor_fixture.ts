@@ -1,0 +1,213 @@
+import type { KubernetesObject } from "../../core/api/object.ts";
+import type { CacheEvent } from "../../core/cache/cache_event.ts";
+import { ConcurrencyCap } from "../../core/controller/concurrency_cap.ts";
+import type { ControllerOptions } from "../../core/controller/controller_options.ts";
+import { controllerSettings } from "../../core/controller/controller_settings.ts";
+import { EventProcessor } from "../../core/controller/event_processor.ts";
+import type { Run, RunResult } from "../../core/controller/run.ts";
+import type { RunObserver } from "../../core/controller/run_observer.ts";
+import type { RunPlan } from "../../core/controller/run_state.ts";
+import {
+  ALL_OBJECTS,
+  type ShardAssignment,
+} from "../../core/controller/shard.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
+
+/** A primary as the cases make it. */
+export interface Gadget extends KubernetesObject {
+  spec: { color: string };
+}
+
+/** How a {@linkcode ProcessorFixture} starts. */
+export interface ProcessorCaseOptions {
+  readonly settings?: ControllerOptions<Gadget> | undefined;
+  readonly cap?: ConcurrencyCap | undefined;
+  readonly clock?: VirtualClock | undefined;
+  readonly shard?: ShardAssignment | undefined;
+  /** Told before the case itself. */
+  readonly observers?: readonly RunObserver<Gadget>[] | undefined;
+}
+
+/** A run that waits until the test says how it ends. */
+export interface OpenRun {
+  readonly run: Run<Gadget>;
+  end(result?: RunResult): void;
+}
+
+/** An end without anything to add. */
+export const DONE: RunResult = { end: { type: "done" } };
+/** A failure that is retried. */
+export const FAILED: RunResult = {
+  end: { type: "failed", final: false },
+  error: new Error("As asked"),
+};
+
+/**
+ * An event processor with primaries in a map and runs that the test ends by
+ * hand, on a clock that moves when told.
+ */
+export class ProcessorFixture {
+  readonly clock: VirtualClock;
+  readonly primaries: Map<string, Gadget> = new Map();
+  readonly processor: EventProcessor<Gadget>;
+  /** The runs that have not ended, by key. */
+  readonly open: Map<string, OpenRun> = new Map();
+  /** All runs, in the order in which they began. */
+  readonly begun: Run<Gadget>[] = [];
+  readonly plans: (RunPlan | undefined)[] = [];
+  readonly forgotten: string[] = [];
+  /** What user code could not do, and why. */
+  readonly faults: string[] = [];
+  /** Ends runs at once, unless it gives nothing. */
+  script: ((run: Run<Gadget>) => RunResult | undefined) | undefined;
+  #lastUid = 0;
+  #lastVersion = 0;
+
+  constructor(options: ProcessorCaseOptions = {}) {
+    const { clock = new VirtualClock(), cap = new ConcurrencyCap(Infinity) } =
+      options;
+    this.clock = clock;
+    const { primaries } = this;
+    const text = (key: unknown) => key as string;
+    this.processor = new EventProcessor<Gadget>({
+      settings: controllerSettings(
+        { kind: "Gadget" },
+        { reconcile() {} },
+        { retry: { jitter: 0 }, ...options.settings },
+      ),
+      primaries: {
+        get: (key) => primaries.get(text(key)),
+        has: (key) => primaries.has(text(key)),
+        keys: () => primaries.keys(),
+        list: () => [...primaries.values()],
+        byIndex: () => [],
+        read: (key) => Promise.resolve(primaries.get(text(key))),
+        readList: () => Promise.resolve([...primaries.values()]),
+      },
+      shard: options.shard ?? ALL_OBJECTS,
+      dispatch: (run) => this.#dispatch(run),
+      cap,
+      clock,
+      random: () => 0.5,
+      onFault: (what, error) => this.faults.push(`${what}: ${error}`),
+      observers: [...options.observers ?? [], {
+        ended: (_run, _result, plan) => this.plans.push(plan),
+        forgotten: (key) => this.forgotten.push(key),
+      }],
+    });
+  }
+
+  /** The keys of all runs, in the order in which they began. */
+  get keys(): string[] {
+    return this.begun.map((run) => run.key);
+  }
+
+  /** Makes a primary, as the watch tells it. */
+  add(key: string, changes: Partial<CacheEvent<Gadget>> = {}): Gadget {
+    const object = this.#make(key, `uid-${++this.#lastUid}`);
+    this.primaries.set(key, object);
+    this.processor.primaryChanged(event("added", key, object, changes));
+    return object;
+  }
+
+  /** Changes a primary, as the watch tells it. */
+  update(key: string, changes: Partial<CacheEvent<Gadget>> = {}): Gadget {
+    const old = this.primaries.get(key) as Gadget;
+    const object = this.#make(key, old.metadata.uid as string);
+    if (old.metadata.deletionTimestamp !== undefined) {
+      object.metadata.deletionTimestamp = old.metadata.deletionTimestamp;
+    }
+    this.primaries.set(key, object);
+    this.processor.primaryChanged(event("updated", key, object, changes));
+    return object;
+  }
+
+  /** Marks a primary for deletion, as the watch tells it. */
+  mark(key: string): void {
+    const object = this.primaries.get(key) as Gadget;
+    object.metadata.deletionTimestamp = "2026-01-01T00:00:00Z";
+    this.update(key);
+  }
+
+  /** Deletes a primary, as the watch tells it. */
+  delete(key: string): void {
+    const object = this.primaries.get(key) as Gadget;
+    this.primaries.delete(key);
+    this.processor.primaryDeleted(event("deleted", key, object, {}));
+  }
+
+  /** Lets everything happen that happens without time passing. */
+  settle(): Promise<void> {
+    return this.clock.settle();
+  }
+
+  /** Ends the run of a key and lets what follows happen. */
+  async end(key: string, result: RunResult = DONE): Promise<void> {
+    const open = this.open.get(key);
+    if (open === undefined) throw new Error(`No run of ${key}`);
+    open.end(result);
+    await this.settle();
+  }
+
+  #make(key: string, uid: string): Gadget {
+    const [namespace = "", name = ""] = key.split("/");
+    const resourceVersion = String(++this.#lastVersion);
+    return {
+      metadata: { namespace, name, uid, resourceVersion },
+      spec: { color: "blue" },
+    };
+  }
+
+  #dispatch(run: Run<Gadget>): Promise<RunResult> {
+    this.begun.push(run);
+    run.step = run.primary.metadata.deletionTimestamp === undefined
+      ? "reconcile"
+      : "cleanup";
+    if (this.open.has(run.key)) throw new Error(`Two runs of ${run.key}`);
+    const scripted = this.script?.(run);
+    if (scripted !== undefined) return Promise.resolve(scripted);
+    return new Promise((resolve) => {
+      this.open.set(run.key, {
+        run,
+        end: (result = DONE) => {
+          this.open.delete(run.key);
+          resolve(result);
+        },
+      });
+    });
+  }
+}
+
+function event(
+  type: "added" | "updated" | "deleted",
+  key: string,
+  object: Gadget,
+  changes: Partial<CacheEvent<Gadget>>,
+): CacheEvent<Gadget> {
+  const { deletionTimestamp } = object.metadata;
+  const made: CacheEvent<Gadget> = {
+    type,
+    key,
+    header: { deletionTimestamp } as CacheEvent<Gadget>["header"],
+    previousHeader: undefined,
+    hasSameMetadata: false,
+    object,
+    previous: undefined,
+    initial: false,
+    relist: false,
+    finalStateUnknown: false,
+    detach: () => made,
+    ...changes,
+  };
+  return made;
+}
+
+/** A case whose processor has been resumed. */
+export async function running(
+  options: ProcessorCaseOptions = {},
+): Promise<ProcessorFixture> {
+  const made = new ProcessorFixture(options);
+  made.processor.resume();
+  await made.settle();
+  return made;
+}

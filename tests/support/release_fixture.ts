@@ -1,0 +1,130 @@
+import { Event } from "../../core/kinds/core_v1.ts";
+import type { InboundSource } from "../../sources/inbound_source.ts";
+import { inboundSource } from "../../sources/inbound_source.ts";
+import { every } from "../../workflows/conditions/cadence.ts";
+import type { Step } from "../../workflows/conditions/pass_step.ts";
+import { REQUESTED_AT } from "../../workflows/conditions/requests.ts";
+import {
+  persistentRetry,
+  summarized,
+} from "../../workflows/conditions/summarized.ts";
+import type { SummarizedDefinition } from "../../workflows/conditions/summarized_definition.ts";
+import { type OperatorFixture, scenario } from "./operator_fixture.ts";
+import { Release } from "./release_kind.ts";
+
+/** A Ready that sums up a fetch, which is well when nothing is said of it. */
+export const FETCHED: Partial<SummarizedDefinition<Release>> = {
+  rolls: [{
+    target: "Ready",
+    of: ["FetchFailed", "Stored"],
+    abnormal: ["FetchFailed"],
+  }],
+};
+
+const KEY = { namespace: "default", name: "web" };
+
+/** One release, and a `summarized` reconciler for it on an embedded server. */
+export class ReleaseFixture {
+  readonly fixture: OperatorFixture;
+  readonly key: typeof KEY = KEY;
+  /** By which a test asks for a run. */
+  readonly nudges: InboundSource<Release> = inboundSource<Release>("nudges");
+
+  constructor(fixture: OperatorFixture) {
+    this.fixture = fixture;
+  }
+
+  /** Runs steps as a reconciler over the release, which is made, too. */
+  async play(
+    steps: readonly Step<Release>[],
+    definition: Partial<SummarizedDefinition<Release>> = {},
+  ): Promise<void> {
+    const { clock, client } = this.fixture;
+    await this.fixture.install(Release);
+    const operator = this.fixture.operator();
+    operator.register(
+      Release,
+      summarized<Release>(
+        Release,
+        { cadence: () => every("1m"), clock, ...definition },
+        steps,
+      ),
+      {
+        retry: { ...persistentRetry, jitter: 0 },
+        requestAnnotations: [REQUESTED_AT],
+        sources: [this.nudges],
+      },
+    );
+    await this.fixture.start(operator);
+    await client.create(Release, { metadata: KEY, spec: { version: "1" } });
+    await this.fixture.settle();
+  }
+
+  /** The release as the server has it. */
+  read(): Promise<Release> {
+    return this.fixture.client.get(Release, KEY);
+  }
+
+  /** Ready, as `Status Reason: message`. */
+  async ready(): Promise<string> {
+    return conditionText(await this.read(), "Ready");
+  }
+
+  /** Waits until Ready begins so. */
+  async untilReady(beginning: string): Promise<void> {
+    await this.fixture.until(async () =>
+      (await this.ready()).startsWith(beginning)
+    );
+  }
+
+  /** Changes what the release asks for. */
+  async ask(spec: Partial<Release["spec"]>): Promise<void> {
+    await this.fixture.client.patch(Release, KEY, { spec });
+  }
+
+  /** How often the release was written by patches since a request. */
+  writes(from = 0): number {
+    return this.fixture.requests.slice(from).filter(({ verb, resource }) =>
+      verb === "patch" && resource === "releases"
+    ).length;
+  }
+
+  /** What was told of the release, as `Type Reason: message`. */
+  async events(): Promise<string[]> {
+    const { items } = await this.fixture.client.list(Event, {
+      namespace: KEY.namespace,
+    });
+    return items
+      .filter(({ involvedObject }) => involvedObject.kind === "Release")
+      .map(({ type, reason, message }) => `${type} ${reason}: ${message}`)
+      .toSorted();
+  }
+
+  /** Whether nothing was logged that a person should look at. */
+  get isQuiet(): boolean {
+    return this.fixture.log.every(({ level }) =>
+      level !== "warn" && level !== "error"
+    );
+  }
+}
+
+/** A condition as `Status Reason: message`. */
+export function conditionText(object: Release, type: string): string {
+  const found = object.status?.conditions?.find((one) => one.type === type);
+  return found === undefined
+    ? "none"
+    : `${found.status} ${found.reason}: ${found.message}`;
+}
+
+/** The types of the conditions of a release, in their order. */
+export function conditionTypes(object: Release): string[] {
+  return (object.status?.conditions ?? []).map(({ type }) => type);
+}
+
+/** A scenario about one release. */
+export function releaseScenario(
+  title: string,
+  body: (release: ReleaseFixture) => Promise<void>,
+): void {
+  scenario(title, (fixture) => body(new ReleaseFixture(fixture)));
+}

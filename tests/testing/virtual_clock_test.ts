@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
+
+test("VirtualClock stands still until it is moved", async () => {
+  const clock = new VirtualClock({ start: new Date(5_000) });
+  await clock.settle();
+  assert.equal(clock.now(), 0);
+  assert.equal(clock.wallTime(), 5_000);
+  await clock.advance(1_500);
+  assert.equal(clock.now(), 1_500);
+  assert.equal(clock.wallTime(), 6_500);
+});
+
+test("VirtualClock fires timers in order of due time, then of setting", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ delay: fc.nat(20), cancelled: fc.boolean() })),
+      async (timers) => {
+        const clock = new VirtualClock({ quietTurns: 1 });
+        const fired: number[] = [];
+        const handles = timers.map(({ delay }, index) =>
+          clock.setTimer(() => {
+            assert.equal(clock.now(), delay);
+            fired.push(index);
+          }, delay)
+        );
+        timers.forEach(({ cancelled }, index) => {
+          if (cancelled) handles[index]?.cancel();
+        });
+        const expected = timers
+          .map(({ delay, cancelled }, index) => ({ delay, cancelled, index }))
+          .filter(({ cancelled }) => !cancelled)
+          .sort((a, b) => a.delay - b.delay || a.index - b.index)
+          .map(({ index }) => index);
+        assert.equal(clock.pendingTimers, expected.length);
+        await clock.advance(20);
+        assert.deepEqual(fired, expected);
+        assert.equal(clock.pendingTimers, 0);
+      },
+    ),
+    { numRuns: 50 },
+  );
+});
+
+test("VirtualClock lets promises settle before the next timer", async () => {
+  const clock = new VirtualClock();
+  const steps: string[] = [];
+  clock.setTimer(async () => {
+    for (let step = 0; step < 50; step++) await undefined;
+    steps.push(`work of the first at ${clock.now()}`);
+  }, 10);
+  clock.setTimer(() => steps.push("second"), 11);
+  await clock.advance(11);
+  assert.deepEqual(steps, ["work of the first at 10", "second"]);
+});
+
+test("VirtualClock fires timers that are set on the way", async () => {
+  const clock = new VirtualClock();
+  const times: number[] = [];
+  const again = () => {
+    times.push(clock.now());
+    clock.setTimer(again, 100);
+  };
+  clock.setTimer(again, 100);
+  await clock.advance(350);
+  assert.deepEqual(times, [100, 200, 300]);
+  assert.equal(clock.nextDue, 400);
+});
+
+test("VirtualClock runs until a condition holds and no further", async () => {
+  const clock = new VirtualClock();
+  let count = 0;
+  for (const delay of [1_000, 2_000, 3_000]) {
+    clock.setTimer(() => count++, delay);
+  }
+  await clock.runUntil(() => count === 2);
+  assert.equal(clock.now(), 2_000);
+  assert.equal(count, 2);
+});
+
+test("VirtualClock says why a condition cannot come true", async () => {
+  const clock = new VirtualClock();
+  await assert.rejects(
+    clock.runUntil(() => false, { idleTurns: 2 }),
+    /no timer is left/,
+  );
+  const again = () => clock.setTimer(again, 10);
+  again();
+  await assert.rejects(
+    clock.runUntil(() => false, { limit: 100, idleTurns: 2 }),
+    /100 ms passed/,
+  );
+});
+
+test("VirtualClock takes a timer that re-arms itself at once for an endless loop", async () => {
+  const clock = new VirtualClock({ maxTimers: 20 });
+  const again = () => clock.setTimer(again, 0);
+  again();
+  await assert.rejects(clock.advance(1), /endless loop/);
+});
+
+test("VirtualClock refuses to be moved twice at once", async () => {
+  const clock = new VirtualClock();
+  const first = clock.advance(1);
+  await assert.rejects(clock.advance(1), /being moved already/);
+  await first;
+});
+
+test("VirtualClock frees a cancelled timer at once", () => {
+  const clock = new VirtualClock();
+  const timers = Array.from(
+    { length: 1_000 },
+    (_, index) => clock.setTimer(() => {}, index),
+  );
+  for (const timer of timers) timer.cancel();
+  for (const timer of timers) timer.cancel();
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("VirtualClock refuses options and durations that make no sense", async () => {
+  assert.throws(() => new VirtualClock({ quietTurns: 0 }), RangeError);
+  assert.throws(() => new VirtualClock({ start: new Date(NaN) }), RangeError);
+  await assert.rejects(new VirtualClock().advance(-1), RangeError);
+  await assert.rejects(new VirtualClock().advance(NaN), RangeError);
+});
