@@ -158,7 +158,7 @@ export { SchedulingQueue } from "./queue/scheduling_queue.ts";
 export type { Limiter } from "./queue/limiter.ts";
 export { Priority } from "./queue/priority.ts";
 export {
-  growingRetry,
+  exponentialBackoff,
   noRetry,
   type RetryPolicy,
   type RetryPolicyOptions,

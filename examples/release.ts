@@ -1,6 +1,6 @@
 import { defineKind, Operator } from "@coracle/operator";
 import { Deployment } from "@coracle/operator/kinds";
-import { informerSource } from "@coracle/operator/sources";
+import { watch } from "@coracle/operator/sources";
 import {
   changeMap,
   phased,
@@ -71,7 +71,7 @@ operator.register(
     rollback: { after: "5m" },
   }),
   // A change of a Deployment is looked at at once.
-  { sources: [informerSource(Deployment)], install: true },
+  { sources: [watch(Deployment)], install: true },
 );
 
 await operator.run();

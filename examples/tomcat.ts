@@ -14,7 +14,7 @@
  */
 import { defineKind, Operator, patchStatus } from "@coracle/operator";
 import { Deployment, Service } from "@coracle/operator/kinds";
-import { byFunction, informerSource } from "@coracle/operator/sources";
+import { byFunction, watch } from "@coracle/operator/sources";
 import { kubernetesDependent, Workflow } from "@coracle/operator/workflows";
 import { z } from "zod";
 
@@ -48,13 +48,13 @@ const APPS = "/usr/local/tomcat/webapps";
 
 // An app names its server. A change of either finds the other: the apps of a
 // server by the name that they give, and the server of an app by that name.
-const apps = informerSource<Tomcat, WebApp>(WebApp, {
+const apps = watch<Tomcat, WebApp>(WebApp, {
   readOnly: true,
   mapper: byFunction(({ metadata: { namespace }, spec }) => [
     { namespace, name: spec.tomcat },
   ]),
 });
-const servers = informerSource<WebApp, Tomcat>(Tomcat, {
+const servers = watch<WebApp, Tomcat>(Tomcat, {
   readOnly: true,
   references: ({ metadata: { namespace }, spec }) => [
     { namespace, name: spec.tomcat },

@@ -7,7 +7,7 @@ import type {
   SourceContext,
   SourceHealth,
 } from "../core/controller/event_source.ts";
-import type { InformerSourceOptions } from "./informer_source_options.ts";
+import type { WatchSourceOptions } from "./watch_source_options.ts";
 
 /** For whom {@linkcode acquireInformer} opens an informer. */
 export interface InformerWish<
@@ -35,7 +35,7 @@ export async function acquireInformer<
   S extends KubernetesObject,
 >(
   kind: Kind<S>,
-  options: InformerSourceOptions<P, S>,
+  options: WatchSourceOptions<P, S>,
   { context, inherited, indexes, isWanted }: InformerWish<P, S>,
 ): Promise<InformerLease<S> | undefined> {
   const {

@@ -201,9 +201,9 @@ function byMetadata<P extends KubernetesObject, S extends KubernetesObject>(
  * @example Pods of a node
  * ```ts
  * import { Pod } from "@coracle/operator/kinds";
- * import { byFunction, informerSource } from "@coracle/operator/sources";
+ * import { byFunction, watch } from "@coracle/operator/sources";
  *
- * const pods = informerSource(Pod, {
+ * const pods = watch(Pod, {
  *   mapper: byFunction(({ spec }) => spec?.nodeName ? [spec.nodeName] : []),
  * });
  * if (!pods.name.includes("Pod")) throw new Error("Unexpected name");

@@ -8,7 +8,7 @@
  *
  * | source | for |
  * | --- | --- |
- * | {@linkcode informerSource} | objects in this or another cluster |
+ * | {@linkcode watch} | objects in this or another cluster |
  * | {@linkcode pollingSource} | an outside system, asked for everything at once |
  * | {@linkcode perResourcePollingSource} | an outside system, asked for each primary |
  * | {@linkcode inboundSource} | triggers by your own code |
@@ -20,10 +20,10 @@
  * @example Run when an owned Deployment changes
  * ```ts
  * import { Deployment } from "@coracle/operator/kinds";
- * import { byLabel, informerSource } from "@coracle/operator/sources";
+ * import { byLabel, watch } from "@coracle/operator/sources";
  *
- * const owned = informerSource(Deployment);
- * const labelled = informerSource(Deployment, {
+ * const owned = watch(Deployment);
+ * const labelled = watch(Deployment, {
  *   name: "labelled",
  *   mapper: byLabel("example.com/page"),
  * });
@@ -39,11 +39,11 @@ export {
   type ExternalFilters,
 } from "./external_cache.ts";
 export * from "./inbound_source.ts";
-export * from "./informer_source.ts";
+export * from "./watch_source.ts";
 export type {
-  InformerEventSource,
-  InformerSourceOptions,
-} from "./informer_source_options.ts";
+  WatchSource,
+  WatchSourceOptions,
+} from "./watch_source_options.ts";
 export {
   byAnnotation,
   byFunction,

@@ -11,7 +11,7 @@ import { Pod } from "../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
 import { limitHeapGrowth } from "../../core/operator/heap_growth.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { type Measure, verify } from "./bench.ts";
 import { PodFactory } from "./pods.ts";
 import { currentRuntime } from "./runtime.ts";
@@ -96,9 +96,9 @@ export async function followMillion(): Promise<readonly Measure[]> {
     cache: { budget: "200MiB" },
     syncTimeout: "10m",
   });
-  const source = informerSource(Pod);
+  const source = watch(Pod);
   let changes = 0;
-  const counting = informerSource(Pod, {
+  const counting = watch(Pod, {
     name: "counted",
     filters: {
       event(event) {

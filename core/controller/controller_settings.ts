@@ -13,7 +13,7 @@ import { checkIndex } from "../cache/object_indexes.ts";
 import type { IndexDefinition } from "../cache/object_store.ts";
 import type { Limiter } from "../queue/limiter.ts";
 import {
-  growingRetry,
+  exponentialBackoff,
   noRetry,
   RETRY_POLICY_RULES,
   type RetryPolicy,
@@ -298,7 +298,7 @@ function retryPolicy(
     }
     checkOptions(retry, RETRY_POLICY_RULES, `${subject}, retry`);
   }
-  return growingRetry(retry);
+  return exponentialBackoff(retry);
 }
 
 function rateLimiter(

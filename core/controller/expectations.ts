@@ -64,7 +64,7 @@ const NONE: ExpectationState = Object.freeze({ status: "none" });
  *     });
  *     return patchStatus({ state: state.status });
  *   },
- * }, { sources: [expectations, informerSource(Deployment)] });
+ * }, { sources: [expectations, watch(Deployment)] });
  * ```
  */
 export class Expectations<P extends KubernetesObject>

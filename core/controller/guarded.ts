@@ -6,7 +6,7 @@
  */
 import type { KubernetesObject } from "../api/object.ts";
 import type { Limiter } from "../queue/limiter.ts";
-import { growingRetry, type RetryPolicy } from "../queue/retry_policy.ts";
+import { exponentialBackoff, type RetryPolicy } from "../queue/retry_policy.ts";
 import type { RunObserver } from "./run_observer.ts";
 
 /** Told of what user code has thrown, or gave in place of a number. */
@@ -39,7 +39,7 @@ export function guardedRetry(
   policy: RetryPolicy,
   onFault: OnFault,
 ): RetryPolicy {
-  const fallback = growingRetry();
+  const fallback = exponentialBackoff();
   return {
     maxAttempts: policy.maxAttempts,
     delay: (attempt, random) =>

@@ -70,14 +70,16 @@ export const RETRY_POLICY_RULES: OptionRules<RetryPolicyOptions> = {
  *
  * @example The default pauses
  * ```ts
- * import { growingRetry } from "@coracle/operator/core";
+ * import { exponentialBackoff } from "@coracle/operator/core";
  *
- * const policy = growingRetry({ jitter: 0 });
+ * const policy = exponentialBackoff({ jitter: 0 });
  * const pauses = [1, 2, 3].map((attempt) => policy.delay(attempt, 0));
  * if (pauses.join() !== "2000,3000,4500") throw new Error("Unexpected pauses");
  * ```
  */
-export function growingRetry(options: RetryPolicyOptions = {}): RetryPolicy {
+export function exponentialBackoff(
+  options: RetryPolicyOptions = {},
+): RetryPolicy {
   checkOptions(options, RETRY_POLICY_RULES, "retry");
   const { multiplier = 1.5, maxAttempts = 5, jitter = 0.1 } = options;
   const initial = milliseconds(options.initial ?? 2_000, "retry.initial");

@@ -24,7 +24,7 @@ import { LineSplitter } from "../../core/json/line_splitter.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { growingRetry } from "../../core/queue/retry_policy.ts";
+import { exponentialBackoff } from "../../core/queue/retry_policy.ts";
 import { SchedulingQueue } from "../../core/queue/scheduling_queue.ts";
 import { TokenBucket } from "../../core/queue/token_bucket.ts";
 import { WindowLimiter } from "../../core/queue/window_limiter.ts";
@@ -217,8 +217,8 @@ testRefusals([
     bad: { onReady: [5, "a function"] },
   },
   {
-    what: "growingRetry()",
-    make: growingRetry,
+    what: "exponentialBackoff()",
+    make: exponentialBackoff,
     good: {},
     optional: true,
     bad: { jitter: ["10%", "a number"], max: ["soon", 'received "soon"'] },

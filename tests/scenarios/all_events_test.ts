@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Expectations } from "../../core/controller/expectations.ts";
 import { noUpdate, patchStatus } from "../../core/controller/result.ts";
 import { Deployment } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import {
   Gadget,
   type OperatorFixture,
@@ -216,7 +216,7 @@ function waitingOperator(fixture: OperatorFixture) {
         ? noUpdate()
         : patchStatus({ value: status });
     },
-  }, { sources: [expectations, informerSource(Deployment)] });
+  }, { sources: [expectations, watch(Deployment)] });
   return { operator, expectations };
 }
 

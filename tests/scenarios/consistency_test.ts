@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { noUpdate, patchStatus } from "../../core/controller/result.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { KEY, pause } from "../support/gadget_runs.ts";
 import {
   Gadget,
@@ -129,7 +129,7 @@ scenario(
           data: { ours: gadget.spec.value },
         });
       },
-    }, { sources: [informerSource(ConfigMap)] });
+    }, { sources: [watch(ConfigMap)] });
     await fixture.start(operator);
     await fixture.create("a");
     await fixture.until(() => seen.length === 1);

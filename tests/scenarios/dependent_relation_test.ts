@@ -4,7 +4,7 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
 import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { byFunction } from "../../sources/mappers.ts";
 import {
   kubernetesDependent,
@@ -122,7 +122,7 @@ scenario(
 scenario(
   "A ConfigMap that primaries refer to steers whether their Secrets exist [PrimaryToSecondaryDependentIT]",
   async (fixture) => {
-    const switches = informerSource<Gadget, ConfigMap>(ConfigMap, {
+    const switches = watch<Gadget, ConfigMap>(ConfigMap, {
       references: ({ spec }) => [`default/${spec.value}`],
     });
     const workflow = new Workflow<Gadget>()
@@ -180,7 +180,7 @@ scenario(
   "The mapper of a dependent finds primaries by their index [DependentPrimaryIndexerIT]",
   async (fixture) => {
     const seen: string[] = [];
-    const shared = informerSource<Gadget, ConfigMap>(ConfigMap, {
+    const shared = watch<Gadget, ConfigMap>(ConfigMap, {
       mapper: byFunction(({ metadata }) =>
         controller.primaries.byIndex("value", metadata.name).map(keyOf)
       ),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ConfigMap, ServiceAccount } from "../../core/kinds/mod.ts";
 import { untyped } from "../../core/api/kind.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { byAnnotation } from "../../sources/mappers.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
@@ -47,7 +47,7 @@ scenario(
 scenario(
   "Dependents of one kind may share a source [MultipleManagedDependentSameTypeIT]",
   async (fixture) => {
-    const source = informerSource<Gadget, ConfigMap>(ConfigMap);
+    const source = watch<Gadget, ConfigMap>(ConfigMap);
     const workflow = new Workflow<Gadget>()
       .add(
         "first",
@@ -123,7 +123,7 @@ scenario(
     const workflow = new Workflow<Gadget>().add(
       "map",
       kubernetesDependent(ConfigMap, {
-        source: informerSource(ConfigMap, { mapper }),
+        source: watch(ConfigMap, { mapper }),
         desired: (gadget) => {
           const { metadata, ...rest } = valueMap("")(gadget);
           const annotations = { "example.com/gadget": gadget.metadata.name };

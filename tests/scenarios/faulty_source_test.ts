@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { byLabel } from "../../sources/mappers.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
@@ -143,7 +143,7 @@ scenario(
         runs++;
       },
     }, {
-      sources: [informerSource<Gadget, ConfigMap>(ConfigMap, {
+      sources: [watch<Gadget, ConfigMap>(ConfigMap, {
         mapper: byLabel("gadget"),
         filters: {
           update() {

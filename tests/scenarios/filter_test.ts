@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { timerSource } from "../../sources/timer_source.ts";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
 import {
@@ -28,7 +28,7 @@ scenario(
       });
     }, {
       filters: { update: (gadget) => gadget.spec.value !== "ignored" },
-      sources: [informerSource(ConfigMap, {
+      sources: [watch(ConfigMap, {
         filters: { update: (map) => map.data?.["ignored"] === undefined },
       })],
     });
@@ -193,7 +193,7 @@ scenario(
         gadget.spec.value,
         "read after write",
       );
-    }, { sources: [informerSource(ConfigMap)] });
+    }, { sources: [watch(ConfigMap)] });
     await fixture.create("a");
     await fixture.until(() => runs.length === 1);
     await fixture.advance(5_000);
@@ -219,7 +219,7 @@ scenario(
           data: { value: gadget.spec.value },
         }, { trigger: true });
       },
-    }, { sources: [informerSource(ConfigMap)] });
+    }, { sources: [watch(ConfigMap)] });
     await fixture.start(operator);
     await fixture.create("a");
     await fixture.advance(5_000);
@@ -254,11 +254,11 @@ scenario(
   async (fixture) => {
     const seen: string[] = [];
     const operator = fixture.operator();
-    const first = informerSource<Gadget, ConfigMap>(ConfigMap, {
+    const first = watch<Gadget, ConfigMap>(ConfigMap, {
       name: "first",
       labelSelector: "n=1",
     });
-    const second = informerSource<Gadget, ConfigMap>(ConfigMap, {
+    const second = watch<Gadget, ConfigMap>(ConfigMap, {
       name: "second",
       labelSelector: "n=2",
     });
@@ -303,7 +303,7 @@ scenario(
         reconcile(gadget) {
           seen[index]?.push(gadget.metadata.name);
         },
-      }, { shard: { index, count: 2 }, sources: [informerSource(ConfigMap)] });
+      }, { shard: { index, count: 2 }, sources: [watch(ConfigMap)] });
       await fixture.start(operator);
     }
     const names = Array.from({ length: 40 }, (_, index) => `gadget-${index}`);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import type { InformerEventSource } from "../../sources/informer_source_options.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import type { WatchSource } from "../../sources/watch_source_options.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {
@@ -10,10 +10,10 @@ import {
   scenario,
 } from "../support/operator_fixture.ts";
 
-type Source = InformerEventSource<Gadget, ConfigMap>;
+type Source = WatchSource<Gadget, ConfigMap>;
 
 function source(): Source {
-  return informerSource<Gadget, ConfigMap>(ConfigMap);
+  return watch<Gadget, ConfigMap>(ConfigMap);
 }
 
 /** A controller that keeps a ConfigMap of its own for each gadget. */
@@ -140,7 +140,7 @@ scenario(
   "A controller that comes later finds what it owns, and a cache without paths to prune keeps every manager",
   async (fixture) => {
     const sources = { early: source(), late: source() };
-    const whole = informerSource<Gadget, ConfigMap>(ConfigMap, {
+    const whole = watch<Gadget, ConfigMap>(ConfigMap, {
       name: "whole",
       prune: [],
     });

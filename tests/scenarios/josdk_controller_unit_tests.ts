@@ -304,7 +304,7 @@ export const JOSDK_CONTROLLER_UNIT_TESTS: Readonly<
       noNextDelayIfMaxAttemptLimitReached
       remainingDurationEmptyBeforeFirstNextDelay
     `,
-    "growingRetry grows by its factor up to the longest pause":
+    "exponentialBackoff grows by its factor up to the longest pause":
       "canLimitMaxIntervalLength",
     "decideAfterRun without retries waits for the interval": "supportsNoRetry",
     "onError tells the failure in the status, attempt by attempt":

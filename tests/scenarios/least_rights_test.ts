@@ -5,7 +5,7 @@ import { patchResourceAndStatus } from "../../core/controller/result.ts";
 import { type PolicyRule, policyRules } from "../../core/crd/rbac.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { operatorAccess } from "../../core/operator/operator_access.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
@@ -17,7 +17,7 @@ scenario(
       user: "system:serviceaccount:default:operator",
     });
     const client = new Client({ transport }, { clock: fixture.clock });
-    const sources = [informerSource<Gadget, ConfigMap>(ConfigMap)];
+    const sources = [watch<Gadget, ConfigMap>(ConfigMap)];
     const planned = fixture.operator({ client });
     planned.register(Gadget, { reconcile() {}, cleanup() {} }, {
       sources,

@@ -8,7 +8,7 @@ import {
 } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { ConfigMap, Deployment, Service } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
@@ -368,7 +368,7 @@ scenario(
       async reconcile(_gadget, ctx) {
         counts.push((await ctx.secondaries(ConfigMap)).length);
       },
-    }, { sources: [informerSource(ConfigMap)] });
+    }, { sources: [watch(ConfigMap)] });
     await fixture.start(operator);
     await fixture.until(() => counts.length > 0);
     assert.equal(counts[0], 200);

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { patchStatus } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import {
   Gadget,
   type OperatorFixture,
@@ -54,7 +54,7 @@ scenario(
         seen.set(name, gadget.spec.value);
         return patchStatus({ value: gadget.spec.value });
       },
-    }, { sources: [informerSource(ConfigMap)] });
+    }, { sources: [watch(ConfigMap)] });
     await fixture.start(operator);
     for (let index = 0; index < 100; index++) {
       await fixture.create(`gadget-${index}`);
@@ -115,7 +115,7 @@ scenario(
       },
     }, {
       cache: { bounded: true },
-      sources: [informerSource(ConfigMap, { bounded: true })],
+      sources: [watch(ConfigMap, { bounded: true })],
     });
     for (let index = 0; index < 100; index++) {
       await fixture.create(`gadget-${index}`);

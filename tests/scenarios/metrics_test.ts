@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { startGadgets } from "../support/gadget_runs.ts";
 import { scenario } from "../support/operator_fixture.ts";
 
@@ -24,7 +24,7 @@ scenario(
   "Every metric of the dashboard is one that an operator tells, and every one is described",
   async (fixture) => {
     const { operator, runs } = await startGadgets(fixture, () => {}, {
-      sources: [informerSource(ConfigMap)],
+      sources: [watch(ConfigMap)],
     });
     await fixture.create("a");
     await fixture.until(() => runs.length === 1);

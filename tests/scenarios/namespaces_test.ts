@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
 import {
   Gadget,
@@ -90,7 +90,7 @@ scenario(
 function withMaps(fixture: OperatorFixture) {
   const seen: string[] = [];
   const operator = fixture.operator();
-  const maps = informerSource<Gadget, ConfigMap>(ConfigMap);
+  const maps = watch<Gadget, ConfigMap>(ConfigMap);
   const gadgets = operator.register(Gadget, {
     async reconcile(gadget) {
       const found = await maps.secondaries?.(gadget);
@@ -169,7 +169,7 @@ scenario(
     const operator = fixture.operator();
     const gadgets = operator.register(Gadget, {
       reconcile: (gadget) => patchStatus({ value: gadget.spec.value }),
-    }, { ...DEFAULT, sources: [informerSource(ConfigMap)] });
+    }, { ...DEFAULT, sources: [watch(ConfigMap)] });
     const isReported = (value: string) => async () =>
       (await fixture.gadget("a"))?.status?.value === value;
     await fixture.start(operator);

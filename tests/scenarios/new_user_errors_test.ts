@@ -13,7 +13,7 @@ import {
 } from "../../core/controller/result.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { z } from "zod";
 import {
@@ -107,7 +107,7 @@ const AT_ONCE: readonly Mistake[] = [
     what: "two event sources with one name",
     make: (fixture) =>
       fixture.operator().register(Gadget, nothing, {
-        sources: [informerSource(ConfigMap), informerSource(ConfigMap)],
+        sources: [watch(ConfigMap), watch(ConfigMap)],
       }),
     names: /received "v1 ConfigMap" twice/,
     advises: /event sources must have different names/,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { noUpdate, patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Event } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 import { until } from "../support/until.ts";
 
@@ -118,7 +118,7 @@ scenario(
       },
     }, {
       retry: { initial: "2s", jitter: 0 },
-      sources: [informerSource(ConfigMap)],
+      sources: [watch(ConfigMap)],
     });
     await fixture.start(operator);
     await fixture.create("a");

@@ -3,11 +3,11 @@ import { ApiError } from "../../core/api/api_error.ts";
 import { patchResource, patchStatus } from "../../core/controller/result.ts";
 import { mutableCopy } from "../../core/controller/mutable_copy.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { KEY, startGadgets, writesSince } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
-const SOURCES = { sources: [informerSource<Gadget, ConfigMap>(ConfigMap)] };
+const SOURCES = { sources: [watch<Gadget, ConfigMap>(ConfigMap)] };
 
 scenario(
   "What the cache shows to be so already is not sent, and a change is",
@@ -258,7 +258,7 @@ scenario(
     const seen: unknown[] = [];
     await startGadgets(fixture, async (_gadget, ctx) => {
       const before = ctx.sources.named("maps");
-      const source = informerSource<Gadget, ConfigMap>(ConfigMap, {
+      const source = watch<Gadget, ConfigMap>(ConfigMap, {
         name: "maps",
       });
       const added = await ctx.sources.add(source);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { patchResource, patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Namespace, Secret } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
-const SOURCES = { sources: [informerSource<Gadget, ConfigMap>(ConfigMap)] };
+const SOURCES = { sources: [watch<Gadget, ConfigMap>(ConfigMap)] };
 
 scenario(
   "A run reads one object from the cache, by name and namespace",
@@ -58,7 +58,7 @@ scenario(
         await list(ctx.list(ConfigMap, "*"));
         await list(ctx.list(ConfigMap, "none"));
         asked += reads() - before;
-      }, { sources: [informerSource(ConfigMap, { bounded })] });
+      }, { sources: [watch(ConfigMap, { bounded })] });
       if (!bounded) {
         await fixture.client.create(Namespace, { metadata: { name: "other" } });
         for (const namespace of ["default", "other"]) {
@@ -100,7 +100,7 @@ scenario(
 scenario(
   "A run finds its secondaries by kind and by source, and says where there is none",
   async (fixture) => {
-    const source = informerSource<Gadget, ConfigMap>(ConfigMap);
+    const source = watch<Gadget, ConfigMap>(ConfigMap);
     const errors: string[] = [];
     const found: unknown[] = [];
     await startGadgets(fixture, async (_gadget, ctx) => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { keyOf } from "../../core/api/object_key.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { byFunction } from "../../sources/mappers.ts";
 import { KEY } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
@@ -18,7 +18,7 @@ scenario(
       },
     }, {
       indexes: { value: { byFunction: ({ spec }) => [spec.value] } },
-      sources: [informerSource<Gadget, ConfigMap>(ConfigMap, {
+      sources: [watch<Gadget, ConfigMap>(ConfigMap, {
         mapper: byFunction(({ metadata }) =>
           controller.primaries.byIndex("value", metadata.name).map(keyOf)
         ),
@@ -50,7 +50,7 @@ scenario(
         seen.push(`${gadget.metadata.name} ${shared?.data?.["value"]}`);
       },
     }, {
-      sources: [informerSource<Gadget, ConfigMap>(ConfigMap, {
+      sources: [watch<Gadget, ConfigMap>(ConfigMap, {
         references: (gadget) => [`default/${gadget.spec.value}`],
       })],
     });
@@ -86,7 +86,7 @@ scenario(
         seen.push(`${gadget.metadata.name} ${values}`);
       },
     }, {
-      sources: [informerSource<Gadget, ConfigMap>(ConfigMap, {
+      sources: [watch<Gadget, ConfigMap>(ConfigMap, {
         bounded: true,
         references: ({ spec: { value } }) => [
           `default/map-${value}`,
@@ -137,7 +137,7 @@ scenario(
           await ctx.get(ConfigMap, "shared") !== undefined,
         ]);
       },
-    }, { sources: [informerSource(ConfigMap)] });
+    }, { sources: [watch(ConfigMap)] });
     await fixture.client.create(ConfigMap, {
       metadata: { namespace: "default", name: "shared" },
     });
@@ -158,7 +158,7 @@ scenario(
         if (ctx.cause.type === "source") seen.push(gadget.metadata.name);
       },
     }, {
-      sources: [informerSource(ConfigMap, {
+      sources: [watch(ConfigMap, {
         mapper: byFunction((map) =>
           (map.data?.["for"] ?? "").split(",").filter((name) => name !== "")
             .map((name) => `default/${name}`)
@@ -191,7 +191,7 @@ scenario(
       reconcile(_gadget, ctx) {
         causes.push(ctx.cause.type);
       },
-    }, { sources: [informerSource(ConfigMap)] });
+    }, { sources: [watch(ConfigMap)] });
     await fixture.start(operator);
     const { metadata: { uid = "" } } = await fixture.create("a");
     await fixture.until(() => causes.length === 1);

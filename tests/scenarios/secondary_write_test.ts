@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { KEY, startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
@@ -25,7 +25,7 @@ scenario(
         value: "json",
       }], { type: "json" });
       await read();
-    }, { sources: [informerSource(ConfigMap)] });
+    }, { sources: [watch(ConfigMap)] });
     await fixture.create("a");
     await fixture.until(() => values.length === 4);
     await fixture.advance(10_000);
@@ -49,7 +49,7 @@ scenario(
           },
         });
       },
-    }, { sources: [informerSource(ConfigMap)] });
+    }, { sources: [watch(ConfigMap)] });
     await fixture.start(operator);
     await fixture.create("a");
     await fixture.until(async () =>
@@ -77,7 +77,7 @@ scenario(
           data: { mode: "ours" },
         });
       },
-      { sources: [informerSource(ConfigMap)] },
+      { sources: [watch(ConfigMap)] },
     );
     await fixture.create("a");
     await fixture.until(() => runs.length === 1);

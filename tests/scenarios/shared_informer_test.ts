@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { byAnnotation } from "../../sources/mappers.ts";
 import {
   Gadget,
@@ -10,7 +10,7 @@ import {
 
 /** A source of annotated ConfigMaps. */
 function maps(name: string, shared: boolean) {
-  return informerSource<Gadget, ConfigMap>(ConfigMap, {
+  return watch<Gadget, ConfigMap>(ConfigMap, {
     name,
     shared,
     mapper: byAnnotation(),

@@ -4,7 +4,7 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import { ApiServer } from "../../apiserver/server.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { byAnnotation } from "../../sources/mappers.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
 import { KEY } from "../support/gadget_runs.ts";
@@ -19,7 +19,7 @@ scenario(
         const map = await ctx.secondary(ConfigMap);
         return patchStatus({ value: map?.data?.["value"] ?? "missing" });
       },
-    }, { sources: [informerSource(ConfigMap, { mapper: byAnnotation() })] });
+    }, { sources: [watch(ConfigMap, { mapper: byAnnotation() })] });
     await fixture.start(operator);
     await fixture.create("a");
     const status = async () => (await fixture.gadget("a"))?.status?.value;
@@ -54,7 +54,7 @@ scenario(
         },
       }, {
         sources: [
-          informerSource(ConfigMap, {
+          watch(ConfigMap, {
             client: remote.client,
             mapper: byAnnotation(),
           }),
@@ -96,12 +96,12 @@ scenario(
     await fixture.start(operator);
     const gadget = await fixture.create("a");
     await fixture.until(() => causes.length === 1);
-    const source = informerSource<Gadget, UntypedObject>(Maps, {
+    const source = watch<Gadget, UntypedObject>(Maps, {
       name: "maps",
     });
     await fixture.done(controller.addSource(source));
     assert.equal(
-      await controller.addSource(informerSource(Maps, { name: "maps" })),
+      await controller.addSource(watch(Maps, { name: "maps" })),
       source,
       "the one that is there",
     );
@@ -148,7 +148,7 @@ scenario(
           });
         }
       },
-    }, { sources: [informerSource(Maps)] });
+    }, { sources: [watch(Maps)] });
     await fixture.start(operator);
     await fixture.create("a");
     const value = async () =>
@@ -213,8 +213,8 @@ scenario(
       },
     }, {
       sources: [
-        informerSource(ConfigMap, { name: "all" }),
-        informerSource(ConfigMap, { name: "labelled", labelSelector: "app=x" }),
+        watch(ConfigMap, { name: "all" }),
+        watch(ConfigMap, { name: "labelled", labelSelector: "app=x" }),
       ],
     });
     await fixture.start(operator);
@@ -243,7 +243,7 @@ scenario(
       reconcile(gadget) {
         seen.push(`${gadget.metadata.namespace}/${gadget.metadata.name}`);
       },
-    }, { namespaces: ["one"], sources: [informerSource(ConfigMap)] });
+    }, { namespaces: ["one"], sources: [watch(ConfigMap)] });
     await fixture.start(operator);
     await make("one", "a");
     await make("two", "b");

@@ -9,7 +9,7 @@ import { ConfigMap, Namespace } from "../../core/kinds/mod.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import { loadOperatorConfig } from "../../core/operator/operator_config.ts";
 import type { OperatorOptions } from "../../core/operator/operator_options.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { z } from "zod";
 import {
   Gadget,
@@ -54,7 +54,7 @@ function reporting(
   const operator = fixture.operator(options);
   operator.register(Gadget, {
     reconcile: (gadget) => patchStatus({ value: gadget.spec.value }),
-  }, { sources: [informerSource(ConfigMap)] });
+  }, { sources: [watch(ConfigMap)] });
   return operator;
 }
 

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { byFunction } from "../../sources/mappers.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
 import { pollingSource } from "../../sources/polling_source.ts";
@@ -198,7 +198,7 @@ scenario(
       right: () => ["default/a"],
     };
     const runs: string[] = [];
-    const source = informerSource<Gadget, ConfigMap>(ConfigMap, {
+    const source = watch<Gadget, ConfigMap>(ConfigMap, {
       name: "mapped",
       mapper: byFunction(({ metadata: { name } }) => {
         const answer = answers[name] as (() => never) | undefined;

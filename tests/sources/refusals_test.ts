@@ -1,4 +1,4 @@
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 import { cachingInboundSource } from "../../sources/inbound_source.ts";
 import { byLabel, byOwner } from "../../sources/mappers.ts";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
@@ -14,8 +14,8 @@ const primaries = () => [];
 
 testRefusals([
   {
-    what: "informerSource()",
-    make: (options) => informerSource(ConfigMap, options),
+    what: "watch()",
+    make: (options) => watch(ConfigMap, options),
     good: { labelSelector: "app=web" },
     optional: true,
     bad: {

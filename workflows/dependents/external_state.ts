@@ -12,7 +12,7 @@ import type {
   MaybePromise,
 } from "../../core/controller/reconciler.ts";
 import { ConfigMap } from "../../core/kinds/core_v1.ts";
-import { informerSource } from "../../sources/informer_source.ts";
+import { watch } from "../../sources/watch_source.ts";
 
 /** The ids of outside resources, by the key of each; one alone has `id`. */
 export type ExternalIds = ReadonlyMap<string, string>;
@@ -56,7 +56,7 @@ export function configMapState<P extends KubernetesObject>(
   suffix: string,
 ): ExternalState<P> {
   checkOption(suffix, "name", { name: "suffix", subject: "configMapState()" });
-  const source = informerSource<P, ConfigMap>(ConfigMap, {
+  const source = watch<P, ConfigMap>(ConfigMap, {
     name: `state${suffix}`,
     startPriority: "loader",
   });

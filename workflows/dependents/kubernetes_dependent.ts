@@ -12,8 +12,8 @@ import type {
   Context,
   MaybePromise,
 } from "../../core/controller/reconciler.ts";
-import { informerSource } from "../../sources/informer_source.ts";
-import type { InformerSourceOptions } from "../../sources/informer_source_options.ts";
+import { watch } from "../../sources/watch_source.ts";
+import type { WatchSourceOptions } from "../../sources/watch_source_options.ts";
 import { byAnnotation } from "../../sources/mappers.ts";
 import type { Dependent, KeptDependent } from "./dependent.ts";
 import {
@@ -38,9 +38,9 @@ export interface DependentSourceOptions<
   /**
    * How the source of its own watches.
    *
-   * @default {as informerSource() does}
+   * @default {as watch() does}
    */
-  readonly watch?: InformerSourceOptions<P, S> | undefined;
+  readonly watch?: WatchSourceOptions<P, S> | undefined;
 }
 
 /** Options of {@linkcode kubernetesDependent}. */
@@ -242,7 +242,7 @@ export function dependentSource<
     checkParts(source, SOURCE_PARTS, `a dependent of ${kind.kind}, source`);
     return source;
   }
-  return informerSource(kind, {
+  return watch(kind, {
     name: nextName(kind),
     ...(options.relation === "annotations" && { mapper: byAnnotation() }),
     ...options.watch,

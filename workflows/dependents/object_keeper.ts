@@ -9,7 +9,7 @@ import type {
   Context,
   MaybePromise,
 } from "../../core/controller/reconciler.ts";
-import type { InformerEventSource } from "../../sources/informer_source_options.ts";
+import type { WatchSource } from "../../sources/watch_source_options.ts";
 import {
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
@@ -351,7 +351,7 @@ export class ObjectKeeper<
 function tellsWhatIsGone<
   P extends KubernetesObject,
   S extends KubernetesObject,
->(source: EventSource<P, S>): source is InformerEventSource<P, S> {
+>(source: EventSource<P, S>): source is WatchSource<P, S> {
   return "onGone" in source;
 }
 

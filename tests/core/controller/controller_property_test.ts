@@ -9,7 +9,7 @@ import { patchStatus } from "../../../core/controller/result.ts";
 import { ConfigMap, Namespace } from "../../../core/kinds/mod.ts";
 import type { ControllerHandle } from "../../../core/operator/controller_handle.ts";
 import type { Operator } from "../../../core/operator/operator.ts";
-import { informerSource } from "../../../sources/informer_source.ts";
+import { watch } from "../../../sources/watch_source.ts";
 import { Gadget, OperatorFixture } from "../../support/operator_fixture.ts";
 
 const KEYS = ["default/a", "default/b", "other/c"];
@@ -126,7 +126,7 @@ class PropertyFixture {
           }),
       }, {
         finalizer: FINALIZER,
-        sources: [informerSource(ConfigMap)],
+        sources: [watch(ConfigMap)],
         retry: { initial: "500ms", max: "5s", maxAttempts: Infinity },
       });
       this.#operators.push(operator);

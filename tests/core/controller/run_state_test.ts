@@ -9,13 +9,16 @@ import {
   type RunSituation,
   type RunState,
 } from "../../../core/controller/run_state.ts";
-import { growingRetry, noRetry } from "../../../core/queue/retry_policy.ts";
+import {
+  exponentialBackoff,
+  noRetry,
+} from "../../../core/queue/retry_policy.ts";
 
 function situation(changes: Partial<RunSituation> = {}): RunSituation {
   return {
     now: 1_000_000,
     eventWaiting: false,
-    retry: growingRetry({ jitter: 0 }),
+    retry: exponentialBackoff({ jitter: 0 }),
     random: 0,
     maxInterval: 36_000_000,
     ...changes,
@@ -161,7 +164,7 @@ test("decideAfterRun always plans a next run, or an interval says when, and neve
         const plan = decideAfterRun(
           state,
           end,
-          situation({ now, eventWaiting, random, retry: growingRetry() }),
+          situation({ now, eventWaiting, random, retry: exponentialBackoff() }),
         );
         assert.ok(eventWaiting || plan.timerAt < Infinity);
         if (fails) {

@@ -12,7 +12,7 @@ import { ObjectStore } from "../../../core/cache/object_store.ts";
 import { Client } from "../../../core/client/client.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { Operator } from "../../../core/operator/operator.ts";
-import { informerSource } from "../../../sources/informer_source.ts";
+import { watch } from "../../../sources/watch_source.ts";
 import { byLabel } from "../../../sources/mappers.ts";
 
 const client = new Client({
@@ -111,9 +111,9 @@ const CASES: Readonly<Record<string, Case>> = {
     [true, /such as 96MiB: received a boolean/],
     [[5], /such as 96MiB: received an array/],
   ]],
-  "informerSource()": [(options) => informerSource(ConfigMap, options), [
+  "watch()": [(options) => watch(ConfigMap, options), [
     ...SELECTORS,
-    [{ namespaces: 5 }, /informerSource\(\) of .*"inherited", "all" .*: rec/],
+    [{ namespaces: 5 }, /watch\(\) of .*"inherited", "all" .*: rec/],
     [{ namespaces: "current" }, /or a list of names: received "current"/],
     [{ prune: ["status..x"] }, /status\.\.x/],
     [{ client: {} }, /client: "request" must be a function/],
@@ -158,5 +158,5 @@ test("Options that are read again take what their texts and types allow", () => 
     ...selectors,
     budget: new MemoryBudget(1),
   });
-  informerSource(ConfigMap, { ...selectors, namespaces: "all" });
+  watch(ConfigMap, { ...selectors, namespaces: "all" });
 });

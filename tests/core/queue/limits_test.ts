@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { growingRetry, noRetry } from "../../../core/queue/retry_policy.ts";
+import {
+  exponentialBackoff,
+  noRetry,
+} from "../../../core/queue/retry_policy.ts";
 import { TokenBucket } from "../../../core/queue/token_bucket.ts";
 import { WindowLimiter } from "../../../core/queue/window_limiter.ts";
 
-test("growingRetry grows by its factor up to the longest pause [GenericRetryExecutionTest]", () => {
-  const policy = growingRetry({ jitter: 0 });
+test("exponentialBackoff grows by its factor up to the longest pause [GenericRetryExecutionTest]", () => {
+  const policy = exponentialBackoff({ jitter: 0 });
   const pauses = [1, 2, 3, 4, 5, 6, 7].map((n) => policy.delay(n, 0.9));
   assert.deepEqual(pauses.map(Math.round), [
     2_000,
@@ -18,26 +21,30 @@ test("growingRetry grows by its factor up to the longest pause [GenericRetryExec
     15_188,
   ]);
   assert.equal(policy.maxAttempts, 5);
-  const linear = growingRetry({ multiplier: 1, jitter: 0, initial: "10s" });
+  const linear = exponentialBackoff({
+    multiplier: 1,
+    jitter: 0,
+    initial: "10s",
+  });
   assert.equal(linear.delay(9, 0), 10_000);
-  const endless = growingRetry({ maxAttempts: Infinity, max: "1h" });
+  const endless = exponentialBackoff({ maxAttempts: Infinity, max: "1h" });
   assert.ok(endless.delay(1e9, 0.5) <= 3_600_000);
   assert.equal(noRetry.maxAttempts, 0);
 });
 
-test("growingRetry spreads pauses by its jitter", () => {
+test("exponentialBackoff spreads pauses by its jitter", () => {
   fc.assert(fc.property(
     fc.integer({ min: 1, max: 50 }),
     fc.double({ min: 0, max: 0.999, noNaN: true }),
     (attempt, random) => {
-      const exact = growingRetry({ jitter: 0 }).delay(attempt, random);
-      const spread = growingRetry({ jitter: 0.2 }).delay(attempt, random);
+      const exact = exponentialBackoff({ jitter: 0 }).delay(attempt, random);
+      const spread = exponentialBackoff({ jitter: 0.2 }).delay(attempt, random);
       assert.ok(spread >= exact * 0.8 - 1e-6 && spread <= exact * 1.2);
     },
   ));
 });
 
-test("growingRetry refuses options that make no sense and names them", () => {
+test("exponentialBackoff refuses options that make no sense and names them", () => {
   const bad = [
     [{ multiplier: 0.5 }, /retry\.multiplier/],
     [{ jitter: 2 }, /retry\.jitter/],
@@ -47,7 +54,7 @@ test("growingRetry refuses options that make no sense and names them", () => {
     [{ initial: "10s", max: "1s" }, /retry\.max/],
   ] as const;
   for (const [options, message] of bad) {
-    assert.throws(() => growingRetry(options), message);
+    assert.throws(() => exponentialBackoff(options), message);
   }
 });
 

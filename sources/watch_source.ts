@@ -25,9 +25,9 @@ import type { Logger } from "../core/logger.ts";
 import { acquireInformer, healthOf } from "./acquire_informer.ts";
 import {
   checkInformerSource,
-  type InformerEventSource,
-  type InformerSourceOptions,
-} from "./informer_source_options.ts";
+  type WatchSource,
+  type WatchSourceOptions,
+} from "./watch_source_options.ts";
 import {
   byOwner,
   keyTexts,
@@ -57,19 +57,19 @@ const BY_PRIMARY = "primary";
  * @example Own ConfigMaps
  * ```ts
  * import { ConfigMap } from "@coracle/operator/kinds";
- * import { informerSource } from "@coracle/operator/sources";
+ * import { watch } from "@coracle/operator/sources";
  *
- * const source = informerSource(ConfigMap, { labelSelector: "app=web" });
+ * const source = watch(ConfigMap, { labelSelector: "app=web" });
  * if (source.name !== "v1 ConfigMap") throw new Error("Unexpected name");
  * ```
  */
-export function informerSource<
+export function watch<
   P extends KubernetesObject,
   S extends KubernetesObject,
 >(
   kind: Kind<S>,
-  options: InformerSourceOptions<P, S> = {},
-): InformerEventSource<P, S> {
+  options: WatchSourceOptions<P, S> = {},
+): WatchSource<P, S> {
   return new WatchingSource(kind, options);
 }
 
@@ -91,14 +91,14 @@ type Listening<P extends KubernetesObject, S extends KubernetesObject> = Omit<
 >;
 
 class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
-  implements InformerEventSource<P, S> {
+  implements WatchSource<P, S> {
   readonly name: string;
   readonly kind: Kind<S>;
   readonly readOnly: boolean;
   readonly startPriority: "loader" | "default";
   /** Absent where nothing refers from the primaries, which costs nothing then. */
   readonly onPrimary?: (event: PrimaryEvent<P>) => void;
-  readonly #options: InformerSourceOptions<P, S>;
+  readonly #options: WatchSourceOptions<P, S>;
   readonly #mapper: Mapper<P, S>;
   readonly #references: ReferenceIndex = new ReferenceIndex();
   readonly #onGone: ((key: string | undefined) => void)[] = [];
@@ -109,7 +109,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   /** Of the watch that is to take the place of that one, or was there before. */
   #otherLease: InformerLease<S> | undefined;
 
-  constructor(kind: Kind<S>, options: InformerSourceOptions<P, S>) {
+  constructor(kind: Kind<S>, options: WatchSourceOptions<P, S>) {
     this.#options = checkInformerSource(kind, options);
     this.kind = kind;
     this.name = options.name ?? kindText(kind);

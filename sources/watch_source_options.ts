@@ -22,8 +22,8 @@ import { checkNamespaces } from "../core/controller/namespaces.ts";
 import { FILTER_RULES, type Filters } from "../core/controller/filters.ts";
 import type { Mapper } from "./mappers.ts";
 
-/** Options of {@linkcode informerSource}. */
-export interface InformerSourceOptions<
+/** Options of {@linkcode watch}. */
+export interface WatchSourceOptions<
   P extends KubernetesObject,
   S extends KubernetesObject,
 > extends Omit<InformerSelection, "namespaces" | "prune"> {
@@ -100,7 +100,7 @@ export interface InformerSourceOptions<
 }
 
 const RULES: OptionRules<
-  InformerSourceOptions<never, never>
+  WatchSourceOptions<never, never>
 > = {
   ...SELECTION_RULES,
   name: "name?",
@@ -133,10 +133,10 @@ export function checkInformerSource<
   S extends KubernetesObject,
 >(
   kind: Kind<S>,
-  options: InformerSourceOptions<P, S>,
-): InformerSourceOptions<P, S> {
-  checkKind(kind, "informerSource()");
-  const subject = `informerSource() of ${kind.kind}`;
+  options: WatchSourceOptions<P, S>,
+): WatchSourceOptions<P, S> {
+  checkKind(kind, "watch()");
+  const subject = `watch() of ${kind.kind}`;
   checkOptions(options, RULES, subject);
   checkOptions(options.filters ?? {}, FILTER_RULES, `${subject}, filters`);
   const { namespaces = "inherited", client, mapper } = options;
@@ -153,7 +153,7 @@ export function checkInformerSource<
 }
 
 /** A source that watches a kind. */
-export interface InformerEventSource<
+export interface WatchSource<
   P extends KubernetesObject,
   S extends KubernetesObject,
 > extends EventSource<P, S> {
