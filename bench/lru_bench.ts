@@ -1,4 +1,4 @@
-import { LruCache } from "../core/cache/lru_cache.ts";
+import { LruCache } from "../core/cache/store/lru_cache.ts";
 import { type Bench, type Measure, verify } from "./support/bench.ts";
 import { loadRival } from "./support/rival.ts";
 import { garbageOf, peakRss, timeOf } from "./support/sampling.ts";

@@ -2,8 +2,8 @@ import { Buffer } from "node:buffer";
 import process from "node:process";
 import { untyped } from "../core/api/kind.ts";
 import type { UntypedObject } from "../core/api/object.ts";
-import { MemoryBudget } from "../core/cache/memory_budget.ts";
-import { ObjectStore } from "../core/cache/object_store.ts";
+import { MemoryBudget } from "../core/cache/store/memory_budget.ts";
+import { ObjectStore } from "../core/cache/store/object_store.ts";
 import { rangeText } from "../core/json/json_text.ts";
 import { limitHeapGrowth } from "../core/operator/heap_growth.ts";
 import {

@@ -12,7 +12,7 @@
 import process from "node:process";
 import { Worker } from "node:worker_threads";
 import { untyped } from "../core/api/kind.ts";
-import { ObjectStore } from "../core/cache/object_store.ts";
+import { ObjectStore } from "../core/cache/store/object_store.ts";
 import { EventScanner } from "../core/json/event_scanner.ts";
 import { LineSplitter } from "../core/json/line_splitter.ts";
 import { type Bench, type Measure, verify } from "./support/bench.ts";

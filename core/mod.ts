@@ -238,21 +238,21 @@ export {
 export type * from "./cache/shared_informer.ts";
 
 // Objects in memory, under a byte budget.
-export * from "./cache/object_store.ts";
-export { BodyCopy } from "./cache/body_copy.ts";
-export type { OnIndexError } from "./cache/object_indexes.ts";
+export * from "./cache/store/object_store.ts";
+export { BodyCopy } from "./cache/store/body_copy.ts";
+export type { OnIndexError } from "./cache/store/object_indexes.ts";
 export {
   type BudgetMember,
   MemoryBudget,
   type MemoryBudgetOptions,
-} from "./cache/memory_budget.ts";
+} from "./cache/store/memory_budget.ts";
 export {
   MemoryPressure,
   type MemoryPressureOptions,
-} from "./cache/memory_pressure.ts";
+} from "./cache/store/memory_pressure.ts";
 export {
   cgroupMemoryLimit,
   defaultCacheBudget,
   type ReadFile,
-} from "./cache/cgroup_limit.ts";
-export { LruCache, type LruCacheOptions } from "./cache/lru_cache.ts";
+} from "./cache/store/cgroup_limit.ts";
+export { LruCache, type LruCacheOptions } from "./cache/store/lru_cache.ts";

@@ -7,7 +7,7 @@ import {
   type OptionRules,
 } from "../core/api/option_rules.ts";
 import type { CacheEvent } from "../core/cache/cache_event.ts";
-import type { IndexDefinition } from "../core/cache/object_store.ts";
+import type { IndexDefinition } from "../core/cache/store/object_store.ts";
 import type { ObjectHeader } from "../core/json/object_header.ts";
 
 /**

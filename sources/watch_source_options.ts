@@ -13,7 +13,7 @@ import {
   SELECTION_RULES,
 } from "../core/cache/informer_check.ts";
 import type { InformerSelection } from "../core/cache/informer_options.ts";
-import { checkIndex } from "../core/cache/object_indexes.ts";
+import { checkIndex } from "../core/cache/store/object_indexes.ts";
 import type {
   EventSource,
   NamespaceSet,

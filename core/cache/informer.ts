@@ -14,7 +14,7 @@ import type { HandlerHost } from "./handler_entry.ts";
 import { handlerHost } from "./handler_host.ts";
 import { HandlerSet } from "./handler_set.ts";
 import { InformerMetrics } from "./informer_metrics.ts";
-import type { IndexDefinition } from "./object_store.ts";
+import type { IndexDefinition } from "./store/object_store.ts";
 import { reconnectSettings } from "./reconnect_settings.ts";
 import type { ReflectorClient } from "./reflector_parts.ts";
 import type {
@@ -23,7 +23,7 @@ import type {
   SharedInformer,
 } from "./shared_informer.ts";
 import type { FeedListener } from "./store_feed.ts";
-import type { StoreUsage } from "./store_usage.ts";
+import type { StoreUsage } from "./store/store_usage.ts";
 import { WatchedNamespace } from "./watched_namespace.ts";
 import { type MakeWatch, WatchedNamespaces } from "./watched_namespaces.ts";
 

@@ -11,7 +11,7 @@ import { parseShardSelector } from "../api/shard_selector.ts";
 import { pruneTree } from "../json/prune_tree.ts";
 import type { InformerClient } from "./informer.ts";
 import type { InformerOptions, InformerSelection } from "./informer_options.ts";
-import { BUDGET_PARTS } from "./memory_budget.ts";
+import { BUDGET_PARTS } from "./store/memory_budget.ts";
 import { reconnectSettings } from "./reconnect_settings.ts";
 
 /** What a client must have for an informer. */

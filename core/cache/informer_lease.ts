@@ -3,13 +3,13 @@ import type { ObjectKey } from "../api/object_key.ts";
 import type { CacheEvent, InformerHandler } from "./cache_event.ts";
 import type { Informer } from "./informer.ts";
 import type { InformerHealth } from "./informer_options.ts";
-import type { IndexDefinition } from "./object_store.ts";
+import type { IndexDefinition } from "./store/object_store.ts";
 import type {
   AddHandlerOptions,
   HandlerRegistration,
   SharedInformer,
 } from "./shared_informer.ts";
-import type { StoreUsage } from "./store_usage.ts";
+import type { StoreUsage } from "./store/store_usage.ts";
 
 /**
  * The right to use a shared informer. Handlers, loops and indexes made through

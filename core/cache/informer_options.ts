@@ -4,7 +4,7 @@ import type { FieldRequirement, FieldSelector } from "../api/field_selector.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
-import type { MemoryBudget } from "./memory_budget.ts";
+import type { MemoryBudget } from "./store/memory_budget.ts";
 import type { RelistQueue } from "./relist_queue.ts";
 
 /** Which objects an informer holds, and in which form. */

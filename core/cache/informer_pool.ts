@@ -16,9 +16,9 @@ import {
   SHARED_RULES,
 } from "./informer_check.ts";
 import type { InformerOptions, InformerSelection } from "./informer_options.ts";
-import type { MemoryBudget } from "./memory_budget.ts";
+import type { MemoryBudget } from "./store/memory_budget.ts";
 import { RelistQueue } from "./relist_queue.ts";
-import { type StoreUsage, sumOfUsages } from "./store_usage.ts";
+import { type StoreUsage, sumOfUsages } from "./store/store_usage.ts";
 
 /** What all informers of an {@linkcode InformerPool} have in common. */
 export type InformerPoolOptions = Omit<

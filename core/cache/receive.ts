@@ -6,7 +6,7 @@ import { sleep } from "../client/retry.ts";
 import type { Clock } from "../clock.ts";
 import { ConnectionFault } from "./connection_fault.ts";
 import type { Exchange } from "./exchange.ts";
-import type { MemoryBudget } from "./memory_budget.ts";
+import type { MemoryBudget } from "./store/memory_budget.ts";
 import type { TimeSlice } from "./time_slice.ts";
 
 /**

@@ -6,7 +6,7 @@ import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { InformerMetrics } from "./informer_metrics.ts";
 import type { InformerSelection } from "./informer_options.ts";
-import type { MemoryBudget } from "./memory_budget.ts";
+import type { MemoryBudget } from "./store/memory_budget.ts";
 import type { ReconnectSettings } from "./reconnect_settings.ts";
 import type { RelistQueue } from "./relist_queue.ts";
 import type { ReflectorSink } from "./reflector_sink.ts";

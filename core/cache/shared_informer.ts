@@ -2,8 +2,8 @@ import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { CacheEvent, InformerHandler } from "./cache_event.ts";
 import type { InformerHealth } from "./informer_options.ts";
-import type { IndexDefinition } from "./object_store.ts";
-import type { StoreUsage } from "./store_usage.ts";
+import type { IndexDefinition } from "./store/object_store.ts";
+import type { StoreUsage } from "./store/store_usage.ts";
 
 /**
  * Reads a cache. What comes out is frozen and shared: copy before you change.

@@ -4,7 +4,7 @@ import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
 import type { ByteRange } from "../json/byte_range.ts";
 import { ObjectHeader } from "../json/object_header.ts";
-import { BodyCopy } from "./body_copy.ts";
+import { BodyCopy } from "./store/body_copy.ts";
 import type { CacheEventType } from "./cache_event.ts";
 import { ConnectionFault } from "./connection_fault.ts";
 import {
@@ -15,7 +15,7 @@ import {
   keyTextOf,
 } from "./current_event.ts";
 import { MetadataReducer } from "./metadata_reducer.ts";
-import type { ObjectStore, PutOptions } from "./object_store.ts";
+import type { ObjectStore, PutOptions } from "./store/object_store.ts";
 import type { ChangeType, ReflectorSink } from "./reflector_sink.ts";
 import type { TimeSlice } from "./time_slice.ts";
 import { VersionMark } from "./version_mark.ts";

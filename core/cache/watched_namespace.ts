@@ -16,7 +16,7 @@ import { bodyFetch } from "./body_fetch.ts";
 import type { EventSource } from "./current_event.ts";
 import type { InformerMetrics } from "./informer_metrics.ts";
 import type { InformerOptions, WatchHealth } from "./informer_options.ts";
-import { type IndexDefinition, ObjectStore } from "./object_store.ts";
+import { type IndexDefinition, ObjectStore } from "./store/object_store.ts";
 import type { ReconnectSettings } from "./reconnect_settings.ts";
 import { Reflector } from "./reflector.ts";
 import type { ReflectorClient } from "./reflector_parts.ts";

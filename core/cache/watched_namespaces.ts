@@ -3,11 +3,11 @@ import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey, parseKey } from "../api/object_key.ts";
 import type { ObjectHeader } from "../json/object_header.ts";
 import type { PlacedObject } from "./handler_entry.ts";
-import { MAX_SLOTS } from "./key_table.ts";
-import type { IndexDefinition } from "./object_store.ts";
+import { MAX_SLOTS } from "./store/key_table.ts";
+import type { IndexDefinition } from "./store/object_store.ts";
 import { readEach } from "./read_each.ts";
 import type { CacheReader } from "./shared_informer.ts";
-import { type StoreUsage, sumOfUsages } from "./store_usage.ts";
+import { type StoreUsage, sumOfUsages } from "./store/store_usage.ts";
 import type { WatchedNamespace } from "./watched_namespace.ts";
 
 /** Stands for the watch of all namespaces. */

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../api/object.ts";
-import { LruCache } from "../cache/lru_cache.ts";
+import { LruCache } from "../cache/store/lru_cache.ts";
 import { textHash } from "../text_hash.ts";
 
 /** What is remembered of the last apply to an object. */

@@ -3,7 +3,7 @@ import type { FieldRequirement, FieldSelector } from "../api/field_selector.ts";
 import type { LabelRequirement } from "../api/label_requirement.ts";
 import type { LabelSelector } from "../api/label_selector.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import type { IndexDefinition } from "../cache/object_store.ts";
+import type { IndexDefinition } from "../cache/store/object_store.ts";
 import type { Limiter } from "../queue/limiter.ts";
 import type { RetryPolicy, RetryPolicyOptions } from "../queue/retry_policy.ts";
 import type { TokenBucketOptions } from "../queue/token_bucket.ts";

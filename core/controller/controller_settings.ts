@@ -9,8 +9,8 @@ import {
   typeText,
 } from "../api/option_rules.ts";
 import { checkSelection } from "../cache/informer_check.ts";
-import { checkIndex } from "../cache/object_indexes.ts";
-import type { IndexDefinition } from "../cache/object_store.ts";
+import { checkIndex } from "../cache/store/object_indexes.ts";
+import type { IndexDefinition } from "../cache/store/object_store.ts";
 import type { Limiter } from "../queue/limiter.ts";
 import {
   exponentialBackoff,

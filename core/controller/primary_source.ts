@@ -7,7 +7,7 @@ import type {
   InformerHealth,
   InformerSelection,
 } from "../cache/informer_options.ts";
-import type { IndexDefinition } from "../cache/object_store.ts";
+import type { IndexDefinition } from "../cache/store/object_store.ts";
 import type { InformerLease } from "../cache/informer_lease.ts";
 import type { InformerPool } from "../cache/informer_pool.ts";
 import type {

@@ -1,7 +1,7 @@
 import type { InformerPool } from "../cache/informer_pool.ts";
-import type { MemoryBudget } from "../cache/memory_budget.ts";
-import type { MemoryPressure } from "../cache/memory_pressure.ts";
-import type { StoreUsage, TierUsage } from "../cache/store_usage.ts";
+import type { MemoryBudget } from "../cache/store/memory_budget.ts";
+import type { MemoryPressure } from "../cache/store/memory_pressure.ts";
+import type { StoreUsage, TierUsage } from "../cache/store/store_usage.ts";
 import type { Gauge, MetricLabels, Metrics } from "../metrics.ts";
 
 /** The parts of a cache that are told apart, as the label `tier` names them. */

@@ -4,7 +4,7 @@ import {
   checkParts,
   type OptionRules,
 } from "../api/option_rules.ts";
-import { parseByteSize } from "../cache/byte_size.ts";
+import { parseByteSize } from "../cache/store/byte_size.ts";
 import { CLIENT_PARTS } from "../cache/informer_check.ts";
 import { reconnectSettings } from "../cache/reconnect_settings.ts";
 import type { ReconnectOptions } from "../cache/informer_options.ts";

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";
 import process from "node:process";
-import { parseByteSize } from "../cache/byte_size.ts";
+import { parseByteSize } from "../cache/store/byte_size.ts";
 import {
   cgroupMemoryLimit,
   defaultCacheBudget,
   type ReadFile,
-} from "../cache/cgroup_limit.ts";
-import { MemoryBudget } from "../cache/memory_budget.ts";
-import { MemoryPressure } from "../cache/memory_pressure.ts";
+} from "../cache/store/cgroup_limit.ts";
+import { MemoryBudget } from "../cache/store/memory_budget.ts";
+import { MemoryPressure } from "../cache/store/memory_pressure.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { OperatorCacheOptions } from "./operator_options.ts";

@@ -6,8 +6,8 @@ import { createAuthority } from "../../apiserver/certificates.ts";
 import { ApiServer } from "../../apiserver/server.ts";
 import { InformerPool } from "../../core/cache/informer_pool.ts";
 import { Informer } from "../../core/cache/informer.ts";
-import { LruCache } from "../../core/cache/lru_cache.ts";
-import { ObjectStore } from "../../core/cache/object_store.ts";
+import { LruCache } from "../../core/cache/store/lru_cache.ts";
+import { ObjectStore } from "../../core/cache/store/object_store.ts";
 import { Client } from "../../core/client/client.ts";
 import { deleteCollectionRequest } from "../../core/client/delete_requests.ts";
 import {

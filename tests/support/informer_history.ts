@@ -7,7 +7,7 @@ import { inShard, parseShardSelector } from "../../core/api/shard_selector.ts";
 import type { CacheEvent } from "../../core/cache/cache_event.ts";
 import { Informer } from "../../core/cache/informer.ts";
 import type { InformerSelection } from "../../core/cache/informer_options.ts";
-import { MemoryBudget } from "../../core/cache/memory_budget.ts";
+import { MemoryBudget } from "../../core/cache/store/memory_budget.ts";
 import type {
   HandlerRegistration,
   OwnWrite,

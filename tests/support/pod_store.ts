@@ -6,7 +6,7 @@ import {
   type ObjectStoreOptions,
   type PutOptions,
   type PutOutcome,
-} from "../../core/cache/object_store.ts";
+} from "../../core/cache/store/object_store.ts";
 import { wholeRange } from "../../core/json/byte_range.ts";
 import { EventScanner } from "../../core/json/event_scanner.ts";
 

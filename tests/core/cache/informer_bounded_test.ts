@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { InformerOptions } from "../../../core/cache/informer_options.ts";
-import { PAGE_OBJECTS } from "../../../core/cache/page_store.ts";
-import { MemoryBudget } from "../../../core/cache/memory_budget.ts";
+import { PAGE_OBJECTS } from "../../../core/cache/store/page_store.ts";
+import { MemoryBudget } from "../../../core/cache/store/memory_budget.ts";
 import { stateOf } from "../../support/fake_watch_call.ts";
 import {
   type InformerCase,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MemoryBudget } from "../../../core/cache/memory_budget.ts";
+import { MemoryBudget } from "../../../core/cache/store/memory_budget.ts";
 import { RelistQueue } from "../../../core/cache/relist_queue.ts";
 import { withInformer } from "../../support/informer_case.ts";
 

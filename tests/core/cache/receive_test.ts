@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Exchange } from "../../../core/cache/exchange.ts";
-import { MemoryBudget } from "../../../core/cache/memory_budget.ts";
+import { MemoryBudget } from "../../../core/cache/store/memory_budget.ts";
 import { readEvents, type Receiving } from "../../../core/cache/receive.ts";
 import { TimeSlice } from "../../../core/cache/time_slice.ts";
 import type { Clock } from "../../../core/clock.ts";

@@ -1,0 +1,40 @@
+import { typeText } from "../../api/option_rules.ts";
+
+const SIZE_REGEXP = /^(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?$/;
+const POWERS = ["", "K", "M", "G", "T"];
+
+/**
+ * Reads a size such as `96MiB`, `1Gi`, `500M` or `65536`: with `i`, prefixes
+ * count in powers of 1024, without it in powers of 1000, as in Kubernetes.
+ *
+ * @param size Text, or a number of bytes.
+ * @throws {TypeError} If it is neither.
+ * @throws {SyntaxError} If the text is not a size.
+ * @throws {RangeError} If it is not a positive, finite number of bytes.
+ */
+export function parseByteSize(size: number | string): number {
+  if (typeof size !== "number" && typeof size !== "string") {
+    throw new TypeError(
+      `Cannot read a size: it must be a number of bytes, or text such as 96MiB: received ${
+        typeText(size)
+      }`,
+    );
+  }
+  const match = SIZE_REGEXP.exec(String(size));
+  if (typeof size === "string" && match === null) {
+    throw new SyntaxError(
+      `Cannot read a size: it must look like 96MiB, 1Gi or 500M: received ${
+        JSON.stringify(size)
+      }`,
+    );
+  }
+  const [, number = size, prefix = "", binary = ""] = match ?? [];
+  const base = binary === "" ? 1000 : 1024;
+  const bytes = Math.floor(Number(number) * base ** POWERS.indexOf(prefix));
+  if (!Number.isSafeInteger(bytes) || bytes < 1) {
+    throw new RangeError(
+      `Cannot read a size: it must be a positive number of bytes: received ${size}`,
+    );
+  }
+  return bytes;
+}

@@ -1,0 +1,273 @@
+import { Buffer } from "node:buffer";
+import type { ByteRange } from "../../json/byte_range.ts";
+
+/** Addresses count units of four bytes, so that 32 bits reach 16 GiB. */
+const UNIT = 4;
+const UNITS_PER_SLAB_BITS = 16;
+const SLAB_BYTES = UNIT << UNITS_PER_SLAB_BITS;
+const UNIT_MASK = (1 << UNITS_PER_SLAB_BITS) - 1;
+const MAX_SLABS = 1 << (32 - UNITS_PER_SLAB_BITS);
+/** The slabs of a small store are small, too. */
+const FIRST_SLAB_BYTES = 16 * 1024;
+
+/** Before each record: its owner, and its length. */
+const HEAD_UNITS = 2;
+/** The owner of a record that was freed. */
+const FREE = 0xffffffff;
+/** How much of the arena may be dead before the worst slab is cleared. */
+const MAX_DEAD_SHARE = 0.25;
+
+interface Slab {
+  readonly memory: ArrayBuffer;
+  readonly bytes: Buffer;
+  /** The same memory, for the heads of records. */
+  readonly units: Uint32Array;
+  /** The first unit that was never used. */
+  top: number;
+  /** Units in records that are alive. */
+  live: number;
+}
+
+/** Told when a record was moved to another address. */
+export type MoveRecord = (owner: number, address: number) => void;
+
+/**
+ * Byte records outside the JavaScript heap, in slabs of 256 KiB.
+ *
+ * Records are written one behind the other. Freed ones leave dead space; when it
+ * is more than a quarter of the arena, the slab with the most of it is cleared
+ * by moving its live records, so that no single call does more than that.
+ *
+ * The arena is itself the {@linkcode ByteRange} of the record that was looked
+ * at last, so that no object is made for it.
+ */
+export class SlabArena implements ByteRange {
+  bytes: Buffer = Buffer.alloc(0);
+  start = 0;
+  end = 0;
+
+  readonly #onMove: MoveRecord;
+  readonly #slabs: (Slab | undefined)[] = [];
+  /** Where records are written; -1 before the first. */
+  #current = -1;
+  /**
+   * An empty slab of the full size, to be opened next: in a store that is full,
+   * bodies come and sink at the same pace.
+   */
+  #spare: Slab | undefined;
+  #allocatedBytes = 0;
+  #liveUnits = 0;
+
+  constructor(onMove: MoveRecord) {
+    this.#onMove = onMove;
+  }
+
+  /** The memory that is held, dead space included. */
+  get allocatedBytes(): number {
+    return this.#allocatedBytes + (this.#spare?.memory.byteLength ?? 0);
+  }
+
+  /** The memory of records that are alive. */
+  get liveBytes(): number {
+    return this.#liveUnits * UNIT;
+  }
+
+  /**
+   * Makes room for a record and looks at it, so that the caller can fill it.
+   *
+   * @param owner Who is told when the record moves; less than 2³² − 1.
+   * @param length In bytes.
+   * @returns The record's address, valid until it is freed or moved.
+   */
+  allocate(owner: number, length: number): number {
+    const units = HEAD_UNITS + Math.ceil(length / UNIT);
+    let slab = this.#slabs[this.#current];
+    if (slab === undefined || slab.top + units > slab.units.length) {
+      this.reclaim();
+      slab = this.#slabs[this.#current];
+      if (slab === undefined || slab.top + units > slab.units.length) {
+        slab = this.#open(units * UNIT);
+      }
+    }
+    return this.#append(slab, { owner, length, units });
+  }
+
+  /**
+   * Gives a record another length if its space is just enough, and looks at it.
+   *
+   * @returns Whether it has that length now.
+   */
+  resize(address: number, length: number): boolean {
+    const { units } = this.#slab(address);
+    const unit = address & UNIT_MASK;
+    if (recordUnits(units[unit + 1] as number) !== recordUnits(length)) {
+      return false;
+    }
+    units[unit + 1] = length;
+    this.look(address);
+    return true;
+  }
+
+  /** Looks at a record. */
+  look(address: number): this {
+    const slab = this.#slab(address);
+    const unit = address & UNIT_MASK;
+    this.bytes = slab.bytes;
+    this.start = (unit + HEAD_UNITS) * UNIT;
+    this.end = this.start + (slab.units[unit + 1] as number);
+    return this;
+  }
+
+  /** Gives a record's space up. */
+  free(address: number): void {
+    const slab = this.#slab(address);
+    const unit = address & UNIT_MASK;
+    const units = recordUnits(slab.units[unit + 1] as number);
+    slab.units[unit] = FREE;
+    slab.live -= units;
+    this.#liveUnits -= units;
+    const number = address >>> UNITS_PER_SLAB_BITS;
+    if (slab.live > 0) return;
+    if (number === this.#current && slab.bytes.length <= SLAB_BYTES) {
+      slab.top = 0; // it can be written from anew
+    } else this.#release(number);
+    if (this.#liveUnits === 0) this.#dropSpare();
+  }
+
+  #slab(address: number): Slab {
+    const slab = this.#slabs[address >>> UNITS_PER_SLAB_BITS];
+    if (slab === undefined) {
+      throw new Error(
+        `Cannot look at a record: its slab is gone: received address ${address}`,
+      );
+    }
+    return slab;
+  }
+
+  #append(
+    slab: Slab,
+    record: { owner: number; length: number; units: number },
+  ): number {
+    const unit = slab.top;
+    slab.units[unit] = record.owner;
+    slab.units[unit + 1] = record.length;
+    slab.top += record.units;
+    slab.live += record.units;
+    this.#liveUnits += record.units;
+    this.bytes = slab.bytes;
+    this.start = (unit + HEAD_UNITS) * UNIT;
+    this.end = this.start + record.length;
+    return ((this.#current << UNITS_PER_SLAB_BITS) | unit) >>> 0;
+  }
+
+  /** Opens a slab to write into; a record too long for one gets its own. */
+  #open(needed: number): Slab {
+    let number = this.#slabs.indexOf(undefined);
+    if (number < 0) number = this.#slabs.length;
+    if (number >= MAX_SLABS) {
+      throw new RangeError(
+        `Cannot keep more objects: the arena holds at most 16 GiB: received ${needed} bytes more`,
+      );
+    }
+    const wanted = Math.max(FIRST_SLAB_BYTES, this.#allocatedBytes / 4);
+    const size = Math.max(Math.min(wanted, SLAB_BYTES), needed);
+    const slab = this.#takeSpare(size) ?? makeSlab(size);
+    this.#slabs[number] = slab;
+    this.#current = number;
+    this.#allocatedBytes += slab.memory.byteLength;
+    return slab;
+  }
+
+  #release(number: number): void {
+    const slab = this.#slabs[number];
+    if (slab === undefined) return;
+    this.#allocatedBytes -= slab.memory.byteLength;
+    this.#slabs[number] = undefined;
+    if (slab.memory.byteLength !== SLAB_BYTES) return discard(slab);
+    this.#dropSpare();
+    this.#spare = slab;
+  }
+
+  /** The spare slab, if it has a size. */
+  #takeSpare(size: number): Slab | undefined {
+    const spare = this.#spare;
+    if (spare?.memory.byteLength !== size) return undefined;
+    this.#spare = undefined;
+    spare.top = 0;
+    spare.live = 0;
+    return spare;
+  }
+
+  #dropSpare(): void {
+    if (this.#spare !== undefined) discard(this.#spare);
+    this.#spare = undefined;
+  }
+
+  /**
+   * If there is much dead space, moves the live records out of the slab that has
+   * the fewest for its size, and gives it back.
+   */
+  reclaim(): void {
+    const dead = this.#allocatedBytes - this.liveBytes;
+    if (dead < this.#allocatedBytes * MAX_DEAD_SHARE) return;
+    let worst = -1;
+    let leastShare = 1 - MAX_DEAD_SHARE;
+    for (let number = 0; number < this.#slabs.length; number++) {
+      const slab = this.#slabs[number];
+      if (slab === undefined) continue;
+      const share = slab.live / slab.units.length;
+      if (share < leastShare) {
+        worst = number;
+        leastShare = share;
+      }
+    }
+    const slab = this.#slabs[worst];
+    if (slab !== undefined) this.#evacuate(slab, worst);
+  }
+
+  #evacuate(slab: Slab, number: number): void {
+    const current = this.#slabs[this.#current];
+    if (number === this.#current || current === undefined) this.#open(0);
+    for (let unit = 0; unit < slab.top;) {
+      const owner = slab.units[unit] as number;
+      const length = slab.units[unit + 1] as number;
+      const units = recordUnits(length);
+      if (owner !== FREE) {
+        let target = this.#slabs[this.#current] as Slab;
+        if (target.top + units > target.units.length) {
+          target = this.#open(units * UNIT);
+        }
+        this.#liveUnits -= units; // it is counted anew
+        const address = this.#append(target, { owner, length, units });
+        const from = (unit + HEAD_UNITS) * UNIT;
+        this.bytes.set(slab.bytes.subarray(from, from + length), this.start);
+        this.#onMove(owner, address);
+      }
+      unit += units;
+    }
+    this.#release(number);
+  }
+}
+
+function makeSlab(size: number): Slab {
+  const memory = new ArrayBuffer(Math.ceil(size / UNIT) * UNIT);
+  return {
+    memory,
+    bytes: Buffer.from(memory),
+    units: new Uint32Array(memory),
+    top: 0,
+    live: 0,
+  };
+}
+
+/**
+ * Gives a slab's memory back at once. A collection would do so, too, but none
+ * comes before tens of megabytes outside the JavaScript heap wait for it.
+ */
+function discard({ memory }: Slab): void {
+  memory.transfer(0);
+}
+
+function recordUnits(length: number): number {
+  return HEAD_UNITS + Math.ceil(length / UNIT);
+}

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseByteSize } from "../../../../core/cache/store/byte_size.ts";
+import {
+  cgroupMemoryLimit,
+  defaultCacheBudget,
+} from "../../../../core/cache/store/cgroup_limit.ts";
+import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
+
+/** A member whose memory shrinks by 10 bytes a step. */
+class Member {
+  readonly budget: MemoryBudget;
+  held = 0;
+  steps = 0;
+  constructor(budget: MemoryBudget) {
+    this.budget = budget;
+  }
+  get sinkable(): number {
+    return this.held;
+  }
+  use(bytes: number): void {
+    this.held = bytes;
+    this.budget.charge(this, bytes);
+  }
+  sink(): void {
+    this.steps++;
+    this.use(Math.max(0, this.held - 10));
+  }
+}
+
+test("MemoryBudget takes from the member with the most, a little with each change", () => {
+  const budget = new MemoryBudget(100);
+  const small = new Member(budget);
+  const large = new Member(budget);
+  small.use(60);
+  assert.equal(budget.used, 60);
+  large.use(90);
+  assert.deepEqual([small.steps, large.steps], [0, 2]);
+  assert.ok(budget.isExceeded);
+  assert.equal(budget.settle(), true);
+  assert.equal(budget.used, 100);
+  budget.limit = "10B";
+  assert.equal(budget.settle(1), false);
+  assert.equal(budget.settle(), true);
+  assert.ok(budget.used <= 10);
+  budget.leave(large);
+  budget.leave(small);
+  assert.equal(budget.used, 0);
+});
+
+test("MemoryBudget gives up when nothing more can sink", () => {
+  const budget = new MemoryBudget(10);
+  const member = { sinkable: 0, sink: () => assert.fail("nothing to sink") };
+  budget.charge(member, 50);
+  assert.equal(budget.settle(), true);
+  assert.ok(budget.isExceeded);
+});
+
+test("parseByteSize reads sizes as Kubernetes writes them, and refuses others", () => {
+  const sizes: [number | string, number][] = [
+    [1, 1],
+    ["1 GiB", 1024 ** 3],
+    ["65536", 65536],
+    ["96MiB", 96 * 1024 ** 2],
+    ["1Gi", 1024 ** 3],
+    ["500M", 5e8],
+    ["1.5KB", 1500],
+    ["2Ti", 2 * 1024 ** 4],
+  ];
+  for (const [text, bytes] of sizes) assert.equal(parseByteSize(text), bytes);
+  for (const text of ["", "MiB", "-1", "1e3", "12X"]) {
+    assert.throws(() => parseByteSize(text), SyntaxError, text);
+  }
+  for (const size of [0, -5, NaN, Infinity, "0", "999999999Ti"]) {
+    assert.throws(() => parseByteSize(size), Error, String(size));
+  }
+});
+
+function files(
+  map: Record<string, string>,
+): (path: string) => string | undefined {
+  return (path) => map[path];
+}
+
+test("cgroupMemoryLimit reads version 2, in a container and on a host", () => {
+  assert.equal(
+    cgroupMemoryLimit(files({
+      "/proc/self/cgroup": "0::/\n",
+      "/sys/fs/cgroup/memory.max": "536870912\n",
+    })),
+    536870912,
+  );
+  assert.equal(
+    cgroupMemoryLimit(files({
+      "/proc/self/cgroup": "0::/kubepods.slice/pod1/container\n",
+      "/sys/fs/cgroup/kubepods.slice/pod1/container/memory.max": "max\n",
+      "/sys/fs/cgroup/kubepods.slice/pod1/memory.max": "1073741824\n",
+      "/sys/fs/cgroup/kubepods.slice/memory.max": "9663676416\n",
+    })),
+    1073741824,
+  );
+});
+
+test("cgroupMemoryLimit reads version 1, also where the path is the host's", () => {
+  const cgroup = "12:pids:/x\n7:memory:/kubepods/pod1/abc\n0::/x\n";
+  assert.equal(
+    cgroupMemoryLimit(files({
+      "/proc/self/cgroup": cgroup,
+      "/sys/fs/cgroup/memory/memory.limit_in_bytes": "268435456\n",
+    })),
+    268435456,
+  );
+  assert.equal(
+    cgroupMemoryLimit(files({
+      "/proc/self/cgroup": cgroup,
+      "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+    })),
+    undefined,
+  );
+});
+
+test("cgroupMemoryLimit finds none where there are no control groups", () => {
+  assert.equal(cgroupMemoryLimit(() => undefined), undefined);
+});
+
+test("defaultCacheBudget is a quarter of what may be used, and never absurdly small", () => {
+  const limited = files({
+    "/proc/self/cgroup": "0::/\n",
+    "/sys/fs/cgroup/memory.max": String(512 * 1024 ** 2),
+  });
+  assert.equal(defaultCacheBudget(8 * 1024 ** 3, limited), 128 * 1024 ** 2);
+  assert.equal(defaultCacheBudget(1024 ** 3, () => undefined), 256 * 1024 ** 2);
+  assert.equal(defaultCacheBudget(1024, () => undefined), 16 * 1024 ** 2);
+});

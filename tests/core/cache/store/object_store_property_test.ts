@@ -1,0 +1,217 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import fc from "fast-check";
+import { untyped } from "../../../../core/api/kind.ts";
+import type { UntypedObject } from "../../../../core/api/object.ts";
+import {
+  keyOf,
+  keyText,
+  type ObjectKey,
+} from "../../../../core/api/object_key.ts";
+import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
+import { ObjectStore } from "../../../../core/cache/store/object_store.ts";
+import { wholeRange } from "../../../../core/json/byte_range.ts";
+import { EventScanner } from "../../../../core/json/event_scanner.ts";
+
+const Pod = untyped({ group: "", version: "v1", kind: "Pod" });
+const scanner = new EventScanner();
+
+/** What happens next. */
+interface Step {
+  readonly do: "put" | "delete" | "read" | "relist" | "budget" | "list";
+  readonly key: number;
+  readonly size: number;
+  readonly version: number;
+}
+
+const STEPS: fc.Arbitrary<Step[]> = fc.array(
+  fc.record<Step>({
+    do: fc.constantFrom(
+      "put",
+      "put",
+      "put",
+      "put",
+      "delete",
+      "read",
+      "read",
+      "relist",
+      "budget",
+      "list",
+    ),
+    key: fc.nat(60),
+    size: fc.oneof(fc.nat(40), fc.nat(3000)),
+    version: fc.integer({ min: 1, max: 3 }),
+  }),
+  { minLength: 20, maxLength: 300, size: "max" },
+);
+
+function keyFor(number: number): ObjectKey {
+  return number % 4 === 0
+    ? { name: `web-${number >> 1}` }
+    : { name: `web-${number >> 1}`, namespace: `ns-${number % 4}` };
+}
+
+/** A store, and a plain Map that had the same history. */
+class History {
+  readonly budget: MemoryBudget;
+  readonly store: ObjectStore<UntypedObject>;
+  readonly bounded: boolean;
+  readonly model: Map<string, UntypedObject> = new Map();
+  #clock = 10;
+
+  constructor(budget: string, bounded: boolean) {
+    this.budget = new MemoryBudget(budget);
+    this.bounded = bounded;
+    this.store = new ObjectStore({
+      kind: Pod,
+      budget: this.budget,
+      indexes: {
+        size: { byFunction: (pod) => [String(pod["size"])] },
+        n: { byLabel: "n" },
+      },
+      // The Map is the server, too.
+      fetch: bounded
+        ? (key) => Promise.resolve(encoded(this.model.get(keyText(key))))
+        : undefined,
+    });
+  }
+
+  async run(step: Step): Promise<void> {
+    const { store, model, budget } = this;
+    const key = keyFor(step.key);
+    const text = keyText(key);
+    switch (step.do) {
+      case "put":
+        this.#put(step, key);
+        break;
+      case "delete":
+        assert.equal(store.delete(key), model.delete(text));
+        break;
+      case "read":
+        assert.deepEqual(await store.read(key), model.get(text));
+        break;
+      case "relist":
+        store.beginRelist();
+        for (const [text, object] of model) {
+          if (text.length % 3 === step.version) model.delete(text);
+          else put(store, object);
+        }
+        store.sweep(String(this.#clock));
+        break;
+      case "budget":
+        // Less than the keys need lets nothing stay that may go.
+        budget.limit = this.bounded
+          ? 1 + 8 * step.size
+          : `${20 + step.size}KiB`;
+        if (step.version > 1) budget.settle();
+        break;
+      case "list":
+        assert.deepEqual(
+          store.keysByIndex("n", `${step.key}`).map(keyText).sort(),
+          this.#keysWhere((object) =>
+            object.metadata.labels?.["n"] === `${step.key}`
+          ),
+        );
+    }
+    assert.equal(store.size, model.size);
+  }
+
+  /** @returns How many objects had only their key kept. */
+  async check(): Promise<number> {
+    const { store, model } = this;
+    assert.deepEqual(
+      [...store.keys()].map(keyText).sort(),
+      [...model.keys()].sort(),
+    );
+    for (let size = 0; size < 10; size++) {
+      assert.deepEqual(
+        store.keysByIndex("size", String(size)).map(keyText).sort(),
+        this.#keysWhere((object) => object["size"] === size),
+      );
+    }
+    const { bytes, compressed, keyOnly } = store.usage();
+    assert.equal(
+      bytes.objects + compressed.objects + keyOnly.objects,
+      model.size,
+    );
+    for (const object of model.values()) {
+      const { uid, resourceVersion } = object.metadata;
+      const key = keyOf(object);
+      assert.equal(store.uid(key), uid);
+      assert.equal(store.resourceVersion(key), resourceVersion);
+      const header = store.header(key);
+      assert.equal(header?.uid, uid);
+      assert.equal(header?.isPartial, store.body(key) === undefined);
+      assert.deepEqual(await store.read(key), object, keyText(key));
+    }
+    store.close();
+    assert.equal(this.budget.used, 0);
+    return keyOnly.objects;
+  }
+
+  #put(step: Step, key: ObjectKey): void {
+    const { model } = this;
+    const text = keyText(key);
+    const version = this.#clock += step.version === 1 ? 0 : step.version;
+    const known = model.get(text);
+    const object = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: {
+        ...key,
+        uid: `u${step.key % 3}`,
+        resourceVersion: String(version),
+        labels: { n: `${step.key}` },
+      },
+      size: step.size % 10,
+      body: `${text} `.repeat(step.size / 8),
+    };
+    const same = known?.metadata.resourceVersion === String(version);
+    assert.equal(
+      put(this.store, object),
+      known === undefined ? "added" : same ? "unchanged" : "updated",
+    );
+    if (!same) model.set(text, object);
+  }
+
+  #keysWhere(accepts: (object: UntypedObject) => boolean): string[] {
+    return [...this.model.values()].filter(accepts)
+      .map((object) => keyText(keyOf(object))).sort();
+  }
+}
+
+function encoded(object: UntypedObject | undefined): Uint8Array | undefined {
+  return object && Buffer.from(JSON.stringify(object));
+}
+
+function put(
+  store: ObjectStore<UntypedObject>,
+  object: UntypedObject,
+): string {
+  const bytes = Buffer.from(JSON.stringify(object));
+  const outcome = store.put(scanner.scanObject(wholeRange(bytes)));
+  bytes.fill("#"); // the store has made its own copy
+  return outcome;
+}
+
+const CASES = [
+  { what: "as bytes", budget: "1MiB", bounded: false },
+  { what: "compressed", budget: "40KiB", bounded: false },
+  { what: "with keys alone", budget: "1", bounded: true },
+];
+
+for (const { what, budget, bounded } of CASES) {
+  test(`ObjectStore equals a plain Map over any history, ${what}`, async () => {
+    let givenUp = 0;
+    await fc.assert(
+      fc.asyncProperty(STEPS, async (steps) => {
+        const history = new History(budget, bounded);
+        for (const step of steps) await history.run(step);
+        givenUp += await history.check();
+      }),
+      { numRuns: 200 },
+    );
+    assert.equal(givenUp > 0, bounded);
+  });
+}

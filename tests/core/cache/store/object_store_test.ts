@@ -1,0 +1,287 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { parseApiVersion, untyped } from "../../../../core/api/kind.ts";
+import { keyText } from "../../../../core/api/object_key.ts";
+import { answerScanner } from "../../../../core/cache/metadata_reducer.ts";
+import { ObjectStore } from "../../../../core/cache/store/object_store.ts";
+import { wholeRange } from "../../../../core/json/byte_range.ts";
+import { EventScanner } from "../../../../core/json/event_scanner.ts";
+import { pod, podStore, put } from "../../../support/pod_store.ts";
+
+const scanner = new EventScanner();
+
+test("ObjectStore gives back what was put, frozen and decoded once", () => {
+  const store = podStore();
+  const object = pod({
+    name: "web",
+    namespace: "a",
+    spec: { list: [{ x: 1 }] },
+  });
+  assert.equal(put(store, object), "added");
+  const key = { name: "web", namespace: "a" };
+  const read = store.get(key);
+  assert.deepEqual(read, object);
+  assert.ok(Object.isFrozen(read));
+  assert.ok(Object.isFrozen((read?.["spec"] as { list: unknown[] }).list[0]));
+  assert.equal(store.get(key), read);
+  const copy = store.copy(key);
+  assert.notEqual(copy, read);
+  if (copy) copy["spec"] = 1;
+  assert.deepEqual(store.get(key), object);
+  assert.deepEqual(
+    JSON.parse(Buffer.from(store.bytes(key) ?? []).toString()),
+    object,
+  );
+  assert.equal(store.header(key)?.name, "web");
+});
+
+test("ObjectStore restores apiVersion and kind of items of a list", () => {
+  const store = podStore();
+  const full = pod({ name: "web", labels: { a: "b" } });
+  const { apiVersion: _, kind: __, ...item } = full;
+  put(store, item);
+  assert.deepEqual(store.get({ name: "web" }), full);
+  assert.deepEqual(Object.keys(store.get({ name: "web" }) ?? {}).slice(0, 2), [
+    "apiVersion",
+    "kind",
+  ]);
+  put(store, { ...item, kind: "Pod", metadata: { name: "x" } });
+  assert.equal(store.get({ name: "x" })?.apiVersion, "v1");
+  const deployment = new ObjectStore({
+    kind: untyped({ group: "apps", version: "v1", kind: "Deployment" }),
+    prune: ["metadata.managedFields"],
+  });
+  deployment.put(
+    scanner.scanObject(
+      wholeRange(' { "metadata":{"managedFields":[{}],"name":"d"}}'),
+    ),
+  );
+  assert.deepEqual({ ...deployment.get({ name: "d" }) }, {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "d" },
+  });
+});
+
+test("ObjectStore tells added, updated, unchanged and stale apart", () => {
+  const store = podStore();
+  const at = (version: number | string, uid = "u") =>
+    put(store, pod({ name: "web", version, uid, spec: `${version}${uid}` }));
+  assert.equal(at(9), "added");
+  assert.equal(at(9), "unchanged");
+  assert.equal(at(10), "updated");
+  assert.equal(at(9), "stale");
+  assert.equal(at("9007199254740993"), "updated");
+  assert.equal(at("9007199254740992"), "stale");
+  assert.equal(at("9007199254740993", "other"), "updated");
+  assert.equal(at("18446744073709551616000", "other"), "updated");
+  assert.equal(at(7, "third"), "stale");
+  assert.equal(
+    put(store, pod({ name: "web", version: 7, uid: "third" }), { force: true }),
+    "updated",
+  );
+  assert.equal(store.resourceVersion({ name: "web" }), "7");
+  assert.equal(store.uid({ name: "web" }), "third");
+  assert.equal(store.get({ name: "web" })?.metadata.uid, "third");
+});
+
+test("ObjectStore never takes objects without a version for unchanged", () => {
+  const store = podStore();
+  const object = { metadata: { name: "web" }, spec: 1 };
+  assert.equal(put(store, object), "added");
+  assert.equal(put(store, { ...object, spec: 2 }), "updated");
+  assert.equal(store.get({ name: "web" })?.["spec"], 2);
+});
+
+test("ObjectStore refuses an object without a name", () => {
+  assert.throws(() => put(podStore(), { metadata: {} }), TypeError);
+  assert.throws(() => put(podStore(), { metadata: { name: "" } }), TypeError);
+});
+
+test("ObjectStore finds names with escapes and of any script by any key", () => {
+  const store = podStore();
+  const text = '{"metadata":{"name":"\\u0061\\u00e9€","namespace":"\\u006e"}}';
+  store.put(scanner.scanObject(wholeRange(text)));
+  const key = { name: "aé€", namespace: "n" };
+  assert.ok(store.has(key));
+  assert.ok(store.has(scanner.scanObject(wholeRange(text))));
+  assert.deepEqual([...store.keys()], [{ namespace: "n", name: "aé€" }]);
+  assert.ok(!store.has({ name: "aé€" }));
+});
+
+test("ObjectStore removes what a relist did not show, unless it is newer", () => {
+  const store = podStore();
+  for (
+    const [name, version] of [["a", 5], ["b", 6], ["c", 12], ["d", 10]] as const
+  ) {
+    put(store, pod({ name, version }));
+  }
+  store.beginRelist();
+  assert.equal(put(store, pod({ name: "a", version: 5 })), "unchanged");
+  const removed: string[] = [];
+  const count = store.sweep("10", (key) => {
+    removed.push(`${key.name}@${store.get(key)?.metadata.resourceVersion}`);
+  });
+  assert.equal(count, 2);
+  assert.deepEqual(removed, ["b@6", "d@10"]);
+  assert.deepEqual([...store.keys()].map(keyText).sort(), ["a", "c"]);
+  assert.throws(() => store.sweep("11"), /a relist must have begun/);
+});
+
+test("ObjectStore remembers what was seen over hundreds of relists", () => {
+  const store = podStore();
+  put(store, pod({ name: "old" }));
+  put(store, pod({ name: "kept" }));
+  for (let i = 0; i < 255; i++) {
+    store.beginRelist(); // given up: nothing is swept
+    put(store, pod({ name: "kept" }));
+  }
+  store.beginRelist();
+  put(store, pod({ name: "kept" }));
+  assert.equal(store.sweep("9"), 1);
+  assert.ok(store.has({ name: "kept" }));
+});
+
+test("ObjectStore lists by namespace and labels", () => {
+  const store = podStore();
+  put(store, pod({ name: "a", namespace: "x", labels: { app: "web" } }));
+  put(store, pod({ name: "b", namespace: "x", labels: { app: "db" } }));
+  put(store, pod({ name: "c", namespace: "y", labels: { app: "web" } }));
+  put(store, pod({ name: "d" }));
+  const names = (options?: Parameters<typeof store.list>[0]) =>
+    store.list(options).map(({ metadata }) => metadata.name).join();
+  assert.equal(names(), "a,b,c,d");
+  assert.equal(names({ namespace: "x" }), "a,b");
+  assert.equal(names({ namespace: "" }), "d");
+  assert.equal(names({ labelSelector: "app=web" }), "a,c");
+  assert.equal(
+    names({ labelSelector: { matchLabels: { app: "web" } }, namespace: "y" }),
+    "c",
+  );
+  assert.equal(names({ labelSelector: "!app" }), "d");
+});
+
+test("ObjectStore keeps indexes by label, annotation, owner and function in step", () => {
+  const errors: string[] = [];
+  const store = podStore({
+    indexes: {
+      app: { byLabel: "app" },
+      owner: { byOwner: true },
+      size: {
+        byFunction: ({ spec }) => {
+          if (spec === "bad") throw new Error("bad spec");
+          return spec === undefined ? [] : [`size-${spec}`, "any", "any"];
+        },
+      },
+    },
+    onIndexError: (index, error) => errors.push(`${index}: ${error}`),
+  });
+  const names = (index: string, value: string) =>
+    store.byIndex(index, value).map(({ metadata }) => metadata.name).sort()
+      .join();
+  put(
+    store,
+    pod({ name: "a", labels: { app: "web" }, owners: ["1", "2"], spec: 3 }),
+  );
+  put(store, pod({ name: "b", labels: { app: "web" }, owners: ["2"] }));
+  assert.equal(names("app", "web"), "a,b");
+  assert.equal(names("owner", "2"), "a,b");
+  assert.equal(names("owner", "1"), "a");
+  assert.equal(names("size", "any"), "a");
+  put(
+    store,
+    pod({ name: "a", labels: { app: "db" }, version: 2, spec: "bad" }),
+  );
+  assert.equal(names("app", "web"), "b");
+  assert.equal(names("app", "db"), "a");
+  assert.equal(names("owner", "1"), "");
+  assert.equal(names("size", "any"), "");
+  assert.deepEqual(errors, ["size: Error: bad spec"]);
+  assert.deepEqual(store.indexValues("app").sort(), ["db", "web"]);
+  store.addIndex("late", { byLabel: "app" });
+  assert.deepEqual(store.keysByIndex("late", "db"), [{ name: "a" }]);
+  store.delete({ name: "a" });
+  assert.deepEqual(store.keysByIndex("late", "db"), []);
+  assert.deepEqual(store.indexValues("owner"), ["2"]);
+  store.removeIndex("late");
+  assert.throws(() => store.byIndex("late", "db"), RangeError);
+  assert.throws(() => store.addIndex("app", { byOwner: true }), RangeError);
+});
+
+test("ObjectStore keeps indexes that are defined alike once, as long as one is wanted", () => {
+  const store = podStore({ indexes: { app: { byLabel: "app" } } });
+  for (let i = 0; i < 500; i++) {
+    put(store, pod({ name: `${i}`, labels: { app: `app-${i >> 2}` } }));
+  }
+  const held = store.usage().index;
+  store.addIndex("same", { byLabel: "app" });
+  store.addIndex("third", { byLabel: "app" });
+  assert.equal(store.usage().index, held);
+  store.addIndex("other", { byLabel: "tier" });
+  store.addIndex("again", { byAnnotation: "app" });
+  assert.deepEqual(store.keysByIndex("other", "app-1"), []);
+  assert.deepEqual(store.keysByIndex("again", "app-1"), []);
+  store.removeIndex("app");
+  assert.throws(() => store.byIndex("app", "app-1"), RangeError);
+  store.addIndex("app", { byLabel: "tier" });
+  put(store, pod({ name: "new", labels: { app: "app-1", tier: "front" } }));
+  assert.equal(store.keysByIndex("same", "app-1").length, 5);
+  assert.equal(store.keysByIndex("third", "app-1").length, 5);
+  assert.deepEqual(store.keysByIndex("app", "front"), [{ name: "new" }]);
+  const before = store.usage().index;
+  store.removeIndex("same");
+  assert.equal(store.usage().index, before);
+  store.removeIndex("third");
+  assert.ok(store.usage().index < before);
+});
+
+test("ObjectStore prunes, and a read of a pruned path fails loudly", () => {
+  const store = podStore({ prune: ["spec.secret", "metadata.managedFields"] });
+  const object = pod({
+    name: "a",
+    spec: { secret: "x".repeat(1000), open: 1 },
+  });
+  put(store, object);
+  const spec = store.get({ name: "a" })?.["spec"] as { secret: unknown };
+  assert.throws(() => spec.secret, /Cannot read "spec.secret"/);
+  assert.deepEqual({ ...spec }, { open: 1 });
+  assert.ok((store.bytes({ name: "a" })?.length ?? 0) < 300);
+  const copied = store.copy({ name: "a" })?.["spec"] as { secret: unknown };
+  assert.throws(() => copied.secret, /Cannot read "spec.secret"/);
+});
+
+test("ObjectStore keeps the managed fields of some managers alone, also of own writes", () => {
+  const prune = ['metadata.managedFields[manager!="page"]'];
+  const saved: number[] = [];
+  for (const kind of ["deployments", "pods"]) {
+    const [line = ""] = readFileSync(
+      new URL(`../../../bench/data/${kind}.ndjson`, import.meta.url),
+      "utf8",
+    ).split("\n");
+    const object = JSON.parse(line);
+    const foreign = object.metadata.managedFields;
+    const own = { manager: "page", operation: "Apply", fieldsV1: {} };
+    object.metadata.managedFields = [...foreign, own];
+    const Kind = untyped({
+      ...parseApiVersion(object.apiVersion),
+      kind: object.kind,
+    });
+    const store = new ObjectStore({ kind: Kind, prune });
+    store.put(answerScanner(Kind, false)(object));
+    const kept = Buffer.from(store.bytes(object.metadata) ?? []).toString();
+    assert.equal(
+      kept,
+      JSON.stringify({
+        ...object,
+        metadata: { ...object.metadata, managedFields: [own] },
+      }),
+    );
+    assert.deepEqual(store.get(object.metadata)?.metadata.managedFields, [own]);
+    saved.push(JSON.stringify(object).length - kept.length);
+    assert.equal(saved.at(-1), JSON.stringify(foreign).length - 1);
+  }
+  const [deployment = 0, pod = 0] = saved;
+  assert.ok(deployment > 1000 && pod > 1000, `${saved}`);
+});

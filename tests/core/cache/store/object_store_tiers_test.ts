@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { test } from "node:test";
+import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
+import { pod, podStore, put } from "../../../support/pod_store.ts";
+
+/** A text that hardly compresses, the same for the same number. */
+function noise(number: number): string {
+  return Array.from(
+    { length: 8 },
+    (_, i) => createHash("sha256").update(`${number}/${i}`).digest("base64"),
+  ).join("");
+}
+
+test("ObjectStore sinks what is cold under a budget, and reads it all the same", () => {
+  const budget = new MemoryBudget("600KiB");
+  const store = podStore({ budget });
+  const of = (i: number) =>
+    pod({
+      name: `web-${i}`,
+      namespace: `ns-${i % 7}`,
+      version: i + 1,
+      spec: { text: `text ${i} `.repeat(100), i },
+    });
+  for (let i = 0; i < 1000; i++) put(store, of(i));
+  assert.ok(budget.settle());
+  const { bytes, compressed, total } = store.usage();
+  assert.ok(total <= budget.limit, JSON.stringify(store.usage()));
+  assert.equal(total, budget.used);
+  assert.equal(bytes.objects + compressed.objects, 1000);
+  assert.ok(compressed.objects > 500);
+  for (let i = 0; i < 1000; i += 13) {
+    const { name, namespace } = of(i).metadata;
+    assert.deepEqual(store.get({ name, namespace }), of(i));
+  }
+  assert.equal(store.list().length, 1000);
+  store.close();
+  assert.equal(budget.used, 0);
+});
+
+test("ObjectStore fetches what it kept only the key of", async () => {
+  const budget = new MemoryBudget("120KiB");
+  const of = (i: number, version = i + 1) =>
+    pod({
+      name: `web-${i}`,
+      version,
+      labels: { n: `${i % 5}` },
+      spec: { text: noise(i) },
+    });
+  const fetched: string[] = [];
+  let gone = "";
+  const store = podStore({
+    budget,
+    indexes: { n: { byLabel: "n" } },
+    fetch: async (key) => {
+      await Promise.resolve();
+      fetched.push(key.name);
+      if (key.name === gone) return undefined;
+      return Buffer.from(JSON.stringify(of(Number(key.name.slice(4)))));
+    },
+  });
+  for (let i = 0; i < 500; i++) put(store, of(i));
+  budget.settle();
+  assert.ok(store.usage().keyOnly.objects > 300);
+  assert.ok(store.usage().total <= budget.limit);
+  assert.equal(store.keysByIndex("n", "3").length, 100);
+  const [key] = [...store.keys()].filter((key) =>
+    store.bytes(key) === undefined
+  );
+  assert.ok(key);
+  assert.throws(() => store.get(key), /only its key is kept/);
+  const number = Number(key.name.slice(4));
+  const [one, two] = await Promise.all([store.read(key), store.read(key)]);
+  assert.deepEqual(one, of(number));
+  assert.equal(one, two);
+  assert.equal(fetched.length, 1, "one fetch for both");
+  assert.deepEqual(store.get(key), of(number), "it is among the decoded now");
+  // Reading changes nothing for what comes: the version's own event is news.
+  assert.equal(put(store, of(number, number + 1)), "unchanged");
+  assert.equal(put(store, of(number, 9999)), "updated");
+  const rest = [...store.keys()].filter((key) =>
+    store.bytes(key) === undefined
+  );
+  gone = rest.at(-1)?.name ?? "";
+  assert.equal(await store.read({ name: gone }), undefined);
+  assert.throws(() => store.addIndex("late", { byOwner: true }), RangeError);
+});
+
+test("ObjectStore fetches again what an event made older while it was fetched", async () => {
+  const budget = new MemoryBudget(1);
+  const of = (i: number, version: number) =>
+    pod({ name: `web-${i}`, version, spec: { text: noise(i), version } });
+  const change = (version: number) => {
+    for (let i = 0; i < 100; i++) put(store, of(i, version));
+    budget.settle();
+  };
+  const answers = [
+    () => {
+      change(2);
+      return of(0, 1);
+    },
+    () => {
+      // This time it is kept, and no further answer is needed.
+      budget.limit = 1e9;
+      change(3);
+      return of(0, 2);
+    },
+  ];
+  const store = podStore({
+    budget,
+    fetch: () =>
+      Promise.resolve(Buffer.from(JSON.stringify(answers.shift()?.()))),
+  });
+  change(1);
+  assert.equal(store.bytes({ name: "web-0" }), undefined);
+  assert.deepEqual(await store.read({ name: "web-0" }), of(0, 3));
+  assert.deepEqual(store.get({ name: "web-0" }), of(0, 3));
+  assert.equal(answers.length, 0);
+});
+
+test("ObjectStore asks no server for ever that shows an object older than it is known", async () => {
+  const of = (i: number, version: number) =>
+    pod({ name: `web-${i}`, version, spec: { text: noise(i) } });
+  const budget = new MemoryBudget(1);
+  let fetches = 0;
+  const store = podStore({
+    budget,
+    fetch: () => {
+      fetches++;
+      return Promise.resolve(Buffer.from(JSON.stringify(of(0, 1))));
+    },
+  });
+  for (let i = 0; i < 100; i++) put(store, of(i, 2));
+  budget.settle();
+  await assert.rejects(
+    store.read({ name: "web-0" }),
+    /Cannot read web-0: the server must show a state as new as its watch told: received version 1$/,
+  );
+  assert.equal(fetches, 5);
+});
