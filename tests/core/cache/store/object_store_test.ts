@@ -257,7 +257,7 @@ test("ObjectStore keeps the managed fields of some managers alone, also of own w
   const saved: number[] = [];
   for (const kind of ["deployments", "pods"]) {
     const [line = ""] = readFileSync(
-      new URL(`../../../bench/data/${kind}.ndjson`, import.meta.url),
+      new URL(`../../../../bench/data/${kind}.ndjson`, import.meta.url),
       "utf8",
     ).split("\n");
     const object = JSON.parse(line);
