@@ -224,18 +224,18 @@ export type { ProbeOptions } from "./operator/probe_server.ts";
 export { limitHeapGrowth } from "./operator/heap_growth.ts";
 
 // A cache that follows the server.
-export type * from "./cache/cache_event.ts";
-export { Informer, type InformerClient } from "./cache/informer.ts";
-export type { ReflectorClient } from "./cache/reflector_parts.ts";
-export type { InformerLease } from "./cache/informer_lease.ts";
-export { RelistQueue } from "./cache/relist_queue.ts";
-export type * from "./cache/informer_options.ts";
+export type * from "./cache/informer/cache_event.ts";
+export { Informer, type InformerClient } from "./cache/informer/informer.ts";
+export type { ReflectorClient } from "./cache/watch/reflector_parts.ts";
+export type { InformerLease } from "./cache/informer/informer_lease.ts";
+export { RelistQueue } from "./cache/watch/relist_queue.ts";
+export type * from "./cache/informer/informer_options.ts";
 export {
   type AcquireOptions,
   InformerPool,
   type InformerPoolOptions,
-} from "./cache/informer_pool.ts";
-export type * from "./cache/shared_informer.ts";
+} from "./cache/informer/informer_pool.ts";
+export type * from "./cache/informer/shared_informer.ts";
 
 // Objects in memory, under a byte budget.
 export * from "./cache/store/object_store.ts";

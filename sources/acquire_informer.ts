@@ -1,6 +1,6 @@
 import type { Kind } from "../core/api/kind.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
-import type { InformerLease } from "../core/cache/informer_lease.ts";
+import type { InformerLease } from "../core/cache/informer/informer_lease.ts";
 import type { IndexDefinition } from "../core/cache/store/object_store.ts";
 import type {
   NamespaceSet,

@@ -6,7 +6,7 @@ import {
   checkOptions,
   type OptionRules,
 } from "../core/api/option_rules.ts";
-import type { CacheEvent } from "../core/cache/cache_event.ts";
+import type { CacheEvent } from "../core/cache/informer/cache_event.ts";
 import type { IndexDefinition } from "../core/cache/store/object_store.ts";
 import type { ObjectHeader } from "../core/json/object_header.ts";
 

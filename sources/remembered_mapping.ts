@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../core/api/object.ts";
-import type { CacheEvent } from "../core/cache/cache_event.ts";
+import type { CacheEvent } from "../core/cache/informer/cache_event.ts";
 
 /**
  * The primaries of each secondary, as they were mapped last. A bounded cache may

@@ -1,8 +1,8 @@
 import type { KubernetesObject } from "../core/api/object.ts";
 import { parseKey } from "../core/api/object_key.ts";
 import { compareResourceVersions } from "../core/api/resource_version.ts";
-import type { CacheEvent } from "../core/cache/cache_event.ts";
-import type { InformerLease } from "../core/cache/informer_lease.ts";
+import type { CacheEvent } from "../core/cache/informer/cache_event.ts";
+import type { InformerLease } from "../core/cache/informer/informer_lease.ts";
 import type { NamespaceSet } from "../core/controller/event_source.ts";
 import { newestOf } from "../core/controller/primary_source.ts";
 

@@ -6,13 +6,13 @@ import {
   type ObjectKey,
   parseKey,
 } from "../core/api/object_key.ts";
-import type { CacheEvent } from "../core/cache/cache_event.ts";
-import { keyOfHeader } from "../core/cache/current_event.ts";
-import type { InformerLease } from "../core/cache/informer_lease.ts";
+import type { CacheEvent } from "../core/cache/informer/cache_event.ts";
+import { keyOfHeader } from "../core/cache/informer/current_event.ts";
+import type { InformerLease } from "../core/cache/informer/informer_lease.ts";
 import type {
   HandlerRegistration,
   OwnWrite,
-} from "../core/cache/shared_informer.ts";
+} from "../core/cache/informer/shared_informer.ts";
 import type {
   NamespaceSet,
   PrimaryEvent,

@@ -6,13 +6,13 @@ import {
   checkParts,
   type OptionRules,
 } from "../core/api/option_rules.ts";
-import type { InformerClient } from "../core/cache/informer.ts";
+import type { InformerClient } from "../core/cache/informer/informer.ts";
 import {
   checkSelection,
   CLIENT_PARTS,
   SELECTION_RULES,
-} from "../core/cache/informer_check.ts";
-import type { InformerSelection } from "../core/cache/informer_options.ts";
+} from "../core/cache/informer/informer_check.ts";
+import type { InformerSelection } from "../core/cache/informer/informer_options.ts";
 import { checkIndex } from "../core/cache/store/object_indexes.ts";
 import type {
   EventSource,

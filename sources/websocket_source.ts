@@ -5,7 +5,7 @@ import {
   checkOptions,
   type OptionRules,
 } from "../core/api/option_rules.ts";
-import { BackOff } from "../core/cache/back_off.ts";
+import { BackOff } from "../core/cache/watch/back_off.ts";
 import type { TransportSettings } from "../core/client/transport_settings.ts";
 import type { StreamConnection } from "../core/client/transport.ts";
 import type {

@@ -8,8 +8,8 @@ import type {
   ObjectList,
 } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
-import { Informer } from "../cache/informer.ts";
-import type { InformerOptions } from "../cache/informer_options.ts";
+import { Informer } from "../cache/informer/informer.ts";
+import type { InformerOptions } from "../cache/informer/informer_options.ts";
 import type { LoadConfigOptions } from "../config/load_config.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import type { ClientOptions } from "./client_options.ts";

@@ -1,7 +1,7 @@
 import { type Kind, kindText } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
-import type { InformerHealth } from "../cache/informer_options.ts";
+import type { InformerHealth } from "../cache/informer/informer_options.ts";
 import type { ControllerOptions } from "./controller_options.ts";
 import {
   type ControllerSettings,

@@ -8,7 +8,7 @@ import {
   type OptionRules,
   typeText,
 } from "../api/option_rules.ts";
-import { checkSelection } from "../cache/informer_check.ts";
+import { checkSelection } from "../cache/informer/informer_check.ts";
 import { checkIndex } from "../cache/store/object_indexes.ts";
 import type { IndexDefinition } from "../cache/store/object_store.ts";
 import type { Limiter } from "../queue/limiter.ts";

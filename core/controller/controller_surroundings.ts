@@ -1,4 +1,4 @@
-import type { InformerPool } from "../cache/informer_pool.ts";
+import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger, LogLevel } from "../logger.ts";

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../api/object.ts";
-import type { CacheEvent } from "../cache/cache_event.ts";
-import { TimeSlice } from "../cache/time_slice.ts";
+import type { CacheEvent } from "../cache/informer/cache_event.ts";
+import { TimeSlice } from "../cache/watch/time_slice.ts";
 import type { AddOptions } from "../queue/queue_options.ts";
 import type { RetryPolicy } from "../queue/retry_policy.ts";
 import { SchedulingQueue } from "../queue/scheduling_queue.ts";

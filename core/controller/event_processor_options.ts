@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../api/object.ts";
-import type { CacheEvent } from "../cache/cache_event.ts";
+import type { CacheEvent } from "../cache/informer/cache_event.ts";
 import type { Clock } from "../clock.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
 import type { ControllerSettings } from "./controller_settings.ts";

@@ -1,8 +1,8 @@
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
-import type { InformerPool } from "../cache/informer_pool.ts";
-import type { OwnWrite } from "../cache/shared_informer.ts";
+import type { InformerPool } from "../cache/informer/informer_pool.ts";
+import type { OwnWrite } from "../cache/informer/shared_informer.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";

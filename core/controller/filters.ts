@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../api/object.ts";
 import type { OptionRules } from "../api/option_rules.ts";
-import type { CacheEvent } from "../cache/cache_event.ts";
+import type { CacheEvent } from "../cache/informer/cache_event.ts";
 
 /**
  * Which events of an informer matter. What is left out accepts everything; an

@@ -1,6 +1,6 @@
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import { isExplainedBy } from "../cache/explained_change.ts";
+import { isExplainedBy } from "../cache/informer/explained_change.ts";
 import { isJsonObject } from "../patch/json_value.ts";
 import { statusSchemaOf } from "../crd/check_status.ts";
 

@@ -2,18 +2,18 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
-import type { CacheEvent, InformerHandler } from "../cache/cache_event.ts";
+import type { CacheEvent, InformerHandler } from "../cache/informer/cache_event.ts";
 import type {
   InformerHealth,
   InformerSelection,
-} from "../cache/informer_options.ts";
+} from "../cache/informer/informer_options.ts";
 import type { IndexDefinition } from "../cache/store/object_store.ts";
-import type { InformerLease } from "../cache/informer_lease.ts";
-import type { InformerPool } from "../cache/informer_pool.ts";
+import type { InformerLease } from "../cache/informer/informer_lease.ts";
+import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type {
   HandlerRegistration,
   OwnWrite,
-} from "../cache/shared_informer.ts";
+} from "../cache/informer/shared_informer.ts";
 import type { NamespaceSet, PrimaryCache } from "./event_source.ts";
 
 /** What of the primaries is kept. */

@@ -1,4 +1,4 @@
-import type { CacheEvent } from "../cache/cache_event.ts";
+import type { CacheEvent } from "../cache/informer/cache_event.ts";
 import { Priority } from "../queue/priority.ts";
 import type { AddOptions } from "../queue/queue_options.ts";
 import type { SchedulingQueue } from "../queue/scheduling_queue.ts";

@@ -1,4 +1,4 @@
-import type { InformerPool } from "../cache/informer_pool.ts";
+import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { MemoryBudget } from "../cache/store/memory_budget.ts";
 import type { MemoryPressure } from "../cache/store/memory_pressure.ts";
 import type { StoreUsage, TierUsage } from "../cache/store/store_usage.ts";

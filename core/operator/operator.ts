@@ -3,7 +3,7 @@ import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import { abortable } from "../abortable.ts";
-import { InformerPool } from "../cache/informer_pool.ts";
+import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
 import { traceRequests } from "../client/trace_requests.ts";
 import { ConcurrencyCap } from "../controller/concurrency_cap.ts";

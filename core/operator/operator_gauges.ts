@@ -1,4 +1,4 @@
-import type { InformerPool } from "../cache/informer_pool.ts";
+import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { ControllerHealth } from "../controller/controller.ts";
 import type { Gauge, MetricLabels, Metrics } from "../metrics.ts";
 import { CacheGauges } from "./cache_gauges.ts";

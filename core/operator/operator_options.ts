@@ -5,9 +5,9 @@ import {
   type OptionRules,
 } from "../api/option_rules.ts";
 import { parseByteSize } from "../cache/store/byte_size.ts";
-import { CLIENT_PARTS } from "../cache/informer_check.ts";
-import { reconnectSettings } from "../cache/reconnect_settings.ts";
-import type { ReconnectOptions } from "../cache/informer_options.ts";
+import { CLIENT_PARTS } from "../cache/informer/informer_check.ts";
+import { reconnectSettings } from "../cache/watch/reconnect_settings.ts";
+import type { ReconnectOptions } from "../cache/informer/informer_options.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import {

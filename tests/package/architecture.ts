@@ -51,8 +51,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
  */
 const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   "core/client/client.ts": [
-    "core/cache/informer.ts",
-    "core/cache/informer_options.ts",
+    "core/cache/informer/informer.ts",
+    "core/cache/informer/informer_options.ts",
   ],
 };
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { Informer } from "../../core/cache/informer.ts";
-import type { InformerOptions } from "../../core/cache/informer_options.ts";
+import { Informer } from "../../core/cache/informer/informer.ts";
+import type { InformerOptions } from "../../core/cache/informer/informer_options.ts";
 import type { Client } from "../../core/client/client.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 import { stateOf, Widget } from "./fake_watch_call.ts";

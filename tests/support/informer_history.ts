@@ -4,14 +4,14 @@ import {
   matchesLabels,
 } from "../../core/api/label_selector.ts";
 import { inShard, parseShardSelector } from "../../core/api/shard_selector.ts";
-import type { CacheEvent } from "../../core/cache/cache_event.ts";
-import { Informer } from "../../core/cache/informer.ts";
-import type { InformerSelection } from "../../core/cache/informer_options.ts";
+import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
+import { Informer } from "../../core/cache/informer/informer.ts";
+import type { InformerSelection } from "../../core/cache/informer/informer_options.ts";
 import { MemoryBudget } from "../../core/cache/store/memory_budget.ts";
 import type {
   HandlerRegistration,
   OwnWrite,
-} from "../../core/cache/shared_informer.ts";
+} from "../../core/cache/informer/shared_informer.ts";
 import { Client } from "../../core/client/client.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 import { stateOf, Widget } from "./fake_watch_call.ts";

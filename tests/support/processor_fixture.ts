@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
-import type { CacheEvent } from "../../core/cache/cache_event.ts";
+import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
 import { ConcurrencyCap } from "../../core/controller/concurrency_cap.ts";
 import type { ControllerOptions } from "../../core/controller/controller_options.ts";
 import { controllerSettings } from "../../core/controller/controller_settings.ts";

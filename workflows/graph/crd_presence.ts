@@ -4,7 +4,7 @@ import {
   type ResolvedKind,
 } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
-import type { InformerLease } from "../../core/cache/informer_lease.ts";
+import type { InformerLease } from "../../core/cache/informer/informer_lease.ts";
 import type {
   EventSource,
   SourceContext,

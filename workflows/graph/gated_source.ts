@@ -1,7 +1,7 @@
 import type { Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyText, type ObjectKey } from "../../core/api/object_key.ts";
-import type { OwnWrite } from "../../core/cache/shared_informer.ts";
+import type { OwnWrite } from "../../core/cache/informer/shared_informer.ts";
 import type {
   EventSource,
   NamespaceSet,

@@ -1,7 +1,7 @@
 import { ApiError } from "../../core/api/api_error.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyText } from "../../core/api/object_key.ts";
-import type { Informer } from "../../core/cache/informer.ts";
+import type { Informer } from "../../core/cache/informer/informer.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import { at } from "./fields.ts";

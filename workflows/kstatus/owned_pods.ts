@@ -1,7 +1,7 @@
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { LabelSelector } from "../../core/api/label_selector.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
-import type { Informer } from "../../core/cache/informer.ts";
+import type { Informer } from "../../core/cache/informer/informer.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Clock } from "../../core/clock.ts";
 import { Pod } from "../../core/kinds/core_v1.ts";

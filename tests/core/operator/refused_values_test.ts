@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Kind } from "../../../core/api/kind.ts";
-import { Informer } from "../../../core/cache/informer.ts";
-import { InformerPool } from "../../../core/cache/informer_pool.ts";
+import { Informer } from "../../../core/cache/informer/informer.ts";
+import { InformerPool } from "../../../core/cache/informer/informer_pool.ts";
 import { MemoryBudget } from "../../../core/cache/store/memory_budget.ts";
 import { ObjectStore } from "../../../core/cache/store/object_store.ts";
 import { Client } from "../../../core/client/client.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Exchange } from "../../../../core/cache/exchange.ts";
+import type { Exchange } from "../../../../core/cache/watch/exchange.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { MemoryPressure } from "../../../../core/cache/store/memory_pressure.ts";
-import { readEvents } from "../../../../core/cache/receive.ts";
-import { TimeSlice } from "../../../../core/cache/time_slice.ts";
+import { readEvents } from "../../../../core/cache/watch/receive.ts";
+import { TimeSlice } from "../../../../core/cache/watch/time_slice.ts";
 import { type LogFields, silentLogger } from "../../../../core/logger.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { parseApiVersion, untyped } from "../../../../core/api/kind.ts";
 import { keyText } from "../../../../core/api/object_key.ts";
-import { answerScanner } from "../../../../core/cache/metadata_reducer.ts";
+import { answerScanner } from "../../../../core/cache/watch/metadata_reducer.ts";
 import { ObjectStore } from "../../../../core/cache/store/object_store.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../../core/json/event_scanner.ts";

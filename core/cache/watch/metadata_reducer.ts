@@ -1,0 +1,62 @@
+import { apiVersionOf, type Kind } from "../../api/kind.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import { wholeRange } from "../../json/byte_range.ts";
+import { EventScanner } from "../../json/event_scanner.ts";
+import type { ObjectHeader } from "../../json/object_header.ts";
+
+const ENCODER = new TextEncoder();
+const CLOSING_BRACE = 125;
+
+/**
+ * Leaves nothing of an object but its metadata, with the kind's own `apiVersion`
+ * and `kind`: a server that can send metadata alone calls it
+ * PartialObjectMetadata, one that cannot sends everything.
+ */
+export class MetadataReducer {
+  readonly #scanner: EventScanner = new EventScanner();
+  /** `{"apiVersion":…,"kind":…,"metadata":` */
+  readonly #head: Uint8Array;
+  #buffer: Uint8Array = new Uint8Array(0);
+
+  constructor(kind: Kind) {
+    const names = { apiVersion: apiVersionOf(kind), kind: kind.kind };
+    this.#head = ENCODER.encode(
+      `${JSON.stringify(names).slice(0, -1)},"metadata":`,
+    );
+  }
+
+  /** The reduced object; valid until the next call. */
+  reduce(header: ObjectHeader): ObjectHeader {
+    const metadata = header.range("metadata");
+    if (metadata === undefined) return header;
+    const { bytes, start, end } = metadata;
+    const length = this.#head.length + end - start + 1;
+    if (this.#buffer.length < length) {
+      this.#buffer = new Uint8Array(length * 2);
+      this.#buffer.set(this.#head);
+    }
+    this.#buffer.set(bytes.subarray(start, end), this.#head.length);
+    this.#buffer[length - 1] = CLOSING_BRACE;
+    return this.#scanner.scanObject({
+      bytes: this.#buffer,
+      start: 0,
+      end: length,
+    });
+  }
+}
+
+/**
+ * Reads the headers of answers to writes, in the form in which a cache keeps
+ * objects: with the metadata only, or whole.
+ */
+export function answerScanner<T extends KubernetesObject>(
+  kind: Kind<T>,
+  metadataOnly: boolean,
+): (answer: T) => ObjectHeader {
+  return (answer) => {
+    const header = new EventScanner().scanObject(
+      wholeRange(JSON.stringify(answer)),
+    );
+    return metadataOnly ? new MetadataReducer(kind).reduce(header) : header;
+  };
+}

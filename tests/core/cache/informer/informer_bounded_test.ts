@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { InformerOptions } from "../../../../core/cache/informer/informer_options.ts";
+import { PAGE_OBJECTS } from "../../../../core/cache/store/page_store.ts";
+import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
+import { stateOf } from "../../../support/fake_watch_call.ts";
+import {
+  type InformerCase,
+  withInformer,
+} from "../../../support/informer_case.ts";
+
+/** Pages of objects are given up: a rest of less would stay as bytes. */
+const MANY = 3 * PAGE_OBJECTS;
+
+/** Runs a test with an informer that has given every object up. */
+function withKeysAlone(
+  play: (parts: InformerCase, name: string) => Promise<void>,
+  options: InformerOptions = {},
+): Promise<void> {
+  const budget = new MemoryBudget("1GiB");
+  return withInformer(async (parts) => {
+    const { server, informer, sync } = parts;
+    for (let i = 0; i < MANY; i++) {
+      server.put(`default/web-${i}`, { size: i, labels: { n: `${i % 10}` } });
+    }
+    informer.addIndex("n", { byLabel: "n" });
+    await sync();
+    budget.limit = 1;
+    budget.settle();
+    assert.equal(informer.usage().keyOnly.objects, MANY);
+    await play(parts, "default/web-7");
+  }, { bounded: true, budget, ...options });
+}
+
+test("Informer fetches what it keeps only the key of, and tells reads that cannot wait", () =>
+  withKeysAlone(async ({ server, informer }, name) => {
+    assert.equal(informer.size, MANY);
+    assert.ok(informer.has(name));
+    assert.throws(
+      () => informer.get(name),
+      /Cannot get Widget default\/web-7 at once: only its key is kept/,
+    );
+    assert.throws(() => informer.list(), /only its key is kept/);
+    assert.throws(() => informer.byIndex("n", "7"), /only its key is kept/);
+    const calls = () =>
+      server.calls.filter(({ verb }) => verb === "get").length;
+    const [one, two] = await Promise.all([
+      informer.read(name),
+      informer.read(name),
+    ]);
+    assert.equal(one?.spec.size, 7);
+    assert.equal(one, two);
+    assert.equal(calls(), 1);
+    assert.ok(Object.isFrozen(one?.spec));
+    const found = await informer.readByIndex("n", "7");
+    assert.deepEqual(
+      found.map(({ spec }) => spec.size).toSorted((a, b) => a - b),
+      Array.from({ length: MANY }, (_, i) => i).filter((i) => i % 10 === 7),
+    );
+    assert.deepEqual(stateOf(await informer.readList("default")), server.state);
+    assert.deepEqual(await informer.readList("other"), []);
+    assert.equal(await informer.read("default/none"), undefined);
+  }));
+
+test("Informer tells every change of what it keeps only the key of", () =>
+  withKeysAlone(async ({ server, informer, events, until }, name) => {
+    const seen: unknown[] = [];
+    const late = informer.addHandler((event) => {
+      if (event.initial) return;
+      seen.push([event.type, event.object.spec?.size, event.previousHeader]);
+    });
+    await late.synced;
+    events.length = 0;
+    server.put(name, { size: 1000 });
+    await until("the change came", () => events.length === 1);
+    server.delete("default/web-8");
+    await until("the deletion came", () => events.length === 2);
+    // It is gone while nobody looks, and only its key tells what it was.
+    server.endWatches();
+    server.delete("default/web-9");
+    server.compact();
+    await until("the relist came", () => events.length === 3);
+    assert.deepEqual(events, [
+      "updated default/web-7",
+      "deleted default/web-8",
+      "deleted default/web-9 relist unknown",
+    ]);
+    assert.deepEqual(seen, [
+      ["updated", 1000, undefined],
+      ["deleted", 8, undefined],
+      ["deleted", undefined, undefined],
+    ]);
+    assert.equal(informer.has("default/web-9"), false);
+  }));
+
+test("Informer shows a late handler the keys of what it has given up", () =>
+  withKeysAlone(async ({ informer }) => {
+    const partial: boolean[] = [];
+    let message = "";
+    const late = informer.addHandler((event) => {
+      partial.push(event.header.isPartial);
+      try {
+        void event.object;
+      } catch (error) {
+        message = String(error);
+      }
+    });
+    await late.synced;
+    assert.deepEqual(partial, Array.from({ length: MANY }, () => true));
+    assert.match(message, /Cannot read the object of an event at once/);
+  }));
+
+test("Informer fetches the metadata alone where no more is wanted", () =>
+  withKeysAlone(async ({ server, informer }, name) => {
+    const object = await informer.read(name);
+    assert.deepEqual(Object.keys(object ?? {}), [
+      "apiVersion",
+      "kind",
+      "metadata",
+    ]);
+    assert.equal(object?.kind, "Widget");
+    const [call] = server.calls.filter(({ verb }) => verb === "get");
+    assert.match(call?.accept ?? "", /as=PartialObjectMetadata,/);
+  }, { metadataOnly: true }));
+
+test("Informer gives nothing for what is gone before its event came, and fetches nothing after stop", () =>
+  withKeysAlone(async ({ server, informer }, name) => {
+    server.script("get", (call) => {
+      server.delete(name);
+      call.serve();
+    });
+    assert.equal(await informer.read(name), undefined);
+    await informer.stop();
+    await assert.rejects(informer.read("default/web-8"), /was stopped/);
+  }));

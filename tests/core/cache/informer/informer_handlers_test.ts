@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CacheEvent } from "../../../../core/cache/informer/cache_event.ts";
+import type { LogFields, Logger } from "../../../../core/logger.ts";
+import { silentLogger } from "../../../../core/logger.ts";
+import type { Widget } from "../../../support/fake_watch_call.ts";
+import { withInformer } from "../../../support/informer_case.ts";
+
+test("Informer gives a handler the new and the former state, decoded when read", () =>
+  withInformer(async ({ server, informer, sync, settled }) => {
+    server.put("default/a", { size: 1 });
+    const seen: unknown[] = [];
+    informer.addHandler((event) => {
+      seen.push([
+        event.type,
+        event.object.spec.size,
+        event.previous?.spec.size,
+        event.header.generation,
+        event.previousHeader?.generation,
+        Object.isFrozen(event.object.spec),
+      ]);
+    });
+    await sync();
+    server.put("default/a", { size: 2 });
+    await settled();
+    server.delete("default/a");
+    await settled();
+    assert.deepEqual(seen, [
+      ["added", 1, undefined, 1, undefined, true],
+      ["updated", 2, 1, 2, 1, true],
+      ["deleted", 2, 2, 2, 2, true],
+    ]);
+  }));
+
+test("Informer shows a handler the state after its event", () =>
+  withInformer(async ({ server, informer, sync, settled }) => {
+    const sizes: (number | undefined)[] = [];
+    informer.addHandler(({ key }) => {
+      sizes.push(informer.get(key)?.spec.size);
+    });
+    server.put("default/a", { size: 1 });
+    await sync();
+    server.put("default/a", { size: 2 });
+    server.delete("default/a");
+    await settled();
+    assert.deepEqual(sizes, [1, 2, undefined]);
+  }));
+
+test("CacheEvent keeps its state when it is detached", () =>
+  withInformer(async ({ server, informer, sync, settled }) => {
+    const kept: CacheEvent<Widget>[] = [];
+    informer.addHandler((event) => {
+      kept.push(event.detach());
+    });
+    server.put("default/a", { size: 1 });
+    await sync();
+    server.put("default/a", { size: 2 });
+    server.put("default/a", { size: 3 });
+    await settled();
+    assert.deepEqual(
+      kept.map((
+        { object, previous },
+      ) => [object.spec.size, previous?.spec.size]),
+      [[1, undefined], [2, 1], [3, 2]],
+    );
+    assert.equal(kept[0]?.initial, true);
+  }));
+
+test("Informer goes on after a handler that throws, and tells of it", async () => {
+  const errors: LogFields[] = [];
+  const logger: Logger = {
+    ...silentLogger,
+    with: () => logger,
+    error: (_message, fields) => void errors.push(fields ?? {}),
+  };
+  await withInformer(async ({ server, informer, events, sync, settled }) => {
+    informer.addHandler(() => {
+      throw new Error("thrown");
+    }, { name: "thrower" });
+    informer.addHandler(() => Promise.reject(new Error("rejected")), {
+      name: "rejecter",
+    });
+    server.put("default/a");
+    await sync();
+    server.put("default/b");
+    await settled();
+    assert.deepEqual(events, ["added default/a initial", "added default/b"]);
+    assert.deepEqual(
+      errors.map(({ handler, error }) => `${handler} ${error}`).toSorted(),
+      [
+        "rejecter Error: rejected",
+        "rejecter Error: rejected",
+        "thrower Error: thrown",
+        "thrower Error: thrown",
+      ],
+    );
+  }, { logger });
+});
+
+test("Informer shows a late handler what is there, and changes meanwhile in order", () =>
+  withInformer(async ({ server, informer, sync, settled, until }) => {
+    for (const name of ["a", "b", "c"]) server.put(`default/${name}`);
+    await sync();
+    const seen: string[] = [];
+    const late = informer.addHandler(({ type, key, initial }) => {
+      seen.push(`${type} ${key}${initial ? " initial" : ""}`);
+    });
+    assert.equal(late.hasSynced, false);
+    await late.synced;
+    assert.equal(late.hasSynced, true);
+    assert.deepEqual(seen, [
+      "added default/a initial",
+      "added default/b initial",
+      "added default/c initial",
+    ]);
+    server.delete("default/a");
+    await settled();
+    await until("the deletion came", () => seen.length === 4);
+    assert.equal(seen.at(-1), "deleted default/a");
+  }));
+
+test("HandlerRegistration calls the handler no more once it is removed", () =>
+  withInformer(async ({ server, informer, events, sync, settled }) => {
+    let calls = 0;
+    const registration = informer.addHandler(() => {
+      calls++;
+      registration.remove();
+    });
+    server.put("default/a");
+    server.put("default/b");
+    await sync();
+    await settled();
+    registration.remove();
+    assert.equal(calls, 1);
+    assert.equal(events.length, 2);
+    await assert.rejects(registration.synced, /Cannot sync/);
+  }));
+
+test("Informer gives its events to a loop, which ends with it", () =>
+  withInformer(async ({ server, informer, sync }) => {
+    server.put("default/a");
+    await sync();
+    const seen: string[] = [];
+    const loop = (async () => {
+      for await (const { type, key, object } of informer) {
+        seen.push(`${type} ${key} ${object.spec.size}`);
+        if (seen.length === 1) server.put("default/a", { size: 7 });
+        if (seen.length === 2) await informer.stop();
+      }
+    })();
+    await loop;
+    assert.deepEqual(seen, ["added default/a 1", "updated default/a 7"]);
+  }));
+
+test("Informer merges the events of an object while a loop does not read", () =>
+  withInformer(async ({ server, informer, sync, settled }) => {
+    server.put("default/a", { size: 1 });
+    server.put("default/b", { size: 1 });
+    await sync();
+    const abort = new AbortController();
+    const loop = informer.events({ signal: abort.signal });
+    for (let index = 0; index < 2; index++) await loop.next();
+    for (let size = 2; size <= 5; size++) server.put("default/a", { size });
+    server.put("default/c");
+    server.delete("default/c");
+    server.delete("default/b");
+    server.put("default/b", { size: 9 });
+    await settled();
+    const seen: unknown[] = [];
+    for (let index = 0; index < 3; index++) {
+      const { value } = await loop.next();
+      seen.push([
+        value.type,
+        value.key,
+        value.object.spec.size,
+        value.previous?.spec.size,
+      ]);
+    }
+    assert.deepEqual(seen, [
+      ["updated", "default/a", 5, 1],
+      ["deleted", "default/b", 1, 1],
+      ["added", "default/b", 9, undefined],
+    ]);
+    const next = loop.next();
+    abort.abort();
+    assert.deepEqual(await next, { done: true, value: undefined });
+  }));
+
+test("Informer finds objects by indexes made before and after the start", () =>
+  withInformer(async ({ server, informer, sync, settled }) => {
+    informer.addIndex("app", { byLabel: "app" });
+    server.put("default/a", { labels: { app: "web" }, size: 3 });
+    server.put("other/b", { labels: { app: "web" }, size: 4 });
+    server.put("other/c", { labels: { app: "db" }, size: 3 });
+    await sync();
+    informer.addIndex("size", {
+      byFunction: ({ spec }) => [String(spec.size)],
+    });
+    const names = (index: string, value: string) =>
+      informer.byIndex(index, value).map(({ metadata }) => metadata.name)
+        .toSorted();
+    assert.deepEqual(names("app", "web"), ["a", "b"]);
+    assert.deepEqual(names("size", "3"), ["a", "c"]);
+    server.put("other/b", { labels: { app: "db" } });
+    await settled();
+    assert.deepEqual(names("app", "web"), ["a"]);
+    assert.throws(() => informer.byIndex("none", "x"), RangeError);
+    assert.throws(() => informer.addIndex("app", { byLabel: "x" }), RangeError);
+    assert.deepEqual(informer.list("other").length, 2);
+    assert.deepEqual([...informer.keys()].toSorted(), [
+      "default/a",
+      "other/b",
+      "other/c",
+    ]);
+    assert.equal(informer.has({ namespace: "other", name: "c" }), true);
+  }));

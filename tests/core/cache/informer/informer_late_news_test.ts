@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { HandlerRegistration } from "../../../../core/cache/informer/shared_informer.ts";
+import {
+  type Call,
+  sendEvent,
+  type Widget,
+} from "../../../support/fake_watch_call.ts";
+import {
+  type InformerCase,
+  withInformer,
+} from "../../../support/informer_case.ts";
+
+/** A handler that writes, and what it was told, by type and size. */
+function addWriter(
+  { informer }: InformerCase,
+): { registration: HandlerRegistration<Widget>; told: string[] } {
+  const told: string[] = [];
+  const registration = informer.addHandler(({ type, object }) => {
+    told.push(`${type} ${object.spec.size}`);
+  });
+  return { registration, told };
+}
+
+const KEY = "default/a";
+const ON = { color: "on" };
+const OFF = { color: "off" };
+
+test("OwnWrite that selects an object again is not undone by late news that it had left", () =>
+  withInformer(async (parts) => {
+    const { server, informer, events, sync, settled } = parts;
+    const { registration, told } = addWriter(parts);
+    server.put(KEY, { labels: ON });
+    await sync();
+    const write = registration.beginWrite(KEY);
+    server.put(KEY, { labels: OFF });
+    write.succeed(server.put(KEY, { labels: ON }));
+    assert.equal(informer.get(KEY)?.spec.size, 3);
+    server.put("default/b", { labels: ON });
+    await settled();
+    assert.deepEqual(events.slice(1), [
+      "updated default/a",
+      "added default/b",
+    ]);
+    assert.deepEqual(told, ["added 1", "updated 3", "added 1"]);
+  }, { labelSelector: "color=on" }));
+
+test("OwnWrite whose object a stream told to be gone, amid its state, does not bring it back", () =>
+  withInformer(async (parts) => {
+    const { server, informer, events, until, settled } = parts;
+    const { registration } = addWriter(parts);
+    let stream: Call | undefined;
+    server.script("watch", (call) => {
+      stream = call;
+      call.response.writeHead(200, { "content-type": "application/json" });
+      call.response.flushHeaders();
+    });
+    informer.start();
+    await until("a stream is asked for", () => stream !== undefined);
+    const write = registration.beginWrite(KEY);
+    const answer = server.put(KEY);
+    server.delete(KEY);
+    const { version: resourceVersion } = server;
+    const metadata = { ...answer.metadata, resourceVersion };
+    sendEvent(stream as Call, "ADDED", answer);
+    sendEvent(stream as Call, "DELETED", { ...answer, metadata });
+    await until("it is gone", () => events.length === 2);
+    write.succeed(answer);
+    assert.equal(informer.has(KEY), false);
+    stream?.response.reset();
+    await settled();
+    assert.deepEqual(events, ["added default/a initial", "deleted default/a"]);
+  }));
+
+test("OwnWrite ahead of the stream goes with the history that it belongs to", () =>
+  withInformer(async (parts) => {
+    const { server, informer, sync, settled } = parts;
+    const { registration } = addWriter(parts);
+    server.put("default/b");
+    await sync();
+    server.endWatches("reset");
+    const write = registration.beginWrite(KEY);
+    write.succeed(server.put(KEY));
+    assert.equal(informer.has(KEY), true);
+    server.loseData();
+    server.put("default/c");
+    await settled();
+    assert.deepEqual([...informer.keys()], ["default/c"]);
+  }));
+
+test("OwnWrite is not told of its echo when its object was made again since", () =>
+  withInformer(async (parts) => {
+    const { server, sync, settled } = parts;
+    const { registration, told } = addWriter(parts);
+    server.put(KEY);
+    await sync();
+    registration.beginWrite(KEY).succeed(server.put(KEY));
+    server.delete(KEY);
+    registration.beginWrite(KEY).succeed(server.put(KEY, { size: 7 }));
+    server.put("default/b", { size: 9 });
+    await settled();
+    assert.deepEqual(told, ["added 1", "deleted 2", "added 9"]);
+  }));
+
+test("OwnWrite that ends after its namespace was left for a while tells nothing twice", () =>
+  withInformer(async (parts) => {
+    const { server, informer, events, sync, settled } = parts;
+    const { registration, told } = addWriter(parts);
+    await sync();
+    const write = registration.beginWrite("one/a");
+    server.put("one/a");
+    await settled();
+    assert.deepEqual([events, told], [["added one/a"], []]);
+    await informer.changeNamespaces(["two"]);
+    await informer.changeNamespaces(["one"]);
+    assert.deepEqual(told, []);
+    write.fail();
+    assert.deepEqual(told, ["added 1"]);
+  }, { namespaces: ["one"] }));

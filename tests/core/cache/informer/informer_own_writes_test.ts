@@ -1,0 +1,334 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CacheEvent } from "../../../../core/cache/informer/cache_event.ts";
+import type { HandlerRegistration } from "../../../../core/cache/informer/shared_informer.ts";
+import type { Widget } from "../../../support/fake_watch_call.ts";
+import {
+  type InformerCase,
+  withInformer,
+} from "../../../support/informer_case.ts";
+
+/** A handler that writes, beside the one of the case, which only looks on. */
+interface Writer {
+  readonly registration: HandlerRegistration<Widget>;
+  /** Type, size before and size after of each event it was told. */
+  readonly told: string[];
+}
+
+function addWriter({ informer }: InformerCase): Writer {
+  const told: string[] = [];
+  const line = ({ type, previous, object }: CacheEvent<Widget>) =>
+    `${type} ${previous?.spec.size ?? "-"}→${object.spec.size}`;
+  const registration = informer.addHandler((event) => {
+    if (!event.initial) told.push(line(event));
+  }, { name: "writer" });
+  return { registration, told };
+}
+
+const KEY = "default/a";
+
+async function begin(parts: InformerCase): Promise<Writer> {
+  const writer = addWriter(parts);
+  parts.server.put(KEY, { size: 1 });
+  await parts.sync();
+  await writer.registration.synced;
+  parts.events.length = 0;
+  return writer;
+}
+
+test("OwnWrite shows its answer to every read at once, and its echo to others only once [ReadOwnUpdatesIT]", () =>
+  withInformer(async (parts) => {
+    const { server, informer, events, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    const answer = server.put(KEY, { size: 2 });
+    write.succeed(answer);
+    assert.equal(informer.get(KEY)?.spec.size, 2);
+    assert.deepEqual(events, ["updated default/a"]);
+    server.put("default/b");
+    await settled();
+    assert.deepEqual(told, ["added -→1"]);
+    assert.deepEqual(events, ["updated default/a", "added default/b"]);
+  }));
+
+test("OwnWrite is not told of its echo when that comes before the answer [FilterPatchEventIT]", () =>
+  withInformer(async (parts) => {
+    const { server, events, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    const answer = server.put(KEY, { size: 2 });
+    await settled();
+    assert.deepEqual(events, ["updated default/a"]);
+    write.succeed(answer);
+    assert.deepEqual(told, []);
+  }));
+
+test("OwnWrite is told of a foreign change before its own, once it has ended [ExternalUpdateDuringOwnUpdateIT]", () =>
+  withInformer(async (parts) => {
+    const { server, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    server.put(KEY, { size: 20 });
+    const answer = server.put(KEY, { size: 2 });
+    await settled();
+    assert.deepEqual(told, []);
+    write.succeed(answer);
+    assert.deepEqual(told, ["updated 1→2"]);
+  }));
+
+test("OwnWrite is told of a foreign change that arrives after its answer [ExternalUpdateDuringOwnUpdateIT]", () =>
+  withInformer(async (parts) => {
+    const { server, informer, settled, events } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    server.put(KEY, { size: 20 });
+    write.succeed(server.put(KEY, { size: 2 }));
+    assert.equal(informer.get(KEY)?.spec.size, 2);
+    server.put("default/b");
+    await settled();
+    assert.deepEqual(told, ["updated 1→2", "added -→1"]);
+    // The other handler saw both changes as one when the answer came.
+    assert.deepEqual(events, ["updated default/a", "added default/b"]);
+  }));
+
+test("OwnWrite is told of a foreign change after its own", () =>
+  withInformer(async (parts) => {
+    const { server, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    write.succeed(server.put(KEY, { size: 2 }));
+    server.put(KEY, { size: 3 });
+    await settled();
+    assert.deepEqual(told, ["updated 2→3"]);
+  }));
+
+test("OwnWrite lets a spec change through that a status write without effect would hide [SpecChangeDuringStatusPatchIT]", () =>
+  withInformer(async (parts) => {
+    const { server, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    // The status patch changed nothing: the answer is the foreign state.
+    const answer = server.put(KEY, { size: 2 });
+    write.succeed(answer, { subresource: true });
+    await settled();
+    assert.deepEqual(told, ["updated 1→2"]);
+  }));
+
+test("OwnWrite lets a change through that an apply without effect would hide", () =>
+  withInformer(async (parts) => {
+    const { server, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    // Somebody changed the size; the apply of the labels changed nothing.
+    const answer = server.put(KEY, { size: 2 });
+    write.succeed(answer, { sent: { metadata: { labels: {} } } });
+    assert.deepEqual(told, ["updated 1→2"]);
+    server.put("default/x");
+    await settled();
+    told.length = 0;
+    const next = registration.beginWrite(KEY);
+    next.succeed(server.put(KEY, { size: 3 }), { sent: { spec: { size: 3 } } });
+    server.put("default/b");
+    await settled();
+    assert.deepEqual(told, ["added -→1"]);
+  }));
+
+test("OwnWrite lets a change through that was told before an apply without effect", () =>
+  withInformer(async (parts) => {
+    const { server, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    const answer = server.put(KEY, { size: 2 });
+    await settled();
+    assert.deepEqual(told, []);
+    write.succeed(answer, { sent: { metadata: { labels: {} } } });
+    assert.deepEqual(told, ["updated 1→2"]);
+  }));
+
+test("OwnWrite holds nothing back after a write that failed", () =>
+  withInformer(async (parts) => {
+    const { server, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    server.put(KEY, { size: 2 });
+    await settled();
+    write.fail();
+    write.fail();
+    assert.deepEqual(told, ["updated 1→2"]);
+  }));
+
+test("OwnWrite holds nothing back after an answer that is no object", () =>
+  withInformer(async (parts) => {
+    const { server, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    server.put(KEY, { size: 2 });
+    await settled();
+    assert.throws(() => write.succeed(null as unknown as Widget));
+    assert.deepEqual(told, ["updated 1→2"]);
+    server.put(KEY, { size: 3 });
+    await settled();
+    assert.deepEqual(told, ["updated 1→2", "updated 2→3"]);
+  }));
+
+test("OwnWrite of an object that is deleted meanwhile leaves no ghost [DeletionDuringStatusUpdateIT]", () =>
+  withInformer(async (parts) => {
+    const { server, informer, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    const answer = server.put(KEY, { size: 2 });
+    server.delete(KEY);
+    await settled();
+    assert.deepEqual(told, ["deleted 2→2"]);
+    write.succeed(answer);
+    assert.equal(informer.has(KEY), false);
+    server.put("default/b");
+    await settled();
+    assert.deepEqual(told, ["deleted 2→2", "added -→1"]);
+  }));
+
+test("OwnWrite of an object that vanishes before a relist is told as deleted", () =>
+  withInformer(async (parts) => {
+    const { server, informer, settled } = parts;
+    const { registration, told } = await begin(parts);
+    server.endWatches("reset");
+    const write = registration.beginWrite("default/new");
+    write.succeed(server.put("default/new", { size: 5 }));
+    assert.equal(informer.has("default/new"), true);
+    server.delete("default/new");
+    server.compact();
+    await settled();
+    assert.deepEqual(told, ["deleted 5→5"]);
+  }));
+
+test("OwnWrite during a relist is not removed by a list that is older", () =>
+  withInformer(async (parts) => {
+    const { server, informer, events, settled, until } = parts;
+    const { registration, told } = await begin(parts);
+    server.watchList = "refused";
+    server.script("list", (call) => {
+      call.serve();
+      // Made after the list was answered, known here before it was read.
+      const write = registration.beginWrite("default/new");
+      write.succeed(server.put("default/new", { size: 5 }));
+    });
+    server.endWatches();
+    server.put("default/x");
+    server.delete("default/x");
+    server.compact();
+    await until("it lists again", () => events.length > 0);
+    await settled();
+    assert.equal(informer.get("default/new")?.spec.size, 5);
+    assert.deepEqual(events.filter((line) => line.includes("new")), [
+      "added default/new",
+    ]);
+    assert.deepEqual(told.filter((line) => line.includes("5")), []);
+  }));
+
+test("OwnWrite is told of its object when a relist may hide a foreign change [OnRelistFilterIT]", () =>
+  withInformer(async (parts) => {
+    const { server, settled, informer, until } = parts;
+    const { registration, told } = await begin(parts);
+    server.endWatches("reset");
+    const write = registration.beginWrite(KEY);
+    server.put(KEY, { size: 20 });
+    write.succeed(server.put(KEY, { size: 2 }));
+    server.compact();
+    await until("it lists again", () => told.length > 0);
+    await settled();
+    assert.equal(informer.health().watches[0]?.relists, 1);
+    assert.deepEqual(told, ["updated 1→2"]);
+  }));
+
+test("OwnWrite is not told of its echo after a relist that ended before [OnRelistFilterIT]", () =>
+  withInformer(async (parts) => {
+    const { server, settled, informer } = parts;
+    const { registration, told } = await begin(parts);
+    server.endWatches("reset");
+    server.put("default/b");
+    server.compact();
+    await settled();
+    assert.equal(informer.health().watches[0]?.relists, 1);
+    told.length = 0;
+    registration.beginWrite(KEY).succeed(server.put(KEY, { size: 2 }));
+    server.put("default/b", { size: 9 });
+    await settled();
+    assert.deepEqual(told, ["updated 1→9"]);
+  }));
+
+test("OwnWrite of a history that was lost hides nothing of the next", () =>
+  withInformer(async (parts) => {
+    const { server, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    const stored = server.put(KEY, { size: 2 });
+    await settled();
+    const metadata = { ...stored.metadata, resourceVersion: "120" };
+    write.succeed({ ...stored, metadata, spec: { size: 3 } });
+    server.loseData();
+    server.endWatches("reset");
+    // As after a backup was restored, the object is the same.
+    server.put(KEY, { size: 4, uid: stored.metadata.uid as string });
+    await settled();
+    while (server.version !== "119") server.put(KEY, { size: 4 });
+    await settled();
+    told.length = 0;
+    server.put(KEY, { size: 5 });
+    assert.equal(server.version, "120");
+    await settled();
+    assert.deepEqual(told, ["updated 4→5"]);
+  }));
+
+test("OwnWrite of an object made again under its name is told as deleted and added", () =>
+  withInformer(async (parts) => {
+    const { server, events, informer, settled } = parts;
+    const { registration, told } = await begin(parts);
+    const write = registration.beginWrite(KEY);
+    server.delete(KEY);
+    const answer = server.put(KEY, { size: 7 });
+    write.succeed(answer);
+    assert.deepEqual(events, ["deleted default/a unknown", "added default/a"]);
+    assert.equal(informer.get(KEY)?.spec.size, 7);
+    server.put("default/b");
+    await settled();
+    assert.deepEqual(told, ["deleted 1→1", "added -→1"]);
+    assert.equal(informer.get(KEY)?.spec.size, 7);
+  }));
+
+test("OwnWrite of an object that a list shows made again leaves the next one alone", () =>
+  withInformer(async (parts) => {
+    const { server, informer, sync } = parts;
+    const told: string[] = [];
+    const registration = informer.addHandler(({ type, object }) => {
+      told.push(`${type} ${object.spec.size}`);
+    });
+    const write = registration.beginWrite(KEY);
+    const answer = server.put(KEY, { size: 1 });
+    server.delete(KEY);
+    server.put(KEY, { size: 2 });
+    // The answer comes while the list is read, just behind the object.
+    informer.addHandler(() => write.succeed(answer));
+    await sync();
+    assert.deepEqual(told, ["added 2"]);
+    assert.equal(informer.get(KEY)?.spec.size, 2);
+  }));
+
+test("OwnWrite of an object that is not selected leaves the cache alone", () =>
+  withInformer(async ({ server, informer, sync }) => {
+    const registration = informer.addHandler(() => {});
+    await sync();
+    const labels = { app: "db" };
+    registration.beginWrite(KEY).succeed(server.put(KEY, { labels }));
+    assert.equal(informer.has(KEY), false);
+    registration.beginWrite("other/b").succeed(
+      server.put("other/b", { labels: { app: "web" } }),
+    );
+    assert.equal(informer.has("other/b"), false);
+    registration.beginWrite("default/b").succeed(
+      server.put("default/b", { labels: { app: "web" } }),
+    );
+    assert.equal(informer.has("default/b"), true);
+  }, {
+    labelSelector: { matchLabels: { app: "web" } },
+    namespaces: ["default"],
+  }));

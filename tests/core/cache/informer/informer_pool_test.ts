@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { InformerPool } from "../../../../core/cache/informer/informer_pool.ts";
+import { Widget } from "../../../support/fake_watch_call.ts";
+import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
+import { until } from "../../../support/until.ts";
+
+/** Runs a test with a pool over a fake server, and stops both after it. */
+async function withPool(
+  run: (
+    parts: { server: FakeWatchServer; pool: InformerPool },
+  ) => Promise<void>,
+): Promise<void> {
+  const server = await FakeWatchServer.start();
+  const pool = new InformerPool(await server.client());
+  try {
+    await run({ server, pool });
+  } finally {
+    await pool.stop();
+    await server.stop();
+  }
+}
+
+test("InformerPool shares an informer among all who watch the same", () =>
+  withPool(async ({ server, pool }) => {
+    server.put("default/a", { labels: { app: "web" } });
+    const first = pool.acquire(Widget, {
+      namespaces: ["one", "default"],
+      labelSelector: "app=web",
+    });
+    const second = pool.acquire({ ...Widget }, {
+      namespaces: ["default", "one", "one"],
+      labelSelector: { matchLabels: { app: "web" } },
+      prune: [],
+    });
+    await Promise.all([first.synced, second.synced]);
+    assert.equal(pool.size, 1);
+    assert.equal(server.calls.length, 2);
+    assert.equal(first.get("default/a"), second.get("default/a"));
+  }));
+
+test("InformerPool keeps apart what differs in any way", () =>
+  withPool(async ({ server, pool }) => {
+    pool.acquire(Widget);
+    pool.acquire(Widget, { namespaces: ["default"] });
+    pool.acquire(Widget, { labelSelector: "app=web" });
+    pool.acquire(Widget, { fieldSelector: "metadata.name=a" });
+    pool.acquire(Widget, { metadataOnly: true });
+    pool.acquire(Widget, { prune: ["metadata.managedFields"] });
+    pool.acquire({ ...Widget, version: "v2" });
+    pool.acquire(Widget, { client: await server.client() });
+    assert.equal(pool.size, 8);
+  }));
+
+test("InformerPool stops an informer with its last lease, and starts it anew", () =>
+  withPool(async ({ server, pool }) => {
+    const first = pool.acquire(Widget);
+    const second = pool.acquire(Widget);
+    await first.synced;
+    await first.release();
+    await first.release();
+    assert.equal(server.watches, 1);
+    server.put("default/a");
+    await until("the change came", () => second.has("default/a"));
+    await second.release();
+    assert.equal(pool.size, 0);
+    await until("the watch is closed", () => server.watches === 0);
+    const third = pool.acquire(Widget);
+    await third.synced;
+    assert.equal(third.has("default/a"), true);
+  }));
+
+test("InformerLease takes its handlers, loops and indexes with it", () =>
+  withPool(async ({ server, pool }) => {
+    server.put("default/a", { labels: { app: "web" } });
+    const first = pool.acquire(Widget);
+    const second = pool.acquire(Widget);
+    first.addIndex("app", { byLabel: "app" });
+    second.addIndex("app", { byFunction: () => ["same"] });
+    const seen: string[] = [];
+    const registration = first.addHandler(({ key }) => {
+      seen.push(`first ${key}`);
+    });
+    second.addHandler(({ key }) => {
+      seen.push(`second ${key}`);
+    });
+    await registration.synced;
+    assert.equal(first.byIndex("app", "web").length, 1);
+    assert.equal(second.byIndex("app", "web").length, 0);
+    assert.equal(second.byIndex("app", "same").length, 1);
+    const loop = first.events();
+    await loop.next();
+    const next = loop.next();
+    await first.release();
+    assert.equal((await next).done, true);
+    seen.length = 0;
+    server.put("default/b");
+    await until("the change came", () => seen.length > 0);
+    assert.deepEqual(seen, ["second default/b"]);
+    assert.equal(second.byIndex("app", "same").length, 2);
+    assert.throws(() => first.byIndex("app", "web"), RangeError);
+    assert.throws(() => first.addHandler(() => {}), /was released/);
+  }));
+
+test("InformerLease tells a writer nothing of its echo, but others", () =>
+  withPool(async ({ server, pool }) => {
+    server.put("default/a");
+    const first = pool.acquire(Widget);
+    const second = pool.acquire(Widget);
+    const seen: string[] = [];
+    const writer = first.addHandler(({ type, initial }) => {
+      if (!initial) seen.push(`writer ${type}`);
+    });
+    const other = second.addHandler(({ type, initial }) => {
+      if (!initial) seen.push(`other ${type}`);
+    });
+    await Promise.all([writer.synced, other.synced]);
+    const write = writer.beginWrite("default/a");
+    write.succeed(server.put("default/a"));
+    assert.deepEqual(seen, ["other updated"]);
+    server.delete("default/a");
+    await until("the deletion came", () => seen.length === 3);
+    assert.deepEqual(seen.slice(1).toSorted(), [
+      "other deleted",
+      "writer deleted",
+    ]);
+  }));
+
+test("InformerPool stops all, and gives no more", () =>
+  withPool(async ({ server, pool }) => {
+    const lease = pool.acquire(Widget);
+    await lease.synced;
+    await pool.stop();
+    await until("the watch is closed", () => server.watches === 0);
+    assert.throws(() => pool.acquire(Widget), /the pool was stopped/);
+    await lease.release();
+  }));

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
+import { RelistQueue } from "../../../../core/cache/watch/relist_queue.ts";
+import { withInformer } from "../../../support/informer_case.ts";
+
+const OBJECTS = 300;
+
+for (const watchList of [true, false]) {
+  const how = watchList ? "a stream" : "pages";
+  const budget = new MemoryBudget("1GiB");
+  test(`Informer relists by ${how} after 410 without a second copy of anything`, () =>
+    withInformer(async ({ server, informer, events, sync, settled }) => {
+      for (let i = 0; i < OBJECTS; i++) {
+        server.put(`default/w${i}`, { padding: 4_000 });
+      }
+      await sync();
+      const before = budget.used;
+      let most = 0;
+      let looking = true;
+      const look = () => {
+        most = Math.max(most, budget.used);
+        if (looking) setImmediate(look);
+      };
+      look();
+      events.length = 0;
+      server.endWatches();
+      server.put("default/w7", { padding: 4_000 });
+      server.delete("default/w8");
+      server.compact();
+      await settled();
+      looking = false;
+      assert.equal(informer.health().watches[0]?.relists, 1);
+      assert.deepEqual(events.toSorted(), [
+        "deleted default/w8 relist unknown",
+        "updated default/w7 relist",
+      ]);
+      assert.ok(most < 1.02 * before, `${most} bytes, ${before} before`);
+    }, { budget, reconnect: { watchList, pageSize: 50 } }));
+}
+
+test("Informer waits for its turn to relist, and stops while it waits", async () => {
+  const relists = new RelistQueue(1);
+  const leave = await relists.enter(new AbortController().signal);
+  await withInformer(async ({ server, informer, sync, until }) => {
+    server.put("default/a");
+    await sync(); // a first state does not wait
+    const calls = () => server.calls.length;
+    server.endWatches();
+    server.put("default/a");
+    server.compact();
+    await until("it waits", () => relists.waiting === 1);
+    const before = calls();
+    server.put("default/b");
+    assert.equal(calls(), before, "nothing is asked meanwhile");
+    await informer.stop();
+    assert.equal(relists.waiting, 0);
+  }, { relists });
+  leave();
+});

@@ -1,0 +1,253 @@
+import fc from "fast-check";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  type HeldEvent,
+  OwnWriteWindow,
+} from "../../../../core/cache/informer/own_write_window.ts";
+
+function change(
+  resourceVersion: string,
+  more: Partial<HeldEvent<string>> = {},
+): HeldEvent<string> {
+  return {
+    type: "updated",
+    resourceVersion,
+    relist: false,
+    previous: `before ${resourceVersion}`,
+    ...more,
+  };
+}
+
+test("OwnWriteWindow swallows the echo that comes after the answer", () => {
+  const window = new OwnWriteWindow<string>();
+  const write = window.begin();
+  assert.equal(
+    window.succeed(write, { resourceVersion: "10", seen: "9" }),
+    undefined,
+  );
+  assert.equal(window.isOpen, true);
+  assert.equal(window.event(change("10")), undefined);
+  assert.equal(window.isOpen, false);
+});
+
+test("OwnWriteWindow swallows the echo that comes before the answer", () => {
+  const window = new OwnWriteWindow<string>();
+  const write = window.begin();
+  assert.equal(window.event(change("10")), undefined);
+  assert.equal(
+    window.succeed(write, { resourceVersion: "10", seen: "10" }),
+    undefined,
+  );
+  assert.equal(window.isOpen, false);
+});
+
+test("OwnWriteWindow lets a foreign change before the echo through [ExternalUpdateDuringOwnUpdateIT]", () => {
+  const window = new OwnWriteWindow<string>();
+  const write = window.begin();
+  assert.equal(window.event(change("9")), undefined);
+  assert.equal(window.event(change("10")), undefined);
+  assert.deepEqual(
+    window.succeed(write, { resourceVersion: "10", seen: "10" }),
+    {
+      type: "updated",
+      relist: false,
+      previous: "before 9",
+    },
+  );
+});
+
+test("OwnWriteWindow lets a foreign change through that is older than the answer in the cache", () => {
+  const window = new OwnWriteWindow<string>();
+  const write = window.begin();
+  window.succeed(write, {
+    resourceVersion: "10",
+    seen: "8",
+    before: "state 8",
+  });
+  const { previous: _, ...stale } = change("9");
+  assert.deepEqual(window.stale(stale), {
+    type: "updated",
+    relist: false,
+    previous: "state 8",
+  });
+  assert.equal(window.event(change("10")), undefined);
+});
+
+test("OwnWriteWindow lets a foreign change after the echo through", () => {
+  const window = new OwnWriteWindow<string>();
+  const write = window.begin();
+  window.succeed(write, { resourceVersion: "10", seen: "9" });
+  window.event(change("10"));
+  assert.notEqual(window.event(change("11")), undefined);
+});
+
+test("OwnWriteWindow lets everything through after a failed write", () => {
+  const window = new OwnWriteWindow<string>();
+  const write = window.begin();
+  window.event(change("9"));
+  window.event(change("10"));
+  assert.equal(window.fail(write)?.previous, "before 9");
+  assert.equal(window.isOpen, false);
+});
+
+test("OwnWriteWindow never swallows what a relist found [OnRelistFilterIT]", () => {
+  const window = new OwnWriteWindow<string>();
+  const write = window.begin();
+  window.event(change("10", { relist: true }));
+  assert.equal(
+    window.succeed(write, { resourceVersion: "10", seen: "10" })?.relist,
+    true,
+  );
+  assert.equal(window.isOpen, false);
+});
+
+test("OwnWriteWindow keeps an added object added when it is merged", () => {
+  const window = new OwnWriteWindow<string>();
+  const write = window.begin();
+  window.event(change("9", { type: "added", previous: undefined }));
+  window.event(change("10"));
+  assert.equal(window.fail(write)?.type, "added");
+});
+
+test("OwnWriteWindow waits only for writes that began before an event", () => {
+  const window = new OwnWriteWindow<string>();
+  const first = window.begin();
+  window.event(change("9"));
+  const second = window.begin();
+  window.event(change("11"));
+  const release = window.succeed(first, { resourceVersion: "10", seen: "11" });
+  assert.equal(release?.previous, "before 9");
+  assert.equal(
+    window.succeed(second, { resourceVersion: "11", seen: "11" }),
+    undefined,
+  );
+  assert.equal(window.isOpen, false);
+});
+
+test("OwnWriteWindow knows echoes of writes that are answered out of order", () => {
+  const window = new OwnWriteWindow<string>();
+  const first = window.begin();
+  const second = window.begin();
+  window.event(change("9"));
+  window.event(change("10"));
+  const seen = "10";
+  assert.equal(
+    window.succeed(second, { resourceVersion: "10", seen }),
+    undefined,
+  );
+  assert.equal(
+    window.succeed(first, { resourceVersion: "9", seen }),
+    undefined,
+  );
+  assert.equal(window.isOpen, false);
+});
+
+test("OwnWriteWindow does not stay open after a write that changed nothing", () => {
+  const window = new OwnWriteWindow<string>();
+  const write = window.begin();
+  window.succeed(write, { resourceVersion: "8", seen: "8" });
+  assert.equal(window.isOpen, false);
+  const next = window.begin();
+  window.succeed(next, { resourceVersion: "9", seen: "8" });
+  assert.equal(window.isOpen, true);
+  window.progress("9");
+  assert.equal(window.isOpen, false);
+});
+
+test("OwnWriteWindow drops what is held when the object is gone", () => {
+  const window = new OwnWriteWindow<string>();
+  const write = window.begin();
+  window.event(change("9"));
+  window.deleted("10");
+  assert.equal(window.fail(write), undefined);
+  assert.equal(window.isOpen, false);
+});
+
+test("OwnWriteWindow compares versions that no number holds", () => {
+  const window = new OwnWriteWindow<string>();
+  const write = window.begin();
+  window.succeed(write, {
+    resourceVersion: "90071992547409931",
+    seen: "90071992547409921",
+  });
+  assert.notEqual(window.event(change("90071992547409930")), undefined);
+  assert.equal(window.event(change("90071992547409931")), undefined);
+});
+
+/** What happens to one object, in the order in which the server stored it. */
+interface Step {
+  readonly own: boolean;
+  /** After how many further steps its event arrives. */
+  readonly eventDelay: number;
+  /** How many steps before it was stored the write began. */
+  readonly lead: number;
+  /** After how many further steps the answer arrives; own writes only. */
+  readonly answerDelay: number;
+}
+
+const STEP = fc.record({
+  own: fc.boolean(),
+  eventDelay: fc.nat(4),
+  lead: fc.nat(3),
+  answerDelay: fc.nat(6),
+});
+
+interface Happening {
+  readonly at: number;
+  readonly run: () => void;
+}
+
+test("OwnWriteWindow lets every foreign change through and no echo alone", () => {
+  fc.assert(
+    fc.property(fc.array(STEP, { maxLength: 12 }), (steps: Step[]) => {
+      const window = new OwnWriteWindow<string>();
+      const version = (index: number) => String(98 + index);
+      const untold = new Set<string>();
+      let seen = "1";
+      let releases = 0;
+      const letThrough = (release: unknown) => {
+        if (release === undefined) return;
+        releases++;
+        untold.clear();
+      };
+      const happenings: Happening[] = [];
+      let lastEvent = 0;
+      steps.forEach((step, index) => {
+        const at = index * 10;
+        lastEvent = Math.max(lastEvent + 0.01, at + step.eventDelay * 10 + 1);
+        happenings.push({
+          at: lastEvent,
+          run() {
+            const event = change(version(index));
+            if (!step.own) untold.add(event.resourceVersion);
+            const release = window.event(event);
+            // What is let through now stands for all that arrived.
+            letThrough(release);
+            seen = event.resourceVersion;
+          },
+        });
+        if (!step.own) return;
+        let write = 0;
+        happenings.push({
+          at: at - step.lead * 10,
+          run: () => write = window.begin(),
+        });
+        happenings.push({
+          at: at + step.answerDelay * 10 + 5,
+          run() {
+            const resourceVersion = version(index);
+            letThrough(window.succeed(write, { resourceVersion, seen }));
+          },
+        });
+      });
+      happenings.sort((a, b) => a.at - b.at);
+      for (const { run } of happenings) run();
+      const foreign = steps.filter(({ own }) => !own).length;
+      assert.equal(untold.size, 0, "a foreign change was swallowed");
+      assert.ok(releases <= foreign, "an echo was let through alone");
+      assert.equal(window.isOpen, false);
+    }),
+    { numRuns: 2_000 },
+  );
+});

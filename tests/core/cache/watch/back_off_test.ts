@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { BackOff } from "../../../../core/cache/watch/back_off.ts";
+import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+
+function make(random: () => number): { clock: VirtualClock; backOff: BackOff } {
+  const clock = new VirtualClock();
+  const backOff = new BackOff({
+    initial: 800,
+    max: 30_000,
+    resetAfter: 120_000,
+    clock,
+    random,
+  });
+  return { clock, backOff };
+}
+
+test("BackOff doubles its pauses up to a cap", () => {
+  const { backOff } = make(() => 0);
+  const pauses = Array.from({ length: 8 }, () => backOff.next());
+  assert.deepEqual(
+    pauses,
+    [800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000],
+  );
+});
+
+test("BackOff lengthens a pause by up to itself", () => {
+  const { backOff } = make(() => 0.999);
+  assert.ok(backOff.next() > 1_590);
+  assert.ok(backOff.next() < 3_200);
+});
+
+test("BackOff begins small again after a good time", async () => {
+  const { clock, backOff } = make(() => 0);
+  backOff.next();
+  const pause = backOff.next();
+  await clock.advance(pause + 119_000);
+  assert.equal(backOff.next(), 3_200);
+  await clock.advance(3_200 + 120_000);
+  assert.equal(backOff.next(), 800);
+});
+
+test("BackOff waits as long as the server asks, and a little longer", () => {
+  const { backOff } = make(() => 0.5);
+  assert.equal(backOff.next(7_000), 7_350);
+  assert.equal(backOff.next(1), 2_400);
+});
+
+test("BackOff gives short pauses without growing", () => {
+  const { backOff } = make(() => 0);
+  assert.equal(backOff.short(), 800);
+  assert.equal(backOff.short(), 800);
+  assert.equal(backOff.next(), 800);
+});

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Exchange } from "../../../../core/cache/watch/exchange.ts";
+import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
+import { readEvents, type Receiving } from "../../../../core/cache/watch/receive.ts";
+import { TimeSlice } from "../../../../core/cache/watch/time_slice.ts";
+import type { Clock } from "../../../../core/clock.ts";
+import { nextTurn } from "../../../../core/next_turn.ts";
+
+const NOTHING = () => undefined;
+const CHUNKS = 6;
+/** So long that the slice looks at the clock after each of them. */
+const EVENT = `{"type":"ADDED","object":{"metadata":{"name":"a"},"spec":"${
+  "x".repeat(64 * 1024)
+}"}}\n`;
+
+/** A connection that counts how often it is read. */
+class CountedExchange {
+  readonly action = "watch Widget";
+  reads = 0;
+
+  next(): Promise<Uint8Array | undefined> {
+    this.reads++;
+    return Promise.resolve(
+      this.reads > CHUNKS ? undefined : new TextEncoder().encode(EVENT),
+    );
+  }
+}
+
+/** A clock that the test moves, with its timers in a list. */
+class HandClock implements Clock {
+  time = 0;
+  readonly timers: { readonly delay: number; fire(): void }[] = [];
+
+  now(): number {
+    return this.time;
+  }
+
+  wallTime(): number {
+    return this.time;
+  }
+
+  setTimer(fire: () => void, delay: number): { cancel(): void } {
+    const timer = { delay, fire };
+    this.timers.push(timer);
+    return {
+      cancel: () => void this.timers.splice(this.timers.indexOf(timer), 1),
+    };
+  }
+}
+
+async function someTurns(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
+}
+
+function receiving(clock: Clock, more: Partial<Receiving> = {}): Receiving {
+  return {
+    slice: new TimeSlice(clock),
+    clock,
+    budget: undefined,
+    signal: new AbortController().signal,
+    onBytes: () => {},
+    onRest: () => {},
+    ...more,
+  };
+}
+
+test("readEvents leaves the connection alone for a while when the event loop is late", async () => {
+  const exchange = new CountedExchange();
+  const clock = new HandClock();
+  const take = () => {
+    clock.time += 10; // the slice is over
+    // What others do in their turn takes long.
+    setImmediate(() => clock.time += exchange.reads === 3 ? 1000 : 40);
+    return undefined;
+  };
+  const read = readEvents(
+    exchange as unknown as Exchange,
+    take,
+    receiving(clock),
+  );
+  for (let chunk = 1; chunk <= CHUNKS; chunk++) {
+    await someTurns();
+    assert.equal(exchange.reads, chunk, "nothing is read meanwhile");
+    const [timer] = clock.timers.splice(0);
+    assert.equal(timer?.delay, chunk === 3 ? 250 : 40, "as long again");
+    timer?.fire();
+  }
+  assert.equal(await read, CHUNKS);
+  assert.equal(clock.timers.length, 0);
+});
+
+test("readEvents makes room before it reads on when the caches hold too much", async () => {
+  const exchange = new CountedExchange();
+  const clock = new HandClock();
+  const budget = new MemoryBudget(100);
+  const held: number[] = [];
+  const member = {
+    sinkable: 0,
+    sink() {
+      this.sinkable -= 10;
+      budget.charge(this, this.sinkable);
+    },
+  };
+  const take = () => {
+    held.push(member.sinkable);
+    member.sinkable = 1000;
+    budget.charge(member, member.sinkable);
+    return undefined;
+  };
+  const exchanged = exchange as unknown as Exchange;
+  const events = await readEvents(
+    exchanged,
+    take,
+    receiving(clock, { budget }),
+  );
+  assert.equal(events, CHUNKS);
+  assert.deepEqual(held, [0, 100, 100, 100, 100, 100]);
+});
+
+test("readEvents goes on when nothing more can make room", async () => {
+  const clock = new HandClock();
+  const budget = new MemoryBudget(1);
+  budget.charge({ sinkable: 0, sink: () => assert.fail("nothing sinks") }, 99);
+  const exchange = new CountedExchange() as unknown as Exchange;
+  const events = readEvents(exchange, NOTHING, receiving(clock, { budget }));
+  assert.equal(await events, CHUNKS);
+});

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { RelistQueue } from "../../../../core/cache/watch/relist_queue.ts";
+
+const never = new AbortController().signal;
+
+test("RelistQueue lets as many in as it may, and the others in order", async () => {
+  const queue = new RelistQueue(2);
+  const entered: string[] = [];
+  const leave = new Map<string, () => void>();
+  const enter = async (name: string) => {
+    leave.set(name, await queue.enter(never));
+    entered.push(name);
+  };
+  const all = ["a", "b", "c", "d"].map(enter);
+  await Promise.all(all.slice(0, 2));
+  assert.deepEqual(entered, ["a", "b"]);
+  assert.equal(queue.waiting, 2);
+  leave.get("b")?.();
+  leave.get("b")?.();
+  await all[2];
+  assert.deepEqual(entered, ["a", "b", "c"], "leaving twice counts once");
+  leave.get("a")?.();
+  await all[3];
+  leave.get("c")?.();
+  leave.get("d")?.();
+  await enter("e");
+  assert.equal(queue.waiting, 0);
+});
+
+test("RelistQueue forgets those who stop waiting", async () => {
+  const queue = new RelistQueue(1);
+  const leave = await queue.enter(never);
+  const stop = new AbortController();
+  const stopped = queue.enter(stop.signal);
+  const next = queue.enter(never);
+  stop.abort(new Error("stopped"));
+  await assert.rejects(stopped, /stopped/);
+  await assert.rejects(queue.enter(stop.signal), /stopped/);
+  leave();
+  (await next)();
+  (await queue.enter(never))();
+});
+
+test("RelistQueue refuses to have room for nobody", () => {
+  for (const most of [0, -1, 1.5, NaN]) {
+    assert.throws(() => new RelistQueue(most), RangeError);
+  }
+});

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { compareResourceVersions } from "../../../../core/api/resource_version.ts";
+import { VersionMark } from "../../../../core/cache/watch/version_mark.ts";
+import { wholeRange } from "../../../../core/json/byte_range.ts";
+import { EventScanner } from "../../../../core/json/event_scanner.ts";
+import type { ObjectHeader } from "../../../../core/json/object_header.ts";
+
+const version = fc.oneof(
+  fc.nat(20).map(String),
+  fc.bigInt({ min: 0n, max: 10n ** 20n }).map(String),
+  fc.constantFrom("", "007", "999999999999999", "1000000000000000", "a"),
+);
+
+function headerOf(resourceVersion: string): ObjectHeader {
+  const object = { metadata: { name: "web", resourceVersion } };
+  return new EventScanner().scanObject(wholeRange(JSON.stringify(object)));
+}
+
+test("VersionMark keeps any version, and knows their order as compareResourceVersions does", () => {
+  fc.assert(
+    fc.property(version, version, fc.boolean(), (at, told, asText) => {
+      const mark = new VersionMark();
+      if (asText) mark.text = at;
+      else mark.moveTo(headerOf(at));
+      assert.equal(mark.text, at);
+      assert.equal(
+        mark.isAheadOf(headerOf(told)),
+        compareResourceVersions(at, told) > 0,
+      );
+      mark.moveTo(headerOf(told));
+      assert.equal(mark.text, told);
+    }),
+  );
+});
+
+test("VersionMark is behind every version before it moves", () => {
+  const mark = new VersionMark();
+  assert.equal(mark.text, "");
+  assert.ok(!mark.isAheadOf(headerOf("0")));
+});

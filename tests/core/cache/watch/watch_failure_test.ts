@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ApiError } from "../../../../core/api/api_error.ts";
+import { ConnectionFault } from "../../../../core/cache/watch/connection_fault.ts";
+import {
+  type ReflectorPhase,
+  type Remedy,
+  remedyFor,
+} from "../../../../core/cache/watch/watch_failure.ts";
+import { TooLongError } from "../../../../core/json/line_splitter.ts";
+
+function apiError(status: number, reason = ""): ApiError {
+  return new ApiError("Cannot watch Pod objects: told so", { status, reason });
+}
+
+/** The parts of a remedy that are not as usual, shortly. */
+function brief(error: unknown, phase: ReflectorPhase): string {
+  const remedy: Remedy = remedyFor(error, phase);
+  return [
+    remedy.reason,
+    remedy.relist && "relist",
+    remedy.versionGone && "forget",
+    remedy.pages !== "no" && `pages ${remedy.pages}`,
+    remedy.immediate && "at once",
+  ].filter((part) => part !== false).join(", ");
+}
+
+const fault = (reason: ConstructorParameters<typeof ConnectionFault>[0]) =>
+  new ConnectionFault(reason, "Cannot watch Pod objects: told so");
+
+test("remedyFor only resumes a watch that was interrupted", () => {
+  assert.equal(brief(new Error("reset"), "watch"), "connection");
+  assert.equal(brief(fault("silent"), "watch"), "silent");
+  assert.equal(brief(fault("overdue"), "watch"), "overdue");
+  assert.equal(brief(fault("broken"), "watch"), "broken");
+  assert.equal(brief(apiError(500), "watch"), "http_500");
+  assert.equal(brief(apiError(429), "watch"), "http_429");
+  assert.equal(brief(apiError(401), "watch"), "http_401");
+  assert.equal(brief(apiError(403), "watch"), "http_403");
+  assert.equal(brief(new Error("reset"), "discovery"), "connection");
+});
+
+test("remedyFor drops a version that the server cannot serve, and goes on at once", () => {
+  const forgotten = "expired, relist, forget, at once";
+  assert.equal(brief(apiError(410, "Expired"), "watch"), forgotten);
+  assert.equal(brief(apiError(410, "Gone"), "error-event"), forgotten);
+  assert.equal(brief(apiError(410), "list"), forgotten);
+  const tooLarge = new ApiError("Cannot watch: Too large resource version", {
+    status: 504,
+    details: { causes: [{ reason: "ResourceVersionTooLarge" }] },
+  });
+  assert.equal(brief(tooLarge, "watch"), forgotten);
+});
+
+test("remedyFor reads the state anew where it is in doubt", () => {
+  assert.equal(brief(new SyntaxError("no JSON"), "watch"), "garbage, relist");
+  assert.equal(brief(fault("garbage"), "watch"), "garbage, relist");
+  assert.equal(brief(apiError(404), "watch"), "http_404, relist");
+  assert.equal(
+    brief(apiError(500), "error-event"),
+    "http_500, relist, pages once",
+  );
+  assert.equal(
+    brief(fault("backwards"), "watch"),
+    "backwards, relist, forget, at once",
+  );
+});
+
+test("remedyFor reads what is too long for a line in pages, at once", () => {
+  const error = new TooLongError("a line", { size: 9, limit: 8 });
+  const paged = "too_long, relist, pages once, at once";
+  assert.equal(brief(error, "watch"), paged);
+  assert.equal(brief(error, "stream"), paged);
+  assert.equal(brief(error, "list"), "too_long, relist");
+});
+
+test("remedyFor gives up streams where the server has none", () => {
+  for (const status of [400, 405, 406, 415, 422]) {
+    assert.equal(
+      brief(apiError(status), "stream"),
+      `http_${status}, relist, pages always, at once`,
+    );
+  }
+  assert.equal(
+    brief(fault("no-end"), "stream"),
+    "no_end, relist, pages always, at once",
+  );
+});
+
+test("remedyFor lists once in pages after a stream that failed", () => {
+  assert.equal(
+    brief(new Error("reset"), "stream"),
+    "connection, relist, pages once",
+  );
+  assert.equal(brief(apiError(500), "stream"), "http_500, relist, pages once");
+  assert.equal(
+    brief(apiError(403), "stream"),
+    "http_403, relist, pages once, at once",
+  );
+  assert.equal(
+    brief(fault("silent"), "stream"),
+    "silent, relist, pages once, at once",
+  );
+});
+
+test("remedyFor asks for a stream again where the failure says nothing of it", () => {
+  assert.equal(brief(apiError(401), "stream"), "http_401, relist");
+  assert.equal(brief(apiError(429), "stream"), "http_429, relist");
+  assert.equal(brief(apiError(404), "stream"), "http_404, relist");
+});
+
+test("remedyFor passes on how long the server asks to wait", () => {
+  const error = new ApiError("Cannot watch: told so", {
+    status: 429,
+    retryAfter: 7_000,
+  });
+  assert.equal(remedyFor(error, "watch").retryAfter, 7_000);
+});
