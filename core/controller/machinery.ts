@@ -1,7 +1,10 @@
 import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { parseKey } from "../api/object_key.ts";
-import type { CacheEvent, InformerHandler } from "../cache/informer/cache_event.ts";
+import type {
+  CacheEvent,
+  InformerHandler,
+} from "../cache/informer/cache_event.ts";
 import type { LogFields, Logger } from "../logger.ts";
 import type { ApplyMemory } from "./apply_memory.ts";
 import { type ControllerSettings, finalizerOf } from "./controller_settings.ts";

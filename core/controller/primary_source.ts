@@ -2,7 +2,10 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
-import type { CacheEvent, InformerHandler } from "../cache/informer/cache_event.ts";
+import type {
+  CacheEvent,
+  InformerHandler,
+} from "../cache/informer/cache_event.ts";
 import type {
   InformerHealth,
   InformerSelection,

@@ -3,7 +3,10 @@ import type { KubernetesObject } from "../api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
 import { abortable } from "../abortable.ts";
-import type { OwnWrite, OwnWriteResult } from "../cache/informer/shared_informer.ts";
+import type {
+  OwnWrite,
+  OwnWriteResult,
+} from "../cache/informer/shared_informer.ts";
 import type {
   EventSource,
   NamespaceSet,

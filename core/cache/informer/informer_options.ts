@@ -1,6 +1,9 @@
 import type { LabelRequirement } from "../../api/label_requirement.ts";
 import type { LabelSelector } from "../../api/label_selector.ts";
-import type { FieldRequirement, FieldSelector } from "../../api/field_selector.ts";
+import type {
+  FieldRequirement,
+  FieldSelector,
+} from "../../api/field_selector.ts";
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
 import type { Metrics } from "../../metrics.ts";

@@ -5,7 +5,10 @@ import { shardSelector } from "../../../../core/api/shard_selector.ts";
 import type { InformerSelection } from "../../../../core/cache/informer/informer_options.ts";
 import { FakeWatchServer } from "../../../support/fake_watch_server.ts";
 import { historyOfCommands } from "../../../support/informer_commands.ts";
-import { InformerHistory, type World } from "../../../support/informer_history.ts";
+import {
+  InformerHistory,
+  type World,
+} from "../../../support/informer_history.ts";
 
 /** What of the objects is kept where, and by how many histories it is tried. */
 interface Setting {

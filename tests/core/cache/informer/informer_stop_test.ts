@@ -9,7 +9,11 @@ import {
   withInformer,
 } from "../../../support/informer_case.ts";
 import { until } from "../../../support/until.ts";
-import { fallSilent, neverAnswer, refuse } from "../../../support/watch_faults.ts";
+import {
+  fallSilent,
+  neverAnswer,
+  refuse,
+} from "../../../support/watch_faults.ts";
 
 /** States in which an informer is stopped, and how it gets there. */
 const STATES: readonly (readonly [

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Exchange } from "../../../../core/cache/watch/exchange.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
-import { readEvents, type Receiving } from "../../../../core/cache/watch/receive.ts";
+import {
+  readEvents,
+  type Receiving,
+} from "../../../../core/cache/watch/receive.ts";
 import { TimeSlice } from "../../../../core/cache/watch/time_slice.ts";
 import type { Clock } from "../../../../core/clock.ts";
 import { nextTurn } from "../../../../core/next_turn.ts";
