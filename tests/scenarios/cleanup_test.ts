@@ -16,22 +16,25 @@ async function finalizers(
   return (await fixture.gadget(name))?.metadata.finalizers ?? [];
 }
 
-scenario("The finalizer is there before the first work", async (fixture) => {
-  const seen: (readonly string[] | undefined)[] = [];
-  const operator = fixture.operator();
-  operator.register(Gadget, {
-    async reconcile(gadget, ctx) {
-      seen.push(gadget.metadata.finalizers);
-      seen.push((await ctx.client.get(Gadget, ctx.key)).metadata.finalizers);
-    },
-    cleanup() {},
-  });
-  await fixture.start(operator);
-  await fixture.create("a");
-  await fixture.until(() => seen.length > 0);
-  await fixture.advance(5_000);
-  assert.deepEqual(seen, [[OURS], [OURS]]);
-});
+scenario(
+  "The finalizer is there before the first work [J7]",
+  async (fixture) => {
+    const seen: (readonly string[] | undefined)[] = [];
+    const operator = fixture.operator();
+    operator.register(Gadget, {
+      async reconcile(gadget, ctx) {
+        seen.push(gadget.metadata.finalizers);
+        seen.push((await ctx.client.get(Gadget, ctx.key)).metadata.finalizers);
+      },
+      cleanup() {},
+    });
+    await fixture.start(operator);
+    await fixture.create("a");
+    await fixture.until(() => seen.length > 0);
+    await fixture.advance(5_000);
+    assert.deepEqual(seen, [[OURS], [OURS]]);
+  },
+);
 
 scenario(
   "Another finalizer that goes during a slow cleanup does not disturb it [CleanupConflictIT]",
@@ -63,7 +66,7 @@ scenario(
 );
 
 scenario(
-  "An object that others hold is left alone after our cleanup",
+  "An object that others hold is left alone after our cleanup [J27]",
   async (fixture) => {
     let cleanups = 0;
     let runs = 0;

@@ -10,7 +10,7 @@ import { Gadget, scenario } from "../support/operator_fixture.ts";
 const SOURCES = { sources: [watch<Gadget, ConfigMap>(ConfigMap)] };
 
 scenario(
-  "What the cache shows to be so already is not sent, and a change is",
+  "What the cache shows to be so already is not sent, and a change is [J9]",
   async (fixture) => {
     const { controller, runs } = await startGadgets(
       fixture,
@@ -70,7 +70,7 @@ scenario(
 );
 
 scenario(
-  "A write without match is sent although nothing changes, and triggers only when told to",
+  "A write without match is sent although nothing changes, and triggers only when told to [J10]",
   async (fixture) => {
     let trigger = false;
     const { controller, runs } = await startGadgets(
@@ -106,7 +106,7 @@ scenario(
 );
 
 scenario(
-  "A replacement needs the version that was read, and loses nobody's change",
+  "A replacement needs the version that was read, and loses nobody's change [J11]",
   async (fixture) => {
     const errors: unknown[] = [];
     let changed: ConfigMap | undefined;
@@ -195,7 +195,7 @@ scenario(
 );
 
 scenario(
-  "A reconciler adds and takes away finalizers of its own by the context",
+  "A reconciler adds and takes away finalizers of its own by the context [J6]",
   async (fixture) => {
     const seen: (readonly string[] | undefined)[] = [];
     await startGadgets(fixture, async (gadget, ctx) => {

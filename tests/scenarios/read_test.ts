@@ -8,7 +8,7 @@ import { Gadget, scenario } from "../support/operator_fixture.ts";
 const SOURCES = { sources: [watch<Gadget, ConfigMap>(ConfigMap)] };
 
 scenario(
-  "A run reads one object from the cache, by name and namespace",
+  "A run reads one object from the cache, by name and namespace [J1]",
   async (fixture) => {
     const found: (string | undefined)[] = [];
     const reads = () =>
@@ -77,7 +77,7 @@ scenario(
 );
 
 scenario(
-  "A run reads what no source has from the API server, also without a namespace",
+  "A run reads what no source has from the API server, also without a namespace [J2]",
   async (fixture) => {
     const found: unknown[] = [];
     await startGadgets(fixture, async (_gadget, ctx) => {
@@ -98,7 +98,7 @@ scenario(
 );
 
 scenario(
-  "A run finds its secondaries by kind and by source, and says where there is none",
+  "A run finds its secondaries by kind and by source, and says where there is none [J3]",
   async (fixture) => {
     const source = watch<Gadget, ConfigMap>(ConfigMap);
     const errors: string[] = [];
@@ -134,7 +134,7 @@ scenario(
 );
 
 scenario(
-  "What a run is given may be changed freely, what it reads may not",
+  "What a run is given may be changed freely, what it reads may not [J34]",
   async (fixture) => {
     const seen: unknown[] = [];
     await startGadgets(fixture, (gadget, ctx) => {
@@ -148,7 +148,7 @@ scenario(
 );
 
 scenario(
-  "onError may write the object, and is told of the first failure as such",
+  "onError may write the object, and is told of the first failure as such [J4]",
   async (fixture) => {
     const attempts: (readonly [number, boolean])[] = [];
     await startGadgets(fixture, () => {
@@ -171,7 +171,7 @@ scenario(
 );
 
 scenario(
-  "A result that asks for nothing but a visit gets it",
+  "A result that asks for nothing but a visit gets it [J28]",
   async (fixture) => {
     const { runs } = await startGadgets(
       fixture,

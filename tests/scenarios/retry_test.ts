@@ -119,7 +119,7 @@ scenario(
 );
 
 scenario(
-  "onError may declare an error final, or ask to come back later instead of a retry",
+  "onError may declare an error final, or ask to come back later instead of a retry [J29]",
   async (fixture) => {
     const { operator, runs } = await startGadgets(fixture, () => {
       throw new Error("Broken");
@@ -151,7 +151,7 @@ scenario(
 );
 
 scenario(
-  "What onError throws, and a status that cannot be written, do not hide the error",
+  "What onError throws, and a status that cannot be written, do not hide the error [J30]",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, {

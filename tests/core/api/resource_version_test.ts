@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compareResourceVersions } from "../../../core/api/resource_version.ts";
 
-test("compareResourceVersions orders numbers of any length", () => {
+test("compareResourceVersions orders numbers of any length [J5]", () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n }), fc.bigInt({ min: 0n }), (a, b) => {
       const order = compareResourceVersions(String(a), String(b));

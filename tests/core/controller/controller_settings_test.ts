@@ -25,7 +25,7 @@ function settings(options: object, reconciler = plain) {
   return controllerSettings(KIND, reconciler, options as ControllerOptions);
 }
 
-test("controllerSettings has the defaults of JOSDK where it has them", () => {
+test("controllerSettings has the defaults of JOSDK where it has them [J52]", () => {
   const made = settings({});
   assert.equal(made.name, "gadget");
   assert.equal(made.fieldManager, "gadget");

@@ -16,7 +16,7 @@ function started(options: ProcessorCaseOptions = {}): ProcessorFixture {
   return fixture;
 }
 
-test("EventProcessor ignores what sources trigger for primaries that it does not know", async () => {
+test("EventProcessor ignores what sources trigger for primaries that it does not know [J18]", async () => {
   const fixture = started();
   fixture.processor.triggered("default/unknown", "maps", {});
   fixture.processor.requested("default/unknown");
@@ -25,7 +25,7 @@ test("EventProcessor ignores what sources trigger for primaries that it does not
   assert.equal(fixture.processor.waiting, 0);
 });
 
-test("EventProcessor drops a waiting run whose object is gone without a word", async () => {
+test("EventProcessor drops a waiting run whose object is gone without a word [J13]", async () => {
   const started: string[] = [];
   const ended: string[] = [];
   const fixture = new ProcessorFixture({
@@ -45,7 +45,7 @@ test("EventProcessor drops a waiting run whose object is gone without a word", a
   assert.deepEqual(fixture.keys, [KEY], "it is not stuck");
 });
 
-test("EventProcessor begins nothing that was queued when it is paused", async () => {
+test("EventProcessor begins nothing that was queued when it is paused [J16]", async () => {
   const fixture = started({ settings: { concurrency: 1 } });
   fixture.add(KEY);
   fixture.add("default/b");
@@ -58,7 +58,7 @@ test("EventProcessor begins nothing that was queued when it is paused", async ()
   assert.deepEqual(fixture.keys, [KEY, "default/b"]);
 });
 
-test("EventProcessor forgets what is deleted while it is paused", () => {
+test("EventProcessor forgets what is deleted while it is paused [J22]", () => {
   const fixture = new ProcessorFixture();
   fixture.add(KEY);
   fixture.delete(KEY);
@@ -66,7 +66,7 @@ test("EventProcessor forgets what is deleted while it is paused", () => {
   assert.deepEqual(fixture.forgotten, [KEY]);
 });
 
-test("EventProcessor begins a retry series anew after a success", async () => {
+test("EventProcessor begins a retry series anew after a success [J14]", async () => {
   const fixture = started({
     settings: { retry: { initial: "1s", jitter: 0 } },
   });
@@ -84,7 +84,7 @@ test("EventProcessor begins a retry series anew after a success", async () => {
   assert.equal(fixture.begun.at(-1)?.retry.attempt, 1);
 });
 
-test("EventProcessor cancels what was planned when a run ends well", async () => {
+test("EventProcessor cancels what was planned when a run ends well [J17]", async () => {
   const fixture = started({
     settings: { retry: { initial: "1s", jitter: 0 }, maxInterval: false },
   });
@@ -101,7 +101,7 @@ test("EventProcessor cancels what was planned when a run ends well", async () =>
   assert.equal(fixture.begun.length, 2);
 });
 
-test("EventProcessor holds events back by the limiter, also those of a deletion", async () => {
+test("EventProcessor holds events back by the limiter, also those of a deletion [J21]", async () => {
   const fixture = started({
     settings: { allEvents: true, rateLimit: { limit: 1, period: "10s" } },
   });
@@ -120,7 +120,7 @@ test("EventProcessor holds events back by the limiter, also those of a deletion"
   assert.equal(fixture.begun[1]?.deleted, true);
 });
 
-test("EventProcessor tells an object that is deleted during its run in all-events mode, at once after it", async () => {
+test("EventProcessor tells an object that is deleted during its run in all-events mode, at once after it [J23]", async () => {
   const fixture = started({ settings: { allEvents: true } });
   const object = fixture.add(KEY);
   await fixture.settle();
@@ -138,7 +138,7 @@ test("EventProcessor tells an object that is deleted during its run in all-event
   assert.deepEqual(fixture.forgotten, [KEY]);
 });
 
-test("EventProcessor hands an event of a source to the retry of a deletion in all-events mode", async () => {
+test("EventProcessor hands an event of a source to the retry of a deletion in all-events mode [J24]", async () => {
   const fixture = started({
     settings: {
       allEvents: true,
@@ -180,7 +180,7 @@ test("EventProcessor forgets a deletion that waits in all-events mode when anoth
   assert.equal(fixture.begun.length, 2);
 });
 
-test("EventProcessor never tells of a deletion without all-events mode", async () => {
+test("EventProcessor never tells of a deletion without all-events mode [J33]", async () => {
   const fixture = started();
   fixture.add(KEY);
   await fixture.settle();
@@ -196,7 +196,7 @@ test("EventProcessor never tells of a deletion without all-events mode", async (
   );
 });
 
-test("EventProcessor without a maximal interval leaves an object alone", async () => {
+test("EventProcessor without a maximal interval leaves an object alone [J32]", async () => {
   const fixture = started({ settings: { maxInterval: false } });
   fixture.add(KEY);
   await fixture.settle();

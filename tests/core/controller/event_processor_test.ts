@@ -11,7 +11,7 @@ import {
 const A = "default/a";
 const B = "default/b";
 
-test("EventProcessor runs once for many events, and once more for those during a run", async () => {
+test("EventProcessor runs once for many events, and once more for those during a run [J12]", async () => {
   const fixture = await running();
   fixture.add(A);
   fixture.update(A);
@@ -187,7 +187,7 @@ test("EventProcessor aborts a reconcile when its object is marked, not a cleanup
   assert.equal(fixture.begun[1]?.signal.aborted, false);
 });
 
-test("EventProcessor ignores an object whose finalizer is gone until it is a new one", async () => {
+test("EventProcessor ignores an object whose finalizer is gone until it is a new one [J20]", async () => {
   const fixture = await running();
   fixture.add(A);
   await fixture.settle();
@@ -220,7 +220,7 @@ test("EventProcessor cleans up once, whatever comes while the finalizer is being
   assert.notEqual(remade.metadata.uid, object.metadata.uid);
 });
 
-test("EventProcessor tells which source and object caused a run", async () => {
+test("EventProcessor tells which source and object caused a run [J35]", async () => {
   const fixture = await running();
   fixture.script = () => DONE;
   fixture.add(A);

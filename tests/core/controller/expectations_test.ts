@@ -49,13 +49,13 @@ function ready(
 const A = [primary("a"), contextOf("a")] as const;
 const B = [primary("b"), contextOf("b")] as const;
 
-test("Expectations tells that there is none", async () => {
+test("Expectations tells that there is none [J39]", async () => {
   const { expectations } = await started();
   assert.deepEqual(await expectations.check(...A), { status: "none" });
   assert.equal(expectations.size, 0);
 });
 
-test("Expectations tells what is waited for until it comes true, and once that it has", async () => {
+test("Expectations tells what is waited for until it comes true, and once that it has [J38]", async () => {
   const { expectations } = await started();
   let fulfilled = false;
   expectations.set(A[1], ready(() => fulfilled));
@@ -69,7 +69,7 @@ test("Expectations tells what is waited for until it comes true, and once that i
   assert.equal(expectations.size, 0);
 });
 
-test("Expectations makes the primary run when the time is up, and tells so until removed", async () => {
+test("Expectations makes the primary run when the time is up, and tells so until removed [J40]", async () => {
   const { expectations, clock, triggered } = await started();
   expectations.set(A[1], ready(() => false));
   await clock.advance(9_999);
@@ -83,7 +83,7 @@ test("Expectations makes the primary run when the time is up, and tells so until
   assert.deepEqual(await expectations.check(...A), { status: "none" });
 });
 
-test("Expectations keeps those of different primaries apart", async () => {
+test("Expectations keeps those of different primaries apart [J41]", async () => {
   const { expectations } = await started();
   expectations.set(A[1], ready(() => true, "first"));
   expectations.set(B[1], ready(() => false, "second"));
@@ -94,7 +94,7 @@ test("Expectations keeps those of different primaries apart", async () => {
   });
 });
 
-test("Expectations replaces what was waited for, its time included", async () => {
+test("Expectations replaces what was waited for, its time included [J42]", async () => {
   const { expectations, clock, triggered } = await started();
   expectations.set(A[1], ready(() => false, "first"));
   await clock.advance(6_000);
@@ -106,7 +106,7 @@ test("Expectations replaces what was waited for, its time included", async () =>
   assert.deepEqual(triggered, ["default/a"]);
 });
 
-test("Expectations checks, or begins to wait for what is not so yet", async () => {
+test("Expectations checks, or begins to wait for what is not so yet [J43]", async () => {
   const { expectations } = await started();
   const met = await expectations.checkOrSet(...A, ready(() => true));
   assert.deepEqual(met, { status: "fulfilled", name: "ready" });

@@ -82,13 +82,13 @@ test("isRelevantUpdate lets a new generation pass, or one that is not known [Int
   assert.equal(relevant(header(1), header(1), undefined, false), true);
 });
 
-test("isRelevantUpdate lets the mark of deletion pass once", () => {
+test("isRelevantUpdate lets the mark of deletion pass once [J53]", () => {
   const marked = header(1, [], "2026-01-01T00:00:00Z");
   assert.equal(relevant(header(1), marked), true);
   assert.equal(relevant(marked, marked), false);
 });
 
-test("isRelevantUpdate lets pass what has or had no finalizer of ours", () => {
+test("isRelevantUpdate lets pass what has or had no finalizer of ours [J55]", () => {
   const with_ = header(1, [FINALIZER]);
   assert.equal(relevant(header(1), with_, FINALIZER), true);
   assert.equal(relevant(with_, header(1), FINALIZER), true);
@@ -105,7 +105,7 @@ function event(type: CacheEvent["type"]): CacheEvent {
   } as CacheEvent;
 }
 
-test("accepts asks the filter of the type and the generic one", () => {
+test("accepts asks the filter of the type and the generic one [J54]", () => {
   const asked: string[] = [];
   const filters = {
     add: (object: KubernetesObject) => asked.push(object.metadata.name) > 0,

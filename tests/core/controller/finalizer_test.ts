@@ -134,7 +134,7 @@ test("changeFinalizers finds ours again when another one was removed meanwhile [
   assert.deepEqual(server.object?.metadata.finalizers, []);
 });
 
-test("changeFinalizers ends quietly when the object is gone or another one", async () => {
+test("changeFinalizers ends quietly when the object is gone or another one [J8]", async () => {
   const gone: Server = new Server(
     gadget([OURS]),
     () => gone.object = undefined,

@@ -27,7 +27,7 @@ function situation(changes: Partial<RunSituation> = {}): RunSituation {
 
 const failed = { type: "failed", final: false } as const;
 
-test("decideStep adds the finalizer before the first work", () => {
+test("decideStep adds the finalizer before the first work [J25]", () => {
   const mode = { usesFinalizer: true, allEvents: false };
   const step = (deleting: boolean, hasFinalizer: boolean) =>
     decideStep({ deleting, hasFinalizer, paused: false }, mode);
@@ -37,7 +37,7 @@ test("decideStep adds the finalizer before the first work", () => {
   assert.equal(step(true, false), "nothing");
 });
 
-test("decideStep leaves deletion alone without finalizers", () => {
+test("decideStep leaves deletion alone without finalizers [J26]", () => {
   const mode = { usesFinalizer: false, allEvents: false };
   const object = { deleting: true, hasFinalizer: true, paused: false };
   assert.equal(decideStep(object, mode), "nothing");
@@ -71,7 +71,7 @@ test("decideAfterRun forgets failures after success and waits for the interval",
   assert.equal(plan.holdUntil, 0);
 });
 
-test("decideAfterRun plans the visit that a run asked for", () => {
+test("decideAfterRun plans the visit that a run asked for [J15]", () => {
   const end = { type: "done", delay: 500 } as const;
   assert.equal(decideAfterRun(FRESH, end, situation()).visitAt, 1_000_500);
 });
@@ -131,7 +131,7 @@ test("decideAfterRun without retries waits for the interval [3.9.4]", () => {
   assert.equal(plan.timerAt, 37_000_000);
 });
 
-test("decideAfterRun takes a final error as dealt with", () => {
+test("decideAfterRun takes a final error as dealt with [J31]", () => {
   const state = { ...FRESH, attempt: 2, failures: 2 };
   const end = { type: "failed", final: true, delay: 10 } as const;
   const plan = decideAfterRun(state, end, situation());
@@ -140,7 +140,7 @@ test("decideAfterRun takes a final error as dealt with", () => {
   assert.equal(plan.visitAt, 1_000_010);
 });
 
-test("decideAfterRun drops all deadlines when the finalizer is gone", () => {
+test("decideAfterRun drops all deadlines when the finalizer is gone [J19]", () => {
   const plan = decideAfterRun(FRESH, { type: "finalizerRemoved" }, situation());
   assert.equal(plan.state.leaving, true);
   assert.equal(plan.timerAt, Infinity);

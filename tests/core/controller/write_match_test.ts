@@ -32,7 +32,7 @@ function without(object: object, name: string): object {
   });
 }
 
-test("mergePatchChanges finds nothing to do in what is so already", () => {
+test("mergePatchChanges finds nothing to do in what is so already [J45]", () => {
   const same: readonly object[] = [
     {},
     { spec: { replicas: 2 } },
@@ -50,7 +50,7 @@ test("mergePatchChanges finds nothing to do in what is so already", () => {
   }
 });
 
-test("mergePatchChanges finds what is otherwise, more, or to be taken away", () => {
+test("mergePatchChanges finds what is otherwise, more, or to be taken away [J46]", () => {
   const changes: readonly object[] = [
     { spec: { replicas: 3 } },
     { spec: { args: ["b", "a"] } },
@@ -93,7 +93,7 @@ test("mergePatchChanges takes what a cache leaves out for a change", () => {
   assert.equal(mergePatchChanges({ metadata }, { spec: null }), true);
 });
 
-test("jsonPatchChanges finds what a JSON Patch would change", () => {
+test("jsonPatchChanges finds what a JSON Patch would change [J44]", () => {
   const replace = { op: "replace", path: "/spec/replicas" } as const;
   assert.equal(jsonPatchChanges(OBJECT, [{ ...replace, value: 2 }]), false);
   assert.equal(jsonPatchChanges(OBJECT, [{ ...replace, value: 3 }]), true);
@@ -108,7 +108,7 @@ test("jsonPatchChanges finds what a JSON Patch would change", () => {
   assert.equal(jsonPatchChanges(OBJECT, diffJsonPatch(OBJECT, OBJECT)), false);
 });
 
-test("replacementChanges looks at the part that is written", () => {
+test("replacementChanges looks at the part that is written [J47]", () => {
   const status = { ...OBJECT, status: { ready: false } };
   const spec = { ...OBJECT, spec: { replicas: 3 } };
   assert.equal(replacementChanges(OBJECT, { ...OBJECT }, undefined), false);

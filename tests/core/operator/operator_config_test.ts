@@ -71,7 +71,7 @@ controllers:
   checkControllerNames(["web-page", "other"], config);
 });
 
-test("loadOperatorConfig reads every option that a deployment may set", async () => {
+test("loadOperatorConfig reads every option that a deployment may set [J49]", async () => {
   const config = await load(
     `
 concurrency: 20
@@ -137,7 +137,7 @@ controllers:
   });
 });
 
-test("loadOperatorConfig switches off what the program has switched on", async () => {
+test("loadOperatorConfig switches off what the program has switched on [J37]", async () => {
   const config = await load("leaderElection: false", {
     CORACLE_OPERATOR_PROBES: "false",
     CORACLE_CONTROLLER_A_RETRY: "false",
@@ -164,7 +164,7 @@ test("loadOperatorConfig switches off what the program has switched on", async (
   );
 });
 
-test("leader election that is configured without the name of its Lease is refused", async () => {
+test("leader election that is configured without the name of its Lease is refused [J51]", async () => {
   const config = await load("leaderElection: { namespace: here }");
   assert.throws(
     () => new Operator({ config }),
@@ -172,7 +172,7 @@ test("leader election that is configured without the name of its Lease is refuse
   );
 });
 
-test("configuredController keeps controllers apart whose names begin alike", async () => {
+test("configuredController keeps controllers apart whose names begin alike [J50]", async () => {
   const config = await load(undefined, {
     CORACLE_CONTROLLER_WEB_PAGE_CONCURRENCY: "2",
     CORACLE_CONTROLLER_WEB_TIMEOUT: "1s",
@@ -184,7 +184,7 @@ test("configuredController keeps controllers apart whose names begin alike", asy
   });
 });
 
-test("loadOperatorConfig without file and variables changes nothing", async () => {
+test("loadOperatorConfig without file and variables changes nothing [J48]", async () => {
   const config = await load(undefined);
   assert.deepEqual(configuredOperator({ config }), { config });
   checkControllerNames(["web"], config);

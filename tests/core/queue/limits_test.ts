@@ -70,7 +70,7 @@ test("WindowLimiter allows the limit in each period and tells the rest of it [Li
   assert.ok(limiter.admit("a", 1_102) > 0);
 });
 
-test("WindowLimiter forgets periods that are over", () => {
+test("WindowLimiter forgets periods that are over [J36]", () => {
   const limiter = new WindowLimiter({ limit: 1, period: 1_000 });
   for (let index = 0; index < 1_000; index++) limiter.admit(`key-${index}`, 0);
   assert.equal(limiter.size, 1_000);

@@ -101,7 +101,7 @@ test("SchedulingQueue lets no priority starve", () => {
   assert.ok(live > 900, `live changes had ${live} of 1000 takes`);
 });
 
-test("SchedulingQueue keeps deadlines by one timer of the clock", async () => {
+test("SchedulingQueue keeps deadlines by one timer of the clock [J74]", async () => {
   const clock = new VirtualClock();
   const queue = new SchedulingQueue({ clock });
   for (const [key, delay] of [["a", 300], ["b", 100], ["c", 200]] as const) {
@@ -259,7 +259,7 @@ test("SchedulingQueue says when keys begin to wait", () => {
   assert.equal(ready, 2);
 });
 
-test("SchedulingQueue drains when it is closed", async () => {
+test("SchedulingQueue drains when it is closed [J75]", async () => {
   const clock = new VirtualClock();
   const queue = new SchedulingQueue({ clock });
   queue.add("delayed");

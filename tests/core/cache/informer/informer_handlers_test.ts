@@ -6,7 +6,7 @@ import { silentLogger } from "../../../../core/logger.ts";
 import type { Widget } from "../../../support/fake_watch_call.ts";
 import { withInformer } from "../../../support/informer_case.ts";
 
-test("Informer gives a handler the new and the former state, decoded when read", () =>
+test("Informer gives a handler the new and the former state, decoded when read [J61]", () =>
   withInformer(async ({ server, informer, sync, settled }) => {
     server.put("default/a", { size: 1 });
     const seen: unknown[] = [];
@@ -186,7 +186,7 @@ test("Informer merges the events of an object while a loop does not read", () =>
     assert.deepEqual(await next, { done: true, value: undefined });
   }));
 
-test("Informer finds objects by indexes made before and after the start", () =>
+test("Informer finds objects by indexes made before and after the start [J72]", () =>
   withInformer(async ({ server, informer, sync, settled }) => {
     informer.addIndex("app", { byLabel: "app" });
     server.put("default/a", { labels: { app: "web" }, size: 3 });

@@ -91,7 +91,7 @@ test("OwnWrite is told of a foreign change that arrives after its answer [Extern
     assert.deepEqual(events, ["updated default/a", "added default/b"]);
   }));
 
-test("OwnWrite is told of a foreign change after its own", () =>
+test("OwnWrite is told of a foreign change after its own [J71]", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -145,7 +145,7 @@ test("OwnWrite lets a change through that was told before an apply without effec
     assert.deepEqual(told, ["updated 1→2"]);
   }));
 
-test("OwnWrite holds nothing back after a write that failed", () =>
+test("OwnWrite holds nothing back after a write that failed [J70]", () =>
   withInformer(async (parts) => {
     const { server, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -187,7 +187,7 @@ test("OwnWrite of an object that is deleted meanwhile leaves no ghost [DeletionD
     assert.deepEqual(told, ["deleted 2→2", "added -→1"]);
   }));
 
-test("OwnWrite of an object that vanishes before a relist is told as deleted", () =>
+test("OwnWrite of an object that vanishes before a relist is told as deleted [J64]", () =>
   withInformer(async (parts) => {
     const { server, informer, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -201,7 +201,7 @@ test("OwnWrite of an object that vanishes before a relist is told as deleted", (
     assert.deepEqual(told, ["deleted 5→5"]);
   }));
 
-test("OwnWrite during a relist is not removed by a list that is older", () =>
+test("OwnWrite during a relist is not removed by a list that is older [J69]", () =>
   withInformer(async (parts) => {
     const { server, informer, events, settled, until } = parts;
     const { registration, told } = await begin(parts);
@@ -279,7 +279,7 @@ test("OwnWrite of a history that was lost hides nothing of the next", () =>
     assert.deepEqual(told, ["updated 4→5"]);
   }));
 
-test("OwnWrite of an object made again under its name is told as deleted and added", () =>
+test("OwnWrite of an object made again under its name is told as deleted and added [J68]", () =>
   withInformer(async (parts) => {
     const { server, events, informer, settled } = parts;
     const { registration, told } = await begin(parts);
@@ -313,7 +313,7 @@ test("OwnWrite of an object that a list shows made again leaves the next one alo
     assert.equal(informer.get(KEY)?.spec.size, 2);
   }));
 
-test("OwnWrite of an object that is not selected leaves the cache alone", () =>
+test("OwnWrite of an object that is not selected leaves the cache alone [J58]", () =>
   withInformer(async ({ server, informer, sync }) => {
     const registration = informer.addHandler(() => {});
     await sync();

@@ -40,7 +40,7 @@ test("Informer lists a namespace again without a word about the others", () =>
     assert.deepEqual(events.toSorted(), ["deleted one/a", "deleted two/a"]);
   }, { namespaces: ["one", "two"] }));
 
-test("Informer changes its namespaces while it runs", () =>
+test("Informer changes its namespaces while it runs [J73]", () =>
   withInformer(async ({ server, informer, events, until }) => {
     server.put("one/a");
     server.put("two/a");

@@ -19,7 +19,7 @@ function change(
   };
 }
 
-test("OwnWriteWindow swallows the echo that comes after the answer", () => {
+test("OwnWriteWindow swallows the echo that comes after the answer [J56]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   assert.equal(
@@ -31,7 +31,7 @@ test("OwnWriteWindow swallows the echo that comes after the answer", () => {
   assert.equal(window.isOpen, false);
 });
 
-test("OwnWriteWindow swallows the echo that comes before the answer", () => {
+test("OwnWriteWindow swallows the echo that comes before the answer [J62]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   assert.equal(window.event(change("10")), undefined);
@@ -74,7 +74,7 @@ test("OwnWriteWindow lets a foreign change through that is older than the answer
   assert.equal(window.event(change("10")), undefined);
 });
 
-test("OwnWriteWindow lets a foreign change after the echo through", () => {
+test("OwnWriteWindow lets a foreign change after the echo through [J65]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   window.succeed(write, { resourceVersion: "10", seen: "9" });
@@ -82,7 +82,7 @@ test("OwnWriteWindow lets a foreign change after the echo through", () => {
   assert.notEqual(window.event(change("11")), undefined);
 });
 
-test("OwnWriteWindow lets everything through after a failed write", () => {
+test("OwnWriteWindow lets everything through after a failed write [J66]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   window.event(change("9"));
@@ -102,7 +102,7 @@ test("OwnWriteWindow never swallows what a relist found [OnRelistFilterIT]", () 
   assert.equal(window.isOpen, false);
 });
 
-test("OwnWriteWindow keeps an added object added when it is merged", () => {
+test("OwnWriteWindow keeps an added object added when it is merged [J63]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   window.event(change("9", { type: "added", previous: undefined }));
@@ -110,7 +110,7 @@ test("OwnWriteWindow keeps an added object added when it is merged", () => {
   assert.equal(window.fail(write)?.type, "added");
 });
 
-test("OwnWriteWindow waits only for writes that began before an event", () => {
+test("OwnWriteWindow waits only for writes that began before an event [J57]", () => {
   const window = new OwnWriteWindow<string>();
   const first = window.begin();
   window.event(change("9"));
@@ -143,7 +143,7 @@ test("OwnWriteWindow knows echoes of writes that are answered out of order", () 
   assert.equal(window.isOpen, false);
 });
 
-test("OwnWriteWindow does not stay open after a write that changed nothing", () => {
+test("OwnWriteWindow does not stay open after a write that changed nothing [J59]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   window.succeed(write, { resourceVersion: "8", seen: "8" });
@@ -155,7 +155,7 @@ test("OwnWriteWindow does not stay open after a write that changed nothing", () 
   assert.equal(window.isOpen, false);
 });
 
-test("OwnWriteWindow drops what is held when the object is gone", () => {
+test("OwnWriteWindow drops what is held when the object is gone [J67]", () => {
   const window = new OwnWriteWindow<string>();
   const write = window.begin();
   window.event(change("9"));
@@ -198,7 +198,7 @@ interface Happening {
   readonly run: () => void;
 }
 
-test("OwnWriteWindow lets every foreign change through and no echo alone", () => {
+test("OwnWriteWindow lets every foreign change through and no echo alone [J60]", () => {
   fc.assert(
     fc.property(fc.array(STEP, { maxLength: 12 }), (steps: Step[]) => {
       const window = new OwnWriteWindow<string>();
