@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../core/clock.ts";
 import type { Client } from "../core/client/client.ts";
-import type { Transport } from "../core/client/transport.ts";
+import type { Transport } from "../core/client/transport/transport.ts";
 import { type Logger, silentLogger } from "../core/logger.ts";
 import {
   createAuthority,

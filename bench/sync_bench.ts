@@ -1,4 +1,4 @@
-import { openHttpTransport } from "../core/client/open_transport.ts";
+import { openHttpTransport } from "../core/client/transport/open_transport.ts";
 import { type Bench, type Measure, verify } from "./support/bench.ts";
 import {
   clientNode,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ObjectOf } from "../core/api/kind.ts";
 import { ApiServer } from "../apiserver/server.ts";
 import { Client } from "../core/client/client.ts";
-import type { Transport } from "../core/client/transport.ts";
+import type { Transport } from "../core/client/transport/transport.ts";
 import { defineKind } from "../core/crd/define_kind.ts";
 import { installCrd } from "../core/crd/install_crd.ts";
 import { Deployment, StatefulSet } from "../core/kinds/apps_v1.ts";

@@ -60,12 +60,24 @@ export { type Environment, proxyFromEnvironment } from "./config/proxy.ts";
 
 // The client, and what it is made of: requests as values, transports.
 export { Client } from "./client/client.ts";
-export type { ServerVersion } from "./client/discovery.ts";
 export type { ClientOptions } from "./client/client_options.ts";
 export type { ClientTarget } from "./client/connection.ts";
-export type { DiscoveredResource } from "./client/discovered_resource.ts";
-export * from "./client/request.ts";
-export * from "./client/delete_requests.ts";
+export type { DiscoveredResource, ServerVersion } from "./client/discovery.ts";
+export {
+  type ApiRequest,
+  applyRequest,
+  createRequest,
+  deleteCollectionRequest,
+  deleteRequest,
+  getRequest,
+  listRequest,
+  type ObjectBody,
+  patchRequest,
+  pathRequest,
+  replaceRequest,
+  type Verb,
+  watchRequest,
+} from "./client/request.ts";
 export type {
   ApplyOptions,
   DeleteCollectionOptions,
@@ -83,35 +95,50 @@ export type {
   WatchOptions,
   WriteOptions,
 } from "./client/request_options.ts";
-export type { RateLimitOptions } from "./client/rate_limit.ts";
-export type { RetryOptions } from "./client/retry.ts";
-export type { Middleware, Send } from "./client/send.ts";
+export type {
+  Middleware,
+  RateLimitOptions,
+  RetryOptions,
+  Send,
+} from "./client/middleware.ts";
 export {
   type ClientCore,
   type Scale,
   ScaleClient,
   StatusClient,
 } from "./client/subresource_clients.ts";
-export * from "./client/transport.ts";
+export type {
+  HttpRequest,
+  HttpResponse,
+  HttpTransport,
+  StreamConnection,
+  StreamRequest,
+  Transport,
+} from "./client/transport/transport.ts";
 export type {
   AttachOptions,
   ExecOptions,
   LogOptions,
   PortForwardOptions,
-} from "./client/pod_options.ts";
+} from "./client/pods/pod_requests.ts";
 export {
   ContainerProcess,
   type ProcessOutput,
-} from "./client/container_process.ts";
+} from "./client/pods/container_process.ts";
 export {
   type ListenOptions,
   PortConnection,
   PortForward,
   type PortListener,
-} from "./client/port_forward.ts";
-export { StreamRefusedError } from "./client/transport_error.ts";
-export type { TransportSettings } from "./client/transport_settings.ts";
-export type * from "./client/watch_event.ts";
+} from "./client/pods/port_forward.ts";
+export { StreamRefusedError } from "./client/transport/transport_error.ts";
+export type { TransportSettings } from "./client/transport/transport_settings.ts";
+export type {
+  BookmarkObject,
+  WatchBookmark,
+  WatchChange,
+  WatchEvent,
+} from "./client/watch_events.ts";
 
 // Objects as bytes.
 export * from "./json/byte_range.ts";

@@ -6,8 +6,8 @@ import {
   type OptionRules,
 } from "../core/api/option_rules.ts";
 import { BackOff } from "../core/cache/watch/back_off.ts";
-import type { TransportSettings } from "../core/client/transport_settings.ts";
-import type { StreamConnection } from "../core/client/transport.ts";
+import type { TransportSettings } from "../core/client/transport/transport_settings.ts";
+import type { StreamConnection } from "../core/client/transport/transport.ts";
 import type {
   EventSource,
   PrimaryCache,
@@ -196,7 +196,9 @@ class WebsocketSource<P extends KubernetesObject>
 
   async #connect(run: SourceRun<P>): Promise<StreamConnection> {
     const { headers = {}, protocols = [], tls = {} } = this.#options;
-    const { openWebSocket } = await import("../core/client/web_socket.ts");
+    const { openWebSocket } = await import(
+      "../core/client/transport/web_socket.ts"
+    );
     const { origin, pathname, search } = this.#url;
     return await openWebSocket(
       {

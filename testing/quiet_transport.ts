@@ -4,7 +4,7 @@ import type {
   StreamConnection,
   StreamRequest,
   Transport,
-} from "../core/client/transport.ts";
+} from "../core/client/transport/transport.ts";
 import { readTarget } from "../apiserver/request/request_info.ts";
 
 /**

@@ -5,7 +5,7 @@ import type {
   StreamConnection,
   StreamRequest,
   Transport,
-} from "../core/client/transport.ts";
+} from "../core/client/transport/transport.ts";
 import type { AccessVerb, PolicyRule } from "../core/crd/rbac.ts";
 import { readTarget } from "../apiserver/request/request_info.ts";
 import { verbOf } from "../apiserver/router.ts";

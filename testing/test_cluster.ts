@@ -5,7 +5,7 @@ import type { UntypedObject } from "../core/api/object.ts";
 import { checkOptions } from "../core/api/option_rules.ts";
 import { Client } from "../core/client/client.ts";
 import { Connection } from "../core/client/connection.ts";
-import type { Transport } from "../core/client/transport.ts";
+import type { Transport } from "../core/client/transport/transport.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { loadConfig } from "../core/config/load_config.ts";
 import { installCrd } from "../core/crd/install_crd.ts";

@@ -1,4 +1,7 @@
-import type { HttpRequest, Transport } from "../../core/client/transport.ts";
+import type {
+  HttpRequest,
+  Transport,
+} from "../../core/client/transport/transport.ts";
 import type { Clock } from "../../core/clock.ts";
 import { LineSplitter } from "../../core/json/line_splitter.ts";
 import type {

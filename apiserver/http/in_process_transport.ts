@@ -1,12 +1,12 @@
-import { textOf } from "../../core/client/chunk_text.ts";
+import { textOf } from "../../core/client/transport/chunk_queue.ts";
 import type {
   HttpRequest,
   HttpResponse,
   StreamConnection,
   StreamRequest,
   Transport,
-} from "../../core/client/transport.ts";
-import { StreamRefusedError } from "../../core/client/transport_error.ts";
+} from "../../core/client/transport/transport.ts";
+import { StreamRefusedError } from "../../core/client/transport/transport_error.ts";
 import { linePair } from "../pods/message_line.ts";
 import {
   isStream,

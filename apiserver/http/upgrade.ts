@@ -3,7 +3,7 @@ import { STATUS_CODES } from "node:http";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
-import { ChunkQueue } from "../../core/client/chunk_queue.ts";
+import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
 import type { MessageLine } from "../pods/message_line.ts";
 import { isStream, type ServerResponse, type Upgrade } from "./exchange.ts";
 

@@ -1,4 +1,7 @@
-import { CHANNEL_V4, CHANNEL_V5 } from "../../core/client/channel_stream.ts";
+import {
+  CHANNEL_V4,
+  CHANNEL_V5,
+} from "../../core/client/pods/channel_stream.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import type {
   ResponseStream,

@@ -1,5 +1,5 @@
-import { ChunkQueue } from "../../core/client/chunk_queue.ts";
-import type { StreamConnection } from "../../core/client/transport.ts";
+import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
+import type { StreamConnection } from "../../core/client/transport/transport.ts";
 
 /** One end of a WebSocket, whatever carries it. */
 export type MessageLine = Pick<

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ChunkQueue } from "../../core/client/chunk_queue.ts";
+import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import type { MessageLine } from "./message_line.ts";
 import type { PodCall, PodPort, PodProcess } from "./pod_hooks.ts";

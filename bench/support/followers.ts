@@ -3,7 +3,7 @@ import { untyped } from "../../core/api/kind.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";
 import type { ReconnectOptions } from "../../core/cache/informer/informer_options.ts";
 import { Client } from "../../core/client/client.ts";
-import { openHttpTransport } from "../../core/client/open_transport.ts";
+import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
 import type { PodServer } from "./pod_server.ts";
 import { loadRival } from "./rival.ts";
 

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { Client } from "../../core/client/client.ts";
-import { openHttpTransport } from "../../core/client/open_transport.ts";
+import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
 import { ReplicaSet } from "../../core/kinds/apps_v1.ts";
 import { Pod } from "../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../core/logger.ts";

@@ -1,4 +1,4 @@
-import { openHttpTransport } from "../../core/client/open_transport.ts";
+import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
 
 /** Where Pods come from. */
 export interface PodStreamAddress {

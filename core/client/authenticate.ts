@@ -3,10 +3,10 @@ import type {
   CredentialSource,
   Impersonation,
 } from "../config/cluster_config.ts";
-import type { Middleware } from "./send.ts";
-import type { StreamConnection, StreamRequest } from "./transport.ts";
-import { StreamRefusedError } from "./transport_error.ts";
-import { basicAuthorization } from "./transport_settings.ts";
+import type { Middleware } from "./middleware.ts";
+import type { StreamConnection, StreamRequest } from "./transport/transport.ts";
+import { StreamRefusedError } from "./transport/transport_error.ts";
+import { basicAuthorization } from "./transport/transport_settings.ts";
 
 /** Headers that say who asks. */
 export interface IdentityHeaders {

@@ -14,29 +14,34 @@ import type { LoadConfigOptions } from "../config/load_config.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import type { ClientOptions } from "./client_options.ts";
 import { type ClientTarget, Connection } from "./connection.ts";
-import type { ContainerProcess } from "./container_process.ts";
-import type { DiscoveredResource } from "./discovered_resource.ts";
-import { Discovery, type ServerVersion } from "./discovery.ts";
+import type { ContainerProcess } from "./pods/container_process.ts";
+import {
+  type DiscoveredResource,
+  Discovery,
+  type ServerVersion,
+} from "./discovery.ts";
 import { listPages } from "./list_pages.ts";
 import type {
   AttachOptions,
   ExecOptions,
   LogOptions,
   PortForwardOptions,
-} from "./pod_options.ts";
-import { PodStreams } from "./pod_streams.ts";
-import { deleteCollectionRequest, deleteRequest } from "./delete_requests.ts";
-import type { PortForward } from "./port_forward.ts";
+} from "./pods/pod_requests.ts";
+import { PodStreams } from "./pods/pod_streams.ts";
 import {
   type ApiRequest,
   applyRequest,
   createRequest,
+  deleteCollectionRequest,
+  deleteRequest,
   getRequest,
   listRequest,
   patchRequest,
   replaceRequest,
   watchRequest,
+  withDefaults,
 } from "./request.ts";
+import type { PortForward } from "./pods/port_forward.ts";
 import type {
   ApplyOptions,
   DeleteCollectionOptions,
@@ -48,16 +53,18 @@ import type {
   WatchOptions,
   WriteOptions,
 } from "./request_options.ts";
-import { withDefaults } from "./request_subject.ts";
-import type { Middleware } from "./send.ts";
+import type { Middleware } from "./middleware.ts";
 import {
   type ClientCore,
   ScaleClient,
   StatusClient,
 } from "./subresource_clients.ts";
-import type { HttpRequest, HttpResponse } from "./transport.ts";
-import type { WatchChange, WatchEvent } from "./watch_event.ts";
-import { watchEvents } from "./watch_events.ts";
+import type { HttpRequest, HttpResponse } from "./transport/transport.ts";
+import {
+  type WatchChange,
+  type WatchEvent,
+  watchEvents,
+} from "./watch_events.ts";
 
 /**
  * Reads and writes the objects of one cluster. Objects that it gives are plain

@@ -2,8 +2,7 @@ import type { OptionRules } from "../api/option_rules.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
-import type { RateLimitOptions } from "./rate_limit.ts";
-import type { RetryOptions } from "./retry.ts";
+import type { RateLimitOptions, RetryOptions } from "./middleware.ts";
 
 /** Options of a {@linkcode Client}. */
 export interface ClientOptions {

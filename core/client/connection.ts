@@ -10,7 +10,19 @@ import { credentialSource } from "../config/credential_source.ts";
 import { silentLogger } from "../logger.ts";
 import { noMetrics } from "../metrics.ts";
 import { unfailingLogger, unfailingMetrics } from "../unfailing.ts";
-import { answerTimeout } from "./answer_timeout.ts";
+import {
+  answerTimeout,
+  compose,
+  countRequests,
+  logWarnings,
+  type Middleware,
+  RATE_LIMIT_RULES,
+  rateLimit,
+  retry,
+  RETRY_RULES,
+  type Send,
+  withHeaders,
+} from "./middleware.ts";
 import {
   authenticate,
   authenticateStream,
@@ -18,20 +30,16 @@ import {
   type NamedStreamRequest,
 } from "./authenticate.ts";
 import { CLIENT_RULES, type ClientOptions } from "./client_options.ts";
-import { ClusterTransport } from "./cluster_transport.ts";
-import { countRequests, logWarnings } from "./observe.ts";
-import { RATE_LIMIT_RULES, rateLimit } from "./rate_limit.ts";
+import { ClusterTransport } from "./transport/cluster_transport.ts";
 import type { ApiRequest } from "./request.ts";
 import { bodyError, readJson, responseError } from "./response.ts";
-import { retry, RETRY_RULES } from "./retry.ts";
-import { compose, type Middleware, type Send, withHeaders } from "./send.ts";
 import type {
   HttpRequest,
   HttpResponse,
   StreamConnection,
   Transport,
-} from "./transport.ts";
-import { StreamRefusedError } from "./transport_error.ts";
+} from "./transport/transport.ts";
+import { StreamRefusedError } from "./transport/transport_error.ts";
 
 /** The longest answer that is decoded unless told otherwise. */
 const MAX_ANSWER_BYTES = 256 << 20;

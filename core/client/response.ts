@@ -1,6 +1,6 @@
 import { ApiError, type Status, type StatusDetails } from "../api/api_error.ts";
 import type { ApiRequest } from "./request.ts";
-import type { HttpResponse } from "./transport.ts";
+import type { HttpResponse } from "./transport/transport.ts";
 
 /** How much of an error answer is read: a Status is small. */
 const LONGEST_ERROR_BODY = 1 << 20;

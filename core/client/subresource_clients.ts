@@ -10,6 +10,7 @@ import {
   type ApiRequest,
   applyRequest,
   getRequest,
+  ofPart,
   patchRequest,
   replaceRequest,
 } from "./request.ts";
@@ -20,7 +21,6 @@ import type {
   SubresourceOption,
   WriteOptions,
 } from "./request_options.ts";
-import { ofPart } from "./request_subject.ts";
 
 /** What a part of a client needs of the whole. */
 export interface ClientCore {

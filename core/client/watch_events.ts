@@ -3,8 +3,7 @@ import type { KubernetesObject } from "../api/object.ts";
 import { LineSplitter } from "../json/line_splitter.ts";
 import type { ApiRequest } from "./request.ts";
 import { statusError } from "./response.ts";
-import type { HttpResponse } from "./transport.ts";
-import type { WatchEvent } from "./watch_event.ts";
+import type { HttpResponse } from "./transport/transport.ts";
 
 /**
  * Decodes the stream of a watch. Leaving the loop ends the watch.
@@ -52,4 +51,34 @@ function parseEvent<T extends KubernetesObject>(
     throw statusError(request.action, event.object as Partial<Status>);
   }
   return event as WatchEvent<T>;
+}
+
+/** One change of an object that a watch tells. */
+export interface WatchChange<T extends KubernetesObject = KubernetesObject> {
+  /** What happened to the object. */
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  /** The object as it is now, or as it was last. */
+  readonly object: T;
+}
+
+/** How far a watch has come; only with `bookmarks`. */
+export interface WatchBookmark {
+  /** Tells it from a change. */
+  readonly type: "BOOKMARK";
+  /** The resource version that it has come to. */
+  readonly object: BookmarkObject;
+}
+
+/** What a watch tells. */
+export type WatchEvent<T extends KubernetesObject = KubernetesObject> =
+  | WatchChange<T>
+  | WatchBookmark;
+
+/** What a bookmark carries: a resource version, and nothing of an object. */
+export interface BookmarkObject {
+  /** All that is set of its metadata. */
+  readonly metadata: {
+    readonly resourceVersion: string;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+  };
 }

@@ -7,8 +7,8 @@ import {
   type OptionRules,
 } from "../api/option_rules.ts";
 import type { Client } from "../client/client.ts";
-import { sleep } from "../client/retry.ts";
-import type { WatchChange } from "../client/watch_event.ts";
+import { sleep } from "../client/middleware.ts";
+import type { WatchChange } from "../client/watch_events.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { crdManifest } from "./crd_manifest.ts";
 import { CRD_KIND, crdCondition, type CrdObject } from "./crd_object.ts";

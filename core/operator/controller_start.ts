@@ -1,7 +1,7 @@
 import type { Kind } from "../api/kind.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
-import { sleep } from "../client/retry.ts";
+import { sleep } from "../client/middleware.ts";
 import type {
   ControllerHealth,
   ObjectHistory,

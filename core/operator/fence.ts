@@ -1,7 +1,7 @@
 import type { Client } from "../client/client.ts";
 import type { ApiRequest, Verb } from "../client/request.ts";
-import type { Send } from "../client/send.ts";
-import type { HttpResponse } from "../client/transport.ts";
+import type { Send } from "../client/middleware.ts";
+import type { HttpResponse } from "../client/transport/transport.ts";
 import type { Clock, Timer } from "../clock.ts";
 import { linkedSignal } from "../linked_signal.ts";
 

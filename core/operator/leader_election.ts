@@ -1,6 +1,6 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOptions, type OptionRules } from "../api/option_rules.ts";
-import { sleep } from "../client/retry.ts";
+import { sleep } from "../client/middleware.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import {

@@ -5,7 +5,7 @@ import type { ObjectKey } from "../api/object_key.ts";
 import { abortable } from "../abortable.ts";
 import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
-import { traceRequests } from "../client/trace_requests.ts";
+import { traceRequests } from "../client/middleware.ts";
 import { ConcurrencyCap } from "../controller/concurrency_cap.ts";
 import { Controller, type ObjectHistory } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";

@@ -1,4 +1,4 @@
-import { sleep } from "../client/retry.ts";
+import { sleep } from "../client/middleware.ts";
 import type { Clock } from "../clock.ts";
 import type { ShardAssignment } from "../controller/shard.ts";
 import { linkedSignal } from "../linked_signal.ts";

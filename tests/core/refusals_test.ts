@@ -9,8 +9,8 @@ import { Informer } from "../../core/cache/informer/informer.ts";
 import { LruCache } from "../../core/cache/store/lru_cache.ts";
 import { ObjectStore } from "../../core/cache/store/object_store.ts";
 import { Client } from "../../core/client/client.ts";
-import { deleteCollectionRequest } from "../../core/client/delete_requests.ts";
 import {
+  deleteCollectionRequest,
   getRequest,
   listRequest,
   patchRequest,

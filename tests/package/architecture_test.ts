@@ -18,7 +18,7 @@ test("importFault lets imports run with the arrows", () => {
     ["workflows/graph/graph.ts", "../../sources/mappers.ts"],
     ["mod.ts", "./sources/mod.ts"],
     ["tests/core/clock_test.ts", "../../core/mod.ts"],
-    ["core/client/transport_node.ts", "undici"],
+    ["core/client/transport/transport_node.ts", "undici"],
   ];
   for (const [file, specifier] of allowed) {
     assert.equal(importFault(file, specifier), undefined);

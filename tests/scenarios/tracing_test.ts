@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { patchStatus } from "../../core/controller/result.ts";
-import type { HttpRequest, Transport } from "../../core/client/transport.ts";
+import type {
+  HttpRequest,
+  Transport,
+} from "../../core/client/transport/transport.ts";
 import { Client } from "../../core/client/client.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { startGadgets } from "../support/gadget_runs.ts";

@@ -20,7 +20,7 @@ import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Client } from "../../core/client/client.ts";
-import { sleep } from "../../core/client/retry.ts";
+import { sleep } from "../../core/client/middleware.ts";
 import { systemClock as clock } from "../../core/clock.ts";
 import { MetricsRegistry } from "../../core/operator/metrics_registry.ts";
 import { until } from "../support/until.ts";

@@ -5,7 +5,7 @@ import type {
   HttpRequest,
   HttpResponse,
   Transport,
-} from "../../core/client/transport.ts";
+} from "../../core/client/transport/transport.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 

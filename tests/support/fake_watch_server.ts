@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { Client } from "../../core/client/client.ts";
-import { openHttpTransport } from "../../core/client/open_transport.ts";
-import type { HttpTransport } from "../../core/client/transport.ts";
+import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
+import type { HttpTransport } from "../../core/client/transport/transport.ts";
 import {
   type Answer,
   asAsked,

@@ -2,7 +2,7 @@ import type {
   HttpRequest,
   HttpResponse,
   Transport,
-} from "../../core/client/transport.ts";
+} from "../../core/client/transport/transport.ts";
 import type { Answer } from "./fake_watch_call.ts";
 import type { FakeWatchServer } from "./fake_watch_server.ts";
 

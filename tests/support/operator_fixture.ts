@@ -9,7 +9,7 @@ import type { Faults } from "../../apiserver/faults/faults.ts";
 import { TestCluster } from "../../testing/test_cluster.ts";
 import type { TestClusterOptions } from "../../testing/test_cluster_options.ts";
 import { Client } from "../../core/client/client.ts";
-import type { Transport } from "../../core/client/transport.ts";
+import type { Transport } from "../../core/client/transport/transport.ts";
 import type { CustomResource } from "../../core/crd/kind_definition.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { installCrd } from "../../core/crd/install_crd.ts";

@@ -4,7 +4,7 @@ import type {
   HttpRequest,
   HttpResponse,
   Transport,
-} from "../../core/client/transport.ts";
+} from "../../core/client/transport/transport.ts";
 
 /** A request as its sender saw it. */
 export interface RecordedRequest {

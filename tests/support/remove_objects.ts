@@ -1,6 +1,6 @@
 import { ApiError } from "../../core/api/api_error.ts";
 import type { Client } from "../../core/client/client.ts";
-import type { HttpRequest } from "../../core/client/transport.ts";
+import type { HttpRequest } from "../../core/client/transport/transport.ts";
 import { until } from "./until.ts";
 
 /**

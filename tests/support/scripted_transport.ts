@@ -4,7 +4,7 @@ import type {
   StreamConnection,
   StreamRequest,
   Transport,
-} from "../../core/client/transport.ts";
+} from "../../core/client/transport/transport.ts";
 
 /** What a {@linkcode ScriptedTransport} answers to one request. */
 export interface ScriptedAnswer {

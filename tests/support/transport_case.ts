@@ -1,11 +1,11 @@
 import { test } from "node:test";
-import { openHttpTransport } from "../../core/client/open_transport.ts";
+import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
 import type {
   HttpRequest,
   HttpResponse,
   HttpTransport,
-} from "../../core/client/transport.ts";
-import type { TransportSettings } from "../../core/client/transport_settings.ts";
+} from "../../core/client/transport/transport.ts";
+import type { TransportSettings } from "../../core/client/transport/transport_settings.ts";
 
 /** Makes a request that reads a path. */
 export type Get = (path: string, parts?: Partial<HttpRequest>) => HttpRequest;

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { HttpRequest, Transport } from "../../core/client/transport.ts";
+import type {
+  HttpRequest,
+  Transport,
+} from "../../core/client/transport/transport.ts";
 import {
   accessOf,
   permits,

@@ -2,7 +2,7 @@ import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
-import { sleep } from "../../core/client/retry.ts";
+import { sleep } from "../../core/client/middleware.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { linkedSignal } from "../../core/linked_signal.ts";
 import { type Logger, silentLogger } from "../../core/logger.ts";

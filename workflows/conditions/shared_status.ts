@@ -7,7 +7,7 @@ import {
   checkParts,
   type OptionRules,
 } from "../../core/api/option_rules.ts";
-import { sleep } from "../../core/client/retry.ts";
+import { sleep } from "../../core/client/middleware.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 import { diffMergePatch } from "../../core/patch/merge_patch.ts";

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../../clock.ts";
 import type { ApiRequest } from "../../client/request.ts";
-import type { HttpResponse } from "../../client/transport.ts";
+import type { HttpResponse } from "../../client/transport/transport.ts";
 import { ConnectionFault } from "./connection_fault.ts";
 
 /** How long an {@linkcode Exchange} waits, in milliseconds. */

@@ -2,7 +2,7 @@ import { EventScanner, type WatchEventType } from "../../json/event_scanner.ts";
 import { LineSplitter } from "../../json/line_splitter.ts";
 import { type ListHeader, ListScanner } from "../../json/list_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
-import { sleep } from "../../client/retry.ts";
+import { sleep } from "../../client/middleware.ts";
 import type { Clock } from "../../clock.ts";
 import { ConnectionFault } from "./connection_fault.ts";
 import type { Exchange } from "./exchange.ts";

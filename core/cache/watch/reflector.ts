@@ -2,7 +2,7 @@ import { ApiError, type Status } from "../../api/api_error.ts";
 import { isResolved, type ResolvedKind } from "../../api/kind.ts";
 import type { ApiRequest } from "../../client/request.ts";
 import { statusError } from "../../client/response.ts";
-import { sleep } from "../../client/retry.ts";
+import { sleep } from "../../client/middleware.ts";
 import type { WatchEventType } from "../../json/event_scanner.ts";
 import type { ListHeader } from "../../json/list_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";

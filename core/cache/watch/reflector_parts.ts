@@ -1,7 +1,7 @@
 import type { Kind, ResolvedKind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import type { ApiRequest } from "../../client/request.ts";
-import type { HttpResponse } from "../../client/transport.ts";
+import type { HttpResponse } from "../../client/transport/transport.ts";
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
 import type { InformerMetrics } from "../informer/informer_metrics.ts";

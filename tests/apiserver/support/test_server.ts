@@ -5,7 +5,7 @@ import { seededRandom } from "../../../apiserver/random.ts";
 import type { BuiltinResources } from "../../../apiserver/registry.ts";
 import { ADMINISTRATOR } from "../../../apiserver/request/user.ts";
 import type { Clock } from "../../../core/clock.ts";
-import type { HttpRequest } from "../../../core/client/transport.ts";
+import type { HttpRequest } from "../../../core/client/transport/transport.ts";
 import { jsonLogger } from "../../../core/logger.ts";
 import { noCustomKinds, plainKinds } from "./plain_kinds.ts";
 

@@ -4,20 +4,21 @@ import type {
   Credential,
   CredentialSource,
 } from "../../../core/config/cluster_config.ts";
-import { answerTimeout } from "../../../core/client/answer_timeout.ts";
+import {
+  answerTimeout,
+  countRequests,
+  logWarnings,
+  type Middleware,
+  parseWarnings,
+  rateLimit,
+  retry,
+  type Send,
+} from "../../../core/client/middleware.ts";
 import {
   authenticate,
   identityHeaders,
 } from "../../../core/client/authenticate.ts";
-import {
-  countRequests,
-  logWarnings,
-  parseWarnings,
-} from "../../../core/client/observe.ts";
-import { rateLimit } from "../../../core/client/rate_limit.ts";
 import { type ApiRequest, pathRequest } from "../../../core/client/request.ts";
-import { retry } from "../../../core/client/retry.ts";
-import type { Middleware, Send } from "../../../core/client/send.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { noMetrics } from "../../../core/metrics.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";

@@ -2,13 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ResolvedKind } from "../../../core/api/kind.ts";
 import {
-  deleteCollectionRequest,
-  deleteRequest,
-} from "../../../core/client/delete_requests.ts";
-import {
   type ApiRequest,
   applyRequest,
   createRequest,
+  deleteCollectionRequest,
+  deleteRequest,
   getRequest,
   listRequest,
   patchRequest,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Client } from "../../../core/client/client.ts";
-import type { Transport } from "../../../core/client/transport.ts";
+import type { Transport } from "../../../core/client/transport/transport.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { leaseTimes } from "../../../core/operator/leader_election.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";

@@ -1,0 +1,357 @@
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { test } from "node:test";
+import { Client } from "../../../../core/client/client.ts";
+import { StreamRefusedError } from "../../../../core/client/transport/transport_error.ts";
+import { ScriptedStream } from "../../../support/scripted_stream.ts";
+import { ScriptedTransport } from "../../../support/scripted_transport.ts";
+import { until } from "../../../support/until.ts";
+
+const KEY = { namespace: "default", name: "web" };
+
+function clientWith(
+  open: () => ScriptedStream,
+): { client: Client; transport: ScriptedTransport } {
+  const transport = new ScriptedTransport(() => ({}));
+  transport.stream = open;
+  return { transport, client: new Client({ transport }) };
+}
+
+const SUCCESS = JSON.stringify({ kind: "Status", status: "Success" });
+
+function exitStatus(code: number): string {
+  return JSON.stringify({
+    kind: "Status",
+    status: "Failure",
+    reason: "NonZeroExitCode",
+    details: { causes: [{ reason: "ExitCode", message: String(code) }] },
+  });
+}
+
+test("Client.exec asks for a stream and gives output and exit code", async () => {
+  const stream = new ScriptedStream();
+  const { client, transport } = clientWith(() => stream);
+  const process = await client.exec(KEY, {
+    command: ["sh", "-c", "a b"],
+    container: "main",
+  });
+  const [request] = transport.streamRequests;
+  assert.equal(
+    request?.path,
+    "/api/v1/namespaces/default/pods/web/exec?command=sh&command=-c&command=a+b&container=main&stdin=false&stdout=true&stderr=true&tty=false",
+  );
+  assert.deepEqual(request?.protocols, [
+    "v5.channel.k8s.io",
+    "v4.channel.k8s.io",
+  ]);
+  stream.receive(1, "out ");
+  stream.receive(2, "err");
+  for (const byte of new TextEncoder().encode("ä")) {
+    stream.receive(1, Uint8Array.of(byte));
+  }
+  stream.receive(9, "dropped");
+  stream.receive(3, exitStatus(3));
+  stream.messages.end();
+  assert.deepEqual(await process.output(), {
+    code: 3,
+    stdout: "out ä",
+    stderr: "err",
+  });
+});
+
+test("ContainerProcess sends input, its end and the size of the terminal", async () => {
+  const stream = new ScriptedStream();
+  const { client } = clientWith(() => stream);
+  const process = await client.attach(KEY, { stdin: true, tty: true });
+  await process.write("hello");
+  await process.write(Uint8Array.of(65));
+  await process.resize({ width: 80, height: 24 });
+  await process.end();
+  assert.deepEqual(stream.sent, [
+    [0, "hello"],
+    [0, "A"],
+    [4, '{"Width":80,"Height":24}'],
+    [255, "\0"],
+  ]);
+  stream.receive(3, SUCCESS);
+  stream.messages.end();
+  assert.equal(await process.exit, 0);
+  await process.close();
+  assert.equal(stream.closed, true);
+});
+
+test("ContainerProcess cannot end the input of an old server", async () => {
+  const { client } = clientWith(() => new ScriptedStream("v4.channel.k8s.io"));
+  const process = await client.attach(KEY, { stdin: true });
+  await assert.rejects(
+    () => process.end(),
+    /must know v5\.channel\.k8s\.io: received v4/,
+  );
+});
+
+test("ContainerProcess tells of programs that cannot run and lines that break", async () => {
+  const cases:
+    readonly (readonly [(stream: ScriptedStream) => void, RegExp])[] = [
+      [
+        (stream) => {
+          stream.receive(
+            3,
+            JSON.stringify({
+              status: "Failure",
+              code: 500,
+              message: "no such program",
+              reason: "InternalError",
+            }),
+          );
+          stream.messages.end();
+        },
+        /^ApiError: Cannot run "x" in Pod default\/web: no such program: received 500 InternalError$/,
+      ],
+      [
+        (stream) => stream.messages.end(),
+        /^Error: Cannot run "x" in Pod default\/web: the stream must end with a Status: received nothing$/,
+      ],
+      [
+        (stream) => {
+          stream.receive(3, "rubbish");
+          stream.messages.end();
+        },
+        /received "rubbish"$/,
+      ],
+      [
+        (stream) => stream.messages.fail(new Error("broken")),
+        /^Error: broken$/,
+      ],
+    ];
+  for (const [act, message] of cases) {
+    const stream = new ScriptedStream();
+    const { client } = clientWith(() => stream);
+    const process = await client.exec(KEY, { command: ["x"] });
+    act(stream);
+    await assert.rejects(process.exit, message);
+  }
+});
+
+test("ContainerProcess holds the server back while an output is not read", async () => {
+  const stream = new ScriptedStream();
+  const { client } = clientWith(() => stream);
+  const process = await client.exec(KEY, { command: ["yes"] });
+  for (let count = 0; count < 20; count++) {
+    stream.receive(1, new Uint8Array(64 << 10));
+    await new Promise(setImmediate);
+  }
+  assert.equal(stream.paused, true);
+  let read = 0;
+  stream.receive(3, SUCCESS);
+  stream.messages.end();
+  for await (const chunk of process.stdout) read += chunk.byteLength;
+  assert.equal(read, 20 * (64 << 10));
+  assert.equal(await process.exit, 0);
+});
+
+test("ContainerProcess goes on when one of its outputs is left", async () => {
+  const stream = new ScriptedStream();
+  const { client } = clientWith(() => stream);
+  const process = await client.exec(KEY, { command: ["x"] });
+  for (let count = 0; count < 10; count++) {
+    stream.receive(2, new Uint8Array(64 << 10));
+  }
+  for await (const _chunk of process.stderr) break;
+  stream.receive(1, "out");
+  stream.receive(3, SUCCESS);
+  stream.messages.end();
+  const output: string[] = [];
+  for await (const chunk of process.stdout) {
+    output.push(new TextDecoder().decode(chunk));
+  }
+  assert.deepEqual(output, ["out"]);
+});
+
+test("Client tells what the server said when it refuses a stream", async () => {
+  const { client, transport } = clientWith(() => {
+    throw new StreamRefusedError("https://x", {
+      status: 404,
+      body: '{"kind":"Status","reason":"NotFound","message":"no pod"}',
+    });
+  });
+  await assert.rejects(() => client.exec(KEY, { command: ["x"] }), {
+    name: "ApiError",
+    message: 'Cannot run "x" in Pod default/web: no pod: received 404 NotFound',
+  });
+  Object.defineProperty(transport, "connect", { value: undefined });
+  await assert.rejects(
+    () => client.attach(KEY),
+    /^Error: Cannot attach to Pod default\/web: the transport must have WebSockets/,
+  );
+  await assert.rejects(
+    async () => await client.exec(KEY, { command: [] }),
+    TypeError,
+  );
+});
+
+test("Client.logs gives lines across chunks, empty ones too", async () => {
+  async function* chunks(): AsyncGenerator<string> {
+    yield "one\ntw";
+    yield "o\n\nthree";
+  }
+  const transport = new ScriptedTransport(() => ({ body: chunks() }));
+  const client = new Client({ transport });
+  const lines: string[] = [];
+  const options = {
+    container: "main",
+    follow: true,
+    tailLines: 5,
+    sinceSeconds: 60,
+    timestamps: true,
+  };
+  for await (const line of client.logs(KEY, options)) lines.push(line);
+  assert.deepEqual(lines, ["one", "two", "", "three"]);
+  assert.equal(
+    transport.requests[0]?.path,
+    "/api/v1/namespaces/default/pods/web/log?container=main&tailLines=5&sinceSeconds=60&follow=true&timestamps=true",
+  );
+});
+
+test("Client.logs gives an endless line in pieces", async () => {
+  async function* chunks(): AsyncGenerator<string> {
+    for (let count = 0; count < 40; count++) yield "x".repeat(64 << 10);
+  }
+  const transport = new ScriptedTransport(() => ({ body: chunks() }));
+  const pieces: number[] = [];
+  for await (const line of new Client({ transport }).logs(KEY)) {
+    pieces.push(line.length);
+  }
+  assert.deepEqual(pieces, [1 << 20, 1 << 20, 512 << 10]);
+});
+
+test("ContainerProcess that is left tells its end, whatever was not read", async () => {
+  const stream = new ScriptedStream();
+  const { client } = clientWith(() => stream);
+  const process = await client.exec(KEY, { command: ["yes"] });
+  for (let count = 0; count < 12; count++) {
+    stream.receive(1, "y".repeat(32_000));
+  }
+  await process.close();
+  await assert.rejects(
+    process.exit,
+    /must end with a Status: received nothing/,
+  );
+});
+
+/** A pod that answers in capitals, on the channels of port forwarding. */
+function shoutingPod(): ScriptedStream {
+  const stream = new ScriptedStream("v4.channel.k8s.io");
+  stream.receive(0, Uint8Array.of(80, 0));
+  stream.receive(1, Uint8Array.of(80, 0));
+  stream.onSend = (message) => {
+    const text = new TextDecoder().decode(message.subarray(1));
+    stream.receive(0, text.toUpperCase());
+    if (text.includes("bye")) stream.messages.end();
+  };
+  return stream;
+}
+
+test("Client.portForward opens connections to a port of a pod", async () => {
+  const { client, transport } = clientWith(shoutingPod);
+  const connection = await client.portForward(KEY, { port: 80 }).connect();
+  assert.equal(
+    transport.streamRequests[0]?.path,
+    "/api/v1/namespaces/default/pods/web/portforward?ports=80",
+  );
+  await connection.write(new TextEncoder().encode("hello, "));
+  await connection.write(new TextEncoder().encode("bye"));
+  let answer = "";
+  for await (const chunk of connection.data) {
+    answer += new TextDecoder().decode(chunk);
+  }
+  assert.equal(answer, "HELLO, BYE");
+  assert.throws(() => client.portForward(KEY, { port: 0 }), RangeError);
+});
+
+test("Client.portForward tells why the pod refused", async () => {
+  const stream = new ScriptedStream("v4.channel.k8s.io");
+  const { client } = clientWith(() => stream);
+  const connection = await client.portForward(KEY, { port: 80 }).connect();
+  stream.receive(0, Uint8Array.of(80, 0));
+  stream.receive(1, Uint8Array.of(80, 0));
+  stream.receive(1, "nobody listens");
+  stream.messages.end();
+  await assert.rejects(
+    async () => {
+      for await (const _chunk of connection.data);
+    },
+    /^Error: Cannot connect to port 80 of Pod default\/web: the pod must accept the connection: received "nobody listens"$/,
+  );
+});
+
+test("Client.portForward lets go of a pod whose caller hung up meanwhile", async () => {
+  const opening = Promise.withResolvers<ScriptedStream>();
+  const { client, transport } = clientWith(shoutingPod);
+  let asked = 0;
+  transport.connect = () =>
+    asked++ === 0 ? opening.promise : Promise.resolve(shoutingPod());
+  const listener = await client.portForward(KEY, { port: 80 }).listen();
+  const socket = connect(listener.port, "127.0.0.1");
+  await until("the pod is asked", () => asked === 1);
+  socket.resetAndDestroy();
+  // What comes after it shows that the end was seen.
+  assert.equal(await talk(listener.port, "one bye"), "ONE BYE");
+  const stream = shoutingPod();
+  opening.resolve(stream);
+  await until("it is closed", () => stream.closed);
+  await listener.close();
+});
+
+/** What a port answers to a text. */
+function talk(port: number, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    let answer = "";
+    const socket = connect(port, "127.0.0.1");
+    socket.setEncoding("utf8").on("data", (part) => answer += part);
+    socket.on("close", () => resolve(answer));
+    socket.end(text);
+  });
+}
+
+test("Client.portForward listens on a local port", async () => {
+  const streams: ScriptedStream[] = [];
+  const { client } = clientWith(() => {
+    const stream = shoutingPod();
+    streams.push(stream);
+    return stream;
+  });
+  const listener = await client.portForward(KEY, { port: 80 }).listen();
+  const answers = await Promise.all(
+    ["one bye", "two bye"].map((text) => talk(listener.port, text)),
+  );
+  assert.deepEqual(answers, ["ONE BYE", "TWO BYE"]);
+  const open = connect(listener.port, "127.0.0.1");
+  open.on("error", () => {});
+  await until("the third connection", () => streams.length === 3);
+  await listener.close();
+  await until("it is closed", () => streams[2]?.closed);
+});
+
+test("Client.portForward waits for a caller who reads slowly, and loses nothing", async () => {
+  const stream = new ScriptedStream("v4.channel.k8s.io");
+  const { client } = clientWith(() => stream);
+  const listener = await client.portForward(KEY, { port: 80 }).listen();
+  const socket = connect(listener.port, "127.0.0.1").pause();
+  stream.receive(0, Uint8Array.of(80, 0));
+  stream.receive(1, Uint8Array.of(80, 0));
+  const [size, count] = [1 << 14, 1_024];
+  for (let i = 0; i < count; i++) {
+    stream.receive(0, new Uint8Array(size).fill(i));
+  }
+  stream.messages.end();
+  let bytes = 0;
+  for await (const part of socket) {
+    for (const byte of part as Uint8Array) {
+      if (byte !== (bytes++ >> 14 & 0xff)) {
+        assert.fail(`byte ${bytes} is ${byte}`);
+      }
+    }
+  }
+  assert.equal(bytes, size * count);
+  await listener.close();
+});

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ChunkQueue } from "../../../../core/client/transport/chunk_queue.ts";
+
+class Source {
+  readonly calls: string[] = [];
+  pause(): void {
+    this.calls.push("pause");
+  }
+  resume(): void {
+    this.calls.push("resume");
+  }
+  leave(): void {
+    this.calls.push("leave");
+  }
+}
+
+function bytes(length: number): Uint8Array {
+  return new Uint8Array(length);
+}
+
+async function rest(queue: ChunkQueue): Promise<number[]> {
+  const lengths: number[] = [];
+  for await (const chunk of queue) lengths.push(chunk.byteLength);
+  return lengths;
+}
+
+test("ChunkQueue gives chunks in order, to a reader before or behind", async () => {
+  const queue = new ChunkQueue(new Source());
+  const early = queue.next();
+  queue.push(bytes(1));
+  queue.push(bytes(2));
+  assert.equal((await early).value?.byteLength, 1);
+  queue.push(bytes(3));
+  queue.end();
+  queue.push(bytes(4));
+  assert.deepEqual(await rest(queue), [2, 3]);
+  assert.deepEqual(await rest(queue), []);
+});
+
+test("ChunkQueue pauses its source once too much waits, and resumes at half", async () => {
+  const source = new Source();
+  const queue = new ChunkQueue(source, { highWaterMark: 10 });
+  for (const length of [5, 5]) queue.push(bytes(length));
+  assert.deepEqual(source.calls, []);
+  for (const length of [5, 5]) queue.push(bytes(length));
+  assert.deepEqual(source.calls, ["pause"]);
+  for (let count = 0; count < 2; count++) await queue.next();
+  assert.deepEqual(source.calls, ["pause"]);
+  await queue.next();
+  assert.deepEqual(source.calls, ["pause", "resume"]);
+});
+
+test("ChunkQueue throws a failure once, after what came before it", async () => {
+  const queue = new ChunkQueue(new Source());
+  queue.push(bytes(1));
+  queue.fail(new Error("broken"));
+  queue.end();
+  assert.equal((await queue.next()).value?.byteLength, 1);
+  await assert.rejects(() => queue.next(), /broken/);
+  assert.equal((await queue.next()).done, true);
+  const waiting = new ChunkQueue(new Source());
+  const next = waiting.next();
+  waiting.fail(new Error("broken"));
+  await assert.rejects(next, /broken/);
+  assert.equal((await waiting.next()).done, true);
+});
+
+test("ChunkQueue tells its source once that the reader left", async () => {
+  const source = new Source();
+  const queue = new ChunkQueue(source);
+  queue.push(bytes(1));
+  for await (const _chunk of queue) break;
+  await queue.return();
+  queue.push(bytes(2));
+  assert.deepEqual(source.calls, ["leave"]);
+  assert.deepEqual(await rest(queue), []);
+  const ended = new ChunkQueue(source);
+  ended.end();
+  await ended.return();
+  assert.deepEqual(source.calls, ["leave"]);
+});
+
+test("ChunkQueue gives a chunk back when what follows it is asked for", async () => {
+  const released: number[] = [];
+  const source = Object.assign(new Source(), {
+    release: (chunk: Uint8Array) => void released.push(chunk.byteLength),
+  });
+  const queue = new ChunkQueue(source);
+  const first = queue.next();
+  for (const length of [1, 2, 3]) queue.push(bytes(length));
+  await first;
+  assert.deepEqual(released, []);
+  await queue.next();
+  assert.deepEqual(released, [1]);
+  await queue.next();
+  const fourth = queue.next();
+  assert.deepEqual(released, [1, 2, 3]);
+  queue.push(bytes(4));
+  queue.push(bytes(5));
+  await fourth;
+  await queue.return();
+  assert.deepEqual(
+    released,
+    [1, 2, 3],
+    "its reader may still be at the fourth",
+  );
+});
+
+test("ChunkQueue fails when more waits than its limit", async () => {
+  const source = new Source();
+  const queue = new ChunkQueue(source, { highWaterMark: Infinity, limit: 10 });
+  queue.push(bytes(6));
+  queue.push(bytes(6));
+  assert.deepEqual(source.calls, ["leave"]);
+  assert.equal(queue.closed, true);
+  await assert.rejects(() => rest(queue), RangeError);
+});

@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
+import { StreamRefusedError } from "../../../../core/client/transport/transport_error.ts";
+import type { TransportSettings } from "../../../../core/client/transport/transport_settings.ts";
+import {
+  type OpenStream,
+  openWebSocket,
+} from "../../../../core/client/transport/web_socket.ts";
+import { startTlsServer } from "../../../support/tls_server.ts";
+import { until } from "../../../support/until.ts";
+
+const server = await startTlsServer();
+after(() => server.stop());
+
+const SETTINGS: TransportSettings = {
+  server: server.url,
+  certificateAuthority: server.authority,
+  ...server.clients.jane,
+};
+
+function open(
+  path: string,
+  parts: {
+    readonly settings?: Partial<TransportSettings>;
+    readonly headers?: Record<string, string>;
+    readonly signal?: AbortSignal;
+  } = {},
+): Promise<OpenStream> {
+  return openWebSocket(
+    {
+      path,
+      headers: parts.headers ?? {},
+      protocols: ["v5.channel.k8s.io"],
+      signal: parts.signal,
+    },
+    { ...SETTINGS, ...parts.settings },
+  );
+}
+
+async function texts(stream: OpenStream): Promise<string[]> {
+  const messages: string[] = [];
+  for await (const message of stream.messages) {
+    messages.push(new TextDecoder().decode(message));
+  }
+  return messages;
+}
+
+async function firstText(stream: OpenStream): Promise<string> {
+  for await (const message of stream.messages) {
+    return new TextDecoder().decode(message);
+  }
+  return "";
+}
+
+test("openWebSocket sends certificate and headers, and carries both ways", async () => {
+  const stream = await open("/stream/echo", {
+    headers: { authorization: "Bearer secret" },
+  });
+  assert.equal(stream.protocol, "v5.channel.k8s.io");
+  const messages = stream.messages[Symbol.asyncIterator]();
+  const hello = await messages.next();
+  assert.deepEqual(JSON.parse(new TextDecoder().decode(hello.value)), {
+    user: "jane",
+    authorization: "Bearer secret",
+  });
+  await stream.send(Uint8Array.of(1, 2, 3));
+  assert.deepEqual([...(await messages.next()).value], [1, 2, 3]);
+  await stream.close();
+  await stream.close();
+  assert.equal((await messages.next()).done, true);
+});
+
+test("openWebSocket gives what was sent before the peer closed", async () => {
+  const stream = await open("/stream/three");
+  assert.deepEqual(await texts(stream), ["one", "two", "three"]);
+  await stream.ended;
+});
+
+test("openWebSocket tells of a line that breaks", async () => {
+  const stream = await open("/stream/broken");
+  await assert.rejects(() => texts(stream), /^Error: Cannot reach https/);
+});
+
+test("openWebSocket tells what the server said when it refused", async () => {
+  await assert.rejects(
+    () => open("/stream/none"),
+    (error: unknown) => {
+      assert.ok(error instanceof StreamRefusedError);
+      assert.equal(error.status, 404);
+      assert.equal(JSON.parse(error.body).message, "no pod");
+      return true;
+    },
+  );
+});
+
+test("openWebSocket holds the sender back, or gives up, while nobody reads", async () => {
+  const before = await server.counters();
+  const stream = await open("/stream/flow");
+  if (currentRuntime() === "deno") {
+    await until(
+      "the stream is given up",
+      async () =>
+        (await server.counters()).closedStreams > before.closedStreams,
+    );
+    return await assert.rejects(() => texts(stream), RangeError);
+  }
+  let last = -1;
+  await until("the flow stops", async () => {
+    const now = (await server.counters()).flowBytes - before.flowBytes;
+    const stopped = now === last;
+    last = now;
+    return stopped;
+  }, { every: 200 });
+  assert.ok(last < 24 << 20, `${last} bytes were sent to nobody`);
+  await stream.abort(new Error("enough"));
+});
+
+test("openWebSocket ends when its signal aborts, wherever it is", async () => {
+  const reason = new Error("enough");
+  await assert.rejects(
+    () => open("/stream/silent", { signal: AbortSignal.abort(reason) }),
+    reason,
+  );
+  const connecting = new AbortController();
+  const stalled = open("/", {
+    settings: { server: `https://127.0.0.1:${server.stalledPort}` },
+    signal: connecting.signal,
+  });
+  setTimeout(() => connecting.abort(reason), 50);
+  await assert.rejects(stalled, reason);
+  const reading = new AbortController();
+  const stream = await open("/stream/silent", { signal: reading.signal });
+  setTimeout(() => reading.abort(reason), 50);
+  await assert.rejects(() => texts(stream), reason);
+});
+
+test("openWebSocket ends the connection when its reader leaves", async () => {
+  const before = (await server.counters()).closedStreams;
+  assert.equal(await firstText(await open("/stream/three")), "one");
+  await until(
+    "the server sees the end",
+    async () => (await server.counters()).closedStreams > before,
+  );
+});
+
+test("openWebSocket checks the server's authority and name", async () => {
+  await assert.rejects(
+    () => open("/stream/echo", { settings: { serverName: "other.internal" } }),
+    /Cannot reach/,
+  );
+  await assert.rejects(
+    () => open("/stream/echo", { settings: { certificateAuthority: "" } }),
+    /Cannot reach/,
+  );
+  for (
+    const settings of [{ serverName: "api.internal" }, {
+      certificateAuthority: "",
+      insecureSkipTlsVerify: true,
+    }]
+  ) {
+    const stream = await open("/stream/echo", { settings });
+    assert.match(await firstText(stream), /"jane"/);
+  }
+});
+
+test("openWebSocket goes through a proxy", async () => {
+  const before = (await server.counters()).tunnels;
+  const guarded = `127.0.0.1:${server.guardedProxyPort}`;
+  for (
+    const settings of [
+      { proxyUrl: `http://127.0.0.1:${server.proxyPort}` },
+      // Bun's ws knows no SOCKS.
+      ...(currentRuntime() === "bun"
+        ? []
+        : [{ proxyUrl: `socks5://127.0.0.1:${server.socksPort}` }]),
+      { proxyUrl: `http://jane:p%40ss@${guarded}`, serverName: "api.internal" },
+    ]
+  ) {
+    const stream = await open("/stream/echo", { settings });
+    assert.match(await firstText(stream), /"jane"/);
+  }
+  const tunnels = (await server.counters()).tunnels - before;
+  assert.equal(tunnels, currentRuntime() === "bun" ? 2 : 3);
+  await assert.rejects(
+    () => open("/", { settings: { proxyUrl: `http://jane:wrong@${guarded}` } }),
+    (error: Error) => !error.message.includes("wrong"),
+  );
+});
+
+test("openWebSocket ends a stream whose peer answers no ping", async () => {
+  const { setInterval } = globalThis;
+  const beats: (() => void)[] = [];
+  globalThis.setInterval = ((beat: () => void, ...rest: number[]) => {
+    beats.push(beat);
+    return setInterval(beat, ...rest);
+  }) as typeof setInterval;
+  const stream = await open("/stream/echo").finally(() =>
+    globalThis.setInterval = setInterval
+  );
+  const messages = stream.messages[Symbol.asyncIterator]();
+  await messages.next();
+  const beat = () => beats.forEach((one) => one());
+  for (let i = 0; i < 3; i++) {
+    beat();
+    // Its answer comes behind that to the ping.
+    await stream.send(Uint8Array.of(i));
+    assert.deepEqual([...(await messages.next()).value], [i]);
+  }
+  beat();
+  beat();
+  await assert.rejects(
+    () => messages.next(),
+    /^Error: Cannot read on: the peer must answer within 30000 ms: received nothing$/,
+  );
+});
