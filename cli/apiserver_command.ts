@@ -15,30 +15,31 @@ export const apiserverCommand: Command = {
   count: [0, 0],
   summary: "serve the embedded API server for kubectl and other clients",
   description:
-    "Serves the embedded API server on a port of this machine until Ctrl-C. The\n" +
-    "kubeconfig is written once it serves; it carries server, CA and token, and\n" +
-    "only you may read it. Without --data everything is forgotten at the end.",
+    "Serves the embedded API server on a local port until Ctrl-C. The kubeconfig is\n" +
+    "written when the server is ready; it has the server's URL, CA and token, and\n" +
+    "only you can read it. Without --data all objects are lost at the end.",
   flags: [
     {
       name: "port",
       value: "N",
       required: true,
-      help: "where to serve; 0 takes any port that is free",
+      help: "port to serve on; 0 selects any free port",
     },
     {
       name: "kubeconfig",
       value: "FILE",
       required: true,
-      help: "where to write the kubeconfig",
+      help: "kubeconfig file to write",
     },
     {
       name: "data",
       value: "FILE",
-      help: "keep the objects, and who the server is, over restarts",
+      help:
+        "file that keeps the objects and the server's identity over restarts",
     },
     {
       name: "simulate",
-      help: "pretend that Deployments become ready; nothing runs pods",
+      help: "make Deployments become ready, without running pods",
     },
   ],
   async run({ flags, terminal }) {

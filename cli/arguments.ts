@@ -3,7 +3,7 @@ import type { Command, Flag, FlagValues } from "./command.ts";
 import { UsageError } from "./command.ts";
 import { suggestion } from "./suggestion.ts";
 
-/** What a command line asks for. */
+/** Parsed command line. */
 export type Request =
   | { readonly action: "help"; readonly command: Command | undefined }
   | { readonly action: "version" }
@@ -15,11 +15,11 @@ export type Request =
   };
 
 /**
- * Reads a command line: `[--help | --version] COMMAND [--flag VALUE]… OPERAND…`.
- * Flags may stand anywhere after the command; `--` ends them.
+ * Parses a command line: `[--help | --version] COMMAND [--flag VALUE]… OPERAND…`.
+ * Flags may appear anywhere after the command; `--` ends them.
  *
  * @param args The arguments after the program's name.
- * @param commands The commands there are.
+ * @param commands The available commands.
  * @throws {UsageError} If there is no such command or flag, a value is missing,
  * or the number of operands is wrong.
  */

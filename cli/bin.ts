@@ -2,6 +2,6 @@
 import process from "node:process";
 import { runCli } from "./main.ts";
 
-// A file that was only looked into may have left timers or servers behind.
+// A file that was only imported may have left timers or servers behind.
 const code = await runCli(process.argv.slice(2));
 process.stdout.write("", () => process.exit(code));

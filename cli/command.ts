@@ -1,74 +1,75 @@
-/** A flag that takes a value, or one that stands for itself. */
+/** Command-line flag, with a value or as a switch. */
 export interface Flag {
   /** The name without dashes, such as `port`. */
   readonly name: string;
-  /** What the value is, such as `FILE`; a flag without one is a switch. */
+  /** Placeholder of the value, such as `FILE`; without it the flag is a switch. */
   readonly value?: string | undefined;
-  /** Whether the command cannot do without it. */
+  /** Whether the flag is required. */
   readonly required?: boolean | undefined;
-  /** What it does, for the help. */
+  /** Help text of the flag. */
   readonly help: string;
 }
 
-/** The values of flags by name; a switch that was given is `true`. */
+/** Values of flags by name; a switch that is present is `true`. */
 export type FlagValues = Readonly<Record<string, string | true | undefined>>;
 
-/** Where a command reads and writes, passed in so that tests can look on. */
+/** Input and output of a command, passed in so that tests can observe them. */
 export interface Terminal {
-  /** Writes what the user asked for, for a person or a pipe. */
+  /** Writes results to standard output, for a person or a pipe. */
   out(text: string): void;
-  /** Writes what is said about it, for a person. */
+  /** Writes messages for a person to standard error. */
   say(text: string): void;
-  /** Whether what is said may be coloured. */
+  /** Whether messages may be coloured. */
   readonly colors: boolean;
   /**
-   * Fires when the user or the system asks the program to end. Whoever asks for
-   * it takes the ending over; a second request ends the program at once.
+   * Signal that aborts when the user or the system asks the program to end.
+   * After the first call of this method the command is responsible for ending;
+   * a second request ends the program immediately.
    */
   interrupts(): AbortSignal;
 }
 
-/** What a command is run with. */
+/** Input of a command. */
 export interface CommandInput {
-  /** The values of its flags. */
+  /** Values of the command's flags. */
   readonly flags: FlagValues;
-  /** The arguments that belong to no flag, usually files. */
+  /** Arguments that belong to no flag, usually files. */
   readonly operands: readonly string[];
-  /** Where it reads and writes. */
+  /** Terminal of the command. */
   readonly terminal: Terminal;
 }
 
-/** One thing that the command line can do. */
+/** A command of the command line. */
 export interface Command {
-  /** The word that names it. */
+  /** Name of the command. */
   readonly name: string;
-  /** What its operands are, such as `FILE…`; none if empty. */
+  /** Placeholder of the operands, such as `FILE…`; empty if there are none. */
   readonly operands: string;
-  /** How few and how many operands it takes. */
+  /** Minimum and maximum number of operands. */
   readonly count: readonly [least: number, most: number];
-  /** One line for the list of commands. */
+  /** Summary in one line, for the list of commands. */
   readonly summary: string;
-  /** What a person should know beside its flags. */
+  /** Description, shown above the flags in the command's help. */
   readonly description: string;
-  /** The flags that it takes. */
+  /** Flags of the command. */
   readonly flags: readonly Flag[];
-  /** Does it and gives the exit code. */
+  /** Runs the command and resolves to the exit code. */
   run(input: CommandInput): Promise<number>;
 }
 
 /**
- * The user asked for something that cannot be: the message says what to change,
- * and is printed without a stack.
+ * Error of a wrong command line. The message says what to change and is printed
+ * without a stack trace.
  */
 export class UsageError extends Error {
-  /** The command whose help may tell more. */
+  /** Command whose help is suggested. */
   readonly command: string | undefined;
 
   /**
-   * Makes the error of a wrong command line.
+   * Creates the error.
    *
-   * @param message What is wrong and what would be right.
-   * @param command The command whose help may tell more.
+   * @param message What is wrong and what to write instead.
+   * @param command Command whose help is suggested.
    */
   constructor(message: string, command?: string) {
     super(message);

@@ -3,7 +3,7 @@ import type { Command } from "./command.ts";
 import { definedKinds, readOperatorModule } from "./operator_module.ts";
 import { yamlDocuments } from "./yaml_documents.ts";
 
-/** `coracle crd`: the CustomResourceDefinitions of files, as YAML. */
+/** `coracle crd`: prints the CustomResourceDefinitions of files as YAML. */
 export const crdCommand: Command = {
   name: "crd",
   operands: "FILE…",

@@ -20,29 +20,34 @@ import {
   writeSecretFile,
 } from "./serving.ts";
 
-/** `coracle dev`: an operator file against the embedded API server. */
+/** `coracle dev`: runs an operator file against the embedded API server. */
 export const devCommand: Command = {
   name: "dev",
   operands: "FILE",
   count: [1, 1],
   summary: "run an operator file against the embedded API server",
   description:
-    "Runs an operator file as it is, with an API server of its own: no cluster is\n" +
-    "needed or touched. It shows what is reconciled and why until Ctrl-C.\n" +
-    "Deployments are pretended to become ready; nothing runs pods.",
+    "Runs an operator file with an API server of its own: no cluster is needed or\n" +
+    "changed. It prints each run and its cause until Ctrl-C. Deployments become\n" +
+    "ready without running pods.",
   flags: [
-    { name: "port", value: "N", help: "where the API server serves" },
+    {
+      name: "port",
+      value: "N",
+      help: "port of the API server; by default any free port",
+    },
     {
       name: "kubeconfig",
       value: "FILE",
-      help: "where to write the kubeconfig for kubectl",
+      help: "kubeconfig file to write, for kubectl",
     },
     {
       name: "data",
       value: "FILE",
-      help: "keep the objects, and who the server is, over restarts",
+      help:
+        "file that keeps the objects and the server's identity over restarts",
     },
-    { name: "verbose", help: "log more" },
+    { name: "verbose", help: "log at debug level" },
   ],
   async run({ flags, operands, terminal }) {
     const [file = ""] = operands;
@@ -77,20 +82,19 @@ export const devCommand: Command = {
   },
 };
 
-/** Where an operator file runs and who looks on. */
-interface Surroundings {
+/** Environment of the operators of a file. */
+interface DevDeps {
   readonly terminal: Terminal;
   readonly kubeconfig: string;
   readonly verbose: boolean;
 }
 
-/** Runs the operators of a file until the user ends it, or the file fails. */
+/** Runs the operators of a file until the user ends them or the file fails. */
 async function runOperators(
   file: string,
   interrupts: AbortSignal,
-  surroundings: Surroundings,
+  { terminal, kubeconfig, verbose }: DevDeps,
 ): Promise<number> {
-  const { terminal, kubeconfig, verbose } = surroundings;
   const logger = readableLogger({
     write: terminal.say,
     colors: terminal.colors,
@@ -107,10 +111,12 @@ async function runOperators(
     },
   });
   const ended = aborted(interrupts);
-  // A file that starts its operators itself ends when they have stopped.
+  // A file that starts its operators itself is done when they have stopped.
   const ran = module.exports.then(async (exports) => {
     await requireOperator(module, exports);
-    const waiting = module.operators.filter((one) => !started.has(one));
+    const waiting = module.operators.filter((operator) =>
+      !started.has(operator)
+    );
     await Promise.all(waiting.map((operator) => operator.start()));
     if (waiting.length > 0) await ended;
   });
@@ -122,7 +128,7 @@ async function runOperators(
   return 0;
 }
 
-/** What to type into a second terminal. */
+/** Commands to type into a second terminal. */
 async function greeting(
   file: string,
   operator: OperatorHandle,
@@ -139,19 +145,19 @@ async function greeting(
     lines.push(`kubectl get ${kind.plural} --watch`);
   }
   return [
-    `\nThe operator of ${file} is up. In a second terminal:\n`,
+    `\nThe operator of ${file} is running. In a second terminal:\n`,
     ...lines.map((line) => `  ${line}`),
     ...operator.controllers.flatMap(drawnWorkflow),
-    "\nCtrl-C ends it.\n\n",
+    "\nPress Ctrl-C to end it.\n\n",
   ].join("\n");
 }
 
-/** The workflow of a controller, to be pasted where Mermaid is drawn. */
+/** Workflow of a controller as a Mermaid diagram. */
 function drawnWorkflow(
   { name, settings }: OperatorHandle["controllers"][number],
 ): readonly string[] {
   const drawing = settings.workflow?.toMermaid?.();
   if (drawing === undefined) return [];
   const lines = drawing.trimEnd().split("\n").map((line) => `  ${line}`);
-  return [`\nThe workflow of ${name}, as Mermaid draws it:\n`, ...lines];
+  return [`\nThe workflow of ${name} as a Mermaid diagram:\n`, ...lines];
 }

@@ -1,6 +1,6 @@
 import type { Command, Flag } from "./command.ts";
 
-/** What `coracle --help` prints. */
+/** Text of `coracle --help`. */
 export function overview(commands: readonly Command[]): string {
   const lines = commands.map(
     (command) => [`${command.name} ${command.operands}`, command.summary],
@@ -12,12 +12,12 @@ export function overview(commands: readonly Command[]): string {
     "",
     ...columns(lines),
     "",
-    "coracle help COMMAND tells more; coracle --version tells which one this is.",
+    "coracle help COMMAND describes a command; coracle --version prints the version.",
     "",
   ].join("\n");
 }
 
-/** What `coracle help COMMAND` prints. */
+/** Text of `coracle help COMMAND`. */
 export function commandHelp(command: Command): string {
   const usage = ["coracle", command.name, flagUsage(command), command.operands]
     .filter((part) => part !== "").join(" ");
@@ -43,7 +43,7 @@ function flagText(flag: Flag): string {
     : `--${flag.name} ${flag.value}`;
 }
 
-/** Two columns, the second where the widest entry of the first ends. */
+/** Two aligned columns. */
 function columns(rows: readonly (readonly string[])[]): string[] {
   const width = Math.max(...rows.map(([first = ""]) => first.length));
   return rows.map(([first = "", second = ""]) =>

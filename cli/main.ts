@@ -12,15 +12,11 @@ import { processTerminal } from "./terminal.ts";
 /** Options of {@linkcode runCli}. */
 export interface RunCliOptions {
   /**
-   * The commands there are.
-   *
-   * @default {the commands of `coracle`}
+   * Available commands. Defaults to the commands of `coracle`.
    */
   readonly commands?: readonly Command[] | undefined;
   /**
-   * Where to read and write.
-   *
-   * @default {the standard streams of the process}
+   * Input and output. Defaults to the standard streams of the process.
    */
   readonly terminal?: Terminal | undefined;
 }
@@ -34,11 +30,11 @@ const RULES: OptionRules<RunCliOptions> = {
  * Runs a command line.
  *
  * @param args The arguments after the program's name.
- * @param options What to run it with.
- * @returns The exit code: 0 if all went well, 1 if what was asked for failed,
- * 2 if the command line was wrong.
- * @throws {TypeError} If the arguments are no array of texts, or an option is
- * unknown or of another type.
+ * @param options Commands and terminal.
+ * @returns The exit code: 0 on success, 1 if the command failed, 2 if the command
+ * line was wrong.
+ * @throws {TypeError} If the arguments are not an array of strings, or an option
+ * is unknown or has another type.
  *
  * @example Print the help
  * ```ts
@@ -86,8 +82,8 @@ function report(error: unknown, terminal: Terminal): number {
     terminal.say(`${error.message}\nSee coracle help${help}\n`);
     return 2;
   }
-  // Errors of ours say what was done and why it failed; the stack of others,
-  // such as those of the user's own file, is what leads to the place.
+  // Errors of this library say what failed and why. For other errors, such as
+  // those of the user's own file, the stack trace leads to the cause.
   const text = error instanceof Error
     ? error.message.startsWith("Cannot ") ? error.message : error.stack
     : String(error);

@@ -12,37 +12,38 @@ import { textOf } from "./serving.ts";
 import { suggestion } from "./suggestion.ts";
 import { yamlDocuments } from "./yaml_documents.ts";
 
-/** `coracle manifests`: everything that runs an operator in a cluster. */
+/** `coracle manifests`: prints the manifests that deploy an operator. */
 export const manifestsCommand: Command = {
   name: "manifests",
   operands: "FILE…",
   count: [1, Infinity],
-  summary: "print what runs the operators of files in a cluster",
+  summary: "print the manifests that deploy the operators of files",
   description:
-    "Prints, as YAML, a Namespace, the CustomResourceDefinitions, an account with\n" +
-    "the least rights, and a Deployment. The rights follow from what the operators\n" +
-    "reconcile and watch; name with --manages the kinds that they only write.",
+    "Prints, as YAML, a Namespace, the CustomResourceDefinitions, a ServiceAccount\n" +
+    "with the least RBAC rules, and a Deployment. The rules follow from what the\n" +
+    "operators reconcile and watch; name kinds that they only write by --manages.",
   flags: [
     {
       name: "image",
       value: "IMAGE",
       required: true,
-      help: "the image whose command runs the operator",
+      help: "image whose command runs the operator",
     },
     {
       name: "name",
       value: "NAME",
-      help: "what it is called; by default as the first file",
+      help: "name of the operator; by default that of the first file",
     },
     {
       name: "namespace",
       value: "NAME",
-      help: "where it runs; by default NAME-system",
+      help: "namespace of the operator; by default NAME-system",
     },
     {
       name: "manages",
       value: "KINDS",
-      help: "built-in kinds that it only writes, such as ConfigMap,Service",
+      help:
+        "built-in kinds that the operator only writes, such as ConfigMap,Service",
     },
   ],
   async run({ flags, operands, terminal }) {
@@ -67,7 +68,7 @@ export const manifestsCommand: Command = {
   },
 };
 
-/** A name for objects from that of a file. */
+/** Object name derived from the name of a file. */
 function nameOf(file: string): string {
   const name = basename(file).replace(/\..*$/, "").toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-+|-+$/g, "");
@@ -78,7 +79,7 @@ function nameOf(file: string): string {
   );
 }
 
-/** Finds the built-in kinds of a list such as `ConfigMap,Service`. */
+/** Built-in kinds of a list such as `ConfigMap,Service`. */
 async function builtInKinds(list: string): Promise<readonly Kind[]> {
   const names = list.split(",").map((name) => name.trim())
     .filter((name) => name !== "");
@@ -100,21 +101,21 @@ async function builtInKinds(list: string): Promise<readonly Kind[]> {
   });
 }
 
-/** What {@linkcode operatorManifests} is made from. */
-export interface OperatorManifestOptions {
+/** Input of {@linkcode operatorManifests}. */
+export interface OperatorManifestInput {
   readonly name: string;
   readonly namespace: string;
   readonly image: string;
   readonly controllers: OperatorHandle["controllers"];
-  /** Kinds that are written without being watched. */
+  /** Kinds that are written but not watched. */
   readonly managed: readonly Kind[];
 }
 
-/** Everything that runs an operator in a cluster, in the order to apply it. */
+/** Manifests that deploy an operator, in the order to apply them. */
 export function operatorManifests(
-  options: OperatorManifestOptions,
+  input: OperatorManifestInput,
 ): readonly unknown[] {
-  const { name, namespace, image, controllers, managed } = options;
+  const { name, namespace, image, controllers, managed } = input;
   const definitions = new Map<string, unknown>();
   for (const { kind } of controllers) {
     if (!isDefinedKind(kind)) continue;
@@ -136,7 +137,7 @@ export function operatorManifests(
       metadata: { name, namespace, labels },
       spec: {
         replicas: 1,
-        // Two that run at once would do everything twice.
+        // Two replicas at the same time would reconcile everything twice.
         strategy: { type: "Recreate" },
         selector: { matchLabels: labels },
         template: { metadata: { labels }, spec: podSpec(name, image) },
@@ -145,7 +146,7 @@ export function operatorManifests(
   ];
 }
 
-/** One container without any privilege. */
+/** Pod spec with one unprivileged container. */
 function podSpec(name: string, image: string): unknown {
   return {
     serviceAccountName: name,

@@ -1,6 +1,10 @@
 /**
- * The command line: an operator run against the embedded API server, the API
- * server alone, and the manifests of an operator.
+ * Command line of Coracle: runs an operator against the embedded API server,
+ * serves the API server alone, and prints CRDs, manifests and the last runs of
+ * an object.
+ *
+ * May import every other folder; no other folder imports this one. Each command
+ * is a file `*_command.ts` that is listed in `commands.ts`.
  *
  * ```sh
  * npx coracle help                                # after npm install

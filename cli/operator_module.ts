@@ -15,28 +15,28 @@ import { suggestion } from "./suggestion.ts";
 
 const MODULE_REGEXP = /\.[cm]?[jt]sx?$/;
 
-/** An error of Node itself. */
+/** Error of Node with a code. */
 type NodeError = Error & { readonly code: string };
 
-/** A file that is being loaded, and what it has made so far. */
+/** A loaded operator file with the operators that it has created. */
 export interface OperatorModule {
-  /** The file as the user wrote it. */
+  /** Path of the file as the user wrote it. */
   readonly file: string;
-  /** The operators that the file has made, in order; it grows meanwhile. */
+  /** Operators that the file has created so far, in order of creation. */
   readonly operators: readonly OperatorHandle[];
   /**
-   * What the file exports, once it has run to its end; a file that awaits
-   * `operator.run()` ends when its operator stops.
+   * Exports of the file; resolves when the module has been evaluated. A file that
+   * awaits `operator.run()` is evaluated when its operator has stopped.
    */
   readonly exports: Promise<Readonly<Record<string, unknown>>>;
 }
 
 /**
- * Finds an operator file.
+ * Resolves the path of an operator file.
  *
- * @param file Its path as the user wrote it.
- * @returns Its full path.
- * @throws {UsageError} If there is no such file, or it is no module.
+ * @param file Path as the user wrote it.
+ * @returns The absolute path.
+ * @throws {UsageError} If the file does not exist or is not a module.
  */
 export async function findOperatorFile(file: string): Promise<string> {
   const path = resolve(file);
@@ -63,13 +63,13 @@ async function modulesBeside(path: string): Promise<readonly string[]> {
 }
 
 /**
- * Loads an operator file as its runtime would, and learns of the operators in
- * it. From here on the process is in development; it cannot be undone, since a
- * file may make operators at any time.
+ * Imports an operator file and collects the operators that it creates. The
+ * process stays in development mode afterwards, since a file may create
+ * operators at any time.
  *
- * @param file Its path as the user wrote it.
- * @param options Whether its operators run, and who is told of them.
- * @throws {UsageError} If there is no such file, or it is no module.
+ * @param file Path as the user wrote it.
+ * @param options Whether the operators run, and callbacks for them.
+ * @throws {UsageError} If the file does not exist or is not a module.
  */
 export async function loadOperatorModule(
   file: string,
@@ -89,9 +89,9 @@ export async function loadOperatorModule(
   return { file, operators, exports };
 }
 
-/** What went wrong while a file was loaded, in the user's words if need be. */
+/** Error of loading a file, with a known cause explained. */
 function loadError(file: string, error: unknown): unknown {
-  // Only Node looks at the extension, and older ones know no types.
+  // Only Node checks the extension; versions before 22.19 do not strip types.
   const { code, message } = Object(error) as Partial<NodeError>;
   if (
     code === "ERR_UNKNOWN_FILE_EXTENSION" &&
@@ -103,7 +103,7 @@ function loadError(file: string, error: unknown): unknown {
       } files: .ts needs Node 22.19 or later, Deno or Bun: received Node ${process.versions.node}`,
     );
   }
-  // `npm init` makes packages whose .ts and .js files are no ES modules to Node.
+  // In packages made by `npm init`, .ts and .js files are not ES modules to Node.
   if (
     !(error instanceof SyntaxError) ||
     !/import statement outside a module/.test(error.message)
@@ -111,16 +111,16 @@ function loadError(file: string, error: unknown): unknown {
   const extension = extname(file);
   const renamed = `${basename(file, extension)}.m${extension.slice(1)}`;
   return new UsageError(
-    `Cannot load ${file}: it is an ES module, and its package.json says that it is none, so run "npm pkg set type=module" or rename it to ${renamed}: received ${error.message}`,
+    `Cannot load ${file}: it is an ES module, but its package.json does not say so: run "npm pkg set type=module" or rename it to ${renamed}: received ${error.message}`,
   );
 }
 
 /**
- * Loads an operator file only to see what it has: its operators do not run.
+ * Imports an operator file without running its operators.
  *
- * @param file Its path as the user wrote it.
- * @returns Once the file has run to its end.
- * @throws {UsageError} If there is no such file, or it is no module.
+ * @param file Path as the user wrote it.
+ * @returns The module, after it has been evaluated.
+ * @throws {UsageError} If the file does not exist or is not a module.
  */
 export async function readOperatorModule(
   file: string,
@@ -135,10 +135,10 @@ export async function readOperatorModule(
 }
 
 /**
- * The kinds that a file defines: those that its operators reconcile, and those
- * that it exports.
+ * Kinds that a file defines: those that its operators reconcile and those that
+ * it exports.
  *
- * @throws {UsageError} If there are none.
+ * @throws {UsageError} If the file defines no kind.
  */
 export async function definedKinds(
   module: OperatorModule,
@@ -154,13 +154,13 @@ export async function definedKinds(
   if (kinds.size > 0) return [...kinds];
   if (await isGuarded(module)) {
     throw new UsageError(
-      `Cannot read the kinds of ${module.file}: it exports none, and what import.meta.main guards, such as an operator, runs only where the file is started itself: export what defineKind gives: received ${
+      `Cannot read the kinds of ${module.file}: it exports no kind, and code behind import.meta.main runs only when the file is the main module: export the result of defineKind: received ${
         exportsText(exports)
       }`,
     );
   }
   throw new UsageError(
-    `Cannot read the kinds of ${module.file}: it defines none: export what defineKind gives, or register it with an Operator: received ${
+    `Cannot read the kinds of ${module.file}: it defines no kind: export the result of defineKind, or register it with an Operator: received ${
       exportsText(exports)
     }`,
   );
@@ -172,9 +172,9 @@ function isKind(value: unknown): value is ResolvedKind {
 }
 
 /**
- * Refuses a file that has no operator.
+ * Checks that a file has created an operator.
  *
- * @throws {UsageError} If it has made none while it was loaded.
+ * @throws {UsageError} If it has not.
  */
 export async function requireOperator(
   module: OperatorModule,
@@ -183,29 +183,29 @@ export async function requireOperator(
   if (module.operators.length > 0) return;
   if (await isGuarded(module)) {
     throw new UsageError(
-      `Cannot run ${module.file}: it makes no operator here, since what import.meta.main guards runs only where the file is started itself: start it with KUBECONFIG set to what "coracle apiserver" writes, or take the guard away: received import.meta.main, which is false`,
+      `Cannot run ${module.file}: it creates no operator when it is imported, because code behind import.meta.main runs only when the file is the main module: run the file itself with KUBECONFIG set to the file that "coracle apiserver" writes, or remove the guard`,
     );
   }
   throw new UsageError(
-    `Cannot run ${module.file}: it makes no operator: write "const operator = new Operator()", register a kind with it, and end with "await operator.run()": received ${
+    `Cannot run ${module.file}: it creates no operator: write "const operator = new Operator()", register a kind with it, and end with "await operator.run()": received ${
       exportsText(exports)
     }`,
   );
 }
 
-/** Whether a file does something only where it is started itself. */
+/** Whether a file has code that runs only when it is the main module. */
 async function isGuarded({ file }: OperatorModule): Promise<boolean> {
   return (await readFile(file, "utf8")).includes("import.meta.main");
 }
 
-/** How many exports an error message names. */
-const MOST_NAMES = 5;
+/** Maximum number of exports that an error message names. */
+const MAX_NAMES = 5;
 
-/** What a file exports, for an error message. */
+/** Exports of a file, for an error message. */
 function exportsText(exports: Readonly<Record<string, unknown>>): string {
   const names = Object.keys(exports);
   if (names.length === 0) return "no exports";
-  const more = names.length - MOST_NAMES;
-  const named = names.slice(0, MOST_NAMES).join(", ");
+  const more = names.length - MAX_NAMES;
+  const named = names.slice(0, MAX_NAMES).join(", ");
   return `exports ${named}${more > 0 ? ` and ${more} more` : ""}`;
 }

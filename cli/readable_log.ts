@@ -3,18 +3,18 @@ import type { LogFields, Logger, LogLevel } from "../core/logger.ts";
 
 /** Options of {@linkcode readableLogger}. */
 export interface ReadableLoggerOptions {
-  /** Takes each finished line, with its line break. */
+  /** Called with each line, line break included. */
   readonly write: (text: string) => void;
   /** Whether lines may be coloured. */
   readonly colors: boolean;
   /**
-   * The least level that is written.
+   * Lowest level that is written.
    *
    * @default {"info"}
    */
   readonly level?: LogLevel | undefined;
   /**
-   * Gives the time of a line in milliseconds since the Unix epoch.
+   * Clock for the time of a line, in milliseconds since the Unix epoch.
    *
    * @default {Date.now}
    */
@@ -32,7 +32,7 @@ const COLOURS: Readonly<Record<LogLevel, string>> = {
   error: "\x1b[31m",
 };
 
-/** Fields that are read like a sentence, or that only machines look for. */
+/** Fields that are printed in a fixed place, or left out. */
 const KNOWN: ReadonlySet<string> = new Set([
   "controller",
   "object",
@@ -48,8 +48,8 @@ const KNOWN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A logger for somebody who looks on: a line a message, the time, the object,
- * then the message and its fields; stacks on lines of their own.
+ * Logger for a person at a terminal: one line per message with the time, the
+ * object, the message and its fields; stack traces on separate lines.
  *
  * ```text
  * 10:31:07.250  webpage default/hello  Reconciled (modified, 12 ms)
@@ -72,7 +72,7 @@ export function readableLogger(options: ReadableLoggerOptions): Logger {
   });
 }
 
-/** Takes fields apart into what a line shows of them. */
+/** Splits fields into the parts of a line. */
 function describe(
   fields: LogFields,
   level: LogLevel,

@@ -3,19 +3,18 @@ import { readFile } from "node:fs/promises";
 import { createAuthority, type KeyPair } from "../apiserver/certificates.ts";
 import { writeSecretFile } from "./serving.ts";
 
-/** What clients know a server by. */
+/** Token and certificate authority by which clients know a server. */
 export interface ServerIdentity {
   readonly token: string;
   readonly authority: KeyPair;
 }
 
 /**
- * The identity that belongs to a data file: made once and kept beside it, so
- * that a server that was ended, or killed, and starts again with the same data
- * takes the same kubeconfig.
+ * Identity that belongs to a data file: created once and stored beside it, so
+ * that the same kubeconfig works after a restart with the same data.
  *
- * @param data The data file; without one nothing is kept.
- * @throws {Error} If the file beside it is there but is no identity.
+ * @param data The data file; without it the result is undefined.
+ * @throws {Error} If the file beside it exists but holds no identity.
  */
 export async function serverIdentity(
   data: string | undefined,
@@ -26,7 +25,7 @@ export async function serverIdentity(
     (error: Error & { readonly code?: string }) => {
       if (error.code === "ENOENT") return undefined;
       throw new Error(
-        `Cannot read ${file}: it must be a file that this process may read: received ${error.message}`,
+        `Cannot read ${file}: it must be a readable file: received ${error.message}`,
         { cause: error },
       );
     },
@@ -45,7 +44,7 @@ function readIdentity(file: string, text: string): ServerIdentity {
   try {
     found = JSON.parse(text);
   } catch {
-    // Said below, without what is in the file.
+    // Reported below, without the contents of the file.
   }
   const { token, authority } = found ?? {};
   const texts = [token, authority?.certificate, authority?.key];
@@ -53,6 +52,6 @@ function readIdentity(file: string, text: string): ServerIdentity {
     return found as ServerIdentity;
   }
   throw new Error(
-    `Cannot read ${file}: it must hold the token and authority of a server: delete it to make new ones: received ${text.length} characters of something else`,
+    `Cannot read ${file}: it must hold the token and authority of a server; delete it to create new ones: received ${text.length} characters of other content`,
   );
 }

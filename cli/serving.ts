@@ -3,9 +3,9 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { type FlagValues, UsageError } from "./command.ts";
 
 /**
- * Reads `--port`.
+ * Value of `--port`.
  *
- * @returns The port; zero stands for any that is free.
+ * @returns The port; zero selects any free port.
  * @throws {UsageError} If it is not a port number.
  */
 export function portOf(
@@ -23,15 +23,15 @@ export function portOf(
   );
 }
 
-/** The value of a flag; undefined if it was not given. */
+/** Value of a flag; undefined if it is absent. */
 export function textOf(flags: FlagValues, name: string): string | undefined {
   const value = flags[name];
   return typeof value === "string" ? value : undefined;
 }
 
 /**
- * Writes a file that only its owner may read, all at once: nobody ever sees a
- * part of it.
+ * Writes a file that only its owner may read, atomically: readers never see a
+ * partial file.
  */
 export async function writeSecretFile(
   file: string,
@@ -44,7 +44,7 @@ export async function writeSecretFile(
   } catch (error) {
     await rm(draft, { force: true });
     throw new Error(
-      `Cannot write ${file}: its folder must be there, and such that this process may write into it: received ${
+      `Cannot write ${file}: its folder must exist and be writable: received ${
         (error as Error).message
       }`,
       { cause: error },
@@ -53,10 +53,10 @@ export async function writeSecretFile(
 }
 
 /**
- * Starts a server and says in the user's words why it cannot be started.
+ * Starts a server and explains a port that cannot be used.
  *
- * @param port Where it is to serve.
- * @param start Starts it.
+ * @param port Port of the server.
+ * @param start Starts the server.
  */
 export async function serveOn<T>(
   port: number,
@@ -66,18 +66,18 @@ export async function serveOn<T>(
     return await start();
   } catch (error) {
     const why = ({
-      EADDRINUSE: "somebody else listens there",
-      EACCES: "only an administrator may listen there",
+      EADDRINUSE: "another process listens there",
+      EACCES: "listening there requires root",
     } as Record<string, string>)[codeOf(error)];
     if (why === undefined) throw error;
     throw new Error(
-      `Cannot serve on port ${port}: ${why}; --port 0 takes any that is free`,
+      `Cannot serve on port ${port}: ${why}; --port 0 selects any free port`,
       { cause: error },
     );
   }
 }
 
-/** The code of a system error, which may be the cause of another error. */
+/** Code of a system error, which may be the cause of another error. */
 function codeOf(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ("code" in at && typeof at.code === "string") return at.code;
@@ -85,7 +85,7 @@ function codeOf(error: unknown): string {
   return "";
 }
 
-/** Fulfilled when the signal fires. */
+/** Resolves when a signal aborts. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

@@ -1,4 +1,4 @@
-/** How many letters must be added, removed, changed or swapped. */
+/** Edit distance: number of letters to add, remove, change or swap. */
 function distance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);
@@ -23,11 +23,11 @@ function distance(a: string, b: string): number {
 }
 
 /**
- * The name that somebody most likely meant, for the end of an error message:
- * ` (did you mean "apiserver"?)`, or nothing if none is close.
+ * Suggestion for a misspelt name, for the end of an error message:
+ * ` (did you mean "apiserver"?)`, or empty if no name is close.
  *
- * @param word What was typed.
- * @param names What would have been right.
+ * @param word The name that was typed.
+ * @param names The valid names.
  */
 export function suggestion(word: string, names: readonly string[]): string {
   let best: string | undefined;

@@ -1,12 +1,12 @@
 import process from "node:process";
 import type { Terminal } from "./command.ts";
 
-/** What a shell reports for a program that Ctrl-C has ended. */
+/** Exit code of a program that was ended by Ctrl-C. */
 const INTERRUPTED = 130;
 
 let interrupts: AbortSignal | undefined;
 
-/** The terminal of this process. */
+/** Terminal of this process. */
 export function processTerminal(): Terminal {
   return {
     out: (text) => void process.stdout.write(text),

@@ -4,26 +4,25 @@ import type { RecordedRun } from "../core/controller/run_history.ts";
 import { type Command, UsageError } from "./command.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8080";
-/** What an operator that can be asked is made with. */
+/** Option that an operator needs to answer. */
 const PROBES = "probes: { port: 8080, debug: true }";
-/** How long an operator may take to answer, in milliseconds. */
-const TIMEOUT = 10_000;
+/** Time limit for the answer of an operator, in milliseconds. */
+const TIMEOUT_MS = 10_000;
 
-/** `coracle why`: the last runs of an object, from a running operator. */
+/** `coracle why`: prints the last runs of an object, from a running operator. */
 export const whyCommand: Command = {
   name: "why",
   operands: "NAMESPACE/NAME",
   count: [1, 1],
-  summary: "tell why an object was reconciled, from a running operator",
+  summary: "show the last runs of an object, from a running operator",
   description:
-    "Asks an operator for the last runs of an object: why they happened, what they\n" +
-    "wrote and how they ended. The operator must serve probes with debug: true, such\n" +
-    `as new Operator({ ${PROBES} }); kubectl port-forward\n` +
-    "reaches one in a cluster.",
+    "Prints the last runs of an object with their cause, writes and outcome. The\n" +
+    `operator must be created with ${PROBES}.\n` +
+    "Use kubectl port-forward for an operator in a cluster.",
   flags: [{
     name: "url",
     value: "URL",
-    help: `where its probes are (${DEFAULT_URL})`,
+    help: `URL of the operator's probes (default ${DEFAULT_URL})`,
   }],
   async run({ flags, operands, terminal }) {
     const [object = ""] = operands;
@@ -50,10 +49,10 @@ async function ask(
   target.searchParams.set("object", object);
   let response: Response;
   try {
-    response = await fetch(target, { signal: AbortSignal.timeout(TIMEOUT) });
+    response = await fetch(target, { signal: AbortSignal.timeout(TIMEOUT_MS) });
   } catch (error) {
     throw new UsageError(
-      `Cannot ask the operator at ${url}: it must be running, and have been made with ${PROBES}: received ${
+      `Cannot ask the operator at ${url}: it must be running and created with ${PROBES}: received ${
         reason(error)
       }`,
       "why",
@@ -62,18 +61,18 @@ async function ask(
   const histories: unknown = await response.json().catch(() => undefined);
   if (!Array.isArray(histories)) {
     throw new UsageError(
-      `Cannot ask the operator at ${url}: it must have been made with ${PROBES}: received status ${response.status} and no runs`,
+      `Cannot ask the operator at ${url}: it must be created with ${PROBES}: received status ${response.status} and no runs`,
       "why",
     );
   }
   if (histories.length > 0) return histories;
   throw new UsageError(
-    `Cannot tell why ${object} was reconciled: no controller of the operator knows it: received no history`,
+    `Cannot show the runs of ${object}: no controller of the operator knows it`,
     "why",
   );
 }
 
-/** Why nothing answered; runtimes hide the reason in the cause. */
+/** Reason of a failed request; runtimes put it in the cause. */
 function reason(error: unknown): string {
   const { message = String(error), cause } = error as Error;
   if (!(cause instanceof Error)) return message;
@@ -85,15 +84,15 @@ function historyText(history: ObjectHistory): string {
   const { controller, object, known, running, aborted, attempt, exhausted } =
     history;
   const notes = [
-    ...(known ? [] : ["gone"]),
+    ...(known ? [] : ["deleted"]),
     ...(running ? ["running now"] : []),
     ...(aborted === undefined ? [] : [
-      `asked to end ${
+      `aborted ${
         Math.round(aborted.ago / 1_000)
       } s ago because of ${aborted.because}`,
     ]),
     ...(exhausted
-      ? ["no retry is left"]
+      ? ["retries exhausted"]
       : attempt > 0
       ? [`retry ${attempt}`]
       : []),

@@ -1,7 +1,7 @@
 /**
- * Objects as one YAML text that `kubectl apply -f` takes.
+ * YAML text of objects, one document each, for `kubectl apply -f`.
  *
- * @param objects Each becomes a document.
+ * @param objects The objects.
  */
 export async function yamlDocuments(
   objects: readonly unknown[],

@@ -36,7 +36,7 @@ function refusal(args: readonly string[]): string {
   assert.fail(`accepted: ${args.join(" ")}`);
 }
 
-test("readArguments reads flags in either form, anywhere after the command", () => {
+test("readArguments accepts both forms of flags anywhere after the command", () => {
   for (
     const args of [
       ["serve", "--port", "80", "--quiet", "--data=x y"],
@@ -54,13 +54,13 @@ test("readArguments reads flags in either form, anywhere after the command", () 
   }
 });
 
-test("readArguments takes what follows -- as operands", () => {
+test("readArguments takes arguments after -- as operands", () => {
   const request = readArguments(["show", "a.ts", "--", "--b.ts"], COMMANDS);
   assert(request.action === "run");
   assert.deepEqual(request.operands, ["a.ts", "--b.ts"]);
 });
 
-test("readArguments finds help and version in all their forms", () => {
+test("readArguments recognizes all forms of help and version", () => {
   for (const args of [[], ["--help"], ["-h"], ["help"]]) {
     assert.deepEqual(readArguments(args, COMMANDS), {
       action: "help",
@@ -78,7 +78,7 @@ test("readArguments finds help and version in all their forms", () => {
   }
 });
 
-test("readArguments names what it would have taken", () => {
+test("readArguments errors name the valid values", () => {
   assert.match(
     refusal(["sevre"]),
     /one of serve, show: received "sevre" \(did you mean "serve"\?\)$/,
@@ -105,7 +105,7 @@ test("readArguments names what it would have taken", () => {
   assert.match(refusal(["show", "a", "b", "c"]), /received "a" "b" "c"$/);
 });
 
-test("readArguments does not take a property of objects for a flag", () => {
+test("readArguments rejects names of inherited object properties", () => {
   assert.match(refusal(["serve", "--__proto__=1"]), /received --__proto__/);
   assert.match(refusal(["serve", "--constructor"]), /received --constructor/);
   assert.match(refusal(["constructor"]), /received "constructor"/);

@@ -41,32 +41,32 @@ test("coracle crd prints each exported kind once", async () => {
   assert.match(out, /^ +seats:\n +type: integer\n +minimum: 1$/m);
 });
 
-test("coracle crd finds the kinds that are only registered", async () => {
+test("coracle crd finds kinds that are registered but not exported", async () => {
   const { code, out } = await crd("registers.ts");
   assert.equal(code, 0);
   assert.deepEqual(names(out), ["boats.test.coracle.dev"]);
 });
 
-test("coracle crd prints a kind of several files once", async () => {
+test("coracle crd prints a kind that several files share once", async () => {
   const { out } = await crd("kinds.ts", "again.ts");
   assert.deepEqual(names(out), ["boats.test.coracle.dev"]);
 });
 
-test("coracle crd says what a file without kinds has instead", async () => {
+test("coracle crd names the exports of a file without kinds", async () => {
   const { code, out, said } = await crd("nothing.ts");
   assert.equal(code, 2);
   assert.equal(out, "");
   assert.match(
     said,
-    /^Cannot read the kinds of .*nothing\.ts: it defines none: .*received exports answer\n/,
+    /^Cannot read the kinds of .*nothing\.ts: it defines no kind: .*received exports answer\n/,
   );
   assert.match(
     (await crd("main_only.ts")).said,
-    /it exports none, and what import\.meta\.main guards.*received exports start\n/,
+    /it exports no kind, and code behind import\.meta\.main.*received exports start\n/,
   );
 });
 
-test("coracle crd tells a missing file from one that is no module", async () => {
+test("coracle crd distinguishes a missing file from one that is not a module", async () => {
   assert.match(
     (await crd("nothign.ts")).said,
     /there is no such file: received .*nothign\.ts \(did you mean "nothing\.ts"\?\)/,
@@ -78,7 +78,7 @@ test("coracle crd tells a missing file from one that is no module", async () => 
   );
 });
 
-test("coracle crd shows where a file that throws is broken", async () => {
+test("coracle crd shows the stack trace of a file that throws", async () => {
   const { code, said } = await crd("throws.ts");
   assert.equal(code, 1);
   assert.match(said, /^TypeError: the file itself is broken\n[^]*throws\.ts:1/);

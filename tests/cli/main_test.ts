@@ -32,7 +32,7 @@ function command(run: Command["run"]): Command {
   };
 }
 
-test("runCli runs a command and gives its exit code", async () => {
+test("runCli runs a command and returns its exit code", async () => {
   const terminal = recordingTerminal();
   const go = command(({ flags, operands }) => {
     assert.equal(flags["fast"], true);
@@ -60,7 +60,7 @@ test("runCli prints help and version to the standard output", async () => {
   assert.equal(terminal.said, "");
 });
 
-test("runCli tells a wrong command line from a failure", async () => {
+test("runCli distinguishes a wrong command line from a failure", async () => {
   const outcomes: readonly (readonly [unknown, number, RegExp])[] = [
     [
       new UsageError("Cannot go: no", "go"),

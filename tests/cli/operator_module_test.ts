@@ -17,21 +17,21 @@ async function refusal(file: string): Promise<string> {
   return await refused.then(() => "", (error: Error) => error.message);
 }
 
-test("requireOperator says what a file without an operator has instead", async () => {
+test("requireOperator names the exports of a file without an operator", async () => {
   assert.match(
     await refusal(fixture("nothing.ts")),
-    /^Cannot run .*nothing\.ts: it makes no operator: .*received exports answer$/,
+    /^Cannot run .*nothing\.ts: it creates no operator: .*received exports answer$/,
   );
 });
 
-test("requireOperator tells a file that makes its operator as the program only", async () => {
+test("requireOperator recognizes a file with an import.meta.main guard", async () => {
   assert.match(
     await refusal(fixture("main_only.ts")),
-    /^Cannot run .*main_only\.ts: it makes no operator here, .*received import\.meta\.main/,
+    /^Cannot run .*main_only\.ts: it creates no operator when it is imported, .*import\.meta\.main/,
   );
 });
 
-test("readOperatorModule tells how a package comes to have ES modules", async (context) => {
+test("readOperatorModule explains how to make a package of ES modules", async (context) => {
   if (process.versions["bun"] ?? process.versions["deno"]) {
     return context.skip("to other runtimes than Node each .ts file is one");
   }
@@ -48,7 +48,7 @@ test("readOperatorModule tells how a package comes to have ES modules", async (c
   });
 });
 
-test("readOperatorModule tells which Node runs a file that this one does not", async (context) => {
+test("readOperatorModule names the Node version that runs TypeScript", async (context) => {
   if (process.versions["bun"] ?? process.versions["deno"]) {
     return context.skip("other runtimes than Node run them all");
   }

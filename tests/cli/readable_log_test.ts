@@ -14,7 +14,7 @@ function logged(
   return { lines, log };
 }
 
-test("readableLogger puts the object first, then what happened and why", () => {
+test("readableLogger prints the object, then the message and the cause", () => {
   const { lines, log } = logged(false);
   log.with({ object: "default/hello", controller: "webpage" })
     .info("Reconciled", { cause: "modified", duration: 12 });
@@ -25,7 +25,7 @@ test("readableLogger puts the object first, then what happened and why", () => {
   ]);
 });
 
-test("readableLogger takes the object from its fields, too", () => {
+test("readableLogger finds the object in the fields of a message", () => {
   const { lines, log } = logged(false);
   const fields = { kind: "WebPage", uid: "1", resourceVersion: "2" };
   log.with(fields).info("Seen", { namespace: "default", name: "hello" });
@@ -36,14 +36,14 @@ test("readableLogger takes the object from its fields, too", () => {
   ]);
 });
 
-test("readableLogger names the level where it is not info, and hides debug", () => {
+test("readableLogger prints levels other than info and hides debug", () => {
   const { lines, log } = logged(false);
   log.debug("Hidden");
   log.warn("Slow", { fields: { a: [1] }, gone: undefined });
   assert.deepEqual(lines, ['10:31:07.250  warn: Slow  fields={"a":[1]}\n']);
 });
 
-test("readableLogger shows the stack of an error only for errors", () => {
+test("readableLogger prints stack traces only at level error", () => {
   const { lines, log } = logged(false);
   const error = new Error("broken");
   error.stack = "Error: broken\n  at here";
@@ -55,7 +55,7 @@ test("readableLogger shows the stack of an error only for errors", () => {
   ]);
 });
 
-test("readableLogger colours only where it may", () => {
+test("readableLogger uses colours only if allowed", () => {
   const { lines, log } = logged(true);
   log.error("Failed");
   assert.deepEqual(lines, [

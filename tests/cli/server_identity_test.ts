@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { serverIdentity } from "../../cli/server_identity.ts";
 import { temporaryFolder } from "../support/temporary_folder.ts";
 
-test("serverIdentity is made once for a data file, and only its owner reads it", async () => {
+test("serverIdentity is created once per data file, readable only by its owner", async () => {
   const data = join(temporaryFolder(), "objects");
   const first = await serverIdentity(data);
   assert.match(first?.token ?? "", /^[\da-f]{48}$/);
@@ -14,11 +14,11 @@ test("serverIdentity is made once for a data file, and only its owner reads it",
   assert.equal(statSync(`${data}.identity`).mode & 0o777, 0o600);
 });
 
-test("serverIdentity is none without a data file", async () => {
+test("serverIdentity is undefined without a data file", async () => {
   assert.equal(await serverIdentity(undefined), undefined);
 });
 
-test("serverIdentity refuses a file that is something else, and tells nothing of it", async () => {
+test("serverIdentity rejects another file without printing its contents", async () => {
   const data = join(temporaryFolder(), "objects");
   for (const text of ["{", "null", '{"token":"hunter2"}', '{"token":1}']) {
     writeFileSync(`${data}.identity`, text);

@@ -18,7 +18,7 @@ import {
   writeSecretFile,
 } from "../../cli/serving.ts";
 
-test("portOf takes port numbers and nothing else", () => {
+test("portOf accepts port numbers only", () => {
   assert.equal(portOf({}, "dev", 8080), 8080);
   assert.equal(portOf({ port: "0" }, "dev", 8080), 0);
   assert.equal(portOf({ port: "65535" }, "dev", 0), 65_535);
@@ -27,7 +27,7 @@ test("portOf takes port numbers and nothing else", () => {
   }
 });
 
-test("writeSecretFile replaces a file by one that only its owner reads", async () => {
+test("writeSecretFile replaces a file with one that only its owner may read", async () => {
   const folder = await mkdtemp(join(tmpdir(), "coracle-test-"));
   try {
     const file = join(folder, "kubeconfig");
@@ -41,14 +41,14 @@ test("writeSecretFile replaces a file by one that only its owner reads", async (
   }
 });
 
-test("writeSecretFile names the file that it cannot write, and leaves nothing", async () => {
+test("writeSecretFile names a file it cannot write and leaves no draft", async () => {
   const folder = await mkdtemp(join(tmpdir(), "coracle-test-"));
   try {
     const file = join(folder, "missing", "kubeconfig");
     await assert.rejects(writeSecretFile(file, "text"), (error: Error) => {
       assert(
         error.message.startsWith(
-          `Cannot write ${file}: its folder must be there`,
+          `Cannot write ${file}: its folder must exist`,
         ),
       );
       return true;
@@ -59,19 +59,19 @@ test("writeSecretFile names the file that it cannot write, and leaves nothing", 
   }
 });
 
-test("serveOn says that a port is taken, also where the code is in the cause", async () => {
+test("serveOn reports a port in use, also if the code is in the cause", async () => {
   const taken = Object.assign(new Error("listen"), { code: "EADDRINUSE" });
   for (const error of [taken, new Error("Cannot start", { cause: taken })]) {
     await assert.rejects(
       serveOn(8080, () => Promise.reject(error)),
-      /^Error: Cannot serve on port 8080: somebody else listens there; --port 0 takes any that is free$/,
+      /^Error: Cannot serve on port 8080: another process listens there; --port 0 selects any free port$/,
     );
   }
   const other = new Error("Cannot start: something else");
   await assert.rejects(serveOn(8080, () => Promise.reject(other)), other);
 });
 
-test("aborted is fulfilled by a signal that fires, or has fired", async () => {
+test("aborted resolves when its signal aborts or has aborted", async () => {
   const controller = new AbortController();
   const waiting = aborted(controller.signal);
   controller.abort();

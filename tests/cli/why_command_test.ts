@@ -77,16 +77,16 @@ test("coracle why prints the last runs of an object", async () => {
   );
 });
 
-test("coracle why tells of a run that does not heed its signal", async () => {
+test("coracle why shows a run that ignores its signal", async () => {
   const aborted = { because: "timeout" as const, ago: 35_400 };
   const history = { ...HISTORY, running: true, aborted, attempt: 0, runs: [] };
   assert.equal(
     await why("default/web", { histories: [history] }),
-    "webpage default/web (running now, asked to end 35 s ago because of timeout)\n",
+    "webpage default/web (running now, aborted 35 s ago because of timeout)\n",
   );
 });
 
-test("coracle why says what is missing", async () => {
+test("coracle why names the missing option", async () => {
   await assert.rejects(why("default/web", { debug: false }), /debug: true/);
   await assert.rejects(why("default/web", { histories: [] }), /no controller/);
   await assert.rejects(why("a/b/c"), SyntaxError);
@@ -106,16 +106,16 @@ async function whyAt(url: string): Promise<unknown> {
   });
 }
 
-test("coracle why tells how to be asked where nobody answers, and why nobody did", async () => {
+test("coracle why explains why no operator answered", async () => {
   await assert.rejects(whyAt("http://127.0.0.1:1"), (error) => {
     assert.ok(error instanceof UsageError);
-    assert.match(error.message, /made with probes: \{.*debug: true \}/);
+    assert.match(error.message, /created with probes: \{.*debug: true \}/);
     assert.doesNotMatch(error.message, /received fetch failed/);
     return true;
   });
 });
 
-test("coracle why refuses what is no URL, and the answer of another server", async () => {
+test("coracle why rejects invalid URLs and answers of other servers", async () => {
   for (const url of ["foo", "localhost:8080", "ftp://host"]) {
     await assert.rejects(whyAt(url), (error) => {
       assert.ok(error instanceof UsageError);
