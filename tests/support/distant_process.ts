@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import { fc } from "./property.ts";
 import { ApiServer } from "../../apiserver/server.ts";
 import { Client } from "../../core/client/client.ts";
 import type {

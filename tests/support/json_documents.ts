@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import { fc } from "./property.ts";
 
 /**
  * JSON texts with everything that may mislead a scanner: any key order, white

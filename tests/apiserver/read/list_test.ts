@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../support/property.ts";
 import { TestServer } from "../support/test_server.ts";
 
 const C = "/api/v1/namespaces/default/configmaps";

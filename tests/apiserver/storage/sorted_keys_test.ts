@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../support/property.ts";
 import { SortedKeys } from "../../../apiserver/storage/sorted_keys.ts";
 
 const key = fc.stringMatching(/^[a-c]{1,3}\/[a-c-]{1,3}$/);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../support/property.ts";
 import { Quantity } from "../../../core/api/quantity.ts";
 
 /** What a Kubernetes 1.32 server stores for what it is given. */

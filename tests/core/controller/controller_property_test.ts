@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../support/property.ts";
 import { keyText } from "../../../core/api/object_key.ts";
 import { compareResourceVersions } from "../../../core/api/resource_version.ts";
 import { sleep } from "../../../core/client/middleware.ts";

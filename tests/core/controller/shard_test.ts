@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../support/property.ts";
 import { ownerAmong, staticShard } from "../../../core/controller/shard.ts";
 
 const keys = Array.from({ length: 2_000 }, (_, n) => `namespace-${n % 7}/${n}`);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../support/property.ts";
 import { z } from "zod";
 import { validateSchema } from "../../../apiserver/crd/schema_validator.ts";
 import { structuralCauses } from "../../../apiserver/crd/structural_rules.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../support/property.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../core/json/event_scanner.ts";
 import {

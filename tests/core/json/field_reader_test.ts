@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../support/property.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { FieldReader } from "../../../core/json/field_reader.ts";
 import { parseFieldPath } from "../../../core/json/field_path.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../support/property.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { JsonCursor } from "../../../core/json/json_cursor.ts";
 import { KeyGuesser } from "../../../core/json/key_guesser.ts";

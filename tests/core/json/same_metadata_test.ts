@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../support/property.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../core/json/event_scanner.ts";
 import { Pruner } from "../../../core/json/prune.ts";

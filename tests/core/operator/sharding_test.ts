@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../support/property.ts";
 import { Client } from "../../../core/client/client.ts";
 import type { Transport } from "../../../core/client/transport/transport.ts";
 import { silentLogger } from "../../../core/logger.ts";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import { fc } from "../../support/property.ts";
 
 /** Names that meet in two random documents, with some that need care. */
 export const fieldNames: fc.Arbitrary<string> = fc.constantFrom(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc, REPLAYED } from "../../support/property.ts";
 import { Priority } from "../../../core/queue/priority.ts";
 import { SchedulingQueue } from "../../../core/queue/scheduling_queue.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
@@ -287,7 +287,11 @@ test("SchedulingQueue does what a simple model of its promises does", async () =
   ];
   await fc.assert(
     fc.asyncProperty(
-      fc.commands(commands, { maxCommands: 80, size: "max" }),
+      fc.commands(commands, {
+        maxCommands: 80,
+        size: "max",
+        ...REPLAYED,
+      }),
       async (sequence) => {
         const clock = new VirtualClock({ quietTurns: 1 });
         const real = { clock, queue: new SchedulingQueue({ clock }) };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fastCheck from "fast-check";
+import { fc } from "../../support/property.ts";
 import {
   applyStages,
   compareForApply,
@@ -80,23 +80,23 @@ test("Stages are definitions, classes, what the caller names, and the rest", () 
 });
 
 test("The order of applying does not depend on the order of the input", () => {
-  const kind = fastCheck.constantFrom(
+  const kind = fc.constantFrom(
     "Namespace",
     "Secret",
     "Gadget",
     "Apple",
     "Service",
   );
-  const any = fastCheck.uniqueArray(
-    fastCheck.record({
-      apiVersion: fastCheck.constantFrom("v1", "a/v1", "b/v1"),
+  const any = fc.uniqueArray(
+    fc.record({
+      apiVersion: fc.constantFrom("v1", "a/v1", "b/v1"),
       kind,
-      name: fastCheck.constantFrom("x", "y", "z"),
+      name: fc.constantFrom("x", "y", "z"),
     }),
     { selector: (one) => JSON.stringify(one) },
   );
-  fastCheck.assert(
-    fastCheck.property(any, (references) => {
+  fc.assert(
+    fc.property(any, (references) => {
       const sorted = references.toSorted(compareForApply);
       assert.deepEqual(references.toReversed().sort(compareForApply), sorted);
     }),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fastCheck from "fast-check";
+import { fc } from "../../support/property.ts";
 import type { Condition } from "../../../workflows/conditions/condition.ts";
 import {
   ConditionConflictError,
@@ -83,10 +83,10 @@ test("rebaseConditions leaves conditions of others untouched [F34]", () => {
 });
 
 test("Whatever three lists hold, owned changes win and everything else stays as it is [F32]", () => {
-  const list = fastCheck.uniqueArray(
-    fastCheck.record({
-      type: fastCheck.constantFrom("A", "B", "C", "D"),
-      reason: fastCheck.constantFrom("x", "y", "z"),
+  const list = fc.uniqueArray(
+    fc.record({
+      type: fc.constantFrom("A", "B", "C", "D"),
+      reason: fc.constantFrom("x", "y", "z"),
     }),
     { selector: ({ type }) => type },
   ).map((found): Condition[] =>
@@ -95,8 +95,8 @@ test("Whatever three lists hold, owned changes win and everything else stays as 
   const reasonIn = (conditions: readonly Condition[], type: string) =>
     conditions.find((condition) => condition.type === type)?.reason;
   const types = ["A", "B", "C", "D"];
-  fastCheck.assert(
-    fastCheck.property(list, list, list, (before, after, latest) => {
+  fc.assert(
+    fc.property(list, list, list, (before, after, latest) => {
       const merged = rebaseConditions(before, after, { latest, owned: types });
       for (const type of types) {
         const isOurs = reasonIn(before, type) !== reasonIn(after, type);

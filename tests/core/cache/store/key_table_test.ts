@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../../support/property.ts";
 import { KeyTable } from "../../../../core/cache/store/key_table.ts";
 
 /** Finds the slot of a key as a store does: by proposals and a comparison. */

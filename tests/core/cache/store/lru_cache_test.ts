@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../../support/property.ts";
 import { LruCache } from "../../../../core/cache/store/lru_cache.ts";
 
 test("LruCache equals a list ordered by use over any history", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../../support/property.ts";
 import { Postings } from "../../../../core/cache/store/postings.ts";
 
 /** Short ones, and one that is kept as it is, as bytes do not tell it. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../../support/property.ts";
 import { SlabArena } from "../../../../core/cache/store/slab_arena.ts";
 
 function content(owner: number, length: number): Uint8Array {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../../support/property.ts";
 import { compareResourceVersions } from "../../../../core/api/resource_version.ts";
 import { VersionMark } from "../../../../core/cache/watch/version_mark.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
