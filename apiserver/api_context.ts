@@ -5,7 +5,7 @@ import type { Random } from "./random.ts";
 import type { WatchHub } from "./read/watch_hub.ts";
 import type { User } from "./request/user.ts";
 import type { Resources } from "./resources.ts";
-import type { FeatureGates } from "./server_options.ts";
+import type { FeatureGates } from "./feature_gates.ts";
 import type { Store } from "./storage/store.ts";
 
 /** What the handlers of one server share. */

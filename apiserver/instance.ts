@@ -16,7 +16,7 @@ import type { BuiltinResources, CustomResources } from "./registry.ts";
 import { type AuditEvent, RequestHandler } from "./request_handler.ts";
 import type { User } from "./request/user.ts";
 import { Resources } from "./resources.ts";
-import type { FeatureGates } from "./server_options.ts";
+import type { FeatureGates } from "./feature_gates.ts";
 import type { HistoryLimits } from "./storage/history.ts";
 import type { JournalContent } from "./storage/file_journal.ts";
 import { Store } from "./storage/store.ts";

@@ -53,10 +53,11 @@
  */
 
 export * from "./server.ts";
-export type { ApiServerOptions, FeatureGates } from "./server_options.ts";
+export type { FeatureGates } from "./feature_gates.ts";
+export type { ApiServerOptions } from "./server_options.ts";
 export type { AuditEvent } from "./request_handler.ts";
 export type { HistoryLimits } from "./storage/history.ts";
-export type { WatchCounts } from "./read/watch_hub.ts";
+export type { WatchCounts } from "./read/watcher.ts";
 
 // How it is made to fail.
 export type { Faults, RestartOptions } from "./faults/faults.ts";

@@ -7,81 +7,94 @@ const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
 const NAME_PART = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const LABEL_VALUE = `(${NAME_PART})?`;
 
-/** What regular expression messages say, with examples as Go's library does. */
+/** Explanation of a failed regular expression, with examples, as Go's library writes it. */
 function regexMessage(
   message: string,
   pattern: string,
-  ...examples: readonly string[]
+  examples: readonly string[],
 ): string {
   return `${message} (e.g. ${
     examples.map((example) => `'${example}'`).join(",  or ")
-  }${
-    examples.length > 0 ? ", " : ""
-  }regex used for validation is '${pattern}')`;
+  }, regex used for validation is '${pattern}')`;
 }
 
-const COMPILED: ReadonlyMap<string, RegExp> = new Map(
-  [LABEL, LABEL_1035, SUBDOMAIN, NAME_PART, LABEL_VALUE].map((
-    pattern,
-  ) => [pattern, new RegExp(`^(?:${pattern})$`)]),
-);
+/** Rule for a text: a maximal length and a regular expression. */
+interface TextRule {
+  /** Maximal number of characters. */
+  readonly max: number;
+  /** Pattern of the whole text, without anchors. */
+  readonly pattern: string;
+  /** Message for a text that does not match. */
+  readonly message: string;
+  /** Texts that match, quoted in the message. */
+  readonly examples: readonly string[];
+}
 
-function fits(pattern: string, text: string): boolean {
-  return COMPILED.get(pattern)?.test(text) === true;
+/** Violations of a rule; empty for a valid text. */
+type TextCheck = (text: string) => string[];
+
+function textRule({ max, pattern, message, examples }: TextRule): TextCheck {
+  const whole = wholeText(pattern);
+  const mismatch = regexMessage(message, pattern, examples);
+  return (text) => [
+    ...text.length > max ? [tooLong(max)] : [],
+    ...whole.test(text) ? [] : [mismatch],
+  ];
+}
+
+function wholeText(pattern: string): RegExp {
+  return new RegExp(`^(?:${pattern})$`);
 }
 
 function tooLong(limit: number): string {
   return `must be no more than ${limit} characters`;
 }
 
-/** What is wrong with a DNS-1123 subdomain such as `example.com`. */
-export function subdomainProblems(text: string): string[] {
-  const problems: string[] = [];
-  if (text.length > 253) problems.push(tooLong(253));
-  if (!fits(SUBDOMAIN, text)) {
-    problems.push(regexMessage(
-      "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
-      SUBDOMAIN,
-      "example.com",
-    ));
-  }
-  return problems;
-}
+/** Checks a DNS-1123 subdomain such as `example.com`; returns the violations. */
+export const subdomainProblems: TextCheck = textRule({
+  max: 253,
+  pattern: SUBDOMAIN,
+  message:
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+  examples: ["example.com"],
+});
 
-/** What is wrong with a DNS-1123 label such as `my-name`. */
+const LABEL_MESSAGE = regexMessage(
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+  LABEL,
+  ["my-name", "123-abc"],
+);
+const LABEL_REGEXP = wholeText(LABEL);
+const SUBDOMAIN_REGEXP = wholeText(SUBDOMAIN);
+
+/** Checks a DNS-1123 label such as `my-name`; returns the violations. */
 export function labelProblems(text: string): string[] {
-  const problems: string[] = [];
-  if (text.length > 63) problems.push(tooLong(63));
-  if (!fits(LABEL, text)) {
-    // A name that would do as a subdomain is only told what it has too much.
-    problems.push(
-      fits(SUBDOMAIN, text) ? "must not contain dots" : regexMessage(
-        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
-        LABEL,
-        "my-name",
-        "123-abc",
-      ),
-    );
-  }
-  return problems;
+  const problems = text.length > 63 ? [tooLong(63)] : [];
+  if (LABEL_REGEXP.test(text)) return problems;
+  // Only its dots are wrong with a label that would be a valid subdomain.
+  const onlyDots = SUBDOMAIN_REGEXP.test(text);
+  return [...problems, onlyDots ? "must not contain dots" : LABEL_MESSAGE];
 }
 
-/** What is wrong with a DNS-1035 label, which starts with a letter. */
-export function label1035Problems(text: string): string[] {
-  const problems: string[] = [];
-  if (text.length > 63) problems.push(tooLong(63));
-  if (!fits(LABEL_1035, text)) {
-    problems.push(regexMessage(
-      "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
-      LABEL_1035,
-      "my-name",
-      "abc-123",
-    ));
-  }
-  return problems;
-}
+/** Checks a DNS-1035 label, which starts with a letter; returns the violations. */
+export const label1035Problems: TextCheck = textRule({
+  max: 63,
+  pattern: LABEL_1035,
+  message:
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+  examples: ["my-name", "abc-123"],
+});
 
-/** What is wrong with a name that must only fit into a path. */
+/** Checks the value of a label; returns the violations. */
+export const labelValueProblems: TextCheck = textRule({
+  max: 63,
+  pattern: LABEL_VALUE,
+  message:
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+  examples: ["MyValue", "my_value", "12345"],
+});
+
+/** Checks a name that only has to fit into a URL path; returns the violations. */
 export function pathSegmentProblems(text: string): string[] {
   if (text === "." || text === "..") return [`may not be '${text}'`];
   return ["/", "%"].filter((part) => text.includes(part)).map((part) =>
@@ -89,22 +102,21 @@ export function pathSegmentProblems(text: string): string[] {
   );
 }
 
-/** What is wrong with the name of a label, an annotation or a finalizer. */
+const NAME_MESSAGE = regexMessage(
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+  NAME_PART,
+  ["MyName", "my.name", "123-abc"],
+);
+const NAME_REGEXP = wholeText(NAME_PART);
+
+/** Checks the name of a label, an annotation or a finalizer; returns the violations. */
 export function qualifiedNameProblems(text: string): string[] {
   const problems: string[] = [];
   const parts = text.split("/");
   const name = parts.at(-1) ?? "";
   if (parts.length > 2) {
     return [
-      `a qualified name ${
-        regexMessage(
-          "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
-          NAME_PART,
-          "MyName",
-          "my.name",
-          "123-abc",
-        )
-      } with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+      `a qualified name ${NAME_MESSAGE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ];
   }
   if (parts.length === 2) {
@@ -118,37 +130,11 @@ export function qualifiedNameProblems(text: string): string[] {
   }
   if (name === "") problems.push("name part must be non-empty");
   else if (name.length > 63) problems.push(`name part ${tooLong(63)}`);
-  if (!fits(NAME_PART, name)) {
-    problems.push(`name part ${
-      regexMessage(
-        "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
-        NAME_PART,
-        "MyName",
-        "my.name",
-        "123-abc",
-      )
-    }`);
-  }
+  if (!NAME_REGEXP.test(name)) problems.push(`name part ${NAME_MESSAGE}`);
   return problems;
 }
 
-/** What is wrong with the value of a label. */
-export function labelValueProblems(text: string): string[] {
-  const problems: string[] = [];
-  if (text.length > 63) problems.push(tooLong(63));
-  if (!fits(LABEL_VALUE, text)) {
-    problems.push(regexMessage(
-      "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
-      LABEL_VALUE,
-      "MyValue",
-      "my_value",
-      "12345",
-    ));
-  }
-  return problems;
-}
-
-/** What is wrong with the name of an object under a rule. */
+/** Checks the name of an object by the rule of its kind; returns the violations. */
 export function nameProblems(name: string, rule: NameRule): string[] {
   switch (rule) {
     case "dns-subdomain":
@@ -162,7 +148,7 @@ export function nameProblems(name: string, rule: NameRule): string[] {
   }
 }
 
-/** The problems of a field's value as causes. */
+/** Causes for the violations of a field's value. */
 export function invalidCauses(
   field: string,
   value: unknown,

@@ -319,7 +319,7 @@ export interface ResourceSource {
 }
 
 /**
- * What `builtin/definitions.ts` exports as functions of these names. Making the
+ * What `builtin/builtin_definitions.ts` exports as functions of these names. Making the
  * definitions must cost next to nothing (a server for a test starts within
  * 20 ms): schemas and columns are read from the data when first asked for.
  */

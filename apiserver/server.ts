@@ -16,7 +16,7 @@ import { Instance } from "./instance.ts";
 import { kubeconfigDocument } from "./kubeconfig.ts";
 import { type Random, seededRandom } from "./random.ts";
 import { type ApiServerOptions, checkServerOptions } from "./server_options.ts";
-import type { WatchCounts } from "./read/watch_hub.ts";
+import type { WatchCounts } from "./read/watcher.ts";
 import type { BuiltinResources, CustomResources } from "./registry.ts";
 import { ADMINISTRATOR, type User } from "./request/user.ts";
 import {
@@ -93,7 +93,7 @@ export class ApiServer {
   static async start(options: ApiServerOptions = {}): Promise<ApiServer> {
     checkServerOptions(options);
     const [builtin, crd, { Client }] = await Promise.all([
-      import("./builtin/definitions.ts"),
+      import("./builtin/builtin_definitions.ts"),
       import("./crd/custom_resources.ts"),
       import("../core/client/client.ts"),
     ]);

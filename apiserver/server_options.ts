@@ -6,21 +6,10 @@ import {
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/logger.ts";
 import type { KeyPair } from "./certificates.ts";
+import type { FeatureGates } from "./feature_gates.ts";
 import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { AuditEvent } from "./request_handler.ts";
 import type { HistoryLimits } from "./storage/history.ts";
-
-/** What the server can do that kube-apiserver 1.32 cannot; see its own gates. */
-export interface FeatureGates {
-  /**
-   * Whether lists, watches and deletions of collections know `shardSelector`
-   * (KEP-5866, alpha in Kubernetes 1.36). Without, it is not looked at, as any
-   * parameter that a server does not know.
-   *
-   * @default {false}
-   */
-  readonly ShardedListAndWatch?: boolean | undefined;
-}
 
 /** Options of an embedded API server. */
 export interface ApiServerOptions {

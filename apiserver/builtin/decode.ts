@@ -14,36 +14,31 @@ export class DecodeError extends Error {
 }
 
 /** The way from the root to a value; kept as a chain, written only on demand. */
-interface Place {
-  readonly parent: Place | undefined;
+interface FieldStep {
+  readonly parent: FieldStep | undefined;
   /** A field's name, or the index of an item. */
   readonly step: string | number;
   /** The struct that the field is of; undefined for items and map entries. */
   readonly struct: string | undefined;
 }
 
-function pathText(place: Place | undefined): string {
-  if (place === undefined) return "";
-  const parent = pathText(place.parent);
-  if (typeof place.step === "number") return `${parent}[${place.step}]`;
-  return parent === "" ? place.step : `${parent}.${place.step}`;
+function pathText(at: FieldStep | undefined): string {
+  if (at === undefined) return "";
+  const parent = pathText(at.parent);
+  if (typeof at.step === "number") return `${parent}[${at.step}]`;
+  return parent === "" ? at.step : `${parent}.${at.step}`;
 }
 
 /** The fields on the way, as Go's decoder names a place. */
-function goPlace(place: Place | undefined): string {
+function goFieldPath(at: FieldStep): string {
   const fields: string[] = [];
   let struct = "";
-  for (let at = place; at !== undefined; at = at.parent) {
-    if (at.struct === undefined) continue;
-    fields.unshift(String(at.step));
-    struct ||= at.struct;
+  for (let up: FieldStep | undefined = at; up !== undefined; up = up.parent) {
+    if (up.struct === undefined) continue;
+    fields.unshift(String(up.step));
+    struct ||= up.struct;
   }
   return `${struct}.${fields.join(".")}`;
-}
-
-/** What a decode finds beside the object. */
-interface Findings {
-  readonly problems: string[];
 }
 
 /**
@@ -59,31 +54,31 @@ export function decodeTyped(
   body: unknown,
 ): { object: JsonObject; problems: string[] } {
   if (!isJsonObject(body)) throw wrongType(body, undefined, "Go value");
-  const findings: Findings = { problems: [] };
-  const object = decodeStruct(type, body, undefined, findings);
-  return { object, problems: findings.problems };
+  const problems: string[] = [];
+  const object = decodeStruct(type, body, undefined, problems);
+  return { object, problems };
 }
 
 /** A struct of which nothing is set. */
 export function emptyStruct(type: GoType): JsonObject {
-  return decodeStruct(type, {}, undefined, { problems: [] });
+  return decodeStruct(type, {}, undefined, []);
 }
 
 function decodeStruct(
   type: GoType,
   value: JsonObject,
-  place: Place | undefined,
-  findings: Findings,
+  at: FieldStep | undefined,
+  problems: string[],
 ): JsonObject {
   const decoded = new Map<string, unknown>();
   // In the order of the document, in which problems are told.
   for (const [name, given] of Object.entries(value)) {
     const field = type.fields.get(name);
-    const here = { parent: place, step: name, struct: type.name };
+    const here = { parent: at, step: name, struct: type.name };
     if (field === undefined) {
-      findings.problems.push(`unknown field "${pathText(here)}"`);
+      problems.push(`unknown field "${pathText(here)}"`);
     } else if (given !== null && given !== undefined) {
-      decoded.set(name, decodeValue(field.schema, given, here, findings));
+      decoded.set(name, decodeValue(field.schema, given, here, problems));
     }
   }
   const result: JsonObject = {};
@@ -148,8 +143,8 @@ function zeroOf(schema: Schema): unknown {
 function decodeValue(
   schema: Schema,
   value: unknown,
-  place: Place,
-  findings: Findings,
+  at: FieldStep,
+  problems: string[],
 ): unknown {
   const special = specialForm(schema);
   switch (special) {
@@ -157,50 +152,50 @@ function decodeValue(
       return decodeQuantity(value).toString();
     case "intOrString":
       if (typeof value === "string" || Number.isInteger(value)) return value;
-      throw wrongType(value, place, "int32");
+      throw wrongType(value, at, "int32");
     case "time":
     case "microTime":
-      return decodeMoment(value, place, special);
+      return decodeMoment(value, at, special);
     case "bytes":
-      return decodeBytes(value, place);
+      return decodeBytes(value, at);
     case "any":
       return value;
   }
   switch (schema.type) {
     case "array":
-      return decodeList(schema, value, place, findings);
+      return decodeList(schema, value, at, problems);
     case "object":
-      return decodeObject(schema, value, place, findings);
+      return decodeObject(schema, value, at, problems);
     case "string":
       if (typeof value === "string") return value;
-      throw wrongType(value, place, "string");
+      throw wrongType(value, at, "string");
     case "boolean":
       if (typeof value === "boolean") return value;
-      throw wrongType(value, place, "bool");
+      throw wrongType(value, at, "bool");
     case "integer":
-      return decodeInteger(schema, value, place);
+      return decodeInteger(schema, value, at);
     default:
       if (typeof value === "number") return value;
-      throw wrongType(value, place, "float64");
+      throw wrongType(value, at, "float64");
   }
 }
 
 function decodeObject(
   schema: Schema,
   value: unknown,
-  place: Place,
-  findings: Findings,
+  at: FieldStep,
+  problems: string[],
 ): JsonObject {
   const entries = schema.additionalProperties;
   if (!isJsonObject(value)) {
-    throw wrongType(value, place, entries ? "map[string]string" : "struct");
+    throw wrongType(value, at, entries ? "map[string]string" : "struct");
   }
   if (entries === undefined) {
     return decodeStruct(
       goType(schema.definition ?? ""),
       value,
-      place,
-      findings,
+      at,
+      problems,
     );
   }
   const isResources = specialForm(entries) === "quantity";
@@ -214,8 +209,8 @@ function decodeObject(
         : decodeValue(
           entries,
           entry,
-          { parent: place, step: name, struct: undefined },
-          findings,
+          { parent: at, step: name, struct: undefined },
+          problems,
         ),
     ]),
   );
@@ -224,19 +219,19 @@ function decodeObject(
 function decodeList(
   schema: Schema,
   value: unknown,
-  place: Place,
-  findings: Findings,
+  at: FieldStep,
+  problems: string[],
 ): unknown[] {
   const { items } = schema;
   if (!Array.isArray(value) || items === undefined) {
-    throw wrongType(value, place, `[]${items?.type ?? "interface {}"}`);
+    throw wrongType(value, at, `[]${items?.type ?? "interface {}"}`);
   }
   return value.map((item, index) =>
     item === null ? zeroOf(items) : decodeValue(
       items,
       item,
-      { parent: place, step: index, struct: undefined },
-      findings,
+      { parent: at, step: index, struct: undefined },
+      problems,
     )
   );
 }
@@ -246,7 +241,7 @@ const INTEGER_LIMITS: Readonly<Record<string, number>> = {
   int64: 2 ** 63,
 };
 
-function decodeInteger(schema: Schema, value: unknown, place: Place): number {
+function decodeInteger(schema: Schema, value: unknown, at: FieldStep): number {
   const type = schema.format ?? "int64";
   const limit = INTEGER_LIMITS[type] ?? 2 ** 63;
   if (
@@ -254,7 +249,7 @@ function decodeInteger(schema: Schema, value: unknown, place: Place): number {
     value < limit && value >= -limit
   ) return value;
   const shown = typeof value === "number" ? `number ${value}` : undefined;
-  throw wrongType(value, place, type, shown);
+  throw wrongType(value, at, type, shown);
 }
 
 function decodeQuantity(value: unknown): Quantity {
@@ -273,10 +268,10 @@ function decodeQuantity(value: unknown): Quantity {
 
 function decodeMoment(
   value: unknown,
-  place: Place,
+  at: FieldStep,
   form: "time" | "microTime",
 ): string {
-  if (typeof value !== "string") throw wrongType(value, place, "string");
+  if (typeof value !== "string") throw wrongType(value, at, "string");
   const moment = decodeTime(value, form);
   if ("problem" in moment) throw new DecodeError(moment.problem);
   return moment.text;
@@ -285,8 +280,8 @@ function decodeMoment(
 const BASE64 =
   /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-function decodeBytes(value: unknown, place: Place): string {
-  if (typeof value !== "string") throw wrongType(value, place, "[]uint8");
+function decodeBytes(value: unknown, at: FieldStep): string {
+  if (typeof value !== "string") throw wrongType(value, at, "[]uint8");
   const text = value.replace(/[\r\n]/g, "");
   if (BASE64.test(text)) return text;
   const wrong = text.search(/[^A-Za-z0-9+/]/);
@@ -303,13 +298,13 @@ function jsonTypeName(value: unknown): string {
 
 function wrongType(
   value: unknown,
-  place: Place | undefined,
+  at: FieldStep | undefined,
   type: string,
   shown: string = jsonTypeName(value),
 ): DecodeError {
-  const where = place === undefined
+  const where = at === undefined
     ? "Go value"
-    : `Go struct field ${goPlace(place)}`;
+    : `Go struct field ${goFieldPath(at)}`;
   return new DecodeError(
     `json: cannot unmarshal ${shown} into ${where} of type ${type}`,
   );

@@ -3,7 +3,7 @@ import {
   type Schema,
   SchemaDefinitions,
 } from "../../core/patch/schema.ts";
-import { DEFINITIONS, FIELD_PRESENCE } from "./data/definitions.ts";
+import { DEFINITIONS, FIELD_PRESENCE } from "./data/openapi_definitions.ts";
 
 /**
  * How a field is written: `omitted` when it is empty; `pointer` only when it

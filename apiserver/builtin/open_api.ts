@@ -1,7 +1,7 @@
 import { builtinDefinitions } from "./go_types.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { type ResourceData, RESOURCES } from "./data/resources.ts";
+import { type ResourceData, RESOURCES } from "./data/resource_table.ts";
 import type { Verb } from "../registry.ts";
 
 const RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension";

@@ -17,50 +17,50 @@ const RULES: ReadonlyMap<string, DefaultRule> = new Map([
 ]);
 
 /** What is to be done at one field. */
-interface FieldPlan {
+interface FieldDefaults {
   readonly name: string;
   /** The value when there is none, where the schema says it. */
   readonly default?: unknown;
   /** The structs in it, where they or what they hold have defaults. */
-  readonly structs?: TypePlan | undefined;
+  readonly structs?: TypeDefaults | undefined;
 }
 
-interface TypePlan {
+interface TypeDefaults {
   readonly rule: DefaultRule | undefined;
-  readonly fields: readonly FieldPlan[];
+  readonly fields: readonly FieldDefaults[];
   /** Whether there is anything to do at it or below. */
   readonly matters: boolean;
 }
 
-const PLANS: Map<string, TypePlan> = new Map();
-const NOTHING: TypePlan = { rule: undefined, fields: [], matters: false };
+const DEFAULTS: Map<string, TypeDefaults> = new Map();
+const NOTHING: TypeDefaults = { rule: undefined, fields: [], matters: false };
 
-function planOf(type: GoType): TypePlan {
-  const known = PLANS.get(type.definition);
+function defaultsOf(type: GoType): TypeDefaults {
+  const known = DEFAULTS.get(type.definition);
   if (known) return known;
   // A type that holds itself has no defaults but its own.
-  PLANS.set(type.definition, NOTHING);
-  const fields: FieldPlan[] = [];
+  DEFAULTS.set(type.definition, NOTHING);
+  const fields: FieldDefaults[] = [];
   for (const field of type.fields.values()) {
     const struct = structIn(field.schema);
-    const plan = struct && planOf(struct);
+    const defaults = struct && defaultsOf(struct);
     const value = field.schema.default;
     const isPointer = field.presence === "pointer" ||
       field.presence === "nullPointer";
     const matters = value !== undefined && !isJsonObject(value) &&
       (isPointer || Boolean(value));
-    if (!matters && !plan?.matters) continue;
+    if (!matters && !defaults?.matters) continue;
     fields.push({
       name: field.name,
       ...(matters ? { default: value } : {}),
-      structs: plan?.matters ? plan : undefined,
+      structs: defaults?.matters ? defaults : undefined,
     });
   }
   const rule = RULES.get(type.definition);
   const matters = rule !== undefined || fields.length > 0;
-  const plan: TypePlan = { rule, fields, matters };
-  PLANS.set(type.definition, plan);
-  return plan;
+  const defaults: TypeDefaults = { rule, fields, matters };
+  DEFAULTS.set(type.definition, defaults);
+  return defaults;
 }
 
 /** The struct that a field holds, in itself, a list or a map. */
@@ -78,19 +78,19 @@ function structIn(schema: Schema): GoType | undefined {
  * and its schema say, from the outside in.
  */
 export function setTypedDefaults(type: GoType, object: JsonObject): void {
-  follow(planOf(type), object);
+  setIn(defaultsOf(type), object);
 }
 
-function follow(plan: TypePlan, value: unknown): void {
+function setIn(defaults: TypeDefaults, value: unknown): void {
   if (Array.isArray(value)) {
-    for (const item of value) follow(plan, item);
-  } else if (isJsonObject(value)) apply(plan, value);
+    for (const item of value) setIn(defaults, item);
+  } else if (isJsonObject(value)) apply(defaults, value);
 }
 
-function apply(plan: TypePlan, object: JsonObject): void {
-  plan.rule?.(object as never);
-  for (const { name, default: value, structs } of plan.fields) {
+function apply(defaults: TypeDefaults, object: JsonObject): void {
+  defaults.rule?.(object as never);
+  for (const { name, default: value, structs } of defaults.fields) {
     if (value !== undefined) object[name] ??= value;
-    if (structs) follow(structs, object[name]);
+    if (structs) setIn(structs, object[name]);
   }
 }

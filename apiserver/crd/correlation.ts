@@ -1,11 +1,10 @@
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
 import {
-  canonicalText,
-  isObject,
+  isJsonObject,
+  jsonEquals,
   type JsonObject,
-  ownField,
-  sameValue,
-} from "./json_tree.ts";
+} from "../../core/patch/json_value.ts";
+import { canonicalText, ownField } from "./json_tree.ts";
 
 /**
  * A value of a new object beside the value that stood in the same place of the
@@ -35,12 +34,12 @@ export class Correlation {
 
   /** Whether new and old are the same. */
   get unchanged(): boolean {
-    return this.#unchanged ??= sameValue(this.value, this.old);
+    return this.#unchanged ??= jsonEquals(this.value, this.old);
   }
 
   /** The values of a field; undefined if one of them is missing. */
   key(name: string): Correlation | undefined {
-    if (!isObject(this.value) || !isObject(this.old)) return undefined;
+    if (!isJsonObject(this.value) || !isJsonObject(this.old)) return undefined;
     if (!Object.hasOwn(this.value, name) || !Object.hasOwn(this.old, name)) {
       return undefined;
     }
@@ -59,9 +58,9 @@ export class Correlation {
       !Array.isArray(this.old)
     ) return undefined;
     const item: unknown = this.value[index];
-    if (!isObject(item)) return undefined;
+    if (!isJsonObject(item)) return undefined;
     this.#oldItems ??= new Map(
-      this.old.filter(isObject).map((old) => [itemKey(old, keys), old]),
+      this.old.filter(isJsonObject).map((old) => [itemKey(old, keys), old]),
     );
     const old = this.#oldItems.get(itemKey(item, keys));
     return old === undefined ? undefined : new Correlation(item, old, items);

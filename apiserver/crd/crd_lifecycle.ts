@@ -1,9 +1,8 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { CrdCondition, CrdObject } from "../../core/crd/crd_object.ts";
-import type { JsonObject } from "../../core/patch/json_value.ts";
+import { jsonEquals, type JsonObject } from "../../core/patch/json_value.ts";
 import type { ResourceDefinition } from "../registry.ts";
 import { createCauses, updateCauses } from "./crd_rules.ts";
-import { sameValue } from "./json_tree.ts";
 import { dropSchemaNulls } from "./schema_nulls.ts";
 
 /** Holds a deleted definition until its objects are gone. */
@@ -26,7 +25,7 @@ export const CRD_LIFECYCLE: Pick<
     if (subresource === "status") return;
     object.status = structuredClone(live.status);
     keepStorageVersion(object);
-    if (!sameValue(object.spec, live.spec)) {
+    if (!jsonEquals(object.spec, live.spec)) {
       object.metadata.generation = (live.metadata.generation ?? 0) + 1;
     }
   },

@@ -2,7 +2,7 @@ import type { StatusCause } from "../../core/api/api_error.ts";
 import type { CrdNames } from "../../core/crd/crd_manifest.ts";
 import { label1035Problems } from "../names.ts";
 import { fieldError } from "../status.ts";
-import { childPath, keyPath } from "./field_path.ts";
+import { childPath, keyPath } from "../field_path.ts";
 
 /** What is wrong with the names in the spec of a definition. */
 export function nameCauses(
@@ -29,8 +29,8 @@ export function nameCauses(
   }
   for (const list of ["shortNames", "categories"] as const) {
     for (const [index, value] of (names[list] ?? []).entries()) {
-      const place = keyPath(childPath(base, list), index);
-      causes.push(...labelCauses(place, value));
+      const field = keyPath(childPath(base, list), index);
+      causes.push(...labelCauses(field, value));
     }
   }
   if (names.kind && names.kind === names.listKind) {

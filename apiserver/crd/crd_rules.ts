@@ -3,6 +3,7 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import type { CrdVersion } from "../../core/crd/crd_manifest.ts";
 import type { CrdObject } from "../../core/crd/crd_object.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
 import { goQuote, goStrings } from "../go_value.ts";
 import { label1035Problems, subdomainProblems } from "../names.ts";
 import { fieldError } from "../status.ts";
@@ -12,8 +13,7 @@ import { RuleCosts } from "./cel/rule_costs.ts";
 import { compileRules } from "./cel/rule_validator.ts";
 import { conversionCauses } from "./conversion_rules.ts";
 import { defaultCauses } from "./default_rules.ts";
-import { childPath, keyPath } from "./field_path.ts";
-import { sameValue } from "./json_tree.ts";
+import { childPath, keyPath } from "../field_path.ts";
 import { nameCauses } from "./crd_name_rules.ts";
 import { saysUnsupported, schemaRuleCauses } from "./schema_rules.ts";
 import { structuralCauses } from "./structural_rules.ts";
@@ -103,7 +103,7 @@ function keptSchemas(spec: Loose, old: Loose): ReadonlySet<string> {
   return new Set(
     spec.versions?.filter((version) => {
       const live = before.get(version.name);
-      return live && sameValue(schemaOf(version), schemaOf(live));
+      return live && jsonEquals(schemaOf(version), schemaOf(live));
     }).map(({ name }) => name),
   );
 }
@@ -148,7 +148,7 @@ interface Shared {
 function sharedParts(versions: readonly CrdVersion[]): Shared {
   const [first] = versions;
   const same = (part: keyof CrdVersion) =>
-    versions.every((version) => sameValue(version[part], first?.[part]));
+    versions.every((version) => jsonEquals(version[part], first?.[part]));
   return {
     schema: same("schema"),
     subresources: same("subresources"),
@@ -281,19 +281,19 @@ function schemaCauses(
 ): StatusCause[] {
   const schema = schemaOf(version);
   if (schema === undefined) return [];
-  const place = childPath(path, "openAPIV3Schema");
+  const schemaPath = childPath(path, "openAPIV3Schema");
   const causes: StatusCause[] = [];
-  if (status) causes.push(...rootKeywordCauses(schema, place));
+  if (status) causes.push(...rootKeywordCauses(schema, schemaPath));
   if (schema.nullable) {
-    const field = childPath(place, "nullable");
+    const field = childPath(schemaPath, "nullable");
     const why = "nullable cannot be true at the root";
     causes.push(fieldError.forbidden(field, why));
   }
   // What no schema may say at all is told alone.
   const readable = !saysUnsupported(schema);
-  const structural = readable ? structuralCauses(schema, place) : [];
+  const structural = readable ? structuralCauses(schema, schemaPath) : [];
   const wrong = readable && structural.length === 0
-    ? defaultCauses(schema, place, compileRules)
+    ? defaultCauses(schema, schemaPath, compileRules)
     : structural;
   const costs = new RuleCosts(!kept);
   const rules = readable && wrong.length === 0
@@ -302,18 +302,18 @@ function schemaCauses(
   return [
     ...causes,
     ...wrong,
-    ...schemaRuleCauses(schema, place, rules),
-    ...costs.totalCauses(place),
+    ...schemaRuleCauses(schema, schemaPath, rules),
+    ...costs.totalCauses(schemaPath),
   ];
 }
 
 function rootKeywordCauses(
   schema: OpenApiSchema,
-  place: string,
+  schemaPath: string,
 ): StatusCause[] {
   if (schema.type !== "object") {
     return [fieldError.invalid(
-      childPath(place, "type"),
+      childPath(schemaPath, "type"),
       schema.type ?? "",
       'only "object" is allowed as the type at the root of the schema if the status subresource is enabled',
     )];
@@ -322,7 +322,7 @@ function rootKeywordCauses(
     !ROOT_KEYWORDS.has(keyword)
   );
   return odd === undefined ? [] : [fieldError.invalid(
-    place,
+    schemaPath,
     schema,
     `only [${
       [...ROOT_KEYWORDS].map(goFieldName).join(" ")
@@ -344,10 +344,10 @@ function storedVersionCauses(
   const stored = storedVersions ?? [];
   const versions = spec.versions ?? [];
   const field = "status.storedVersions";
-  const wrong = (value: string, why: string, place = field): StatusCause => ({
+  const wrong = (value: string, why: string, at = field): StatusCause => ({
     reason: "FieldValueInvalid",
     message: `Invalid value: ${value}: ${why}`,
-    field: place,
+    field: at,
   });
   if (stored.length === 0) {
     return [wrong("[]string(nil)", "must have at least one stored version")];

@@ -1,7 +1,7 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { CrdNames } from "../../core/crd/crd_manifest.ts";
 import type { CrdCondition, CrdObject } from "../../core/crd/crd_object.ts";
-import { sameValue } from "./json_tree.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
 
 type Names = Partial<CrdNames>;
 
@@ -64,7 +64,7 @@ export function nextCrdStatus(
     conditions,
     storedVersions: storedVersions(crd),
   };
-  return sameValue(next, crd.status) ? crd.status : next;
+  return jsonEquals(next, crd.status) ? crd.status : next;
 }
 
 function established(

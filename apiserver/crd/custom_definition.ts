@@ -1,7 +1,8 @@
 import { apiVersionOf, parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { CrdObject } from "../../core/crd/crd_object.ts";
-import { compareVersions } from "../discovery/discovery.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
+import { compareVersions } from "../version_order.ts";
 import type {
   HookContext,
   ResourceDefinition,
@@ -10,7 +11,6 @@ import type {
 } from "../registry.ts";
 import { StatusError } from "../status.ts";
 import { CustomVersion } from "./custom_version.ts";
-import { sameValue } from "./json_tree.ts";
 
 const VERBS: readonly Verb[] = [
   "delete",
@@ -122,7 +122,7 @@ function keepStatus(
   }
   const { metadata: _, ...next } = object;
   const { metadata, ...before } = live;
-  if (!sameValue(next, before)) {
+  if (!jsonEquals(next, before)) {
     object.metadata.generation = (metadata.generation ?? 0) + 1;
   }
 }

@@ -3,8 +3,9 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import type { CrdVersion } from "../../core/crd/crd_manifest.ts";
 import type { CrdObject } from "../../core/crd/crd_object.ts";
 import { type OpenApiSchema, Schema } from "../../core/patch/schema.ts";
+import type { JsonObject } from "../../core/patch/json_value.ts";
 import { builtinSchema } from "../builtin/go_types.ts";
-import { compareVersions } from "../discovery/discovery.ts";
+import { compareVersions } from "../version_order.ts";
 import type {
   DecodedBody,
   HookContext,
@@ -17,9 +18,8 @@ import { compileRules, type RuleValidator } from "./cel/rule_validator.ts";
 import { Correlation } from "./correlation.ts";
 import { setSchemaDefaults } from "./defaulting.ts";
 import { decodeEmbedded, embeddedCauses } from "./embedded_resources.ts";
-import { ROOT_FIELD } from "./field_path.ts";
+import { ROOT_FIELD } from "../field_path.ts";
 import { compileJsonPath } from "./json_path.ts";
-import type { JsonObject } from "./json_tree.ts";
 import { listTypeCauses } from "./list_types.ts";
 import { decodeObjectMeta, DecodingError } from "./object_meta_decoder.ts";
 import { type PrinterColumns, printerColumns } from "./printer_columns.ts";

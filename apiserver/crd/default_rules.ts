@@ -1,10 +1,10 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
 import { fieldError } from "../status.ts";
 import type { RuleValidator } from "./cel/rule_validator.ts";
 import { embeddedCauses } from "./embedded_resources.ts";
-import { childPath, keyPath } from "./field_path.ts";
-import { sameValue } from "./json_tree.ts";
+import { childPath, keyPath } from "../field_path.ts";
 import { pruneUnknown, pruneValue } from "./pruning.ts";
 import { findingCauses } from "./schema_findings.ts";
 import { validateSchema } from "./schema_validator.ts";
@@ -35,8 +35,8 @@ export function defaultCauses(
     causes.push(...defaultCauses(items, childPath(path, "items"), compile));
   }
   for (const [name, property] of Object.entries(properties)) {
-    const place = keyPath(childPath(path, "properties"), name);
-    causes.push(...defaultCauses(property, place, compile));
+    const propertyPath = keyPath(childPath(path, "properties"), name);
+    causes.push(...defaultCauses(property, propertyPath, compile));
   }
   return causes;
 }
@@ -51,7 +51,7 @@ function oneDefault(
   if (schema["x-kubernetes-embedded-resource"]) {
     pruneUnknown(pruned as Record<string, unknown>, schema);
   } else pruneValue(pruned, schema);
-  const unknown = sameValue(pruned, value)
+  const unknown = jsonEquals(pruned, value)
     ? []
     : [fieldError.invalid(path, value, "must not have unknown fields")];
   const embedded = embeddedCauses(value, schema, path);

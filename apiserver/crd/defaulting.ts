@@ -1,6 +1,7 @@
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
 import { fieldSchema } from "./correlation.ts";
-import { isObject, setField } from "./json_tree.ts";
+import { setField } from "./json_tree.ts";
 
 /**
  * Fills in the defaults of a structural schema, in place: where a field is
@@ -20,7 +21,7 @@ export function setSchemaDefaults(
     }
     return;
   }
-  if (!isObject(value)) return;
+  if (!isJsonObject(value)) return;
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     if (property.default === undefined || property.default === null) continue;
     if (!Object.hasOwn(value, name) || isWrongNull(value[name], property)) {

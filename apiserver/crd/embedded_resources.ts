@@ -1,12 +1,12 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
 import type { ObjectMeta } from "../../core/api/object.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { label1035Problems } from "../names.ts";
 import { fieldError } from "../status.ts";
 import { metadataProblems } from "../write/object_meta.ts";
 import { fieldSchema } from "./correlation.ts";
-import { childPath, keyPath } from "./field_path.ts";
-import { isObject, type JsonObject } from "./json_tree.ts";
+import { childPath, keyPath } from "../field_path.ts";
 import { decodeObjectMeta, DecodingError } from "./object_meta_decoder.ts";
 
 /**
@@ -28,7 +28,7 @@ export function decodeEmbedded(
       decodeEmbedded(item, schema.items, keyPath(path, index))
     );
   }
-  if (!isObject(value)) return [];
+  if (!isJsonObject(value)) return [];
   const unknown = schema["x-kubernetes-embedded-resource"]
     ? decodeMeta(value, path)
     : [];
@@ -56,14 +56,18 @@ function decodeMeta(object: JsonObject, path: string): string[] {
     }
   }
   if (!Object.hasOwn(object, "metadata")) return [];
-  const place = childPath(path, "metadata");
+  const metadataPath = childPath(path, "metadata");
   try {
     const { metadata, unknown } = decodeObjectMeta(object.metadata);
     object.metadata = metadata;
-    return unknown.map((name) => `${place}.${name}`);
+    return unknown.map((name) => `${metadataPath}.${name}`);
   } catch (error) {
     if (!(error instanceof DecodingError)) throw error;
-    const cause = fieldError.invalid(place, object.metadata, error.message);
+    const cause = fieldError.invalid(
+      metadataPath,
+      object.metadata,
+      error.message,
+    );
     throw new DecodingError(`${cause.field}: ${cause.message}`);
   }
 }
@@ -80,7 +84,7 @@ export function embeddedCauses(
       embeddedCauses(item, schema.items, keyPath(path, index))
     );
   }
-  if (!isObject(value)) return [];
+  if (!isJsonObject(value)) return [];
   const causes = schema["x-kubernetes-embedded-resource"]
     ? resourceCauses(value, path)
     : [];

@@ -1,4 +1,4 @@
-import { isObject } from "./json_tree.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
 
 /** One step: from the values found so far to those one level down. */
 type Step = (values: readonly unknown[]) => unknown[];
@@ -93,7 +93,7 @@ function field(name: string): Step {
     values.flatMap((value) =>
       name === ""
         ? [value]
-        : isObject(value) && Object.hasOwn(value, name)
+        : isJsonObject(value) && Object.hasOwn(value, name)
         ? [value[name]]
         : []
     );
@@ -103,7 +103,7 @@ const children: Step = (values) =>
   values.flatMap((value) =>
     Array.isArray(value)
       ? value as unknown[]
-      : isObject(value)
+      : isJsonObject(value)
       ? Object.values(value)
       : []
   );

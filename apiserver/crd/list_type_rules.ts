@@ -2,7 +2,7 @@ import type { StatusCause } from "../../core/api/api_error.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
 import { goStrings } from "../go_value.ts";
 import { fieldError } from "../status.ts";
-import { childPath, keyPath } from "./field_path.ts";
+import { childPath, keyPath } from "../field_path.ts";
 
 const { required, invalid, notSupported, forbidden } = fieldError;
 
@@ -38,16 +38,16 @@ export function listTypeRuleCauses(
     causes.push(...setItemCauses(items, at("items")));
   }
   if (listType !== undefined && !LIST_TYPES.includes(listType)) {
-    const place = at("x-kubernetes-list-type");
-    causes.push(notSupported(place, listType, LIST_TYPES));
+    const field = at("x-kubernetes-list-type");
+    causes.push(notSupported(field, listType, LIST_TYPES));
   }
   if (keys.length > 0 && listType !== "map") {
     const why = "must be map if x-kubernetes-list-map-keys is non-empty";
-    const place = at("x-kubernetes-list-type");
+    const field = at("x-kubernetes-list-type");
     causes.push(
       listType === undefined
-        ? required(place, why)
-        : invalid(place, listType, why),
+        ? required(field, why)
+        : invalid(field, listType, why),
     );
   }
   return listType === "map" ? [...causes, ...keyCauses(schema, path)] : causes;
@@ -59,12 +59,12 @@ function setItemCauses(items: OpenApiSchema, path: string): StatusCause[] {
     "must be atomic as item of a list with x-kubernetes-list-type=set";
   const listType = items["x-kubernetes-list-type"] ?? "atomic";
   if (items.type === "array" && listType !== "atomic") {
-    const place = childPath(path, "x-kubernetes-list-type");
-    return [invalid(place, listType, why)];
+    const field = childPath(path, "x-kubernetes-list-type");
+    return [invalid(field, listType, why)];
   }
   if (items.type === "object" && items["x-kubernetes-map-type"] !== "atomic") {
-    const place = childPath(path, "x-kubernetes-map-type");
-    return [invalid(place, items["x-kubernetes-map-type"], why)];
+    const field = childPath(path, "x-kubernetes-map-type");
+    return [invalid(field, items["x-kubernetes-map-type"], why)];
   }
   return [];
 }
@@ -72,11 +72,11 @@ function setItemCauses(items: OpenApiSchema, path: string): StatusCause[] {
 function keyCauses(schema: OpenApiSchema, path: string): StatusCause[] {
   const { items } = schema;
   const keys = schema["x-kubernetes-list-map-keys"] ?? [];
-  const place = childPath(path, "x-kubernetes-list-map-keys");
+  const field = childPath(path, "x-kubernetes-list-map-keys");
   const causes: StatusCause[] = [];
   if (keys.length === 0) {
     const why = "must not be empty if x-kubernetes-list-type is map";
-    causes.push(required(place, why));
+    causes.push(required(field, why));
   }
   if (items === undefined) {
     const why = "must have a schema if x-kubernetes-list-type is map";
@@ -95,7 +95,7 @@ function keyCauses(schema: OpenApiSchema, path: string): StatusCause[] {
     causes.push({
       reason: "FieldValueInvalid",
       message: `Invalid value: ${goStrings(keys)}: ${why}`,
-      field: place,
+      field: field,
     });
   const seen = new Set<string>();
   for (const key of keys) {
@@ -134,16 +134,16 @@ export function listMapCauses(
   for (const key of schema["x-kubernetes-list-map-keys"] ?? []) {
     const property = items.properties?.[key];
     if (property === undefined) continue;
-    const place = keyPath(childPath(path, "items.properties"), key);
+    const field = keyPath(childPath(path, "items.properties"), key);
     if (!items.required?.includes(key) && property.default === undefined) {
       causes.push(required(
-        childPath(place, "default"),
+        childPath(field, "default"),
         "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property",
       ));
     }
     if (property.nullable) {
       causes.push(forbidden(
-        childPath(place, "nullable"),
+        childPath(field, "nullable"),
         "this property is in x-kubernetes-list-map-keys, so it cannot be nullable",
       ));
     }

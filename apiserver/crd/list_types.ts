@@ -1,14 +1,10 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { fieldError } from "../status.ts";
 import { fieldSchema } from "./correlation.ts";
-import { childPath, keyPath } from "./field_path.ts";
-import {
-  canonicalText,
-  isObject,
-  type JsonObject,
-  setField,
-} from "./json_tree.ts";
+import { childPath, keyPath } from "../field_path.ts";
+import { canonicalText, setField } from "./json_tree.ts";
 
 /**
  * What is wrong with the lists of a value that are sets, or maps by keys: no
@@ -28,7 +24,7 @@ export function listTypeCauses(
       ),
     ];
   }
-  if (!isObject(value)) return [];
+  if (!isJsonObject(value)) return [];
   return Object.entries(value).flatMap(([name, field]) => {
     const named = Object.hasOwn(schema.properties ?? {}, name);
     const at = named ? childPath(path, name) : keyPath(path, name);
@@ -44,7 +40,9 @@ function duplicates(
   const type = schema["x-kubernetes-list-type"];
   if (type === "set") return repeated(list, path);
   if (type !== "map") return [];
-  const stranger = list.findIndex((item) => item !== null && !isObject(item));
+  const stranger = list.findIndex((item) =>
+    item !== null && !isJsonObject(item)
+  );
   if (stranger >= 0) {
     return [fieldError.invalid(
       keyPath(path, stranger),

@@ -1,5 +1,4 @@
-import type { JsonObject } from "./json_tree.ts";
-import { isObject } from "./json_tree.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 
 /** A value that cannot be decoded, in the words of Go's JSON library. */
 export class DecodingError extends Error {
@@ -10,21 +9,21 @@ export class DecodingError extends Error {
 }
 
 /** How a field of ObjectMeta is written in Go, and what is left out when empty. */
-interface GoField {
+interface MetaField {
   /** Go's name of the type, for messages. */
   readonly type: string;
   /** The fields of a struct, or of the structs in a list. */
-  readonly fields?: Readonly<Record<string, GoField>>;
+  readonly fields?: Readonly<Record<string, MetaField>>;
   /** Whether an empty value stays. */
   readonly keepsEmpty?: boolean;
 }
 
-const STRING: GoField = { type: "string" };
-const KEPT_STRING: GoField = { type: "string", keepsEmpty: true };
-const POINTER_BOOL: GoField = { type: "bool", keepsEmpty: true };
-const TIME: GoField = { type: "v1.Time" };
+const STRING: MetaField = { type: "string" };
+const KEPT_STRING: MetaField = { type: "string", keepsEmpty: true };
+const POINTER_BOOL: MetaField = { type: "bool", keepsEmpty: true };
+const TIME: MetaField = { type: "v1.Time" };
 
-const OBJECT_META: Readonly<Record<string, GoField>> = {
+const OBJECT_META: Readonly<Record<string, MetaField>> = {
   name: STRING,
   generateName: STRING,
   namespace: STRING,
@@ -91,7 +90,7 @@ export interface DecodedMeta {
 export function decodeObjectMeta(metadata: unknown): DecodedMeta {
   const unknown: string[] = [];
   if (metadata === null) return { metadata: {}, unknown };
-  if (!isObject(metadata)) {
+  if (!isJsonObject(metadata)) {
     throw new DecodingError(
       `json: cannot unmarshal ${
         wordOf(metadata)
@@ -106,7 +105,7 @@ export function decodeObjectMeta(metadata: unknown): DecodedMeta {
   return { metadata: decoded, unknown: unknown.sort() };
 }
 
-interface Place {
+interface MetaPath {
   readonly struct: string;
   /** Where in `metadata`, as Go's messages name it. */
   readonly path: string;
@@ -115,8 +114,8 @@ interface Place {
 
 function decodeStruct(
   source: JsonObject,
-  fields: Readonly<Record<string, GoField>>,
-  place: Place,
+  fields: Readonly<Record<string, MetaField>>,
+  at: MetaPath,
 ): JsonObject {
   const result: JsonObject = {};
   for (const [name, field] of Object.entries(fields)) {
@@ -125,36 +124,36 @@ function decodeStruct(
     }
   }
   for (const [name, value] of Object.entries(source)) {
-    const path = place.path === "" ? name : `${place.path}.${name}`;
+    const path = at.path === "" ? name : `${at.path}.${name}`;
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    if (field === undefined) place.unknown.push(path);
+    if (field === undefined) at.unknown.push(path);
     else if (value !== null) {
-      const decoded = decodeField(value, field, { ...place, path });
+      const decoded = decodeField(value, field, { ...at, path });
       if (field.keepsEmpty || !isEmpty(decoded)) result[name] = decoded;
     }
   }
   return result;
 }
 
-function decodeField(value: unknown, field: GoField, place: Place): unknown {
+function decodeField(value: unknown, field: MetaField, at: MetaPath): unknown {
   const { type, fields } = field;
   if (type.startsWith("[]")) {
-    if (!Array.isArray(value)) throw mismatch(value, type, place);
+    if (!Array.isArray(value)) throw mismatch(value, type, at);
     return value.map((item: unknown, index) =>
       fields === undefined
-        ? scalar(item, "string", place)
-        : decodeStruct(struct(item, type.slice(2), place), fields, {
+        ? scalar(item, "string", at)
+        : decodeStruct(struct(item, type.slice(2), at), fields, {
           struct: type.replace("[]v1.", ""),
-          path: `${place.path}[${index}]`,
-          unknown: place.unknown,
+          path: `${at.path}[${index}]`,
+          unknown: at.unknown,
         })
     );
   }
-  const decoded = scalar(value, type, place);
+  const decoded = scalar(value, type, at);
   if (type === "map[string]string") {
     return Object.fromEntries(
       Object.entries(decoded as JsonObject).map(([key, one]) =>
-        [key, one === null ? "" : scalar(one, "string", place)] as const
+        [key, one === null ? "" : scalar(one, "string", at)] as const
       ),
     );
   }
@@ -162,17 +161,17 @@ function decodeField(value: unknown, field: GoField, place: Place): unknown {
   return decoded;
 }
 
-function struct(value: unknown, type: string, place: Place): JsonObject {
+function struct(value: unknown, type: string, at: MetaPath): JsonObject {
   if (value === null) return {};
-  if (!isObject(value)) throw mismatch(value, type, place);
+  if (!isJsonObject(value)) throw mismatch(value, type, at);
   return value;
 }
 
-function scalar(value: unknown, type: string, place: Place): unknown {
+function scalar(value: unknown, type: string, at: MetaPath): unknown {
   const word = wordOf(value);
-  if (word !== JSON_TYPES[type]) throw mismatch(value, type, place);
+  if (word !== JSON_TYPES[type]) throw mismatch(value, type, at);
   if (type === "int64" && !Number.isInteger(value)) {
-    throw mismatch(value, type, place, `number ${String(value)}`);
+    throw mismatch(value, type, at, `number ${String(value)}`);
   }
   return value;
 }
@@ -180,12 +179,12 @@ function scalar(value: unknown, type: string, place: Place): unknown {
 function mismatch(
   value: unknown,
   type: string,
-  place: Place,
+  at: MetaPath,
   word: string = wordOf(value),
 ): DecodingError {
-  const field = place.path.replace(/\[\d+\]/g, "");
+  const field = at.path.replace(/\[\d+\]/g, "");
   return new DecodingError(
-    `json: cannot unmarshal ${word} into Go struct field ${place.struct}.${field} of type ${type}`,
+    `json: cannot unmarshal ${word} into Go struct field ${at.struct}.${field} of type ${type}`,
   );
 }
 

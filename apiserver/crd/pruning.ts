@@ -1,6 +1,6 @@
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
 import { fieldSchema } from "./correlation.ts";
-import { isObject } from "./json_tree.ts";
 
 /** The fields that every object has; their own schemas do not prune them. */
 const META_FIELDS: ReadonlySet<string> = new Set([
@@ -33,12 +33,12 @@ export function pruneValue(value: unknown, schema: OpenApiSchema): void {
   prune(value, schema, { path: "", unknown: [] });
 }
 
-interface Place {
+interface PrunedValue {
   readonly path: string;
   readonly unknown: string[];
 }
 
-function below({ path, unknown }: Place, name: string): Place {
+function below({ path, unknown }: PrunedValue, name: string): PrunedValue {
   return { path: path === "" ? name : `${path}.${name}`, unknown };
 }
 
@@ -46,30 +46,30 @@ function below({ path, unknown }: Place, name: string): Place {
 function prune(
   value: unknown,
   schema: OpenApiSchema | undefined,
-  place: Place,
+  pruned: PrunedValue,
 ): void {
   const keeps = schema?.["x-kubernetes-preserve-unknown-fields"] === true;
   if (Array.isArray(value)) {
     if (keeps && schema.items === undefined) return;
     for (const [index, item] of value.entries()) {
-      const at = { ...place, path: `${place.path}[${index}]` };
+      const at = { ...pruned, path: `${pruned.path}[${index}]` };
       // Items below a place that keeps unknown fields are kept with it.
       prune(item, keeps ? keeping(schema.items) : schema?.items, at);
     }
     return;
   }
-  if (!isObject(value)) return;
+  if (!isJsonObject(value)) return;
   for (const [name, field] of Object.entries(value)) {
     if (schema?.["x-kubernetes-embedded-resource"] && META_FIELDS.has(name)) {
       continue;
     }
     const known = schema && fieldSchema(schema, name);
-    if (known !== undefined) prune(field, known, below(place, name));
+    if (known !== undefined) prune(field, known, below(pruned, name));
     else if (keeps) continue;
     else if (schema?.additionalProperties === true) {
-      prune(field, undefined, below(place, name));
+      prune(field, undefined, below(pruned, name));
     } else {
-      place.unknown.push(below(place, name).path);
+      pruned.unknown.push(below(pruned, name).path);
       delete value[name];
     }
   }
@@ -91,7 +91,7 @@ export function pruneNulls(
     for (const item of value) pruneNulls(item, schema?.items);
     return;
   }
-  if (!isObject(value)) return;
+  if (!isJsonObject(value)) return;
   for (const [name, field] of Object.entries(value)) {
     const known = schema && fieldSchema(schema, name);
     const hasDefault = known?.default !== undefined && known.default !== null;

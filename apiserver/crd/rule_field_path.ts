@@ -1,8 +1,8 @@
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { childPath, keyPath } from "./field_path.ts";
+import { childPath, keyPath } from "../field_path.ts";
 
 /** A path of field names that a schema knows, and what it leads to. */
-export interface SchemaPlace {
+export interface SchemaField {
   /** As causes write it, without a leading dot. */
   readonly path: string;
   readonly schema: OpenApiSchema;
@@ -31,9 +31,9 @@ export function followSchemaPath(
   text: string,
   schema: OpenApiSchema,
   { brackets = true }: { readonly brackets?: boolean } = {},
-): SchemaPlace | string {
+): SchemaField | string {
   const tokens = text.match(TOKEN_REGEXP) ?? [];
-  let place: SchemaPlace = { path: "", schema };
+  let field: SchemaField = { path: "", schema };
   for (let index = 0; index < tokens.length; index++) {
     const token = tokens[index];
     let name: string | undefined;
@@ -55,17 +55,17 @@ export function followSchemaPath(
       if (end === undefined) return "unexpected end of JSON path";
       if (end !== "]") return `expected ] but got ${end}`;
     } else return `expected [ or . but got: ${token}`;
-    const next = step(place, name);
+    const next = step(field, name);
     if (next === undefined) return "does not refer to a valid field";
-    place = next;
+    field = next;
   }
-  return place;
+  return field;
 }
 
 function step(
-  { path, schema }: SchemaPlace,
+  { path, schema }: SchemaField,
   name: string,
-): SchemaPlace | undefined {
+): SchemaField | undefined {
   const { properties, additionalProperties } = schema;
   if (properties !== undefined) {
     const property = Object.hasOwn(properties, name)

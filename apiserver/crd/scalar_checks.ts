@@ -1,7 +1,7 @@
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
 import { goNumber, goQuote } from "../go_value.ts";
 import { isKnownFormat, matchesFormat } from "./formats.ts";
-import { sameValue } from "./json_tree.ts";
 import { goRegExp } from "./regular_expression.ts";
 import type { Findings } from "./schema_findings.ts";
 import { found, merge, type Subject } from "./schema_subject.ts";
@@ -162,5 +162,5 @@ function isListed(listed: unknown, value: unknown): boolean {
   if (Number.isInteger(listed) && typeof value === "number") {
     return listed === Math.trunc(value);
   }
-  return sameValue(listed, value);
+  return jsonEquals(listed, value);
 }

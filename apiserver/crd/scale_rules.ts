@@ -1,8 +1,9 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
 import type { ScalePaths } from "../registry.ts";
 import { fieldError } from "../status.ts";
-import { isObject, ownField } from "./json_tree.ts";
+import { ownField } from "./json_tree.ts";
 
 const MOST_REPLICAS = 2 ** 31 - 1;
 
@@ -53,7 +54,7 @@ function replicaCauses(object: UntypedObject, path: string): StatusCause[] {
 function valueAt(object: UntypedObject, path: string): unknown {
   let value: unknown = object;
   for (const name of path.replace(/^\./, "").split(".")) {
-    if (!isObject(value)) return undefined;
+    if (!isJsonObject(value)) return undefined;
     value = ownField(value, name);
   }
   return value;
@@ -62,7 +63,7 @@ function valueAt(object: UntypedObject, path: string): unknown {
 function accessorText(path: string, value: unknown, wanted: string): string {
   const type = Array.isArray(value)
     ? "[]interface {}"
-    : isObject(value)
+    : isJsonObject(value)
     ? "map[string]interface {}"
     : typeof value === "number"
     ? Number.isInteger(value) ? "int64" : "float64"

@@ -1,7 +1,7 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
 import { goShown } from "../go_value.ts";
 import { fieldError } from "../status.ts";
-import { childPath, fieldOf } from "./field_path.ts";
+import { childPath, fieldOf } from "../field_path.ts";
 
 /** What one check of a schema found wrong. */
 export interface Finding {

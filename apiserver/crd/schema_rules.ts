@@ -3,7 +3,7 @@ import type { ValidationRule } from "../../core/crd/crd_manifest.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
 import { fieldError } from "../status.ts";
 import type { RuleChecker } from "./cel/rule_causes.ts";
-import { childPath, keyPath } from "./field_path.ts";
+import { childPath, keyPath } from "../field_path.ts";
 import { listMapCauses, listTypeRuleCauses } from "./list_type_rules.ts";
 import { followSchemaPath } from "./rule_field_path.ts";
 
@@ -170,42 +170,45 @@ function combined(
 
 function keywordCauses(schema: OpenApiSchema, at: Descent): StatusCause[] {
   const causes: StatusCause[] = [];
-  const place = (name: string) => childPath(at.path, name);
+  const keywordPath = (name: string) => childPath(at.path, name);
   const { type = "" } = schema;
   if (type !== "" && !TYPES.includes(type)) {
-    causes.push(fieldError.notSupported(place("type"), type, TYPES));
+    causes.push(fieldError.notSupported(keywordPath("type"), type, TYPES));
   }
   if (schema.default !== undefined && at.noDefault !== undefined) {
     causes.push(
-      fieldError.forbidden(place("default"), `must not be set ${at.noDefault}`),
+      fieldError.forbidden(
+        keywordPath("default"),
+        `must not be set ${at.noDefault}`,
+      ),
     );
   }
   for (const [keyword, why] of UNSUPPORTED) {
     if (schema[keyword] !== undefined) {
-      causes.push(fieldError.forbidden(place(keyword), why));
+      causes.push(fieldError.forbidden(keywordPath(keyword), why));
     }
   }
   if (type === "null") {
     causes.push(fieldError.forbidden(
-      place("type"),
+      keywordPath("type"),
       "type cannot be set to null, use nullable as an alternative",
     ));
   }
   if (Array.isArray(schema.items)) {
     causes.push(fieldError.forbidden(
-      place("items"),
+      keywordPath("items"),
       "items must be a schema object and not an array",
     ));
   }
   if (at.insideMetadata && schema["x-kubernetes-embedded-resource"]) {
     causes.push(fieldError.forbidden(
-      place("x-kubernetes-embedded-resource"),
+      keywordPath("x-kubernetes-embedded-resource"),
       "must not be used inside of resource meta",
     ));
   }
   if (schema.uniqueItems === true) {
     causes.push(fieldError.forbidden(
-      place("uniqueItems"),
+      keywordPath("uniqueItems"),
       "uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
     ));
   }
@@ -215,13 +218,13 @@ function keywordCauses(schema: OpenApiSchema, at: Descent): StatusCause[] {
     Object.keys(properties).length > 0
   ) {
     causes.push(fieldError.forbidden(
-      place("additionalProperties"),
+      keywordPath("additionalProperties"),
       "additionalProperties and properties are mutual exclusive",
     ));
   }
   if (schema["x-kubernetes-preserve-unknown-fields"] === false) {
     causes.push(fieldError.invalid(
-      place("x-kubernetes-preserve-unknown-fields"),
+      keywordPath("x-kubernetes-preserve-unknown-fields"),
       false,
       "must be true or undefined",
     ));

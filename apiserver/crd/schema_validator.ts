@@ -1,7 +1,7 @@
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { Correlation } from "./correlation.ts";
 import { goQuote } from "../go_value.ts";
-import { isObject, type JsonObject } from "./json_tree.ts";
 import {
   checkEnum,
   checkFormat,
@@ -76,7 +76,7 @@ const CHECKS: readonly (readonly [(subject: Subject) => boolean, Check])[] = [
   [({ value }) => typeof value === "number", checkNumber],
   [({ value }) => Array.isArray(value), checkList],
   [() => true, checkEnum],
-  [({ value }) => isObject(value), checkObject],
+  [({ value }) => isJsonObject(value), checkObject],
 ];
 
 function checkList(subject: Subject): Findings {
@@ -138,9 +138,9 @@ function checkObject(subject: Subject): Findings {
   results.push(...checkFields(subject, value));
   for (const name of required) {
     if (Object.hasOwn(value, name)) continue;
-    const place = `${path}.${name}`;
-    const text = `${place} in body is required`;
-    results.push(found(subject, { kind: "required", text, name: place }));
+    const field = `${path}.${name}`;
+    const text = `${field} in body is required`;
+    results.push(found(subject, { kind: "required", text, name: field }));
   }
   return merge(results);
 }

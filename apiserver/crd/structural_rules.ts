@@ -1,8 +1,8 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import { jsonEquals } from "../../core/patch/json_value.ts";
 import { fieldError } from "../status.ts";
-import { childPath, keyPath } from "./field_path.ts";
-import { sameValue } from "./json_tree.ts";
+import { childPath, keyPath } from "../field_path.ts";
 import { goRegExp, goRegExpProblem } from "./regular_expression.ts";
 
 /** Where a schema stands: some rules hold for the root or for items only. */
@@ -77,16 +77,16 @@ function invariantCauses(
   }
   if (items) causes.push(...invariantCauses(items, "item", at("items")));
   for (const [name, property] of Object.entries(properties)) {
-    const place = keyPath(at("properties"), name);
-    causes.push(...invariantCauses(property, "field", place));
+    const field = keyPath(at("properties"), name);
+    causes.push(...invariantCauses(property, "field", field));
   }
   if (additionalProperties !== undefined) {
-    const place = at("additionalProperties");
+    const field = at("additionalProperties");
     if (level === "root") {
-      causes.push(fieldError.forbidden(place, "must not be used at the root"));
+      causes.push(fieldError.forbidden(field, "must not be used at the root"));
     }
     if (typeof additionalProperties === "object") {
-      causes.push(...invariantCauses(additionalProperties, "field", place));
+      causes.push(...invariantCauses(additionalProperties, "field", field));
     }
   }
   return [
@@ -120,19 +120,19 @@ function typeCauses(
   const { type = "", additionalProperties, properties = {} } = schema;
   const embedded = schema["x-kubernetes-embedded-resource"] === true;
   const keeps = schema["x-kubernetes-preserve-unknown-fields"] === true;
-  const place = childPath(path, "type");
+  const field = childPath(path, "type");
   const causes: StatusCause[] = [];
   const mustBeObject =
     "must be object if x-kubernetes-embedded-resource is true";
   if (embedded && type !== "object") {
     causes.push(
       type === ""
-        ? fieldError.required(place, mustBeObject)
-        : fieldError.invalid(place, type, mustBeObject),
+        ? fieldError.required(field, mustBeObject)
+        : fieldError.invalid(field, type, mustBeObject),
     );
   } else if (
     type === "" && !schema["x-kubernetes-int-or-string"] && !keeps
-  ) causes.push(fieldError.required(place, MISSING_TYPE[level]));
+  ) causes.push(fieldError.required(field, MISSING_TYPE[level]));
   if (embedded && additionalProperties !== undefined) {
     causes.push(fieldError.forbidden(
       childPath(path, "additionalProperties"),
@@ -140,7 +140,7 @@ function typeCauses(
     ));
   }
   if (level === "root" && type !== "" && type !== "object") {
-    causes.push(fieldError.invalid(place, type, "must be object at the root"));
+    causes.push(fieldError.invalid(field, type, "must be object at the root"));
   }
   if (embedded && !keeps && Object.keys(properties).length === 0) {
     causes.push(fieldError.required(
@@ -160,13 +160,14 @@ function metadataCauses(
   const { properties = {} } = schema;
   const whole = level === "root" ||
     schema["x-kubernetes-embedded-resource"] === true;
-  const place = (name: string) => keyPath(childPath(path, "properties"), name);
+  const propertyPath = (name: string) =>
+    keyPath(childPath(path, "properties"), name);
   const causes: StatusCause[] = [];
   for (const name of ["kind", "apiVersion"]) {
     const property = properties[name];
     if (whole && property && property.type !== "string") {
       causes.push(fieldError.invalid(
-        childPath(place(name), "type"),
+        childPath(propertyPath(name), "type"),
         property.type ?? "",
         "must be string",
       ));
@@ -176,14 +177,14 @@ function metadataCauses(
   if (metadata === undefined) return causes;
   if (whole && metadata.type !== "object") {
     causes.push(fieldError.invalid(
-      childPath(place("metadata"), "type"),
+      childPath(propertyPath("metadata"), "type"),
       metadata.type ?? "",
       "must be object",
     ));
   }
   if (level === "root" && !saysOnlyNames(metadata)) {
     causes.push(fieldError.forbidden(
-      place("metadata"),
+      propertyPath("metadata"),
       "must not specify anything other than name and generateName, but metadata is implicitly specified",
     ));
   }
@@ -210,8 +211,8 @@ function isIntOrStringUnion(schema: OpenApiSchema): IntOrStringUnion {
   const { anyOf, allOf } = schema as Alternatives;
   const first = (allOf?.[0] as Alternatives | undefined)?.anyOf;
   return {
-    anyOf: sameValue(anyOf, INT_OR_STRING_BRANCHES),
-    firstAllOf: sameValue(first, INT_OR_STRING_BRANCHES),
+    anyOf: jsonEquals(anyOf, INT_OR_STRING_BRANCHES),
+    firstAllOf: jsonEquals(first, INT_OR_STRING_BRANCHES),
   };
 }
 
@@ -270,8 +271,8 @@ function nestedCauses(
     causes.push(...nestedCauses(items, childPath(path, "items"), NO_UNION));
   }
   for (const [name, property] of Object.entries(properties)) {
-    const place = keyPath(childPath(path, "properties"), name);
-    causes.push(...nestedCauses(property, place, NO_UNION));
+    const field = keyPath(childPath(path, "properties"), name);
+    causes.push(...nestedCauses(property, field, NO_UNION));
   }
   for (const [keyword, why] of NOT_NESTED) {
     if (schema[keyword]) {

@@ -1,7 +1,7 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
 import type { CrdVersion } from "../../core/crd/crd_manifest.ts";
 import { fieldError } from "../status.ts";
-import { childPath, keyPath } from "./field_path.ts";
+import { childPath, keyPath } from "../field_path.ts";
 import { followSchemaPath } from "./rule_field_path.ts";
 
 const { required, invalid, duplicate, tooMany } = fieldError;
@@ -136,26 +136,28 @@ export function selectableFieldCauses(
       causes.push(required(field));
       continue;
     }
-    const place = followSchemaPath(jsonPath, schema?.openAPIV3Schema ?? {}, {
+    const selected = followSchemaPath(jsonPath, schema?.openAPIV3Schema ?? {}, {
       brackets: false,
     });
-    if (typeof place === "string") {
-      causes.push(invalid(field, jsonPath, `is an invalid path: ${place}`));
+    if (typeof selected === "string") {
+      causes.push(invalid(field, jsonPath, `is an invalid path: ${selected}`));
       continue;
     }
-    if (/^metadata(?:\.|$)/.test(place.path)) {
+    if (/^metadata(?:\.|$)/.test(selected.path)) {
       const why = "must not point to fields in metadata";
       causes.push(invalid(field, jsonPath, why));
     }
-    if (!["string", "boolean", "integer"].includes(place.schema.type ?? "")) {
+    if (
+      !["string", "boolean", "integer"].includes(selected.schema.type ?? "")
+    ) {
       causes.push(invalid(
         field,
         jsonPath,
         "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.",
       ));
     }
-    if (seen.has(place.path)) causes.push(duplicate(field, jsonPath));
-    seen.add(place.path);
+    if (seen.has(selected.path)) causes.push(duplicate(field, jsonPath));
+    seen.add(selected.path);
   }
   if (seen.size > MOST_SELECTABLE_FIELDS) {
     causes.push(tooMany(base, seen.size, MOST_SELECTABLE_FIELDS));

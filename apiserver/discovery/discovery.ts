@@ -6,6 +6,7 @@ import type {
   Subresource,
 } from "../registry.ts";
 import type { Resources } from "../resources.ts";
+import { compareVersions } from "../version_order.ts";
 
 /** One version of a group with the resources that are served in it. */
 export interface ServedVersion {
@@ -57,28 +58,6 @@ export function servedGroups(
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** Stable versions first, then beta, then alpha; the newest first in each. */
-export function compareVersions(a: string, b: string): number {
-  const rank = (version: string) => {
-    const [, major = "0", stage, minor = "0"] =
-      /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version) ?? [];
-    const level = version.match(/^v\d+(?:(?:alpha|beta)\d+)?$/) === null
-      ? 0
-      : stage === "alpha"
-      ? 1
-      : stage === "beta"
-      ? 2
-      : 3;
-    return [level, Number(major), Number(minor)] as const;
-  };
-  const left = rank(a);
-  const right = rank(b);
-  for (const index of [0, 1, 2] as const) {
-    if (left[index] !== right[index]) return right[index] - left[index];
-  }
-  return compare(a, b);
 }
 
 /** The body of `/apis/GROUP`. */

@@ -1,4 +1,4 @@
-import type { MessageLine } from "../pods/message_line.ts";
+import type { MessageStream } from "./message_stream.ts";
 
 /** The greatest body that is read, as kube-apiserver's: 3 MiB. */
 export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
@@ -33,8 +33,8 @@ export interface ServerResponse {
 export interface Upgrade {
   /** The protocol that was chosen of those that the client offered. */
   readonly protocol: string;
-  /** Speaks it until the line has ended. Never rejects. */
-  serve(line: MessageLine): Promise<void>;
+  /** Speaks the protocol until the stream ends; never rejects. */
+  serve(stream: MessageStream): Promise<void>;
 }
 
 /** Whether a body is written over time. */

@@ -7,7 +7,7 @@ import type {
   Transport,
 } from "../../core/client/transport/transport.ts";
 import { StreamRefusedError } from "../../core/client/transport/transport_error.ts";
-import { linePair } from "../pods/message_line.ts";
+import { streamPair } from "./message_stream.ts";
 import {
   isStream,
   type ResponseStream,
@@ -56,16 +56,16 @@ export class InProcessTransport implements Transport {
         body: await textOf(body),
       });
     }
-    const line = linePair(upgrade.protocol);
-    const open = { destroy: () => line.fail(BROKEN()) };
-    const onAbort = () => line.fail(signal?.reason);
+    const stream = streamPair(upgrade.protocol);
+    const open = { destroy: () => stream.fail(BROKEN()) };
+    const onAbort = () => stream.fail(signal?.reason);
     signal?.addEventListener("abort", onAbort, { once: true });
     this.#open.add(open);
-    void upgrade.serve(line.far).finally(() => {
+    void upgrade.serve(stream.far).finally(() => {
       signal?.removeEventListener("abort", onAbort);
       this.#open.delete(open);
     });
-    return line.near;
+    return stream.near;
   }
 
   async #ask(request: HttpRequest): Promise<ServerResponse> {

@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
-import type { MessageLine } from "../pods/message_line.ts";
+import type { MessageStream } from "./message_stream.ts";
 import { isStream, type ServerResponse, type Upgrade } from "./exchange.ts";
 
 /** A connection that asks to become a WebSocket. */
@@ -28,7 +28,7 @@ export async function acceptUpgrade(
   const webSocket = await new Promise<WebSocket>((resolve) =>
     server.handleUpgrade(message, socket, Buffer.from(head), resolve)
   );
-  await serve(lineOf(webSocket));
+  await serve(streamOf(webSocket));
 }
 
 /** Answers a connection that may not become a WebSocket, and ends it. */
@@ -51,7 +51,7 @@ export function refuseUpgrade(
   socket.end(bytes);
 }
 
-function lineOf(webSocket: WebSocket): MessageLine {
+function streamOf(webSocket: WebSocket): MessageStream {
   const messages = new ChunkQueue({
     pause: () => webSocket.pause(),
     resume: () => webSocket.resume(),

@@ -9,7 +9,7 @@ import type {
   ServerResponse,
 } from "../http/exchange.ts";
 import { badRequest } from "../status.ts";
-import type { MessageLine } from "./message_line.ts";
+import type { MessageStream } from "../http/message_stream.ts";
 import type { PodHooks, PodLogCall } from "./pod_hooks.ts";
 import { servePort, serveProcess } from "./serve_streams.ts";
 
@@ -47,7 +47,8 @@ export function answerCall(
         command: query.getAll("command"),
         tty: query.get("tty") === "true",
       };
-      return run && upgraded(call, (line) => serveProcess(line, process, run));
+      return run &&
+        upgraded(call, (stream) => serveProcess(stream, process, run));
     }
     default: {
       const { portForward } = hooks;
@@ -55,7 +56,7 @@ export function answerCall(
       return portForward &&
         upgraded(
           call,
-          (line) => servePort(line, { ...place, port }, portForward),
+          (stream) => servePort(stream, { ...place, port }, portForward),
         );
     }
   }
@@ -64,7 +65,7 @@ export function answerCall(
 /** The answer that makes a WebSocket of a connection. */
 function upgraded(
   { http }: ContainerCall,
-  serve: (line: MessageLine) => Promise<void>,
+  serve: (stream: MessageStream) => Promise<void>,
 ): ServerResponse {
   const offered = (http.headers["sec-websocket-protocol"] ?? "")
     .split(",").map((name) => name.trim());

@@ -5,7 +5,7 @@
  */
 import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
-import type { MessageLine } from "./message_line.ts";
+import type { MessageStream } from "../http/message_stream.ts";
 import type { PodCall, PodPort, PodProcess } from "./pod_hooks.ts";
 
 const PROCESS = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4 };
@@ -15,12 +15,12 @@ const CLOSE = 255;
 
 /** Serves the line of a program until it ends or the caller leaves. */
 export async function serveProcess(
-  line: MessageLine,
+  stream: MessageStream,
   call: Omit<PodCall, "signal"> & Pick<PodProcess, "command" | "tty">,
   run: (process: PodProcess) => Promise<number>,
 ): Promise<void> {
   const { stdin, resize } = PROCESS;
-  const channels = receive(line, [stdin, resize]);
+  const channels = receive(stream, [stdin, resize]);
   let status: object;
   try {
     const code = await run({
@@ -28,49 +28,49 @@ export async function serveProcess(
       signal: channels.signal,
       stdin: channels.queue(stdin),
       sizes: sizesIn(channels.queue(resize)),
-      write: (output) => sendOn(line, PROCESS.stdout, bytesOf(output)),
-      writeError: (output) => sendOn(line, PROCESS.stderr, bytesOf(output)),
+      write: (output) => sendOn(stream, PROCESS.stdout, bytesOf(output)),
+      writeError: (output) => sendOn(stream, PROCESS.stderr, bytesOf(output)),
     });
     status = code === 0 ? SUCCESS : exitStatus(code);
   } catch (error) {
     status = failure(error);
   }
-  await finish(line, PROCESS.status, bytesOf(JSON.stringify(status)));
+  await finish(stream, PROCESS.status, bytesOf(JSON.stringify(status)));
 }
 
 /** Serves the line of a connection to a port. */
 export async function servePort(
-  line: MessageLine,
+  stream: MessageStream,
   call: Omit<PodCall, "signal"> & Pick<PodPort, "port">,
   serve: (port: PodPort) => Promise<void>,
 ): Promise<void> {
-  const channels = receive(line, [PORT.data]);
+  const channels = receive(stream, [PORT.data]);
   // Every channel begins with the number of its port.
   const number = Uint8Array.of(call.port & 0xff, call.port >> 8);
   let refusal = "";
   try {
-    await sendOn(line, PORT.data, number);
-    await sendOn(line, PORT.error, number);
+    await sendOn(stream, PORT.data, number);
+    await sendOn(stream, PORT.error, number);
     await serve({
       ...call,
       signal: channels.signal,
       data: channels.queue(PORT.data),
-      write: (data) => sendOn(line, PORT.data, bytesOf(data)),
+      write: (data) => sendOn(stream, PORT.data, bytesOf(data)),
     });
   } catch (error) {
     refusal = messageOf(error);
   }
-  await finish(line, PORT.error, bytesOf(refusal));
+  await finish(stream, PORT.error, bytesOf(refusal));
 }
 
-/** What comes in over a line, sorted by channel. */
+/** What comes in over a stream, sorted by channel. */
 interface Channels {
   /** Fires when the line has ended. */
   readonly signal: AbortSignal;
   queue(channel: number): ChunkQueue;
 }
 
-function receive(line: MessageLine, known: readonly number[]): Channels {
+function receive(stream: MessageStream, known: readonly number[]): Channels {
   const left = new AbortController();
   const nothing = { pause() {}, resume() {}, leave() {} };
   const queues = new Map(
@@ -78,7 +78,7 @@ function receive(line: MessageLine, known: readonly number[]): Channels {
   );
   const pump = async () => {
     try {
-      for await (const message of line.messages) {
+      for await (const message of stream.messages) {
         const [channel = CLOSE, closed = CLOSE] = message;
         if (channel === CLOSE) queues.get(closed)?.end();
         else queues.get(channel)?.push(message.subarray(1));
@@ -98,23 +98,23 @@ function receive(line: MessageLine, known: readonly number[]): Channels {
 
 /** Says the last word, if there is still anybody to hear it. */
 async function finish(
-  line: MessageLine,
+  stream: MessageStream,
   channel: number,
   last: Uint8Array,
 ): Promise<void> {
-  if (last.length > 0) await sendOn(line, channel, last).catch(() => {});
-  await line.close();
+  if (last.length > 0) await sendOn(stream, channel, last).catch(() => {});
+  await stream.close();
 }
 
 async function sendOn(
-  line: MessageLine,
+  stream: MessageStream,
   channel: number,
   bytes: Uint8Array,
 ): Promise<void> {
   const message = new Uint8Array(bytes.length + 1);
   message[0] = channel;
   message.set(bytes, 1);
-  await line.send(message);
+  await stream.send(message);
 }
 
 async function* sizesIn(

@@ -3,26 +3,16 @@ import type { Collection } from "../storage/collection.ts";
 import type { Change } from "../storage/history.ts";
 import type { Store } from "../storage/store.ts";
 import { formatKey } from "./watch_frame.ts";
-import type { Watcher } from "./watcher.ts";
+import type { WatchCounts, Watcher, WatchRegistry } from "./watcher.ts";
 
 /** How often watches that asked for bookmarks get one, in milliseconds. */
 const BOOKMARK_INTERVAL = 60_000;
-
-/** Counts of what became of watches. */
-export interface WatchCounts {
-  /** Watches that are open. */
-  open: number;
-  /** Watches that were cut since their client did not read. */
-  dropped: number;
-  /** Events that were handed to watches. */
-  events: number;
-}
 
 /**
  * Hands every change to the watches of its collection, right after it became
  * the present state and in the order of revisions.
  */
-export class WatchHub {
+export class WatchHub implements WatchRegistry {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #watchers: Map<Collection, Set<Watcher>> = new Map();

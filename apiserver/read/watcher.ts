@@ -12,7 +12,26 @@ import {
   frame,
   type FrameFormat,
 } from "./watch_frame.ts";
-import type { WatchHub } from "./watch_hub.ts";
+
+/** Counts of the watches of a server. */
+export interface WatchCounts {
+  /** Open watches. */
+  open: number;
+  /** Watches that were closed because their client did not read fast enough. */
+  dropped: number;
+  /** Events that were sent to watches. */
+  events: number;
+}
+
+/** Registry of open watches, which feeds them with changes. */
+export interface WatchRegistry {
+  /** Counts of the watches of the server. */
+  readonly counts: WatchCounts;
+  /** Adds an open watch. */
+  add(watcher: Watcher): void;
+  /** Removes a watch that has ended. */
+  delete(watcher: Watcher): void;
+}
 
 /** Where a watch begins. */
 export type WatchStart =
@@ -25,7 +44,7 @@ export type WatchStart =
 
 /** What one watch shows, and for how long. */
 export interface WatcherOptions {
-  readonly hub: WatchHub;
+  readonly hub: WatchRegistry;
   readonly clock: Clock;
   readonly collection: Collection;
   readonly selection: Selection;

@@ -10,7 +10,7 @@ import {
   type ParsedShardSelector,
   parseShardSelector,
 } from "../../core/api/shard_selector.ts";
-import type { ApiContext } from "../api_context.ts";
+import type { FeatureGates } from "../feature_gates.ts";
 import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
 import { badRequest } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
@@ -53,7 +53,7 @@ export function selects(selection: Selection, object: StoredObject): boolean {
 export function readSelection(
   query: URLSearchParams,
   resource: {
-    readonly context: Pick<ApiContext, "featureGates">;
+    readonly context: { readonly featureGates: FeatureGates };
     readonly definition: ResourceDefinition;
     readonly version: ResourceVersion;
   },

@@ -9,9 +9,9 @@ const ANY_VALUE: readonly string[] = [
 /** Writes the files of apiserver/builtin/data, by name. */
 export function builtinFiles(data: KubernetesData): Map<string, string> {
   return new Map([
-    ["definitions.ts", definitionsFile(data)],
     ["field_numbers.ts", fieldNumbersFile(data)],
-    ["resources.ts", resourcesFile(data)],
+    ["openapi_definitions.ts", definitionsFile(data)],
+    ["resource_table.ts", resourcesFile(data)],
   ]);
 }
 
@@ -32,12 +32,12 @@ function definitionsFile(data: KubernetesData): string {
   }
   return `${GENERATED_HEADER}
 
-/** The OpenAPI definitions of all built-in kinds, as JSON. */
+/** OpenAPI definitions of all built-in kinds, as JSON. */
 export const DEFINITIONS: string = ${jsonLiteral(definitions)};
 
 /**
- * Of each definition the fields that are not simply left out when they are
- * empty, by how they are written, as JSON.
+ * JSON presence of the fields of each definition that Go writes even when they
+ * are empty, as JSON; fields that are omitted when empty are not listed.
  */
 export const FIELD_PRESENCE: string = ${jsonLiteral(data.goFields)};
 `;
@@ -47,8 +47,8 @@ function fieldNumbersFile(data: KubernetesData): string {
   return `${GENERATED_HEADER}
 
 /**
- * The names of fields in JSON by their numbers in protobuf, of each definition,
- * as JSON; an object in place of a name stands for a struct that Go embeds.
+ * JSON names of the fields of each definition by protobuf field number, as
+ * JSON; an object instead of a name stands for a struct that Go embeds.
  */
 export const FIELD_NUMBERS: string = ${jsonLiteral(data.fieldNumbers)};
 `;
@@ -88,10 +88,10 @@ function resourcesFile(data: KubernetesData): string {
     )
   );
   return `${GENERATED_HEADER}
-import type { Scope } from "../../../api/kind.ts";
+import type { Scope } from "../../../core/api/kind.ts";
 import type { Verb } from "../../registry.ts";
 
-/** A subresource as discovery tells it; group and version empty for the resource's. */
+/** Subresource in discovery; group and version are empty if they are the resource's. */
 export interface SubresourceData {
   readonly name: string;
   readonly group: string;
@@ -100,7 +100,7 @@ export interface SubresourceData {
   readonly verbs: readonly Verb[];
 }
 
-/** A version of a resource as discovery and tables tell it. */
+/** Version of a resource, with its discovery data and table columns. */
 export interface ResourceData {
   readonly group: string;
   readonly version: string;
@@ -115,7 +115,7 @@ export interface ResourceData {
   readonly columns: readonly (readonly [name: string, type: string, format: string, priority: number])[];
 }
 
-/** Every version of every built-in resource, the preferred version of a group first. */
+/** All versions of all built-in resources, the preferred version of a group first. */
 export const RESOURCES: readonly ResourceData[] = [
 ${resources.map((resource) => `  ${JSON.stringify(resource)},`).join("\n")}
 ];

@@ -5,30 +5,31 @@ import type {
   RoleRef,
   Subject,
 } from "../../../core/kinds/rbac_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import { pathSegmentProblems, subdomainProblems } from "../../names.ts";
 import { shownTexts } from "./go_shown.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";
 
 function policyRule(isNamespaced: boolean) {
-  return (rule: PolicyRule, place: Place): void => {
+  return (rule: PolicyRule, fieldPath: FieldPath): void => {
     const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } =
       rule;
     if (!verbs?.length) {
-      place.required("verbs", "verbs must contain at least one value");
+      fieldPath.required("verbs", "verbs must contain at least one value");
     }
     if (nonResourceURLs?.length) {
       const shown = shownTexts(nonResourceURLs);
       if (isNamespaced) {
-        place.invalidShown(
+        fieldPath.invalidShown(
           "nonResourceURLs",
           shown,
           "namespaced rules cannot apply to non-resource URLs",
         );
       }
       if (apiGroups?.length || resources?.length || resourceNames?.length) {
-        place.invalidShown(
+        fieldPath.invalidShown(
           "nonResourceURLs",
           shown,
           "rules cannot apply to both regular resources and non-resource URLs",
@@ -37,13 +38,13 @@ function policyRule(isNamespaced: boolean) {
       return;
     }
     if (!apiGroups?.length) {
-      place.required(
+      fieldPath.required(
         "apiGroups",
         "resource rules must supply at least one api group",
       );
     }
     if (!resources?.length) {
-      place.required(
+      fieldPath.required(
         "resources",
         "resource rules must supply at least one resource",
       );
@@ -53,9 +54,12 @@ function policyRule(isNamespaced: boolean) {
 
 function checkRole(isNamespaced: boolean) {
   const checkRule = policyRule(isNamespaced);
-  return ({ rules }: Pick<ClusterRole, "rules">, place: Place): void => {
+  return (
+    { rules }: Pick<ClusterRole, "rules">,
+    fieldPath: FieldPath,
+  ): void => {
     for (const [index, rule] of (rules ?? []).entries()) {
-      checkRule(rule, place.at(`rules[${index}]`));
+      checkRule(rule, fieldPath.child(`rules[${index}]`));
     }
   };
 }
@@ -64,11 +68,15 @@ function checkBinding(isNamespaced: boolean) {
   const kinds = isNamespaced ? ["Role", "ClusterRole"] : ["ClusterRole"];
   return (
     { roleRef, subjects = [] }: Pick<RoleBinding, "roleRef" | "subjects">,
-    place: Place,
+    fieldPath: FieldPath,
   ): void => {
-    checkRoleRef(roleRef, kinds, place.at("roleRef"));
+    checkRoleRef(roleRef, kinds, fieldPath.child("roleRef"));
     for (const [index, subject] of subjects.entries()) {
-      checkSubject(subject, isNamespaced, place.at(`subjects[${index}]`));
+      checkSubject(
+        subject,
+        isNamespaced,
+        fieldPath.child(`subjects[${index}]`),
+      );
     }
   };
 }
@@ -76,31 +84,35 @@ function checkBinding(isNamespaced: boolean) {
 function checkRoleRef(
   { apiGroup, kind, name }: RoleRef,
   kinds: readonly string[],
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (apiGroup !== RBAC_GROUP) {
-    place.notSupported("apiGroup", apiGroup, [RBAC_GROUP]);
+    fieldPath.notSupported("apiGroup", apiGroup, [RBAC_GROUP]);
   }
-  if (!kinds.includes(kind)) place.notSupported("kind", kind, kinds);
-  if (!name) place.required("name");
-  else place.problems("name", name, pathSegmentProblems(name));
+  if (!kinds.includes(kind)) fieldPath.notSupported("kind", kind, kinds);
+  if (!name) fieldPath.required("name");
+  else fieldPath.problems("name", name, pathSegmentProblems(name));
 }
 
 function checkSubject(
   { kind, name, apiGroup = "", namespace }: Subject,
   isNamespaced: boolean,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  if (!name) place.required("name");
+  if (!name) fieldPath.required("name");
   if (kind === "ServiceAccount") {
-    if (name) place.problems("name", name, subdomainProblems(name));
-    if (apiGroup) place.notSupported("apiGroup", apiGroup, [""]);
-    if (!isNamespaced && !namespace) place.required("namespace");
+    if (name) fieldPath.problems("name", name, subdomainProblems(name));
+    if (apiGroup) fieldPath.notSupported("apiGroup", apiGroup, [""]);
+    if (!isNamespaced && !namespace) fieldPath.required("namespace");
   } else if (kind === "User" || kind === "Group") {
     if (apiGroup !== RBAC_GROUP) {
-      place.notSupported("apiGroup", apiGroup, [RBAC_GROUP]);
+      fieldPath.notSupported("apiGroup", apiGroup, [RBAC_GROUP]);
     }
-  } else place.notSupported("kind", kind, ["ServiceAccount", "User", "Group"]);
+  } else {fieldPath.notSupported("kind", kind, [
+      "ServiceAccount",
+      "User",
+      "Group",
+    ]);}
 }
 
 /** What is checked of what says who may do what. */

@@ -14,6 +14,7 @@ import type {
   Validation,
 } from "../../../core/kinds/admissionregistration_v1.ts";
 import { parseApiVersion } from "../../../core/api/kind.ts";
+import type { FieldPath } from "../../field_path.ts";
 import {
   label1035Problems,
   qualifiedNameProblems,
@@ -26,27 +27,27 @@ import {
   requiredText,
 } from "./field_checks.ts";
 import { shownTexts } from "./go_shown.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 
 const REVIEW_VERSIONS: readonly string[] = ["v1", "v1beta1"];
 const SIDE_EFFECTS: readonly string[] = ["None", "NoneOnDryRun"];
 
 function checkWebhook(
   webhook: ValidatingWebhook | MutatingWebhook,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   const { name, sideEffects, clientConfig, timeoutSeconds = 10 } = webhook;
-  checkFullName(name, place);
+  checkFullName(name, fieldPath);
   if (sideEffects === undefined || sideEffects === null) {
-    place.required(
+    fieldPath.required(
       "sideEffects",
       `must specify one of ${SIDE_EFFECTS.join(", ")}`,
     );
   } else if (!SIDE_EFFECTS.includes(sideEffects)) {
-    place.notSupported("sideEffects", sideEffects, SIDE_EFFECTS);
+    fieldPath.notSupported("sideEffects", sideEffects, SIDE_EFFECTS);
   }
   if (timeoutSeconds < 1 || timeoutSeconds > 30) {
-    place.invalid(
+    fieldPath.invalid(
       "timeoutSeconds",
       timeoutSeconds,
       "the timeout value must be between 1 and 30 seconds",
@@ -54,21 +55,24 @@ function checkWebhook(
   }
   const { url, service } = clientConfig;
   if ((url === undefined) === (service === undefined)) {
-    place.required("clientConfig", "exactly one of url or service is required");
+    fieldPath.required(
+      "clientConfig",
+      "exactly one of url or service is required",
+    );
   }
-  checkConditions(webhook.matchConditions ?? [], place);
-  checkReviewVersions(webhook.admissionReviewVersions ?? [], place);
+  checkConditions(webhook.matchConditions ?? [], fieldPath);
+  checkReviewVersions(webhook.admissionReviewVersions ?? [], fieldPath);
 }
 
-function checkFullName(name: string, place: Place): void {
+function checkFullName(name: string, fieldPath: FieldPath): void {
   if (!name) {
-    place.required("name");
+    fieldPath.required("name");
     return;
   }
   const problems = subdomainProblems(name);
-  place.problems("name", name, problems);
+  fieldPath.problems("name", name, problems);
   if (problems.length > 0 || name.split(".").length >= 3) return;
-  place.invalid(
+  fieldPath.invalid(
     "name",
     name,
     "should be a domain with at least three segments separated by dots",
@@ -77,11 +81,11 @@ function checkFullName(name: string, place: Place): void {
 
 function checkReviewVersions(
   versions: readonly string[],
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   const accepted = REVIEW_VERSIONS.join(", ");
   if (versions.length === 0) {
-    place.required(
+    fieldPath.required(
       "admissionReviewVersions",
       `must specify one of ${accepted}`,
     );
@@ -90,12 +94,12 @@ function checkReviewVersions(
   const seen = new Set<string>();
   for (const [index, version] of versions.entries()) {
     const at = `admissionReviewVersions[${index}]`;
-    if (seen.has(version)) place.invalid(at, version, "duplicate version");
-    else place.problems(at, version, label1035Problems(version));
+    if (seen.has(version)) fieldPath.invalid(at, version, "duplicate version");
+    else fieldPath.problems(at, version, label1035Problems(version));
     seen.add(version);
   }
   if (versions.some((version) => REVIEW_VERSIONS.includes(version))) return;
-  place.invalidShown(
+  fieldPath.invalidShown(
     "admissionReviewVersions",
     shownTexts(versions),
     `must include at least one of ${accepted}`,
@@ -105,44 +109,44 @@ function checkReviewVersions(
 /** No two webhooks of a configuration have one name. */
 function checkConfiguration(
   { webhooks = [] }: MutatingWebhookConfiguration,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  checkNames(webhooks, "webhooks", place);
+  checkNames(webhooks, "webhooks", fieldPath);
 }
 
 function checkNames(
   list: readonly { readonly name?: string | undefined }[],
   field: string,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   const names = new Set<string>();
   for (const [index, { name }] of list.entries()) {
     if (!name) continue;
-    if (names.has(name)) place.duplicate(`${field}[${index}].name`, name);
+    if (names.has(name)) fieldPath.duplicate(`${field}[${index}].name`, name);
     names.add(name);
   }
 }
 
 function checkConditions(
   conditions: readonly MatchCondition[],
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   for (const [index, { name, expression }] of conditions.entries()) {
-    const at = place.at(`matchConditions[${index}]`);
+    const at = fieldPath.child(`matchConditions[${index}]`);
     if (!expression?.trim()) at.required("expression");
     if (!name) at.required("name");
     else at.problems("name", name, qualifiedNameProblems(name));
   }
-  checkNames(conditions, "matchConditions", place);
+  checkNames(conditions, "matchConditions", fieldPath);
 }
 
 /** A list that is one star, or anything else. */
 function starAlone(what: string): FieldCheck {
-  return (value, field, place) => {
+  return (value, field, fieldPath) => {
     const texts = (value ?? []) as readonly string[];
-    if (texts.length === 0) place.required(field);
+    if (texts.length === 0) fieldPath.required(field);
     if (texts.length < 2 || !texts.includes("*")) return;
-    place.invalidShown(
+    fieldPath.invalidShown(
       field,
       shownTexts(texts),
       `if '*' is present, must not specify other ${what}`,
@@ -150,11 +154,11 @@ function starAlone(what: string): FieldCheck {
   };
 }
 
-const OPERATIONS: FieldCheck = (value, field, place) => {
+const OPERATIONS: FieldCheck = (value, field, fieldPath) => {
   const operations = (value ?? []) as readonly string[];
-  if (operations.length === 0) place.required(field);
+  if (operations.length === 0) fieldPath.required(field);
   if (operations.length < 2 || !operations.includes("*")) return;
-  place.invalidShown(
+  fieldPath.invalidShown(
     field,
     shownTexts(operations).replace(
       "[]string",
@@ -165,39 +169,45 @@ const OPERATIONS: FieldCheck = (value, field, place) => {
 };
 
 /** A list in which no text is empty. */
-const FILLED: FieldCheck = (value, field, place) => {
+const FILLED: FieldCheck = (value, field, fieldPath) => {
   for (const [index, text] of ((value ?? []) as string[]).entries()) {
-    if (text === "") place.required(`${field}[${index}]`);
+    if (text === "") fieldPath.required(`${field}[${index}]`);
   }
 };
 
-function checkRule(rule: RuleWithOperations, place: Place): void {
+function checkRule(rule: RuleWithOperations, fieldPath: FieldPath): void {
   const { operations, apiGroups, apiVersions, resources } = rule;
-  OPERATIONS(operations, "operations", place);
-  starAlone("API groups")(apiGroups, "apiGroups", place);
-  starAlone("API versions")(apiVersions, "apiVersions", place);
-  FILLED(apiVersions, "apiVersions", place);
-  required()(resources, "resources", place);
-  FILLED(resources, "resources", place);
+  OPERATIONS(operations, "operations", fieldPath);
+  starAlone("API groups")(apiGroups, "apiGroups", fieldPath);
+  starAlone("API versions")(apiVersions, "apiVersions", fieldPath);
+  FILLED(apiVersions, "apiVersions", fieldPath);
+  required()(resources, "resources", fieldPath);
+  FILLED(resources, "resources", fieldPath);
 }
 
-function checkPolicy(spec: ValidatingAdmissionPolicySpec, place: Place): void {
+function checkPolicy(
+  spec: ValidatingAdmissionPolicySpec,
+  fieldPath: FieldPath,
+): void {
   const { matchConstraints, validations = [], auditAnnotations = [] } = spec;
-  if (!matchConstraints) place.required("matchConstraints");
+  if (!matchConstraints) fieldPath.required("matchConstraints");
   else if (!matchConstraints.resourceRules?.length) {
-    place.required("matchConstraints.resourceRules");
+    fieldPath.required("matchConstraints.resourceRules");
   }
-  checkConditions(spec.matchConditions ?? [], place);
+  checkConditions(spec.matchConditions ?? [], fieldPath);
   if (validations.length > 0 || auditAnnotations.length > 0) return;
   for (const field of ["validations", "auditAnnotations"]) {
-    place.required(
+    fieldPath.required(
       field,
       "validations or auditAnnotations must contain at least one item",
     );
   }
 }
 
-function checkMatchResources(match: MatchResources, place: Place): void {
+function checkMatchResources(
+  match: MatchResources,
+  fieldPath: FieldPath,
+): void {
   const { resourceRules = [], excludeResourceRules = [] } = match;
   for (
     const [field, rules] of [
@@ -209,31 +219,34 @@ function checkMatchResources(match: MatchResources, place: Place): void {
       const names = new Set<string>();
       for (const [number, name] of resourceNames.entries()) {
         const at = `${field}[${index}].resourceNames[${number}]`;
-        if (names.has(name)) place.duplicate(at, name);
+        if (names.has(name)) fieldPath.duplicate(at, name);
         names.add(name);
       }
     }
   }
 }
 
-function checkParamKind({ apiVersion, kind }: ParamKind, place: Place): void {
-  if (!apiVersion) place.required("apiVersion");
+function checkParamKind(
+  { apiVersion, kind }: ParamKind,
+  fieldPath: FieldPath,
+): void {
+  if (!apiVersion) fieldPath.required("apiVersion");
   else {
     const { group, version } = parseApiVersion(apiVersion);
     const wrong = (value: string, problems: readonly string[]) => {
       if (problems.length === 0) return;
-      place.invalid("apiVersion", value, problems.join(","));
+      fieldPath.invalid("apiVersion", value, problems.join(","));
     };
     if (group !== "") wrong(group, subdomainProblems(group));
     wrong(version, label1035Problems(version));
   }
   if (!kind) {
-    place.required("kind");
+    fieldPath.required("kind");
     return;
   }
   const problems = label1035Problems(kind.toLowerCase());
   if (problems.length === 0) return;
-  place.invalid(
+  fieldPath.invalid(
     "kind",
     kind,
     `may have mixed case, but should otherwise match: ${problems.join(",")}`,
@@ -242,33 +255,33 @@ function checkParamKind({ apiVersion, kind }: ParamKind, place: Place): void {
 
 function checkValidation(
   { expression }: Validation,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (!expression?.trim()) {
-    place.required("expression", "expression is not specified");
+    fieldPath.required("expression", "expression is not specified");
   }
 }
 
 function checkPolicyBinding(
   { policyName, validationActions = [] }: ValidatingAdmissionPolicyBindingSpec,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  requiredText(subdomainProblems)(policyName, "policyName", place);
+  requiredText(subdomainProblems)(policyName, "policyName", fieldPath);
   const actions = new Set<string>();
   for (const [index, action] of validationActions.entries()) {
     if (actions.has(action)) {
-      place.duplicate(`validationActions[${index}]`, action);
+      fieldPath.duplicate(`validationActions[${index}]`, action);
     }
     actions.add(action);
   }
   if (actions.size === 0) {
-    place.required(
+    fieldPath.required(
       "validationActions",
       "at least one validation action is required",
     );
   }
   if (!actions.has("Deny") || !actions.has("Warn")) return;
-  place.invalidShown(
+  fieldPath.invalidShown(
     "validationActions",
     shownTexts(validationActions).replace(
       "[]string",
@@ -278,16 +291,16 @@ function checkPolicyBinding(
   );
 }
 
-function checkParamRef(reference: ParamRef, place: Place): void {
+function checkParamRef(reference: ParamRef, fieldPath: FieldPath): void {
   const { name, selector, parameterNotFoundAction } = reference;
   if (!name && selector === undefined) {
-    place.required("", "one of name or selector must be specified");
+    fieldPath.required("", "one of name or selector must be specified");
   }
   if (name && selector !== undefined) {
-    place.forbidden("name", "name and selector are mutually exclusive");
+    fieldPath.forbidden("name", "name and selector are mutually exclusive");
   }
   if (parameterNotFoundAction === undefined) {
-    place.required("parameterNotFoundAction");
+    fieldPath.required("parameterNotFoundAction");
   }
 }
 
@@ -313,7 +326,7 @@ export const ADMISSION_RULES: ValidationRules = [
   check("api.admissionregistration.v1.RuleWithOperations", checkRule),
   check(
     "api.admissionregistration.v1.NamedRuleWithOperations",
-    (rule: NamedRuleWithOperations, place) => checkRule(rule, place),
+    (rule: NamedRuleWithOperations, fieldPath) => checkRule(rule, fieldPath),
   ),
   check(
     "api.admissionregistration.v1.ValidatingAdmissionPolicySpec",

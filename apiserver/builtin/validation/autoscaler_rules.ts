@@ -13,9 +13,10 @@ import type {
   PodsMetricSource,
   ResourceMetricSource,
 } from "../../../core/kinds/autoscaling_v2.ts";
+import type { FieldPath } from "../../field_path.ts";
 import { labelProblems, pathSegmentProblems } from "../../names.ts";
 import { requiredText } from "./field_checks.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 
 const NAMED = requiredText(pathSegmentProblems);
 
@@ -24,35 +25,35 @@ function checkAutoscaler(
     HorizontalPodAutoscalerSpec,
     "minReplicas" | "maxReplicas" | "scaleTargetRef"
   >,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   const { minReplicas = 1, maxReplicas, scaleTargetRef } = spec;
   if (minReplicas < 1) {
-    place.invalid(
+    fieldPath.invalid(
       "minReplicas",
       minReplicas,
       "must be greater than or equal to 1",
     );
   }
   if (maxReplicas < 1) {
-    place.invalid("maxReplicas", maxReplicas, "must be greater than 0");
+    fieldPath.invalid("maxReplicas", maxReplicas, "must be greater than 0");
   }
   if (maxReplicas < minReplicas) {
-    place.invalid(
+    fieldPath.invalid(
       "maxReplicas",
       maxReplicas,
       "must be greater than or equal to `minReplicas`",
     );
   }
-  checkReference(scaleTargetRef, place.at("scaleTargetRef"));
+  checkReference(scaleTargetRef, fieldPath.child("scaleTargetRef"));
 }
 
 function checkReference(
   { kind, name }: CrossVersionObjectReference,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  NAMED(kind, "kind", place);
-  NAMED(name, "name", place);
+  NAMED(kind, "kind", fieldPath);
+  NAMED(name, "name", fieldPath);
 }
 
 const SOURCES: Readonly<Record<string, keyof MetricSpec & string>> = {
@@ -63,16 +64,16 @@ const SOURCES: Readonly<Record<string, keyof MetricSpec & string>> = {
   Resource: "resource",
 };
 
-function checkMetric(metric: MetricSpec, place: Place): void {
+function checkMetric(metric: MetricSpec, fieldPath: FieldPath): void {
   const { type } = metric;
-  if (!type) place.required("type", "must specify a metric source type");
+  if (!type) fieldPath.required("type", "must specify a metric source type");
   const expected = SOURCES[type];
   if (expected === undefined) {
     // Once for the type, once for its source.
-    place.notSupported("type", type, Object.keys(SOURCES));
-    place.notSupported("type", type, Object.keys(SOURCES));
+    fieldPath.notSupported("type", type, Object.keys(SOURCES));
+    fieldPath.notSupported("type", type, Object.keys(SOURCES));
   } else if (metric[expected] === undefined) {
-    place.required(
+    fieldPath.required(
       expected,
       "must populate information for the given metric source",
     );
@@ -82,15 +83,15 @@ function checkMetric(metric: MetricSpec, place: Place): void {
   );
   if (given.length < 2) return;
   for (const source of given.filter((source) => source !== expected)) {
-    place.forbidden(source, "must populate the given metric source only");
+    fieldPath.forbidden(source, "must populate the given metric source only");
   }
 }
 
-function checkTarget(target: MetricTarget, place: Place): void {
+function checkTarget(target: MetricTarget, fieldPath: FieldPath): void {
   const { type } = target;
-  if (!type) place.required("type", "must specify a metric target type");
+  if (!type) fieldPath.required("type", "must specify a metric target type");
   if (!["Utilization", "Value", "AverageValue"].includes(type)) {
-    place.invalid(
+    fieldPath.invalid(
       "type",
       type,
       "must be either Utilization, Value, or AverageValue",
@@ -99,11 +100,11 @@ function checkTarget(target: MetricTarget, place: Place): void {
   for (const field of ["value", "averageValue"] as const) {
     const amount = target[field];
     if (amount === undefined || Quantity.parse(amount).nano > 0n) continue;
-    place.invalid(field, amount, "must be positive");
+    fieldPath.invalid(field, amount, "must be positive");
   }
   const { averageUtilization } = target;
   if (averageUtilization !== undefined && averageUtilization < 1) {
-    place.invalid(
+    fieldPath.invalid(
       "averageUtilization",
       averageUtilization,
       "must be greater than 0",
@@ -111,19 +112,22 @@ function checkTarget(target: MetricTarget, place: Place): void {
   }
 }
 
-function checkIdentifier({ name }: MetricIdentifier, place: Place): void {
-  if (!name) place.required("name", "must specify a metric name");
-  else place.problems("name", name, pathSegmentProblems(name));
+function checkIdentifier(
+  { name }: MetricIdentifier,
+  fieldPath: FieldPath,
+): void {
+  if (!name) fieldPath.required("name", "must specify a metric name");
+  else fieldPath.problems("name", name, pathSegmentProblems(name));
 }
 
 function checkObjectSource(
   { describedObject, metric, target }: ObjectMetricSource,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  checkReference(describedObject, place.at("describedObject"));
-  checkIdentifier(metric, place.at("metric"));
+  checkReference(describedObject, fieldPath.child("describedObject"));
+  checkIdentifier(metric, fieldPath.child("metric"));
   if (target.value !== undefined || target.averageValue !== undefined) return;
-  place.required(
+  fieldPath.required(
     "target.averageValue",
     "must set either a target value or averageValue",
   );
@@ -131,18 +135,18 @@ function checkObjectSource(
 
 function checkExternalSource(
   { metric, target }: ExternalMetricSource,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  checkIdentifier(metric, place.at("metric"));
+  checkIdentifier(metric, fieldPath.child("metric"));
   const { value, averageValue } = target;
   if (value === undefined && averageValue === undefined) {
-    place.required(
+    fieldPath.required(
       "target.averageValue",
       "must set either a target value for metric or a per-pod target",
     );
   }
   if (value !== undefined && averageValue !== undefined) {
-    place.forbidden(
+    fieldPath.forbidden(
       "target.value",
       "may not set both a target value for metric and a per-pod target",
     );
@@ -151,11 +155,11 @@ function checkExternalSource(
 
 function checkPodsSource(
   { metric, target }: PodsMetricSource,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  checkIdentifier(metric, place.at("metric"));
+  checkIdentifier(metric, fieldPath.child("metric"));
   if (target.averageValue !== undefined) return;
-  place.required(
+  fieldPath.required(
     "target.averageValue",
     "must specify a positive target averageValue",
   );
@@ -163,18 +167,18 @@ function checkPodsSource(
 
 function checkResourceSource(
   { name, target }: ResourceMetricSource,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  if (!name) place.required("name", "must specify a resource name");
+  if (!name) fieldPath.required("name", "must specify a resource name");
   const { averageUtilization, averageValue } = target;
   if (averageUtilization === undefined && averageValue === undefined) {
-    place.required(
+    fieldPath.required(
       "target.averageUtilization",
       "must set either a target raw value or a target utilization",
     );
   }
   if (averageUtilization !== undefined && averageValue !== undefined) {
-    place.forbidden(
+    fieldPath.forbidden(
       "target.averageValue",
       "may not set both a target raw value and a target utilization",
     );
@@ -183,12 +187,12 @@ function checkResourceSource(
 
 function checkContainerSource(
   source: ContainerResourceMetricSource,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   const { container } = source;
-  checkResourceSource(source, place);
-  if (!container) place.required("container", "must specify a container");
-  else place.problems("container", container, labelProblems(container));
+  checkResourceSource(source, fieldPath);
+  if (!container) fieldPath.required("container", "must specify a container");
+  else fieldPath.problems("container", container, labelProblems(container));
 }
 
 const LONGEST_WINDOW = 3_600;
@@ -196,41 +200,50 @@ const LONGEST_PERIOD = 1_800;
 const SELECT_POLICIES = ["Disabled", "Max", "Min"];
 const POLICY_TYPES = ["Percent", "Pods"];
 
-function checkScaling(rules: HPAScalingRules, place: Place): void {
+function checkScaling(rules: HPAScalingRules, fieldPath: FieldPath): void {
   const { stabilizationWindowSeconds: window, selectPolicy, policies } = rules;
   if (window !== undefined && window < 0) {
-    place.invalid(
+    fieldPath.invalid(
       "stabilizationWindowSeconds",
       window,
       "must be greater than or equal to zero",
     );
   }
   if (window !== undefined && window > LONGEST_WINDOW) {
-    place.invalid(
+    fieldPath.invalid(
       "stabilizationWindowSeconds",
       window,
       `must be less than or equal to ${LONGEST_WINDOW}`,
     );
   }
   if (selectPolicy !== undefined && !SELECT_POLICIES.includes(selectPolicy)) {
-    place.notSupported("selectPolicy", selectPolicy, SELECT_POLICIES);
+    fieldPath.notSupported("selectPolicy", selectPolicy, SELECT_POLICIES);
   }
   if (!policies?.length) {
-    place.required("policies", "must specify at least one Policy");
+    fieldPath.required("policies", "must specify at least one Policy");
   }
 }
 
-function checkScalingPolicy(policy: HPAScalingPolicy, place: Place): void {
+function checkScalingPolicy(
+  policy: HPAScalingPolicy,
+  fieldPath: FieldPath,
+): void {
   const { type, value, periodSeconds } = policy;
   if (!POLICY_TYPES.includes(type)) {
-    place.notSupported("type", type, POLICY_TYPES);
+    fieldPath.notSupported("type", type, POLICY_TYPES);
   }
-  if (value <= 0) place.invalid("value", value, "must be greater than zero");
+  if (value <= 0) {
+    fieldPath.invalid("value", value, "must be greater than zero");
+  }
   if (periodSeconds <= 0) {
-    place.invalid("periodSeconds", periodSeconds, "must be greater than zero");
+    fieldPath.invalid(
+      "periodSeconds",
+      periodSeconds,
+      "must be greater than zero",
+    );
   }
   if (periodSeconds > LONGEST_PERIOD) {
-    place.invalid(
+    fieldPath.invalid(
       "periodSeconds",
       periodSeconds,
       `must be less than or equal to ${LONGEST_PERIOD}`,

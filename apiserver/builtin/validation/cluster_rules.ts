@@ -9,9 +9,10 @@ import type {
 } from "../../../core/kinds/core_v1.ts";
 import type { RuntimeClass } from "../../../core/kinds/node_v1.ts";
 import type { PriorityClass } from "../../../core/kinds/scheduling_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import { labelProblems, qualifiedNameProblems } from "../../names.ts";
 import { oneOf } from "./field_checks.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 import { configKeyProblems } from "./value_problems.ts";
 
 /** The most bytes that a ConfigMap or Secret holds. */
@@ -25,13 +26,13 @@ function decodedSize(text: string): number {
   return text.length / 4 * 3 - padding;
 }
 
-function checkConfigMap(map: ConfigMap, place: Place): void {
+function checkConfigMap(map: ConfigMap, fieldPath: FieldPath): void {
   const { data = {}, binaryData = {} } = map;
   let size = 0;
   for (const [key, value] of Object.entries(data)) {
-    place.problems(`data[${key}]`, key, configKeyProblems(key));
+    fieldPath.problems(`data[${key}]`, key, configKeyProblems(key));
     if (Object.hasOwn(binaryData, key)) {
-      place.invalid(
+      fieldPath.invalid(
         `data[${key}]`,
         key,
         "duplicate of key present in binaryData",
@@ -40,10 +41,10 @@ function checkConfigMap(map: ConfigMap, place: Place): void {
     size += encoder.encode(value).length;
   }
   for (const [key, value] of Object.entries(binaryData)) {
-    place.problems(`binaryData[${key}]`, key, configKeyProblems(key));
+    fieldPath.problems(`binaryData[${key}]`, key, configKeyProblems(key));
     size += decodedSize(value);
   }
-  if (size > DATA_LIMIT) place.tooLong("", DATA_LIMIT);
+  if (size > DATA_LIMIT) fieldPath.tooLong("", DATA_LIMIT);
 }
 
 /** What secrets of some types must hold. */
@@ -54,30 +55,30 @@ const SECRET_KEYS: Readonly<Record<string, readonly string[]>> = {
   "kubernetes.io/ssh-auth": ["ssh-privatekey"],
 };
 
-function checkSecret(secret: Secret, place: Place): void {
+function checkSecret(secret: Secret, fieldPath: FieldPath): void {
   const { data = {}, type = "", metadata } = secret;
   let size = 0;
   for (const [key, value] of Object.entries(data)) {
-    place.problems(`data[${key}]`, key, configKeyProblems(key));
+    fieldPath.problems(`data[${key}]`, key, configKeyProblems(key));
     size += decodedSize(value);
   }
-  if (size > DATA_LIMIT) place.tooLong("data", DATA_LIMIT);
+  if (size > DATA_LIMIT) fieldPath.tooLong("data", DATA_LIMIT);
   for (const key of SECRET_KEYS[type] ?? []) {
-    if (!Object.hasOwn(data, key)) place.required(`data[${key}]`);
+    if (!Object.hasOwn(data, key)) fieldPath.required(`data[${key}]`);
   }
   const basic = ["username", "password"];
   if (
     type === "kubernetes.io/basic-auth" &&
     !basic.some((key) => Object.hasOwn(data, key))
-  ) { for (const key of basic) place.required(`data[${key}]`); }
+  ) { for (const key of basic) fieldPath.required(`data[${key}]`); }
   const account = "kubernetes.io/service-account.name";
   if (
     type === "kubernetes.io/service-account-token" &&
     !metadata.annotations?.[account]
-  ) place.required(`metadata.annotations[${account}]`);
+  ) fieldPath.required(`metadata.annotations[${account}]`);
 }
 
-function checkEvent(event: Event, place: Place): void {
+function checkEvent(event: Event, fieldPath: FieldPath): void {
   const { involvedObject, metadata, eventTime } = event;
   const { namespace = "" } = involvedObject;
   const own = metadata.namespace ?? "";
@@ -86,7 +87,7 @@ function checkEvent(event: Event, place: Place): void {
     ? own === "" || own === "default" || !isOld && own === "kube-system"
     : !isOld || own === namespace;
   if (!agrees) {
-    place.invalid(
+    fieldPath.invalid(
       "involvedObject.namespace",
       namespace,
       "does not match event.namespace",
@@ -101,7 +102,7 @@ function checkEvent(event: Event, place: Place): void {
       reason: event.reason ?? "",
     },
     "reportingComponent",
-    place,
+    fieldPath,
   );
 }
 
@@ -113,11 +114,11 @@ function checkNewEvent(
     readonly reason: string;
   },
   controllerField: string,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   const { controller, instance, action, reason } = event;
-  if (!controller) place.required(controllerField);
-  place.problems(
+  if (!controller) fieldPath.required(controllerField);
+  fieldPath.problems(
     controllerField,
     controller,
     qualifiedNameProblems(controller),
@@ -129,9 +130,9 @@ function checkNewEvent(
       ["reason", reason],
     ] as const
   ) {
-    if (!text) place.required(field);
+    if (!text) fieldPath.required(field);
     else if (text.length > 128) {
-      place.invalid(field, "", "can have at most 128 characters");
+      fieldPath.invalid(field, "", "can have at most 128 characters");
     }
   }
 }
@@ -142,9 +143,9 @@ function checkEventsEvent(event: {
   readonly reportingInstance?: string;
   readonly action?: string;
   readonly reason?: string;
-}, place: Place): void {
+}, fieldPath: FieldPath): void {
   if (!event.eventTime) {
-    place.required("eventTime");
+    fieldPath.required("eventTime");
   }
   checkNewEvent(
     {
@@ -154,17 +155,21 @@ function checkEventsEvent(event: {
       reason: event.reason ?? "",
     },
     "reportingController",
-    place,
+    fieldPath,
   );
 }
 
-function checkLease(spec: LeaseSpec, place: Place): void {
+function checkLease(spec: LeaseSpec, fieldPath: FieldPath): void {
   const { leaseDurationSeconds: duration, leaseTransitions } = spec;
   if (duration !== undefined && duration <= 0) {
-    place.invalid("leaseDurationSeconds", duration, "must be greater than 0");
+    fieldPath.invalid(
+      "leaseDurationSeconds",
+      duration,
+      "must be greater than 0",
+    );
   }
   if (leaseTransitions !== undefined && leaseTransitions < 0) {
-    place.invalid(
+    fieldPath.invalid(
       "leaseTransitions",
       leaseTransitions,
       "must be greater than or equal to 0",
@@ -176,47 +181,54 @@ const HIGHEST_USER_PRIORITY = 1_000_000_000;
 
 function checkPriorityClass(
   { metadata, value, preemptionPolicy }: PriorityClass,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (preemptionPolicy !== undefined && !preemptionPolicy) {
-    place.required("preemptionPolicy");
+    fieldPath.required("preemptionPolicy");
   } else if (preemptionPolicy !== undefined) {
     oneOf(["PreemptLowerPriority", "Never"])(
       preemptionPolicy,
       "preemptionPolicy",
-      place,
+      fieldPath,
     );
   }
   if (metadata.name?.startsWith("system-")) {
-    place.forbidden(
+    fieldPath.forbidden(
       "metadata.name",
       `priority class names with 'system-' prefix are reserved for system use only. error: ${metadata.name} is not a known system priority class`,
     );
   } else if (value > HIGHEST_USER_PRIORITY) {
-    place.forbidden(
+    fieldPath.forbidden(
       "value",
       `maximum allowed value of a user defined priority is ${HIGHEST_USER_PRIORITY}`,
     );
   }
 }
 
-function checkQuota({ hard = {} }: ResourceQuotaSpec, place: Place): void {
+function checkQuota(
+  { hard = {} }: ResourceQuotaSpec,
+  fieldPath: FieldPath,
+): void {
   for (const [name, text] of Object.entries(hard)) {
     if (Quantity.parse(text).nano >= 0n) continue;
-    place.invalid(`hard[${name}]`, text, "must be greater than or equal to 0");
+    fieldPath.invalid(
+      `hard[${name}]`,
+      text,
+      "must be greater than or equal to 0",
+    );
   }
 }
 
 function checkLimits(
   { type, min = {}, max = {}, default: limits = {} }: LimitRangeItem,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  place.problems("type", type, qualifiedNameProblems(type));
+  fieldPath.problems("type", type, qualifiedNameProblems(type));
   for (const [name, text] of Object.entries(min)) {
     const most = max[name];
     if (most === undefined) continue;
     if (Quantity.parse(text).compare(Quantity.parse(most)) > 0) {
-      place.invalid(
+      fieldPath.invalid(
         `min[${name}]`,
         text,
         `min value ${text} is greater than max value ${most}`,
@@ -227,7 +239,7 @@ function checkLimits(
     const most = max[name];
     if (most === undefined) continue;
     if (Quantity.parse(text).compare(Quantity.parse(most)) > 0) {
-      place.invalid(
+      fieldPath.invalid(
         `default[${name}]`,
         text,
         `default value ${text} is greater than max value ${most}`,
@@ -246,7 +258,7 @@ export const CLUSTER_RULES: ValidationRules = [
   check("api.core.v1.LimitRangeItem", checkLimits),
   check("api.coordination.v1.LeaseSpec", checkLease),
   check("api.scheduling.v1.PriorityClass", checkPriorityClass),
-  check("api.node.v1.RuntimeClass", ({ handler }: RuntimeClass, place) => {
-    place.problems("handler", handler, labelProblems(handler));
+  check("api.node.v1.RuntimeClass", ({ handler }: RuntimeClass, fieldPath) => {
+    fieldPath.problems("handler", handler, labelProblems(handler));
   }),
 ];

@@ -12,44 +12,45 @@ import type {
   SecurityContext,
   TCPSocketAction,
 } from "../../../core/kinds/core_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import { labelProblems, qualifiedNameProblems } from "../../names.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 import { portNameProblems, portProblems } from "./value_problems.ts";
 
-function checkContainer(container: Container, place: Place): void {
+function checkContainer(container: Container, fieldPath: FieldPath): void {
   const { name, image, ports = [], volumeMounts = [] } = container;
-  if (!name) place.required("name");
-  else place.problems("name", name, labelProblems(name));
-  if (!image) place.required("image");
+  if (!name) fieldPath.required("name");
+  else fieldPath.problems("name", name, labelProblems(name));
+  if (!image) fieldPath.required("image");
   const names = new Set<string>();
   for (const [index, port] of ports.entries()) {
     if (!port.name || portNameProblems(port.name).length > 0) continue;
     if (names.has(port.name)) {
-      place.duplicate(`ports[${index}].name`, port.name);
+      fieldPath.duplicate(`ports[${index}].name`, port.name);
     }
     names.add(port.name);
   }
   const paths = new Set<string>();
   for (const [index, { mountPath }] of volumeMounts.entries()) {
     const at = `volumeMounts[${index}].mountPath`;
-    if (!mountPath) place.required(at);
+    if (!mountPath) fieldPath.required(at);
     else if (paths.has(mountPath)) {
-      place.invalid(at, mountPath, "must be unique");
+      fieldPath.invalid(at, mountPath, "must be unique");
     }
     paths.add(mountPath);
   }
-  checkProbes(container, place);
+  checkProbes(container, fieldPath);
 }
 
-function checkProbes(container: Container, place: Place): void {
+function checkProbes(container: Container, fieldPath: FieldPath): void {
   for (const name of ["livenessProbe", "startupProbe"] as const) {
     const successes = container[name]?.successThreshold ?? 1;
     if (successes !== 1) {
-      place.invalid(`${name}.successThreshold`, successes, "must be 1");
+      fieldPath.invalid(`${name}.successThreshold`, successes, "must be 1");
     }
   }
   if (container.readinessProbe?.terminationGracePeriodSeconds !== undefined) {
-    place.invalid(
+    fieldPath.invalid(
       "readinessProbe.terminationGracePeriodSeconds",
       container.readinessProbe.terminationGracePeriodSeconds,
       "must not be set for readinessProbes",
@@ -57,14 +58,20 @@ function checkProbes(container: Container, place: Place): void {
   }
 }
 
-function checkContainerPort(port: ContainerPort, place: Place): void {
+function checkContainerPort(port: ContainerPort, fieldPath: FieldPath): void {
   const { name, containerPort, hostPort } = port;
-  if (name) place.problems("name", name, portNameProblems(name));
-  if (!containerPort) place.required("containerPort");
+  if (name) fieldPath.problems("name", name, portNameProblems(name));
+  if (!containerPort) fieldPath.required("containerPort");
   else {
-    place.problems("containerPort", containerPort, portProblems(containerPort));
+    fieldPath.problems(
+      "containerPort",
+      containerPort,
+      portProblems(containerPort),
+    );
   }
-  if (hostPort) place.problems("hostPort", hostPort, portProblems(hostPort));
+  if (hostPort) {
+    fieldPath.problems("hostPort", hostPort, portProblems(hostPort));
+  }
 }
 
 const SOURCES = [
@@ -74,11 +81,14 @@ const SOURCES = [
   "secretKeyRef",
 ] as const;
 
-function checkEnvVar({ name, value, valueFrom }: EnvVar, place: Place): void {
-  if (!name) place.required("name");
+function checkEnvVar(
+  { name, value, valueFrom }: EnvVar,
+  fieldPath: FieldPath,
+): void {
+  if (!name) fieldPath.required("name");
   // Any printable text without an equals sign is a name.
   else if (!/^[ -<>-~]+$/.test(name)) {
-    place.invalid(
+    fieldPath.invalid(
       "name",
       name,
       "a valid environment variable name must consist only of printable ASCII characters other than '='",
@@ -87,19 +97,19 @@ function checkEnvVar({ name, value, valueFrom }: EnvVar, place: Place): void {
   if (valueFrom === undefined) return;
   const sources = SOURCES.filter((source) => valueFrom[source] !== undefined);
   if (sources.length === 0) {
-    place.invalid(
+    fieldPath.invalid(
       "valueFrom",
       "",
       "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`",
     );
   } else if (value) {
-    place.invalid(
+    fieldPath.invalid(
       "valueFrom",
       "",
       "may not be specified when `value` is not empty",
     );
   } else if (sources.length > 1) {
-    place.invalid(
+    fieldPath.invalid(
       "valueFrom",
       "",
       "may not have more than one field specified at a time",
@@ -113,18 +123,18 @@ const LIFECYCLE_HANDLERS = ["exec", "httpGet", "tcpSocket", "sleep"] as const;
 function checkHandlers(
   given: object,
   handlers: readonly string[],
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   const found = handlers.filter((handler) => handler in given);
-  if (found.length === 0) place.required("", "must specify a handler type");
+  if (found.length === 0) fieldPath.required("", "must specify a handler type");
   for (const handler of found.slice(1)) {
-    place.forbidden(handler, "may not specify more than 1 handler type");
+    fieldPath.forbidden(handler, "may not specify more than 1 handler type");
   }
 }
 
-function checkProbe(probe: Probe, place: Place): void {
-  checkHandlers(probe, PROBE_HANDLERS, place);
-  place.notNegative(
+function checkProbe(probe: Probe, fieldPath: FieldPath): void {
+  checkHandlers(probe, PROBE_HANDLERS, fieldPath);
+  fieldPath.notNegative(
     probe,
     "initialDelaySeconds",
     "timeoutSeconds",
@@ -134,7 +144,7 @@ function checkProbe(probe: Probe, place: Place): void {
   );
   const { terminationGracePeriodSeconds: period } = probe;
   if (period !== undefined && period <= 0) {
-    place.invalid(
+    fieldPath.invalid(
       "terminationGracePeriodSeconds",
       period,
       "must be greater than 0",
@@ -144,23 +154,23 @@ function checkProbe(probe: Probe, place: Place): void {
 
 function checkPortOf(
   { port }: { readonly port: number | string },
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (typeof port === "number") {
-    place.problems("port", port, portProblems(port));
+    fieldPath.problems("port", port, portProblems(port));
   } else {
     for (const problem of portNameProblems(port)) {
-      place.invalid("port", port, problem);
+      fieldPath.invalid("port", port, problem);
     }
   }
 }
 
-function checkHttpGet(action: HTTPGetAction, place: Place): void {
-  if (!action.path) place.required("path");
-  checkPortOf(action, place);
+function checkHttpGet(action: HTTPGetAction, fieldPath: FieldPath): void {
+  if (!action.path) fieldPath.required("path");
+  checkPortOf(action, fieldPath);
   for (const { name } of action.httpHeaders ?? []) {
     if (/^[-A-Za-z0-9]+$/.test(name)) continue;
-    place.invalid(
+    fieldPath.invalid(
       "httpHeaders",
       name,
       "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')",
@@ -172,13 +182,13 @@ const COUNTED_WHOLE = /^(?:hugepages-|[^/]*\/)/;
 
 function checkResources(
   { limits = {}, requests = {} }: ResourceRequirements,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   for (
     const [part, list] of [["limits", limits], ["requests", requests]] as const
   ) {
     for (const [name, text] of Object.entries(list)) {
-      const at = place.at(`${part}[${name}]`);
+      const at = fieldPath.child(`${part}[${name}]`);
       checkResourceName(name, at);
       const quantity = Quantity.parse(text);
       if (quantity.nano < 0n) {
@@ -193,7 +203,7 @@ function checkResources(
     const limit = limits[name];
     if (limit === undefined) continue;
     if (Quantity.parse(text).compare(Quantity.parse(limit)) > 0) {
-      place.invalid(
+      fieldPath.invalid(
         "requests",
         text,
         `must be less than or equal to ${name} limit of ${limit}`,
@@ -214,29 +224,32 @@ const QUOTA_NAMES: ReadonlySet<string> = new Set([
   ...["requests.storage", "services.nodeports", "services.loadbalancers"],
 ]);
 
-function checkResourceName(name: string, place: Place): void {
-  place.problems("", name, qualifiedNameProblems(name));
+function checkResourceName(name: string, fieldPath: FieldPath): void {
+  fieldPath.problems("", name, qualifiedNameProblems(name));
   const isStandard = RESOURCE_NAMES.includes(name) || name.includes("/") ||
     name.startsWith("hugepages-");
   if (isStandard) return;
   if (!QUOTA_NAMES.has(name)) {
-    place.invalid(
+    fieldPath.invalid(
       "",
       name,
       "must be a standard resource type or fully qualified",
     );
   }
-  place.invalid("", name, "must be a standard resource for containers");
+  fieldPath.invalid("", name, "must be a standard resource for containers");
 }
 
-function checkSecurityContext(context: SecurityContext, place: Place): void {
+function checkSecurityContext(
+  context: SecurityContext,
+  fieldPath: FieldPath,
+): void {
   for (const field of ["runAsUser", "runAsGroup"] as const) {
     const id = context[field];
     if (id === undefined || id >= 0 && id <= 2_147_483_647) continue;
-    place.invalid(field, id, "must be between 0 and 2147483647, inclusive");
+    fieldPath.invalid(field, id, "must be between 0 and 2147483647, inclusive");
   }
   if (context.allowPrivilegeEscalation === false && context.privileged) {
-    place.invalidShown(
+    fieldPath.invalidShown(
       "",
       "core.SecurityContext",
       "cannot set `allowPrivilegeEscalation` to false and `privileged` to true",
@@ -252,20 +265,20 @@ export const CONTAINER_RULES: ValidationRules = [
   check("api.core.v1.Probe", checkProbe),
   check(
     "api.core.v1.LifecycleHandler",
-    (handler: LifecycleHandler, place) =>
-      checkHandlers(handler, LIFECYCLE_HANDLERS, place),
+    (handler: LifecycleHandler, fieldPath) =>
+      checkHandlers(handler, LIFECYCLE_HANDLERS, fieldPath),
   ),
   check("api.core.v1.HTTPGetAction", checkHttpGet),
   check(
     "api.core.v1.TCPSocketAction",
-    (action: TCPSocketAction, place) => checkPortOf(action, place),
+    (action: TCPSocketAction, fieldPath) => checkPortOf(action, fieldPath),
   ),
   check(
     "api.core.v1.GRPCAction",
-    (action: GRPCAction, place) => checkPortOf(action, place),
+    (action: GRPCAction, fieldPath) => checkPortOf(action, fieldPath),
   ),
-  check("api.core.v1.ExecAction", (action: ExecAction, place) => {
-    if (!action.command?.length) place.required("command");
+  check("api.core.v1.ExecAction", (action: ExecAction, fieldPath) => {
+    if (!action.command?.length) fieldPath.required("command");
   }),
   check("api.core.v1.ResourceRequirements", checkResources),
   check("api.core.v1.SecurityContext", checkSecurityContext),

@@ -10,6 +10,7 @@ import type {
   EndpointSlice,
   ForZone,
 } from "../../../core/kinds/discovery_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import {
   labelProblems,
   labelValueProblems,
@@ -17,37 +18,37 @@ import {
   subdomainProblems,
 } from "../../names.ts";
 import { checkFields, optionalText, text } from "./field_checks.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 import { addressProblems, portProblems } from "./value_problems.ts";
 
-function checkSubsets({ subsets }: Endpoints, place: Place): void {
+function checkSubsets({ subsets }: Endpoints, fieldPath: FieldPath): void {
   for (const [index, subset] of (subsets ?? []).entries()) {
-    checkSubset(subset, place.at(`subsets[${index}]`));
+    checkSubset(subset, fieldPath.child(`subsets[${index}]`));
   }
 }
 
-function checkSubset(subset: EndpointSubset, place: Place): void {
+function checkSubset(subset: EndpointSubset, fieldPath: FieldPath): void {
   const { addresses = [], notReadyAddresses = [], ports = [] } = subset;
   if (addresses.length === 0 && notReadyAddresses.length === 0) {
-    place.required("", "must specify `addresses` or `notReadyAddresses`");
+    fieldPath.required("", "must specify `addresses` or `notReadyAddresses`");
   }
   for (const [index, address] of addresses.entries()) {
-    checkAddress(address, place.at(`addresses[${index}]`));
+    checkAddress(address, fieldPath.child(`addresses[${index}]`));
   }
   for (const [index, address] of notReadyAddresses.entries()) {
-    checkAddress(address, place.at(`notReadyAddresses[${index}]`));
+    checkAddress(address, fieldPath.child(`notReadyAddresses[${index}]`));
   }
   for (const [index, port] of ports.entries()) {
-    checkPort(port, ports.length > 1, place.at(`ports[${index}]`));
+    checkPort(port, ports.length > 1, fieldPath.child(`ports[${index}]`));
   }
 }
 
-function checkAddress(address: EndpointAddress, place: Place): void {
+function checkAddress(address: EndpointAddress, fieldPath: FieldPath): void {
   const { ip = "", hostname, nodeName } = address;
-  place.problems("ip", ip, addressProblems(ip));
-  optionalText(labelProblems)(hostname, "hostname", place);
-  text(subdomainProblems)(nodeName, "nodeName", place);
-  checkSpecialAddress(ip, "ip", place);
+  fieldPath.problems("ip", ip, addressProblems(ip));
+  optionalText(labelProblems)(hostname, "hostname", fieldPath);
+  text(subdomainProblems)(nodeName, "nodeName", fieldPath);
+  checkSpecialAddress(ip, "ip", fieldPath);
 }
 
 /** Addresses that mean no host in particular, in words and as patterns. */
@@ -67,41 +68,41 @@ const SPECIAL: readonly (readonly [RegExp, string])[] = [
 export function checkSpecialAddress(
   address: string,
   field: string,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (addressProblems(address).length > 0) {
-    place.invalid(field, address, "must be a valid IP address");
+    fieldPath.invalid(field, address, "must be a valid IP address");
     return;
   }
   if (address === "0.0.0.0" || address === "::") {
-    place.invalid(field, address, `may not be unspecified (${address})`);
+    fieldPath.invalid(field, address, `may not be unspecified (${address})`);
   }
   for (const [pattern, why] of SPECIAL) {
-    if (pattern.test(address)) place.invalid(field, address, why);
+    if (pattern.test(address)) fieldPath.invalid(field, address, why);
   }
 }
 
 function checkPort(
   { name, port = 0, appProtocol }: EndpointPort,
   needsName: boolean,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  if (name) place.problems("name", name, labelProblems(name));
-  else if (needsName) place.required("name");
-  place.problems("port", port, portProblems(port));
-  text(qualifiedNameProblems)(appProtocol, "appProtocol", place);
+  if (name) fieldPath.problems("name", name, labelProblems(name));
+  else if (needsName) fieldPath.required("name");
+  fieldPath.problems("port", port, portProblems(port));
+  text(qualifiedNameProblems)(appProtocol, "appProtocol", fieldPath);
 }
 
-function checkSlice(slice: EndpointSlice, place: Place): void {
+function checkSlice(slice: EndpointSlice, fieldPath: FieldPath): void {
   const { addressType, endpoints, ports } = slice;
-  if (!addressType) place.required("addressType");
+  if (!addressType) fieldPath.required("addressType");
   for (const [index, endpoint] of (endpoints ?? []).entries()) {
-    const at = place.at(`endpoints[${index}]`);
+    const at = fieldPath.child(`endpoints[${index}]`);
     checkEndpoint(endpoint, addressType, at);
   }
   const names = new Set<string>();
   for (const [index, { name = "" }] of (ports ?? []).entries()) {
-    if (names.has(name)) place.duplicate(`ports[${index}].name`, name);
+    if (names.has(name)) fieldPath.duplicate(`ports[${index}].name`, name);
     names.add(name);
   }
 }
@@ -109,24 +110,26 @@ function checkSlice(slice: EndpointSlice, place: Place): void {
 function checkEndpoint(
   { addresses: given, hints }: Endpoint,
   addressType: string,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   // Go writes an empty list as null.
   const addresses = given ?? [];
   if (addresses.length === 0) {
-    place.required("addresses", "must contain at least 1 address");
+    fieldPath.required("addresses", "must contain at least 1 address");
   }
   for (const [index, address] of addresses.entries()) {
     const at = `addresses[${index}]`;
     if (addressType === "FQDN") {
-      place.problems(at, address, subdomainProblems(address));
+      fieldPath.problems(at, address, subdomainProblems(address));
     } else if (addressType === "IPv4" || addressType === "IPv6") {
-      place.problems(at, address, addressProblems(address));
+      fieldPath.problems(at, address, addressProblems(address));
     }
   }
   const zones = new Set<string>();
   for (const [index, { name }] of (hints?.forZones ?? []).entries()) {
-    if (zones.has(name)) place.duplicate(`hints.forZones[${index}].name`, name);
+    if (zones.has(name)) {
+      fieldPath.duplicate(`hints.forZones[${index}].name`, name);
+    }
     zones.add(name);
   }
 }

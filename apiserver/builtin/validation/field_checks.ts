@@ -1,7 +1,12 @@
-import { check, type DefinitionRule, type Place } from "./place.ts";
+import type { FieldPath } from "../../field_path.ts";
+import { check, type DefinitionRule } from "./validation_rule.ts";
 
 /** What is checked of the value of one field; absent ones are undefined. */
-export type FieldCheck = (value: unknown, field: string, place: Place) => void;
+export type FieldCheck = (
+  value: unknown,
+  field: string,
+  fieldPath: FieldPath,
+) => void;
 
 /** A rule that checks the fields of a struct one by one, in the order given. */
 export function checkFields<T>(
@@ -11,8 +16,8 @@ export function checkFields<T>(
   const entries = Object.entries(checks) as [string, FieldCheck][];
   return check(
     definition,
-    (struct: Readonly<Record<string, unknown>>, place) => {
-      for (const [field, one] of entries) one(struct[field], field, place);
+    (struct: Readonly<Record<string, unknown>>, fieldPath) => {
+      for (const [field, one] of entries) one(struct[field], field, fieldPath);
     },
   );
 }
@@ -24,8 +29,8 @@ function isMissing(value: unknown): boolean {
 
 /** Something has to be there: no empty text, no empty list. */
 export function required(why = ""): FieldCheck {
-  return (value, field, place) => {
-    if (isMissing(value)) place.required(field, why);
+  return (value, field, fieldPath) => {
+    if (isMissing(value)) fieldPath.required(field, why);
   };
 }
 
@@ -33,9 +38,9 @@ export function required(why = ""): FieldCheck {
 export function requiredText(
   problems: (text: string) => readonly string[],
 ): FieldCheck {
-  return (value, field, place) => {
-    if (isMissing(value)) place.required(field);
-    else place.problems(field, value, problems(value as string));
+  return (value, field, fieldPath) => {
+    if (isMissing(value)) fieldPath.required(field);
+    else fieldPath.problems(field, value, problems(value as string));
   };
 }
 
@@ -43,9 +48,9 @@ export function requiredText(
 export function text(
   problems: (text: string) => readonly string[],
 ): FieldCheck {
-  return (value, field, place) => {
+  return (value, field, fieldPath) => {
     if (typeof value !== "string") return;
-    place.problems(field, value, problems(value));
+    fieldPath.problems(field, value, problems(value));
   };
 }
 
@@ -53,17 +58,17 @@ export function text(
 export function optionalText(
   problems: (text: string) => readonly string[],
 ): FieldCheck {
-  return (value, field, place) => {
+  return (value, field, fieldPath) => {
     if (typeof value !== "string" || value === "") return;
-    place.problems(field, value, problems(value));
+    fieldPath.problems(field, value, problems(value));
   };
 }
 
 /** A number is one of a range. */
 export function between(low: number, high: number): FieldCheck {
-  return (value, field, place) => {
+  return (value, field, fieldPath) => {
     if (typeof value !== "number" || value >= low && value <= high) return;
-    place.invalid(
+    fieldPath.invalid(
       field,
       value,
       `must be between ${low} and ${high}, inclusive`,
@@ -73,24 +78,24 @@ export function between(low: number, high: number): FieldCheck {
 
 /** A number, zero if it is absent, is more than zero. */
 export function positive(why: string): FieldCheck {
-  return (value, field, place) => {
+  return (value, field, fieldPath) => {
     const number = value ?? 0;
-    if (number as number <= 0) place.invalid(field, number, why);
+    if (number as number <= 0) fieldPath.invalid(field, number, why);
   };
 }
 
 /** A text is one to choose from. */
 export function oneOf(choices: readonly string[]): FieldCheck {
-  return (value, field, place) => {
+  return (value, field, fieldPath) => {
     const given = value ?? "";
     if (choices.includes(given as string)) return;
-    place.notSupported(field, given, choices);
+    fieldPath.notSupported(field, given, choices);
   };
 }
 
 /** Several checks of one field. */
 export function all(...checks: readonly FieldCheck[]): FieldCheck {
-  return (value, field, place) => {
-    for (const one of checks) one(value, field, place);
+  return (value, field, fieldPath) => {
+    for (const one of checks) one(value, field, fieldPath);
   };
 }

@@ -7,16 +7,17 @@ import type {
   PriorityLevelConfigurationSpec,
   ResourcePolicyRule,
 } from "../../../core/kinds/flowcontrol_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import { subdomainProblems } from "../../names.ts";
 import { oneOf, required } from "./field_checks.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 
 const HIGHEST_PRECEDENCE = 10_000;
 
-function checkFlowSchema(spec: FlowSchemaSpec, place: Place): void {
+function checkFlowSchema(spec: FlowSchemaSpec, fieldPath: FieldPath): void {
   const { matchingPrecedence: precedence = 0 } = spec;
   const wrong = (why: string) =>
-    place.invalid("matchingPrecedence", precedence, why);
+    fieldPath.invalid("matchingPrecedence", precedence, why);
   if (precedence <= 0) wrong("must be a positive value");
   if (precedence > HIGHEST_PRECEDENCE) {
     wrong(`must not be greater than ${HIGHEST_PRECEDENCE}`);
@@ -25,18 +26,21 @@ function checkFlowSchema(spec: FlowSchemaSpec, place: Place): void {
     wrong("only the schema named 'exempt' may have matchingPrecedence 1");
   }
   const { name } = spec.priorityLevelConfiguration;
-  const at = place.at("priorityLevelConfiguration");
+  const at = fieldPath.child("priorityLevelConfiguration");
   if (name) at.problems("name", name, subdomainProblems(name));
   else at.required("name", "must reference a priority level");
 }
 
-function checkFlowRule(rule: PolicyRulesWithSubjects, place: Place): void {
+function checkFlowRule(
+  rule: PolicyRulesWithSubjects,
+  fieldPath: FieldPath,
+): void {
   const { subjects, resourceRules, nonResourceRules } = rule;
   if (!subjects?.length) {
-    place.required("subjects", "subjects must contain at least one value");
+    fieldPath.required("subjects", "subjects must contain at least one value");
   }
   if (resourceRules?.length || nonResourceRules?.length) return;
-  place.required(
+  fieldPath.required(
     "",
     "at least one of resourceRules and nonResourceRules has to be non-empty",
   );
@@ -48,92 +52,107 @@ const SUBJECTS = {
   User: "user",
 } as const;
 
-function checkFlowSubject(subject: FlowcontrolSubject, place: Place): void {
+function checkFlowSubject(
+  subject: FlowcontrolSubject,
+  fieldPath: FieldPath,
+): void {
   const { kind } = subject;
   if (!Object.hasOwn(SUBJECTS, kind)) {
-    place.notSupported("kind", kind, Object.keys(SUBJECTS));
+    fieldPath.notSupported("kind", kind, Object.keys(SUBJECTS));
     return;
   }
   const own = SUBJECTS[kind as keyof typeof SUBJECTS];
   const given = subject[own];
   if (given === undefined) {
-    place.required(own, `${own} is required when subject kind is '${kind}'`);
-  } else if (!given.name) place.required(`${own}.name`);
+    fieldPath.required(
+      own,
+      `${own} is required when subject kind is '${kind}'`,
+    );
+  } else if (!given.name) fieldPath.required(`${own}.name`);
   if (own === "serviceAccount" && given && !subject.serviceAccount?.namespace) {
-    place.required(
+    fieldPath.required(
       "serviceAccount.namespace",
       "must specify namespace for service account",
     );
   }
   for (const [other, field] of Object.entries(SUBJECTS)) {
     if (field === own || subject[field] === undefined) continue;
-    place.forbidden(
+    fieldPath.forbidden(
       field,
       `${field} is forbidden when subject kind is not '${other}'`,
     );
   }
 }
 
-function checkResourceRule(rule: ResourcePolicyRule, place: Place): void {
+function checkResourceRule(
+  rule: ResourcePolicyRule,
+  fieldPath: FieldPath,
+): void {
   const { clusterScope, namespaces } = rule;
-  checkVerbs(rule.verbs, place);
+  checkVerbs(rule.verbs, fieldPath);
   required("resource rules must supply at least one api group")(
     rule.apiGroups,
     "apiGroups",
-    place,
+    fieldPath,
   );
   required("resource rules must supply at least one resource")(
     rule.resources,
     "resources",
-    place,
+    fieldPath,
   );
   if (clusterScope || namespaces?.length) return;
-  place.required(
+  fieldPath.required(
     "namespaces",
     "resource rules that are not cluster scoped must supply at least one namespace",
   );
 }
 
-function checkVerbs(verbs: readonly string[] | undefined, place: Place): void {
-  required("verbs must contain at least one value")(verbs, "verbs", place);
+function checkVerbs(
+  verbs: readonly string[] | undefined,
+  fieldPath: FieldPath,
+): void {
+  required("verbs must contain at least one value")(verbs, "verbs", fieldPath);
 }
 
 function checkPriorityLevel(
   { type, limited }: PriorityLevelConfigurationSpec,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (type === "Limited" && !limited) {
-    place.required("limited", "must not be empty when type is Limited");
+    fieldPath.required("limited", "must not be empty when type is Limited");
   }
   if (!limited) return;
   const { nominalConcurrencyShares: shares = 0, limitResponse } = limited;
   if (shares < 0) {
-    place.invalid(
+    fieldPath.invalid(
       "limited.nominalConcurrencyShares",
       shares,
       "must be a non-negative integer",
     );
   }
-  checkLimitResponse(limitResponse ?? {}, place.at("limited.limitResponse"));
+  checkLimitResponse(
+    limitResponse ?? {},
+    fieldPath.child("limited.limitResponse"),
+  );
 }
 
 function checkLimitResponse(
   { type, queuing }: Partial<LimitResponse>,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (type === "Queue") {
     if (queuing) return;
-    place.required(
+    fieldPath.required(
       "queuing",
       "must not be empty if limited.limitResponse.type is Limited",
     );
   } else if (type === "Reject") {
     if (!queuing) return;
-    place.forbidden(
+    fieldPath.forbidden(
       "queuing",
       "must be nil if limited.limitResponse.type is not Limited",
     );
-  } else oneOf(["Queue", "Reject"])(type, "type", place);
+  } else oneOf(["Queue", "Reject"])(type, "type", fieldPath);
 }
 
 /** What is checked of who waits for whom. */
@@ -144,12 +163,12 @@ export const FLOW_RULES: ValidationRules = [
   check("api.flowcontrol.v1.ResourcePolicyRule", checkResourceRule),
   check(
     "api.flowcontrol.v1.NonResourcePolicyRule",
-    ({ verbs, nonResourceURLs }: NonResourcePolicyRule, place) => {
-      checkVerbs(verbs, place);
+    ({ verbs, nonResourceURLs }: NonResourcePolicyRule, fieldPath) => {
+      checkVerbs(verbs, fieldPath);
       required("nonResourceURLs must contain at least one value")(
         nonResourceURLs,
         "nonResourceURLs",
-        place,
+        fieldPath,
       );
     },
   ),

@@ -5,40 +5,41 @@ import type {
   IngressClass,
   IngressSpec,
 } from "../../../core/kinds/networking_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import {
   label1035Problems,
   labelProblems,
   subdomainProblems,
 } from "../../names.ts";
 import { optionalText, text } from "./field_checks.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 import { isAddress, portNameProblems, portProblems } from "./value_problems.ts";
 
-function checkIngress(spec: IngressSpec, place: Place): void {
+function checkIngress(spec: IngressSpec, fieldPath: FieldPath): void {
   const { rules = [], defaultBackend, ingressClassName } = spec;
   if (rules.length === 0 && !defaultBackend) {
-    place.invalidShown(
+    fieldPath.invalidShown(
       "",
       "[]networking.IngressRule(nil)",
       "either `defaultBackend` or `rules` must be specified",
     );
   }
   for (const [index, { host, http }] of rules.entries()) {
-    const at = place.at(`rules[${index}]`);
-    if (host) checkHost(host, at.at("host"));
+    const at = fieldPath.child(`rules[${index}]`);
+    if (host) checkHost(host, at.child("host"));
     if (http && !http.paths?.length) at.required("http.paths");
   }
   for (
     const [index, { hosts = [], secretName }] of (spec.tls ?? []).entries()
   ) {
-    const at = place.at(`tls[${index}]`);
+    const at = fieldPath.child(`tls[${index}]`);
     optionalText(subdomainProblems)(secretName, "secretName", at);
     for (const [number, host] of hosts.entries()) {
-      checkHost(host, place.at(`tls[${index}].hosts[${number}]`));
+      checkHost(host, fieldPath.child(`tls[${index}].hosts[${number}]`));
     }
   }
   if (ingressClassName !== undefined) {
-    place.problems(
+    fieldPath.problems(
       "ingressClassName",
       ingressClassName,
       subdomainProblems(ingressClassName),
@@ -49,13 +50,14 @@ function checkIngress(spec: IngressSpec, place: Place): void {
 const WILDCARD =
   /^\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
-function checkHost(host: string, place: Place): void {
+function checkHost(host: string, fieldPath: FieldPath): void {
   if (isAddress(host)) {
-    place.invalid("", host, "must be a DNS name, not an IP address");
+    fieldPath.invalid("", host, "must be a DNS name, not an IP address");
   }
-  if (!host.includes("*")) place.problems("", host, subdomainProblems(host));
-  else if (!WILDCARD.test(host)) {
-    place.invalid(
+  if (!host.includes("*")) {
+    fieldPath.problems("", host, subdomainProblems(host));
+  } else if (!WILDCARD.test(host)) {
+    fieldPath.invalid(
       "",
       host,
       "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
@@ -68,40 +70,40 @@ const REFUSED_ENDINGS = ["/..", "/."];
 
 function checkIngressPath(
   { path = "", pathType }: HTTPIngressPath,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (!pathType) {
-    place.required("pathType", "pathType must be specified");
+    fieldPath.required("pathType", "pathType must be specified");
     return;
   }
   const isStrict = pathType === "Exact" || pathType === "Prefix";
   const isFree = pathType === "ImplementationSpecific" && path !== "";
   if ((isStrict || isFree) && !path.startsWith("/")) {
-    place.invalid("path", path, "must be an absolute path");
+    fieldPath.invalid("path", path, "must be an absolute path");
   }
   if (!isStrict) return;
   for (const sequence of REFUSED_SEQUENCES) {
     if (path.includes(sequence)) {
-      place.invalid("path", path, `must not contain '${sequence}'`);
+      fieldPath.invalid("path", path, `must not contain '${sequence}'`);
     }
   }
   for (const ending of REFUSED_ENDINGS) {
     if (path.endsWith(ending)) {
-      place.invalid("path", path, `cannot end with '${ending}'`);
+      fieldPath.invalid("path", path, `cannot end with '${ending}'`);
     }
   }
 }
 
 function checkBackend(
   { service, resource }: IngressBackend,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (service && resource) {
-    place.invalid("", "", "cannot set both resource and service backends");
+    fieldPath.invalid("", "", "cannot set both resource and service backends");
   } else if (service) {
-    if (!service.name) place.required("service.name");
+    if (!service.name) fieldPath.required("service.name");
     else {
-      place.problems(
+      fieldPath.problems(
         "service.name",
         service.name,
         label1035Problems(service.name),
@@ -109,28 +111,31 @@ function checkBackend(
     }
     const { name, number } = service.port ?? {};
     if (name && number) {
-      place.invalid("", "", "cannot set both port name & port number");
+      fieldPath.invalid("", "", "cannot set both port name & port number");
     } else if (name) {
-      place.problems("service.port.name", name, portNameProblems(name));
+      fieldPath.problems("service.port.name", name, portNameProblems(name));
     } else if (number) {
-      place.problems("service.port.number", number, portProblems(number));
-    } else place.required("", "port name or number is required");
+      fieldPath.problems("service.port.number", number, portProblems(number));
+    } else fieldPath.required("", "port name or number is required");
   } else if (resource) {
-    checkResource(resource, place.at("resource"));
-  } else place.invalid("", "", "resource or service backend is required");
+    checkResource(resource, fieldPath.child("resource"));
+  } else fieldPath.invalid("", "", "resource or service backend is required");
 }
 
 function checkResource(
   { kind, name, apiGroup }: TypedLocalObjectReference,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  text(subdomainProblems)(apiGroup, "apiGroup", place);
-  if (!kind) place.required("kind", "kind is required");
-  if (!name) place.required("name", "name is required");
+  text(subdomainProblems)(apiGroup, "apiGroup", fieldPath);
+  if (!kind) fieldPath.required("kind", "kind is required");
+  if (!name) fieldPath.required("name", "name is required");
 }
 
-function checkIngressClass({ spec = {} }: IngressClass, place: Place): void {
-  const at = place.at("spec");
+function checkIngressClass(
+  { spec = {} }: IngressClass,
+  fieldPath: FieldPath,
+): void {
+  const at = fieldPath.child("spec");
   const { controller = "", parameters } = spec;
   if (controller === "") at.required("controller");
   else if (!controller.includes("/") || controller.endsWith("/")) {

@@ -5,6 +5,7 @@ import type {
   PodFailurePolicyOnExitCodesRequirement,
 } from "../../../core/kinds/batch_v1.ts";
 import type { PodDisruptionBudgetSpec } from "../../../core/kinds/policy_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import {
   labelProblems,
   qualifiedNameProblems,
@@ -13,11 +14,11 @@ import {
 import { scheduleProblem, timeZoneProblem } from "./cron_schedule.ts";
 import { shownLabels } from "./go_shown.ts";
 import { selects } from "./label_rules.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 import { checkShare } from "./workload_rules.ts";
 
-function checkJob(spec: JobSpec, place: Place): void {
-  place.notNegative(
+function checkJob(spec: JobSpec, fieldPath: FieldPath): void {
+  fieldPath.notNegative(
     spec,
     "parallelism",
     "completions",
@@ -27,25 +28,25 @@ function checkJob(spec: JobSpec, place: Place): void {
     "backoffLimitPerIndex",
     "maxFailedIndexes",
   );
-  checkIndexes(spec, place);
-  checkManager(spec.managedBy, place);
-  checkFailurePolicy(spec, place);
-  checkSuccessPolicy(spec, place);
+  checkIndexes(spec, fieldPath);
+  checkManager(spec.managedBy, fieldPath);
+  checkFailurePolicy(spec, fieldPath);
+  checkSuccessPolicy(spec, fieldPath);
 }
 
 /** Pods of a Job end; what is wrong with their template is told before. */
 function checkEnds(
   { template, podFailurePolicy }: JobSpec,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   const policy = template.spec?.restartPolicy;
   const at = "template.spec.restartPolicy";
   if (policy === "Always" || policy === undefined) {
-    place.required(at, 'valid values: "OnFailure", "Never"');
+    fieldPath.required(at, 'valid values: "OnFailure", "Never"');
   } else if (policy !== "OnFailure" && policy !== "Never") {
-    place.notSupported(at, policy, ["OnFailure", "Never"]);
+    fieldPath.notSupported(at, policy, ["OnFailure", "Never"]);
   } else if (podFailurePolicy && policy !== "Never") {
-    place.invalid(
+    fieldPath.invalid(
       at,
       policy,
       'only "Never" is supported when podFailurePolicy is specified',
@@ -54,20 +55,20 @@ function checkEnds(
 }
 
 /** Who is to run a Job has a name with a domain before it. */
-function checkManager(name: string | undefined, place: Place): void {
+function checkManager(name: string | undefined, fieldPath: FieldPath): void {
   if (name === undefined) return;
-  if (name === "") place.required("managedBy");
+  if (name === "") fieldPath.required("managedBy");
   else if (!/^[^/]+\/./.test(name)) {
-    place.invalid(
+    fieldPath.invalid(
       "managedBy",
       name,
       'must be a domain-prefixed path (such as "acme.io/foo")',
     );
   } else {
     const domain = name.slice(0, name.indexOf("/"));
-    place.problems("managedBy", domain, subdomainProblems(domain));
+    fieldPath.problems("managedBy", domain, subdomainProblems(domain));
   }
-  if (name.length > 63) place.tooLong("managedBy", 63);
+  if (name.length > 63) fieldPath.tooLong("managedBy", 63);
 }
 
 function quoted(values: readonly string[]): string {
@@ -79,14 +80,14 @@ function quoted(values: readonly string[]): string {
 const ACTIONS = ["Count", "FailIndex", "FailJob", "Ignore"];
 const OPERATORS = ["In", "NotIn"];
 
-function checkFailurePolicy(spec: JobSpec, place: Place): void {
+function checkFailurePolicy(spec: JobSpec, fieldPath: FieldPath): void {
   const pod = spec.template.spec;
   const names = [...pod?.containers ?? [], ...pod?.initContainers ?? []]
     .map(({ name }) => name);
   for (
     const [index, rule] of (spec.podFailurePolicy?.rules ?? []).entries()
   ) {
-    const at = place.at(`podFailurePolicy.rules[${index}]`);
+    const at = fieldPath.child(`podFailurePolicy.rules[${index}]`);
     const { action, onExitCodes, onPodConditions = [] } = rule;
     if (!action) at.required("action", quoted(ACTIONS));
     else if (
@@ -98,7 +99,9 @@ function checkFailurePolicy(spec: JobSpec, place: Place): void {
         "requires the backoffLimitPerIndex to be set",
       );
     }
-    if (onExitCodes) checkExitCodes(onExitCodes, names, at.at("onExitCodes"));
+    if (onExitCodes) {
+      checkExitCodes(onExitCodes, names, at.child("onExitCodes"));
+    }
     for (const [number, { type }] of onPodConditions.entries()) {
       at.problems(
         `onPodConditions[${number}].type`,
@@ -118,19 +121,19 @@ function checkFailurePolicy(spec: JobSpec, place: Place): void {
 function checkExitCodes(
   codes: PodFailurePolicyOnExitCodesRequirement,
   names: readonly string[],
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   const { operator, containerName, values } = codes;
-  if (!operator) place.required("operator", quoted(OPERATORS));
+  if (!operator) fieldPath.required("operator", quoted(OPERATORS));
   if (containerName !== undefined && !names.includes(containerName)) {
-    place.invalid(
+    fieldPath.invalid(
       "containerName",
       containerName,
       "must be one of the container or initContainer names in the pod template",
     );
   }
   if (!values?.length) {
-    place.invalidShown(
+    fieldPath.invalidShown(
       "values",
       values ? "[]int32{}" : "[]int32(nil)",
       "at least one value is required",
@@ -140,14 +143,14 @@ function checkExitCodes(
   for (const [index, value] of values.entries()) {
     const at = `values[${index}]`;
     if (operator === "In" && value === 0) {
-      place.invalid(at, value, "must not be 0 for the In operator");
+      fieldPath.invalid(at, value, "must not be 0 for the In operator");
     }
-    if (values.indexOf(value) < index) place.duplicate(at, value);
+    if (values.indexOf(value) < index) fieldPath.duplicate(at, value);
   }
   if (values.every((value, index) => (values[index - 1] ?? value) <= value)) {
     return;
   }
-  place.invalidShown(
+  fieldPath.invalidShown(
     "values",
     `[]int32{${values.join(", ")}}`,
     "must be ordered",
@@ -156,12 +159,12 @@ function checkExitCodes(
 
 function checkSuccessPolicy(
   { successPolicy, completionMode }: JobSpec,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (!successPolicy || completionMode !== "Indexed") return;
   const { rules } = successPolicy;
   if (!rules?.length) {
-    place.required(
+    fieldPath.required(
       "successPolicy.rules",
       "at least one rules must be specified when the successPolicy is specified",
     );
@@ -171,27 +174,27 @@ function checkSuccessPolicy(
     if (succeededCount !== undefined || succeededIndexes !== undefined) {
       continue;
     }
-    place.required(
+    fieldPath.required(
       `successPolicy.rules[${index}]`,
       "at least one of succeededCount or succeededIndexes must be specified",
     );
   }
 }
 
-function checkIndexes(spec: JobSpec, place: Place): void {
+function checkIndexes(spec: JobSpec, fieldPath: FieldPath): void {
   const { completionMode, backoffLimitPerIndex, maxFailedIndexes } = spec;
   if (maxFailedIndexes !== undefined && backoffLimitPerIndex === undefined) {
-    place.required(
+    fieldPath.required(
       "backoffLimitPerIndex",
       "when maxFailedIndexes is specified",
     );
   }
   if (completionMode === "Indexed") {
     if (spec.completions === undefined) {
-      place.required("completions", "when completion mode is Indexed");
+      fieldPath.required("completions", "when completion mode is Indexed");
     }
     if ((spec.parallelism ?? 0) > 100_000) {
-      place.invalid(
+      fieldPath.invalid(
         "parallelism",
         spec.parallelism,
         "must be less than or equal to 100000 when completion mode is Indexed",
@@ -199,7 +202,7 @@ function checkIndexes(spec: JobSpec, place: Place): void {
     }
     const { completions } = spec;
     if (completions !== undefined && (maxFailedIndexes ?? 0) > completions) {
-      place.invalid(
+      fieldPath.invalid(
         "maxFailedIndexes",
         maxFailedIndexes,
         "must be less than or equal to completions",
@@ -210,7 +213,7 @@ function checkIndexes(spec: JobSpec, place: Place): void {
   if (completionMode !== "NonIndexed") return;
   for (const field of ["backoffLimitPerIndex", "maxFailedIndexes"] as const) {
     if (spec[field] === undefined) continue;
-    place.invalid(field, spec[field], "requires indexed completion mode");
+    fieldPath.invalid(field, spec[field], "requires indexed completion mode");
   }
 }
 
@@ -218,12 +221,12 @@ function checkIndexes(spec: JobSpec, place: Place): void {
 function checkIndexedName(
   name: string,
   { completionMode, completions = 0 }: JobSpec,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (completionMode !== "Indexed" || completions < 1) return;
   const pod = `${name}-${completions - 1}`;
   if (labelProblems(pod).length === 0) return;
-  place.invalid(
+  fieldPath.invalid(
     "metadata.name",
     name,
     `will not able to create pod with invalid DNS label: ${pod}`,
@@ -231,10 +234,10 @@ function checkIndexedName(
 }
 
 /** A Job's own selector selects its template; those in templates have none. */
-function checkWholeJob({ metadata, spec }: Job, place: Place): void {
+function checkWholeJob({ metadata, spec }: Job, fieldPath: FieldPath): void {
   if (spec === undefined) return;
-  const at = place.at("spec");
-  checkIndexedName(metadata.name ?? "", spec, place);
+  const at = fieldPath.child("spec");
+  checkIndexedName(metadata.name ?? "", spec, fieldPath);
   const labels = spec.template.metadata?.labels;
   const { selector } = spec;
   if (!selector) at.required("selector");
@@ -247,14 +250,14 @@ function checkWholeJob({ metadata, spec }: Job, place: Place): void {
   }
 }
 
-function checkCronJob(spec: CronJobSpec, place: Place): void {
+function checkCronJob(spec: CronJobSpec, fieldPath: FieldPath): void {
   const { schedule, timeZone, jobTemplate } = spec;
-  if (!schedule) place.required("schedule");
+  if (!schedule) fieldPath.required("schedule");
   else {
     const problem = scheduleProblem(schedule);
-    if (problem !== undefined) place.invalid("schedule", schedule, problem);
+    if (problem !== undefined) fieldPath.invalid("schedule", schedule, problem);
     if (schedule.includes("TZ")) {
-      place.invalid(
+      fieldPath.invalid(
         "schedule",
         schedule,
         "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
@@ -263,33 +266,39 @@ function checkCronJob(spec: CronJobSpec, place: Place): void {
   }
   if (timeZone !== undefined) {
     const problem = timeZoneProblem(timeZone);
-    if (problem !== undefined) place.invalid("timeZone", timeZone, problem);
+    if (problem !== undefined) fieldPath.invalid("timeZone", timeZone, problem);
   }
-  place.notNegative(
+  fieldPath.notNegative(
     spec,
     "startingDeadlineSeconds",
     "successfulJobsHistoryLimit",
     "failedJobsHistoryLimit",
   );
   if (jobTemplate.spec?.manualSelector) {
-    place.notSupported("jobTemplate.spec.manualSelector", true, [
+    fieldPath.notSupported("jobTemplate.spec.manualSelector", true, [
       "nil",
       "false",
     ]);
   }
 }
 
-function checkBudget(spec: PodDisruptionBudgetSpec, place: Place): void {
+function checkBudget(
+  spec: PodDisruptionBudgetSpec,
+  fieldPath: FieldPath,
+): void {
   const { minAvailable, maxUnavailable } = spec;
   if (minAvailable !== undefined && maxUnavailable !== undefined) {
-    place.invalidShown(
+    fieldPath.invalidShown(
       "",
       "policy.PodDisruptionBudgetSpec",
       "minAvailable and maxUnavailable cannot be both set",
     );
   }
-  checkShare("minAvailable", minAvailable, { place, percentLimit: true });
-  checkShare("maxUnavailable", maxUnavailable, { place, percentLimit: true });
+  checkShare("minAvailable", minAvailable, { fieldPath, percentLimit: true });
+  checkShare("maxUnavailable", maxUnavailable, {
+    fieldPath,
+    percentLimit: true,
+  });
 }
 
 /** What is checked of what runs Pods to an end. */

@@ -1,25 +1,26 @@
 import type { LabelSelector } from "../../../core/kinds/meta_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../../names.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 
 /** Checks the names and values of labels. */
 export function checkLabels(
   labels: Record<string, string> | undefined,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   for (const [name, value] of Object.entries(labels ?? {})) {
-    place.problems("", name, qualifiedNameProblems(name));
-    place.problems("", value, labelValueProblems(value));
+    fieldPath.problems("", name, qualifiedNameProblems(name));
+    fieldPath.problems("", value, labelValueProblems(value));
   }
 }
 
 /** Checks the names of annotations. */
 export function checkAnnotations(
   annotations: Record<string, string> | undefined,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   for (const name of Object.keys(annotations ?? {})) {
-    place.problems("", name, qualifiedNameProblems(name.toLowerCase()));
+    fieldPath.problems("", name, qualifiedNameProblems(name.toLowerCase()));
   }
 }
 
@@ -42,11 +43,11 @@ function isMalformed(
 
 function checkSelector(
   { matchLabels, matchExpressions = [] }: LabelSelector,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  checkLabels(matchLabels, place.at("matchLabels"));
+  checkLabels(matchLabels, fieldPath.child("matchLabels"));
   for (const [index, one] of matchExpressions.entries()) {
-    const at = place.at(`matchExpressions[${index}]`);
+    const at = fieldPath.child(`matchExpressions[${index}]`);
     const { key, operator, values = [] } = one;
     if (!checkValueCount(operator, values, at)) {
       at.invalid("operator", operator, "not a valid selector operator");
@@ -67,11 +68,11 @@ function checkSelector(
 export function checkValueCount(
   operator: string,
   values: readonly string[],
-  place: Place,
+  fieldPath: FieldPath,
 ): boolean {
   if (operator === "In" || operator === "NotIn") {
     if (values.length === 0) {
-      place.required(
+      fieldPath.required(
         "values",
         "must be specified when `operator` is 'In' or 'NotIn'",
       );
@@ -80,7 +81,7 @@ export function checkValueCount(
   }
   if (operator !== "Exists" && operator !== "DoesNotExist") return false;
   if (values.length > 0) {
-    place.forbidden(
+    fieldPath.forbidden(
       "values",
       "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
     );

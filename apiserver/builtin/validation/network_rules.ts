@@ -4,6 +4,7 @@ import type {
   NetworkPolicyPeer,
   NetworkPolicyPort,
 } from "../../../core/kinds/networking_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import {
   labelProblems,
   qualifiedNameProblems,
@@ -12,7 +13,7 @@ import {
 import { oneOf, text } from "./field_checks.ts";
 import { shownIntOrString, shownTexts } from "./go_shown.ts";
 import { checkLabels } from "./label_rules.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 import {
   addressProblems,
   networkProblems,
@@ -20,8 +21,8 @@ import {
   portProblems,
 } from "./value_problems.ts";
 
-function checkService({ spec = {} }: Service, place: Place): void {
-  const at = place.at("spec");
+function checkService({ spec = {} }: Service, fieldPath: FieldPath): void {
+  const at = fieldPath.child("spec");
   const { ports = [], type, clusterIP } = spec;
   const isHeadless = clusterIP === "None";
   if (ports.length === 0 && !isHeadless && type !== "ExternalName") {
@@ -36,7 +37,7 @@ function checkService({ spec = {} }: Service, place: Place): void {
   }
   if (type === "ExternalName") checkExternalName(spec, at);
   checkServicePorts(ports, type, at);
-  checkLabels(spec.selector, at.at("selector"));
+  checkLabels(spec.selector, at.child("selector"));
   for (const [index, address] of (spec.externalIPs ?? []).entries()) {
     at.problems(`externalIPs[${index}]`, address, addressProblems(address));
   }
@@ -48,26 +49,26 @@ function checkService({ spec = {} }: Service, place: Place): void {
 
 type ServiceSpec = NonNullable<Service["spec"]>;
 
-function checkExternalName(spec: ServiceSpec, place: Place): void {
+function checkExternalName(spec: ServiceSpec, fieldPath: FieldPath): void {
   for (const field of ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] as const) {
     if (spec[field] === undefined) continue;
-    place.forbidden(field, "may not be set for ExternalName services");
+    fieldPath.forbidden(field, "may not be set for ExternalName services");
   }
   const name = spec.externalName?.replace(/\.$/, "") ?? "";
-  if (name === "") place.required("externalName");
-  else place.problems("externalName", name, subdomainProblems(name));
+  if (name === "") fieldPath.required("externalName");
+  else fieldPath.problems("externalName", name, subdomainProblems(name));
 }
 
 function checkServicePorts(
   ports: readonly ServicePort[],
   type: string | undefined,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   const names = new Set<string>();
   const numbers = new Set<string>();
   const nodePorts = new Set<string>();
   for (const [index, port] of ports.entries()) {
-    const at = place.at(`ports[${index}]`);
+    const at = fieldPath.child(`ports[${index}]`);
     const { name, protocol, nodePort, targetPort } = port;
     if (!name) { if (ports.length > 1) at.required("name"); }
     else {
@@ -106,18 +107,18 @@ function shownPort({ protocol, port }: ServicePort): string {
   }, NodePort:0}`;
 }
 
-function checkClusterAddress(spec: ServiceSpec, place: Place): void {
+function checkClusterAddress(spec: ServiceSpec, fieldPath: FieldPath): void {
   const { clusterIP, clusterIPs = [] } = spec;
   if (clusterIPs.length === 0) return;
   if (clusterIP !== clusterIPs[0]) {
-    place.invalidShown(
+    fieldPath.invalidShown(
       "clusterIPs",
       shownTexts(clusterIPs),
       "first value must match `clusterIP`",
     );
   }
   if (clusterIPs.length > 1 && clusterIPs.includes("None")) {
-    place.invalidShown(
+    fieldPath.invalidShown(
       "clusterIPs",
       shownTexts(clusterIPs),
       "'None' must be the first and only value",
@@ -126,7 +127,7 @@ function checkClusterAddress(spec: ServiceSpec, place: Place): void {
   }
   for (const [index, address] of clusterIPs.entries()) {
     if (address === "None" && index === 0) continue;
-    place.problems(
+    fieldPath.problems(
       `clusterIPs[${index}]`,
       address,
       addressProblems(address),
@@ -136,25 +137,28 @@ function checkClusterAddress(spec: ServiceSpec, place: Place): void {
 
 const FAMILIES = ["IPv4", "IPv6"];
 
-function checkFamilies({ ipFamilies = [] }: ServiceSpec, place: Place): void {
+function checkFamilies(
+  { ipFamilies = [] }: ServiceSpec,
+  fieldPath: FieldPath,
+): void {
   for (const [index, family] of ipFamilies.entries()) {
     const field = `ipFamilies[${index}]`;
-    oneOf(FAMILIES)(family, field, place);
-    if (ipFamilies.indexOf(family) < index) place.duplicate(field, family);
+    oneOf(FAMILIES)(family, field, fieldPath);
+    if (ipFamilies.indexOf(family) < index) fieldPath.duplicate(field, family);
   }
 }
 
-function checkBalancer(spec: ServiceSpec, place: Place): void {
+function checkBalancer(spec: ServiceSpec, fieldPath: FieldPath): void {
   const { type, loadBalancerSourceRanges: ranges = [] } = spec;
   if (ranges.length > 0 && type !== "LoadBalancer") {
-    place.forbidden(
+    fieldPath.forbidden(
       "LoadBalancerSourceRanges",
       "may only be used when `type` is 'LoadBalancer'",
     );
   }
   for (const [index, range] of ranges.entries()) {
     const text = range.trim();
-    place.problems(
+    fieldPath.problems(
       `LoadBalancerSourceRanges[${index}]`,
       text,
       networkProblems(text),
@@ -163,7 +167,7 @@ function checkBalancer(spec: ServiceSpec, place: Place): void {
   if (
     spec.allocateLoadBalancerNodePorts !== undefined && type !== "LoadBalancer"
   ) {
-    place.forbidden(
+    fieldPath.forbidden(
       "allocateLoadBalancerNodePorts",
       "may only be used when `type` is 'LoadBalancer'",
     );
@@ -171,21 +175,21 @@ function checkBalancer(spec: ServiceSpec, place: Place): void {
   if (spec.loadBalancerClass !== undefined) {
     const { loadBalancerClass: name } = spec;
     if (type !== "LoadBalancer") {
-      place.forbidden(
+      fieldPath.forbidden(
         "loadBalancerClass",
         "may only be used when `type` is 'LoadBalancer'",
       );
     }
-    place.problems("loadBalancerClass", name, qualifiedNameProblems(name));
+    fieldPath.problems("loadBalancerClass", name, qualifiedNameProblems(name));
   }
 }
 
-function checkTrafficPolicy(spec: ServiceSpec, place: Place): void {
+function checkTrafficPolicy(spec: ServiceSpec, fieldPath: FieldPath): void {
   const { externalTrafficPolicy, type, healthCheckNodePort } = spec;
   const isExternal = type === "LoadBalancer" || type === "NodePort" ||
     type === "ClusterIP" && (spec.externalIPs ?? []).length > 0;
   if (externalTrafficPolicy !== undefined && !isExternal) {
-    place.invalid(
+    fieldPath.invalid(
       "externalTrafficPolicy",
       externalTrafficPolicy,
       "may only be set for externally-accessible services",
@@ -194,7 +198,7 @@ function checkTrafficPolicy(spec: ServiceSpec, place: Place): void {
   const needsHealth = type === "LoadBalancer" &&
     externalTrafficPolicy === "Local";
   if (healthCheckNodePort && !needsHealth) {
-    place.invalid(
+    fieldPath.invalid(
       "healthCheckNodePort",
       healthCheckNodePort,
       "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
@@ -202,7 +206,7 @@ function checkTrafficPolicy(spec: ServiceSpec, place: Place): void {
   }
   const timeout = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds;
   if (timeout !== undefined && (timeout <= 0 || timeout > 86_400)) {
-    place.invalid(
+    fieldPath.invalid(
       "sessionAffinityConfig.clientIP.timeoutSeconds",
       timeout,
       "must be greater than 0 and less than 86400",
@@ -212,19 +216,23 @@ function checkTrafficPolicy(spec: ServiceSpec, place: Place): void {
 
 function checkPolicyPort(
   { port, endPort }: NetworkPolicyPort,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (typeof port === "number") {
-    place.problems("port", port, portProblems(port));
+    fieldPath.problems("port", port, portProblems(port));
     if (endPort === undefined) return;
     if (endPort < port) {
-      place.invalid("endPort", port, "must be greater than or equal to `port`");
+      fieldPath.invalid(
+        "endPort",
+        port,
+        "must be greater than or equal to `port`",
+      );
     }
-    place.problems("endPort", endPort, portProblems(endPort));
+    fieldPath.problems("endPort", endPort, portProblems(endPort));
     return;
   }
   if (endPort !== undefined) {
-    place.invalid(
+    fieldPath.invalid(
       "endPort",
       endPort,
       `may not be specified when \`port\` is ${
@@ -232,25 +240,30 @@ function checkPolicyPort(
       }`,
     );
   }
-  if (port !== undefined) place.problems("port", port, portNameProblems(port));
-}
-
-function checkPeer(peer: NetworkPolicyPeer, place: Place): void {
-  const given = Object.keys(peer).length;
-  if (given === 0) place.required("", "must specify a peer");
-  else if (given > 1 && peer.ipBlock) {
-    place.forbidden("", "may not specify both ipBlock and another peer");
+  if (port !== undefined) {
+    fieldPath.problems("port", port, portNameProblems(port));
   }
 }
 
-function checkBlock({ cidr, except = [] }: IPBlock, place: Place): void {
+function checkPeer(peer: NetworkPolicyPeer, fieldPath: FieldPath): void {
+  const given = Object.keys(peer).length;
+  if (given === 0) fieldPath.required("", "must specify a peer");
+  else if (given > 1 && peer.ipBlock) {
+    fieldPath.forbidden("", "may not specify both ipBlock and another peer");
+  }
+}
+
+function checkBlock(
+  { cidr, except = [] }: IPBlock,
+  fieldPath: FieldPath,
+): void {
   if (!cidr) {
-    place.required("cidr");
+    fieldPath.required("cidr");
     return;
   }
-  place.problems("cidr", cidr, networkProblems(cidr));
+  fieldPath.problems("cidr", cidr, networkProblems(cidr));
   for (const [index, range] of except.entries()) {
-    place.problems(`except[${index}]`, range, networkProblems(range));
+    fieldPath.problems(`except[${index}]`, range, networkProblems(range));
   }
 }
 

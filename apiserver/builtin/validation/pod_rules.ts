@@ -6,6 +6,7 @@ import type {
   PodTemplateSpec,
   SeccompProfile,
 } from "../../../core/kinds/core_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import {
   labelProblems,
   qualifiedNameProblems,
@@ -13,57 +14,60 @@ import {
 } from "../../names.ts";
 import { between } from "./field_checks.ts";
 import { checkAnnotations, checkLabels } from "./label_rules.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 import { addressProblems } from "./value_problems.ts";
 
-function checkPodSpec(spec: PodSpec, place: Place): void {
-  checkVolumeNames(spec, place);
-  if (!spec.containers?.length) place.required("containers");
+function checkPodSpec(spec: PodSpec, fieldPath: FieldPath): void {
+  checkVolumeNames(spec, fieldPath);
+  if (!spec.containers?.length) fieldPath.required("containers");
   const names = new Set<string>();
   for (const kind of ["containers", "initContainers"] as const) {
     for (const [index, container] of (spec[kind] ?? []).entries()) {
-      const at = place.at(`${kind}[${index}]`);
+      const at = fieldPath.child(`${kind}[${index}]`);
       if (names.has(container.name)) at.duplicate("name", container.name);
       names.add(container.name);
       checkRestartPolicy(container, kind === "initContainers", at);
     }
   }
-  checkNames(spec, place);
-  checkHost(spec, place);
-  checkDns(spec, place);
+  checkNames(spec, fieldPath);
+  checkHost(spec, fieldPath);
+  checkDns(spec, fieldPath);
 }
 
 function checkRestartPolicy(
   { restartPolicy }: Container,
   isInit: boolean,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (restartPolicy === undefined) return;
   if (!isInit) {
-    place.forbidden("restartPolicy", "may not be set for non-init containers");
+    fieldPath.forbidden(
+      "restartPolicy",
+      "may not be set for non-init containers",
+    );
   } else if (restartPolicy !== "Always") {
-    place.notSupported("restartPolicy", restartPolicy, ["Always"]);
+    fieldPath.notSupported("restartPolicy", restartPolicy, ["Always"]);
   }
 }
 
 /** Mounts are of volumes in which nothing is wrong. */
-function checkAllMounts(spec: PodSpec, place: Place): void {
+function checkAllMounts(spec: PodSpec, fieldPath: FieldPath): void {
   const volumes = new Set(
     (spec.volumes ?? []).filter((_, index) =>
-      !place.hasProblems(`volumes[${index}]`)
+      !fieldPath.hasProblems(`volumes[${index}]`)
     ).map(({ name }) => name),
   );
   for (const kind of ["containers", "initContainers"] as const) {
     for (const [index, container] of (spec[kind] ?? []).entries()) {
-      checkMounts(container, volumes, place.at(`${kind}[${index}]`));
+      checkMounts(container, volumes, fieldPath.child(`${kind}[${index}]`));
     }
   }
 }
 
-function checkVolumeNames(spec: PodSpec, place: Place): void {
+function checkVolumeNames(spec: PodSpec, fieldPath: FieldPath): void {
   const names = new Set<string>();
   for (const [index, { name }] of (spec.volumes ?? []).entries()) {
-    const at = place.at(`volumes[${index}]`);
+    const at = fieldPath.child(`volumes[${index}]`);
     if (!name) at.required("name");
     else {
       const problems = labelProblems(name);
@@ -77,24 +81,32 @@ function checkVolumeNames(spec: PodSpec, place: Place): void {
 function checkMounts(
   { volumeMounts = [] }: Container,
   volumes: ReadonlySet<string>,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   for (const [index, mount] of volumeMounts.entries()) {
     const { name, subPath, recursiveReadOnly, readOnly } = mount;
-    const at = place.at(`volumeMounts[${index}]`);
+    const at = fieldPath.child(`volumeMounts[${index}]`);
     if (!name) at.required("name");
     if (!volumes.has(name)) at.notFound("name", name);
     if (subPath?.startsWith("/")) {
-      place.invalid("volumeMounts.subPath", subPath, "must be a relative path");
+      fieldPath.invalid(
+        "volumeMounts.subPath",
+        subPath,
+        "must be a relative path",
+      );
     }
     if (subPath?.split("/").includes("..")) {
-      place.invalid("volumeMounts.subPath", subPath, "must not contain '..'");
+      fieldPath.invalid(
+        "volumeMounts.subPath",
+        subPath,
+        "must not contain '..'",
+      );
     }
     if (
       recursiveReadOnly !== undefined && recursiveReadOnly !== "Disabled" &&
       !readOnly
     ) {
-      place.forbidden(
+      fieldPath.forbidden(
         "volumeMounts.recursiveReadOnly",
         "may only be specified when readOnly is true",
       );
@@ -102,7 +114,7 @@ function checkMounts(
   }
 }
 
-function checkNames(spec: PodSpec, place: Place): void {
+function checkNames(spec: PodSpec, fieldPath: FieldPath): void {
   for (
     const field of [
       "serviceAccountName",
@@ -111,16 +123,16 @@ function checkNames(spec: PodSpec, place: Place): void {
     ] as const
   ) {
     const name = spec[field];
-    if (name) place.problems(field, name, subdomainProblems(name));
+    if (name) fieldPath.problems(field, name, subdomainProblems(name));
   }
   for (const field of ["hostname", "subdomain"] as const) {
     const name = spec[field];
-    if (name) place.problems(field, name, labelProblems(name));
+    if (name) fieldPath.problems(field, name, labelProblems(name));
   }
-  checkLabels(spec.nodeSelector, place.at("nodeSelector"));
+  checkLabels(spec.nodeSelector, fieldPath.child("nodeSelector"));
   const { activeDeadlineSeconds: deadline } = spec;
   if (deadline !== undefined && (deadline < 1 || deadline > 2 ** 31 - 1)) {
-    place.invalid(
+    fieldPath.invalid(
       "activeDeadlineSeconds",
       deadline,
       "must be between 1 and 2147483647, inclusive",
@@ -128,7 +140,7 @@ function checkNames(spec: PodSpec, place: Place): void {
   }
   const gates = new Set<string>();
   for (const [index, { name }] of (spec.schedulingGates ?? []).entries()) {
-    const at = place.at(`schedulingGates[${index}]`);
+    const at = fieldPath.child(`schedulingGates[${index}]`);
     at.problems("", name, qualifiedNameProblems(name));
     if (gates.has(name)) at.duplicate("", name);
     gates.add(name);
@@ -136,7 +148,7 @@ function checkNames(spec: PodSpec, place: Place): void {
   for (
     const [index, { conditionType }] of (spec.readinessGates ?? []).entries()
   ) {
-    place.problems(
+    fieldPath.problems(
       `readinessGates[${index}].conditionType`,
       conditionType,
       qualifiedNameProblems(conditionType),
@@ -144,9 +156,9 @@ function checkNames(spec: PodSpec, place: Place): void {
   }
 }
 
-function checkHost(spec: PodSpec, place: Place): void {
+function checkHost(spec: PodSpec, fieldPath: FieldPath): void {
   if (spec.hostPID && spec.shareProcessNamespace) {
-    place.invalid(
+    fieldPath.invalid(
       "shareProcessNamespace",
       true,
       "ShareProcessNamespace and HostPID cannot both be enabled",
@@ -158,7 +170,7 @@ function checkHost(spec: PodSpec, place: Place): void {
         if (!spec.hostNetwork || !hostPort || hostPort === containerPort) {
           continue;
         }
-        place.invalid(
+        fieldPath.invalid(
           `${kind}[${index}].ports[${number}].hostPort`,
           hostPort,
           "must match `containerPort` when `hostNetwork` is true",
@@ -166,11 +178,11 @@ function checkHost(spec: PodSpec, place: Place): void {
       }
     }
   }
-  checkHostPorts(spec, place);
+  checkHostPorts(spec, fieldPath);
   for (
     const [index, { ip, hostnames = [] }] of (spec.hostAliases ?? []).entries()
   ) {
-    const at = place.at(`hostAliases[${index}]`);
+    const at = fieldPath.child(`hostAliases[${index}]`);
     at.problems("ip", ip, addressProblems(ip ?? ""));
     for (const [number, name] of hostnames.entries()) {
       at.problems(`hostnames[${number}]`, name, subdomainProblems(name));
@@ -179,14 +191,14 @@ function checkHost(spec: PodSpec, place: Place): void {
 }
 
 /** Two containers cannot have one port of the host. */
-function checkHostPorts(spec: PodSpec, place: Place): void {
+function checkHostPorts(spec: PodSpec, fieldPath: FieldPath): void {
   const taken = new Set<string>();
   for (const [index, { ports = [] }] of (spec.containers ?? []).entries()) {
     for (const [number, port] of ports.entries()) {
       if (!port.hostPort) continue;
       const key = `${port.protocol}/${port.hostIP ?? ""}/${port.hostPort}`;
       if (taken.has(key)) {
-        place.duplicate(
+        fieldPath.duplicate(
           `containers[${index}].ports[${number}].hostPort`,
           key,
         );
@@ -196,10 +208,13 @@ function checkHostPorts(spec: PodSpec, place: Place): void {
   }
 }
 
-function checkDns({ dnsPolicy, dnsConfig }: PodSpec, place: Place): void {
+function checkDns(
+  { dnsPolicy, dnsConfig }: PodSpec,
+  fieldPath: FieldPath,
+): void {
   const { nameservers = [], searches = [], options = [] } = dnsConfig ?? {};
   if (dnsPolicy === "None" && nameservers.length === 0) {
-    place.required(
+    fieldPath.required(
       dnsConfig === undefined ? "dnsConfig" : "dnsConfig.nameservers",
       dnsConfig === undefined
         ? "must provide `dnsConfig` when `dnsPolicy` is None"
@@ -207,7 +222,7 @@ function checkDns({ dnsPolicy, dnsConfig }: PodSpec, place: Place): void {
     );
   }
   for (const [index, server] of nameservers.entries()) {
-    place.problems(
+    fieldPath.problems(
       `dnsConfig.nameservers[${index}]`,
       server,
       addressProblems(server),
@@ -215,7 +230,7 @@ function checkDns({ dnsPolicy, dnsConfig }: PodSpec, place: Place): void {
   }
   for (const [index, search] of searches.entries()) {
     const name = search.endsWith(".") ? search.slice(0, -1) : search;
-    place.problems(
+    fieldPath.problems(
       `dnsConfig.searches[${index}]`,
       name,
       subdomainProblems(name),
@@ -223,15 +238,15 @@ function checkDns({ dnsPolicy, dnsConfig }: PodSpec, place: Place): void {
   }
   for (const [index, { name }] of options.entries()) {
     if (!name) {
-      place.required(`dnsConfig.options[${index}]`, "must not be empty");
+      fieldPath.required(`dnsConfig.options[${index}]`, "must not be empty");
     }
   }
 }
 
-function checkOs({ name }: PodOS, place: Place): void {
-  if (!name) place.required("name", "cannot be empty");
+function checkOs({ name }: PodOS, fieldPath: FieldPath): void {
+  if (!name) fieldPath.required("name", "cannot be empty");
   else if (name !== "linux" && name !== "windows") {
-    place.notSupported("", name, ["linux", "windows"]);
+    fieldPath.notSupported("", name, ["linux", "windows"]);
   }
 }
 
@@ -239,43 +254,46 @@ const HIGHEST_ID = 2_147_483_647;
 const SYSCTL =
   /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/;
 
-function checkPodSecurity(context: PodSecurityContext, place: Place): void {
+function checkPodSecurity(
+  context: PodSecurityContext,
+  fieldPath: FieldPath,
+): void {
   for (const field of ["fsGroup", "runAsUser", "runAsGroup"] as const) {
-    between(0, HIGHEST_ID)(context[field], field, place);
+    between(0, HIGHEST_ID)(context[field], field, fieldPath);
   }
   for (
     const [index, group] of (context.supplementalGroups ?? []).entries()
-  ) between(0, HIGHEST_ID)(group, `supplementalGroups[${index}]`, place);
+  ) between(0, HIGHEST_ID)(group, `supplementalGroups[${index}]`, fieldPath);
   const names = new Set<string>();
   for (const [index, { name }] of (context.sysctls ?? []).entries()) {
     const at = `sysctls[${index}].name`;
-    if (!name) place.required(at);
+    if (!name) fieldPath.required(at);
     else if (name.length > 253 || !SYSCTL.test(name)) {
-      place.invalid(
+      fieldPath.invalid(
         at,
         name,
         "must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$",
       );
-    } else if (names.has(name)) place.duplicate(at, name);
+    } else if (names.has(name)) fieldPath.duplicate(at, name);
     names.add(name);
   }
 }
 
 function checkSeccomp(
   { type, localhostProfile }: SeccompProfile,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (!type) {
-    place.required("type", "type is required when seccompProfile is set");
+    fieldPath.required("type", "type is required when seccompProfile is set");
   }
   if (type === "Localhost" && localhostProfile === undefined) {
-    place.required(
+    fieldPath.required(
       "localhostProfile",
       "must be set when seccomp type is Localhost",
     );
   }
   if (type !== "Localhost" && localhostProfile !== undefined) {
-    place.invalid(
+    fieldPath.invalid(
       "localhostProfile",
       localhostProfile,
       "can only be set when seccomp type is Localhost",
@@ -286,10 +304,10 @@ function checkSeccomp(
 /** Checks the labels and annotations that Pods get. */
 export function checkTemplate(
   { metadata }: PodTemplateSpec,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  checkLabels(metadata?.labels, place.at("labels"));
-  checkAnnotations(metadata?.annotations, place.at("annotations"));
+  checkLabels(metadata?.labels, fieldPath.child("labels"));
+  checkAnnotations(metadata?.annotations, fieldPath.child("annotations"));
 }
 
 /** What is checked of Pods, and of the templates of Pods. */

@@ -10,9 +10,10 @@ import type {
   ObjectFieldSelector,
   ResourceFieldSelector,
 } from "../../../core/kinds/core_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import { qualifiedNameProblems, subdomainProblems } from "../../names.ts";
 import { checkFields, requiredText, text } from "./field_checks.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 import { configKeyProblems } from "./value_problems.ts";
 import { checkMode, checkRelativePath } from "./volume_rules.ts";
 
@@ -53,31 +54,31 @@ const FILE_FIELDS: readonly string[] = [
 ];
 
 function checkFieldRef(
-  { fieldPath }: ObjectFieldSelector,
+  { fieldPath: label }: ObjectFieldSelector,
   fields: readonly string[],
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  if (!fieldPath) {
-    place.required("fieldPath");
+  if (!label) {
+    fieldPath.required("fieldPath");
     return;
   }
-  const [, path = fieldPath, subscript] = /^(.*)\['(.*)'\]$/.exec(fieldPath) ??
+  const [, path = label, subscript] = /^(.*)\['(.*)'\]$/.exec(label) ??
     [];
   if (!KNOWN_FIELDS.includes(path)) {
-    place.invalid(
+    fieldPath.invalid(
       "fieldPath",
-      fieldPath,
+      label,
       `error converting fieldPath: field label not supported: ${path}`,
     );
   } else if (subscript === undefined) {
     if (fields.includes(path)) return;
-    place.notSupported("fieldPath", path, fields);
+    fieldPath.notSupported("fieldPath", path, fields);
   } else if (path === "metadata.labels") {
-    place.problems("", subscript, qualifiedNameProblems(subscript));
+    fieldPath.problems("", subscript, qualifiedNameProblems(subscript));
   } else if (path === "metadata.annotations") {
     const name = subscript.toLowerCase();
-    place.problems("", name, qualifiedNameProblems(name));
-  } else place.invalid("", path, "does not support subscript");
+    fieldPath.problems("", name, qualifiedNameProblems(name));
+  } else fieldPath.invalid("", path, "does not support subscript");
 }
 
 const RESOURCES: readonly string[] = [
@@ -107,19 +108,19 @@ const SIZES: readonly string[] = [
 function checkResourceRef(
   { containerName, resource = "", divisor }: Partial<ResourceFieldSelector>,
   needsContainer: boolean,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  if (needsContainer && !containerName) place.required("containerName");
-  else if (!resource) place.required("resource");
+  if (needsContainer && !containerName) fieldPath.required("containerName");
+  else if (!resource) fieldPath.required("resource");
   else if (
     !RESOURCES.includes(resource) &&
     !/^(?:limits|requests)\.hugepages-/.test(resource)
-  ) place.notSupported("resource", resource, RESOURCES);
+  ) fieldPath.notSupported("resource", resource, RESOURCES);
   const unit = divisor ?? "0";
   if (Quantity.parse(unit).nano === 0n) return;
   if (/^(?:limits|requests)\.cpu$/.test(resource)) {
     if (unit === "1" || unit === "1m") return;
-    place.invalid(
+    fieldPath.invalid(
       "divisor",
       resource,
       "only divisor's values 1m and 1 are supported with the cpu resource",
@@ -131,7 +132,7 @@ function checkResourceRef(
       : resource.endsWith("memory")
       ? "memory"
       : "local ephemeral storage";
-    place.invalid(
+    fieldPath.invalid(
       "divisor",
       resource,
       `only divisor's values ${
@@ -143,55 +144,66 @@ function checkResourceRef(
 
 function checkVariableSource(
   { fieldRef, resourceFieldRef }: EnvVarSource,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (fieldRef) {
-    checkFieldRef(fieldRef, VARIABLE_FIELDS, place.at("fieldRef"));
+    checkFieldRef(fieldRef, VARIABLE_FIELDS, fieldPath.child("fieldRef"));
   }
   if (resourceFieldRef) {
-    checkResourceRef(resourceFieldRef, false, place.at("resourceFieldRef"));
+    checkResourceRef(
+      resourceFieldRef,
+      false,
+      fieldPath.child("resourceFieldRef"),
+    );
   }
 }
 
 /** What messages say of files does not tell which file. */
-export function checkFile(file: DownwardAPIVolumeFile, place: Place): void {
+export function checkFile(
+  file: DownwardAPIVolumeFile,
+  fieldPath: FieldPath,
+): void {
   const { path, fieldRef, resourceFieldRef, mode } = file;
-  if (!path) place.required("path");
-  else checkRelativePath(path, "path", place);
+  if (!path) fieldPath.required("path");
+  else checkRelativePath(path, "path", fieldPath);
   if (fieldRef) {
-    checkFieldRef(fieldRef, FILE_FIELDS, place.at("fieldRef"));
+    checkFieldRef(fieldRef, FILE_FIELDS, fieldPath.child("fieldRef"));
     if (resourceFieldRef) {
-      place.invalid(
+      fieldPath.invalid(
         "",
         "resource",
         "fieldRef and resourceFieldRef can not be specified simultaneously",
       );
     }
   } else if (resourceFieldRef) {
-    checkResourceRef(resourceFieldRef, true, place.at("resourceFieldRef"));
+    checkResourceRef(
+      resourceFieldRef,
+      true,
+      fieldPath.child("resourceFieldRef"),
+    );
   } else {
-    place.required("", "one of fieldRef and resourceFieldRef is required");
+    fieldPath.required("", "one of fieldRef and resourceFieldRef is required");
   }
-  checkMode(mode, "mode", place);
+  checkMode(mode, "mode", fieldPath);
 }
 
 function checkFiles(
   { items }: DownwardAPIVolumeSource | DownwardAPIProjection,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  for (const file of items ?? []) checkFile(file, place);
+  for (const file of items ?? []) checkFile(file, fieldPath);
 }
 
-function checkEnvFrom({ envFrom }: Container, place: Place): void {
+function checkEnvFrom({ envFrom }: Container, fieldPath: FieldPath): void {
   for (const { configMapRef, secretRef } of envFrom ?? []) {
     if (!configMapRef && !secretRef) {
-      place.invalid(
+      fieldPath.invalid(
         "envFrom",
         "",
         "must specify one of: `configMapRef` or `secretRef`",
       );
     } else if (configMapRef && secretRef) {
-      place.invalid(
+      fieldPath.invalid(
         "envFrom",
         "",
         "may not have more than one field specified at a time",
@@ -208,10 +220,10 @@ export const REFERENCE_RULES: ValidationRules = [
   check("api.core.v1.DownwardAPIProjection", checkFiles),
   check("api.core.v1.DownwardAPIVolumeSource", (
     source: DownwardAPIVolumeSource,
-    place,
+    fieldPath,
   ) => {
-    checkMode(source.defaultMode, "defaultMode", place);
-    checkFiles(source, place);
+    checkMode(source.defaultMode, "defaultMode", fieldPath);
+    checkFiles(source, fieldPath);
   }),
   check("api.core.v1.Container", checkEnvFrom),
   checkFields<ConfigMapEnvSource>("api.core.v1.ConfigMapEnvSource", {
@@ -222,8 +234,8 @@ export const REFERENCE_RULES: ValidationRules = [
   }),
   ...["ConfigMapKeySelector", "SecretKeySelector"].map((definition) =>
     checkFields<ConfigMapKeySelector>(`api.core.v1.${definition}`, {
-      name: (value, field, place) =>
-        text(subdomainProblems)(value ?? "", field, place),
+      name: (value, field, fieldPath) =>
+        text(subdomainProblems)(value ?? "", field, fieldPath),
       key: requiredText(configKeyProblems),
     })
   ),

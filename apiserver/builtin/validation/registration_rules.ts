@@ -2,6 +2,7 @@ import type { APIService } from "../../../core/kinds/apiregistration_v1.ts";
 import type { CertificateSigningRequestSpec } from "../../../core/kinds/certificates_v1.ts";
 import type { Node } from "../../../core/kinds/core_v1.ts";
 import type { ClusterRole } from "../../../core/kinds/rbac_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import {
   label1035Problems,
   labelValueProblems,
@@ -10,23 +11,26 @@ import {
 } from "../../names.ts";
 import { oneOf, optionalText } from "./field_checks.ts";
 import { shownTexts } from "./go_shown.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 import { networkProblems } from "./value_problems.ts";
 
 const HIGHEST_GROUP_PRIORITY = 20_000;
 const HIGHEST_VERSION_PRIORITY = 1_000;
 
-function checkApiService({ metadata, spec }: APIService, place: Place): void {
+function checkApiService(
+  { metadata, spec }: APIService,
+  fieldPath: FieldPath,
+): void {
   const { group = "", version = "", service } = spec ?? {};
   const name = `${version}.${group}`;
   if (metadata.name !== name) {
-    place.invalid(
+    fieldPath.invalid(
       "metadata.name",
       metadata.name,
       `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(name)}`,
     );
   }
-  const at = place.at("spec");
+  const at = fieldPath.child("spec");
   if (group !== "") at.problems("group", group, subdomainProblems(group));
   else if (version !== "v1") {
     at.required(
@@ -67,20 +71,20 @@ const SHORTEST_CERTIFICATE = 600;
 
 function checkRequest(
   spec: CertificateSigningRequestSpec,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   const { usages, signerName, expirationSeconds } = spec;
-  if (!usages?.length) place.required("usages");
+  if (!usages?.length) fieldPath.required("usages");
   for (const [index, usage] of (usages ?? []).entries()) {
     if ((usages ?? []).indexOf(usage) < index) {
-      place.duplicate(`usages[${index}]`, usage);
+      fieldPath.duplicate(`usages[${index}]`, usage);
     }
   }
-  checkSigner(signerName, place);
+  checkSigner(signerName, fieldPath);
   if (
     expirationSeconds !== undefined && expirationSeconds < SHORTEST_CERTIFICATE
   ) {
-    place.invalid(
+    fieldPath.invalid(
       "expirationSeconds",
       expirationSeconds,
       `may not specify a duration less than ${SHORTEST_CERTIFICATE} seconds (10 minutes)`,
@@ -88,23 +92,23 @@ function checkRequest(
   }
 }
 
-function checkSigner(name: string | undefined, place: Place): void {
+function checkSigner(name: string | undefined, fieldPath: FieldPath): void {
   if (!name) {
-    place.required("signerName");
+    fieldPath.required("signerName");
     return;
   }
   const [domain = "", path, ...rest] = name.split("/");
   if (path === undefined || rest.length > 0) {
-    place.invalid(
+    fieldPath.invalid(
       "signerName",
       name,
       "must be a fully qualified domain and path of the form 'example.com/signer-name'",
     );
     return;
   }
-  place.problems("signerName", domain, subdomainProblems(domain));
+  fieldPath.problems("signerName", domain, subdomainProblems(domain));
   if (domain.split(".").length < 2) {
-    place.invalid(
+    fieldPath.invalid(
       "signerName",
       domain,
       "should be a domain with at least two segments separated by dots",
@@ -115,10 +119,10 @@ function checkSigner(name: string | undefined, place: Place): void {
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /** Messages have the taints of a node in its metadata. */
-function checkNode({ spec = {} }: Node, place: Place): void {
+function checkNode({ spec = {} }: Node, fieldPath: FieldPath): void {
   const pairs = new Set<string>();
   for (const [index, taint] of (spec.taints ?? []).entries()) {
-    const at = place.at(`metadata.taints[${index}]`);
+    const at = fieldPath.child(`metadata.taints[${index}]`);
     const { key, value, effect } = taint;
     at.problems("key", key, qualifiedNameProblems(key));
     optionalText(labelValueProblems)(value, "value", at);
@@ -127,7 +131,7 @@ function checkNode({ spec = {} }: Node, place: Place): void {
     if (effect && pairs.has(`${key} ${effect}`)) {
       const name = JSON.stringify(key);
       const what = JSON.stringify(effect);
-      place.at(`metadata.taints[${index}]`).duplicateShown(
+      fieldPath.child(`metadata.taints[${index}]`).duplicateShown(
         `core.Taint{Key:${name}, Value:${
           JSON.stringify(value ?? "")
         }, Effect:${what}, TimeAdded:<nil>}: taints must be unique by key and effect pair`,
@@ -136,7 +140,7 @@ function checkNode({ spec = {} }: Node, place: Place): void {
     pairs.add(`${key} ${effect}`);
   }
   const ranges = spec.podCIDRs ?? [];
-  const at = place.at("spec");
+  const at = fieldPath.child("spec");
   for (const [index, range] of ranges.entries()) {
     at.problems(`podCIDRs[${index}]`, range, networkProblems(range));
   }
@@ -157,10 +161,10 @@ function checkNode({ spec = {} }: Node, place: Place): void {
 
 function checkAggregation(
   { aggregationRule }: ClusterRole,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (!aggregationRule || aggregationRule.clusterRoleSelectors?.length) return;
-  place.required(
+  fieldPath.required(
     "aggregationRule.clusterRoleSelectors",
     "at least one clusterRoleSelector required if aggregationRule is non-nil",
   );

@@ -7,29 +7,30 @@ import type {
   Toleration,
   TopologySpreadConstraint,
 } from "../../../core/kinds/core_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import { qualifiedNameProblems, subdomainProblems } from "../../names.ts";
 import { checkValueCount } from "./label_rules.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 
-function checkToleration(toleration: Toleration, place: Place): void {
+function checkToleration(toleration: Toleration, fieldPath: FieldPath): void {
   const { key, operator, value, effect, tolerationSeconds } = toleration;
-  if (key) place.problems("key", key, qualifiedNameProblems(key));
+  if (key) fieldPath.problems("key", key, qualifiedNameProblems(key));
   else if (operator !== "Exists") {
-    place.invalid(
+    fieldPath.invalid(
       "operator",
       operator ?? "",
       'operator must be Exists when `key` is empty, which means "match all values and all keys"',
     );
   }
   if (tolerationSeconds !== undefined && effect !== "NoExecute") {
-    place.invalid(
+    fieldPath.invalid(
       "effect",
       effect ?? "",
       "effect must be 'NoExecute' when `tolerationSeconds` is set",
     );
   }
   if (operator === "Exists" && value) {
-    place.invalid(
+    fieldPath.invalid(
       "operator",
       value,
       "value must be empty when `operator` is 'Exists'",
@@ -38,7 +39,7 @@ function checkToleration(toleration: Toleration, place: Place): void {
 }
 
 /** No two constraints spread over the same. */
-function checkSpreads(spec: PodSpec, place: Place): void {
+function checkSpreads(spec: PodSpec, fieldPath: FieldPath): void {
   const seen = new Set<string>();
   for (
     const [index, { topologyKey, whenUnsatisfiable }]
@@ -47,7 +48,7 @@ function checkSpreads(spec: PodSpec, place: Place): void {
     const pair = `{${topologyKey}, ${whenUnsatisfiable}}`;
     if (seen.has(pair)) {
       const first = index - 1;
-      place.duplicate(
+      fieldPath.duplicate(
         `topologySpreadConstraints[${first}].{topologyKey, whenUnsatisfiable}`,
         pair,
       );
@@ -56,14 +57,17 @@ function checkSpreads(spec: PodSpec, place: Place): void {
   }
 }
 
-function checkSpread(constraint: TopologySpreadConstraint, place: Place): void {
+function checkSpread(
+  constraint: TopologySpreadConstraint,
+  fieldPath: FieldPath,
+): void {
   const { maxSkew, topologyKey, whenUnsatisfiable } = constraint;
   if (maxSkew <= 0) {
-    place.invalid("maxSkew", maxSkew, "must be greater than zero");
+    fieldPath.invalid("maxSkew", maxSkew, "must be greater than zero");
   }
-  if (!topologyKey) place.required("topologyKey", "can not be empty");
+  if (!topologyKey) fieldPath.required("topologyKey", "can not be empty");
   if (!whenUnsatisfiable) {
-    place.notSupported("whenUnsatisfiable", whenUnsatisfiable, [
+    fieldPath.notSupported("whenUnsatisfiable", whenUnsatisfiable, [
       "DoNotSchedule",
       "ScheduleAnyway",
     ]);
@@ -72,17 +76,17 @@ function checkSpread(constraint: TopologySpreadConstraint, place: Place): void {
 
 function checkAffinityTerm(
   { topologyKey }: PodAffinityTerm,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  if (!topologyKey) place.required("topologyKey", "can not be empty");
-  place.problems(
+  if (!topologyKey) fieldPath.required("topologyKey", "can not be empty");
+  fieldPath.problems(
     "topologyKey",
     topologyKey,
     qualifiedNameProblems(topologyKey),
   );
 }
 
-function checkAffinity(affinity: Affinity, place: Place): void {
+function checkAffinity(affinity: Affinity, fieldPath: FieldPath): void {
   for (
     const part of ["nodeAffinity", "podAffinity", "podAntiAffinity"] as const
   ) {
@@ -91,7 +95,7 @@ function checkAffinity(affinity: Affinity, place: Place): void {
       [];
     for (const [index, { weight }] of preferred.entries()) {
       if (weight > 0 && weight <= 100) continue;
-      place.invalid(
+      fieldPath.invalid(
         `${part}.${field}[${index}].weight`,
         weight,
         "must be in the range 1-100",
@@ -101,7 +105,7 @@ function checkAffinity(affinity: Affinity, place: Place): void {
   const required = affinity.nodeAffinity
     ?.requiredDuringSchedulingIgnoredDuringExecution;
   if (required && !required.nodeSelectorTerms?.length) {
-    place.required(
+    fieldPath.required(
       "nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms",
       "must have at least one node selector term",
     );
@@ -112,40 +116,40 @@ const WITH_VALUES = ["In", "NotIn"];
 
 function checkRequirement(
   { key, operator, values = [] }: NodeSelectorRequirement,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (operator === "Gt" || operator === "Lt") {
     if (values.length !== 1) {
-      place.required(
+      fieldPath.required(
         "values",
         "must be specified single value when `operator` is 'Lt' or 'Gt'",
       );
     }
-  } else if (!checkValueCount(operator, values, place)) {
-    place.invalid("operator", operator, "not a valid selector operator");
+  } else if (!checkValueCount(operator, values, fieldPath)) {
+    fieldPath.invalid("operator", operator, "not a valid selector operator");
   }
-  place.problems("key", key, qualifiedNameProblems(key));
+  fieldPath.problems("key", key, qualifiedNameProblems(key));
 }
 
 /** The only field of nodes that terms select by is their name. */
 function checkFieldRequirement(
   { key, operator, values = [] }: NodeSelectorRequirement,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (!WITH_VALUES.includes(operator)) {
-    place.invalid("operator", operator, "not a valid selector operator");
+    fieldPath.invalid("operator", operator, "not a valid selector operator");
   } else if (values.length !== 1) {
-    place.required(
+    fieldPath.required(
       "values",
       "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
     );
   }
   if (key !== "metadata.name") {
-    place.invalid("key", key, "not a valid field selector key");
+    fieldPath.invalid("key", key, "not a valid field selector key");
     return;
   }
   for (const [index, value] of values.entries()) {
-    place.problems(`values[${index}]`, value, subdomainProblems(value));
+    fieldPath.problems(`values[${index}]`, value, subdomainProblems(value));
   }
 }
 
@@ -155,12 +159,12 @@ export const SCHEDULING_RULES: ValidationRules = [
   check("api.core.v1.TopologySpreadConstraint", checkSpread),
   check("api.core.v1.PodAffinityTerm", checkAffinityTerm),
   check("api.core.v1.Affinity", checkAffinity),
-  check("api.core.v1.NodeSelectorTerm", (term: NodeSelectorTerm, place) => {
+  check("api.core.v1.NodeSelectorTerm", (term: NodeSelectorTerm, fieldPath) => {
     for (const [index, one] of (term.matchExpressions ?? []).entries()) {
-      checkRequirement(one, place.at(`matchExpressions[${index}]`));
+      checkRequirement(one, fieldPath.child(`matchExpressions[${index}]`));
     }
     for (const [index, one] of (term.matchFields ?? []).entries()) {
-      checkFieldRequirement(one, place.at(`matchFields[${index}]`));
+      checkFieldRequirement(one, fieldPath.child(`matchFields[${index}]`));
     }
   }),
   check("api.core.v1.PodSpec", checkSpreads, "after"),

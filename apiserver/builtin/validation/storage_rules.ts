@@ -11,9 +11,10 @@ import type {
   StorageClass,
   VolumeAttachmentSpec,
 } from "../../../core/kinds/storage_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import { qualifiedNameProblems, subdomainProblems } from "../../names.ts";
 import { oneOf, required } from "./field_checks.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 import { driverName } from "./volume_source_rules.ts";
 
 const ACCESS_MODES = [
@@ -26,48 +27,57 @@ const ACCESS_MODES = [
 function checkAccessModes(
   modes: readonly string[] | undefined,
   why: string,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (!modes?.length) {
-    place.required("accessModes", why);
+    fieldPath.required("accessModes", why);
     return;
   }
   for (const mode of modes) {
     if (ACCESS_MODES.includes(mode)) continue;
-    place.notSupported("accessModes", mode, ACCESS_MODES);
+    fieldPath.notSupported("accessModes", mode, ACCESS_MODES);
   }
   const isOnlyPod = modes.every((mode) => mode === "ReadWriteOncePod");
   if (modes.includes("ReadWriteOncePod") && !isOnlyPod) {
-    place.forbidden(
+    fieldPath.forbidden(
       "accessModes",
       "may not use ReadWriteOncePod with other access modes",
     );
   }
 }
 
-function checkPositive(text: string, below: string, place: Place): void {
+function checkPositive(
+  text: string,
+  below: string,
+  fieldPath: FieldPath,
+): void {
   if (Quantity.parse(text).nano > 0n) return;
-  place.invalid(below, text, "must be greater than zero");
+  fieldPath.invalid(below, text, "must be greater than zero");
 }
 
-function checkClaim(spec: PersistentVolumeClaimSpec, place: Place): void {
+function checkClaim(
+  spec: PersistentVolumeClaimSpec,
+  fieldPath: FieldPath,
+): void {
   checkAccessModes(
     spec.accessModes,
     "at least 1 access mode is required",
-    place,
+    fieldPath,
   );
   const storage = spec.resources?.requests?.storage;
-  if (storage === undefined) place.required("resources[storage]");
-  else checkPositive(storage, "resources[storage]", place);
+  if (storage === undefined) fieldPath.required("resources[storage]");
+  else checkPositive(storage, "resources[storage]", fieldPath);
   const { storageClassName: name } = spec;
-  if (name) place.problems("storageClassName", name, subdomainProblems(name));
+  if (name) {
+    fieldPath.problems("storageClassName", name, subdomainProblems(name));
+  }
   for (const field of ["dataSource", "dataSourceRef"] as const) {
     const source = spec[field];
     if (source === undefined) continue;
-    if (!source.name) place.required(`${field}.name`);
-    if (!source.kind) place.required(`${field}.kind`);
+    if (!source.name) fieldPath.required(`${field}.name`);
+    if (!source.kind) fieldPath.required(`${field}.kind`);
     if (!source.apiGroup && source.kind !== "PersistentVolumeClaim") {
-      place.invalid(
+      fieldPath.invalid(
         field,
         source.kind,
         "must be 'PersistentVolumeClaim' when referencing the default apiGroup",
@@ -89,53 +99,57 @@ const NO_SOURCES: readonly string[] = [
   "volumeMode",
 ];
 
-function checkVolume(spec: PersistentVolumeSpec, place: Place): void {
-  checkAccessModes(spec.accessModes, "", place);
+function checkVolume(spec: PersistentVolumeSpec, fieldPath: FieldPath): void {
+  checkAccessModes(spec.accessModes, "", fieldPath);
   const capacity = Object.entries(spec.capacity ?? {});
-  if (capacity.length === 0) place.required("capacity");
+  if (capacity.length === 0) fieldPath.required("capacity");
   if (spec.capacity?.storage === undefined || capacity.length > 1) {
-    place.notSupported("capacity", spec.capacity ?? {}, ["storage"]);
+    fieldPath.notSupported("capacity", spec.capacity ?? {}, ["storage"]);
   }
   for (const [name, text] of capacity) {
-    checkPositive(text, `capacity[${name}]`, place);
+    checkPositive(text, `capacity[${name}]`, fieldPath);
   }
   const sources = Object.keys(spec).filter((field) =>
     !NO_SOURCES.includes(field)
   );
-  if (sources.length === 0) place.required("", "must specify a volume type");
+  if (sources.length === 0) {
+    fieldPath.required("", "must specify a volume type");
+  }
   for (const source of sources.slice(1)) {
-    place.forbidden(source, "may not specify more than 1 volume type");
+    fieldPath.forbidden(source, "may not specify more than 1 volume type");
   }
   if (spec.local && !spec.nodeAffinity) {
-    place.required("nodeAffinity", "Local volume requires node affinity");
+    fieldPath.required("nodeAffinity", "Local volume requires node affinity");
   }
   const { storageClassName: name } = spec;
-  if (name) place.problems("storageClassName", name, subdomainProblems(name));
+  if (name) {
+    fieldPath.problems("storageClassName", name, subdomainProblems(name));
+  }
 }
 
 function checkStorageClass(
   { provisioner, reclaimPolicy, allowedTopologies = [] }: StorageClass,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  if (!provisioner) place.required("provisioner");
+  if (!provisioner) fieldPath.required("provisioner");
   else {
     const name = provisioner.toLowerCase();
-    place.problems("provisioner", name, qualifiedNameProblems(name));
+    fieldPath.problems("provisioner", name, qualifiedNameProblems(name));
   }
   if (reclaimPolicy) {
-    oneOf(["Delete", "Retain"])(reclaimPolicy, "reclaimPolicy", place);
+    oneOf(["Delete", "Retain"])(reclaimPolicy, "reclaimPolicy", fieldPath);
   }
   for (const [index, term] of allowedTopologies.entries()) {
-    checkTopology(term, place.at(`allowedTopologies[${index}]`));
+    checkTopology(term, fieldPath.child(`allowedTopologies[${index}]`));
   }
 }
 
 function checkTopology(
   { matchLabelExpressions = [] }: TopologySelectorTerm,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   for (const [index, { key, values }] of matchLabelExpressions.entries()) {
-    const at = place.at(`matchLabelExpressions[${index}]`);
+    const at = fieldPath.child(`matchLabelExpressions[${index}]`);
     required()(values, "values", at);
     for (const [number, value] of (values ?? []).entries()) {
       if (values.indexOf(value) < number) {
@@ -150,13 +164,13 @@ const LIFECYCLE_MODES = ["Persistent", "Ephemeral"];
 /** The shortest that a token may be valid, in seconds. */
 const SHORTEST_TOKEN = 600;
 
-function checkDriver(spec: CSIDriverSpec, place: Place): void {
+function checkDriver(spec: CSIDriverSpec, fieldPath: FieldPath): void {
   const audiences = new Set<string>();
   for (
     const [index, { audience = "", expirationSeconds }]
       of (spec.tokenRequests ?? []).entries()
   ) {
-    const at = place.at(`tokenRequests[${index}]`);
+    const at = fieldPath.child(`tokenRequests[${index}]`);
     if (audiences.has(audience)) at.duplicate("audience", audience);
     audiences.add(audience);
     if (expirationSeconds !== undefined && expirationSeconds < SHORTEST_TOKEN) {
@@ -168,14 +182,14 @@ function checkDriver(spec: CSIDriverSpec, place: Place): void {
     }
   }
   for (const mode of spec.volumeLifecycleModes ?? []) {
-    oneOf(LIFECYCLE_MODES)(mode, "volumeLifecycleModes", place);
+    oneOf(LIFECYCLE_MODES)(mode, "volumeLifecycleModes", fieldPath);
   }
 }
 
-function checkCsiNode({ spec }: CSINode, place: Place): void {
+function checkCsiNode({ spec }: CSINode, fieldPath: FieldPath): void {
   const names = new Set<string>();
   for (const [index, driver] of (spec.drivers ?? []).entries()) {
-    const at = place.at(`spec.drivers[${index}]`);
+    const at = fieldPath.child(`spec.drivers[${index}]`);
     driverName(driver.name, "name", at);
     if (!driver.nodeID) at.required("nodeID");
     if (names.has(driver.name)) at.duplicate("name", driver.name);
@@ -197,24 +211,27 @@ function checkCsiNode({ spec }: CSINode, place: Place): void {
   }
 }
 
-function checkAttachment(spec: VolumeAttachmentSpec, place: Place): void {
+function checkAttachment(
+  spec: VolumeAttachmentSpec,
+  fieldPath: FieldPath,
+): void {
   const { attacher, source, nodeName } = spec;
-  driverName(attacher, "attacher", place);
+  driverName(attacher, "attacher", fieldPath);
   const { inlineVolumeSpec, persistentVolumeName } = source ?? {};
   if (!inlineVolumeSpec && persistentVolumeName === undefined) {
-    place.required(
+    fieldPath.required(
       "source",
       "must specify exactly one of inlineVolumeSpec and persistentVolumeName",
     );
   }
   if (persistentVolumeName !== undefined) {
-    place.problems(
+    fieldPath.problems(
       "source.persistentVolumeName",
       persistentVolumeName,
       subdomainProblems(persistentVolumeName),
     );
   }
-  place.problems("nodeName", nodeName, subdomainProblems(nodeName));
+  fieldPath.problems("nodeName", nodeName, subdomainProblems(nodeName));
 }
 
 /** What is checked of what keeps data. */
@@ -226,14 +243,14 @@ export const STORAGE_RULES: ValidationRules = [
   check("api.storage.v1.CSIDriverSpec", checkDriver),
   check(
     "api.storage.v1.CSIStorageCapacity",
-    ({ storageClassName, capacity }: CSIStorageCapacity, place) => {
-      place.problems(
+    ({ storageClassName, capacity }: CSIStorageCapacity, fieldPath) => {
+      fieldPath.problems(
         "storageClassName",
         storageClassName,
         subdomainProblems(storageClassName),
       );
       if (capacity === undefined || Quantity.parse(capacity).nano >= 0n) return;
-      place.invalid(
+      fieldPath.invalid(
         "capacity",
         capacity,
         "must be greater than or equal to 0",

@@ -4,6 +4,7 @@ import {
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
 import type { Schema } from "../../../core/patch/schema.ts";
+import { FieldPath } from "../../field_path.ts";
 import { type GoType, goType, specialForm } from "../go_types.ts";
 import { ACCESS_RULES } from "./access_rules.ts";
 import { ADMISSION_RULES } from "./admission_rules.ts";
@@ -17,7 +18,7 @@ import { INGRESS_RULES } from "./ingress_rules.ts";
 import { JOB_RULES } from "./job_rules.ts";
 import { LABEL_RULES } from "./label_rules.ts";
 import { NETWORK_RULES } from "./network_rules.ts";
-import { Place, type ValidationRule } from "./place.ts";
+import { type ValidationRule } from "./validation_rule.ts";
 import { POD_RULES } from "./pod_rules.ts";
 import { REFERENCE_RULES } from "./reference_rules.ts";
 import { REGISTRATION_RULES } from "./registration_rules.ts";
@@ -68,7 +69,7 @@ function groupRules(): Map<string, RuleSet> {
   return sets;
 }
 
-interface FieldPlan {
+interface FieldChecks {
   readonly name: string;
   /** What messages call it. */
   readonly shown: string;
@@ -76,27 +77,27 @@ interface FieldPlan {
   readonly hasEmpty: boolean;
   readonly choices: readonly string[] | undefined;
   readonly isList: boolean;
-  readonly structs: TypePlan | undefined;
+  readonly structs: TypeChecks | undefined;
 }
 
-interface TypePlan {
+interface TypeChecks {
   readonly rules: Readonly<RuleSet>;
-  fields: readonly FieldPlan[];
+  fields: readonly FieldChecks[];
 }
 
 const NO_RULES: RuleSet = { before: [], after: [] };
 
-const PLANS: Map<string, TypePlan | undefined> = new Map();
+const CHECKS: Map<string, TypeChecks | undefined> = new Map();
 
 /** What is to be checked at a struct and below; undefined if there is nothing. */
-function planOf(type: GoType): TypePlan | undefined {
-  if (PLANS.has(type.definition)) return PLANS.get(type.definition);
-  PLANS.set(type.definition, undefined);
-  const fields: FieldPlan[] = [];
+function checksOf(type: GoType): TypeChecks | undefined {
+  if (CHECKS.has(type.definition)) return CHECKS.get(type.definition);
+  CHECKS.set(type.definition, undefined);
+  const fields: FieldChecks[] = [];
   for (const { name, schema, presence } of type.fields.values()) {
     const key = `${type.name}.${name}`;
     const struct = UNCHECKED.has(key) ? undefined : structIn(schema);
-    const structs = struct && planOf(struct);
+    const structs = struct && checksOf(struct);
     const isList = schema.items !== undefined;
     const found = (schema.source.enum ?? schema.items?.source.enum) as
       | readonly string[]
@@ -113,7 +114,7 @@ function planOf(type: GoType): TypePlan | undefined {
   const plan = rules || fields.length > 0
     ? { rules: rules ?? NO_RULES, fields }
     : undefined;
-  PLANS.set(type.definition, plan);
+  CHECKS.set(type.definition, plan);
   return plan;
 }
 
@@ -136,38 +137,40 @@ export function typedCauses(
   { part }: { readonly part: "main" | "status" },
 ): StatusCause[] {
   const causes: StatusCause[] = [];
-  const plan = planOf(type);
+  const plan = checksOf(type);
   if (plan === undefined) return causes;
   const fields = plan.fields.filter(({ name }) =>
     name !== "metadata" && (name === "status") === (part === "status")
   );
   const rules = part === "main" ? plan.rules : NO_RULES;
-  follow({ rules, fields }, object, new Place("", causes));
+  follow({ rules, fields }, object, new FieldPath("", causes));
   return causes;
 }
 
-function follow(plan: TypePlan, value: unknown, place: Place): void {
+function follow(plan: TypeChecks, value: unknown, fieldPath: FieldPath): void {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
-      follow(plan, item, place.at(`[${index}]`));
+      follow(plan, item, fieldPath.child(`[${index}]`));
     }
     return;
   }
   if (!isJsonObject(value)) return;
-  for (const rule of plan.rules.before) rule(value as never, place);
+  for (const rule of plan.rules.before) rule(value as never, fieldPath);
   for (const field of plan.fields) {
     const given = value[field.name];
     if (given === undefined || given === null) continue;
-    checkChoice(field, given, place);
-    if (field.structs) follow(field.structs, given, place.at(field.shown));
+    checkChoice(field, given, fieldPath);
+    if (field.structs) {
+      follow(field.structs, given, fieldPath.child(field.shown));
+    }
   }
-  for (const rule of plan.rules.after) rule(value as never, place);
+  for (const rule of plan.rules.after) rule(value as never, fieldPath);
 }
 
 function checkChoice(
-  { shown, choices, isList, hasEmpty }: FieldPlan,
+  { shown, choices, isList, hasEmpty }: FieldChecks,
   given: unknown,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (choices === undefined) return;
   const values = isList && Array.isArray(given) ? given : [given];
@@ -175,6 +178,10 @@ function checkChoice(
     if (choices.includes(value as string) || value === "" && !hasEmpty) {
       continue;
     }
-    place.notSupported(isList ? `${shown}[${index}]` : shown, value, choices);
+    fieldPath.notSupported(
+      isList ? `${shown}[${index}]` : shown,
+      value,
+      choices,
+    );
   }
 }

@@ -10,11 +10,11 @@ import type {
 } from "../../../core/kinds/core_v1.ts";
 import type { LabelSelector } from "../../../core/kinds/meta_v1.ts";
 import { jsonEquals, type JsonObject } from "../../../core/patch/json_value.ts";
+import { FieldPath } from "../../field_path.ts";
 import { shownSelector, shownTexts } from "./go_shown.ts";
-import { Place } from "./place.ts";
 
 /** What may not change in an object. */
-type UpdateRule = (object: never, live: never, place: Place) => void;
+type UpdateRule = (object: never, live: never, fieldPath: FieldPath) => void;
 
 const IMMUTABLE = "field is immutable";
 
@@ -28,11 +28,11 @@ function at(object: UntypedObject, path: string): unknown {
 
 /** A rule that some fields are never changed. */
 function immutable(...paths: readonly string[]): UpdateRule {
-  return (object: UntypedObject, live: UntypedObject, place) => {
+  return (object: UntypedObject, live: UntypedObject, fieldPath) => {
     for (const path of paths) {
       const value = at(object, path);
       if (jsonEquals(value, at(live, path))) continue;
-      place.invalid(path, value, IMMUTABLE);
+      fieldPath.invalid(path, value, IMMUTABLE);
     }
   };
 }
@@ -40,11 +40,11 @@ function immutable(...paths: readonly string[]): UpdateRule {
 const immutableSelector: UpdateRule = (
   object: UntypedObject,
   live: UntypedObject,
-  place,
+  fieldPath,
 ) => {
   const selector = at(object, "spec.selector") as LabelSelector | undefined;
   if (jsonEquals(selector, at(live, "spec.selector"))) return;
-  place.invalidShown(
+  fieldPath.invalidShown(
     "spec.selector",
     selector ? shownSelector(selector) : '"null"',
     IMMUTABLE,
@@ -55,10 +55,10 @@ const immutableSelector: UpdateRule = (
 function forbiddenToChange(
   texts: Readonly<Record<string, string>>,
 ): UpdateRule {
-  return (object: UntypedObject, live: UntypedObject, place) => {
+  return (object: UntypedObject, live: UntypedObject, fieldPath) => {
     for (const [path, text] of Object.entries(texts)) {
       if (!jsonEquals(at(object, path), at(live, path))) {
-        place.forbidden(path, text);
+        fieldPath.forbidden(path, text);
       }
     }
   };
@@ -68,16 +68,16 @@ function frozenData(...fields: readonly string[]): UpdateRule {
   return (
     object: ConfigMap | Secret,
     live: ConfigMap | Secret,
-    place,
+    fieldPath,
   ) => {
     if (!live.immutable) return;
     const why = "field is immutable when `immutable` is set";
-    if (!object.immutable) place.forbidden("immutable", why);
+    if (!object.immutable) fieldPath.forbidden("immutable", why);
     for (const field of fields) {
       const [value, before] = [object, live].map((one) =>
         (one as unknown as JsonObject)[field]
       );
-      if (!jsonEquals(value, before)) place.forbidden(field, why);
+      if (!jsonEquals(value, before)) fieldPath.forbidden(field, why);
     }
   };
 }
@@ -105,10 +105,10 @@ function fixedPart({ spec }: Pod): JsonObject {
   };
 }
 
-const podUpdate: UpdateRule = (pod: Pod, live: Pod, place) => {
+const podUpdate: UpdateRule = (pod: Pod, live: Pod, fieldPath) => {
   for (const kind of ["containers", "initContainers"] as const) {
     if (pod.spec[kind]?.length === live.spec[kind]?.length) continue;
-    place.forbidden(
+    fieldPath.forbidden(
       `spec.${kind}`,
       "pod updates may not add or remove containers",
     );
@@ -121,7 +121,7 @@ const podUpdate: UpdateRule = (pod: Pod, live: Pod, place) => {
       ? before !== undefined
       : deadline > (before ?? Infinity)
   ) {
-    place.invalid(
+    fieldPath.invalid(
       "spec.activeDeadlineSeconds",
       deadline,
       deadline === undefined
@@ -136,7 +136,7 @@ const podUpdate: UpdateRule = (pod: Pod, live: Pod, place) => {
     after.some((one) => jsonEquals(one, toleration))
   );
   if (!kept) {
-    place.forbidden(
+    fieldPath.forbidden(
       "spec.tolerations",
       "existing toleration can not be modified except its tolerationSeconds",
     );
@@ -144,39 +144,47 @@ const podUpdate: UpdateRule = (pod: Pod, live: Pod, place) => {
   const gates = new Set(live.spec.schedulingGates?.map(({ name }) => name));
   for (const [index, { name }] of (pod.spec.schedulingGates ?? []).entries()) {
     if (gates.has(name)) continue;
-    place.forbidden(
+    fieldPath.forbidden(
       `spec.schedulingGates[${index}].name`,
       `only deletion is allowed, but found new scheduling gate '${name}'`,
     );
   }
   if (!jsonEquals(fixedPart(pod), fixedPart(live))) {
-    place.forbidden(
+    fieldPath.forbidden(
       "spec",
       `pod updates may not change fields other than ${POD_FIELDS}\n`,
     );
   }
 };
 
-const serviceUpdate: UpdateRule = (service: Service, live: Service, place) => {
+const serviceUpdate: UpdateRule = (
+  service: Service,
+  live: Service,
+  fieldPath,
+) => {
   const before = live.spec?.clusterIPs?.[0];
   const after = service.spec?.clusterIPs?.[0];
   const addressed = live.spec?.type !== "ExternalName" &&
     service.spec?.type !== "ExternalName";
   if (!addressed || before === undefined || after === before) return;
-  place.invalidShown(
+  fieldPath.invalidShown(
     "spec.clusterIPs[0]",
     shownTexts(service.spec?.clusterIPs),
     "may not change once set",
   );
 };
 
-const balancerUpdate: UpdateRule = (service: Service, live: Service, place) => {
+const balancerUpdate: UpdateRule = (
+  service: Service,
+  live: Service,
+  fieldPath,
+) => {
   const { spec = {} } = service;
   const { spec: before = {} } = live;
   const isBalancer = spec.type === "LoadBalancer" &&
     before.type === "LoadBalancer";
   if (isBalancer && spec.loadBalancerClass !== before.loadBalancerClass) {
-    place.invalid(
+    fieldPath.invalid(
       "spec.loadBalancerClass",
       spec.loadBalancerClass,
       "may not change once set",
@@ -185,7 +193,7 @@ const balancerUpdate: UpdateRule = (service: Service, live: Service, place) => {
   const keepsCheck = isBalancer && spec.externalTrafficPolicy === "Local" &&
     before.externalTrafficPolicy === "Local";
   if (keepsCheck && spec.healthCheckNodePort !== before.healthCheckNodePort) {
-    place.forbidden("spec.healthCheckNodePort", IMMUTABLE);
+    fieldPath.forbidden("spec.healthCheckNodePort", IMMUTABLE);
   }
 };
 
@@ -201,7 +209,7 @@ const STATEFUL_SET_FIELDS = [
 const statefulSetUpdate: UpdateRule = (
   object: UntypedObject,
   live: UntypedObject,
-  place,
+  fieldPath,
 ) => {
   const fixed = ({ spec }: UntypedObject) =>
     Object.fromEntries(
@@ -210,7 +218,7 @@ const statefulSetUpdate: UpdateRule = (
       ),
     );
   if (jsonEquals(fixed(object), fixed(live))) return;
-  place.forbidden(
+  fieldPath.forbidden(
     "spec",
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
   );
@@ -219,7 +227,7 @@ const statefulSetUpdate: UpdateRule = (
 const claimUpdate: UpdateRule = (
   claim: PersistentVolumeClaim,
   live: PersistentVolumeClaim,
-  place,
+  fieldPath,
 ) => {
   const isBound = claim.status?.phase === "Bound";
   const fixed = ({ spec = {} }: PersistentVolumeClaim) => {
@@ -235,7 +243,7 @@ const claimUpdate: UpdateRule = (
     };
   };
   if (!jsonEquals(fixed(claim), fixed(live))) {
-    place.forbidden(
+    fieldPath.forbidden(
       "spec",
       "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n",
     );
@@ -257,24 +265,24 @@ const VOLUME_FIELDS = [
 const volumeUpdate: UpdateRule = (
   volume: PersistentVolume,
   live: PersistentVolume,
-  place,
+  fieldPath,
 ) => {
   const source = ({ spec = {} }: PersistentVolume) =>
     Object.fromEntries(
       Object.entries(spec).filter(([name]) => !VOLUME_FIELDS.includes(name)),
     );
   if (!jsonEquals(source(volume), source(live))) {
-    place.forbidden(
+    fieldPath.forbidden(
       "spec.persistentvolumesource",
       "spec.persistentvolumesource is immutable after creation\n",
     );
   }
   const mode = volume.spec?.volumeMode;
   if (mode !== live.spec?.volumeMode) {
-    place.invalid("volumeMode", mode, IMMUTABLE);
+    fieldPath.invalid("volumeMode", mode, IMMUTABLE);
   }
   if (!jsonEquals(volume.spec?.nodeAffinity, live.spec?.nodeAffinity)) {
-    place.invalidShown(
+    fieldPath.invalidShown(
       "nodeAffinity",
       volume.spec?.nodeAffinity ? "core.VolumeNodeAffinity" : '"null"',
       "field is immutable, except for updating from beta label to GA",
@@ -285,11 +293,11 @@ const volumeUpdate: UpdateRule = (
 const roleRefUpdate: UpdateRule = (
   object: UntypedObject,
   live: UntypedObject,
-  place,
+  fieldPath,
 ) => {
   if (jsonEquals(object.roleRef, live.roleRef)) return;
   const { apiGroup, kind, name } = object.roleRef as Record<string, string>;
-  place.invalidShown(
+  fieldPath.invalidShown(
     "roleRef",
     `rbac.RoleRef{APIGroup:${JSON.stringify(apiGroup)}, Kind:${
       JSON.stringify(kind)
@@ -319,23 +327,27 @@ const RULES: ReadonlyMap<string, readonly UpdateRule[]> = new Map([
       "spec.managedBy",
       "spec.successPolicy",
     ),
-    (object: UntypedObject, live: UntypedObject, place: Place) => {
+    (object: UntypedObject, live: UntypedObject, fieldPath: FieldPath) => {
       const before = at(live, "spec.completions");
       const isIndexed = at(live, "spec.completionMode") === "Indexed";
       const after = at(object, "spec.completions");
       if (!isIndexed && !jsonEquals(after, before)) {
-        place.invalid("spec.completions", after, IMMUTABLE);
+        fieldPath.invalid("spec.completions", after, IMMUTABLE);
       } else if (
         after !== before && after !== at(object, "spec.parallelism")
       ) {
-        place.invalid(
+        fieldPath.invalid(
           "spec.completions",
           after,
           "can only be modified in tandem with spec.parallelism",
         );
       }
       if (!jsonEquals(at(object, "spec.template"), at(live, "spec.template"))) {
-        place.invalidShown("spec.template", "core.PodTemplateSpec", IMMUTABLE);
+        fieldPath.invalidShown(
+          "spec.template",
+          "core.PodTemplateSpec",
+          IMMUTABLE,
+        );
       }
     },
   ]],
@@ -372,9 +384,9 @@ export function changeCauses(
   live: UntypedObject,
 ): StatusCause[] {
   const causes: StatusCause[] = [];
-  const place = new Place("", causes);
+  const fieldPath = new FieldPath("", causes);
   for (const rule of RULES.get(resource) ?? []) {
-    rule(object as never, live as never, place);
+    rule(object as never, live as never, fieldPath);
   }
   return causes;
 }

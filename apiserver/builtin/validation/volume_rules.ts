@@ -8,15 +8,16 @@ import type {
   ServiceAccountTokenProjection,
   Volume,
 } from "../../../core/kinds/core_v1.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import type { FieldPath } from "../../field_path.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 
-function checkVolume(volume: Volume, place: Place): void {
+function checkVolume(volume: Volume, fieldPath: FieldPath): void {
   const sources = Object.keys(volume).filter((field) => field !== "name");
   for (const source of sources.slice(1)) {
-    place.forbidden(source, "may not specify more than 1 volume type");
+    fieldPath.forbidden(source, "may not specify more than 1 volume type");
   }
   if (sources.length === 0) {
-    place.required("", "must specify a volume type");
+    fieldPath.required("", "must specify a volume type");
   }
 }
 
@@ -24,13 +25,13 @@ function checkVolume(volume: Volume, place: Place): void {
 export function checkRelativePath(
   path: string,
   below: string,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (path.startsWith("/")) {
-    place.invalid(below, path, "must be a relative path");
+    fieldPath.invalid(below, path, "must be a relative path");
   }
   if (path.split("/").includes("..")) {
-    place.invalid(below, path, "must not contain '..'");
+    fieldPath.invalid(below, path, "must not contain '..'");
   }
 }
 
@@ -38,43 +39,52 @@ export function checkRelativePath(
 export function checkMode(
   mode: number | undefined,
   below: string,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (mode === undefined || mode >= 0 && mode <= 0o777) return;
-  place.invalid(
+  fieldPath.invalid(
     below,
     mode,
     "must be a number between 0 and 0777 (octal), both inclusive",
   );
 }
 
-function checkKeyToPath({ key, path, mode }: KeyToPath, place: Place): void {
-  if (!key) place.required("key");
-  if (!path) place.required("path");
-  else checkRelativePath(path, "path", place);
-  checkMode(mode, "mode", place);
+function checkKeyToPath(
+  { key, path, mode }: KeyToPath,
+  fieldPath: FieldPath,
+): void {
+  if (!key) fieldPath.required("key");
+  if (!path) fieldPath.required("path");
+  else checkRelativePath(path, "path", fieldPath);
+  checkMode(mode, "mode", fieldPath);
 }
 
-function checkSecretVolume(source: SecretVolumeSource, place: Place): void {
-  if (!source.secretName) place.required("secretName");
-  checkMode(source.defaultMode, "defaultMode", place);
+function checkSecretVolume(
+  source: SecretVolumeSource,
+  fieldPath: FieldPath,
+): void {
+  if (!source.secretName) fieldPath.required("secretName");
+  checkMode(source.defaultMode, "defaultMode", fieldPath);
 }
 
 /** The shortest that a token in a volume may be valid, in seconds. */
 const SHORTEST_TOKEN = 600;
 
-function checkProjected(source: ProjectedVolumeSource, place: Place): void {
-  checkMode(source.defaultMode, "defaultMode", place);
+function checkProjected(
+  source: ProjectedVolumeSource,
+  fieldPath: FieldPath,
+): void {
+  checkMode(source.defaultMode, "defaultMode", fieldPath);
   const paths = new Set<string>();
   const claim = (path: string | undefined, shown: string) => {
     if (!path) return;
     if (paths.has(path)) {
-      place.invalid("", shown, "conflicting duplicate paths");
+      fieldPath.invalid("", shown, "conflicting duplicate paths");
     }
     paths.add(path);
   };
   for (const [index, one] of (source.sources ?? []).entries()) {
-    const at = place.at(`sources[${index}]`);
+    const at = fieldPath.child(`sources[${index}]`);
     for (const kind of Object.keys(one).slice(1)) {
       at.forbidden(kind, "may not specify more than 1 volume type per source");
     }
@@ -87,26 +97,26 @@ function checkProjected(source: ProjectedVolumeSource, place: Place): void {
       }
     }
     for (const { path } of one.downwardAPI?.items ?? []) claim(path, path);
-    checkTokenProjection(one.serviceAccountToken, at, place);
+    checkTokenProjection(one.serviceAccountToken, at, fieldPath);
   }
 }
 
 function checkTokenProjection(
   token: ServiceAccountTokenProjection | undefined,
-  place: Place,
-  volume: Place,
+  fieldPath: FieldPath,
+  volume: FieldPath,
 ): void {
   if (!token) return;
   const { path, expirationSeconds = SHORTEST_TOKEN } = token;
   if (expirationSeconds < SHORTEST_TOKEN) {
-    place.invalid(
+    fieldPath.invalid(
       "serviceAccountToken.expirationSeconds",
       expirationSeconds,
       "may not specify a duration less than 10 minutes",
     );
   }
   if (expirationSeconds > 2 ** 32) {
-    place.invalid(
+    fieldPath.invalid(
       "serviceAccountToken.expirationSeconds",
       expirationSeconds,
       "may not specify a duration larger than 2^32 seconds",
@@ -123,27 +133,27 @@ export const VOLUME_RULES: ValidationRules = [
   check("api.core.v1.SecretVolumeSource", checkSecretVolume),
   check(
     "api.core.v1.ConfigMapVolumeSource",
-    (source: { name?: string; defaultMode?: number }, place) => {
-      if (!source.name) place.required("name");
-      checkMode(source.defaultMode, "defaultMode", place);
+    (source: { name?: string; defaultMode?: number }, fieldPath) => {
+      if (!source.name) fieldPath.required("name");
+      checkMode(source.defaultMode, "defaultMode", fieldPath);
     },
   ),
   check("api.core.v1.ProjectedVolumeSource", checkProjected),
   check(
     "api.core.v1.HostPathVolumeSource",
-    (source: HostPathVolumeSource, place) => {
-      if (!source.path) place.required("path");
+    (source: HostPathVolumeSource, fieldPath) => {
+      if (!source.path) fieldPath.required("path");
       else if (source.path.split("/").includes("..")) {
-        place.invalid("path", source.path, "must not contain '..'");
+        fieldPath.invalid("path", source.path, "must not contain '..'");
       }
     },
   ),
   check("api.core.v1.EmptyDirVolumeSource", (
     { sizeLimit = "0" }: EmptyDirVolumeSource,
-    place,
+    fieldPath,
   ) => {
     if (Quantity.parse(sizeLimit).nano >= 0n) return;
-    place.forbidden(
+    fieldPath.forbidden(
       "sizeLimit",
       "SizeLimit field must be a valid resource quantity",
     );

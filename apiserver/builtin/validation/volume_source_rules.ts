@@ -24,6 +24,7 @@ import type {
   StorageOSVolumeSource,
   VsphereVirtualDiskVolumeSource,
 } from "../../../core/kinds/core_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import { labelProblems, subdomainProblems } from "../../names.ts";
 import {
   all,
@@ -36,22 +37,21 @@ import {
 import {
   check,
   type DefinitionRule,
-  type Place,
   type ValidationRules,
-} from "./place.ts";
+} from "./validation_rule.ts";
 
 /** A driver's name has a limit that other names have not. */
-export const driverName: FieldCheck = (value, field, place) => {
+export const driverName: FieldCheck = (value, field, fieldPath) => {
   const name = (value ?? "") as string;
-  if (name === "") place.required(field);
-  if (name.length > 63) place.tooLong(field, 63);
-  place.problems(field, name, subdomainProblems(name.toLowerCase()));
+  if (name === "") fieldPath.required(field);
+  if (name.length > 63) fieldPath.tooLong(field, 63);
+  fieldPath.problems(field, name, subdomainProblems(name.toLowerCase()));
 };
 
-const REGISTRY: FieldCheck = (value, field, place) => {
+const REGISTRY: FieldCheck = (value, field, fieldPath) => {
   const hosts = (value ?? "") as string;
   if (hosts === "") {
-    place.required(
+    fieldPath.required(
       field,
       "must be a host:port pair or multiple pairs separated by commas",
     );
@@ -59,7 +59,7 @@ const REGISTRY: FieldCheck = (value, field, place) => {
   }
   for (const host of hosts.split(",")) {
     if (/^[^:]*:[^:]*$/.test(host)) continue;
-    place.invalid(
+    fieldPath.invalid(
       field,
       hosts,
       "must be a host:port pair or multiple pairs separated by commas",
@@ -72,15 +72,15 @@ const DISK_URIS =
 
 function checkAzureDisk(
   { diskName, diskURI, kind }: AzureDiskVolumeSource,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  if (!diskName) place.required("diskName");
-  if (!diskURI) place.required("diskURI");
+  if (!diskName) fieldPath.required("diskName");
+  if (!diskURI) fieldPath.required("diskURI");
   if (kind !== "Managed" && !diskURI?.startsWith("https://")) {
-    place.notSupported("diskURI", diskURI ?? "", [DISK_URIS]);
+    fieldPath.notSupported("diskURI", diskURI ?? "", [DISK_URIS]);
   }
   if (kind === "Managed" && !diskURI?.startsWith("/subscriptions")) {
-    place.notSupported("diskURI", diskURI ?? "", [
+    fieldPath.notSupported("diskURI", diskURI ?? "", [
       "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}",
     ]);
   }
@@ -91,35 +91,35 @@ const IQN =
 
 function checkIscsi(
   { targetPortal, iqn, lun }: ISCSIVolumeSource,
-  place: Place,
+  fieldPath: FieldPath,
   starts = true,
 ): void {
-  if (!targetPortal) place.required("targetPortal");
-  if (!iqn) place.required("iqn");
+  if (!targetPortal) fieldPath.required("targetPortal");
+  if (!iqn) fieldPath.required("iqn");
   else if (starts && !/^(?:iqn|eui|naa)/.test(iqn)) {
-    place.invalid(
+    fieldPath.invalid(
       "iqn",
       iqn,
       "must be valid format starting with iqn, eui, or naa",
     );
   } else if (!IQN.test(iqn)) {
-    place.invalid("iqn", iqn, "must be valid format");
+    fieldPath.invalid("iqn", iqn, "must be valid format");
   }
-  between(0, 255)(lun, "lun", place);
+  between(0, 255)(lun, "lun", fieldPath);
 }
 
 function checkFibre(
   { targetWWNs = [], wwids = [], lun }: FCVolumeSource,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (targetWWNs.length === 0 && wwids.length === 0) {
-    place.required(
+    fieldPath.required(
       "targetWWNs",
       "must specify either targetWWNs or wwids, but not both",
     );
   }
   if (targetWWNs.length > 0 && wwids.length > 0) {
-    place.invalid(
+    fieldPath.invalid(
       "targetWWNs",
       targetWWNs,
       "targetWWNs and wwids can not be specified simultaneously",
@@ -127,15 +127,18 @@ function checkFibre(
   }
   if (targetWWNs.length === 0) return;
   if (lun === undefined) {
-    place.required("lun", "lun is required if targetWWNs is specified");
-  } else between(0, 255)(lun, "lun", place);
+    fieldPath.required("lun", "lun is required if targetWWNs is specified");
+  } else between(0, 255)(lun, "lun", fieldPath);
 }
 
-function checkNfs({ server, path = "" }: NFSVolumeSource, place: Place): void {
-  if (!server) place.required("server");
-  if (path === "") place.required("path");
+function checkNfs(
+  { server, path = "" }: NFSVolumeSource,
+  fieldPath: FieldPath,
+): void {
+  if (!server) fieldPath.required("server");
+  if (path === "") fieldPath.required("path");
   if (!path.startsWith("/")) {
-    place.invalid("path", path, "must be an absolute path");
+    fieldPath.invalid("path", path, "must be an absolute path");
   }
 }
 
@@ -172,7 +175,8 @@ export const VOLUME_SOURCE_RULES: ValidationRules = [
   check("api.core.v1.ISCSIVolumeSource", checkIscsi),
   check(
     "api.core.v1.ISCSIPersistentVolumeSource",
-    (source: ISCSIVolumeSource, place) => checkIscsi(source, place, false),
+    (source: ISCSIVolumeSource, fieldPath) =>
+      checkIscsi(source, fieldPath, false),
   ),
   check("api.core.v1.FCVolumeSource", checkFibre),
   checkFields<PersistentVolumeClaimVolumeSource>(

@@ -11,9 +11,10 @@ import type {
   ReplicationControllerSpec,
 } from "../../../core/kinds/core_v1.ts";
 import type { LabelSelector } from "../../../core/kinds/meta_v1.ts";
+import type { FieldPath } from "../../field_path.ts";
 import { shownIntOrString, shownLabels, shownSelector } from "./go_shown.ts";
 import { selects } from "./label_rules.ts";
-import { check, type Place, type ValidationRules } from "./place.ts";
+import { check, type ValidationRules } from "./validation_rule.ts";
 import { checkTemplate } from "./pod_rules.ts";
 import { shareOf, shareProblems } from "./value_problems.ts";
 
@@ -26,17 +27,17 @@ function checkSelection(
     readonly template: PodTemplateSpec;
     readonly kind: string;
   },
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   const labels = template.metadata?.labels;
   const mismatch = () =>
-    place.invalidShown(
+    fieldPath.invalidShown(
       "template.metadata.labels",
       shownLabels(labels),
       "`selector` does not match template `labels`",
     );
   if (!selector) {
-    place.required("selector");
+    fieldPath.required("selector");
     // No selector selects nothing.
     mismatch();
     return;
@@ -45,7 +46,7 @@ function checkSelection(
   const isEmpty =
     Object.keys(matchLabels).length + matchExpressions.length === 0;
   if (isEmpty) {
-    place.invalidShown(
+    fieldPath.invalidShown(
       "selector",
       shownSelector(selector),
       `empty selector is invalid for ${kind}`,
@@ -54,7 +55,7 @@ function checkSelection(
   }
   const selected = selects(selector, labels ?? {});
   if (selected === undefined) {
-    place.invalidShown(
+    fieldPath.invalidShown(
       "selector",
       shownSelector(selector),
       "invalid label selector",
@@ -66,15 +67,15 @@ function checkSelection(
 function checkRunsForever(
   { spec }: PodTemplateSpec,
   kind: string,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (spec?.restartPolicy !== "Always") {
-    place.notSupported("template.spec.restartPolicy", spec?.restartPolicy, [
+    fieldPath.notSupported("template.spec.restartPolicy", spec?.restartPolicy, [
       "Always",
     ]);
   }
   if (spec?.activeDeadlineSeconds !== undefined) {
-    place.forbidden(
+    fieldPath.forbidden(
       "template.spec.activeDeadlineSeconds",
       `activeDeadlineSeconds in ${kind} is not Supported`,
     );
@@ -85,19 +86,19 @@ function checkRunsForever(
 export function checkShare(
   below: string,
   value: number | string | undefined,
-  { place, percentLimit }: {
-    readonly place: Place;
+  { fieldPath, percentLimit }: {
+    readonly fieldPath: FieldPath;
     readonly percentLimit: boolean;
   },
 ): void {
   if (value === undefined) return;
   for (const problem of shareProblems(value)) {
-    if (typeof value === "number") place.invalid(below, value, problem);
-    else place.invalidShown(below, shownIntOrString(value), problem);
+    if (typeof value === "number") fieldPath.invalid(below, value, problem);
+    else fieldPath.invalidShown(below, shownIntOrString(value), problem);
   }
   const isTooMuch = typeof value === "string" && shareOf(value) > 100;
   if (percentLimit && isTooMuch) {
-    place.invalidShown(
+    fieldPath.invalidShown(
       below,
       shownIntOrString(value),
       "must not be greater than 100%",
@@ -105,20 +106,20 @@ export function checkShare(
   }
 }
 
-function checkDeployment(spec: DeploymentSpec, place: Place): void {
-  place.notNegative(
+function checkDeployment(spec: DeploymentSpec, fieldPath: FieldPath): void {
+  fieldPath.notNegative(
     spec,
     "replicas",
     "minReadySeconds",
     "revisionHistoryLimit",
     "progressDeadlineSeconds",
   );
-  checkSelection({ ...spec, kind: "deployment" }, place);
-  checkRunsForever(spec.template, "ReplicaSet", place);
-  checkDeploymentStrategy(spec.strategy ?? {}, place.at("strategy"));
+  checkSelection({ ...spec, kind: "deployment" }, fieldPath);
+  checkRunsForever(spec.template, "ReplicaSet", fieldPath);
+  checkDeploymentStrategy(spec.strategy ?? {}, fieldPath.child("strategy"));
   const { progressDeadlineSeconds: deadline, minReadySeconds = 0 } = spec;
   if (deadline !== undefined && deadline <= minReadySeconds) {
-    place.invalid(
+    fieldPath.invalid(
       "progressDeadlineSeconds",
       deadline,
       "must be greater than minReadySeconds",
@@ -128,23 +129,23 @@ function checkDeployment(spec: DeploymentSpec, place: Place): void {
 
 function checkDeploymentStrategy(
   { type, rollingUpdate }: DeploymentStrategy,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (type === "Recreate") {
     if (rollingUpdate) {
-      place.forbidden(
+      fieldPath.forbidden(
         "rollingUpdate",
         "may not be specified when strategy `type` is 'Recreate'",
       );
     }
   } else if (type === "RollingUpdate") {
-    const at = place.at("rollingUpdate");
+    const at = fieldPath.child("rollingUpdate");
     const { maxUnavailable = 0, maxSurge = 0 } = rollingUpdate ?? {};
     checkShare("maxUnavailable", maxUnavailable, {
-      place: at,
+      fieldPath: at,
       percentLimit: true,
     });
-    checkShare("maxSurge", maxSurge, { place: at, percentLimit: false });
+    checkShare("maxSurge", maxSurge, { fieldPath: at, percentLimit: false });
     if (shareOf(maxUnavailable) === 0 && shareOf(maxSurge) === 0) {
       at.invalidShown(
         "maxUnavailable",
@@ -152,74 +153,77 @@ function checkDeploymentStrategy(
         "may not be 0 when `maxSurge` is 0",
       );
     }
-  } else place.notSupported("", type, ["Recreate", "RollingUpdate"]);
+  } else fieldPath.notSupported("", type, ["Recreate", "RollingUpdate"]);
 }
 
 function checkReplicaSet(
   { template = NO_TEMPLATE, ...spec }: ReplicaSetSpec,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  place.notNegative(spec, "replicas", "minReadySeconds");
+  fieldPath.notNegative(spec, "replicas", "minReadySeconds");
   checkSelection(
     { selector: spec.selector, template, kind: "deployment" },
-    place,
+    fieldPath,
   );
-  checkRunsForever(template, "ReplicaSet", place);
+  checkRunsForever(template, "ReplicaSet", fieldPath);
 }
 
 function checkReplicationController(
   spec: ReplicationControllerSpec,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
-  place.notNegative(spec, "replicas", "minReadySeconds");
+  fieldPath.notNegative(spec, "replicas", "minReadySeconds");
   const { selector = {}, template } = spec;
-  if (Object.keys(selector).length === 0) place.required("selector");
+  if (Object.keys(selector).length === 0) fieldPath.required("selector");
   if (!template) {
-    place.required("template");
+    fieldPath.required("template");
     return;
   }
   const labels = template.metadata?.labels ?? {};
   if (!selects({ matchLabels: selector }, labels)) {
-    place.invalidShown(
+    fieldPath.invalidShown(
       "template.metadata.labels",
       shownLabels(template.metadata?.labels),
       "`selector` does not match template `labels`",
     );
   }
-  checkRunsForever(template, "ReplicationController", place);
+  checkRunsForever(template, "ReplicationController", fieldPath);
 }
 
-function checkDaemonSet(spec: DaemonSetSpec, place: Place): void {
-  place.notNegative(spec, "minReadySeconds", "revisionHistoryLimit");
+function checkDaemonSet(spec: DaemonSetSpec, fieldPath: FieldPath): void {
+  fieldPath.notNegative(spec, "minReadySeconds", "revisionHistoryLimit");
   const { selector, template } = spec;
-  if (selector) checkSelection({ ...spec, kind: "daemonset" }, place);
+  if (selector) checkSelection({ ...spec, kind: "daemonset" }, fieldPath);
   else {
-    place.invalidShown(
+    fieldPath.invalidShown(
       "template.metadata.labels",
       shownLabels(template.metadata?.labels),
       "`selector` does not match template `labels`",
     );
   }
-  checkRunsForever(template, "DaemonSet", place);
-  checkDaemonSetStrategy(spec.updateStrategy ?? {}, place.at("updateStrategy"));
+  checkRunsForever(template, "DaemonSet", fieldPath);
+  checkDaemonSetStrategy(
+    spec.updateStrategy ?? {},
+    fieldPath.child("updateStrategy"),
+  );
 }
 
 function checkDaemonSetStrategy(
   { type, rollingUpdate = {} }: DaemonSetUpdateStrategy,
-  place: Place,
+  fieldPath: FieldPath,
 ): void {
   if (type === "OnDelete") return;
   if (type !== "RollingUpdate") {
-    place.notSupported("", type, ["RollingUpdate", "OnDelete"]);
+    fieldPath.notSupported("", type, ["RollingUpdate", "OnDelete"]);
     return;
   }
-  const at = place.at("rollingUpdate");
+  const at = fieldPath.child("rollingUpdate");
   const { maxUnavailable, maxSurge = 0 } = rollingUpdate;
   checkShare("maxUnavailable", maxUnavailable, {
-    place: at,
+    fieldPath: at,
     percentLimit: true,
   });
-  checkShare("maxSurge", maxSurge, { place: at, percentLimit: true });
+  checkShare("maxSurge", maxSurge, { fieldPath: at, percentLimit: true });
   const hasSurge = shareOf(maxSurge) !== 0;
   if (shareOf(maxUnavailable) === 0) {
     if (!hasSurge) {
@@ -234,11 +238,11 @@ function checkDaemonSetStrategy(
   }
 }
 
-function checkStatefulSet(spec: StatefulSetSpec, place: Place): void {
-  place.notNegative(spec, "replicas", "minReadySeconds");
+function checkStatefulSet(spec: StatefulSetSpec, fieldPath: FieldPath): void {
+  fieldPath.notNegative(spec, "replicas", "minReadySeconds");
   const { podManagementPolicy: policy, updateStrategy = {} } = spec;
   if (policy !== "OrderedReady" && policy !== "Parallel") {
-    place.invalid(
+    fieldPath.invalid(
       "podManagementPolicy",
       policy,
       "must be 'OrderedReady' or 'Parallel'",
@@ -247,7 +251,7 @@ function checkStatefulSet(spec: StatefulSetSpec, place: Place): void {
   const { type, rollingUpdate } = updateStrategy;
   if (type === "OnDelete") {
     if (rollingUpdate) {
-      place.invalidShown(
+      fieldPath.invalidShown(
         "updateStrategy.rollingUpdate",
         `apps.RollingUpdateStatefulSetStrategy{Partition:${
           rollingUpdate.partition ?? 0
@@ -257,11 +261,11 @@ function checkStatefulSet(spec: StatefulSetSpec, place: Place): void {
     }
   } else if (type === "RollingUpdate") {
     if (rollingUpdate) {
-      place.at("updateStrategy.rollingUpdate")
+      fieldPath.child("updateStrategy.rollingUpdate")
         .notNegative(rollingUpdate, "partition");
     }
   } else {
-    place.invalidShown(
+    fieldPath.invalidShown(
       "updateStrategy",
       `apps.StatefulSetUpdateStrategy{Type:${
         JSON.stringify(type)
@@ -270,25 +274,29 @@ function checkStatefulSet(spec: StatefulSetSpec, place: Place): void {
     );
   }
   if ((spec.ordinals?.start ?? 0) < 0) {
-    place.invalid(
+    fieldPath.invalid(
       "ordinals.start",
       spec.ordinals?.start,
       "must be greater than or equal to 0",
     );
   }
-  checkSelection({ ...spec, kind: "statefulset" }, place);
-  checkRunsForever(spec.template, "StatefulSet", place);
+  checkSelection({ ...spec, kind: "statefulset" }, fieldPath);
+  checkRunsForever(spec.template, "StatefulSet", fieldPath);
   const retention = spec.persistentVolumeClaimRetentionPolicy;
   for (const when of ["whenDeleted", "whenScaled"] as const) {
     const what = retention?.[when];
     if (what === undefined || what === "Retain" || what === "Delete") continue;
-    place.notSupported(`persistentVolumeClaimRetentionPolicy.${when}`, what, [
-      "Retain",
-      "Delete",
-    ]);
+    fieldPath.notSupported(
+      `persistentVolumeClaimRetentionPolicy.${when}`,
+      what,
+      [
+        "Retain",
+        "Delete",
+      ],
+    );
   }
   // What else is in the template is only told when Pods are made of it.
-  checkTemplate(spec.template, place.at("template"));
+  checkTemplate(spec.template, fieldPath.child("template"));
 }
 
 /** What is checked of what keeps Pods running. */

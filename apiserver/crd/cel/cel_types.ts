@@ -1,10 +1,11 @@
 import type { Environment } from "@marcbachmann/cel-js";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
-import { canonicalText, isObject } from "../json_tree.ts";
+import { isJsonObject } from "../../../core/patch/json_value.ts";
 import { durationClass } from "./cel_environment.ts";
 import { celName } from "./cel_names.ts";
 import { celEqual } from "./equality.ts";
 import { listValue } from "./related_lists.ts";
+import { canonicalText } from "../json_tree.ts";
 
 /** A type of CEL, and how JSON becomes a value of it. */
 export interface CelType {
@@ -246,7 +247,7 @@ function dynamic(value: unknown): unknown {
     return Number.isInteger(value) ? BigInt(value) : value;
   }
   if (Array.isArray(value)) return value.map(dynamic);
-  if (!isObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   return new Map(
     Object.entries(value).map(([key, one]) => [key, dynamic(one)] as const),
   );

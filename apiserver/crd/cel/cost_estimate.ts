@@ -11,7 +11,7 @@ import { type CostType, type DeclaredType, KEY } from "./declared_type.ts";
 import { ONE, type SizeRange, times, UNBOUNDED } from "./size_range.ts";
 
 /** One node of the library's tree, checked. */
-interface Node {
+interface CheckedNode {
   readonly op: string;
   readonly args: unknown;
   readonly checkedType?: CheckedType | undefined;
@@ -28,7 +28,7 @@ interface CheckedType {
  * Where a value stands in the schema; without a type where the schema says
  * nothing of it.
  */
-interface Place {
+interface SchemaOrigin {
   readonly type: DeclaredType | undefined;
 }
 
@@ -38,7 +38,7 @@ interface Estimate {
   readonly type: CostType;
   /** The size, where the expression itself tells it. */
   readonly size?: SizeRange | undefined;
-  readonly place?: Place | undefined;
+  readonly origin?: SchemaOrigin | undefined;
   readonly literal?: unknown;
 }
 
@@ -76,7 +76,7 @@ const OTHER: CostType = { kind: "other", name: "" };
  * @param root What the schema tells of `self` and `oldSelf`.
  */
 export function costOf(tree: unknown, root: DeclaredType): number {
-  return new Estimator(root).of(tree as Node).cost;
+  return new Estimator(root).of(tree as CheckedNode).cost;
 }
 
 class Estimator {
@@ -88,7 +88,7 @@ class Estimator {
     this.#root = root;
   }
 
-  of(node: Node): Estimate {
+  of(node: CheckedNode): Estimate {
     const { op, args } = node;
     switch (op) {
       case "value":
@@ -96,69 +96,76 @@ class Estimator {
       case "id":
         return this.#name(args as string, node);
       case ".":
-        return this.#field(args as [Node, string], node);
+        return this.#field(args as [CheckedNode, string], node);
       case "[]":
-        return this.#element(args as [Node, Node], node);
+        return this.#element(args as [CheckedNode, CheckedNode], node);
       case ".?":
       case "[?]":
-        return this.#optional(args as [Node, Node | string], node);
+        return this.#optional(
+          args as [CheckedNode, CheckedNode | string],
+          node,
+        );
       case "!_":
       case "-_":
-        return this.#unary(args as Node, node);
+        return this.#unary(args as CheckedNode, node);
       case "&&":
       case "||": {
-        const [a, b] = this.#all(args as readonly Node[]);
+        const [a, b] = this.#all(args as readonly CheckedNode[]);
         return { cost: sum(a?.cost, b?.cost), type: SCALAR };
       }
       case "?:":
-        return this.#choice(args as [Node, Node, Node]);
+        return this.#choice(args as [CheckedNode, CheckedNode, CheckedNode]);
       case "list": {
-        const items = this.#all(args as readonly Node[]);
+        const items = this.#all(args as readonly CheckedNode[]);
         const size = exactly(items.length);
         return { cost: total(items) + NEW_LIST, type: typeOf(node), size };
       }
       case "map": {
-        const entries = args as readonly (readonly [Node, Node])[];
+        const entries =
+          args as readonly (readonly [CheckedNode, CheckedNode])[];
         const parts = this.#all(entries.flat());
         const size = exactly(entries.length);
         return { cost: total(parts) + NEW_MAP, type: typeOf(node), size };
       }
       case "call": {
-        const [name, rest] = args as [string, readonly Node[]];
+        const [name, rest] = args as [string, readonly CheckedNode[]];
         return this.#function(name, rest, node);
       }
       case "rcall":
-        return this.#method(args as [string, Node, readonly Node[]], node);
+        return this.#method(
+          args as [string, CheckedNode, readonly CheckedNode[]],
+          node,
+        );
       default:
-        return this.#operator(op, args as [Node, Node], node);
+        return this.#operator(op, args as [CheckedNode, CheckedNode], node);
     }
   }
 
-  #all(nodes: readonly Node[]): Estimate[] {
+  #all(nodes: readonly CheckedNode[]): Estimate[] {
     return nodes.map((node) => this.of(node));
   }
 
-  #name(name: string, node: Node): Estimate {
+  #name(name: string, node: CheckedNode): Estimate {
     const range = this.#ranges.findLast(([variable]) => variable === name)?.[1];
     if (range === undefined) {
       const own = name === "self" ||
         (name === "oldSelf" && node.checkedType?.kind !== "optional");
       const type = own ? this.#root : typeOf(node);
-      return { cost: 1, type, place: { type: this.#root } };
+      return { cost: 1, type, origin: { type: this.#root } };
     }
     switch (range.type.kind) {
       case "list":
         return {
           cost: 1,
           type: range.type.elements ?? typeOf(node),
-          place: this.#below(range.place, (type) => type.elements),
+          origin: this.#below(range.origin, (type) => type.elements),
         };
       case "map":
         return {
           cost: 1,
           type: KEY,
-          place: this.#below(
-            range.place,
+          origin: this.#below(
+            range.origin,
             (type) => type.kind === "map" ? KEY : undefined,
           ),
         };
@@ -172,15 +179,15 @@ class Estimator {
    * taken for `self`, as kube-apiserver takes it.
    */
   #below(
-    place: Place | undefined,
+    origin: SchemaOrigin | undefined,
     step: (type: DeclaredType) => DeclaredType | undefined,
-  ): Place {
-    if (place === undefined) return { type: this.#root };
-    return { type: place.type && step(place.type) };
+  ): SchemaOrigin {
+    if (origin === undefined) return { type: this.#root };
+    return { type: origin.type && step(origin.type) };
   }
 
-  #field([target, name]: [Node, string], node: Node): Estimate {
-    const { cost, type, place } = this.of(target);
+  #field([target, name]: [CheckedNode, string], node: CheckedNode): Estimate {
+    const { cost, type, origin } = this.of(target);
     const step = type.kind === "map" || type.kind === "object" ? 1 : 0;
     const declared = type.kind === "map"
       ? type.elements
@@ -188,28 +195,34 @@ class Estimator {
     return {
       cost: cost + step,
       type: declared ?? typeOf(node),
-      place: this.#below(place, ({ fields }) => fields.get(name)),
+      origin: this.#below(origin, ({ fields }) => fields.get(name)),
     };
   }
 
-  #element([target, index]: [Node, Node], node: Node): Estimate {
+  #element(
+    [target, index]: [CheckedNode, CheckedNode],
+    node: CheckedNode,
+  ): Estimate {
     const list = this.of(target);
     const { cost } = this.of(index);
     return {
       cost: sum(list.cost, cost, 1),
       type: list.type.elements ?? typeOf(node),
-      place: this.#below(list.place, (type) => type.elements),
+      origin: this.#below(list.origin, (type) => type.elements),
     };
   }
 
-  #optional([target, part]: [Node, Node | string], node: Node): Estimate {
+  #optional(
+    [target, part]: [CheckedNode, CheckedNode | string],
+    node: CheckedNode,
+  ): Estimate {
     const index = typeof part === "string" ? 0 : this.of(part).cost;
     return { cost: sum(this.of(target).cost, index, 1), type: typeOf(node) };
   }
 
   /** A sign before a number belongs to it; two signs take each other away. */
-  #unary(inner: Node, { op }: Node): Estimate {
-    if (inner.op === op) return this.of(inner.args as Node);
+  #unary(inner: CheckedNode, { op }: CheckedNode): Estimate {
+    if (inner.op === op) return this.of(inner.args as CheckedNode);
     const { cost, type, literal: value } = this.of(inner);
     if (
       op === "-_" && (typeof value === "bigint" || typeof value === "number")
@@ -219,7 +232,9 @@ class Estimator {
     return { cost: sum(cost, 1), type };
   }
 
-  #choice([condition, yes, no]: [Node, Node, Node]): Estimate {
+  #choice(
+    [condition, yes, no]: [CheckedNode, CheckedNode, CheckedNode],
+  ): Estimate {
     const a = this.of(yes);
     const b = this.of(no);
     return {
@@ -229,18 +244,26 @@ class Estimator {
     };
   }
 
-  #operator(op: string, [left, right]: [Node, Node], node: Node): Estimate {
+  #operator(
+    op: string,
+    [left, right]: [CheckedNode, CheckedNode],
+    node: CheckedNode,
+  ): Estimate {
     const a = this.of(left);
     const b = this.of(right);
     const call = operatorCost(op, this.#operand(a), this.#operand(b));
     return called(call, [a, b], op === "+" ? a.type : typeOf(node));
   }
 
-  #function(name: string, args: readonly Node[], node: Node): Estimate {
+  #function(
+    name: string,
+    args: readonly CheckedNode[],
+    node: CheckedNode,
+  ): Estimate {
     const [asked] = args;
     if (name === "has" && asked !== undefined) {
       // Whether a field is there costs nothing beside what it is a field of.
-      const [owner] = asked.args as readonly [Node, string];
+      const [owner] = asked.args as readonly [CheckedNode, string];
       return { cost: this.of(owner).cost, type: SCALAR };
     }
     const operands = this.#all(args);
@@ -249,8 +272,8 @@ class Estimator {
   }
 
   #method(
-    [name, target, args]: [string, Node, readonly Node[]],
-    node: Node,
+    [name, target, args]: [string, CheckedNode, readonly CheckedNode[]],
+    node: CheckedNode,
   ): Estimate {
     if (
       target.op === "id" && NAMESPACES.has(target.args as string) &&
@@ -266,8 +289,12 @@ class Estimator {
   }
 
   /** What its macro becomes: a start, a step for each element, and a result. */
-  #loop(name: string, range: Estimate, args: readonly Node[]): Estimate {
-    const [variable, first, second] = args as readonly [Node, Node, Node?];
+  #loop(name: string, range: Estimate, args: readonly CheckedNode[]): Estimate {
+    const [variable, first, second] = args as readonly [
+      CheckedNode,
+      CheckedNode,
+      CheckedNode?,
+    ];
     this.#ranges.push([variable.args as string, range]);
     const one = this.of(first);
     const other = second && this.of(second);
@@ -301,9 +328,9 @@ class Estimator {
     }
   }
 
-  #operand({ type, size, place, literal }: Estimate): Operand {
-    const declared = place?.type;
-    const items = place?.type?.elements;
+  #operand({ type, size, origin, literal }: Estimate): Operand {
+    const declared = origin?.type;
+    const items = origin?.type?.elements;
     return {
       type,
       size: size ?? (declared && { min: 0, max: declared.maxElements }),
@@ -364,7 +391,7 @@ const SCALARS: ReadonlySet<string> = new Set([
   "google.protobuf.Timestamp",
 ]);
 
-function typeOf({ checkedType }: Node): CostType {
+function typeOf({ checkedType }: CheckedNode): CostType {
   return checkedType === undefined ? OTHER : costType(checkedType);
 }
 

@@ -4,7 +4,7 @@ import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { goQuote } from "../../go_value.ts";
 import { fieldError } from "../../status.ts";
-import { childPath, keyPath } from "../field_path.ts";
+import { childPath, keyPath } from "../../field_path.ts";
 import { baseEnvironment } from "./cel_environment.ts";
 import { hasRules } from "./cel_library.ts";
 import { CelTypes } from "./cel_types.ts";

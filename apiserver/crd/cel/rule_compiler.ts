@@ -68,11 +68,11 @@ function compileRule(
   schema: OpenApiSchema,
   environment: Environment,
 ): CompiledRule {
-  const place = followSchemaPath(rule.fieldPath ?? "", schema);
+  const field = followSchemaPath(rule.fieldPath ?? "", schema);
   const base = {
     rule,
     usesOldSelf: mentionsOldSelf(rule.rule),
-    fieldPath: typeof place === "string" ? "" : place.path,
+    fieldPath: typeof field === "string" ? "" : field.path,
     weight: { size: 1, depth: 0 },
   };
   const compiled = compile(rule.rule, environment);

@@ -1,11 +1,11 @@
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { isJsonObject } from "../../../core/patch/json_value.ts";
 import { goQuote } from "../../go_value.ts";
 import { fieldError } from "../../status.ts";
 
-import { childPath, fieldOf, keyPath } from "../field_path.ts";
-import { isObject, ownField } from "../json_tree.ts";
+import { childPath, fieldOf, keyPath } from "../../field_path.ts";
 import { Correlation } from "../correlation.ts";
 import { baseEnvironment } from "./cel_environment.ts";
 import { celLibrary, hasRules } from "./cel_library.ts";
@@ -13,6 +13,7 @@ import { type CelType, CelTypes } from "./cel_types.ts";
 import { evaluationErrorText, isNoSuchOverload } from "./compile_error_text.ts";
 import type { RuleWeight } from "./expression_tree.ts";
 import { type CompiledRule, compileNodeRules } from "./rule_compiler.ts";
+import { ownField } from "../json_tree.ts";
 
 /** How a validation is done. */
 export interface RuleOptions {
@@ -133,7 +134,7 @@ function ruleNode(
 }
 
 /** Where a run is. */
-interface Place {
+interface RulePosition {
   readonly path: string;
   readonly correlation: Correlation | undefined;
   /** The nearest place above whose old value is known. */
@@ -153,18 +154,23 @@ class RuleRun {
     this.#warn = warn;
   }
 
-  node(node: RuleNode, value: unknown, old: unknown, place: Place): void {
+  node(
+    node: RuleNode,
+    value: unknown,
+    old: unknown,
+    position: RulePosition,
+  ): void {
     if (value === null || value === undefined || this.#budget < 0) return;
-    if (node.rules.length > 0) this.#rules(node, value, old, place);
-    if (Array.isArray(value)) this.#list(node, value, old, place);
-    else if (isObject(value)) this.#fields(node, value, old, place);
+    if (node.rules.length > 0) this.#rules(node, value, old, position);
+    if (Array.isArray(value)) this.#list(node, value, old, position);
+    else if (isJsonObject(value)) this.#fields(node, value, old, position);
   }
 
   #list(
     node: RuleNode,
     value: readonly unknown[],
     old: unknown,
-    place: Place,
+    position: RulePosition,
   ): void {
     if (node.items === undefined) return;
     const pairs = Array.isArray(old)
@@ -172,8 +178,8 @@ class RuleRun {
       : undefined;
     for (const [index, item] of value.entries()) {
       this.node(node.items, item, pairs?.index(index)?.old, {
-        ...below(place, place.correlation?.index(index)),
-        path: keyPath(place.path, index),
+        ...below(position, position.correlation?.index(index)),
+        path: keyPath(position.path, index),
       });
     }
   }
@@ -182,24 +188,29 @@ class RuleRun {
     node: RuleNode,
     value: Record<string, unknown>,
     old: unknown,
-    place: Place,
+    position: RulePosition,
   ): void {
     for (const [name, field] of Object.entries(value)) {
       const inner = node.properties.get(name) ?? node.values;
       if (inner === undefined) continue;
-      const before = isObject(old) ? ownField(old, name) : undefined;
+      const before = isJsonObject(old) ? ownField(old, name) : undefined;
       this.node(inner, field, before, {
-        ...below(place, place.correlation?.key(name)),
+        ...below(position, position.correlation?.key(name)),
         path: node.properties.has(name)
-          ? childPath(place.path, name)
-          : keyPath(place.path, name),
+          ? childPath(position.path, name)
+          : keyPath(position.path, name),
       });
     }
   }
 
-  #rules(node: RuleNode, value: unknown, old: unknown, place: Place): void {
+  #rules(
+    node: RuleNode,
+    value: unknown,
+    old: unknown,
+    position: RulePosition,
+  ): void {
     const type = node.schema.type ?? "";
-    const field = fieldOf(place.path);
+    const field = fieldOf(position.path);
     const size = sizeOf(value) + sizeOf(old);
     let self: unknown;
     let oldSelf: unknown;
@@ -232,16 +243,19 @@ class RuleRun {
         self,
         oldSelf: optional ? optionalOf(oldSelf) : oldSelf,
       };
-      this.#one(compiled, variables, { place, type });
+      this.#one(compiled, variables, { position, type });
     }
   }
 
   #one(
     { rule, program, message, usesOldSelf, fieldPath }: CompiledRule,
     variables: { readonly self: unknown; readonly oldSelf: unknown },
-    { place, type }: { readonly place: Place; readonly type: string },
+    { position, type }: {
+      readonly position: RulePosition;
+      readonly type: string;
+    },
   ): void {
-    const field = fieldOf(place.path);
+    const field = fieldOf(position.path);
     let holds: unknown;
     try {
       holds = program?.(variables);
@@ -260,12 +274,12 @@ class RuleRun {
       ? messageOf(rule)
       : evaluatedMessage(message, variables) ?? messageOf(rule);
     const at = fieldPath === ""
-      ? place.path
+      ? position.path
       : fieldPath.startsWith("[")
-      ? `${place.path}${fieldPath}`
-      : childPath(place.path, fieldPath);
+      ? `${position.path}${fieldPath}`
+      : childPath(position.path, fieldPath);
     const cause = causeFor(rule.reason, fieldOf(at), { type, detail });
-    const known = place.correlation ?? place.ancestor;
+    const known = position.correlation ?? position.ancestor;
     if (!usesOldSelf && known?.unchanged) {
       this.#warn?.(`${cause.field}: ${cause.message}`);
     } else this.causes.push(cause);
@@ -273,12 +287,12 @@ class RuleRun {
 }
 
 function below(
-  place: Place,
+  position: RulePosition,
   correlation: Correlation | undefined,
-): Omit<Place, "path"> {
+): Omit<RulePosition, "path"> {
   return {
     correlation,
-    ancestor: place.correlation ?? place.ancestor,
+    ancestor: position.correlation ?? position.ancestor,
     root: false,
   };
 }

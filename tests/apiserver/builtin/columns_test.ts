@@ -7,7 +7,7 @@ import {
   rowConditionsOf,
   rowOf,
 } from "../../../apiserver/builtin/columns/rows.ts";
-import { builtinDefinitions } from "../../../apiserver/builtin/definitions.ts";
+import { builtinDefinitions } from "../../../apiserver/builtin/builtin_definitions.ts";
 
 /** An object that a Kubernetes 1.32 server held, and the row it showed then. */
 interface RecordedRow {

@@ -1,6 +1,6 @@
 import { parseApiVersion } from "../../../core/api/kind.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
-import { builtinDefinitions } from "../../../apiserver/builtin/definitions.ts";
+import { builtinDefinitions } from "../../../apiserver/builtin/builtin_definitions.ts";
 import { updateManagedFields } from "../../../apiserver/managed_fields.ts";
 import type {
   HookContext,

@@ -21,7 +21,7 @@ interface RecordedUpdate {
 test("Lists of type set and map are compared and added as recorded", async () => {
   await loadCel();
   const [update, ...rules] = recordedLines<RecordedUpdate & RecordedRule>(
-    "./data/related_lists",
+    "../cel/data/related_lists",
   );
   assert.ok(update);
   const { properties, value, old } = update;

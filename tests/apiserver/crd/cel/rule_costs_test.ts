@@ -61,7 +61,7 @@ function definition(...schemas: readonly OpenApiSchema[]): UntypedObject {
 
 test("Definitions whose rules cost too much are refused as recorded", async () => {
   await loadCel();
-  const recorded = recordedLines<RecordedLimit>("./data/cost_limits");
+  const recorded = recordedLines<RecordedLimit>("../cel/data/cost_limits");
   for (const { name, schema, causes } of recorded) {
     const found = createCauses(definition(schema));
     assert.deepEqual(causeTexts(found), causeTexts(causes), name);
@@ -72,7 +72,7 @@ test("Rules are estimated at the recorded costs", async () => {
   await loadCel();
   for (
     const { rule, self, maxItems, factor } of recordedLines<RecordedCost>(
-      "./data/rule_costs",
+      "../cel/data/rule_costs",
     )
   ) {
     const items = { ...self, "x-kubernetes-validations": [rule] };

@@ -1,18 +1,18 @@
 import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
 import type { StreamConnection } from "../../core/client/transport/transport.ts";
 
-/** One end of a WebSocket, whatever carries it. */
-export type MessageLine = Pick<
+/** One end of a stream of WebSocket messages, over a socket or in the process. */
+export type MessageStream = Pick<
   StreamConnection,
   "messages" | "send" | "close"
 >;
 
-/** One end of a line within the process: what it sends the other one reads. */
-class LineEnd implements StreamConnection {
+/** End of an in-process stream; the other end reads the messages it sends. */
+class StreamEnd implements StreamConnection {
   readonly protocol: string;
   readonly messages: ChunkQueue;
-  other: LineEnd | undefined;
-  /** Pending while the reader of this end is behind. */
+  other: StreamEnd | undefined;
+  /** Pending while the reader of this end lags behind; `send` of the other end waits for it. */
   #caughtUp: PromiseWithResolvers<void> | undefined;
 
   constructor(protocol: string) {
@@ -27,7 +27,7 @@ class LineEnd implements StreamConnection {
   async send(message: Uint8Array): Promise<void> {
     const { other } = this;
     if (other === undefined || other.messages.closed) {
-      throw new Error("Cannot send: the line must be open: received a message");
+      throw new Error("Cannot send a message: the stream is closed");
     }
     other.messages.push(message.slice());
     await other.#caughtUp?.promise;
@@ -41,7 +41,7 @@ class LineEnd implements StreamConnection {
     return other?.close() ?? Promise.resolve();
   }
 
-  /** Breaks the line, as a lost connection does. */
+  /** Fails both ends, as a lost connection would. */
   fail(error: unknown): void {
     for (const end of [this, this.other]) end?.messages.fail(error);
     void this.close();
@@ -53,20 +53,20 @@ class LineEnd implements StreamConnection {
   }
 }
 
-/** Both ends of a line within the process. */
-export interface LinePair {
-  /** That of the client. */
+/** Both ends of an in-process stream. */
+export interface StreamPair {
+  /** End of the client. */
   readonly near: StreamConnection;
-  /** That of the server. */
-  readonly far: MessageLine;
-  /** Breaks the line. */
+  /** End of the server. */
+  readonly far: MessageStream;
+  /** Fails both ends, as a lost connection would. */
   fail(error: unknown): void;
 }
 
-/** A WebSocket without a socket. */
-export function linePair(protocol: string): LinePair {
-  const near = new LineEnd(protocol);
-  const far = new LineEnd(protocol);
+/** Creates an in-process stream that behaves like a WebSocket connection. */
+export function streamPair(protocol: string): StreamPair {
+  const near = new StreamEnd(protocol);
+  const far = new StreamEnd(protocol);
   near.other = far;
   far.other = near;
   return { near, far, fail: (error) => near.fail(error) };

@@ -3,7 +3,7 @@
 import type { Scope } from "../../../core/api/kind.ts";
 import type { Verb } from "../../registry.ts";
 
-/** A subresource as discovery tells it; group and version empty for the resource's. */
+/** Subresource in discovery; group and version are empty if they are the resource's. */
 export interface SubresourceData {
   readonly name: string;
   readonly group: string;
@@ -12,7 +12,7 @@ export interface SubresourceData {
   readonly verbs: readonly Verb[];
 }
 
-/** A version of a resource as discovery and tables tell it. */
+/** Version of a resource, with its discovery data and table columns. */
 export interface ResourceData {
   readonly group: string;
   readonly version: string;
@@ -27,7 +27,7 @@ export interface ResourceData {
   readonly columns: readonly (readonly [name: string, type: string, format: string, priority: number])[];
 }
 
-/** Every version of every built-in resource, the preferred version of a group first. */
+/** All versions of all built-in resources, the preferred version of a group first. */
 export const RESOURCES: readonly ResourceData[] = [
   {"group":"","version":"v1","plural":"bindings","singular":"binding","kind":"Binding","scope":"Namespaced","shortNames":[],"categories":[],"verbs":["create"],"subresources":[],"columns":[]},
   {"group":"","version":"v1","plural":"componentstatuses","singular":"componentstatus","kind":"ComponentStatus","scope":"Cluster","shortNames":["cs"],"categories":[],"verbs":["get","list"],"subresources":[],"columns":[["Name","string","name",0],["Status","string","",0],["Message","string","",0],["Error","string","",0]]},

@@ -13,7 +13,7 @@ import { CRD_LIFECYCLE } from "../crd/crd_lifecycle.ts";
 import { badRequest } from "../status.ts";
 import { convertAutoscaler } from "./autoscaler_conversion.ts";
 import { hasOwnColumns, rowConditionsOf, rowOf } from "./columns/rows.ts";
-import { type ResourceData, RESOURCES } from "./data/resources.ts";
+import { type ResourceData, RESOURCES } from "./data/resource_table.ts";
 import { DecodeError, decodeTyped, emptyStruct } from "./decode.ts";
 import { convertEvent } from "./event_conversion.ts";
 import { definitionOfKind, type GoType, goType } from "./go_types.ts";

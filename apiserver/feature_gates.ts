@@ -1,0 +1,14 @@
+/**
+ * Feature gates of the server: features that kube-apiserver 1.32 does not have,
+ * named like upstream's gates.
+ */
+export interface FeatureGates {
+  /**
+   * Whether lists, watches and deletions of collections support `shardSelector`
+   * (KEP-5866, alpha in Kubernetes 1.36). Otherwise the parameter is ignored
+   * like any unknown one.
+   *
+   * @default {false}
+   */
+  readonly ShardedListAndWatch?: boolean | undefined;
+}
