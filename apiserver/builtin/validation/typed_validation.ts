@@ -18,7 +18,7 @@ import { INGRESS_RULES } from "./ingress_rules.ts";
 import { JOB_RULES } from "./job_rules.ts";
 import { LABEL_RULES } from "./label_rules.ts";
 import { NETWORK_RULES } from "./network_rules.ts";
-import { type ValidationRule } from "./validation_rule.ts";
+import type { ValidationRule } from "./validation_rule.ts";
 import { POD_RULES } from "./pod_rules.ts";
 import { REFERENCE_RULES } from "./reference_rules.ts";
 import { REGISTRATION_RULES } from "./registration_rules.ts";
