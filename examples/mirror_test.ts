@@ -10,10 +10,8 @@ import { Event } from "../core/kinds/core_v1.ts";
 import { withExample } from "../tests/support/example_case.ts";
 import { until } from "../tests/support/until.ts";
 import { isReady } from "../workflows/conditions/condition.ts";
-import {
-  type Conditioned,
-  lintStatus,
-} from "../workflows/conditions/status_lint.ts";
+import type { Conditioned } from "../workflows/conditions/condition.ts";
+import { lintStatus } from "../workflows/conditions/status_lint.ts";
 import { statusOf } from "../workflows/kstatus/status_of.ts";
 import { type ArtifactServer, startArtifactServer } from "./mirror_server.ts";
 

@@ -4,7 +4,7 @@ import type { KubernetesObject } from "../core/api/object.ts";
 import { Deployment } from "../core/kinds/apps_v1.ts";
 import { withExample } from "../tests/support/example_case.ts";
 import { until } from "../tests/support/until.ts";
-import type { PhasedStatus } from "../workflows/phases/rollout.ts";
+import type { PhasedStatus } from "../workflows/phases/phased_status.ts";
 
 const Release = untyped({
   group: "sample.coracle.dev",

@@ -12,7 +12,7 @@ import { Kubectl, NO_KUBECTL } from "../tests/support/kubectl.ts";
 import { Program, runtimeCommand } from "../tests/support/program.ts";
 import { temporaryFolder } from "../tests/support/temporary_folder.ts";
 import { until } from "../tests/support/until.ts";
-import type { PhasedStatus } from "../workflows/phases/rollout.ts";
+import type { PhasedStatus } from "../workflows/phases/phased_status.ts";
 import type { Job } from "./job_manager.ts";
 
 const StreamJob = untyped({

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { untyped } from "../core/api/kind.ts";
 import { withExample } from "../tests/support/example_case.ts";
 import { until } from "../tests/support/until.ts";
-import type { Conditioned } from "../workflows/conditions/status_lint.ts";
+import type { Conditioned } from "../workflows/conditions/condition.ts";
 import { startArtifactServer } from "./mirror_server.ts";
 
 const Website = untyped({

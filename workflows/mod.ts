@@ -24,14 +24,14 @@
 export * from "./apply/apply_order.ts";
 export * from "./apply/apply_set.ts";
 export * from "./apply/change_set.ts";
-export { type FieldDifference, objectChanges } from "./apply/object_diff.ts";
-export * from "./apply/prune_set.ts";
+export { type FieldDifference, objectChanges } from "./apply/change_set.ts";
+export * from "./apply/apply_set.ts";
 export type {
   ApplySetOptions,
   SetOptions,
   SetOwner,
 } from "./apply/set_options.ts";
-export * from "./conditions/cadence.ts";
+export * from "./conditions/reconcile_result.ts";
 export * from "./conditions/condition.ts";
 export {
   aggregateConditions,
@@ -45,19 +45,23 @@ export {
   rebaseConditions,
   type RebaseOptions,
 } from "./conditions/condition_rebase.ts";
-export * from "./conditions/dependency_check.ts";
-export * from "./conditions/dependency_order.ts";
+export * from "./kstatus/dependencies.ts";
+export * from "./kstatus/dependencies.ts";
 export * from "./conditions/leader_id.ts";
 export * from "./conditions/notifier.ts";
 export * from "./conditions/outcome.ts";
-export { type News, newsOf, type NewsOptions } from "./conditions/pass_news.ts";
+export {
+  type News,
+  newsOf,
+  type NewsOptions,
+} from "./conditions/summarized.ts";
 export type {
   ProgressOptions,
   Step,
   StepContext,
   StepsEnd,
-} from "./conditions/pass_step.ts";
-export * from "./conditions/ready_columns.ts";
+} from "./conditions/summarized_definition.ts";
+export * from "./conditions/status_schema.ts";
 export * from "./conditions/reference_access.ts";
 export {
   FORCE_AT,
@@ -68,8 +72,8 @@ export {
   type Requests,
   requestsOf,
 } from "./conditions/requests.ts";
-export * from "./conditions/result_finalizer.ts";
-export * from "./conditions/result_processor.ts";
+export * from "./conditions/reconcile_result.ts";
+export * from "./conditions/summarized_definition.ts";
 export {
   finish,
   type FinishOptions,
@@ -79,14 +83,14 @@ export {
   type Roll,
   settle,
   type Settled,
-} from "./conditions/settle.ts";
+} from "./conditions/reconcile_result.ts";
 export * from "./conditions/shared_status.ts";
-export * from "./conditions/status_access.ts";
+export * from "./conditions/shared_status.ts";
 export * from "./conditions/status_lint.ts";
 export { conditionedStatus } from "./conditions/status_schema.ts";
 export * from "./conditions/summarized.ts";
 export type { SummarizedDefinition } from "./conditions/summarized_definition.ts";
-export * from "./dependents/bulk_dependent.ts";
+export * from "./dependents/kubernetes_dependent.ts";
 export {
   type Dependent,
   type DependentResult,
@@ -94,12 +98,12 @@ export {
   type Operation,
   type ReconciledDependent,
 } from "./dependents/dependent.ts";
-export * from "./dependents/external_bulk_dependent.ts";
+export * from "./dependents/external_dependent.ts";
 export * from "./dependents/external_dependent.ts";
 export type {
   ExternalOperations,
   ExternalSource,
-} from "./dependents/external_keeper.ts";
+} from "./dependents/external_dependent.ts";
 export {
   configMapState,
   type ExternalIds,
@@ -116,7 +120,7 @@ export {
 export type {
   CompareOptions,
   KeepOptions,
-} from "./dependents/object_keeper.ts";
+} from "./dependents/dependent_resource.ts";
 export { UpdateLoopError } from "./dependents/update_loop.ts";
 export * from "./graph/concurrency_limit.ts";
 export { GraphError, type GraphNode } from "./graph/graph.ts";
@@ -137,10 +141,10 @@ export {
   type NodeContext,
   type Verdict,
   type When,
-} from "./graph/node_condition.ts";
+} from "./graph/node.ts";
 export * from "./graph/workflow.ts";
 export * from "./graph/workflow_result.ts";
-export * from "./kstatus/augment_status.ts";
+export * from "./kstatus/status_of.ts";
 export * from "./kstatus/cel_rules.ts";
 export {
   type ObjectReference,
@@ -150,7 +154,7 @@ export {
 export * from "./kstatus/object_status.ts";
 export * from "./kstatus/status_of.ts";
 export * from "./kstatus/wait_for.ts";
-export { jobCompletionStatus } from "./kstatus/workload_rules.ts";
+export { jobCompletionStatus } from "./kstatus/status_rules.ts";
 export * from "./phases/canary.ts";
 export * from "./phases/change_map.ts";
 export {
@@ -162,7 +166,7 @@ export {
 export * from "./phases/exclusive_status.ts";
 export * from "./phases/lifecycle_conditions.ts";
 export * from "./phases/lifecycle_metrics.ts";
-export * from "./phases/lifecycle_tracker.ts";
+export * from "./phases/lifecycle_metrics.ts";
 export * from "./phases/new_failures.ts";
 export * from "./phases/one_shot_task.ts";
 export * from "./phases/phased.ts";
@@ -188,6 +192,6 @@ export {
   type RolloutError,
   type RolloutPhase,
   type RolloutStatus,
-} from "./phases/rollout.ts";
+} from "./phases/phased_status.ts";
 export * from "./phases/states.ts";
 export * from "./phases/upgrade_choice.ts";

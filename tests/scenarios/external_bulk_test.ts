@@ -3,7 +3,7 @@ import { perResourcePollingSource } from "../../sources/per_resource_polling_sou
 import {
   externalBulkDependent,
   type ExternalBulkDependentOptions,
-} from "../../workflows/dependents/external_bulk_dependent.ts";
+} from "../../workflows/dependents/external_dependent.ts";
 import {
   configMapState,
   type ExternalState,

@@ -5,7 +5,7 @@ import { pollingSource } from "../../sources/polling_source.ts";
 import {
   bulkDependent,
   readOnlyBulkDependent,
-} from "../../workflows/dependents/bulk_dependent.ts";
+} from "../../workflows/dependents/kubernetes_dependent.ts";
 import { configMapState } from "../../workflows/dependents/external_state.ts";
 import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";

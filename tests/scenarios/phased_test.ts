@@ -4,7 +4,7 @@ import { defineKind } from "../../core/crd/define_kind.ts";
 import type { ObjectOf } from "../../core/api/kind.ts";
 import { ConfigMap, Event } from "../../core/kinds/core_v1.ts";
 import { changeMap } from "../../workflows/phases/change_map.ts";
-import { readyColumns } from "../../workflows/conditions/ready_columns.ts";
+import { readyColumns } from "../../workflows/conditions/status_schema.ts";
 import { phased } from "../../workflows/phases/phased.ts";
 import type { PhasedDefinition } from "../../workflows/phases/phased_definition.ts";
 import { phasedStatus } from "../../workflows/phases/phased_status.ts";

@@ -9,7 +9,7 @@ import {
 } from "../../core/kinds/mod.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
-import { isCurrent } from "../../workflows/graph/node_condition.ts";
+import { isCurrent } from "../../workflows/graph/node.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import { KEY } from "../support/gadget_runs.ts";
 import { registerWorkflow } from "../support/gadget_dependents.ts";

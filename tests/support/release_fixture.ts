@@ -1,14 +1,13 @@
 import { Event } from "../../core/kinds/core_v1.ts";
 import type { InboundSource } from "../../sources/inbound_source.ts";
 import { inboundSource } from "../../sources/inbound_source.ts";
-import { every } from "../../workflows/conditions/cadence.ts";
-import type { Step } from "../../workflows/conditions/pass_step.ts";
+import { every } from "../../workflows/conditions/reconcile_result.ts";
+import type { Step, SummarizedDefinition } from "../../workflows/conditions/summarized_definition.ts";
 import { REQUESTED_AT } from "../../workflows/conditions/requests.ts";
 import {
   persistentRetry,
   summarized,
 } from "../../workflows/conditions/summarized.ts";
-import type { SummarizedDefinition } from "../../workflows/conditions/summarized_definition.ts";
 import { type OperatorFixture, scenario } from "./operator_fixture.ts";
 import { Release } from "./release_kind.ts";
 

@@ -3,27 +3,29 @@ import { test } from "node:test";
 import { noMetrics } from "../../core/metrics.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { inboundSource } from "../../sources/inbound_source.ts";
-import { applySet } from "../../workflows/apply/apply_set.ts";
-import { pruneSet } from "../../workflows/apply/prune_set.ts";
-import { every, jittered } from "../../workflows/conditions/cadence.ts";
-import { requireReady } from "../../workflows/conditions/dependency_check.ts";
+import { applySet, pruneSet } from "../../workflows/apply/apply_set.ts";
+import {
+  every,
+  finish,
+  jittered,
+} from "../../workflows/conditions/reconcile_result.ts";
+import { requireReady } from "../../workflows/kstatus/dependencies.ts";
 import { WebhookNotifier } from "../../workflows/conditions/notifier.ts";
 import { Stalled, Waiting } from "../../workflows/conditions/outcome.ts";
 import { checkAccess } from "../../workflows/conditions/reference_access.ts";
-import { finish } from "../../workflows/conditions/settle.ts";
 import { SharedStatus } from "../../workflows/conditions/shared_status.ts";
 import { summarized } from "../../workflows/conditions/summarized.ts";
 import {
   bulkDependent,
-  readOnlyBulkDependent,
-} from "../../workflows/dependents/bulk_dependent.ts";
-import { externalBulkDependent } from "../../workflows/dependents/external_bulk_dependent.ts";
-import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
-import { statusState } from "../../workflows/dependents/external_state.ts";
-import {
   kubernetesDependent,
+  readOnlyBulkDependent,
   readOnlyDependent,
 } from "../../workflows/dependents/kubernetes_dependent.ts";
+import {
+  externalBulkDependent,
+  externalDependent,
+} from "../../workflows/dependents/external_dependent.ts";
+import { statusState } from "../../workflows/dependents/external_state.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import { celRules } from "../../workflows/kstatus/cel_rules.ts";
 import { statusOf } from "../../workflows/kstatus/status_of.ts";

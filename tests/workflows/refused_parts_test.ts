@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { inboundSource } from "../../sources/inbound_source.ts";
-import { accessByClient } from "../../workflows/conditions/status_access.ts";
-import { SharedStatus } from "../../workflows/conditions/shared_status.ts";
+import {
+  accessByClient,
+  SharedStatus,
+} from "../../workflows/conditions/shared_status.ts";
 import { summarized } from "../../workflows/conditions/summarized.ts";
 import { externalDependent } from "../../workflows/dependents/external_dependent.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";

@@ -10,8 +10,11 @@ import {
   referenceOf,
 } from "../kstatus/object_reference.ts";
 import { waitFor, type WaitOptions } from "../kstatus/wait_for.ts";
-import type { ApplyAction } from "./change_set.ts";
-import { type FieldDifference, objectChanges } from "./object_diff.ts";
+import {
+  type ApplyAction,
+  type FieldDifference,
+  objectChanges,
+} from "./change_set.ts";
 import { hasWish, ownerLabels, type SetOptions } from "./set_options.ts";
 
 /** What is to be done with one object. */

@@ -3,7 +3,8 @@ import {
   type ObjectReference,
   referenceText,
 } from "../kstatus/object_reference.ts";
-import { type FieldDifference, isSecret } from "./object_diff.ts";
+import type { KubernetesObject } from "../../core/api/object.ts";
+import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 
 /**
  * What happened to an object, or would happen.
@@ -101,4 +102,114 @@ export function changeSetText(changes: readonly AppliedChange[]): string {
 function fieldText(change: FieldDifference): string {
   const text = (value: unknown) => JSON.stringify(value) ?? "nothing";
   return `  ${change.path}: ${text(change.before)} -> ${text(change.after)}`;
+}
+
+/** One field that is not as it should be. */
+export interface FieldDifference {
+  /** Which one, as a JSON Pointer: `/spec/replicas`. */
+  readonly path: string;
+  /** What is there; absent if nothing. */
+  readonly before?: unknown;
+  /** What there should be; absent if nothing. */
+  readonly after?: unknown;
+}
+
+/** What stands for a value that must not be seen. */
+const MASKED = "***";
+
+/**
+ * What differs between two states of an object: its labels, its annotations and
+ * everything beside metadata and status. The values of a Secret are masked, so
+ * that one sees which have changed and not to what.
+ *
+ * @param before The object as it is; undefined if there is none.
+ * @param after The object as it would be.
+ *
+ * @example Which key of a Secret has changed
+ * ```ts
+ * import { objectChanges } from "@coracle/operator/workflows";
+ *
+ * const secret = (password: string) => ({
+ *   apiVersion: "v1",
+ *   kind: "Secret",
+ *   metadata: { name: "login" },
+ *   data: { password },
+ * });
+ * const [change] = objectChanges(secret("b2xk"), secret("bmV3"));
+ * if (change?.path !== "/data/password") throw new Error("Unexpected path");
+ * if (change.after !== "*** (after)") throw new Error("Unexpected value");
+ * ```
+ */
+export function objectChanges(
+  before: KubernetesObject | undefined,
+  after: KubernetesObject,
+): FieldDifference[] {
+  const changes: FieldDifference[] = [];
+  compare(comparable(before), comparable(after), { path: "", changes });
+  return isSecret(after) ? changes.map(masked) : changes;
+}
+
+/** Whether an object holds what must not be seen. */
+export function isSecret({ apiVersion, kind }: {
+  readonly apiVersion?: string | undefined;
+  readonly kind?: string | undefined;
+}): boolean {
+  return apiVersion === "v1" && kind === "Secret";
+}
+
+/** The part of an object that its author can mean. */
+function comparable(object: KubernetesObject | undefined): unknown {
+  if (object === undefined) return {};
+  const { metadata, status: _, apiVersion: _version, kind: _kind, ...fields } =
+    object as KubernetesObject & { readonly status?: unknown };
+  const { labels = {}, annotations = {} } = metadata;
+  return { ...fields, metadata: { labels, annotations } };
+}
+
+function compare(
+  before: unknown,
+  after: unknown,
+  { path, changes }: {
+    readonly path: string;
+    readonly changes: FieldDifference[];
+  },
+): void {
+  if (jsonEquals(before, after)) return;
+  const inner = (name: string | number) => ({
+    path: `${path}/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`,
+    changes,
+  });
+  if (isJsonObject(before) && isJsonObject(after)) {
+    const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+    for (const name of names) compare(before[name], after[name], inner(name));
+    return;
+  }
+  if (
+    Array.isArray(before) && Array.isArray(after) &&
+    before.length === after.length
+  ) {
+    before.forEach((item, index) => compare(item, after[index], inner(index)));
+    return;
+  }
+  changes.push({
+    path,
+    ...(before !== undefined && { before }),
+    ...(after !== undefined && { after }),
+  });
+}
+
+/** The annotation in which kubectl keeps the whole object as it was applied. */
+const LAST_APPLIED =
+  "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
+
+function masked(change: FieldDifference): FieldDifference {
+  const { path } = change;
+  const hides = /^\/(?:data|stringData)(?:\/|$)/.test(path) ||
+    path === LAST_APPLIED || path === "/metadata/annotations";
+  if (!hides) return change;
+  return {
+    path,
+    ...("before" in change && { before: `${MASKED} (before)` }),
+    ...("after" in change && { after: `${MASKED} (after)` }),
+  };
 }

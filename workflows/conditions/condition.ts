@@ -1,4 +1,6 @@
+import type { KubernetesObject } from "../../core/api/object.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
+import type { HandledRequests } from "./requests.ts";
 
 /** What a condition says of its type. */
 export type ConditionStatus = "True" | "False" | "Unknown";
@@ -17,6 +19,20 @@ export interface Condition {
   observedGeneration?: number | undefined;
   /** When status, reason or message last changed, to the second. */
   lastTransitionTime: string;
+}
+
+/** What a controller says of an object by conditions. */
+export interface ConditionedStatus extends HandledRequests {
+  /** The generation that the controller has dealt with. */
+  observedGeneration?: number | undefined;
+  /** What it says, each type once. */
+  conditions?: Condition[] | undefined;
+}
+
+/** An object with conditions. */
+export interface Conditioned extends KubernetesObject {
+  /** What the controller says of the object. */
+  status?: ConditionedStatus | undefined;
 }
 
 /** What a caller says of a condition; the rest is filled in. */

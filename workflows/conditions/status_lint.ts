@@ -1,7 +1,7 @@
-import type { KubernetesObject } from "../../core/api/object.ts";
 import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import {
   type Condition,
+  type Conditioned,
   findCondition,
   isReady,
   isTrue,
@@ -9,21 +9,6 @@ import {
   RECONCILING,
   STALLED,
 } from "./condition.ts";
-import type { HandledRequests } from "./requests.ts";
-
-/** What a controller says of an object by conditions. */
-export interface ConditionedStatus extends HandledRequests {
-  /** The generation that the controller has dealt with. */
-  observedGeneration?: number | undefined;
-  /** What it says, each type once. */
-  conditions?: Condition[] | undefined;
-}
-
-/** An object with conditions. */
-export interface Conditioned extends KubernetesObject {
-  /** What the controller says of the object. */
-  status?: ConditionedStatus | undefined;
-}
 
 /** What a status says that it should not. */
 export interface StatusFinding {

@@ -4,7 +4,8 @@ import type {
   StandardSchema,
 } from "../../core/crd/standard_schema.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
-import type { ConditionedStatus } from "./status_lint.ts";
+import type { ConditionedStatus } from "./condition.ts";
+import type { PrinterColumn } from "../../core/crd/kind_definition.ts";
 
 const TEXT = { type: "string" } as const;
 const GENERATION = { type: "integer", format: "int64", minimum: 0 } as const;
@@ -186,3 +187,18 @@ export function conditionedStatus<Extra extends object = object>(
     extra,
   );
 }
+
+function ofReady(name: string, field: string): PrinterColumn {
+  const jsonPath = `.status.conditions[?(@.type=="Ready")].${field}`;
+  return { name, type: "string", jsonPath };
+}
+
+/**
+ * The columns of `kubectl get` for a kind whose conditions tell whether its
+ * objects are ready: Ready, Reason and Age, for `printerColumns` of `defineKind`.
+ */
+export const readyColumns: readonly PrinterColumn[] = Object.freeze([
+  ofReady("Ready", "status"),
+  ofReady("Reason", "reason"),
+  { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+]);

@@ -1,8 +1,12 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
 import { textHash } from "../../core/text_hash.ts";
-import { firstDifference } from "./field_match.ts";
-import { type OwnedFields, ownedFieldsOf, ownedText } from "./owned_fields.ts";
+import {
+  firstDifference,
+  type OwnedFields,
+  ownedFieldsOf,
+  ownedText,
+} from "./field_match.ts";
 import type { Form } from "./value_form.ts";
 
 /** What is known of one object: that a wish led to a stored state. */

@@ -1,14 +1,21 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
-import { keyOf, keyText } from "../../core/api/object_key.ts";
-import type { EventSource } from "../../core/controller/event_source.ts";
+import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
+import type {
+  EventSource,
+  NamespaceSet,
+  PrimaryEvent,
+  SourceContext,
+  SourceHealth,
+} from "../../core/controller/event_source.ts";
 import { crdName, CrdPresence } from "./crd_presence.ts";
-import { GatedSource } from "./gated_source.ts";
-import type { WorkflowNode } from "./node.ts";
 import {
   type ActiveContext,
   asVerdict,
   type Verdict,
-} from "./node_condition.ts";
+  type WorkflowNode,
+} from "./node.ts";
+import type { Kind } from "../../core/api/kind.ts";
+import type { OwnWrite } from "../../core/cache/informer/shared_informer.ts";
 
 /**
  * Which nodes of a workflow are active, and the event sources that start and
@@ -84,5 +91,201 @@ export class Activation<P extends KubernetesObject> {
     return typeof when.activeWhen === "object"
       ? this.#presences.get(crdName(when.activeWhen.crdOf))
       : undefined;
+  }
+}
+
+/** How long a run waits for a source that its node needs, in milliseconds. */
+const PATIENCE = 10_000;
+
+/** Stands for all primaries, where one is asked for. */
+const EVERYBODY = "*";
+
+/**
+ * The source of nodes that are not always active: started when the first of them
+ * becomes active for somebody, stopped when the last one is not any more.
+ *
+ * Invariant: primaries for which no node is active are not triggered.
+ */
+export class GatedSource<P extends KubernetesObject, S = unknown>
+  implements EventSource<P, S> {
+  readonly #inner: EventSource<P, S>;
+  readonly #presences: ReadonlySet<CrdPresence<P>>;
+  /** Which nodes are active, by primary. */
+  readonly #holders: Map<string, Set<string>> = new Map();
+  #context: SourceContext<P> | undefined;
+  #namespaces: NamespaceSet = [];
+  /** The inner source is started; its promise is fulfilled when it has synced. */
+  #opening: Promise<void> | undefined;
+  /** Which start of the inner source counts. */
+  #life: symbol | undefined;
+  /** What there was at the start of the inner source has been told. */
+  #open = false;
+  #closing: Promise<void> = Promise.resolve();
+
+  /**
+   * @param inner The source of the nodes.
+   * @param presences Which definitions open it for everybody.
+   */
+  constructor(
+    inner: EventSource<P, S>,
+    presences: Iterable<CrdPresence<P>> = [],
+  ) {
+    this.#inner = inner;
+    this.#presences = new Set(presences);
+  }
+
+  get name(): string {
+    return this.#inner.name;
+  }
+
+  get kind(): Kind | undefined {
+    return this.#inner.kind;
+  }
+
+  get readOnly(): boolean | undefined {
+    return this.#inner.readOnly;
+  }
+
+  /**
+   * A node is active for a primary.
+   *
+   * @returns Fulfilled when the source has synced.
+   * @throws {Error} If the source cannot start, has not synced in time, or is
+   * not among those of the controller.
+   */
+  async hold(node: string, primary: string): Promise<void> {
+    const nodes = this.#holders.get(primary) ?? new Set();
+    this.#holders.set(primary, nodes.add(node));
+    if (this.#open) return;
+    try {
+      await this.#inTime(this.#opening ??= this.#start());
+    } catch (error) {
+      await this.release(node, primary);
+      throw error;
+    }
+  }
+
+  /** A node is not active any more for a primary. */
+  async release(node: string, primary: string): Promise<void> {
+    const nodes = this.#holders.get(primary);
+    nodes?.delete(node);
+    if (nodes?.size === 0) this.#holders.delete(primary);
+    if (this.#holders.size === 0) await this.#stop();
+  }
+
+  async start(context: SourceContext<P>): Promise<void> {
+    this.#context = context;
+    this.#namespaces = context.namespaces;
+    await Promise.all(Array.from(
+      this.#presences,
+      (presence) =>
+        presence.follow((present) =>
+          present
+            ? this.hold(presence.name, EVERYBODY)
+            : this.release(presence.name, EVERYBODY)
+        ),
+    ));
+  }
+
+  async stop(): Promise<void> {
+    this.#context = undefined;
+    this.#holders.clear();
+    await this.#stop();
+  }
+
+  health(): SourceHealth {
+    return this.#opening === undefined
+      ? { status: "healthy", message: "not active" }
+      : this.#inner.health?.() ?? { status: "unknown" };
+  }
+
+  async secondaries(primary: P): Promise<readonly S[]> {
+    return this.#open ? await this.#inner.secondaries?.(primary) ?? [] : [];
+  }
+
+  async get(key: ObjectKey): Promise<S | undefined> {
+    return this.#open ? await this.#inner.get?.(key) : undefined;
+  }
+
+  async list(namespace?: string): Promise<readonly S[]> {
+    return this.#open ? await this.#inner.list?.(namespace) ?? [] : [];
+  }
+
+  beginWrite(key: ObjectKey): OwnWrite {
+    return this.#opening === undefined
+      ? { succeed() {}, fail() {} }
+      : this.#inner.beginWrite?.(key) ?? { succeed() {}, fail() {} };
+  }
+
+  onPrimary(event: PrimaryEvent<P>): void {
+    if (this.#opening !== undefined) this.#inner.onPrimary?.(event);
+    if (event.type !== "deleted") return;
+    const held = this.#holders.delete(keyText(event.key));
+    if (!held || this.#holders.size > 0) return;
+    const log = this.#context?.log;
+    this.#stop().catch((error) =>
+      log?.error("Cannot stop a source", { source: this.name, error })
+    );
+  }
+
+  async changeNamespaces(namespaces: NamespaceSet): Promise<void> {
+    this.#namespaces = namespaces;
+    if (this.#opening === undefined) return;
+    await this.#inner.changeNamespaces?.(namespaces);
+  }
+
+  async #start(): Promise<void> {
+    await this.#closing;
+    const context = this.#context;
+    if (context === undefined) {
+      throw new Error(
+        `Cannot use the source "${this.name}": it is not started: register the workflow, or its sources, with a controller`,
+      );
+    }
+    const life = Symbol(this.name);
+    this.#life = life;
+    await this.#inner.start({
+      ...context,
+      namespaces: this.#namespaces,
+      // Whoever waits for the source sees what it had at its start.
+      trigger: (key, event) => {
+        const text = typeof key === "string" ? key : keyText(key);
+        if (this.#open && this.#isHeldBy(text)) context.trigger(key, event);
+      },
+    });
+    if (this.#life === life) this.#open = true;
+  }
+
+  #isHeldBy(primary: string): boolean {
+    return this.#holders.has(primary) || this.#holders.has(EVERYBODY);
+  }
+
+  /** Fails if the inner source does not sync, as one of a kind that is missing. */
+  async #inTime(opening: Promise<void>): Promise<void> {
+    const expired = Promise.withResolvers<never>();
+    const timer = this.#context?.clock.setTimer(() => {
+      const { message = "no error" } = this.#inner.health?.() ?? {};
+      expired.reject(
+        new Error(
+          `Cannot use the source "${this.name}": it has not synced within ${PATIENCE} ms: received ${message}`,
+        ),
+      );
+    }, PATIENCE);
+    try {
+      await Promise.race([opening, expired.promise]);
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  /** Stops the inner source, also one that has not synced. */
+  #stop(): Promise<void> {
+    if (this.#opening === undefined) return this.#closing;
+    this.#opening = undefined;
+    this.#life = undefined;
+    this.#open = false;
+    const closed = this.#closing.then(() => this.#inner.stop());
+    this.#closing = closed.catch(() => {});
+    return closed;
   }
 }

@@ -12,7 +12,7 @@ import type { Context } from "../../core/controller/reconciler.ts";
 import { SOURCE_PARTS } from "../dependents/kubernetes_dependent.ts";
 import type { Dependent } from "../dependents/dependent.ts";
 import { Activation } from "./activation.ts";
-import { cleanUpGraph } from "./cleanup_executor.ts";
+import { cleanUpGraph, reconcileGraph, type RunContext } from "./executor.ts";
 import { concurrencyLimit } from "./concurrency_limit.ts";
 import { Graph } from "./graph.ts";
 import { mermaid } from "./mermaid.ts";
@@ -22,8 +22,6 @@ import {
   type NodeResult,
   type WorkflowNode,
 } from "./node.ts";
-import type { RunContext } from "./node_run.ts";
-import { reconcileGraph } from "./reconcile_executor.ts";
 import { GraphResult } from "./workflow_result.ts";
 
 /** Options of a {@linkcode Workflow}. */

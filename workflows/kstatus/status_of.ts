@@ -1,7 +1,10 @@
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
-import { at, conditionsAt } from "./fields.ts";
+import {
+  checkOption,
+  checkOptions,
+  type OptionRules,
+} from "../../core/api/option_rules.ts";
 import {
   current,
   failed,
@@ -12,18 +15,26 @@ import {
 } from "./object_status.ts";
 import {
   alwaysCurrent,
+  at,
   claimStatus,
+  conditionsAt,
   crdStatus,
-  podStatus,
-  serviceStatus,
-} from "./resource_rules.ts";
-import {
   daemonSetStatus,
   deploymentStatus,
   jobStatus,
+  podStatus,
   replicaSetStatus,
+  serviceStatus,
   statefulSetStatus,
-} from "./workload_rules.ts";
+} from "./status_rules.ts";
+import {
+  type Condition,
+  type ConditionMoment,
+  RECONCILING,
+  removeCondition,
+  setCondition,
+  STALLED,
+} from "../conditions/condition.ts";
 
 /** The rules by group and kind, in whatever version. */
 const RULES: ReadonlyMap<string, StatusRule> = new Map([
@@ -162,4 +173,63 @@ export function aggregateStatus(
   return statuses.every((status) => status === desired)
     ? desired
     : "InProgress";
+}
+
+/**
+ * Gives an object of any kind the conditions of kstatus that it does not write
+ * itself: Reconciling while it is in progress, Stalled when it has failed, and
+ * neither of both otherwise. Tools that only know conditions can then read every
+ * object alike.
+ *
+ * @param object The object as the API server gave it; left as it is.
+ * @param options The moment, and rules of your own.
+ * @returns A copy with these conditions.
+ * @throws {TypeError} If the options are none, or one is of another type.
+ *
+ * @example A Pod that nobody has seen yet
+ * ```ts
+ * import { augmentStatus } from "@coracle/operator/workflows";
+ *
+ * const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "web" } };
+ * const { status } = augmentStatus(pod, { now: 0 });
+ * if (status.conditions[0]?.type !== "Reconciling") throw new Error("Unexpected");
+ * ```
+ */
+export function augmentStatus<
+  T extends KubernetesObject & { readonly status?: unknown },
+>(
+  object: T,
+  options: StatusOptions = {},
+): T & { readonly status: { readonly conditions: readonly Condition[] } } {
+  checkOption(options, "object", {
+    name: "options",
+    subject: "augmentStatus()",
+  });
+  const { now = Date.now() } = options;
+  const { status, reason, message } = statusOf(object, { ...options, now });
+  const moment: ConditionMoment = { now };
+  const before = (object.status ?? {}) as {
+    readonly conditions?: readonly Condition[];
+  };
+  const implied = status === "InProgress"
+    ? RECONCILING
+    : status === "Failed"
+    ? STALLED
+    : undefined;
+  let conditions = before.conditions ?? [];
+  for (const type of [RECONCILING, STALLED]) {
+    if (type !== implied) conditions = removeCondition(conditions, type);
+  }
+  if (implied !== undefined) {
+    const words = { reason, message, status: "True" } as const;
+    const old = conditions.find(({ type }) => type === implied);
+    const since = old?.status === "True" ? old.lastTransitionTime : undefined;
+    conditions = setCondition(conditions, { ...words, type: implied }, moment)
+      .map((condition) =>
+        condition.type === implied && since !== undefined
+          ? { ...condition, lastTransitionTime: since }
+          : condition
+      );
+  }
+  return { ...object, status: { ...before, conditions } };
 }

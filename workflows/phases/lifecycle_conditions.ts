@@ -10,7 +10,7 @@ import {
   setCondition,
   STALLED,
 } from "../conditions/condition.ts";
-import type { Lifecycle, RolloutError } from "./rollout.ts";
+import type { Lifecycle, RolloutError } from "./phased_status.ts";
 
 /** What Ready, Reconciling and Stalled say in a state of life. */
 interface Words {

@@ -1,7 +1,11 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { systemClock } from "../../core/clock.ts";
-import type { Context, Reconciler } from "../../core/controller/reconciler.ts";
+import type {
+  Context,
+  PrimaryEvents,
+  Reconciler,
+} from "../../core/controller/reconciler.ts";
 import {
   type CleanupResult,
   keepFinalizer,
@@ -23,13 +27,12 @@ import {
   type PhasedRun,
 } from "./phased_definition.ts";
 import { type PassEnding, PhasedPass } from "./phased_pass.ts";
-import { heardEvents } from "./phased_events.ts";
 import {
   type Lifecycle,
   lifecycleOf,
   type PhasedObject,
   type PhasedStatus,
-} from "./rollout.ts";
+} from "./phased_status.ts";
 
 /**
  * A reconciler for what is rolled out in phases, such as a job with state or a
@@ -320,4 +323,41 @@ function rolledBackText({ rollout }: PhasedStatus): string | undefined {
 function revisionOf(status: unknown): number {
   const { rollout } = (status ?? {}) as PhasedStatus;
   return Number(rollout?.revision ?? 0) || 0;
+}
+
+/**
+ * Events about an object that a listener hears of, too. What it throws is
+ * dropped: a listener must not stop a rollout.
+ *
+ * @param object The object.
+ * @param events Where they are written.
+ * @param listener Who hears of them.
+ */
+export function heardEvents<P extends PhasedObject>(
+  object: P,
+  events: PrimaryEvents,
+  listener: PhasedDefinition<P, unknown>["onEvent"],
+): PrimaryEvents {
+  if (listener === undefined) return events;
+  const hear = (
+    type: "Normal" | "Warning",
+    reason: string,
+    message: string,
+  ) => {
+    try {
+      listener(object, { type, reason, message });
+    } catch {
+      // See PhasedDefinition.onEvent.
+    }
+  };
+  return {
+    normal(reason, message, options) {
+      events.normal(reason, message, options);
+      hear("Normal", reason, message);
+    },
+    warning(reason, message, options) {
+      events.warning(reason, message, options);
+      hear("Warning", reason, message);
+    },
+  };
 }

@@ -10,7 +10,7 @@ import type { Metrics } from "../../core/metrics.ts";
 import type { SpecDiff } from "./change_map.ts";
 import { type ErrorReportOptions, REPORT_RULES } from "./error_report.ts";
 import type { Reasons } from "./lifecycle_conditions.ts";
-import type { PhasedObject } from "./rollout.ts";
+import type { PhasedObject } from "./phased_status.ts";
 
 /** The type of an object's spec. */
 export type SpecOf<P extends PhasedObject> = P["spec"];

@@ -1,8 +1,7 @@
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { Stalled } from "../conditions/outcome.ts";
 import { diffText, type SpecDiff } from "./change_map.ts";
-import type { Pending } from "./lifecycle_conditions.ts";
-import { isSeenBefore, pendingChange } from "./pending_words.ts";
+import { type Pending, readyCondition } from "./lifecycle_conditions.ts";
 import type {
   PhasedDefinition,
   PhasedRun,
@@ -12,14 +11,16 @@ import type {
 import {
   type ChosenSpec,
   INVALID_SPEC,
+  lifecycleOf,
   type PhasedObject,
   type PhasedStatus,
   type RolloutError,
   rolloutIssue,
   type RolloutStatus,
-} from "./rollout.ts";
-import { isRollbackDue } from "./rollback_due.ts";
+  sameChoice,
+} from "./phased_status.ts";
 import { RolloutLog } from "./rollout_log.ts";
+import { milliseconds } from "../../core/api/duration.ts";
 
 /** When to look again: at once, soon, after the interval, or on an event. */
 export type PassEnding = "requeue" | "poll" | "interval" | "event";
@@ -393,4 +394,62 @@ export class PhasedPass<P extends PhasedObject, Seen> {
     return stable !== undefined &&
       this.#definition.diff(stable.spec, this.#asked.spec).change === "none";
   }
+}
+
+/** Whether an earlier pass has told of the present generation of an object. */
+export function isSeenBefore({ metadata, status }: PhasedObject): boolean {
+  const ready = readyCondition(status?.conditions);
+  return ready?.observedGeneration === metadata.generation;
+}
+
+/**
+ * What is to be said of a change while a pass begins, before it is known how far
+ * the pass gets. As long as the change goes on as before, the words of the last
+ * pass stay: conditions must not flicker.
+ *
+ * @param object The object with its status.
+ * @param change The change that is asked for, if it has not begun yet.
+ */
+export function pendingChange(
+  object: PhasedObject,
+  change: SpecDiff | undefined,
+): Pending | undefined {
+  const { lifecycle, conditions } = object.status ?? {};
+  if (isSeenBefore(object) && lifecycle === lifecycleOf(object)) {
+    const { status, reason, message = "" } = readyCondition(conditions) ?? {};
+    if (status === "False") return { reason, message };
+  }
+  return change && { reason: "SpecChanged", message: diffText(change) };
+}
+
+/**
+ * Whether what runs has failed to become stable in time, and the last stable spec
+ * can be restored without loss.
+ *
+ * @param definition What is known of the subject.
+ * @param state The run, where the rollout is, and the present.
+ */
+export async function isRollbackDue<P extends PhasedObject>(
+  definition: Pick<PhasedDefinition<P, never>, "rollback" | "parked">,
+  { run, rollout, now }: {
+    readonly run: PhasedRun<P>;
+    readonly rollout: RolloutStatus<SpecOf<P>>;
+    readonly now: number;
+  },
+): Promise<boolean> {
+  const { rollback, parked } = definition;
+  // The switches are those of the present spec, not of what was deployed.
+  const options = typeof rollback === "function"
+    ? rollback(run.object.spec)
+    : rollback;
+  const { phase, target, stable, since = 0, running } = rollout;
+  if (
+    options === undefined || phase !== "Deployed" || !running ||
+    target === undefined || stable === undefined ||
+    sameChoice(stable, target) || parked?.(stable.spec)
+  ) return false;
+  const { after = "5m", accepts, safe } = options;
+  return now - since > milliseconds(after, "rollback.after") &&
+    (accepts?.(stable.spec, target.spec) ?? true) &&
+    (await safe?.(run) ?? true);
 }

@@ -1,4 +1,4 @@
-import type { ChosenSpec, RolloutStatus } from "./rollout.ts";
+import type { ChosenSpec, RolloutStatus } from "./phased_status.ts";
 
 /** How the log reads specs that an older version of the operator stored. */
 export interface StoredSpecs<Spec> {

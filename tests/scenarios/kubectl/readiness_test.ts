@@ -8,11 +8,10 @@ import type { Client } from "../../../core/client/client.ts";
 import { Pod } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { Operator } from "../../../core/operator/operator.ts";
-import { applySet } from "../../../workflows/apply/apply_set.ts";
-import { pruneSet } from "../../../workflows/apply/prune_set.ts";
-import { onEvents } from "../../../workflows/conditions/cadence.ts";
+import { applySet, pruneSet } from "../../../workflows/apply/apply_set.ts";
+import { onEvents } from "../../../workflows/conditions/reconcile_result.ts";
 import { Failed, Stalled } from "../../../workflows/conditions/outcome.ts";
-import type { StepContext } from "../../../workflows/conditions/pass_step.ts";
+import type { StepContext } from "../../../workflows/conditions/summarized_definition.ts";
 import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
 import {
   persistentRetry,

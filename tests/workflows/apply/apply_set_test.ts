@@ -2,9 +2,12 @@ import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../../core/api/object.ts";
 import { crdManifest } from "../../../core/crd/crd_manifest.ts";
 import { ConfigMap, Secret, Service } from "../../../core/kinds/core_v1.ts";
-import { applySet, diffSet } from "../../../workflows/apply/apply_set.ts";
+import {
+  applySet,
+  diffSet,
+  pruneSet,
+} from "../../../workflows/apply/apply_set.ts";
 import { changeSetText } from "../../../workflows/apply/change_set.ts";
-import { pruneSet } from "../../../workflows/apply/prune_set.ts";
 import { Release } from "../../support/release_kind.ts";
 import {
   applyTest,

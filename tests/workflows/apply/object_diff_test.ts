@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { objectChanges } from "../../../workflows/apply/object_diff.ts";
+import { objectChanges } from "../../../workflows/apply/change_set.ts";
 
 function object(fields: object, metadata: object = {}) {
   return {

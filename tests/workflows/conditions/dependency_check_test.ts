@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { requireReady } from "../../../workflows/conditions/dependency_check.ts";
-import type { DependencyReference } from "../../../workflows/conditions/dependency_order.ts";
+import {
+  type DependencyReference,
+  requireReady,
+} from "../../../workflows/kstatus/dependencies.ts";
 import { isOutcome } from "../../../workflows/conditions/outcome.ts";
 import { Release } from "../../support/release_kind.ts";
 

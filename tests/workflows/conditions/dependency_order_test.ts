@@ -6,7 +6,7 @@ import {
   type DependencyNode,
   dependencyOrder,
   parseDependency,
-} from "../../../workflows/conditions/dependency_order.ts";
+} from "../../../workflows/kstatus/dependencies.ts";
 
 function dependent(name: string, ...dependsOn: string[]): DependencyNode {
   return {

@@ -9,7 +9,7 @@ import {
 import {
   finalizeResult,
   progressiveStatus,
-} from "../../../workflows/conditions/result_finalizer.ts";
+} from "../../../workflows/conditions/reconcile_result.ts";
 
 const moment = { now: 0, generation: 1 };
 const options = { moment, succeeded: "all done" };

@@ -2,9 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   every,
+  finish,
   jittered,
   onEvents,
-} from "../../../workflows/conditions/cadence.ts";
+  PROGRESSING_WITH_RETRY,
+  recovered,
+  settle,
+} from "../../../workflows/conditions/reconcile_result.ts";
 import {
   type Condition,
   type ConditionStatus,
@@ -20,12 +24,6 @@ import {
   Waiting,
   withoutUrlQueries,
 } from "../../../workflows/conditions/outcome.ts";
-import {
-  finish,
-  PROGRESSING_WITH_RETRY,
-  recovered,
-  settle,
-} from "../../../workflows/conditions/settle.ts";
 
 const moment = { now: 0, generation: 7 };
 const cadence = every("1m");

@@ -12,10 +12,10 @@ import {
 } from "../../../workflows/conditions/condition.ts";
 import { ConditionConflictError } from "../../../workflows/conditions/condition_rebase.ts";
 import {
+  accessByClient,
   SharedStatus,
   type SharedStatusOptions,
 } from "../../../workflows/conditions/shared_status.ts";
-import { accessByClient } from "../../../workflows/conditions/status_access.ts";
 import { Release } from "../../support/release_kind.ts";
 
 const KEY = { namespace: "default", name: "web" };

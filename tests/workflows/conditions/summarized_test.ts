@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
-import { every, onEvents } from "../../../workflows/conditions/cadence.ts";
+import {
+  every,
+  onEvents,
+} from "../../../workflows/conditions/reconcile_result.ts";
 import { isReady } from "../../../workflows/conditions/condition.ts";
 import {
   Failed,

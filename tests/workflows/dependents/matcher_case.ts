@@ -4,7 +4,7 @@ import type { Kind } from "../../../core/api/kind.ts";
 import type { ApplyObject, UntypedObject } from "../../../core/api/object.ts";
 import { keyOf } from "../../../core/api/object_key.ts";
 import { ApiServer } from "../../../apiserver/server.ts";
-import { desiredObject } from "../../../workflows/dependents/desired_object.ts";
+import { desiredObject } from "../../../workflows/dependents/dependent_resource.ts";
 import { MatchMemory } from "../../../workflows/dependents/match_memory.ts";
 import { formOfKind } from "../../../workflows/dependents/value_form.ts";
 

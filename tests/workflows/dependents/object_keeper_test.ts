@@ -6,7 +6,7 @@ import type { EventSource } from "../../../core/controller/event_source.ts";
 import type { Context } from "../../../core/controller/reconciler.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
-import { ObjectKeeper } from "../../../workflows/dependents/object_keeper.ts";
+import { ObjectKeeper } from "../../../workflows/dependents/dependent_resource.ts";
 import { gadget } from "../../support/source_context.ts";
 
 /** A server and a cache with nothing but ConfigMaps. */

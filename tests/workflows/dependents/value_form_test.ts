@@ -11,10 +11,10 @@ import {
   RoleBinding,
   StatefulSet,
 } from "../../../core/kinds/mod.ts";
-import { sameValue } from "../../../workflows/dependents/normalized_value.ts";
 import {
   formOfKind,
   formOfSchema,
+  sameValue,
 } from "../../../workflows/dependents/value_form.ts";
 
 const pod = (container: object) => ({

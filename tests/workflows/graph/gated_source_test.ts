@@ -8,7 +8,7 @@ import type {
 import { ConfigMap } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
-import { GatedSource } from "../../../workflows/graph/gated_source.ts";
+import { GatedSource } from "../../../workflows/graph/activation.ts";
 import { recordedContext } from "../../support/source_context.ts";
 
 const MAP: ConfigMap = { metadata: { namespace: "default", name: "a" } };

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { KubernetesObject } from "../../../core/api/object.ts";
 import type { Condition } from "../../../workflows/conditions/condition.ts";
-import type { NodeResult } from "../../../workflows/graph/node.ts";
 import {
   asVerdict,
   isCurrent,
   isGone,
-} from "../../../workflows/graph/node_condition.ts";
+  type NodeResult,
+} from "../../../workflows/graph/node.ts";
 import {
   GraphResult,
   WorkflowError,

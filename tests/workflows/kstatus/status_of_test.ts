@@ -5,7 +5,7 @@ import {
   aggregateStatus,
   statusOf,
 } from "../../../workflows/kstatus/status_of.ts";
-import { jobCompletionStatus } from "../../../workflows/kstatus/workload_rules.ts";
+import { jobCompletionStatus } from "../../../workflows/kstatus/status_rules.ts";
 
 const NOW = Date.parse("2026-01-01T00:01:00Z");
 

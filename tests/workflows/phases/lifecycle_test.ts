@@ -2,15 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MetricsRegistry } from "../../../core/operator/metrics_registry.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
-import { LifecycleMetrics } from "../../../workflows/phases/lifecycle_metrics.ts";
-import { LifecycleTracker } from "../../../workflows/phases/lifecycle_tracker.ts";
+import {
+  LifecycleMetrics,
+  LifecycleTracker,
+} from "../../../workflows/phases/lifecycle_metrics.ts";
 import {
   INVALID_SPEC,
   type Lifecycle,
   lifecycleOf,
   type PhasedObject,
   type PhasedStatus,
-} from "../../../workflows/phases/rollout.ts";
+} from "../../../workflows/phases/phased_status.ts";
 
 const TARGET = { spec: {}, generation: 1 };
 

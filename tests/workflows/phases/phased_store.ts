@@ -8,7 +8,7 @@ import type {
 import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import type { TaskObject } from "../../../workflows/phases/one_shot_task.ts";
-import type { PhasedObject } from "../../../workflows/phases/rollout.ts";
+import type { PhasedObject } from "../../../workflows/phases/phased_status.ts";
 import type { StatesObject } from "../../../workflows/phases/states.ts";
 
 /** What kills the operator in a crash test. */

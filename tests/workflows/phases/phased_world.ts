@@ -3,7 +3,7 @@ import type { Reconciler } from "../../../core/controller/reconciler.ts";
 import { changeMap } from "../../../workflows/phases/change_map.ts";
 import { phased } from "../../../workflows/phases/phased.ts";
 import type { PhasedDefinition } from "../../../workflows/phases/phased_definition.ts";
-import type { PhasedObject } from "../../../workflows/phases/rollout.ts";
+import type { PhasedObject } from "../../../workflows/phases/phased_status.ts";
 import { PhasedStore } from "./phased_store.ts";
 
 /** What an engine is asked to be. */

@@ -1,5 +1,10 @@
 import { ApiError } from "../../core/api/api_error.ts";
-import { isResolved, type Kind, type Scope } from "../../core/api/kind.ts";
+import {
+  apiVersionOf,
+  isResolved,
+  type Kind,
+  type Scope,
+} from "../../core/api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
 import { isPromise } from "../../core/is_promise.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
@@ -14,10 +19,11 @@ import {
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
 } from "../../sources/mappers.ts";
-import { desiredObject, namedObject } from "./desired_object.ts";
 import type { DependentResult } from "./dependent.ts";
 import type { MatchMemory } from "./match_memory.ts";
 import { UpdateLoops } from "./update_loop.ts";
+import { Buffer } from "node:buffer";
+import { isJsonObject } from "../../core/patch/json_value.ts";
 
 /** How objects in the cluster are made, changed and deleted. */
 export interface KeepOptions {
@@ -363,4 +369,93 @@ const IMMUTABLE =
 function isImmutable(error: unknown): boolean {
   return ApiError.is(error) && (error.isInvalid || error.isConflict) &&
     IMMUTABLE.test(error.message);
+}
+
+/** What the server sets in metadata, which nobody can ask for. */
+const SERVER_METADATA = [
+  "creationTimestamp",
+  "deletionTimestamp",
+  "generation",
+  "managedFields",
+  "resourceVersion",
+  "selfLink",
+  "uid",
+] as const;
+
+/**
+ * A desired object that has a name.
+ *
+ * @throws {TypeError} If it has none, or is no object.
+ */
+export function namedObject<T extends KubernetesObject>(
+  kind: Kind<T>,
+  desired: ApplyObject<T>,
+): {
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+} {
+  if (!isJsonObject(desired)) {
+    throw refusal(kind, "it must be an object", typeof desired);
+  }
+  const { metadata } = desired as { readonly metadata?: unknown };
+  const name = isJsonObject(metadata) ? metadata["name"] : undefined;
+  if (typeof name !== "string" || name === "") {
+    throw refusal(kind, "it must have a name", name);
+  }
+  return desired as { metadata: { name: string; namespace?: string } };
+}
+
+function refusal(kind: Kind, why: string, value: unknown): TypeError {
+  return new TypeError(
+    `Cannot use a desired ${kind.kind}: ${why}: received ${value}`,
+  );
+}
+
+/**
+ * A desired object as it is compared and applied: with its apiVersion and kind,
+ * without what only the server sets, and with the `stringData` of a Secret as
+ * the `data` that it becomes.
+ *
+ * @throws {TypeError} If it is no object with a name, or carries a status, which
+ * only its own controller may write.
+ */
+export function desiredObject<T extends KubernetesObject>(
+  kind: Kind<T>,
+  desired: ApplyObject<T>,
+): ApplyObject<T> {
+  const { metadata, status, stringData, ...rest } = namedObject(
+    kind,
+    desired,
+  ) as ReturnType<typeof namedObject> & {
+    readonly status?: unknown;
+    readonly stringData?: unknown;
+  };
+  if (status !== undefined) {
+    throw refusal(kind, "it must not have a status", "one");
+  }
+  const kept = Object.fromEntries(
+    Object.entries(metadata).filter(([name, value]) =>
+      value !== undefined &&
+      !(SERVER_METADATA as readonly string[]).includes(name)
+    ),
+  );
+  // Undefined fields vanish as they would on the wire.
+  const object = JSON.parse(JSON.stringify({
+    ...rest,
+    apiVersion: apiVersionOf(kind),
+    kind: kind.kind,
+    metadata: kept,
+  }));
+  if (isJsonObject(stringData)) {
+    object.data = { ...object.data, ...encoded(stringData) };
+  }
+  return object;
+}
+
+function encoded(strings: Readonly<Record<string, unknown>>) {
+  return Object.fromEntries(
+    Object.entries(strings).map(([name, value]) => [
+      name,
+      Buffer.from(String(value)).toString("base64"),
+    ]),
+  );
 }
