@@ -3,7 +3,10 @@ import { z } from "zod";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import { ConfigMap, Secret } from "../../core/kinds/mod.ts";
 import { CustomResourceDefinition } from "../../core/kinds/apiextensions_v1.ts";
-import { bulkDependent, kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
+import {
+  bulkDependent,
+  kubernetesDependent,
+} from "../../workflows/dependents/kubernetes_dependent.ts";
 import { crdPresent } from "../../workflows/graph/crd_presence.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";
 import {

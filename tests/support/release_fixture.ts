@@ -2,7 +2,10 @@ import { Event } from "../../core/kinds/core_v1.ts";
 import type { InboundSource } from "../../sources/inbound_source.ts";
 import { inboundSource } from "../../sources/inbound_source.ts";
 import { every } from "../../workflows/conditions/reconcile_result.ts";
-import type { Step, SummarizedDefinition } from "../../workflows/conditions/summarized_definition.ts";
+import type {
+  Step,
+  SummarizedDefinition,
+} from "../../workflows/conditions/summarized_definition.ts";
 import { REQUESTED_AT } from "../../workflows/conditions/requests.ts";
 import {
   persistentRetry,

@@ -2,7 +2,10 @@ import { z } from "zod";
 import type { CustomResource } from "../../core/crd/kind_definition.ts";
 import { defineKind } from "../../core/crd/define_kind.ts";
 import type { DefinedKind } from "../../core/crd/kind_definition.ts";
-import { conditionedStatus, readyColumns } from "../../workflows/conditions/status_schema.ts";
+import {
+  conditionedStatus,
+  readyColumns,
+} from "../../workflows/conditions/status_schema.ts";
 import type { ConditionedStatus } from "../../workflows/conditions/condition.ts";
 
 /** What a release asks for. */
