@@ -3,31 +3,31 @@ import { jsonLogger, type Logger } from "../core/logger.ts";
 /** Options of {@linkcode LogTail}. */
 export interface LogTailOptions {
   /**
-   * How many lines are kept.
+   * Number of lines to keep.
    *
    * @default {200}
    */
   readonly lines?: number | undefined;
   /**
-   * Gives the time of a line in milliseconds since the Unix epoch.
+   * Clock for the time of a line, in milliseconds since the Unix epoch.
    *
    * @default {Date.now}
    */
   readonly wallTime?: (() => number) | undefined;
 }
 
-/** Keeps the last lines of a log until somebody wants to see them. */
+/** Logger that keeps the last lines in memory. */
 export class LogTail {
-  readonly #most: number;
+  readonly #maxLines: number;
   readonly #lines: string[] = [];
   #dropped = 0;
-  /** Writes into it, at every level. */
+  /** Logger that writes into the tail, at every level. */
   readonly logger: Logger;
 
-  /** @param options How much is kept. */
+  /** @param options Size and clock. */
   constructor(options: LogTailOptions = {}) {
     const { lines = 200, wallTime } = options;
-    this.#most = lines;
+    this.#maxLines = lines;
     this.logger = jsonLogger({
       level: "debug",
       wallTime,
@@ -37,18 +37,18 @@ export class LogTail {
 
   #add(line: string): void {
     this.#lines.push(line);
-    if (this.#lines.length > this.#most) {
+    if (this.#lines.length > this.#maxLines) {
       this.#lines.shift();
       this.#dropped++;
     }
   }
 
-  /** The lines that are kept, oldest first. */
+  /** Kept lines, oldest first. */
   get lines(): readonly string[] {
     return this.#lines;
   }
 
-  /** The lines as text, and how many came before them. */
+  /** Kept lines as text, with the number of dropped ones. */
   toString(): string {
     const before = this.#dropped === 0
       ? ""

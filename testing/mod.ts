@@ -21,12 +21,13 @@
  * @module
  */
 
-export { TestCluster, withTestCluster } from "./test_cluster.ts";
-export type {
-  TestClusterOptions,
-  TestedOperator,
-  TestUntilOptions,
-} from "./test_cluster_options.ts";
+export {
+  TestCluster,
+  type TestClusterOptions,
+  type TestedOperator,
+  type TestUntilOptions,
+  withTestCluster,
+} from "./test_cluster.ts";
 export {
   type RunUntilOptions,
   VirtualClock,

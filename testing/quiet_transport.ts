@@ -8,26 +8,26 @@ import type {
 import { readTarget } from "../apiserver/request/request_info.ts";
 
 /**
- * How long a server must have said nothing to count as quiet, in milliseconds
- * of real time: longer than it takes to tell watches of a write.
+ * Silence after which a server counts as quiet, in milliseconds of real time:
+ * longer than a write takes to reach the watches.
  */
-const SILENCE = 50;
-/** How long a server may go on talking, in milliseconds of real time. */
-const PATIENCE = 10_000;
+const QUIET_AFTER_MS = 50;
+/** Time limit for the server to become quiet, in milliseconds of real time. */
+const QUIET_TIMEOUT_MS = 10_000;
 
 /**
- * Passes requests on to a server in another process, and knows when nothing is
- * under way there: every request is answered, and its watches have told what
- * came of it. A virtual clock waits for that before it leaps.
+ * Transport to a server in another process that detects when the server is
+ * quiet: every request is answered, and the watches have delivered the changes.
+ * A virtual clock waits for that before it advances.
  */
 export class QuietTransport implements Transport {
   readonly #inner: Transport;
-  /** Requests whose answer is not read to its end; of watches, to its head. */
+  /** Number of requests whose answer is incomplete; for watches, the headers. */
   #open = 0;
-  /** When something was last sent or received; undefined once it was quiet. */
+  /** Time of the last byte sent or received; undefined when quiet. */
   #last: number | undefined;
 
-  /** @param inner Sends what this one is given. */
+  /** @param inner Transport that sends the requests. */
   constructor(inner: Transport) {
     this.#inner = inner;
   }
@@ -58,19 +58,19 @@ export class QuietTransport implements Transport {
   }
 
   /**
-   * Fulfilled when nothing is under way: at once if nothing was sent or received
-   * since the last time.
+   * Resolves when the server is quiet: immediately if nothing was sent or
+   * received since the last call.
    *
    * @throws {Error} If it does not become quiet within ten seconds.
    */
   async quiet(): Promise<void> {
-    const end = performance.now() + PATIENCE;
+    const end = performance.now() + QUIET_TIMEOUT_MS;
     while (this.#last !== undefined) {
       const silent = performance.now() - this.#last;
-      if (this.#open === 0 && silent >= SILENCE) this.#last = undefined;
+      if (this.#open === 0 && silent >= QUIET_AFTER_MS) this.#last = undefined;
       else if (performance.now() > end) {
         throw new Error(
-          `Cannot wait for the server to become quiet: ${this.#open} requests are under way: received bytes ${
+          `Cannot wait for the server to become quiet: ${this.#open} requests are in progress, and the last byte was received ${
             Math.round(silent)
           } ms ago`,
         );

@@ -10,21 +10,21 @@ import type { AccessVerb, PolicyRule } from "../core/crd/rbac.ts";
 import { readTarget } from "../apiserver/request/request_info.ts";
 import { verbOf } from "../apiserver/router.ts";
 
-/** What a request would do, in the words of a role. */
+/** Access that a request needs, in the terms of RBAC rules. */
 export interface AccessRequest {
-  /** What is done. */
+  /** RBAC verb. */
   readonly verb: AccessVerb;
-  /** The API group; empty for the core group. */
+  /** API group; empty for the core group. */
   readonly group: string;
-  /** The name in paths, with the subresource behind a slash if there is one. */
+  /** Plural resource name, followed by a slash and the subresource if any. */
   readonly resource: string;
 }
 
 const encoder = new TextEncoder();
 
 /**
- * What a request asks for; undefined for those that concern no resource, such
- * as discovery and health.
+ * Access that a request needs; undefined for requests without a resource, such
+ * as discovery and health checks.
  */
 export function accessOf(
   method: HttpRequest["method"],
@@ -40,7 +40,7 @@ export function accessOf(
   };
 }
 
-/** Whether the rules of a role permit something. */
+/** Whether RBAC rules permit an access. */
 export function permits(
   rules: readonly PolicyRule[],
   { verb, group, resource }: AccessRequest,
@@ -54,9 +54,9 @@ export function permits(
 }
 
 /**
- * A transport that refuses what a role does not permit, with the answer that
- * kube-apiserver gives. It shows in a test, against any server, whether the
- * rights that an operator gets in production are enough.
+ * Transport that rejects requests which RBAC rules do not permit, with the
+ * answer of kube-apiserver. A test can check with it, against any server, that
+ * an operator's production roles are sufficient.
  */
 export class RestrictedTransport implements Transport {
   readonly #inner: Transport;
@@ -64,12 +64,12 @@ export class RestrictedTransport implements Transport {
   readonly #user: string;
 
   /**
-   * Makes a transport that sends through another one.
+   * Creates a transport that sends permitted requests through another one.
    *
-   * @param inner Sends what is permitted.
-   * @param rules What is permitted.
-   * @param options.user Who is refused, in the answer.
-   * @throws {TypeError | RangeError} If one of them is missing or makes no sense.
+   * @param inner Transport for permitted requests.
+   * @param rules Permitted access.
+   * @param options.user User name in rejections.
+   * @throws {TypeError | RangeError} If an argument is missing or invalid.
    */
   constructor(
     inner: Transport,
@@ -85,7 +85,7 @@ export class RestrictedTransport implements Transport {
     this.#user = options.user;
   }
 
-  /** Sends a request that is permitted; refuses any other. */
+  /** Sends a permitted request; answers any other with 403. */
   async send(request: HttpRequest): Promise<HttpResponse> {
     const access = accessOf(request.method, request.path);
     if (access?.resource === "selfsubjectaccessreviews") {
@@ -96,7 +96,7 @@ export class RestrictedTransport implements Transport {
       : this.#forbidden(access, request.path);
   }
 
-  /** Opens a stream that is permitted; refuses any other. */
+  /** Opens a permitted stream; rejects any other. */
   async connect(request: StreamRequest): Promise<StreamConnection> {
     const access = accessOf("POST", request.path);
     if (access !== undefined && !permits(this.#rules, access)) {
@@ -110,12 +110,12 @@ export class RestrictedTransport implements Transport {
     return await this.#inner.connect(request);
   }
 
-  /** Closes what it stands in front of. */
+  /** Closes the inner transport. */
   close(): Promise<void> {
     return this.#inner.close();
   }
 
-  /** Everybody may ask what they may do. */
+  /** Answers a SelfSubjectAccessReview, which every user may create. */
   #review(request: HttpRequest): HttpResponse {
     const { body } = request;
     const review = JSON.parse(

@@ -2,7 +2,7 @@ import process from "node:process";
 import { type Duration, milliseconds } from "../core/api/duration.ts";
 import { parseApiVersion, untyped } from "../core/api/kind.ts";
 import type { UntypedObject } from "../core/api/object.ts";
-import { checkOptions } from "../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../core/api/option_rules.ts";
 import { Client } from "../core/client/client.ts";
 import { Connection } from "../core/client/connection.ts";
 import type { Transport } from "../core/client/transport/transport.ts";
@@ -17,24 +17,100 @@ import { LogTail } from "./log_tail.ts";
 import { QuietTransport } from "./quiet_transport.ts";
 import { RestrictedTransport } from "./restricted_transport.ts";
 import { ApiServer } from "../apiserver/server.ts";
-import {
-  TEST_CLUSTER_RULES,
-  type TestClusterOptions,
-  type TestedOperator,
-  type TestUntilOptions,
-} from "./test_cluster_options.ts";
+import type { PolicyRule } from "../core/crd/rbac.ts";
+import type { DefinedKind } from "../core/crd/kind_definition.ts";
+import type { ApiServerOptions } from "../apiserver/server_options.ts";
 
-/** How often a condition is asked while real time passes, in milliseconds. */
-const LOOK_EVERY = 20;
-/** How long a real cluster's controllers may take, in milliseconds. */
-const PATIENCE = 90_000;
-/** How far a virtual clock moves at most, in milliseconds. */
-const HOUR = 3_600_000;
-/** How many turns of the event loop work may take without a timer. */
-const IDLE_TURNS = 20_000;
+/** Interval of checking a condition in real time, in milliseconds. */
+const POLL_INTERVAL_MS = 20;
+/** Time limit for the controllers of a real cluster, in milliseconds. */
+const CLUSTER_TIMEOUT_MS = 90_000;
+/** Maximum advance of a virtual clock in one wait, in milliseconds. */
+const MAX_ADVANCE_MS = 3_600_000;
+/** Maximum number of event-loop turns that work may take without a timer. */
+const MAX_IDLE_TURNS = 20_000;
+
+/** Anything that a test starts and stops, such as an `Operator`. */
+export interface TestedOperator {
+  /** Starts it; resolves when it is running. */
+  start(): Promise<void>;
+  /** Stops it; resolves when everything is released. */
+  stop(): Promise<void>;
+}
+
+/** Options of {@linkcode TestCluster.start} and {@linkcode withTestCluster}. */
+export interface TestClusterOptions {
+  /**
+   * Cluster to use: an embedded API server for this test alone, or the cluster of
+   * the kubeconfig. Defaults to the environment variable `CORACLE_TEST_CLUSTER`,
+   * else `"embedded"`.
+   */
+  readonly cluster?: "embedded" | "kubeconfig" | undefined;
+  /**
+   * Existing namespace for the test; objects that the test leaves there stay.
+   * Defaults to a new namespace, which is deleted on a real cluster.
+   */
+  readonly namespace?: string | undefined;
+  /**
+   * Kinds whose CustomResourceDefinitions are installed first.
+   *
+   * @default {[]}
+   */
+  readonly kinds?: readonly DefinedKind[] | undefined;
+  /**
+   * Objects to apply before the operator starts, with `apiVersion` and `kind`.
+   * Objects without a namespace are created in the namespace of the test.
+   *
+   * @default {[]}
+   */
+  readonly objects?: readonly UntypedObject[] | undefined;
+  /**
+   * Creates the operator, which is started after kinds and objects are applied.
+   * It should use `cluster.operatorClient`, `cluster.logger` and `cluster.clock`,
+   * and watch `cluster.namespace`. Without it no operator is started.
+   */
+  readonly operator?: ((cluster: TestCluster) => TestedOperator) | undefined;
+  /**
+   * RBAC rules of `operatorClient`; other requests are rejected with 403. Without
+   * them every request is permitted.
+   */
+  readonly permissions?: readonly PolicyRule[] | undefined;
+  /**
+   * Clock of server, client and operator; with a `VirtualClock` hours pass in
+   * milliseconds. A real cluster keeps its own time: there the clock is that of
+   * the operator alone and advances when the cluster is quiet. Defaults to the
+   * system clock.
+   */
+  readonly clock?: Clock | undefined;
+  /**
+   * Further options of the embedded server. By default it opens no socket.
+   */
+  readonly server?: Omit<ApiServerOptions, "clock"> | undefined;
+}
+
+/** Types of the options of a test cluster. */
+const TEST_CLUSTER_RULES: OptionRules<TestClusterOptions> = {
+  cluster: ["embedded", "kubeconfig", undefined],
+  namespace: "name?",
+  kinds: "array?",
+  objects: "array?",
+  operator: "function?",
+  permissions: "array?",
+  clock: "clock?",
+  server: "object?",
+};
+
+/** Options of {@linkcode TestCluster.until}. */
+export interface TestUntilOptions {
+  /**
+   * Time limit on the clock of the cluster. Defaults to `"30s"`, on a virtual
+   * clock to `"1h"`.
+   */
+  readonly within?: Duration | undefined;
+}
 
 /**
- * A cluster for one test, with a namespace of its own.
+ * Cluster for one test, embedded or real, with a namespace of its own.
  *
  * @example A cluster without an operator
  * ```ts
@@ -49,22 +125,21 @@ const IDLE_TURNS = 20_000;
  * ```
  */
 export class TestCluster {
-  /** The namespace of the test. */
+  /** Namespace of the test. */
   readonly namespace: string;
-  /** The client of an administrator, for the test itself. */
+  /** Client with all rights, for the test itself. */
   readonly client: Client;
-  /** The client for the operator: it may do what the `permissions` say. */
+  /** Client for the operator, restricted to `permissions`. */
   readonly operatorClient: Client;
-  /** Reaches the server as an administrator. */
+  /** Transport to the server, with all rights. */
   readonly transport: Transport;
-  /** The time of the cluster. */
+  /** Clock of the cluster. */
   readonly clock: Clock;
-  /** The embedded server; undefined on a real cluster. */
+  /** Embedded server; undefined on a real cluster. */
   readonly server: ApiServer | undefined;
   /**
-   * How to make the server fail. Before a real cluster stands a proxy that
-   * fails: there nothing can be compacted, no token be changed and no object be
-   * lost.
+   * Fault injection. On a real cluster a proxy injects the faults; compaction,
+   * token rotation and loss of data are not available there.
    */
   readonly faults: Faults;
   readonly #log: LogTail;
@@ -75,7 +150,7 @@ export class TestCluster {
     const { transport, server, faults } = target;
     const { clock = systemClock, permissions } = options;
     this.transport = transport;
-    // The test itself lives in real time, and would wait for it in vain.
+    // The test itself runs in real time; retries on a virtual clock would hang.
     this.client = new Client({ transport }, { retry: false });
     this.clock = clock;
     this.server = server;
@@ -95,10 +170,10 @@ export class TestCluster {
   }
 
   /**
-   * Starts a cluster, makes what the options ask for, and starts the operator.
+   * Starts a cluster, creates the namespace, kinds and objects of the options,
+   * and starts the operator.
    *
-   * @throws {RangeError} If there is no such cluster.
-   * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
+   * @throws {TypeError | RangeError} If an option is unknown or invalid.
    */
   static async start(options: TestClusterOptions = {}): Promise<TestCluster> {
     checkOptions(options, TEST_CLUSTER_RULES, "a test cluster");
@@ -115,7 +190,7 @@ export class TestCluster {
     }
   }
 
-  /** Makes what is to be there before the test. */
+  /** Creates namespace, kinds and objects. */
   async #prepare(options: TestClusterOptions): Promise<void> {
     const { kinds = [], objects = [] } = options;
     const { client, namespace } = this;
@@ -127,8 +202,8 @@ export class TestCluster {
   }
 
   /**
-   * Waits for what is done, and loaded, for the first time: that takes real time
-   * of which a virtual clock knows nothing, so that it must not leap.
+   * Waits for work that takes real time, such as loading modules for the first
+   * time, while a virtual clock advances in small steps only.
    */
   async #slowly(work: Promise<void>): Promise<void> {
     const { clock, server } = this;
@@ -142,21 +217,21 @@ export class TestCluster {
     await work;
   }
 
-  /** What was logged, for the operator to write into and tests to read. */
+  /** Logger for the operator; its lines are in {@linkcode log}. */
   get logger(): Logger {
     return this.#log.logger;
   }
 
-  /** The last lines of the log. */
+  /** Last lines of the log. */
   get log(): string {
     return this.#log.toString();
   }
 
   /**
-   * Applies an object that carries its `apiVersion` and `kind`; without a
-   * namespace it goes into that of the test.
+   * Applies an object with `apiVersion` and `kind`; without a namespace it is
+   * created in the namespace of the test.
    *
-   * @returns The object as it is stored.
+   * @returns The stored object.
    */
   async apply(object: UntypedObject): Promise<UntypedObject> {
     const { apiVersion = "", kind: name = "", metadata } = object;
@@ -173,12 +248,12 @@ export class TestCluster {
   }
 
   /**
-   * Waits for a condition; a virtual clock moves on meanwhile.
+   * Waits for a condition while a virtual clock advances.
    *
-   * @param condition Anything but undefined, null and false ends the wait. What
-   * it throws does, too.
-   * @returns What the condition gave.
-   * @throws {Error} If it did not come true in time; the error has the log.
+   * @param condition Function that ends the wait by any result but undefined, null
+   * and false, or by throwing.
+   * @returns The result of the condition.
+   * @throws {Error} If the condition did not hold in time; the error has the log.
    */
   async until<T>(
     condition: () => T | Promise<T>,
@@ -201,23 +276,23 @@ export class TestCluster {
       const end = clock.now() + limit;
       while (!await holds()) {
         if (clock.now() > end) throw this.#late(condition, within);
-        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY));
+        await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
       }
     }
     return value as NonNullable<Exclude<T, false>>;
   }
 
-  /** Moves a virtual clock until a condition holds. */
+  /** Advances a virtual clock until a condition holds. */
   async #move(
     clock: VirtualClock,
     holds: () => boolean | Promise<boolean>,
     limit?: number,
   ): Promise<void> {
     if (this.server !== undefined) {
-      return await clock.runUntil(holds, { limit, idleTurns: IDLE_TURNS });
+      return await clock.runUntil(holds, { limit, idleTurns: MAX_IDLE_TURNS });
     }
-    const end = performance.now() + PATIENCE;
-    const last = clock.now() + (limit ?? HOUR);
+    const end = performance.now() + CLUSTER_TIMEOUT_MS;
+    const last = clock.now() + (limit ?? MAX_ADVANCE_MS);
     await clock.settle();
     while (!await holds()) {
       const { nextDue = Infinity } = clock;
@@ -225,13 +300,13 @@ export class TestCluster {
         await clock.advance(Math.max(nextDue - clock.now(), 0));
         continue;
       }
-      // All that is left is what the cluster's own controllers do.
+      // Only the cluster's own controllers can make a difference now.
       if (performance.now() > end) {
         throw new Error(
-          `Cannot run until the condition holds: no timer is left, and ${PATIENCE} ms passed: received ${holds}`,
+          `Cannot run until the condition holds: no timer is left, and ${CLUSTER_TIMEOUT_MS} ms passed: received ${holds}`,
         );
       }
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY));
+      await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
       await clock.settle();
     }
   }
@@ -244,13 +319,11 @@ export class TestCluster {
   }
 
   /**
-   * Waits for work that needs time to pass; a virtual clock moves on until it is
-   * done.
+   * Waits for a promise while a virtual clock advances.
    *
-   * @example The server is away for a while
+   * @example Restart the server
    * ```ts
-   * import { VirtualClock } from "@coracle/operator/testing";
-   * import { TestCluster } from "@coracle/operator/testing";
+   * import { TestCluster, VirtualClock } from "@coracle/operator/testing";
    *
    * const cluster = await TestCluster.start({ clock: new VirtualClock() });
    * const { faults, clock } = cluster;
@@ -268,7 +341,7 @@ export class TestCluster {
     return await work;
   }
 
-  /** Stops the operator; the cluster stays. Safe to call twice. */
+  /** Stops the operator but not the cluster. Safe to call twice. */
   async stopOperator(): Promise<void> {
     const operator = this.#operator;
     this.#operator = undefined;
@@ -276,8 +349,8 @@ export class TestCluster {
   }
 
   /**
-   * Ends it all. On a real cluster the namespace is deleted while the operator
-   * still runs, so that it can let go of its objects.
+   * Stops operator and cluster. On a real cluster the namespace is deleted while
+   * the operator is running, so that it can remove its finalizers.
    */
   async stop(): Promise<void> {
     const key = { name: this.namespace };
@@ -305,7 +378,7 @@ const NAMESPACE = untyped({
   scope: "Cluster",
 });
 
-/** The cluster that a test runs against. */
+/** Cluster that a test runs against. */
 interface Target {
   readonly transport: Transport;
   readonly server: ApiServer | undefined;
@@ -341,12 +414,12 @@ async function target(options: TestClusterOptions): Promise<Target> {
 }
 
 /**
- * A test body that runs in a cluster of its own: started before, stopped after,
- * and with the log of the operator in the error if it fails.
+ * Test function with a cluster of its own, which is started before the body and
+ * stopped after it. If the body fails, the error contains the operator's log.
  *
- * @param options What the cluster has.
- * @param body The test.
- * @returns What test runners take.
+ * @param options Options of the cluster.
+ * @param body Body of the test.
+ * @returns A function for the test runner.
  */
 export function withTestCluster(
   options: TestClusterOptions,

@@ -1,42 +1,41 @@
 import type { Clock, Timer } from "../core/clock.ts";
 import { nextTurn } from "../core/next_turn.ts";
 
-/** How a {@linkcode VirtualClock} starts and how long it waits. */
+/** Options of {@linkcode VirtualClock}. */
 export interface VirtualClockOptions {
   /**
-   * The calendar time at which the clock starts.
+   * Wall time at which the clock starts.
    *
    * @default {new Date("2026-01-01T00:00:00Z")}
    */
   readonly start?: Date | undefined;
   /**
-   * How many turns of the event loop must pass without anybody setting or
-   * cancelling a timer before the clock moves on. Raise it for code that needs
-   * many turns in a row without touching the clock, such as requests over a
-   * loopback socket.
+   * Number of event-loop turns without a timer being set or cancelled after
+   * which the clock advances. Increase it for code that needs many turns in a row
+   * without using the clock, such as requests over a loopback socket.
    *
    * @default {4}
    */
   readonly quietTurns?: number | undefined;
   /**
-   * How many timers one call may fire before it is taken for an endless loop.
+   * Maximum number of timers that one call fires; more count as an endless loop.
    *
    * @default {100_000}
    */
   readonly maxTimers?: number | undefined;
 }
 
-/** How long {@linkcode VirtualClock.runUntil} goes on. */
+/** Limits of {@linkcode VirtualClock.runUntil}. */
 export interface RunUntilOptions {
   /**
-   * How far the clock may move, in milliseconds.
+   * Maximum time to advance, in milliseconds.
    *
    * @default {3_600_000}
    */
   readonly limit?: number | undefined;
   /**
-   * How many turns of the event loop may pass with no timer left and the
-   * condition still false.
+   * Maximum number of event-loop turns without a pending timer while the
+   * condition is false.
    *
    * @default {1_000}
    */
@@ -44,15 +43,15 @@ export interface RunUntilOptions {
 }
 
 /**
- * A clock that stands still until it is told to move, so that an operator with
- * retries of minutes and intervals of hours is tested in milliseconds.
+ * Clock that advances only on request, so that an operator with retries of
+ * minutes and intervals of hours is tested in milliseconds.
  *
  * Timers fire in the order in which they are due; those due at the same moment
  * fire in the order in which they were set. Before the first timer and after
- * each one the clock lets promises and in-process I/O settle, so that whatever
- * a timer starts happens "at" that moment, and timers that it sets take part.
+ * each one the clock lets promises and in-process I/O settle, so that the work
+ * that a timer starts happens at that moment, and timers that it sets take part.
  *
- * @example An hour passes at once
+ * @example Advance an hour
  * ```ts
  * import { VirtualClock } from "@coracle/operator/testing";
  *
@@ -71,16 +70,16 @@ export class VirtualClock implements Clock {
   readonly #quietTurns: number;
   readonly #maxTimers: number;
   #now = 0;
-  /** Grows whenever a timer is set or cancelled: somebody is still at work. */
+  /** Incremented whenever a timer is set or cancelled: work is in progress. */
   #activity = 0;
   #moving = false;
-  /** What is waited for beside the turns of the event loop. */
+  /** Additional conditions of {@linkcode settle}, besides event-loop turns. */
   readonly #outside: Set<() => Promise<void>> = new Set();
 
   /**
-   * Makes a clock that stands still.
+   * Creates a clock that stands still.
    *
-   * @param options Where the clock starts and how it waits.
+   * @param options Start time and limits.
    * @throws {RangeError} If a number is not a positive integer or the start is
    * not a valid date.
    */
@@ -93,13 +92,13 @@ export class VirtualClock implements Clock {
     for (const [name, value] of Object.entries({ quietTurns, maxTimers })) {
       if (!Number.isInteger(value) || value < 1) {
         throw new RangeError(
-          `Cannot make a VirtualClock: "${name}" must be a positive integer: received ${value}`,
+          `Cannot create a VirtualClock: "${name}" must be a positive integer: received ${value}`,
         );
       }
     }
     if (Number.isNaN(start.getTime())) {
       throw new RangeError(
-        `Cannot make a VirtualClock: "start" must be a valid date: received ${start}`,
+        `Cannot create a VirtualClock: "start" must be a valid date: received ${start}`,
       );
     }
     this.#start = start.getTime();
@@ -107,7 +106,7 @@ export class VirtualClock implements Clock {
     this.#maxTimers = maxTimers;
   }
 
-  /** Milliseconds since this clock was made, as far as it was moved. */
+  /** Milliseconds by which the clock was advanced since its creation. */
   now(): number {
     return this.#now;
   }
@@ -117,17 +116,17 @@ export class VirtualClock implements Clock {
     return this.#start + this.#now;
   }
 
-  /** How many timers wait. */
+  /** Number of pending timers. */
   get pendingTimers(): number {
     return this.#timers.size;
   }
 
-  /** When the next timer is due, on the scale of {@linkcode now}. */
+  /** Due time of the next timer, on the scale of {@linkcode now}. */
   get nextDue(): number | undefined {
     return this.#timers.peek()?.due;
   }
 
-  /** Calls back when the clock was moved by so many milliseconds. */
+  /** Calls back when the clock has advanced by a delay, in milliseconds. */
   setTimer(callback: () => void, delay: number): Timer {
     this.#activity++;
     const entry = this.#timers.add(this.#now + Math.max(delay, 0), callback);
@@ -139,13 +138,13 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Moves the clock, fires every timer that comes due on the way, and lets the
-   * rest settle.
+   * Advances the clock and fires every timer that becomes due, letting promises
+   * settle after each.
    *
    * @param duration Milliseconds; zero settles and fires what is due now.
    * @throws {RangeError} If the duration is negative or not a number.
-   * @throws {Error} If the clock is being moved already, or more timers fire
-   * than `maxTimers` allows.
+   * @throws {Error} If another call advances the clock, or more timers fire than
+   * `maxTimers` allows.
    */
   async advance(duration: number): Promise<void> {
     if (!(duration >= 0)) {
@@ -162,12 +161,12 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Moves the clock from timer to timer until a condition holds, and no
-   * further. The condition is asked before each timer.
+   * Advances the clock from timer to timer until a condition holds, and not
+   * further. The condition is checked before each timer.
    *
-   * @param condition What to wait for; a promise is awaited.
-   * @throws {Error} If the limit is reached, or nothing happens any more,
-   * before the condition holds.
+   * @param condition Condition to wait for; a promise is awaited.
+   * @throws {Error} If the limit is reached, or no timer is pending, before the
+   * condition holds.
    */
   async runUntil(
     condition: () => boolean | Promise<boolean>,
@@ -198,19 +197,19 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Lets promises and in-process I/O settle without moving the clock: turns of
-   * the event loop pass until several in a row leave the timers untouched.
+   * Lets promises and in-process I/O settle without advancing the clock: waits
+   * until several event-loop turns in a row set or cancel no timer.
    */
   async settle(): Promise<void> {
     await this.#settle();
   }
 
   /**
-   * Has the clock wait for something outside of this process whenever it lets
-   * things settle: for a server at the end of a network, say.
+   * Adds a condition that the clock waits for whenever it settles, for instance
+   * that a server in another process is quiet.
    *
-   * @param quiet Fulfilled when nothing is under way there.
-   * @returns Ends that; safe to call twice.
+   * @param quiet Function whose promise resolves when nothing is in progress.
+   * @returns A function that removes the condition; safe to call twice.
    *
    * @example Time stands still while another process works
    * ```ts
@@ -232,7 +231,7 @@ export class VirtualClock implements Clock {
   async #exclusively(move: () => Promise<void>): Promise<void> {
     if (this.#moving) {
       throw new Error(
-        "Cannot move a VirtualClock: it is being moved already: await the earlier call",
+        "Cannot advance a VirtualClock: an earlier call is in progress; await it first",
       );
     }
     this.#moving = true;
@@ -252,7 +251,7 @@ export class VirtualClock implements Clock {
       if (next === undefined || next.due > end || await stop()) return;
       if (fired === this.#maxTimers) {
         throw new Error(
-          `Cannot move a VirtualClock: ${fired} timers fired in one call, which looks like an endless loop: the clock stands at ${this.#now} ms`,
+          `Cannot advance a VirtualClock: ${fired} timers fired in one call, which looks like an endless loop, at ${this.#now} ms`,
         );
       }
       this.#timers.remove(next);
@@ -265,8 +264,8 @@ export class VirtualClock implements Clock {
   async #settle(): Promise<void> {
     let seen = this.#activity;
     let quiet = 0;
-    // Somebody who sets a timer in every turn never becomes quiet; time must go
-    // on all the same.
+    // Code that sets a timer in every turn never becomes quiet; time must advance
+    // nevertheless.
     for (let turns = 0; quiet < this.#quietTurns && turns < 1_000; turns++) {
       await nextTurn();
       quiet = this.#activity === seen ? quiet + 1 : 0;
@@ -280,14 +279,14 @@ export class VirtualClock implements Clock {
 
 interface TimerEntry {
   readonly due: number;
-  /** Breaks ties: timers of one moment fire in the order they were set. */
+  /** Sequence number; timers with equal due times fire in this order. */
   readonly order: number;
   readonly callback: () => void;
-  /** Where it is in the heap; -1 when it is not. */
+  /** Index in the heap; -1 after removal. */
   position: number;
 }
 
-/** A binary heap whose entries know their place, so that any can be removed. */
+/** Binary heap whose entries know their index, so that any can be removed. */
 class TimerHeap {
   readonly #entries: TimerEntry[] = [];
   #order = 0;
@@ -308,7 +307,7 @@ class TimerHeap {
       position: this.#entries.length,
     };
     this.#entries.push(entry);
-    this.#rise(entry);
+    this.#siftUp(entry);
     return entry;
   }
 
@@ -319,8 +318,8 @@ class TimerHeap {
     entry.position = -1;
     if (last !== entry) {
       this.#place(last, hole);
-      this.#rise(last);
-      this.#sink(last);
+      this.#siftUp(last);
+      this.#siftDown(last);
     }
     return true;
   }
@@ -330,7 +329,7 @@ class TimerHeap {
     entry.position = position;
   }
 
-  #rise(entry: TimerEntry): void {
+  #siftUp(entry: TimerEntry): void {
     while (entry.position > 0) {
       const parent = this.#entries[(entry.position - 1) >> 1] as TimerEntry;
       if (!before(entry, parent)) return;
@@ -340,7 +339,7 @@ class TimerHeap {
     }
   }
 
-  #sink(entry: TimerEntry): void {
+  #siftDown(entry: TimerEntry): void {
     for (;;) {
       const left = this.#entries[2 * entry.position + 1];
       const right = this.#entries[2 * entry.position + 2];

@@ -7,7 +7,7 @@ import type { KubernetesObject } from "../../core/api/object.ts";
 import type { ObjectKey } from "../../core/api/object_key.ts";
 import type { Faults } from "../../apiserver/faults/faults.ts";
 import { TestCluster } from "../../testing/test_cluster.ts";
-import type { TestClusterOptions } from "../../testing/test_cluster_options.ts";
+import type { TestClusterOptions } from "../../testing/test_cluster.ts";
 import { Client } from "../../core/client/client.ts";
 import type { Transport } from "../../core/client/transport/transport.ts";
 import type { CustomResource } from "../../core/crd/kind_definition.ts";

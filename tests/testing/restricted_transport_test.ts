@@ -12,7 +12,7 @@ import {
 
 const PODS = "/api/v1/namespaces/default/pods";
 
-test("accessOf names what a request does as a role would", () => {
+test("accessOf names the RBAC verb and resource of a request", () => {
   const cases: readonly (readonly [HttpRequest["method"], string, string])[] = [
     ["GET", PODS, "list  pods"],
     ["GET", "/api/v1/pods?watch=true", "watch  pods"],
@@ -46,7 +46,7 @@ test("accessOf names what a request does as a role would", () => {
   assert.equal(accessOf("GET", "/readyz"), undefined);
 });
 
-test("permits reads rules as RBAC does, a subresource apart from its object", () => {
+test("permits matches rules as RBAC does, with subresources separate", () => {
   const rules = [
     { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"] },
     { apiGroups: [""], resources: ["*"], verbs: ["list", "watch"] },
@@ -65,7 +65,7 @@ test("permits reads rules as RBAC does, a subresource apart from its object", ()
   assert(!permits([], { ...deployment, verb: "get" }));
 });
 
-test("RestrictedTransport refuses as kube-apiserver does, and sends the rest", async () => {
+test("RestrictedTransport rejects as kube-apiserver does, and sends the rest", async () => {
   const sent: string[] = [];
   const inner: Transport = {
     send: (request) => {

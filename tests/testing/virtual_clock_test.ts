@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc } from "../support/property.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 
-test("VirtualClock stands still until it is moved", async () => {
+test("VirtualClock stands still until it is advanced", async () => {
   const clock = new VirtualClock({ start: new Date(5_000) });
   await clock.settle();
   assert.equal(clock.now(), 0);
@@ -13,7 +13,7 @@ test("VirtualClock stands still until it is moved", async () => {
   assert.equal(clock.wallTime(), 6_500);
 });
 
-test("VirtualClock fires timers in order of due time, then of setting", async () => {
+test("VirtualClock fires timers by due time, then in the order they were set", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.record({ delay: fc.nat(20), cancelled: fc.boolean() })),
@@ -56,7 +56,7 @@ test("VirtualClock lets promises settle before the next timer", async () => {
   assert.deepEqual(steps, ["work of the first at 10", "second"]);
 });
 
-test("VirtualClock fires timers that are set on the way", async () => {
+test("VirtualClock fires timers that are set while it advances", async () => {
   const clock = new VirtualClock();
   const times: number[] = [];
   const again = () => {
@@ -69,7 +69,7 @@ test("VirtualClock fires timers that are set on the way", async () => {
   assert.equal(clock.nextDue, 400);
 });
 
-test("VirtualClock runs until a condition holds and no further", async () => {
+test("VirtualClock runs until a condition holds and not further", async () => {
   const clock = new VirtualClock();
   let count = 0;
   for (const delay of [1_000, 2_000, 3_000]) {
@@ -80,7 +80,7 @@ test("VirtualClock runs until a condition holds and no further", async () => {
   assert.equal(count, 2);
 });
 
-test("VirtualClock says why a condition cannot come true", async () => {
+test("VirtualClock explains why a condition cannot become true", async () => {
   const clock = new VirtualClock();
   await assert.rejects(
     clock.runUntil(() => false, { idleTurns: 2 }),
@@ -94,21 +94,21 @@ test("VirtualClock says why a condition cannot come true", async () => {
   );
 });
 
-test("VirtualClock takes a timer that re-arms itself at once for an endless loop", async () => {
+test("VirtualClock reports a timer that rearms itself immediately as a loop", async () => {
   const clock = new VirtualClock({ maxTimers: 20 });
   const again = () => clock.setTimer(again, 0);
   again();
   await assert.rejects(clock.advance(1), /endless loop/);
 });
 
-test("VirtualClock refuses to be moved twice at once", async () => {
+test("VirtualClock rejects concurrent calls that advance it", async () => {
   const clock = new VirtualClock();
   const first = clock.advance(1);
-  await assert.rejects(clock.advance(1), /being moved already/);
+  await assert.rejects(clock.advance(1), /an earlier call is in progress/);
   await first;
 });
 
-test("VirtualClock frees a cancelled timer at once", () => {
+test("VirtualClock frees a cancelled timer immediately", () => {
   const clock = new VirtualClock();
   const timers = Array.from(
     { length: 1_000 },
@@ -119,7 +119,7 @@ test("VirtualClock frees a cancelled timer at once", () => {
   assert.equal(clock.pendingTimers, 0);
 });
 
-test("VirtualClock refuses options and durations that make no sense", async () => {
+test("VirtualClock rejects invalid options and durations", async () => {
   assert.throws(() => new VirtualClock({ quietTurns: 0 }), RangeError);
   assert.throws(() => new VirtualClock({ start: new Date(NaN) }), RangeError);
   await assert.rejects(new VirtualClock().advance(-1), RangeError);
