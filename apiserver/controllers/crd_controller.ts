@@ -18,10 +18,10 @@ import {
 } from "./internal_request.ts";
 import { WorkQueue } from "./work_queue.ts";
 
-/** Holds a deleted definition until its objects are gone. */
+/** Finalizer that keeps a definition until its objects are deleted. */
 const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
-/** The parts of a CRD that matter here. */
+/** Fields of a CustomResourceDefinition that the controller reads. */
 interface Crd extends UntypedObject {
   readonly spec: {
     readonly group: string;
@@ -36,25 +36,25 @@ interface Crd extends UntypedObject {
 }
 
 /**
- * Brings custom resource definitions into force: sets their status, serves the
- * established ones, and removes the objects of deleted ones.
+ * Controller of CustomResourceDefinitions: sets their status, serves the
+ * established ones and deletes the objects of deleted ones.
  */
 export class CrdController {
   readonly #context: ApiContext;
   readonly #crd: CustomResources;
   readonly #establishingDelay: number;
-  /** The spec from which each resource is served, as JSON, by CRD name. */
+  /** Specs of the served resources, as JSON, by CRD name. */
   readonly #served: Map<string, string> = new Map();
-  /** Definitions that are new and not yet looked at. */
-  readonly #young: Map<string, Timer> = new Map();
+  /** Timers of new definitions that are not established yet, by CRD name. */
+  readonly #establishing: Map<string, Timer> = new Map();
   readonly #queue: WorkQueue<string> = new WorkQueue((name) =>
-    this.#look(name)
+    this.#reconcile(name)
   );
 
   /**
-   * @param context The server.
-   * @param crd What CRDs mean.
-   * @param establishingDelay How long a new definition waits, in milliseconds.
+   * @param context Shared state of the server.
+   * @param crd Functions that interpret CRDs.
+   * @param establishingDelay Delay before a new definition is established, in milliseconds.
    */
   constructor(
     context: ApiContext,
@@ -69,24 +69,24 @@ export class CrdController {
     );
   }
 
-  /** Serves what a loaded store defines, at once. */
+  /** Serves the definitions of a loaded store immediately. */
   begin(): void {
     for (const { name } of this.#context.store.collection(CRDS).values()) {
-      this.#look(name);
+      this.#reconcile(name);
     }
   }
 
   stop(): void {
     this.#queue.stop();
-    for (const timer of this.#young.values()) timer.cancel();
-    this.#young.clear();
+    for (const timer of this.#establishing.values()) timer.cancel();
+    this.#establishing.clear();
   }
 
   #observe({ type, object }: Change, { resource }: Collection): void {
     if (resource.group === CRDS.group && resource.plural === CRDS.plural) {
-      if (type === "DELETED") this.#withdraw(object.parse() as Crd);
-      if (type === "ADDED") this.#wait(object.name);
-      // A name that is free again may be accepted for another.
+      if (type === "DELETED") this.#stopServing(object.parse() as Crd);
+      if (type === "ADDED") this.#delayEstablishing(object.name);
+      // Another definition may get the names that are free now.
       for (const { name } of this.#context.store.collection(CRDS).values()) {
         this.#queue.add(name, name);
       }
@@ -99,41 +99,41 @@ export class CrdController {
     }
   }
 
-  #wait(name: string): void {
+  #delayEstablishing(name: string): void {
     if (this.#establishingDelay === 0) return;
     const timer = this.#context.clock.setTimer(() => {
-      this.#young.delete(name);
+      this.#establishing.delete(name);
       this.#queue.add(name, name);
     }, this.#establishingDelay);
-    this.#young.set(name, timer);
+    this.#establishing.set(name, timer);
   }
 
-  #look(name: string): void {
+  #reconcile(name: string): void {
     const collection = this.#context.store.collection(CRDS);
     const stored = collection.get(name);
     if (stored === undefined) return;
     try {
       const crd = stored.parse() as Crd;
       if (stored.terminating) this.#cleanUp(crd);
-      else this.#bringIntoForce(crd, collection);
+      else this.#establish(crd, collection);
     } catch (error) {
-      this.#context.logger.warn("Cannot bring a CRD into force", {
+      this.#context.logger.warn("Cannot serve a CRD", {
         name,
         error,
       });
     }
   }
 
-  #bringIntoForce(crd: Crd, collection: Collection): void {
+  #establish(crd: Crd, collection: Collection): void {
     const { name } = crd.metadata;
     const others = [...collection.values()]
       .filter((other) => other.name !== name).map((other) => other.parse());
     const now = this.#context.clock.wallTime();
     const next = this.#crd.nextCrdStatus(crd, others, now);
-    const status = this.#young.has(name) ? installing(next) : next;
+    const status = this.#establishing.has(name) ? installing(next) : next;
     if (!jsonEquals(status, crd.status)) {
       this.#writeStatus(name, () => status);
-      // The change brings the CRD back here.
+      // The status change causes another call with the CRD.
       return;
     }
     if (crd.status?.conditions?.some(isEstablished)) this.#serve(crd);
@@ -154,11 +154,11 @@ export class CrdController {
     store.open(definition);
     resources.serve(definition);
     this.#served.set(name, source);
-    // Open watches speak by the old schema: their clients come again.
+    // Open watches convert by the old schema; their clients reconnect.
     if (before) watches.endAll(store.collectionOf(definition));
   }
 
-  #withdraw(crd: Crd): void {
+  #stopServing(crd: Crd): void {
     const { group, names } = crd.spec;
     const resource = { group, plural: names.plural };
     const { store, resources, watches } = this.#context;
@@ -168,7 +168,7 @@ export class CrdController {
     store.drop(resource);
   }
 
-  /** Deletes the objects of a definition, and it when there are none left. */
+  /** Deletes the objects of a definition, and the definition once none are left. */
   #cleanUp(crd: Crd): void {
     const { name, finalizers = [] } = crd.metadata;
     if (!finalizers.includes(CLEANUP_FINALIZER)) return;
@@ -186,7 +186,7 @@ export class CrdController {
         );
       }
       if (collection.size > 0) {
-        this.#tellProgress(crd);
+        this.#reportProgress(crd);
         return;
       }
     }
@@ -209,8 +209,8 @@ export class CrdController {
     );
   }
 
-  /** Tells in the status that objects are still there. */
-  #tellProgress({ metadata: { name } }: Crd): void {
+  /** Reports in the status that objects remain. */
+  #reportProgress({ metadata: { name } }: Crd): void {
     this.#writeStatus(name, (status) => ({
       ...status,
       conditions: (status.conditions ?? []).map((condition) =>
@@ -248,7 +248,7 @@ export class CrdController {
   }
 }
 
-/** The status of a definition whose names are accepted and that is young. */
+/** Status of a new definition whose names are accepted but which is not established. */
 function installing(status: unknown): unknown {
   const { conditions = [], ...rest } = status as NonNullable<Crd["status"]>;
   return {

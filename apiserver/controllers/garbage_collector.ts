@@ -16,27 +16,27 @@ const MANAGER = "kube-controller-manager";
 const ORPHAN = "orphan";
 const FOREGROUND = "foregroundDeletion";
 
-/** What the owners of an object are, as far as they hold it. */
+/** Owner references of an object by the state of the owner, as in upstream's garbage collector. */
 interface OwnerStates {
-  /** They exist and stay. */
+  /** References to owners that exist and are not being deleted. */
   readonly solid: readonly OwnerReference[];
-  /** They do not exist. */
+  /** References to owners that do not exist. */
   readonly dangling: readonly OwnerReference[];
-  /** They are being deleted and wait for their dependents. */
+  /** References to owners in foreground deletion, which wait for their dependents. */
   readonly waiting: readonly OwnerReference[];
 }
 
 /**
- * Deletes what nobody owns any more, as kube-controller-manager's garbage
- * collector does: in the background, in the foreground (dependents first), or
- * not at all (orphaned).
+ * Garbage collector for objects whose owners were deleted, as in
+ * kube-controller-manager: deletes them in the background or in the foreground
+ * (dependents first), or removes the owner references (orphans them).
  */
 export class GarbageCollector {
   readonly #context: ApiContext;
-  /** Dependents by the uid of an owner that they name. */
+  /** Dependents by uid, grouped by the uid of an owner in their references. */
   readonly #dependents: Map<string, Map<string, StoredObject>> = new Map();
-  readonly #queue: WorkQueue<string> = new WorkQueue((uid) => this.#look(uid));
-  /** Objects that may have to be dealt with, by uid: the newest state. */
+  readonly #queue: WorkQueue<string> = new WorkQueue((uid) => this.#reconcile(uid));
+  /** Newest states of objects that may have to be collected, by uid. */
   readonly #seen: Map<string, StoredObject> = new Map();
 
   constructor(context: ApiContext) {
@@ -44,7 +44,7 @@ export class GarbageCollector {
     context.store.listen((change) => this.#observe(change));
   }
 
-  /** Looks at every stored object, for a store that was loaded from a file. */
+  /** Enqueues all stored objects; used for a store that was loaded from a file. */
   begin(): void {
     for (const collection of this.#context.store.collections()) {
       for (const object of collection.values()) {
@@ -83,7 +83,7 @@ export class GarbageCollector {
       this.#dependents.set(uid, dependents.set(id, object));
     }
     if (owners.length > 0 || object.terminating) this.#enqueue(object);
-    // An owner that waits may have waited for this reference to go.
+    // An owner in foreground deletion may have waited for the removal of this reference.
     if (previous?.owners) this.#enqueueOwners(previous);
   }
 
@@ -103,7 +103,7 @@ export class GarbageCollector {
     }
   }
 
-  /** The object that a reference names, if it is that one. */
+  /** Object of an owner reference; undefined if its uid differs. */
   #find(owner: OwnerReference, namespace: string): StoredObject | undefined {
     const { group } = parseApiVersion(owner.apiVersion);
     const definition = this.#context.resources.findKind(group, owner.kind);
@@ -117,7 +117,7 @@ export class GarbageCollector {
     return stored?.uid === owner.uid ? stored : undefined;
   }
 
-  #look(uid: string): void {
+  #reconcile(uid: string): void {
     const seen = this.#seen.get(uid);
     this.#seen.delete(uid);
     const stored = seen &&
@@ -126,7 +126,7 @@ export class GarbageCollector {
     try {
       this.#collect(stored);
     } catch (error) {
-      this.#context.logger.warn("Cannot collect an object", {
+      this.#context.logger.warn("Cannot garbage-collect an object", {
         resource: stored.definition.plural,
         object: stored.key,
         error,
@@ -175,7 +175,7 @@ export class GarbageCollector {
     return { solid, dangling, waiting };
   }
 
-  /** Frees the dependents, then lets their owner go. */
+  /** Removes the owner from its dependents, then its `orphan` finalizer. */
   #orphan(owner: StoredObject): void {
     for (const dependent of this.#dependentsOf(owner.uid)) {
       this.#dropReferences(
@@ -186,7 +186,7 @@ export class GarbageCollector {
     this.#dropFinalizer(owner, ORPHAN);
   }
 
-  /** Deletes the dependents, and lets the owner go when none blocks it. */
+  /** Deletes the dependents; removes the finalizer of the owner once none blocks its deletion. */
   #deleteDependents(owner: StoredObject): void {
     const dependents = this.#dependentsOf(owner.uid);
     const blocking = dependents.filter((dependent) =>

@@ -7,7 +7,7 @@ import { storageVersionOf } from "../resources.ts";
 
 const NO_QUERY: URLSearchParams = new URLSearchParams();
 
-/** A request that a controller within the server makes, in no HTTP form. */
+/** Request of a controller of the server itself, made without HTTP. */
 export function internalRequest(
   context: ApiContext,
   definition: ResourceDefinition,
@@ -39,7 +39,7 @@ export function internalRequest(
   };
 }
 
-/** The options of a controller's write. */
+/** Options of a controller's write. */
 export function internalWrite(fieldManager: string): WriteOptions {
   return {
     dryRun: false,
@@ -49,7 +49,7 @@ export function internalWrite(fieldManager: string): WriteOptions {
   };
 }
 
-/** The options of a controller's deletion. */
+/** Options of a controller's deletion. */
 export function internalDelete(
   options: Partial<DeleteOptions> = {},
 ): DeleteOptions {

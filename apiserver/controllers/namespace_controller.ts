@@ -18,37 +18,39 @@ import { WorkQueue } from "./work_queue.ts";
 const MANAGER = "kube-controller-manager";
 
 /**
- * How long a namespace is only marked before it is emptied, in milliseconds:
- * kube-controller-manager waits five seconds, so that everybody has seen it.
+ * Delay in milliseconds between the deletion of a namespace and the deletion of
+ * its objects; five seconds in kube-controller-manager, so that all API servers
+ * have observed the deletion.
  */
-const EMPTYING_DELAY = 200;
+const EMPTYING_DELAY_MS = 200;
 
-/** What every namespace has, and gets again when it is deleted. */
-interface Furnishing {
+/** Object that every namespace has; it is created again after its deletion. */
+interface DefaultObject {
   readonly plural: string;
   readonly object: (namespace: string) => UntypedObject;
 }
 
 /**
- * Empties namespaces that are deleted, and puts into the others what every
- * namespace has: the service account `default` and the authority's certificate.
+ * Namespace controller: deletes the objects of deleted namespaces, and creates
+ * in the others the service account `default` and the ConfigMap
+ * `kube-root-ca.crt` with the certificate of the authority.
  */
 export class NamespaceController {
   readonly #context: ApiContext;
-  readonly #furnishings: readonly Furnishing[];
-  /** Namespaces that are marked and not yet emptied. */
-  readonly #marked: Map<string, Timer> = new Map();
+  readonly #defaultObjects: readonly DefaultObject[];
+  /** Timers of deleted namespaces whose objects are not deleted yet, by name. */
+  readonly #emptying: Map<string, Timer> = new Map();
   readonly #queue: WorkQueue<string> = new WorkQueue((name) =>
-    this.#look(name)
+    this.#reconcile(name)
   );
 
   /**
-   * @param context The server.
-   * @param authority The certificate that clients of the server trust, in PEM.
+   * @param context Shared state of the server.
+   * @param authority Returns the certificate of the authority that clients trust, in PEM.
    */
   constructor(context: ApiContext, authority: () => string) {
     this.#context = context;
-    this.#furnishings = [
+    this.#defaultObjects = [
       {
         plural: "serviceaccounts",
         object: (namespace) => ({
@@ -79,7 +81,7 @@ export class NamespaceController {
     );
   }
 
-  /** Looks at every namespace. */
+  /** Enqueues all namespaces. */
   begin(): void {
     for (
       const { name } of this.#context.store.collection(NAMESPACES).values()
@@ -90,8 +92,8 @@ export class NamespaceController {
 
   stop(): void {
     this.#queue.stop();
-    for (const timer of this.#marked.values()) timer.cancel();
-    this.#marked.clear();
+    for (const timer of this.#emptying.values()) timer.cancel();
+    this.#emptying.clear();
   }
 
   #observe(
@@ -100,38 +102,39 @@ export class NamespaceController {
   ): void {
     if (resource.plural === NAMESPACES.plural && resource.group === "") {
       if (type === "DELETED") return;
-      if (object.terminating && !previous?.terminating) this.#mark(object.name);
-      else this.#queue.add(object.name, object.name);
+      if (object.terminating && !previous?.terminating) {
+        this.#scheduleEmptying(object.name);
+      } else this.#queue.add(object.name, object.name);
     } else if (type === "DELETED" && object.namespace !== "") {
       this.#queue.add(object.namespace, object.namespace);
     }
   }
 
-  #mark(name: string): void {
+  #scheduleEmptying(name: string): void {
     const timer = this.#context.clock.setTimer(() => {
-      this.#marked.delete(name);
+      this.#emptying.delete(name);
       this.#queue.add(name, name);
-    }, EMPTYING_DELAY);
-    this.#marked.set(name, timer);
+    }, EMPTYING_DELAY_MS);
+    this.#emptying.set(name, timer);
   }
 
-  #look(name: string): void {
+  #reconcile(name: string): void {
     const stored = this.#context.store.collection(NAMESPACES).get(name);
-    if (stored === undefined || this.#marked.has(name)) return;
+    if (stored === undefined || this.#emptying.has(name)) return;
     try {
       if (stored.terminating) this.#empty(name);
-      else this.#furnish(name);
+      else this.#createDefaults(name);
     } catch (error) {
-      this.#context.logger.warn("Cannot look after a namespace", {
+      this.#context.logger.warn("Cannot reconcile a namespace", {
         namespace: name,
         error,
       });
     }
   }
 
-  #furnish(namespace: string): void {
+  #createDefaults(namespace: string): void {
     const { store, resources } = this.#context;
-    for (const { plural, object } of this.#furnishings) {
+    for (const { plural, object } of this.#defaultObjects) {
       const definition = resources.find("", plural);
       if (definition === undefined) continue;
       const wanted = object(namespace);
@@ -145,7 +148,7 @@ export class NamespaceController {
     }
   }
 
-  /** Deletes what is in a namespace, and the namespace when nothing is. */
+  /** Deletes the objects of a namespace, and the namespace once it is empty. */
   #empty(namespace: string): void {
     const { resources } = this.#context;
     const seen = new Set<Collection>();
@@ -166,7 +169,7 @@ export class NamespaceController {
       if (stored.terminating && definition.gracePeriod === undefined) continue;
       const request = internalRequest(this.#context, definition, stored);
       try {
-        // Nothing runs pods here, so there is nobody to wait for.
+        // No kubelet runs here that would have to stop pods.
         deleteObject(
           request,
           stored,
@@ -174,7 +177,7 @@ export class NamespaceController {
         );
       } catch (error) {
         if (!(error instanceof StatusError)) throw error;
-        this.#context.logger.warn("Cannot delete an object of a namespace", {
+        this.#context.logger.warn("Cannot delete an object in a namespace", {
           resource: definition.plural,
           object: stored.key,
           error,
@@ -192,8 +195,8 @@ export class NamespaceController {
     const object = stored.parse();
     const { finalizers = [] } = object.metadata;
     const spec = object.spec as { finalizers?: string[] } | undefined;
-    const others = (spec?.finalizers ?? []).filter((one) =>
-      one !== "kubernetes"
+    const others = (spec?.finalizers ?? []).filter((finalizer) =>
+      finalizer !== "kubernetes"
     );
     if (others.length === 0 && finalizers.length === 0) store.delete(stored);
     else if (others.length !== spec?.finalizers?.length) {

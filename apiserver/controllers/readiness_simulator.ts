@@ -7,18 +7,18 @@ import type { StoredObject } from "../storage/stored_object.ts";
 import { updateObject } from "../write/update.ts";
 import { internalRequest, internalWrite } from "./internal_request.ts";
 
-/** How long a workload takes to become ready, in milliseconds. */
-const READY_AFTER = 500;
+/** Delay until a workload becomes ready, in milliseconds. */
+const READY_DELAY_MS = 500;
 
-/** What is pretended to become ready. */
+/** Resources whose readiness is simulated. */
 const WORKLOADS: readonly GroupResource[] = [
   { group: "apps", plural: "deployments" },
   { group: "apps", plural: "statefulsets" },
 ];
 
 /**
- * Pretends that Deployments and StatefulSets become ready a while after each
- * change of their spec. No pod is made, and nothing runs.
+ * Simulator of workload readiness: Deployments and StatefulSets become ready
+ * shortly after each change of their spec. No pods are created.
  */
 export class ReadinessSimulator {
   readonly #context: ApiContext;
@@ -40,7 +40,7 @@ export class ReadinessSimulator {
     const timer = this.#context.clock.setTimer(() => {
       this.#timers.delete(id);
       this.#makeReady(object);
-    }, READY_AFTER);
+    }, READY_DELAY_MS);
     this.#timers.set(id, timer);
   }
 
@@ -64,8 +64,8 @@ export class ReadinessSimulator {
         },
       );
     } catch (error) {
-      // It may be gone, or another of its name may be there.
-      this.#context.logger.debug("Cannot pretend readiness", { name, error });
+      // The object may have been deleted, or recreated with the same name.
+      this.#context.logger.debug("Cannot simulate readiness", { name, error });
     }
   }
 

@@ -12,23 +12,24 @@ const MANAGER = "kube-controller-manager";
 const PODS: GroupResource = { group: "", plural: "pods" };
 const CLAIMS: GroupResource = { group: "", plural: "persistentvolumeclaims" };
 
-/** The finalizers that hold volumes and claims while they are in use. */
+/** Finalizers that protect volumes and claims while they are in use, by resource. */
 const PROTECTIONS: ReadonlyMap<string, string> = new Map([
   ["persistentvolumeclaims", "kubernetes.io/pvc-protection"],
   ["persistentvolumes", "kubernetes.io/pv-protection"],
 ]);
 
 /**
- * Lets deleted volumes go when no claim is bound to them, and deleted claims
- * when no pod uses them.
+ * Protection of volumes in use: removes the finalizer of deleted
+ * PersistentVolumes that no claim is bound to, and of deleted
+ * PersistentVolumeClaims that no pod uses.
  */
 export class VolumeProtection {
   readonly #context: ApiContext;
   readonly #queue: WorkQueue<StoredObject> = new WorkQueue((stored) =>
-    this.#look(stored)
+    this.#reconcile(stored)
   );
 
-  /** @param context The server. */
+  /** @param context Shared state of the server. */
   constructor(context: ApiContext) {
     this.#context = context;
     context.store.listen((change, collection) =>
@@ -59,7 +60,7 @@ export class VolumeProtection {
     this.#queue.add(`${stored.definition.plural}/${stored.key}`, stored);
   }
 
-  #look(seen: StoredObject): void {
+  #reconcile(seen: StoredObject): void {
     const { store, logger } = this.#context;
     const stored = store.collectionOf(seen.definition).get(seen.key);
     if (stored === undefined || !stored.terminating) return;
@@ -67,7 +68,7 @@ export class VolumeProtection {
       if (!this.#isUsed(stored)) this.#release(stored);
     } catch (error) {
       const { plural } = stored.definition;
-      logger.warn("Cannot let a volume go", {
+      logger.warn("Cannot remove the finalizer of a volume", {
         resource: plural,
         object: stored.key,
         error,
@@ -104,7 +105,7 @@ export class VolumeProtection {
   }
 }
 
-/** Whether a pod that has not ended uses a claim. */
+/** Whether the pod uses the claim and has not terminated. */
 function mounts(pod: UntypedObject, claim: string): boolean {
   const { spec, status } = pod as unknown as {
     spec?: {

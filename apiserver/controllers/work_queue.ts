@@ -1,12 +1,20 @@
+/**
+ * Work queue of the controllers that run inside the API server: garbage collection,
+ * namespaces, custom resource definitions, volume protection and simulated
+ * readiness. They watch the store directly and write through the functions of
+ * `apiserver/write`; they must not import `apiserver/http` or the client.
+ *
+ * @module
+ */
 import { setImmediate } from "node:timers";
 
-/** How many items are worked on before others get a turn. */
+/** Number of items processed before other tasks of the event loop run. */
 const SLICE = 64;
 
 /**
- * Items to work on, each once however often it was added while it waited. Work
- * begins after the present piece of synchronous work, and goes on in slices, so
- * that a long cascade does not stop the server from answering.
+ * Work queue that deduplicates waiting items by key. Processing begins after the
+ * current synchronous code and continues in slices, so that a long cascade does
+ * not keep the server from answering requests.
  */
 export class WorkQueue<T> {
   readonly #work: (item: T) => void;
@@ -14,12 +22,12 @@ export class WorkQueue<T> {
   #scheduled = false;
   #stopped = false;
 
-  /** @param work Does one item; it must not throw. */
+  /** @param work Processes one item; must not throw. */
   constructor(work: (item: T) => void) {
     this.#work = work;
   }
 
-  /** Adds an item; a waiting one of the same key is replaced. */
+  /** Adds an item; replaces a waiting item with the same key. */
   add(key: string, item: T): void {
     if (this.#stopped) return;
     this.#items.set(key, item);
@@ -41,7 +49,7 @@ export class WorkQueue<T> {
     setImmediate(() => this.#run());
   }
 
-  /** Forgets what waits, and takes nothing more. */
+  /** Drops the waiting items and ignores later ones. */
   stop(): void {
     this.#stopped = true;
     this.#items.clear();

@@ -1,3 +1,11 @@
+/**
+ * Answers `log`, `exec`, `attach` and `portforward` requests to pods by the hooks
+ * of the server; no container runs. Knows the wire formats (WebSocket channels,
+ * log streams) but nothing of storage, admission or discovery, and must not import
+ * them.
+ *
+ * @module
+ */
 import {
   CHANNEL_V4,
   CHANNEL_V5,
@@ -13,7 +21,7 @@ import type { MessageStream } from "../http/message_stream.ts";
 import type { PodHooks, PodLogCall } from "./pod_hooks.ts";
 import { servePort, serveProcess } from "./serve_streams.ts";
 
-/** A call to a container of a pod that is there. */
+/** Request to a container of an existing pod. */
 export interface ContainerCall {
   readonly http: ServerRequest;
   readonly query: URLSearchParams;
@@ -23,27 +31,27 @@ export interface ContainerCall {
   readonly container: string;
 }
 
-/** Answers a call by the hooks of the server; undefined if there is no hook. */
+/** Answers a request with the hooks of the server; returns undefined if there is no hook for it. */
 export function answerCall(
   hooks: PodHooks,
   call: ContainerCall,
 ): ServerResponse | undefined {
   const { subresource, query, pod, container } = call;
-  const place = { pod, container };
+  const target = { pod, container };
   switch (subresource) {
     case "log": {
       const { logs } = hooks;
       return logs && {
         status: 200,
         headers: { "content-type": "text/plain" },
-        body: logStream(logs, { ...place, ...logOptions(query) }),
+        body: logStream(logs, { ...target, ...logOptions(query) }),
       };
     }
     case "exec":
     case "attach": {
       const run = hooks[subresource];
       const process = {
-        ...place,
+        ...target,
         command: query.getAll("command"),
         tty: query.get("tty") === "true",
       };
@@ -56,13 +64,13 @@ export function answerCall(
       return portForward &&
         upgraded(
           call,
-          (stream) => servePort(stream, { ...place, port }, portForward),
+          (stream) => servePort(stream, { ...target, port }, portForward),
         );
     }
   }
 }
 
-/** The answer that makes a WebSocket of a connection. */
+/** Response that upgrades the connection to a WebSocket. */
 function upgraded(
   { http }: ContainerCall,
   serve: (stream: MessageStream) => Promise<void>,
@@ -111,7 +119,8 @@ function logStream(
         }
       };
       write().then(() => writer.end(), () => writer.destroy());
-      return () => left.abort(new Error("Cannot go on: the caller has left"));
+      return () =>
+        left.abort(new Error("Cannot continue: the caller has disconnected"));
     },
   };
 }

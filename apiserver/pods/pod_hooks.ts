@@ -1,59 +1,59 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 
-/** Which container somebody talks to, and for how long. */
+/** Call to a container, which lasts until the caller disconnects. */
 export interface PodCall {
-  /** The pod, as it is stored. */
+  /** Pod as stored. */
   readonly pod: UntypedObject;
-  /** The container: the one that was named, or the first. */
+  /** Name of the container: the requested one, or the first of the pod. */
   readonly container: string;
-  /** Fires when the caller has left. */
+  /** Aborted when the caller disconnects. */
   readonly signal: AbortSignal;
 }
 
-/** A request for the log of a container. */
+/** Request for the log of a container. */
 export interface PodLogCall extends PodCall {
-  /** Whether to go on until the caller leaves. */
+  /** Whether to keep sending new lines until the caller disconnects. */
   readonly follow: boolean;
-  /** Only so many lines from the end; all when absent. */
+  /** Maximal number of lines, counted from the end; all lines if undefined. */
   readonly tailLines: number | undefined;
-  /** Only lines of the last so many seconds; all when absent. */
+  /** Maximal age of the lines in seconds; all lines if undefined. */
   readonly sinceSeconds: number | undefined;
-  /** Whether the container that ran before is meant. */
+  /** Whether the log of the previous, terminated container is requested. */
   readonly previous: boolean;
 }
 
-/** A program in a container, as the pod sees it. */
+/** Process in a container, seen from the pod. */
 export interface PodProcess extends PodCall {
-  /** The program and its arguments; empty where one runs already. */
+  /** Program and arguments; empty for `attach`, where the process already runs. */
   readonly command: readonly string[];
-  /** Whether it has a terminal, whose sizes come in `sizes`. */
+  /** Whether the process has a terminal; `sizes` then yields its sizes. */
   readonly tty: boolean;
-  /** What the caller sends; it ends when the caller says so, or leaves. */
+  /** Standard input; ends when the caller closes it or disconnects. */
   readonly stdin: AsyncIterable<Uint8Array>;
-  /** The sizes of the caller's terminal, in characters. */
+  /** Sizes of the caller's terminal in characters, one for each resize. */
   readonly sizes: AsyncIterable<
     { readonly width: number; readonly height: number }
   >;
-  /** Writes to the output; fulfilled when the caller can take more. */
+  /** Writes to the standard output; fulfilled when the caller can accept more. */
   write(output: string | Uint8Array): Promise<void>;
-  /** Writes to the error output. */
+  /** Writes to the standard error output. */
   writeError(output: string | Uint8Array): Promise<void>;
 }
 
-/** A connection to a port of a pod, as the pod sees it. */
+/** Connection to a port of a pod, seen from the pod. */
 export interface PodPort extends PodCall {
-  /** The port. */
+  /** Port number. */
   readonly port: number;
-  /** What the caller sends. */
+  /** Data that the caller sends. */
   readonly data: AsyncIterable<Uint8Array>;
-  /** Sends to the caller; fulfilled when it can take more. */
+  /** Sends data to the caller; fulfilled when it can accept more. */
   write(data: string | Uint8Array): Promise<void>;
 }
 
 /**
- * What runs in the pods of an embedded API server, which runs none itself. What
- * is absent answers as a cluster does whose nodes are gone; what throws answers
- * as a container runtime that cannot.
+ * Hooks that stand for the containers of an embedded API server, which runs
+ * none. Without a hook, requests are answered as by a cluster whose nodes are
+ * unreachable; if a hook throws, as by a container runtime that fails.
  *
  * @example A container that answers
  * ```ts
@@ -64,7 +64,7 @@ export interface PodPort extends PodCall {
  *   port: false,
  *   pods: {
  *     async exec({ command, write }) {
- *       await write(`You said ${command.join(" ")}`);
+ *       await write(`Received ${command.join(" ")}`);
  *       return 0;
  *     },
  *   },
@@ -74,19 +74,19 @@ export interface PodPort extends PodCall {
  * await server.client.create(Pod, { metadata: key, spec: { containers } });
  * const program = await server.client.exec(key, { command: ["hello"] });
  * const { stdout } = await program.output();
- * if (stdout !== "You said hello") throw new Error("Unexpected output");
+ * if (stdout !== "Received hello") throw new Error("Unexpected output");
  * await server.stop();
  * ```
  */
 export interface PodHooks {
-  /** Gives the log of a container, in pieces of any size. */
+  /** Yields the log of a container in chunks of any size. */
   readonly logs?:
     | ((call: PodLogCall) => Iterable<string> | AsyncIterable<string>)
     | undefined;
-  /** Runs a command; gives its exit code. */
+  /** Runs a command; returns its exit code. */
   readonly exec?: ((process: PodProcess) => Promise<number>) | undefined;
-  /** Joins the program that runs; gives its exit code when it ends. */
+  /** Attaches to the running process; returns its exit code when it ends. */
   readonly attach?: ((process: PodProcess) => Promise<number>) | undefined;
-  /** Serves one connection to a port; it is closed when this is fulfilled. */
+  /** Serves a connection to a port; the connection closes when the promise is fulfilled. */
   readonly portForward?: ((port: PodPort) => Promise<void>) | undefined;
 }

@@ -1,5 +1,6 @@
 /**
- * The pod's side of the channels that `exec`, `attach` and `portForward` speak.
+ * Server side of the channel protocol (`v4.channel.k8s.io`, `v5.channel.k8s.io`)
+ * of `exec`, `attach` and `portForward`.
  *
  * @module
  */
@@ -10,10 +11,10 @@ import type { PodCall, PodPort, PodProcess } from "./pod_hooks.ts";
 
 const PROCESS = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4 };
 const PORT = { data: 0, error: 1 };
-/** A message with this first byte closes the channel that the second names. */
+/** First byte of a message that closes a channel; the second byte is the channel. */
 const CLOSE = 255;
 
-/** Serves the line of a program until it ends or the caller leaves. */
+/** Serves the stream of a process until the process ends or the caller disconnects. */
 export async function serveProcess(
   stream: MessageStream,
   call: Omit<PodCall, "signal"> & Pick<PodProcess, "command" | "tty">,
@@ -38,14 +39,14 @@ export async function serveProcess(
   await finish(stream, PROCESS.status, bytesOf(JSON.stringify(status)));
 }
 
-/** Serves the line of a connection to a port. */
+/** Serves the stream of a connection to a port. */
 export async function servePort(
   stream: MessageStream,
   call: Omit<PodCall, "signal"> & Pick<PodPort, "port">,
   serve: (port: PodPort) => Promise<void>,
 ): Promise<void> {
   const channels = receive(stream, [PORT.data]);
-  // Every channel begins with the number of its port.
+  // Both channels begin with the port number, little-endian.
   const number = Uint8Array.of(call.port & 0xff, call.port >> 8);
   let refusal = "";
   try {
@@ -63,9 +64,9 @@ export async function servePort(
   await finish(stream, PORT.error, bytesOf(refusal));
 }
 
-/** What comes in over a stream, sorted by channel. */
+/** Incoming messages of a stream by channel. */
 interface Channels {
-  /** Fires when the line has ended. */
+  /** Aborted when the stream has ended. */
   readonly signal: AbortSignal;
   queue(channel: number): ChunkQueue;
 }
@@ -84,10 +85,10 @@ function receive(stream: MessageStream, known: readonly number[]): Channels {
         else queues.get(channel)?.push(message.subarray(1));
       }
     } catch {
-      // A line that breaks has ended, too.
+      // A failed stream has ended as well.
     }
     for (const queue of queues.values()) queue.end();
-    left.abort(new Error("Cannot go on: the caller has left"));
+    left.abort(new Error("Cannot continue: the caller has disconnected"));
   };
   void pump();
   return {
@@ -96,7 +97,7 @@ function receive(stream: MessageStream, known: readonly number[]): Channels {
   };
 }
 
-/** Says the last word, if there is still anybody to hear it. */
+/** Sends a last message, unless the caller has disconnected, and closes the stream. */
 async function finish(
   stream: MessageStream,
   channel: number,
