@@ -35,7 +35,9 @@ export class GarbageCollector {
   readonly #context: ApiContext;
   /** Dependents by uid, grouped by the uid of an owner in their references. */
   readonly #dependents: Map<string, Map<string, StoredObject>> = new Map();
-  readonly #queue: WorkQueue<string> = new WorkQueue((uid) => this.#reconcile(uid));
+  readonly #queue: WorkQueue<string> = new WorkQueue((uid) =>
+    this.#reconcile(uid)
+  );
   /** Newest states of objects that may have to be collected, by uid. */
   readonly #seen: Map<string, StoredObject> = new Map();
 
