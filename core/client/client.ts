@@ -8,8 +8,6 @@ import type {
   ObjectList,
 } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
-import { Informer } from "../cache/informer/informer.ts";
-import type { InformerOptions } from "../cache/informer/informer_options.ts";
 import type { LoadConfigOptions } from "../config/load_config.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import type { ClientOptions } from "./client_options.ts";
@@ -96,12 +94,19 @@ export class Client {
   readonly scale: ScaleClient;
   /** The namespace that the configuration names, for people's commands. */
   readonly namespace: string;
+  /**
+   * Clock, logger, metrics and random numbers of the client, as far as they were
+   * given; an informer over the client uses them unless it is given its own.
+   */
+  readonly defaults: Pick<
+    ClientOptions,
+    "clock" | "logger" | "metrics" | "random"
+  >;
   readonly #connection: Connection;
   readonly #discovery: Discovery;
   readonly #fieldManager: string;
   readonly #options: ClientOptions;
   readonly #pods: PodStreams;
-  readonly #informerDefaults: InformerOptions;
 
   /**
    * Makes a client; nothing is sent before the first call.
@@ -119,7 +124,7 @@ export class Client {
     this.#discovery = new Discovery(connection);
     this.#pods = new PodStreams(connection);
     const { clock, logger, metrics, random } = options;
-    this.#informerDefaults = { clock, logger, metrics, random };
+    this.defaults = { clock, logger, metrics, random };
     this.namespace = "namespace" in target
       ? target.namespace ?? "default"
       : "default";
@@ -312,23 +317,6 @@ export class Client {
     for await (const event of watchEvents<T>(request, response)) {
       if (event.type !== "BOOKMARK" || options.bookmarks) yield event;
     }
-  }
-
-  /**
-   * Makes an informer: a copy of the objects of a kind that stays in step with
-   * the server and tells every change. Nothing is sent before it is started.
-   *
-   * @param kind Which objects.
-   * @param options Which of them, and how the informer connects; clock, logger
-   * and metrics are the client's unless given.
-   * @throws {SyntaxError} If a selector or a path to prune is malformed.
-   */
-  informer<T extends KubernetesObject>(
-    kind: Kind<T>,
-    options: InformerOptions = {},
-  ): Informer<T> {
-    const defaults = this.#informerDefaults;
-    return new Informer(this, kind, withDefaults(options, defaults));
   }
 
   /** Reads the log of a container of a pod, line by line. */

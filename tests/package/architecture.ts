@@ -45,17 +45,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "testing": [...CLIENT, "core/crd", "core/kinds", "apiserver"],
 };
 
-/**
- * Imports against the arrows that are wanted: a client makes informers, which
- * need of a client only that it sends requests.
- */
-const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
-  "core/client/client.ts": [
-    "core/cache/informer/informer.ts",
-    "core/cache/informer/informer_options.ts",
-  ],
-};
-
 /** The entry points of the rooms, and of which folders they show names. */
 const ENTRY_POINTS: Readonly<Record<string, readonly string[]>> = {
   "mod.ts": ["core/mod.ts", "sources/mod.ts", "workflows/mod.ts"],
@@ -91,7 +80,6 @@ export function importFault(
   if (entryPoint === undefined && folder === undefined) return undefined;
   if (entryPoint?.includes(target)) return undefined;
   if (folder === "cli" && target === ALL_KINDS) return undefined;
-  if (EXCEPTIONS[file]?.includes(target)) return undefined;
   if (posix.basename(target) === "mod.ts") {
     return `Cannot import ${target} from ${file}: a mod.ts is for users, import the file that has the name`;
   }

@@ -1,7 +1,7 @@
 import { ApiError } from "../../core/api/api_error.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { keyText } from "../../core/api/object_key.ts";
-import type { Informer } from "../../core/cache/informer/informer.ts";
+import { Informer } from "../../core/cache/informer/informer.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import {
@@ -121,7 +121,7 @@ export class ObjectWatch {
   ): Informer<KubernetesObject> {
     const [first] = references as [ObjectReference];
     const { clock } = this.#options;
-    return this.#client.informer(referencedKind(first), {
+    return new Informer(this.#client, referencedKind(first), {
       clock,
       prune: ["metadata.managedFields"],
       ...(first.namespace && { namespaces: [first.namespace] }),
@@ -285,7 +285,7 @@ export class OwnedPods {
     if (labelSelector === undefined || namespace === undefined) {
       return undefined;
     }
-    const informer = client.informer(Pod, {
+    const informer = new Informer(client, Pod, {
       clock,
       namespaces: [namespace],
       labelSelector,

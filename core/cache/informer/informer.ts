@@ -102,6 +102,7 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
     options: InformerOptions = {},
   ) {
     checkInformer(client, kind, options);
+    options = withDefaults(options, client.defaults);
     const { clock = systemClock, logger = silentLogger } = options;
     this.kind = kind;
     this.#log = unfailingLogger(logger);
@@ -388,6 +389,21 @@ export class Informer<T extends KubernetesObject> implements SharedInformer<T> {
       }`,
     );
   }
+}
+
+/** Fills in clock, logger, metrics and random of the client. */
+function withDefaults(
+  options: InformerOptions,
+  defaults: InformerClient["defaults"] = {},
+): InformerOptions {
+  const { clock, logger, metrics, random } = defaults;
+  return {
+    ...options,
+    clock: options.clock ?? clock,
+    logger: options.logger ?? logger,
+    metrics: options.metrics ?? metrics,
+    random: options.random ?? random,
+  };
 }
 
 function pendingSync(): PromiseWithResolvers<void> {

@@ -15,7 +15,9 @@ import { BUDGET_PARTS } from "../store/memory_budget.ts";
 import { reconnectSettings } from "../watch/reconnect_settings.ts";
 
 /** What a client must have for an informer. */
-export const CLIENT_PARTS: OptionRules<InformerClient> = {
+export const CLIENT_PARTS: OptionRules<
+  Pick<InformerClient, "request" | "resolve">
+> = {
   request: "function",
   resolve: "function",
 };

@@ -3,6 +3,7 @@ import type { KubernetesObject } from "../../api/object.ts";
 import type { ApiRequest } from "../../client/request.ts";
 import type { HttpResponse } from "../../client/transport/transport.ts";
 import type { Clock } from "../../clock.ts";
+import type { Metrics } from "../../metrics.ts";
 import type { Logger } from "../../logger.ts";
 import type { InformerMetrics } from "../informer/informer_metrics.ts";
 import type { InformerSelection } from "../informer/informer_options.ts";
@@ -18,6 +19,13 @@ export interface ReflectorClient {
   request(request: ApiRequest): Promise<HttpResponse>;
   /** Finds out where the objects of a kind are. */
   resolve<T extends KubernetesObject>(kind: Kind<T>): Promise<ResolvedKind<T>>;
+  /** Defaults of an informer over this client. */
+  readonly defaults?: {
+    readonly clock?: Clock | undefined;
+    readonly logger?: Logger | undefined;
+    readonly metrics?: Metrics | undefined;
+    readonly random?: (() => number) | undefined;
+  };
 }
 
 /** What a `Reflector` is made of. */

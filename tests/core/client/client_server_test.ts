@@ -4,6 +4,7 @@ import { parse } from "yaml";
 import { ApiError } from "../../../core/api/api_error.ts";
 import { untyped } from "../../../core/api/kind.ts";
 import { ApiServer } from "../../../apiserver/server.ts";
+import { Informer } from "../../../core/cache/informer/informer.ts";
 import { Client } from "../../../core/client/client.ts";
 import {
   configFromText,
@@ -244,9 +245,9 @@ test("Client goes over plain HTTP, as to kubectl proxy", async () => {
   await plain.stop();
 });
 
-test("Client makes an informer that follows the server", async () => {
+test("An informer over a client follows the server", async () => {
   const here = new Client({ transport: server.transport });
-  const informer = here.informer(ConfigMap, {
+  const informer = new Informer(here, ConfigMap, {
     namespaces: ["default"],
     labelSelector: "informed",
   });

@@ -51,7 +51,6 @@ const CALLS: Readonly<
     [["kind", ConfigMap], ["options", {}]],
   ],
   watch: [client.watch, [["kind", ConfigMap], ["options", {}]]],
-  informer: [client.informer, [["kind", ConfigMap], ["options", {}]]],
   logs: [client.logs, [["key", key], ["options", {}]]],
   exec: [client.exec, [["key", key], ["needed", { command: ["ls"] }]]],
   attach: [client.attach, [["key", key], ["options", {}]]],
