@@ -3,7 +3,7 @@ import {
   checkOptions,
   type OptionRules,
 } from "../core/api/option_rules.ts";
-import { VERSION } from "../core/version.ts";
+import { VERSION } from "./version.ts";
 import { readArguments } from "./arguments.ts";
 import { type Command, type Terminal, UsageError } from "./command.ts";
 import { commandHelp, overview } from "./help.ts";

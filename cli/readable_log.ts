@@ -1,5 +1,9 @@
-import { leveledLogger } from "../core/leveled_logger.ts";
-import type { LogFields, Logger, LogLevel } from "../core/logger.ts";
+import {
+  leveledLogger,
+  type LogFields,
+  type Logger,
+  type LogLevel,
+} from "../core/logger.ts";
 
 /** Options of {@linkcode readableLogger}. */
 export interface ReadableLoggerOptions {

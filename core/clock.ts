@@ -1,35 +1,36 @@
-/** A timer made by {@linkcode Clock.setTimer}. */
+import { abortable, linkedSignal } from "./signals.ts";
+
+/** A timer, as {@linkcode Clock.setTimer} makes it. */
 export interface Timer {
-  /** Frees the timer at once; a timer that fired or was cancelled stays so. */
+  /** Cancels the timer; has no effect once it has fired or was cancelled. */
   cancel(): void;
 }
 
 /**
- * The only source of time in the library, so that a test or a user's scenario
- * can replace hours by milliseconds.
+ * A source of time: the current time and timers.
  *
- * Durations are measured with {@linkcode Clock.now}, which never jumps; only
- * timestamps that are written into objects come from
- * {@linkcode Clock.wallTime}.
+ * It is the only one in the library, so that tests can replace it and run hours
+ * in milliseconds. Durations are measured with {@linkcode Clock.now}, which
+ * never jumps; {@linkcode Clock.wallTime} is only used for timestamps that are
+ * written into objects.
  */
 export interface Clock {
   /** Milliseconds since an arbitrary moment; never goes backwards. */
   now(): number;
-  /** Milliseconds since the Unix epoch, as the machine's calendar tells it. */
+  /** Milliseconds since the Unix epoch, by the calendar of the machine. */
   wallTime(): number;
   /**
-   * Calls back once after a delay.
+   * Calls a function once after a delay.
    *
-   * @param callback What to call; it must not throw.
-   * @param delay Milliseconds; zero or less means as soon as possible, and any
-   * length is allowed (longer ones than the platform's limit of about 24.8 days
-   * too).
+   * @param callback The function; it must not throw.
+   * @param delay Milliseconds; zero or less means as soon as possible, and
+   * delays beyond the platform's limit of about 24.8 days are allowed.
    */
   setTimer(callback: () => void, delay: number): Timer;
 }
 
-/** The longest delay that `setTimeout` takes without firing at once. */
-const LONGEST_TIMEOUT = 2 ** 31 - 1;
+/** Longest delay that `setTimeout` accepts; a longer one fires immediately. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 class SystemTimer implements Timer {
   #handle: ReturnType<typeof setTimeout> | undefined;
@@ -39,7 +40,7 @@ class SystemTimer implements Timer {
   }
 
   #arm(callback: () => void, delay: number): void {
-    const step = Math.min(Math.max(delay, 0), LONGEST_TIMEOUT);
+    const step = Math.min(Math.max(delay, 0), MAX_TIMEOUT_MS);
     this.#handle = setTimeout(() => {
       if (delay > step) this.#arm(callback, delay - step);
       else {
@@ -56,7 +57,7 @@ class SystemTimer implements Timer {
 }
 
 /**
- * The machine's own clock.
+ * The clock of the machine.
  *
  * @example Measure a duration
  * ```ts
@@ -72,3 +73,108 @@ export const systemClock: Clock = {
   wallTime: () => Date.now(),
   setTimer: (callback, delay) => new SystemTimer(callback, delay),
 };
+
+/**
+ * Waits for a duration.
+ *
+ * @param delay The duration in milliseconds.
+ * @param options The clock, and a signal that ends the wait early.
+ * @throws The signal's reason, as soon as it aborts.
+ */
+export function sleep(
+  delay: number,
+  options: { readonly clock: Clock; readonly signal?: AbortSignal | undefined },
+): Promise<void> {
+  const { clock, signal } = options;
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const timer = clock.setTimer(() => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    }, delay);
+    const onAbort = () => {
+      timer.cancel();
+      reject(signal?.reason);
+    };
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** Options of {@linkcode deadline}. */
+export interface DeadlineOptions {
+  /** Clock that measures the limit. */
+  readonly clock: Clock;
+  /** Ends the wait before the limit. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * Makes the error for work that exceeds the limit. Defaults to an `Error`
+   * that names the limit.
+   */
+  readonly onTimeout?: (() => unknown) | undefined;
+  /**
+   * Whether late work is awaited until it has ended by itself, for work that must
+   * not overlap with what follows. It must heed its signal.
+   *
+   * @default {false}
+   */
+  readonly awaitsEnd?: boolean | undefined;
+}
+
+/**
+ * Waits for work, but no longer than a limit. Work that is given as a function
+ * receives a signal that aborts at the limit; its outcome is ignored after
+ * that.
+ *
+ * @param work A promise, or a function that starts the work.
+ * @param limit The limit in milliseconds.
+ * @param options The clock, a signal and the error for late work.
+ * @returns The value of the work.
+ * @throws The error of `onTimeout` at the limit, or the signal's reason as soon
+ * as it aborts.
+ */
+export async function deadline<V>(
+  work: Promise<V> | ((signal: AbortSignal) => Promise<V> | V),
+  limit: number,
+  { clock, signal, onTimeout, awaitsEnd }: DeadlineOptions,
+): Promise<V> {
+  const expiry = new AbortController();
+  const link = signal && linkedSignal(expiry.signal, signal);
+  const ended = link?.signal ?? expiry.signal;
+  const timer = clock.setTimer(() =>
+    expiry.abort(
+      onTimeout?.() ??
+        new Error(`Cannot wait any longer: the limit is ${limit} ms`),
+    ), limit);
+  try {
+    if (typeof work !== "function") return await abortable(work, ended);
+    ended.throwIfAborted();
+    const result = Promise.resolve(work(ended));
+    return await (awaitsEnd ? result : abortable(result, ended));
+  } finally {
+    timer.cancel();
+    link?.unlink();
+  }
+}
+
+const { setImmediate } = globalThis as {
+  setImmediate?: (callback: () => void) => unknown;
+};
+
+/**
+ * Waits for one turn of the event loop: all microtasks run, and I/O that is
+ * ready is handled. Runtimes without `setImmediate` use a message channel.
+ */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (setImmediate !== undefined) {
+      setImmediate(resolve);
+      return;
+    }
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(undefined);
+  });
+}

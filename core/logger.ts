@@ -1,44 +1,44 @@
-import { leveledLogger } from "./leveled_logger.ts";
-
-/** How much a log line matters, least first. */
+/** Severity of a log line, from least to most severe. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** What a log line carries beside its message: names and plain values. */
+/** Structured fields of a log line: names and plain values. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Where the library writes what it does. Any structured logger can be adapted
- * to it in a few lines.
+ * A structured logger with four levels.
+ *
+ * Any structured logger, such as pino or winston, can be adapted to it in a few
+ * lines.
  */
 export interface Logger {
-  /** Details for somebody who debugs the operator. */
+  /** Logs details for debugging the operator. */
   debug(message: string, fields?: LogFields): void;
-  /** What a person who runs the operator wants to see. */
+  /** Logs normal operation, for the person who runs the operator. */
   info(message: string, fields?: LogFields): void;
-  /** Something failed and the library deals with it. */
+  /** Logs a failure that the library handles itself, for example by a retry. */
   warn(message: string, fields?: LogFields): void;
-  /** Something failed and a person should look at it. */
+  /** Logs a failure that a person should look into. */
   error(message: string, fields?: LogFields): void;
-  /** A logger that adds these fields to every line. */
+  /** Returns a logger that adds these fields to every line. */
   with(fields: LogFields): Logger;
 }
 
 /** Options of {@linkcode jsonLogger}. */
 export interface JsonLoggerOptions {
   /**
-   * The least level that is written.
+   * Least severe level that is written.
    *
    * @default {"info"}
    */
   readonly level?: LogLevel | undefined;
   /**
-   * Takes each finished line, without its line break.
+   * Writes a finished line; it has no line break at its end.
    *
    * @default {console.error}
    */
   readonly write?: ((line: string) => void) | undefined;
   /**
-   * Gives the time of a line in milliseconds since the Unix epoch.
+   * Time of a line in milliseconds since the Unix epoch.
    *
    * @default {Date.now}
    */
@@ -46,13 +46,14 @@ export interface JsonLoggerOptions {
 }
 
 /**
- * A logger that writes one JSON object a line with `time`, `level` and
- * `message`. Errors among the fields are written as their message (and their
- * stack at level `error`), never with their other properties, which may hold
- * what a request carried.
+ * Makes a logger that writes one JSON object per line, with `time`, `level`,
+ * `message` and the fields.
  *
- * @param options Which lines are written, and where.
- * @throws {RangeError} If there is no such level.
+ * Of errors among the fields only the message is written (at level `error` the
+ * stack), never their other properties, which may hold the data of a request.
+ *
+ * @param options Level and destination of the lines.
+ * @throws {RangeError} If the level does not exist.
  *
  * @example Keep the lines
  * ```ts
@@ -80,7 +81,7 @@ export function jsonLogger(options: JsonLoggerOptions = {}): Logger {
     for (const [name, value] of Object.entries(fields)) {
       line[name] = printable(value, at);
     }
-    write(textOf(line));
+    write(jsonText(line));
   });
 }
 
@@ -92,8 +93,8 @@ function printable(value: unknown, level: LogLevel): unknown {
   return value;
 }
 
-/** A line as JSON; of what JSON cannot say, such as a circle, the sort alone. */
-function textOf(line: Readonly<Record<string, unknown>>): string {
+/** A line as JSON; a value that JSON cannot express is written as its type. */
+function jsonText(line: Readonly<Record<string, unknown>>): string {
   try {
     return JSON.stringify(line);
   } catch {
@@ -109,6 +110,48 @@ function textOf(line: Readonly<Record<string, unknown>>): string {
   }
 }
 
+const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+
+/** Writes one log line; the fields include those of the logger. */
+export type WriteLine = (
+  level: LogLevel,
+  message: string,
+  fields: LogFields,
+) => void;
+
+/**
+ * Makes a logger from a function that writes one line.
+ *
+ * @param least Least severe level that is written.
+ * @param write Writes each line of that level or above.
+ * @throws {RangeError} If the level does not exist.
+ */
+export function leveledLogger(least: LogLevel, write: WriteLine): Logger {
+  const from = LEVELS.indexOf(least);
+  if (from < 0) {
+    throw new RangeError(
+      `Cannot make a logger: "level" must be one of ${
+        LEVELS.join(", ")
+      }: received ${JSON.stringify(least)}`,
+    );
+  }
+  const make = (context: LogFields): Logger => {
+    const logAt =
+      (level: LogLevel) => (message: string, fields?: LogFields) => {
+        if (LEVELS.indexOf(level) < from) return;
+        write(level, message, { ...context, ...fields });
+      };
+    return {
+      debug: logAt("debug"),
+      info: logAt("info"),
+      warn: logAt("warn"),
+      error: logAt("error"),
+      with: (fields) => make({ ...context, ...fields }),
+    };
+  };
+  return make({});
+}
+
 /** A logger that writes nothing. */
 export const silentLogger: Logger = {
   debug() {},
@@ -117,3 +160,37 @@ export const silentLogger: Logger = {
   error() {},
   with: () => silentLogger,
 };
+
+/** Loggers that never throw: wrapping them a second time is not necessary. */
+const unfailing: WeakSet<Logger> = new WeakSet([silentLogger]);
+
+/**
+ * Wraps a logger of the user so that it never throws: a line that cannot be
+ * written is lost, and a watch or an election continues without it.
+ *
+ * @param logger The logger to wrap.
+ */
+export function unfailingLogger(logger: Logger): Logger {
+  if (unfailing.has(logger)) return logger;
+  const wrapped: Logger = {
+    debug: (message, fields) => attempt(() => logger.debug(message, fields)),
+    info: (message, fields) => attempt(() => logger.info(message, fields)),
+    warn: (message, fields) => attempt(() => logger.warn(message, fields)),
+    error: (message, fields) => attempt(() => logger.error(message, fields)),
+    with(fields) {
+      let narrower: Logger = wrapped;
+      attempt(() => narrower = unfailingLogger(logger.with(fields)));
+      return narrower;
+    },
+  };
+  unfailing.add(wrapped);
+  return wrapped;
+}
+
+function attempt(log: () => void): void {
+  try {
+    log();
+  } catch {
+    // The logger itself has failed, so that the failure cannot be logged.
+  }
+}

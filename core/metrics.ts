@@ -1,57 +1,59 @@
 /** Label names and values of one time series. */
 export type MetricLabels = Readonly<Record<string, string>>;
 
-/** What a metric is called and means. */
+/** Name and description of a metric. */
 export interface MetricOptions {
-  /** Its name in Prometheus' convention, such as `coracle_queue_depth`. */
+  /** Name by the conventions of Prometheus, such as `coracle_queue_depth`. */
   readonly name: string;
-  /** One sentence for a person. */
+  /** Description in one sentence, for the `HELP` line. */
   readonly help: string;
 }
 
-/** A number that only grows. */
+/** A counter: a value that only grows. */
 export interface Counter {
   /**
-   * Adds to the series.
+   * Adds to a time series.
    *
-   * @param value How much to add; not negative.
-   * @param labels Which series.
+   * @param value The amount to add; not negative.
+   * @param labels Labels of the time series.
    */
   add(value: number, labels?: MetricLabels): void;
 }
 
-/** A number that goes up and down. */
+/** A gauge: a value that goes up and down. */
 export interface Gauge {
-  /** Sets the series to a value. */
+  /** Sets the value of a time series. */
   set(value: number, labels?: MetricLabels): void;
-  /** Adds to the series; negative values take away. */
+  /** Adds to a time series; negative amounts subtract. */
   add(value: number, labels?: MetricLabels): void;
-  /** Forgets the series, for example when its controller is gone. */
+  /** Removes a time series, for example when its controller is unregistered. */
   remove(labels?: MetricLabels): void;
 }
 
-/** Counts observations in buckets. */
+/** A histogram: counts observations in buckets. */
 export interface Histogram {
-  /** Counts one observation, in the metric's unit. */
+  /** Counts one observation, in the unit of the metric. */
   observe(value: number, labels?: MetricLabels): void;
 }
 
 /**
- * Where the library counts what it does. The operator holds a real registry;
- * parts used alone take {@linkcode noMetrics} by default.
+ * A registry of metrics that the library counts in.
+ *
+ * An operator uses a `MetricsRegistry` by default; parts that are used alone
+ * default to {@linkcode noMetrics}.
  */
 export interface Metrics {
-  /** The counter of this name, made when first asked for. */
+  /** Returns the counter of this name; the first call creates it. */
   counter(options: MetricOptions): Counter;
-  /** The gauge of this name, made when first asked for. */
+  /** Returns the gauge of this name; the first call creates it. */
   gauge(options: MetricOptions): Gauge;
-  /** The histogram of this name, made when first asked for. */
+  /** Returns the histogram of this name; the first call creates it. */
   histogram(
     options: MetricOptions & { readonly buckets?: readonly number[] },
   ): Histogram;
 }
 
-const nothing: Counter & Gauge & Histogram = {
+const noMetric: Counter & Gauge & Histogram = {
   add() {},
   set() {},
   remove() {},
@@ -60,7 +62,56 @@ const nothing: Counter & Gauge & Histogram = {
 
 /** Metrics that count nothing. */
 export const noMetrics: Metrics = {
-  counter: () => nothing,
-  gauge: () => nothing,
-  histogram: () => nothing,
+  counter: () => noMetric,
+  gauge: () => noMetric,
+  histogram: () => noMetric,
 };
+
+/** Metrics that never throw: wrapping them a second time is not necessary. */
+const unfailing: WeakSet<Metrics> = new WeakSet([noMetrics]);
+
+/**
+ * Wraps metrics of the user so that counting never throws: what cannot be
+ * counted is lost. Creating a metric may throw, since a name that is taken is a
+ * mistake of the program.
+ *
+ * @param metrics The metrics to wrap.
+ */
+export function unfailingMetrics(metrics: Metrics): Metrics {
+  if (unfailing.has(metrics)) return metrics;
+  const wrapped: Metrics = {
+    counter: (options) => unfailingCounter(metrics.counter(options)),
+    gauge: (options) => unfailingGauge(metrics.gauge(options)),
+    histogram: (options) => unfailingHistogram(metrics.histogram(options)),
+  };
+  unfailing.add(wrapped);
+  return wrapped;
+}
+
+function unfailingCounter(counter: Counter): Counter {
+  return {
+    add: (value, labels) => attempt(() => counter.add(value, labels)),
+  };
+}
+
+function unfailingGauge(gauge: Gauge): Gauge {
+  return {
+    set: (value, labels) => attempt(() => gauge.set(value, labels)),
+    add: (value, labels) => attempt(() => gauge.add(value, labels)),
+    remove: (labels) => attempt(() => gauge.remove(labels)),
+  };
+}
+
+function unfailingHistogram(histogram: Histogram): Histogram {
+  return {
+    observe: (value, labels) => attempt(() => histogram.observe(value, labels)),
+  };
+}
+
+function attempt(count: () => void): void {
+  try {
+    count();
+  } catch {
+    // A metric that cannot be counted must not end what it measures.
+  }
+}

@@ -29,9 +29,24 @@ export { checkOptionNames } from "./api/option_names.ts";
 export { compareResourceVersions } from "./api/resource_version.ts";
 
 // What every layer may hold.
-export * from "./clock.ts";
-export * from "./logger.ts";
-export * from "./metrics.ts";
+export { type Clock, systemClock, type Timer } from "./clock.ts";
+export {
+  jsonLogger,
+  type JsonLoggerOptions,
+  type LogFields,
+  type Logger,
+  type LogLevel,
+  silentLogger,
+} from "./logger.ts";
+export {
+  type Counter,
+  type Gauge,
+  type Histogram,
+  type MetricLabels,
+  type MetricOptions,
+  type Metrics,
+  noMetrics,
+} from "./metrics.ts";
 export type { Span, SpanAttributes, SpanIdentity, Tracer } from "./tracing.ts";
 
 // Selectors, read, written and matched as Kubernetes does.

@@ -1,5 +1,3 @@
-import { isPromise } from "./is_promise.ts";
-
 /** What a span may be described by. */
 export type SpanAttributes = Readonly<
   Record<string, string | number | boolean>
@@ -121,6 +119,16 @@ export function inSpan<R>(
   unfailing(() => tracer.startActiveSpan(name, { kind, attributes }, within));
   // A tracer that gives no span costs the span and not the work.
   return outcome === undefined ? work() : outcome();
+}
+
+/**
+ * Whether a value must be awaited. Any thenable counts: users may return
+ * promises of other libraries.
+ *
+ * @param value A value, or a promise of it.
+ */
+export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown } | undefined)?.then === "function";
 }
 
 /** Tells a tracer something. What it throws must not undo what was done. */

@@ -3,7 +3,7 @@ import type {
   SourceContext,
   SourceHealth,
 } from "../core/controller/event_source.ts";
-import type { Timer } from "../core/clock.ts";
+import { deadline, type Timer } from "../core/clock.ts";
 
 /**
  * One life of a source, from start to stop: its context, its timers, a signal
@@ -101,34 +101,14 @@ export class SourceRun<P extends KubernetesObject> {
     limit: number,
     task: (signal: AbortSignal) => Promise<T> | T,
   ): Promise<T> {
-    const over = new AbortController();
-    const { promise, reject } = Promise.withResolvers<never>();
-    const stop = (reason: Error) => {
-      over.abort(reason);
-      reject(reason);
-    };
-    const onEnd = () =>
-      stop(new Error(`Cannot finish ${name}: the source was stopped`));
-    const timer = this.after(
-      limit,
-      () =>
-        stop(
-          new Error(
-            `Cannot finish ${name}: it took too long: received no answer within ${limit} ms`,
-          ),
+    return await deadline(task, limit, {
+      clock: this.context.clock,
+      signal: this.signal,
+      onTimeout: () =>
+        new Error(
+          `Cannot finish ${name}: it did not answer within ${limit} ms`,
         ),
-    );
-    this.signal.addEventListener("abort", onEnd, { once: true });
-    try {
-      this.signal.throwIfAborted();
-      return await Promise.race([
-        (async () => await task(over.signal))(),
-        promise,
-      ]);
-    } finally {
-      timer.cancel();
-      this.signal.removeEventListener("abort", onEnd);
-    }
+    });
   }
 
   /**

@@ -1,5 +1,4 @@
-import type { Clock, Timer } from "../core/clock.ts";
-import { nextTurn } from "../core/next_turn.ts";
+import { type Clock, nextTurn, type Timer } from "../core/clock.ts";
 
 /** Options of {@linkcode VirtualClock}. */
 export interface VirtualClockOptions {

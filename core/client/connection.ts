@@ -7,9 +7,8 @@ import {
 import { type Clock, systemClock } from "../clock.ts";
 import { CLUSTER_RULES, type ClusterConfig } from "../config/cluster_config.ts";
 import { credentialSource } from "../config/credential_source.ts";
-import { silentLogger } from "../logger.ts";
-import { noMetrics } from "../metrics.ts";
-import { unfailingLogger, unfailingMetrics } from "../unfailing.ts";
+import { silentLogger, unfailingLogger } from "../logger.ts";
+import { noMetrics, unfailingMetrics } from "../metrics.ts";
 import {
   answerTimeout,
   compose,

@@ -1,8 +1,8 @@
-import { abortable } from "../abortable.ts";
 import type { OptionRules } from "../api/option_rules.ts";
-import type { Clock, Timer } from "../clock.ts";
+import { type Clock, deadline, sleep } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
+import { linkedSignal } from "../signals.ts";
 import { inSpan, spanHeaders, type Tracer } from "../tracing.ts";
 import type { ApiRequest } from "./request.ts";
 import { retryAfter } from "./response.ts";
@@ -106,10 +106,9 @@ export function retry(parts: RetryParts): Middleware {
         }
       }
       pause = Math.min(pause * 2, max);
-      await sleep(wait * (1 + parts.random() / 5), {
-        clock,
-        signal: eitherSignal(request.signal, ended),
-      });
+      const { signal, unlink } = linkedSignal(request.signal, ended);
+      await sleep(wait * (1 + parts.random() / 5), { clock, signal })
+        .finally(unlink);
     }
   };
 }
@@ -123,38 +122,6 @@ function askedPause(response: HttpResponse): number | undefined {
 function mayRepeat(request: ApiRequest): boolean {
   return request.method === "GET" && request.verb !== "watch" &&
     !request.signal?.aborted;
-}
-
-/** A signal that aborts when one of two does. */
-export function eitherSignal(
-  a: AbortSignal | undefined,
-  b: AbortSignal | undefined,
-): AbortSignal | undefined {
-  return a !== undefined && b !== undefined ? AbortSignal.any([a, b]) : a ?? b;
-}
-
-/**
- * Waits, on a clock, and no longer than a signal allows.
- *
- * @param delay How long, in milliseconds.
- */
-export function sleep(
-  delay: number,
-  options: { readonly clock: Clock; readonly signal?: AbortSignal | undefined },
-): Promise<void> {
-  const { clock, signal } = options;
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const timer = clock.setTimer(() => {
-      signal?.removeEventListener("abort", onAbort);
-      resolve();
-    }, delay);
-    const onAbort = () => {
-      timer.cancel();
-      reject(signal?.reason);
-    };
-    signal?.addEventListener("abort", onAbort, { once: true });
-  });
 }
 
 /** How many requests may be sent. */
@@ -208,13 +175,15 @@ export function rateLimit(
     emptyUntil = Math.max(emptyUntil, now - burst * interval) + interval;
     const delay = emptyUntil - now;
     if (delay > 0) {
-      const signal = eitherSignal(request.signal, ended);
+      const { signal, unlink } = linkedSignal(request.signal, ended);
       try {
         await sleep(delay, { clock, signal });
       } catch (error) {
         // Its turn is free: many that give up must not hold back who comes.
         emptyUntil -= interval;
         throw error;
+      } finally {
+        unlink();
       }
     }
     return next(request);
@@ -222,52 +191,59 @@ export function rateLimit(
 }
 
 /**
- * Gives a request up when its answer does not begin in time, or does not go on
- * once it has begun: a connection that has gone silent would keep its caller
- * waiting for ever. Answers that may pause are left alone, and nobody is hurried
- * who takes his time to read.
+ * Makes middleware that aborts a request when its response does not begin in
+ * time, or pauses for too long: without it, a connection that has gone silent
+ * would block the caller indefinitely. Responses that may pause, such as those
+ * of a watch, only have to begin in time, and the time that the caller takes to
+ * read does not count.
  *
- * @param limit How long the server may take, in milliseconds.
+ * @param limit Longest silence of the server, in milliseconds.
+ * @param clock Clock that measures it.
  */
 export function answerTimeout(limit: number, clock: Clock): Middleware {
   return (next) => async (request) => {
     const late = new AbortController();
-    const begin = (what: string): Timer =>
-      clock.setTimer(() =>
-        late.abort(
-          new Error(
-            `Cannot ${request.action}: the server must ${what} its answer within ${limit} ms: received nothing`,
-          ),
-        ), limit);
-    const inTime = async <V>(what: string, work: Promise<V>): Promise<V> => {
-      const timer = begin(what);
-      try {
-        return await abortable(work, late.signal);
-      } finally {
-        timer.cancel();
-      }
-    };
-    const signal = eitherSignal(request.signal, late.signal);
-    const timer = begin("begin");
-    const response = await next({ ...request, signal })
-      .finally(() => timer.cancel());
-    const mayPause = request.mayPause === true || request.verb === "connect";
-    if (mayPause && response.status < 300) return response;
+    const { signal, unlink } = linkedSignal(request.signal, late.signal);
+    const inTime = <V>(what: string, work: Promise<V>): Promise<V> =>
+      deadline(work, limit, {
+        clock,
+        onTimeout() {
+          late.abort(
+            new Error(
+              `Cannot ${request.action}: the server must ${what} its answer within ${limit} ms`,
+            ),
+          );
+          return late.signal.reason;
+        },
+      });
+    const response = await inTime("begin", next({ ...request, signal }))
+      .catch((error: unknown) => {
+        unlink();
+        throw error;
+      });
+    const mayPause = response.status < 300 &&
+      (request.mayPause === true || request.verb === "connect");
     return {
       ...response,
-      body: untilSilent(
-        response.body,
-        (chunk) => inTime("go on with", chunk),
-      ),
-      cancel: () => inTime("end", response.cancel()).catch(() => {}),
+      body: untilSilent(response.body, {
+        inTime: (chunk) => mayPause ? chunk : inTime("go on with", chunk),
+        onEnd: unlink,
+      }),
+      cancel: () =>
+        mayPause
+          ? response.cancel().finally(unlink)
+          : inTime("end", response.cancel()).catch(() => {}).finally(unlink),
     };
   };
 }
 
-/** The chunks of a body, until one is given up. */
+/** Yields the chunks of a body until one of them is late. */
 async function* untilSilent(
   body: AsyncIterable<Uint8Array>,
-  inTime: <V>(chunk: Promise<V>) => Promise<V>,
+  { inTime, onEnd }: {
+    readonly inTime: <V>(chunk: Promise<V>) => Promise<V>;
+    readonly onEnd: () => void;
+  },
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const chunks = body[Symbol.asyncIterator]();
   let isOver = false;
@@ -280,8 +256,9 @@ async function* untilSilent(
       yield value;
     }
   } finally {
-    // What has failed has ended, or never will.
+    // A body that has failed needs no return: it has ended, or never will.
     if (!isOver) await chunks.return?.();
+    onEnd();
   }
 }
 

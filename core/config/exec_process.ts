@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import process from "node:process";
-import type { Clock } from "../clock.ts";
+import { type Clock, deadline } from "../clock.ts";
 import { execInfo, type ExecPlugin } from "./exec_plugin.ts";
 
 /** A credential is small; a program that prints more prints something else. */
@@ -29,49 +29,49 @@ export function runExecPlugin(
   }
   const interactive = terminal && plugin.interactiveMode !== "Never";
   const timeout = interactive ? TIMEOUTS.withPerson : TIMEOUTS.alone;
-  return new Promise((resolve, reject) => {
-    const child = spawn(plugin.command, [...plugin.args], {
-      env: {
-        ...process.env,
-        ...plugin.env,
-        KUBERNETES_EXEC_INFO: execInfo(plugin, interactive),
-      },
-      stdio: [interactive ? "inherit" : "ignore", "pipe", "inherit"],
-      // A group of its own, so that it can be ended with all that it started;
-      // a program that talks to a person must stay with the terminal.
-      detached: !interactive,
+  const run = (late: AbortSignal) =>
+    new Promise<string>((resolve, reject) => {
+      const child = spawn(plugin.command, [...plugin.args], {
+        env: {
+          ...process.env,
+          ...plugin.env,
+          KUBERNETES_EXEC_INFO: execInfo(plugin, interactive),
+        },
+        stdio: [interactive ? "inherit" : "ignore", "pipe", "inherit"],
+        // A group of its own, so that it can be ended with all that it started;
+        // a program that talks to a person must stay with the terminal.
+        detached: !interactive,
+      });
+      const kill = () => {
+        child.stdout.destroy();
+        if (interactive || child.pid === undefined) child.kill("SIGKILL");
+        else killGroup(child.pid);
+      };
+      late.addEventListener("abort", kill, { once: true });
+      let output = "";
+      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        output += text;
+        if (output.length > MOST_BYTES) {
+          reject(fail(`print at most ${MOST_BYTES} bytes`, "more"));
+          kill();
+        }
+      });
+      child.on("error", (error: Error & { readonly code?: string }) => {
+        const hint = plugin.installHint && ` (${plugin.installHint})`;
+        reject(
+          error.code === "ENOENT"
+            ? fail(`be a program that is installed${hint}`, error.code)
+            : fail("be a program that can run", error.code ?? error.name),
+        );
+      });
+      child.on("close", (code, signal) => {
+        if (code === 0) resolve(output);
+        else reject(fail("end well", signal ?? `exit code ${code}`));
+      });
     });
-    const end = (expected: string, received: string) => {
-      reject(fail(expected, received));
-      child.stdout.destroy();
-      if (interactive || child.pid === undefined) child.kill("SIGKILL");
-      else killGroup(child.pid);
-    };
-    const timer = clock.setTimer(
-      () => end(`end within ${timeout} ms`, "nothing"),
-      timeout,
-    );
-    let output = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-      if (output.length > MOST_BYTES) {
-        end(`print at most ${MOST_BYTES} bytes`, "more");
-      }
-    });
-    child.on("error", (error: Error & { readonly code?: string }) => {
-      timer.cancel();
-      const hint = plugin.installHint && ` (${plugin.installHint})`;
-      reject(
-        error.code === "ENOENT"
-          ? fail(`be a program that is installed${hint}`, error.code)
-          : fail("be a program that can run", error.code ?? error.name),
-      );
-    });
-    child.on("close", (code, signal) => {
-      timer.cancel();
-      if (code === 0) resolve(output);
-      else reject(fail("end well", signal ?? `exit code ${code}`));
-    });
+  return deadline(run, timeout, {
+    clock,
+    onTimeout: () => fail(`end within ${timeout} ms`, "nothing"),
   });
 }
 

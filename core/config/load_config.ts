@@ -6,7 +6,7 @@ import {
   type OptionRules,
 } from "../api/option_rules.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import { hostProcess } from "../host_process.ts";
+import { hostProcess } from "./host_process.ts";
 import type { ClusterConfig } from "./cluster_config.ts";
 import { mergeKubeconfigs } from "./kubeconfig.ts";
 import type { Environment } from "./proxy.ts";

@@ -1,6 +1,6 @@
+import { hash } from "node:crypto";
 import type { KubernetesObject } from "../api/object.ts";
 import { LruCache } from "../cache/store/lru_cache.ts";
-import { textHash } from "../text_hash.ts";
 
 /** What is remembered of the last apply to an object. */
 interface Applied {
@@ -13,6 +13,16 @@ interface Applied {
   readonly part: string | undefined;
   /** The newest resourceVersion that is known to be the same. */
   version: string;
+}
+
+/**
+ * Hash of a text; equal hashes are taken for equal texts.
+ *
+ * SHA-1 is used for its speed, not against deliberate collisions: a person who
+ * can choose the texts could as well choose the objects.
+ */
+export function textHash(text: string): string {
+  return hash("sha1", text, "base64");
 }
 
 /** Of how many objects the last apply is remembered; some 250 bytes each. */

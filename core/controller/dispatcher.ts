@@ -1,7 +1,6 @@
 import type { KubernetesObject } from "../api/object.ts";
-import { isPromise } from "../is_promise.ts";
 import type { Logger } from "../logger.ts";
-import { inSpan, type Tracer } from "../tracing.ts";
+import { inSpan, isPromise, type Tracer } from "../tracing.ts";
 import { hasFinalizer } from "./finalizer.ts";
 import type { ManagedWorkflow } from "./managed_workflow.ts";
 import { milliseconds } from "../api/duration.ts";

@@ -3,7 +3,7 @@ import { type Duration, milliseconds } from "../api/duration.ts";
 import { apiVersionOf, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { timestamp } from "../api/timestamp.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, deadline } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { PatchBody, ResourceClient } from "./resource_client.ts";
 
@@ -181,14 +181,14 @@ export class EventRecorder {
    */
   async close(): Promise<void> {
     const { clock } = this.#options;
-    const timer = clock.setTimer(() =>
-      this.#ending.abort(
-        new Error(
-          `Cannot write an Event: the controller has stopped: received nothing within ${FLUSH_LIMIT} ms`,
-        ),
-      ), FLUSH_LIMIT);
+    const onTimeout = () =>
+      new Error(
+        `Cannot write an Event: the controller has stopped, and the server did not answer within ${FLUSH_LIMIT} ms`,
+      );
+    await deadline(this.flush(), FLUSH_LIMIT, { clock, onTimeout })
+      .catch((error: unknown) => this.#ending.abort(error));
+    // Ends quickly: its requests are aborted if the limit was reached.
     await this.flush();
-    timer.cancel();
     this.#ending.abort();
   }
 

@@ -1,7 +1,6 @@
 import type { KubernetesObject } from "../api/object.ts";
 import type { Clock, Timer } from "../clock.ts";
-import type { Logger } from "../logger.ts";
-import { unfailingLogger } from "../unfailing.ts";
+import { type Logger, unfailingLogger } from "../logger.ts";
 import type { AbortCause, Run, RunResult } from "./run.ts";
 import type { RunObserver } from "./run_observer.ts";
 

@@ -2,7 +2,6 @@ import { type Kind, kindText, sameKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
-import { abortable } from "../abortable.ts";
 import type {
   OwnWrite,
   OwnWriteResult,
@@ -15,6 +14,7 @@ import type {
   SourceEvent,
   SourceHealth,
 } from "./event_source.ts";
+import { deadline } from "../clock.ts";
 
 /** What a source is given when it is started, apart from its own trigger. */
 export type SourceEnvironment<P extends KubernetesObject> = Omit<
@@ -275,22 +275,17 @@ export class SourceGroup<P extends KubernetesObject> {
 
   async #stopOne(source: EventSource<P>): Promise<void> {
     const { clock, log } = this.#options.environment;
-    const late = new AbortController();
-    const timer = clock.setTimer(() =>
-      late.abort(
-        new Error(
-          `Cannot wait any longer: "stop" must be fulfilled within ${STOP_LIMIT} ms: received nothing`,
-        ),
-      ), STOP_LIMIT);
+    const onTimeout = () =>
+      new Error(
+        `Cannot wait any longer: "stop" must be fulfilled within ${STOP_LIMIT} ms`,
+      );
     try {
-      await abortable(source.stop(), late.signal);
+      await deadline(() => source.stop(), STOP_LIMIT, { clock, onTimeout });
     } catch (error) {
       log.error("Cannot stop an event source, it is left behind", {
         source: source.name,
         error,
       });
-    } finally {
-      timer.cancel();
     }
   }
 }

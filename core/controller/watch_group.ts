@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../api/object.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, deadline } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { NamespaceSet } from "./event_source.ts";
 import type { PrimarySource, WatchName } from "./primary_source.ts";
@@ -119,7 +119,9 @@ export class WatchGroup<P extends KubernetesObject> {
       })
     );
     await Promise.any(marked);
-    await this.#withPatience(Promise.allSettled(marked));
+    await deadline(Promise.allSettled(marked), PATIENCE, {
+      clock: this.#options.clock,
+    }).catch(() => {});
     const first = [...synced];
     await this.#enter(first, call);
     const late = names.filter((name) => !first.includes(name));
@@ -158,16 +160,5 @@ export class WatchGroup<P extends KubernetesObject> {
     });
     this.#entering = entered.catch(() => {});
     return entered;
-  }
-
-  #withPatience(promise: Promise<unknown>): Promise<void> {
-    const { clock } = this.#options;
-    return new Promise((resolve) => {
-      const timer = clock.setTimer(resolve, PATIENCE);
-      void promise.then(() => {
-        timer.cancel();
-        resolve();
-      });
-    });
   }
 }

@@ -7,9 +7,8 @@ import {
   type OptionRules,
 } from "../api/option_rules.ts";
 import type { Client } from "../client/client.ts";
-import { sleep } from "../client/middleware.ts";
 import type { WatchChange } from "../client/watch_events.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, deadline, sleep, systemClock } from "../clock.ts";
 import { crdManifest } from "./crd_manifest.ts";
 import { CRD_KIND, crdCondition, type CrdObject } from "./crd_object.ts";
 import type { DefinedKind } from "./kind_definition.ts";
@@ -85,13 +84,8 @@ export async function installCrd(
   const limit = milliseconds(timeout, "timeout");
   const manifest = crdManifest(kind);
   const { name } = manifest.metadata;
-  const expiry = new AbortController();
-  const timer = clock.setTimer(() => expiry.abort(), limit);
-  const signal = options.signal
-    ? AbortSignal.any([options.signal, expiry.signal])
-    : expiry.signal;
   let last: CrdObject | undefined;
-  try {
+  const install = async (signal: AbortSignal) => {
     refuseOtherScope(await client.find(CRD_KIND, { name }, { signal }), kind);
     last = await client.apply(
       CRD_KIND,
@@ -101,9 +95,18 @@ export async function installCrd(
     while (!isServed(last)) {
       last = await nextState(last, { client, name, signal, clock });
     }
+  };
+  const tooLate = new Error("Cannot wait any longer");
+  try {
+    await deadline(install, limit, {
+      clock,
+      signal: options.signal,
+      onTimeout: () => tooLate,
+    });
   } catch (error) {
-    if (!signal.aborted || ApiError.is(error)) throw error;
-    const why = options.signal?.aborted
+    const isAborted = options.signal?.aborted === true;
+    if (!isAborted && error !== tooLate || ApiError.is(error)) throw error;
+    const why = isAborted
       ? "the signal was aborted"
       : `it was not established within ${limit} ms`;
     throw new Error(
@@ -112,8 +115,6 @@ export async function installCrd(
       }`,
       { cause: error },
     );
-  } finally {
-    timer.cancel();
   }
 }
 

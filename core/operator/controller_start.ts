@@ -1,7 +1,7 @@
 import type { Kind } from "../api/kind.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
-import { sleep } from "../client/middleware.ts";
+import { deadline, sleep } from "../clock.ts";
 import type {
   ControllerHealth,
   ObjectHistory,
@@ -157,19 +157,11 @@ async function startInTime(
   const started = startErrors === "fail"
     ? controller.start(surroundings)
     : startAgainAndAgain(controller, options);
-  const expired = Promise.withResolvers<never>();
-  const timer = surroundings.clock.setTimer(() => {
-    expired.reject(
+  await deadline(started, syncTimeout, {
+    clock: surroundings.clock,
+    onTimeout: () =>
       syncTimeoutError(controller, syncTimeout, lastError(controller)),
-    );
-  }, syncTimeout);
-  try {
-    await Promise.race([started, expired.promise]);
-  } finally {
-    timer.cancel();
-    // Nobody may be listening any more.
-    started.catch(() => {});
-  }
+  });
 }
 
 async function startAgainAndAgain(

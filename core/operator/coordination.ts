@@ -9,14 +9,15 @@ import { type LeaderElectionOptions, leaseTimes } from "./leader_election.ts";
 import { Leadership } from "./leadership.ts";
 import { checkLeaseRights } from "./lease_rights.ts";
 import type { StartErrorPolicy } from "./operator_options.ts";
+import { isInTime } from "./shutdown.ts";
 import { ShardLeases } from "./shard_leases.ts";
 import { Sharding } from "./sharding.ts";
 
 /**
- * How long a stop waits for the writes under way, in milliseconds. Those that take
- * longer are ended, and others wait until the Lease expires.
+ * Time that a stop waits for the writes under way. After it they are aborted and
+ * the Lease is not released, so that other replicas wait until it expires.
  */
-const SETTLE_LIMIT = 10_000;
+const SETTLE_LIMIT_MS = 10_000;
 
 /** What {@linkcode coordinate} works with. */
 export interface CoordinationOptions {
@@ -97,7 +98,9 @@ function byElection(
       leadership.start();
     },
     async stop() {
-      const settled = await inTime(fence.settled(), clock);
+      const settled = await isInTime(fence.settled(), SETTLE_LIMIT_MS, {
+        clock,
+      });
       await leadership.stop({ release: settled && isIdle(controllers) });
     },
   };
@@ -157,7 +160,9 @@ function bySharding(
       sharding.start();
     },
     async stop() {
-      const settled = await inTime(fence.settled(), clock);
+      const settled = await isInTime(fence.settled(), SETTLE_LIMIT_MS, {
+        clock,
+      });
       await sharding.stop({ release: settled && isIdle(controllers) });
     },
   };
@@ -177,17 +182,6 @@ async function checkRights(
     if (startErrors === "fail") throw error;
     log.warn("Leases cannot be used yet, it is tried again", { error });
   }
-}
-
-/** Whether a promise is fulfilled before the end of a stop has to come. */
-function inTime(promise: Promise<void>, clock: Clock): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = clock.setTimer(() => resolve(false), SETTLE_LIMIT);
-    void promise.then(() => {
-      timer.cancel();
-      resolve(true);
-    });
-  });
 }
 
 /** Whether nothing runs any more; what was left behind may still do something. */

@@ -2,8 +2,8 @@ import type { Client } from "../client/client.ts";
 import type { ApiRequest, Verb } from "../client/request.ts";
 import type { Send } from "../client/middleware.ts";
 import type { HttpResponse } from "../client/transport/transport.ts";
-import type { Clock, Timer } from "../clock.ts";
-import { linkedSignal } from "../linked_signal.ts";
+import { type Clock, deadline } from "../clock.ts";
+import { abortable, linkedSignal } from "../signals.ts";
 
 /** The verbs that change something. */
 const WRITES: ReadonlySet<Verb> = new Set<Verb>([
@@ -15,8 +15,8 @@ const WRITES: ReadonlySet<Verb> = new Set<Verb>([
   "connect",
 ]);
 
-/** How long a write that nobody waits for may go on, in milliseconds. */
-const ABANDONED = 5_000;
+/** Time limit of a write whose run was aborted. */
+const ABANDONED_WRITE_MS = 5_000;
 
 /** Whether this replica may act, as long as it may. */
 export interface Mandate {
@@ -75,31 +75,28 @@ export class Fence {
     );
   }
 
-  #write(next: Send, request: ApiRequest): Promise<HttpResponse> {
+  async #write(next: Send, request: ApiRequest): Promise<HttpResponse> {
     const { mandate, clock } = this.#options;
     const { signal } = request;
     const limit = new AbortController();
     const link = linkedSignal(mandate.signal, limit.signal);
-    return new Promise((resolve, reject) => {
-      let timer: Timer | undefined;
-      const abandon = () => {
-        timer = clock.setTimer(() => limit.abort(signal?.reason), ABANDONED);
-        reject(signal?.reason);
-      };
-      signal?.addEventListener("abort", abandon);
-      const ended = next({ ...request, signal: link.signal }).then(
-        (response) => {
-          resolve(response);
-          return signal?.aborted ? response.cancel() : undefined;
-        },
-        reject,
-      ).catch(() => {}).finally(() => {
-        timer?.cancel();
-        signal?.removeEventListener("abort", abandon);
-        link.unlink();
-        this.#underWay.delete(ended);
-      });
-      this.#underWay.add(ended);
+    const sent = next({ ...request, signal: link.signal });
+    const ended = sent.then((response) =>
+      signal?.aborted ? response.cancel() : undefined
+    ).catch(() => {}).finally(() => {
+      link.unlink();
+      this.#underWay.delete(ended);
     });
+    this.#underWay.add(ended);
+    if (signal === undefined) return await sent;
+    try {
+      return await abortable(sent, signal);
+    } catch (error) {
+      if (signal.aborted) {
+        deadline(ended, ABANDONED_WRITE_MS, { clock })
+          .catch(() => limit.abort(signal.reason));
+      }
+      throw error;
+    }
   }
 }

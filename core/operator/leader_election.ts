@@ -1,7 +1,6 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOptions, type OptionRules } from "../api/option_rules.ts";
-import { sleep } from "../client/middleware.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, deadline, sleep } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import {
   decideLease,
@@ -14,7 +13,6 @@ import {
   type ReleaseOptions,
   renewBy,
 } from "./lease_decision.ts";
-import { withTimeLimit } from "./time_limit.ts";
 
 /**
  * Options of leader election. The durations are, unless given, those of the
@@ -187,9 +185,10 @@ export class LeaderElection {
     this.#lose("the operator stops");
     if (held === undefined || options.release === false) return;
     try {
-      await withTimeLimit(
-        { clock, limit: times.retryPeriod },
+      await deadline(
         (signal) => lock.release(held.record, signal),
+        times.retryPeriod,
+        { clock },
       );
     } catch (error) {
       log.warn("Cannot release the lease, others wait until it expires", {
@@ -232,9 +231,10 @@ export class LeaderElection {
     }
     const { signal } = this.#ending;
     try {
-      const won = await withTimeLimit(
-        { clock, limit: giveUp - began, signal },
+      const won = await deadline(
         (signal) => this.#tryLock(began, signal),
+        giveUp - began,
+        { clock, signal, awaitsEnd: true },
       );
       if (!won) this.#lose("somebody else holds the lease");
     } catch (error) {

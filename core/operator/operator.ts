@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
-import { abortable } from "../abortable.ts";
+import { abortable } from "../signals.ts";
 import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
 import { traceRequests } from "../client/middleware.ts";

@@ -7,7 +7,7 @@ import {
   type OptionRules,
 } from "../api/option_rules.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
-import { hostProcess } from "../host_process.ts";
+import { hostProcess } from "../config/host_process.ts";
 import {
   duration,
   durationOrFalse,

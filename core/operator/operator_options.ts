@@ -15,11 +15,10 @@ import {
   NAMESPACE_WORDS,
   type Namespaces,
 } from "../controller/namespaces.ts";
-import { jsonLogger, type Logger } from "../logger.ts";
-import type { Metrics } from "../metrics.ts";
+import { jsonLogger, type Logger, unfailingLogger } from "../logger.ts";
+import { type Metrics, unfailingMetrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
 import { type LeaderElectionOptions, leaseTimes } from "./leader_election.ts";
-import { unfailingLogger, unfailingMetrics } from "../unfailing.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
 import { configuredOperator, type OperatorConfig } from "./operator_config.ts";
 import type { ProbeOptions } from "./probe_server.ts";

@@ -1,7 +1,6 @@
-import { sleep } from "../client/middleware.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, deadline, sleep } from "../clock.ts";
 import type { ShardAssignment } from "../controller/shard.ts";
-import { linkedSignal } from "../linked_signal.ts";
+import { linkedSignal } from "../signals.ts";
 import type { Logger } from "../logger.ts";
 import type { Mandate } from "./fence.ts";
 import {
@@ -14,7 +13,6 @@ import {
 import { SeenMembers } from "./seen_members.ts";
 import type { LeasedMember } from "./shard_leases.ts";
 import { isOurs, mayGain, sameView, type ShardState } from "./shard_view.ts";
-import { withTimeLimit } from "./time_limit.ts";
 
 /** How the members of a group tell each other of themselves. */
 export interface MembershipStore {
@@ -144,10 +142,9 @@ export class Sharding implements ShardAssignment {
     this.#endTerm();
     if (options.release === false) return;
     try {
-      await withTimeLimit(
-        { clock, limit: times.retryPeriod },
-        (signal) => store.leave(signal),
-      );
+      await deadline((signal) => store.leave(signal), times.retryPeriod, {
+        clock,
+      });
     } catch (error) {
       log.warn("Cannot leave the shard group, others wait for the lease", {
         error,
@@ -177,10 +174,10 @@ export class Sharding implements ShardAssignment {
       this.#wake = new AbortController();
       await this.#attempt({ at, previousAt });
       previousAt = at;
-      const deadline = this.#isMember
+      const renewAt = this.#isMember
         ? renewBy(this.#renewedAt, times)
         : Infinity;
-      const next = Math.min(at + times.retryPeriod, deadline);
+      const next = Math.min(at + times.retryPeriod, renewAt);
       const link = linkedSignal(signal, this.#wake.signal);
       await sleep(Math.max(0, next - clock.now()), {
         clock,
@@ -202,10 +199,11 @@ export class Sharding implements ShardAssignment {
     if (giveUp <= at) return this.#lose("it could not renew in time");
     const { signal } = this.#ending;
     try {
-      await withTimeLimit(
-        { clock, limit: giveUp - at, signal },
-        (signal) => this.#step(signal),
-      );
+      await deadline((signal) => this.#step(signal), giveUp - at, {
+        clock,
+        signal,
+        awaitsEnd: true,
+      });
     } catch (error) {
       if (signal.aborted) return;
       log.warn("Cannot reach the shard group", { error });

@@ -1,9 +1,9 @@
-import type { Clock } from "../clock.ts";
+import { type Clock, deadline, type DeadlineOptions } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { ManagedController } from "./controller_start.ts";
 
-/** How long runs may take to obey their signals, in milliseconds. */
-const OBEY = 1_000;
+/** Time for runs to end after their signals have aborted. */
+const ABORT_GRACE_MS = 1_000;
 
 /** How controllers come to rest. */
 export interface DrainOptions {
@@ -29,10 +29,9 @@ export async function drain(
   const idle = Promise.all(
     controllers.map((controller) => controller.whenIdle()),
   );
-  if (await within(idle, grace, { clock, hurry })) return;
+  if (await isInTime(idle, grace, { clock, signal: hurry })) return;
   for (const controller of controllers) controller.abort();
-  const never = new AbortController().signal;
-  if (await within(idle, OBEY, { clock, hurry: never })) return;
+  if (await isInTime(idle, ABORT_GRACE_MS, { clock })) return;
   for (const { name, runningKeys } of controllers) {
     if (runningKeys.length === 0) continue;
     log.error("Runs did not end in time and are left behind", {
@@ -42,22 +41,11 @@ export async function drain(
   }
 }
 
-/** Whether a promise is fulfilled in time, or before somebody is in a hurry. */
-function within(
+/** Whether a promise is fulfilled before a limit in milliseconds. */
+export function isInTime(
   promise: Promise<unknown>,
-  duration: number,
-  { clock, hurry }: { readonly clock: Clock; readonly hurry: AbortSignal },
+  limit: number,
+  options: DeadlineOptions,
 ): Promise<boolean> {
-  return new Promise((resolve) => {
-    const end = (inTime: boolean) => {
-      timer.cancel();
-      hurry.removeEventListener("abort", late);
-      resolve(inTime);
-    };
-    const late = () => end(false);
-    const timer = clock.setTimer(late, duration);
-    hurry.addEventListener("abort", late);
-    if (hurry.aborted) late();
-    else void promise.then(() => end(true));
-  });
+  return deadline(promise, limit, options).then(() => true, () => false);
 }

@@ -1,4 +1,4 @@
-import { hostProcess } from "../host_process.ts";
+import { hostProcess } from "../config/host_process.ts";
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 

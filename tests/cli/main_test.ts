@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Command, Terminal } from "../../cli/command.ts";
 import { UsageError } from "../../cli/command.ts";
 import { runCli } from "../../cli/main.ts";
-import { VERSION } from "../../core/version.ts";
+import { VERSION } from "../../cli/version.ts";
 
 function recordingTerminal(): Terminal & { printed: string; said: string } {
   return {

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { jsonLogger, type Logger } from "../../core/logger.ts";
-import type { Metrics } from "../../core/metrics.ts";
+import { jsonLogger, type Logger, unfailingLogger } from "../../core/logger.ts";
+import { type Metrics, unfailingMetrics } from "../../core/metrics.ts";
 import { inSpan, spanHeaders, type Tracer } from "../../core/tracing.ts";
-import { unfailingLogger, unfailingMetrics } from "../../core/unfailing.ts";
 import { withInformer } from "../support/informer_case.ts";
 import { errorEvent } from "../support/watch_faults.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { VERSION } from "../../core/version.ts";
+import { VERSION } from "../../cli/version.ts";
 import { PROJECT } from "../support/child_process.ts";
 import {
   denoJson,

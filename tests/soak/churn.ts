@@ -1,7 +1,6 @@
 import { ApiError } from "../../core/api/api_error.ts";
 import type { Client } from "../../core/client/client.ts";
-import { sleep } from "../../core/client/middleware.ts";
-import type { Clock } from "../../core/clock.ts";
+import { type Clock, sleep } from "../../core/clock.ts";
 import { Buoy } from "./buoy.ts";
 import type { Random } from "./random.ts";
 

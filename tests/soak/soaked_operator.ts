@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { Client } from "../../core/client/client.ts";
-import { sleep } from "../../core/client/middleware.ts";
-import type { Clock } from "../../core/clock.ts";
+import { type Clock, sleep } from "../../core/clock.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { silentLogger } from "../../core/logger.ts";
 import type { MetricsRegistry } from "../../core/operator/metrics_registry.ts";

@@ -1,7 +1,6 @@
 import type { FaultEffect } from "../../apiserver/faults/fault_rule.ts";
 import type { ApiServer } from "../../apiserver/server.ts";
-import { sleep } from "../../core/client/middleware.ts";
-import type { Clock } from "../../core/clock.ts";
+import { type Clock, sleep } from "../../core/clock.ts";
 import type { Random } from "./random.ts";
 
 /** What {@linkcode Weather} works with. */

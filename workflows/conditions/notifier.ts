@@ -2,9 +2,7 @@ import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
-import { sleep } from "../../core/client/middleware.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
-import { linkedSignal } from "../../core/linked_signal.ts";
+import { type Clock, deadline, sleep, systemClock } from "../../core/clock.ts";
 import { type Logger, silentLogger } from "../../core/logger.ts";
 
 /** What a notifier is told. */
@@ -255,28 +253,27 @@ export class WebhookNotifier implements Notifier {
   async #post(body: string): Promise<number> {
     const { url, headers, clock = systemClock } = this.#options;
     const { fetch = globalThis.fetch } = this.#options;
-    const slow = new AbortController();
-    const timer = clock.setTimer(() => {
-      slow.abort(
-        new Error(
-          `Cannot deliver a notice: the receiver is too slow: received nothing for ${this.#timeout} ms`,
-        ),
-      );
-    }, this.#timeout);
-    const { signal, unlink } = linkedSignal(slow.signal, this.#stopped.signal);
-    try {
-      const response = await fetch(url, {
-        method: "POST",
-        headers: { "content-type": "application/json", ...headers },
-        body,
-        signal,
-        redirect: "error",
-      });
-      await response.body?.cancel();
-      return response.status;
-    } finally {
-      timer.cancel();
-      unlink();
-    }
+    return await deadline(
+      async (signal) => {
+        const response = await fetch(url, {
+          method: "POST",
+          headers: { "content-type": "application/json", ...headers },
+          body,
+          signal,
+          redirect: "error",
+        });
+        await response.body?.cancel();
+        return response.status;
+      },
+      this.#timeout,
+      {
+        clock,
+        signal: this.#stopped.signal,
+        onTimeout: () =>
+          new Error(
+            `Cannot deliver a notice: the receiver did not answer within ${this.#timeout} ms`,
+          ),
+      },
+    );
   }
 }

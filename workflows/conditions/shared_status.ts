@@ -12,8 +12,7 @@ import {
   checkParts,
   type OptionRules,
 } from "../../core/api/option_rules.ts";
-import { sleep } from "../../core/client/middleware.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
+import { type Clock, sleep, systemClock } from "../../core/clock.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 import { diffMergePatch } from "../../core/patch/merge_patch.ts";
 import type { Condition, Conditioned } from "./condition.ts";

@@ -54,7 +54,7 @@ import {
   type ReconcileResult,
   removeFinalizer,
 } from "../../core/controller/result.ts";
-import { type LinkedSignal, linkedSignal } from "../../core/linked_signal.ts";
+import { type LinkedSignal, linkedSignal } from "../../core/signals.ts";
 import { requestsOf } from "./requests.ts";
 import { accessByContext, SharedStatus } from "./shared_status.ts";
 

@@ -6,7 +6,7 @@ import {
   type Scope,
 } from "../../core/api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
-import { isPromise } from "../../core/is_promise.ts";
+import { isPromise } from "../../core/tracing.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import type { OptionRules } from "../../core/api/option_rules.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";

@@ -6,7 +6,7 @@ import {
   checkParts,
   type OptionRules,
 } from "../../core/api/option_rules.ts";
-import { isPromise } from "../../core/is_promise.ts";
+import { isPromise } from "../../core/tracing.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type {
   Context,

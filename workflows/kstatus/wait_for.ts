@@ -6,7 +6,7 @@ import {
   type OptionRules,
 } from "../../core/api/option_rules.ts";
 import type { Client } from "../../core/client/client.ts";
-import { type Clock, systemClock } from "../../core/clock.ts";
+import { type Clock, deadline, systemClock } from "../../core/clock.ts";
 import {
   type ObjectReference,
   referenceId,
@@ -164,15 +164,11 @@ export async function waitFor(
   signal?.throwIfAborted();
   if (objects.length === 0) return [];
   const wait = new ObjectWait(client, objects, { ...options, clock });
-  const onAbort = () => wait.fail(signal?.reason);
-  const timer = clock.setTimer(() => wait.timeOut(), limit);
-  signal?.addEventListener("abort", onAbort, { once: true });
+  const onTimeout = () => wait.timeoutError();
   try {
     wait.start();
-    return await wait.done;
+    return await deadline(wait.done, limit, { clock, signal, onTimeout });
   } finally {
-    timer.cancel();
-    signal?.removeEventListener("abort", onAbort);
     await wait.stop();
   }
 }
@@ -224,7 +220,8 @@ class ObjectWait {
     this.#done.reject(reason);
   }
 
-  timeOut(): void {
+  /** Error for a wait that has reached its time limit. */
+  timeoutError(): WaitError {
     const objects = [...this.#waited.values()].map((waited) => {
       const trouble = this.#watch.troubleOf(waited.reference);
       if (trouble === undefined) return waited;
@@ -233,9 +230,10 @@ class ObjectWait {
       return { ...waited, status: { ...waited.status, message } };
     });
     const desired = this.#desired;
-    this.fail(
-      new WaitError("the time is up", objects, { desired, timedOut: true }),
-    );
+    return new WaitError("the time is up", objects, {
+      desired,
+      timedOut: true,
+    });
   }
 
   #see(reference: ObjectReference, status: ObjectStatus): void {

@@ -10,6 +10,7 @@ import type {
   SharedInformer,
 } from "./shared_informer.ts";
 import type { StoreUsage } from "../store/store_usage.ts";
+import { type LinkedSignal, linkedSignal } from "../../signals.ts";
 
 /**
  * The right to use a shared informer. Handlers, loops and indexes made through
@@ -37,6 +38,8 @@ export class PooledInformer<T extends KubernetesObject>
   readonly #onRelease: () => Promise<void>;
   readonly #ended: AbortController = new AbortController();
   readonly #registrations: HandlerRegistration<T>[] = [];
+  /** Signals of the loops of {@linkcode PooledInformer.events}. */
+  readonly #links: LinkedSignal[] = [];
   readonly #indexes: Set<string> = new Set();
   #released: Promise<void> | undefined;
 
@@ -118,8 +121,9 @@ export class PooledInformer<T extends KubernetesObject>
   events(
     options: { readonly signal?: AbortSignal | undefined } = {},
   ): AsyncIterableIterator<CacheEvent<T>> {
-    const signals = [this.#ended.signal, options.signal ?? []].flat();
-    return this.#informer.events({ signal: AbortSignal.any(signals) });
+    const link = linkedSignal(this.#ended.signal, options.signal);
+    this.#links.push(link);
+    return this.#informer.events({ signal: link.signal });
   }
 
   health(): InformerHealth {
@@ -137,6 +141,7 @@ export class PooledInformer<T extends KubernetesObject>
 
   async #release(): Promise<void> {
     this.#ended.abort();
+    for (const link of this.#links) link.unlink();
     for (const registration of this.#registrations) registration.remove();
     for (const name of this.#indexes) {
       this.#informer.removeIndex(this.#prefix + name);

@@ -1,5 +1,4 @@
-import type { Clock } from "../../clock.ts";
-import { nextTurn } from "../../next_turn.ts";
+import { type Clock, nextTurn } from "../../clock.ts";
 
 /** How long one turn of the event loop may be busy, in milliseconds. */
 const LONGEST_SLICE = 6;

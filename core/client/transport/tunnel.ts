@@ -1,6 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { connect, type Socket } from "node:net";
+import { connect as connectSocket, type Socket } from "node:net";
+import { deadline, systemClock } from "../../clock.ts";
 import { socks5Connect } from "./socks5.ts";
 import { basicAuthorization, withoutUser } from "./transport_settings.ts";
 
@@ -37,8 +38,6 @@ export async function openTunnel(
 ): Promise<Socket> {
   const proxy = new URL(proxyUrl);
   const { signal, timeout } = options;
-  const late = AbortSignal.timeout(timeout);
-  const ended = signal === undefined ? late : AbortSignal.any([signal, late]);
   const route: Route = {
     proxy,
     username: decodeURIComponent(proxy.username),
@@ -46,34 +45,39 @@ export async function openTunnel(
     host: server.hostname.replace(/^\[|\]$/g, ""),
     port: Number(server.port) || (server.protocol === "https:" ? 443 : 80),
   };
-  try {
-    switch (proxy.protocol) {
-      case "http:":
-      case "https:":
-        return await httpTunnel(route, ended);
-      case "socks5:":
-        return await socksTunnel(route, ended);
-    }
-  } catch (error) {
-    if (signal?.aborted) throw signal.reason;
-    const received = late.aborted
-      ? `nothing within ${timeout} ms`
-      : error instanceof Error
-      ? error.message
-      : String(error);
-    throw new Error(
+  const connectVia = TUNNELS[proxy.protocol];
+  if (connectVia === undefined) {
+    throw new TypeError(
+      `Cannot go through the proxy ${
+        withoutUser(proxy)
+      }: it must be one of http:, https: and socks5:: received ${proxy.protocol}`,
+    );
+  }
+  const failure = (received: string, options?: ErrorOptions) =>
+    new Error(
       `Cannot go through the proxy ${
         withoutUser(proxy)
       }: it must connect to the server: received ${received}`,
-      { cause: error },
+      options,
     );
-  }
-  throw new TypeError(
-    `Cannot go through the proxy ${
-      withoutUser(proxy)
-    }: it must be one of http:, https: and socks5:: received ${proxy.protocol}`,
-  );
+  const connect = async (ended: AbortSignal) => {
+    try {
+      return await connectVia(route, ended);
+    } catch (error) {
+      const received = error instanceof Error ? error.message : String(error);
+      throw failure(received, { cause: error });
+    }
+  };
+  return await deadline(connect, timeout, {
+    clock: systemClock,
+    signal,
+    onTimeout: () => failure(`nothing within ${timeout} ms`),
+  });
 }
+
+const TUNNELS: Readonly<
+  Record<string, (route: Route, signal: AbortSignal) => Promise<Socket>>
+> = { "http:": httpTunnel, "https:": httpTunnel, "socks5:": socksTunnel };
 
 function httpTunnel(route: Route, signal: AbortSignal): Promise<Socket> {
   const { host, password, port, proxy, username } = route;
@@ -109,7 +113,7 @@ async function socksTunnel(
   signal: AbortSignal,
 ): Promise<Socket> {
   const { proxy } = route;
-  const socket = connect(
+  const socket = connectSocket(
     Number(proxy.port) || 1080,
     proxy.hostname.replace(/^\[|\]$/g, ""),
   );

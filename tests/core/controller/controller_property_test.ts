@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import { keyText } from "../../../core/api/object_key.ts";
 import { compareResourceVersions } from "../../../core/api/resource_version.ts";
-import { sleep } from "../../../core/client/middleware.ts";
+import { sleep } from "../../../core/clock.ts";
 import type { Namespaces } from "../../../core/controller/namespaces.ts";
 import { patchStatus } from "../../../core/controller/result.ts";
 import { ConfigMap, Namespace } from "../../../core/kinds/mod.ts";

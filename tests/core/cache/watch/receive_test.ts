@@ -7,8 +7,7 @@ import {
   type Receiving,
 } from "../../../../core/cache/watch/receive.ts";
 import { TimeSlice } from "../../../../core/cache/watch/time_slice.ts";
-import type { Clock } from "../../../../core/clock.ts";
-import { nextTurn } from "../../../../core/next_turn.ts";
+import { type Clock, nextTurn } from "../../../../core/clock.ts";
 
 const NOTHING = () => undefined;
 const CHUNKS = 6;

@@ -4,7 +4,7 @@ import { after, test } from "node:test";
 import { openHttpTransport } from "../../../../core/client/transport/open_transport.ts";
 import type { TransportSettings } from "../../../../core/client/transport/transport_settings.ts";
 import { LineSplitter } from "../../../../core/json/line_splitter.ts";
-import { nextTurn } from "../../../../core/next_turn.ts";
+import { nextTurn } from "../../../../core/clock.ts";
 import { startTlsServer } from "../../../support/tls_server.ts";
 import { until } from "../../../support/until.ts";
 import {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { linkedSignal } from "../../core/linked_signal.ts";
+import { linkedSignal } from "../../core/signals.ts";
 
 test("linkedSignal fires with the first of its signals, and its reason", () => {
   const [a, b] = [new AbortController(), new AbortController()];

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { deadline, sleep } from "../../core/clock.ts";
+import { VirtualClock } from "../../testing/virtual_clock.ts";
+
+const never = new Promise<never>(() => {});
+
+test("deadline returns the value of work that ends in time", async () => {
+  const clock = new VirtualClock();
+  assert.equal(await deadline(Promise.resolve(1), 1_000, { clock }), 1);
+  assert.equal(await deadline(() => 2, 1_000, { clock }), 2);
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("deadline rejects late work and aborts its signal", async () => {
+  const clock = new VirtualClock();
+  let signal: AbortSignal | undefined;
+  const waiting = deadline(
+    (given) => {
+      signal = given;
+      return never;
+    },
+    1_000,
+    { clock, onTimeout: () => new RangeError("late") },
+  );
+  const refused = assert.rejects(waiting, RangeError);
+  await clock.advance(1_000);
+  await refused;
+  assert.equal(signal?.aborted, true);
+  const unnamed = assert.rejects(
+    deadline(never, 1_000, { clock }),
+    /^Error: Cannot wait any longer: the limit is 1000 ms$/,
+  );
+  await clock.advance(1_000);
+  await unnamed;
+});
+
+test("deadline ends with its signal, and starts nothing after it", async () => {
+  const clock = new VirtualClock();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const waiting = deadline(never, 1_000, { clock, signal });
+  controller.abort("stopped");
+  await assert.rejects(waiting, (reason) => reason === "stopped");
+  let calls = 0;
+  await assert.rejects(deadline(() => calls++, 1_000, { clock, signal }));
+  assert.equal(calls, 0);
+});
+
+test("deadline with awaitsEnd waits for late work to end", async () => {
+  const clock = new VirtualClock();
+  const work = deadline(
+    async (signal) => {
+      await sleep(5_000, { clock });
+      return signal.aborted;
+    },
+    1_000,
+    { clock, awaitsEnd: true },
+  );
+  await clock.advance(5_000);
+  assert.equal(await work, true);
+});
