@@ -26,7 +26,7 @@ export function runtimeCommand(
 
 /** The command line of the project, from its sources. */
 export function coracle(...args: readonly string[]): readonly string[] {
-  const bin = join(PROJECT, "core", "cli", "bin.ts");
+  const bin = join(PROJECT, "cli", "bin.ts");
   return [...runtimeCommand(), bin, ...args];
 }
 
