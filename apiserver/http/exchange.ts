@@ -1,75 +1,81 @@
 import type { MessageStream } from "./message_stream.ts";
 
-/** The greatest body that is read, as kube-apiserver's: 3 MiB. */
+/** Maximum size of a request body, as in kube-apiserver: 3 MiB. */
 export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
 
-/** A request as it came, whichever way: a socket or an in-process transport. */
+/** Request, from a socket or an in-process transport. */
 export interface ServerRequest {
   readonly method: string;
   /** Path and query. */
   readonly target: string;
-  /** Names in lower case; repeated headers joined by `, `. */
+  /** Headers with lower-case names; repeated headers are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The whole body, cut off one byte after {@linkcode MAX_BODY_BYTES}. */
+  /** Body, truncated one byte after {@linkcode MAX_BODY_BYTES}. */
   readonly body: Uint8Array;
 }
 
-/** Header names in lower case; several values are sent as several headers. */
+/**
+ * Response headers with lower-case names; several values are sent as several
+ * headers.
+ */
 export type ResponseHeaders = Readonly<
   Record<string, string | readonly string[]>
 >;
 
-/** An answer: its head, and its body as bytes or as a stream. */
+/** Response: status, headers, and a body as bytes or as a stream. */
 export interface ServerResponse {
   readonly status: number;
   readonly headers: ResponseHeaders;
-  /** Bytes; blocks made while they are sent, as of long lists; or a stream. */
+  /**
+   * Body as bytes, as blocks that are generated while they are sent, or as a
+   * stream.
+   */
   readonly body: Uint8Array | Iterable<Uint8Array> | ResponseStream;
-  /** With status 101: what the connection becomes. */
+  /** Protocol upgrade, with status 101. */
   readonly upgrade?: Upgrade | undefined;
 }
 
-/** A connection that becomes a WebSocket. */
+/** Upgrade of a connection to a WebSocket. */
 export interface Upgrade {
-  /** The protocol that was chosen of those that the client offered. */
+  /** Subprotocol chosen from those that the client offered. */
   readonly protocol: string;
-  /** Speaks the protocol until the stream ends; never rejects. */
+  /** Serves the stream until it ends; never rejects. */
   serve(stream: MessageStream): Promise<void>;
 }
 
-/** Whether a body is written over time. */
+/** Whether a body is a {@linkcode ResponseStream}. */
 export function isStream(
   body: ServerResponse["body"],
 ): body is ResponseStream {
   return "start" in body;
 }
 
-/** A body that is written over time, such as a watch. */
+/** Body that is written over time, such as a watch. */
 export interface ResponseStream {
   /**
-   * Begins to write. Called once, when the head was sent.
+   * Starts writing. Called once, after the headers were sent.
    *
-   * @returns What to call when the client is gone; it may be called late, and
-   * more than once.
+   * @returns A callback for the end of the connection; it may be called late
+   * and more than once.
    */
   start(writer: StreamWriter): () => void;
 }
 
-/** Where a {@linkcode ResponseStream} writes; every call is safe after the end. */
+/** Writer of a {@linkcode ResponseStream}; every call is safe after the end. */
 export interface StreamWriter {
-  /** Sends bytes or keeps them until the client takes them. */
+  /** Sends bytes, or buffers them until the client reads. */
   write(chunk: Uint8Array): void;
-  /** How many bytes wait for the client. */
+  /** Number of buffered bytes. */
   readonly pending: number;
-  /** Ends the body in order. */
+  /** Ends the body. */
   end(): void;
-  /** Breaks the connection, as a crash would. */
+  /** Breaks the connection. */
   destroy(): void;
 }
 
 const encoder = new TextEncoder();
 
-/** An answer whose body is a JSON value. */
+/** Response with a JSON body. */
 export function jsonResponse(
   status: number,
   value: unknown,
@@ -82,7 +88,7 @@ export function jsonResponse(
   };
 }
 
-/** An answer of plain text, as Go's own HTTP handlers give it. */
+/** Response with plain text, as Go's HTTP handlers send it. */
 export function textResponse(
   status: number,
   text: string,
@@ -99,12 +105,12 @@ export function textResponse(
   };
 }
 
-/** What Go's router says where nothing is served. */
+/** Response for unknown paths, as from Go's router. */
 export function pageNotFound(): ServerResponse {
   return textResponse(404, "404 page not found\n");
 }
 
-/** The answer to a write that has made no object of its own. */
+/** Response to a write that creates no stored object. */
 export function createdResponse(): ServerResponse {
   return jsonResponse(201, {
     kind: "Status",

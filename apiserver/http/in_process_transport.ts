@@ -19,16 +19,16 @@ import type { Handle } from "./listener.ts";
 const encoder = new TextEncoder();
 
 /**
- * Talks to a server in the same process, without a socket: what a test or a
- * script needs, and as fast as a function call.
+ * Transport to a server in the same process, without a socket, as fast as a
+ * function call.
  */
 export class InProcessTransport implements Transport {
   readonly #handle: Handle;
-  /** What a lost connection would break. */
+  /** Open streams, which a lost connection breaks. */
   readonly #open: Set<{ destroy(): void }> = new Set();
   #closed = false;
 
-  /** @param handle Answers requests. */
+  /** @param handle Handler of requests. */
   constructor(handle: Handle) {
     this.#handle = handle;
   }
@@ -127,7 +127,7 @@ export class InProcessTransport implements Transport {
     return Promise.resolve();
   }
 
-  /** Breaks every open stream, as a lost connection does. */
+  /** Breaks every open stream, like a lost connection. */
   dropConnections(): void {
     for (const stream of [...this.#open]) stream.destroy();
   }
@@ -145,7 +145,7 @@ async function* replay(
   }
 }
 
-/** The body of a watch: chunks wait here until they are read. */
+/** Body of a watch, which buffers chunks until they are read. */
 class StreamBody implements StreamWriter, AsyncIterable<Uint8Array> {
   readonly #chunks: Uint8Array[] = [];
   #stop: (() => void) | undefined;
@@ -162,7 +162,7 @@ class StreamBody implements StreamWriter, AsyncIterable<Uint8Array> {
     signal?.addEventListener("abort", this.#onAbort);
   }
 
-  /** Lets the stream write; it may end before this returns. */
+  /** Starts the stream; it may end before this returns. */
   begin(stream: ResponseStream): void {
     this.#stop = stream.start(this);
     if (this.#end) this.#stop();
@@ -188,7 +188,7 @@ class StreamBody implements StreamWriter, AsyncIterable<Uint8Array> {
     this.#finish(BROKEN());
   }
 
-  /** The reader has seen enough. */
+  /** Closes the body on behalf of the reader. */
   close(): void {
     this.#chunks.length = 0;
     this.#finish(undefined);

@@ -21,22 +21,22 @@ import {
   type UpgradeRequest,
 } from "./upgrade.ts";
 
-/** Answers one request; undefined breaks its connection. */
+/** Handler of requests; a result of undefined breaks the connection. */
 export type Handle = (
   request: ServerRequest,
 ) => Promise<ServerResponse | undefined>;
 
-/** Where a {@linkcode Listener} listens. */
+/** Options of {@linkcode Listener}. */
 export interface ListenerOptions {
   readonly handle: Handle;
-  /** 0 for any that is free. */
+  /** Port; 0 selects any free port. */
   readonly port: number;
   readonly host: string;
-  /** The certificate and key in PEM; undefined for plain HTTP. */
+  /** Certificate and key in PEM; undefined for plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
 }
 
-/** An HTTP server on a port, over the runtime's `node:http`. */
+/** HTTP(S) server on a port, with `node:http`. */
 export class Listener {
   readonly #server: Server;
   readonly #sockets: Set<Socket> = new Set();
@@ -59,9 +59,9 @@ export class Listener {
   }
 
   /**
-   * Begins to listen.
+   * Starts to listen.
    *
-   * @throws {Error} If the port is taken.
+   * @throws {Error} If the port is in use.
    */
   static async open(options: ListenerOptions): Promise<Listener> {
     const { tls, port, host, handle } = options;
@@ -70,14 +70,14 @@ export class Listener {
       : createTlsServer({ cert: tls.cert, key: tls.key }) as unknown as Server;
     const listener = new Listener(server, handle);
     await new Promise<void>((resolve, reject) => {
-      // It stays: an error of a server that nobody listens for ends the process.
+      // The listener stays: an unhandled error of a server ends the process.
       server.on("error", reject);
       server.listen(port, host, resolve);
     });
     return listener;
   }
 
-  /** The port it listens on. */
+  /** Port of the server. */
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
   }
@@ -109,7 +109,7 @@ export class Listener {
     const headers: Record<string, string | readonly string[]> = {
       ...answer.headers,
     };
-    // What was not read of the request makes the connection useless.
+    // The unread rest of the request makes the connection unusable.
     if (body.length > MAX_BODY_BYTES) headers.connection = "close";
     if (message.method === "HEAD") {
       response.writeHead(answer.status, headers as Record<string, string>);
@@ -132,12 +132,12 @@ export class Listener {
     else await acceptUpgrade(request, answer.upgrade);
   }
 
-  /** Breaks all connections but goes on listening. */
+  /** Breaks all connections and continues to listen. */
   dropConnections(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Stops to listen and breaks all connections. */
+  /** Stops listening and breaks all connections. */
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) =>
       this.#server.close(() => resolve())
@@ -157,7 +157,10 @@ function plainHeaders(message: IncomingMessage): Record<string, string> {
   return headers;
 }
 
-/** Reads a body, at most one byte beyond the limit; undefined if it broke. */
+/**
+ * Reads a body, at most one byte beyond the limit; undefined if the connection
+ * broke.
+ */
 function readBody(message: IncomingMessage): Promise<Uint8Array | undefined> {
   const { method } = message;
   if (
@@ -205,7 +208,7 @@ function send(response: NodeResponse, answer: ServerResponse): void {
   sendBlocks(response, body[Symbol.iterator]());
 }
 
-/** Sends blocks as fast as the client takes them, and no faster. */
+/** Sends blocks with back-pressure. */
 function sendBlocks(
   response: NodeResponse,
   blocks: Iterator<Uint8Array>,
@@ -224,9 +227,9 @@ function sendBlocks(
 }
 
 /**
- * Writes a stream to a socket. What comes in one turn of the event loop goes out
- * together: under load many requests are answered in one, and every watch is
- * told of all of them by one system call.
+ * Writer of a stream to a socket. Writes of one event-loop turn are combined:
+ * under load many requests are answered in one turn, and each watch receives
+ * all of their events by one system call.
  */
 class SocketWriter implements StreamWriter {
   readonly #response: NodeResponse;

@@ -1,7 +1,7 @@
 import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
 import type { StreamConnection } from "../../core/client/transport/transport.ts";
 
-/** One end of a stream of WebSocket messages, over a socket or in the process. */
+/** End of a stream of WebSocket messages, over a socket or in the process. */
 export type MessageStream = Pick<
   StreamConnection,
   "messages" | "send" | "close"

@@ -7,15 +7,15 @@ import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
 import type { MessageStream } from "./message_stream.ts";
 import { isStream, type ServerResponse, type Upgrade } from "./exchange.ts";
 
-/** A connection that asks to become a WebSocket. */
+/** Request to upgrade a connection to a WebSocket. */
 export interface UpgradeRequest {
   readonly message: IncomingMessage;
   readonly socket: Duplex;
-  /** What came in behind the request. */
+  /** Bytes received after the request. */
   readonly head: Uint8Array;
 }
 
-/** Makes a WebSocket of a connection and speaks over it until it ends. */
+/** Upgrades a connection to a WebSocket and serves it until it ends. */
 export async function acceptUpgrade(
   { message, socket, head }: UpgradeRequest,
   { protocol, serve }: Upgrade,
@@ -31,7 +31,7 @@ export async function acceptUpgrade(
   await serve(streamOf(webSocket));
 }
 
-/** Answers a connection that may not become a WebSocket, and ends it. */
+/** Rejects an upgrade with a response and ends the connection. */
 export function refuseUpgrade(
   { socket }: UpgradeRequest,
   { status, headers, body }: ServerResponse,

@@ -1,15 +1,15 @@
 import { Buffer } from "node:buffer";
 import { badRequest } from "../status.ts";
 
-/** Where a page ended: the next one starts after a key, at a revision. */
+/** Continue token: position of the next page and revision of the list. */
 export interface ContinueToken {
-  /** The revision of the first page; -1 to go on with the present state. */
+  /** Revision of the first page; -1 continues with the current state. */
   readonly revision: number;
-  /** The first key that may be on the next page. */
+  /** First key of the next page. */
   readonly start: string;
 }
 
-/** A token as kube-apiserver writes it. */
+/** Encodes a token in kube-apiserver's format. */
 export function encodeContinue({ revision, start }: ContinueToken): string {
   return Buffer.from(
     JSON.stringify({ v: "meta.k8s.io/v1", rv: revision, start }),
@@ -17,7 +17,7 @@ export function encodeContinue({ revision, start }: ContinueToken): string {
 }
 
 /**
- * Reads a token.
+ * Decodes a token.
  *
  * @param text The `continue` parameter.
  * @throws {StatusError} 400 if it is not one of ours.

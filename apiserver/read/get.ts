@@ -11,9 +11,9 @@ import type { StoredObject } from "../storage/stored_object.ts";
 import { representationOf, respondStored } from "./respond.ts";
 
 /**
- * The stored object that a request names.
+ * Stored object that a request names.
  *
- * @throws {StatusError} 404 if there is none, 400 if there can be none.
+ * @throws {StatusError} 404 if it does not exist, 400 if the name is invalid.
  */
 export function findStored(request: ResourceRequest): StoredObject {
   const { context, definition, name = "" } = request;
@@ -29,7 +29,7 @@ export function findStored(request: ResourceRequest): StoredObject {
   return stored;
 }
 
-/** 504: the client knows a revision that this server has not reached. */
+/** Error 504: the requested resourceVersion is newer than the server's. */
 export function tooLargeVersion(
   wanted: number,
   current: number,
@@ -49,7 +49,7 @@ export function tooLargeVersion(
   }, { "retry-after": "1" });
 }
 
-/** Answers a GET of one object. */
+/** Handles a GET of one object. */
 export function get(request: ResourceRequest): Promise<ServerResponse> {
   const representation = representationOf(request);
   const wanted = readResourceVersion(request.query.get("resourceVersion"));

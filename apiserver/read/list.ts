@@ -25,24 +25,24 @@ import {
   table,
 } from "./transform.ts";
 
-/** One page of a list, before it is written. */
+/** Page of a list, before encoding. */
 export interface Page {
   readonly objects: readonly StoredObject[];
   readonly metadata: ListMeta;
 }
 
-/** Which revision a list shows, and where it starts. */
+/** Revision and start key of a list. */
 interface ListPosition {
   readonly revision: number;
   readonly start: string | undefined;
-  /** Whether the revision must be that one exactly. */
+  /** Whether the revision must match exactly. */
   readonly exact: boolean;
 }
 
 /**
  * Collects the objects of one page.
  *
- * @throws {StatusError} 400, 410 or 504 if that page cannot be given.
+ * @throws {StatusError} 400, 410 or 504 if the page is not available.
  */
 export function listPage(
   request: ResourceRequest,
@@ -105,7 +105,7 @@ function positionOf(
   if (resourceVersion > present) {
     throw tooLargeVersion(resourceVersion, present);
   }
-  // With a limit, a resourceVersion alone means that one exactly.
+  // With a limit, a resourceVersion without a match rule means Exact.
   const exact = options.resourceVersionMatch === "Exact" ||
     (options.resourceVersionMatch === "" && options.limit > 0 &&
       resourceVersion > 0);
@@ -153,13 +153,16 @@ function cut(
         revision: continueAt,
         start: `${last.key}\0`,
       }),
-      // How many of the rest a selector would take is not known.
+      // The number of remaining items that match a selector is unknown.
       ...(all ? { remainingItemCount: candidates.length - seen } : {}),
     },
   };
 }
 
-/** 410: that state is forgotten. A page can go on with the present one. */
+/**
+ * Error 410: the revision was compacted. A page can continue inconsistently
+ * with the current state.
+ */
 function expired(
   options: ListOptions,
   position: ListPosition,
@@ -185,7 +188,7 @@ function expired(
   });
 }
 
-/** Answers with a page, in the form that the request wants. */
+/** Responds with a page in the requested representation. */
 export async function respondPage(
   request: ResourceRequest,
   page: Page,
@@ -230,17 +233,17 @@ const encoder = new TextEncoder();
 const COMMA = encoder.encode(",");
 const OPEN = encoder.encode("{");
 
-/** The parts of a list's JSON, most of them the stored bytes of its items. */
+/** Parts of a list's JSON; most are the stored bytes of items. */
 function* pageParts(page: Page, view: View): Generator<Uint8Array> {
   const { definition } = view;
   const { kind, apiVersion } = listHead(view);
-  // Lists of custom resources always show a continue token, if an empty one.
+  // Lists of custom resources always have a continue field, even an empty one.
   const metadata = definition.custom
     ? { continue: "", ...page.metadata }
     : page.metadata;
   const head = JSON.stringify({ kind, apiVersion, metadata });
   yield encoder.encode(`${head.slice(0, -1)},"items":[`);
-  // Items of built-in lists do not repeat their kind and version.
+  // Items of built-in lists omit kind and apiVersion.
   const skip = definition.custom
     ? 0
     : typeMetaLength(definition.kind, apiVersion);
@@ -260,7 +263,7 @@ function* pageParts(page: Page, view: View): Generator<Uint8Array> {
 
 const BLOCK = 256 * 1024;
 
-/** Joins small parts, so that each write to a socket is worth its while. */
+/** Joins small parts into blocks, so that each write to a socket is large. */
 function* blocks(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
   let block = new Uint8Array(BLOCK);
   let used = 0;

@@ -3,28 +3,28 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
 import { encodeObject, type StoredObject } from "../storage/stored_object.ts";
 
-/** Through which version of which resource objects are looked at. */
+/** View of stored objects: a resource in one of its versions. */
 export interface View {
   readonly definition: ResourceDefinition;
   readonly version: ResourceVersion;
 }
 
-/** The `apiVersion` that objects have in a view. */
+/** `apiVersion` of objects in a view. */
 export function apiVersionIn({ definition, version }: View): string {
   return apiVersionOf({ group: definition.group, version: version.name });
 }
 
-/** Whether the stored bytes are what the view shows. */
+/** Whether the stored bytes are already in the version of the view. */
 function isStoredForm(stored: StoredObject, view: View): boolean {
   return stored.current && stored.definition === view.definition &&
     view.version.name === view.definition.storageVersion;
 }
 
 /**
- * An object as a view shows it, as a fresh tree.
+ * Object in the version of a view, as a new tree.
  *
- * A custom resource whose CRD changed since it was written is pruned by the
- * new schema and gets the new defaults of the version it was written in.
+ * A custom resource whose CRD changed since it was written is pruned by the new
+ * schema and defaulted by the version in which it was written.
  *
  * @throws {StatusError} If it cannot be converted.
  */
@@ -39,7 +39,7 @@ function converted(
   { definition, version }: View,
 ): UntypedObject {
   if (!definition.custom) return definition.convert(object, version.name);
-  // Defaults are those of the version in which the object was written.
+  // The defaults are those of the version in which the object was written.
   const { version: written } = parseApiVersion(object.apiVersion ?? "");
   const own = definition.versions.find(({ name }) => name === written);
   let current = object;
@@ -51,8 +51,8 @@ function converted(
 }
 
 /**
- * The bytes of an object as a view shows it: those of the store where they are
- * the same.
+ * Bytes of an object in the version of a view; the stored bytes if they are
+ * equal.
  *
  * @throws {StatusError} If it cannot be converted.
  */

@@ -12,7 +12,7 @@ import {
   type TableShape,
 } from "./transform.ts";
 
-/** The representation that a request wants. */
+/** Representation that a request accepts. */
 export function representationOf(request: ResourceRequest): Representation {
   return negotiate(request.http.headers.accept, request.definition.custom);
 }
@@ -20,7 +20,7 @@ export function representationOf(request: ResourceRequest): Representation {
 const encoder = new TextEncoder();
 const NEWLINE = encoder.encode("\n");
 
-/** Ends bytes with a line break, as kube-apiserver's JSON answers do. */
+/** Appends a line break, as kube-apiserver's JSON answers have. */
 export function withNewline(bytes: Uint8Array): Uint8Array {
   const line = new Uint8Array(bytes.length + 1);
   line.set(bytes);
@@ -28,7 +28,7 @@ export function withNewline(bytes: Uint8Array): Uint8Array {
   return line;
 }
 
-/** Answers with a stored object, in the form that the request wants. */
+/** Responds with a stored object in the requested representation. */
 export async function respondStored(
   request: ResourceRequest,
   stored: StoredObject,
@@ -45,14 +45,14 @@ export async function respondStored(
   return await respondObject(request, objectIn(stored, request), how);
 }
 
-/** Answers with an object, in the form that the request wants. */
+/** Responds with an object in the requested representation. */
 export async function respondObject(
   request: ResourceRequest,
   object: UntypedObject,
   how: {
     readonly status: number;
     readonly representation: Representation;
-    /** The Table's shape where it is not the resource's. */
+    /** Shape of the Table; by default that of the resource. */
     readonly shape?: TableShape | undefined;
   },
 ): Promise<ServerResponse> {
@@ -78,8 +78,8 @@ export async function respondObject(
 }
 
 /**
- * How YAML is written: as Go does, sorted, texts that look like times in quotes,
- * and nothing said by reference.
+ * YAML options that match Go's output: sorted keys, quoted time-like strings,
+ * no anchors.
  */
 const YAML_OPTIONS = {
   version: "1.1",
@@ -89,7 +89,7 @@ const YAML_OPTIONS = {
   lineWidth: 0,
 } as const;
 
-/** Answers with a JSON tree, as JSON or YAML. */
+/** Responds with a JSON value, as JSON or YAML. */
 export async function respondValue(
   status: number,
   value: unknown,

@@ -4,22 +4,25 @@ import { badRequest, StatusError } from "../status.ts";
 import type { ResourceVersion } from "../registry.ts";
 import type { View } from "./object_view.ts";
 
-/** What a row of a Table carries beside its cells. */
+/** Object included in each row of a Table (`includeObject`). */
 export type IncludeObject = "None" | "Metadata" | "Object";
 
-/** How a Table is made. */
+/** Options of a Table. */
 export interface TableOptions {
   readonly include: IncludeObject;
-  /** The time for ages, in epoch milliseconds. */
+  /** Current time for ages, in milliseconds since the Unix epoch. */
   readonly now: number;
-  /** Whether the columns are described: not after a watch's first event. */
+  /**
+   * Whether to include column definitions; a watch sends them with its first
+   * event only.
+   */
   readonly columns: boolean;
 }
 
 /**
- * Reads the `includeObject` parameter.
+ * Parses the `includeObject` parameter.
  *
- * @throws {StatusError} 400 if it is not one of the three.
+ * @throws {StatusError} 400 if the value is invalid.
  */
 export function readIncludeObject(text: string | null): IncludeObject {
   if (text === null || text === "" || text === "Metadata") return "Metadata";
@@ -31,7 +34,7 @@ export function readIncludeObject(text: string | null): IncludeObject {
   );
 }
 
-/** An object's metadata as a PartialObjectMetadata. */
+/** PartialObjectMetadata of an object. */
 export function partialObject(
   object: UntypedObject,
   version: Representation["version"],
@@ -43,13 +46,13 @@ export function partialObject(
   };
 }
 
-/** What makes a Table's columns and the cells of its rows. */
+/** Columns of a Table and functions that compute its cells. */
 export type TableShape = Pick<
   ResourceVersion,
   "columns" | "cells" | "rowConditions" | "nullRows"
 >;
 
-/** Objects as a Table. */
+/** Table of objects. */
 export function table(
   objects: readonly UntypedObject[],
   metadata: ListMeta,
@@ -76,7 +79,7 @@ export function table(
   };
 }
 
-/** 406: a list cannot be one PartialObjectMetadata. */
+/** Error 406: a list cannot be converted to PartialObjectMetadata. */
 export function listIsNoObject(view: View): StatusError {
   const type = view.definition.custom
     ? "*unstructured.UnstructuredList"
@@ -89,7 +92,7 @@ export function listIsNoObject(view: View): StatusError {
   });
 }
 
-/** 500: an object is no list; kube-apiserver answers no better. */
+/** Error 500: the object is not a list, with kube-apiserver's message. */
 export function objectIsNoList(): StatusError {
   return new StatusError({ code: 500, message: "content is not a list" });
 }

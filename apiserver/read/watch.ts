@@ -7,13 +7,16 @@ import { tooLargeVersion } from "./get.ts";
 import { readIncludeObject } from "./transform.ts";
 import { Watcher, type WatchStart } from "./watcher.ts";
 
-/** Watches without `timeoutSeconds` end after 30 to 60 minutes. */
-const LEAST_TIMEOUT = 30 * 60_000;
+/**
+ * Minimum timeout of watches without `timeoutSeconds`, in milliseconds; the
+ * maximum is twice as long.
+ */
+const MIN_TIMEOUT_MS = 30 * 60_000;
 
-/** How many bytes may wait for a client that does not read: 16 MiB. */
-const MAX_PENDING = 16 * 1024 * 1024;
+/** Maximum unsent bytes per watch; a slower client is disconnected. */
+const MAX_PENDING_BYTES = 16 * 1024 * 1024;
 
-/** Answers a watch; one that cannot begin gets its answer as an event. */
+/** Handles a watch; if it cannot start, the error is sent as an event. */
 export function watch(
   request: ResourceRequest,
   { selection, options, representation }: {
@@ -26,7 +29,7 @@ export function watch(
   const { store, watches, clock, random } = context;
   const timeout = options.timeoutSeconds
     ? options.timeoutSeconds * 1000
-    : LEAST_TIMEOUT * (1 + random.next());
+    : MIN_TIMEOUT_MS * (1 + random.next());
   const watcher = new Watcher({
     hub: watches,
     clock,
@@ -43,7 +46,7 @@ export function watch(
     revision: () => store.revision,
     bookmarks: options.bookmarks,
     timeout,
-    maxPending: MAX_PENDING,
+    maxPending: MAX_PENDING_BYTES,
   });
   return {
     status: 200,

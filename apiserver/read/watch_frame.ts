@@ -14,7 +14,7 @@ const STARTS: Readonly<Record<ChangeType, Uint8Array>> = {
   DELETED: encoder.encode('{"type":"DELETED","object":'),
 };
 
-/** The form in which a watch shows objects. */
+/** Encoding of a watch's events. */
 export interface FrameFormat {
   readonly view: View;
   readonly representation: Representation;
@@ -22,8 +22,8 @@ export interface FrameFormat {
 }
 
 /**
- * A text that is the same for formats that give the same frames, so that a
- * frame is made once for all watches of a form.
+ * Key of an encoding, equal for encodings that yield the same bytes, so that
+ * watches share frames.
  */
 export function formatKey(
   { view, representation, include }: FrameFormat,
@@ -32,7 +32,7 @@ export function formatKey(
   return `${view.definition.group}/${view.version.name}/${as}/${version}/${media}/${include}`;
 }
 
-/** One event as a line. */
+/** Encodes one event as a line. */
 export function frame(
   type: ChangeType,
   stored: StoredObject,
@@ -73,7 +73,10 @@ function line(type: string, object: unknown): Uint8Array {
   return encoder.encode(`${JSON.stringify({ type, object })}\n`);
 }
 
-/** A bookmark: nothing but a revision, and perhaps the end of the beginning. */
+/**
+ * Encodes a bookmark with a revision, optionally marked as the end of the
+ * initial events.
+ */
 export function bookmarkFrame(
   revision: number,
   format: FrameFormat,
@@ -106,7 +109,7 @@ export function bookmarkFrame(
   );
 }
 
-/** An empty list, from which clients that stream lists make theirs. */
+/** Empty list for the annotation `k8s.io/initial-events-list-blueprint`. */
 function blueprint(view: View): string {
   const apiVersion = apiVersionIn(view);
   const { listKind: kind, custom } = view.definition;
@@ -116,7 +119,7 @@ function blueprint(view: View): string {
   return btoa(`${JSON.stringify(list)}\n`);
 }
 
-/** The event with which a watch ends that cannot go on. */
+/** Encodes the ERROR event that ends a watch. */
 export function errorFrame(status: Status): Uint8Array {
   return line("ERROR", status);
 }

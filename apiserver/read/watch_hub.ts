@@ -5,12 +5,12 @@ import type { Store } from "../storage/store.ts";
 import { formatKey } from "./watch_frame.ts";
 import type { WatchCounts, Watcher, WatchRegistry } from "./watcher.ts";
 
-/** How often watches that asked for bookmarks get one, in milliseconds. */
-const BOOKMARK_INTERVAL = 60_000;
+/** Interval of bookmarks, in milliseconds. */
+const BOOKMARK_INTERVAL_MS = 60_000;
 
 /**
- * Hands every change to the watches of its collection, right after it became
- * the present state and in the order of revisions.
+ * Delivers each change to the watches of its collection, immediately after the
+ * change is stored and in order of revisions.
  */
 export class WatchHub implements WatchRegistry {
   readonly #store: Store;
@@ -25,7 +25,7 @@ export class WatchHub implements WatchRegistry {
     store.listen((change, collection) => this.#publish(change, collection));
   }
 
-  /** Every open watch. */
+  /** All open watches. */
   *all(): Iterable<Watcher> {
     for (const watchers of this.#watchers.values()) yield* watchers;
   }
@@ -37,7 +37,7 @@ export class WatchHub implements WatchRegistry {
     this.counts.open++;
     this.#bookmarks ??= this.#clock.setTimer(
       () => this.#sendBookmarks(),
-      BOOKMARK_INTERVAL,
+      BOOKMARK_INTERVAL_MS,
     );
   }
 
@@ -54,7 +54,7 @@ export class WatchHub implements WatchRegistry {
   #publish(change: Change, collection: Collection): void {
     const watchers = this.#watchers.get(collection);
     if (watchers === undefined) return;
-    // Watches of one form share the bytes of an event.
+    // Watches with the same encoding share the bytes of an event.
     const frames = new Map<string, Uint8Array>();
     for (const watcher of [...watchers]) {
       watcher.deliver(change, (form, make) => {
@@ -69,14 +69,16 @@ export class WatchHub implements WatchRegistry {
   #sendBookmarks(): void {
     this.#bookmarks = this.#clock.setTimer(
       () => this.#sendBookmarks(),
-      BOOKMARK_INTERVAL,
+      BOOKMARK_INTERVAL_MS,
     );
     for (const watcher of [...this.all()]) {
       watcher.bookmark(this.#store.revision);
     }
   }
 
-  /** Ends every watch of a collection that is served no more. */
+  /**
+   * Ends the watches of a collection that is no longer served, or all watches.
+   */
   endAll(collection?: Collection): void {
     for (const watcher of [...this.all()]) {
       if (collection === undefined || watcher.collection === collection) {

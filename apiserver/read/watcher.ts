@@ -33,16 +33,19 @@ export interface WatchRegistry {
   delete(watcher: Watcher): void;
 }
 
-/** Where a watch begins. */
+/** Start of a watch. */
 export type WatchStart =
-  /** With the present state as ADDED events, ended by a bookmark if wanted. */
+  /**
+   * Starts with the current state as ADDED events, optionally ended by a
+   * bookmark.
+   */
   | { readonly from: "state"; readonly endBookmark: boolean }
-  /** With what changed after a revision. */
+  /** Starts with the changes after a revision. */
   | { readonly from: "revision"; readonly revision: number }
-  /** Not at all: it ends with this. */
+  /** Ends immediately with an error. */
   | { readonly from: "error"; readonly error: StatusError };
 
-/** What one watch shows, and for how long. */
+/** Options of {@linkcode Watcher}. */
 export interface WatcherOptions {
   readonly hub: WatchRegistry;
   readonly clock: Clock;
@@ -50,26 +53,26 @@ export interface WatcherOptions {
   readonly selection: Selection;
   readonly format: FrameFormat;
   readonly start: WatchStart;
-  /** The present revision of the store. */
+  /** Current revision of the store. */
   readonly revision: () => number;
   readonly bookmarks: boolean;
-  /** When the watch ends by itself, in milliseconds. */
+  /** Time limit of the watch, in milliseconds. */
   readonly timeout: number;
-  /** How many bytes may wait for the client before it is cut. */
+  /** Maximum unsent bytes before the client is disconnected. */
   readonly maxPending: number;
 }
 
-/** Gives the bytes of an event in a form, made at most once for a change. */
+/** Cache of encoded events: encodes at most once per change and encoding. */
 export type SharedFrame = (form: string, make: () => Uint8Array) => Uint8Array;
 
-/** One watch: the stream of a response, fed by the hub. */
+/** Response stream of one watch, fed by the hub. */
 export class Watcher implements ResponseStream {
   readonly #options: WatcherOptions;
   #writer: StreamWriter | undefined;
   #timer: Timer | undefined;
-  /** The last revision that the client knows of. */
+  /** Last revision that was sent to the client. */
   #revision = 0;
-  /** Whether a Table has described its columns. */
+  /** Whether the column definitions were sent. */
   #described = false;
   #ended = false;
   #stalled = false;
@@ -82,7 +85,7 @@ export class Watcher implements ResponseStream {
     return this.#options.collection;
   }
 
-  /** Which namespace it shows; undefined for all. */
+  /** Namespace of the watch; undefined for all. */
   get namespace(): string | undefined {
     return this.#options.selection.namespace;
   }
@@ -105,7 +108,7 @@ export class Watcher implements ResponseStream {
     return () => this.#close();
   }
 
-  /** Writes what precedes live events; false if there can be none. */
+  /** Writes the initial events; returns false if the watch has failed. */
   #begin(): boolean {
     const { collection, selection, start, revision } = this.#options;
     if (start.from === "error") {
@@ -142,7 +145,7 @@ export class Watcher implements ResponseStream {
     return !this.#ended;
   }
 
-  /** Shows a change, if it concerns this watch. */
+  /** Sends a change if it matches the watch. */
   deliver(change: Change, shared: SharedFrame): void {
     if (change.revision <= this.#revision || this.#ended) return;
     this.#revision = change.revision;
@@ -156,8 +159,8 @@ export class Watcher implements ResponseStream {
     const now = selects(selection, object);
     if (now) this.#show(before ? "MODIFIED" : "ADDED", object, shared);
     else if (before) {
-      // It left the selection: the client gets its last state that belonged,
-      // at the revision at which it left.
+      // The object left the selection: the client receives its last matching
+      // state at the revision at which it left.
       const left = new StoredObject(previous.definition, previous.parse(), {
         revision: change.revision,
         current: previous.current,
@@ -184,12 +187,12 @@ export class Watcher implements ResponseStream {
     return frame(type, object, this.format, { now, columns });
   }
 
-  /** Tells the client how far it has come, if it asked to be told. */
+  /** Sends a bookmark if the client asked for bookmarks. */
   bookmark(revision: number): void {
     if (!this.#options.bookmarks) return;
     this.#revision = Math.max(this.#revision, revision);
-    // A client that asked for a revision that is yet to come, since the server
-    // lost its data, learns here where the server really is.
+    // A client with a future revision, since the server lost its data, receives
+    // the server's actual revision here.
     this.#bookmark(false, revision);
   }
 
@@ -210,28 +213,28 @@ export class Watcher implements ResponseStream {
     }
   }
 
-  /** Keeps the connection and says nothing more. */
+  /** Stalls the watch: the connection stays open but receives nothing. */
   stall(): void {
     this.#stalled = true;
   }
 
-  /** Ends with an ERROR event. */
+  /** Ends the watch with an ERROR event. */
   fail(error: StatusError): void {
     this.#write(errorFrame(error.status));
     this.end();
   }
 
-  /** Ends in order. */
+  /** Ends the watch. */
   end(): void {
     if (this.#close()) this.#writer?.end();
   }
 
-  /** Breaks the connection. */
+  /** Breaks the connection of the watch. */
   cut(): void {
     if (this.#close()) this.#writer?.destroy();
   }
 
-  /** Frees everything; false if that was done before. */
+  /** Releases everything; returns false if the watch was closed before. */
   #close(): boolean {
     if (this.#ended) return false;
     this.#ended = true;

@@ -3,32 +3,32 @@ import { type Change, History, type HistoryLimits } from "./history.ts";
 import { SortedKeys } from "./sorted_keys.ts";
 import type { StoredObject } from "./stored_object.ts";
 
-/** Which objects of a collection to go through. */
+/** Range of a scan. */
 export interface ScanRange {
-  /** Only this namespace; undefined for all. */
+  /** Namespace; undefined for all. */
   readonly namespace?: string | undefined;
-  /** Only keys from this one on. */
+  /** First key. */
   readonly start?: string | undefined;
-  /** The state at this revision; undefined for the present one. */
+  /** Revision of the state; undefined for the current one. */
   readonly revision?: number | undefined;
 }
 
-/** The objects of one resource and their recent past. */
+/** Objects of one resource with their recent history. */
 export class Collection {
   readonly resource: GroupResource;
   readonly history: History;
   readonly #objects: Map<string, StoredObject> = new Map();
   readonly #keys: SortedKeys = new SortedKeys();
-  /** The last state that was put together from the past. */
+  /** Last past state that was reconstructed. */
   #snapshot:
     | { revision: number; head: number; objects: readonly StoredObject[] }
     | undefined;
   #head: number;
 
   /**
-   * @param resource Whose objects.
-   * @param limits How much of the past to remember.
-   * @param floors From which revisions on it can be watched, and listed.
+   * @param resource Resource of the objects.
+   * @param limits Limits of the history.
+   * @param floors Lowest revisions for watches and for lists.
    */
   constructor(
     resource: GroupResource,
@@ -40,7 +40,7 @@ export class Collection {
     this.#head = floors.watch;
   }
 
-  /** How many objects there are. */
+  /** Number of objects. */
   get size(): number {
     return this.#objects.size;
   }
@@ -49,12 +49,12 @@ export class Collection {
     return this.#objects.get(key);
   }
 
-  /** All objects in no particular order. */
+  /** All objects, in no particular order. */
   values(): IterableIterator<StoredObject> {
     return this.#objects.values();
   }
 
-  /** Makes a change the present state; the store calls it. */
+  /** Applies a change to the current state; called by the store. */
   apply(change: Change): void {
     const { key } = change.object;
     if (change.type === "DELETED") {
@@ -68,23 +68,22 @@ export class Collection {
     this.history.add(change);
   }
 
-  /** Puts an object there without a change, for loading from a file. */
+  /** Adds an object without recording a change, when loading from a file. */
   restore(object: StoredObject): void {
     if (!this.#objects.has(object.key)) this.#keys.add(object.key);
     this.#objects.set(object.key, object);
     this.#head = Math.max(this.#head, object.revision);
   }
 
-  /** Removes an object without a change, for loading from a file. */
+  /** Removes an object without recording a change, when loading from a file. */
   forget(key: string): void {
     this.#objects.delete(key);
     this.#keys.delete(key);
   }
 
   /**
-   * The objects of a range in the order of their keys.
-   *
-   * A revision must not be before `history.listFloor`.
+   * Objects of a range, ordered by key. The revision must not be lower than
+   * `history.listFloor`.
    */
   scan(range: ScanRange): readonly StoredObject[] {
     const { namespace, revision } = range;

@@ -12,7 +12,7 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import type { Change } from "./history.ts";
 import type { Journal, Store } from "./store.ts";
 
-/** A line of the file: an object, or that one is gone. */
+/** Line of the file: an object or a deletion. */
 interface Line {
   readonly revision: number;
   readonly group: string;
@@ -21,7 +21,7 @@ interface Line {
   readonly deleted?: string;
 }
 
-/** The last state of one object in a file. */
+/** Last state of one object in a file. */
 export interface JournalObject {
   readonly group: string;
   readonly plural: string;
@@ -29,34 +29,37 @@ export interface JournalObject {
   readonly object: UntypedObject;
 }
 
-/** What a file told. */
+/** Contents of a journal file. */
 export interface JournalContent {
   readonly revision: number;
   readonly objects: readonly JournalObject[];
 }
 
-/** A file this many times as long as its objects is written anew. */
-const SURPLUS = 4;
-/** Shorter files are never written anew while in use. */
-const LEAST_SURPLUS_BYTES = 64 * 1024 * 1024;
+/**
+ * File size, as a multiple of its objects' size, from which the file is
+ * rewritten.
+ */
+const REWRITE_FACTOR = 4;
+/** Minimum file size, in bytes, for rewriting a file that is in use. */
+const MIN_REWRITE_BYTES = 64 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 
 /**
- * Keeps every change in a file, one JSON line each, before anybody learns of
- * it. A process that is killed has lost nothing that it acknowledged; a line
- * that it could not finish is as if it had not begun.
+ * Journal in a file, one JSON line per change, written before the change is
+ * acknowledged. A killed process has lost nothing that it acknowledged; an
+ * incomplete last line is ignored.
  */
 export class FileJournal implements Journal {
   readonly #path: string;
   readonly #store: Store;
   #file: number;
   #bytes = 0;
-  #rewriteAt = LEAST_SURPLUS_BYTES;
+  #rewriteAt = MIN_REWRITE_BYTES;
 
   /**
-   * Writes the present objects of a store into the file and keeps every change
-   * from then on.
+   * Writes the current objects of a store into the file and appends every later
+   * change.
    *
    * @throws {Error} If the file cannot be written.
    */
@@ -90,7 +93,7 @@ export class FileJournal implements Journal {
     this.#bytes += line.length;
   }
 
-  /** Replaces the file by one that holds the present objects only. */
+  /** Replaces the file by one with the current objects only. */
   #rewrite(): number {
     const temporary = `${this.#path}.new`;
     const file = openSync(temporary, "w", 0o600);
@@ -116,7 +119,7 @@ export class FileJournal implements Journal {
     fsyncSync(file);
     renameSync(temporary, this.#path);
     this.#bytes = size;
-    this.#rewriteAt = Math.max(size * SURPLUS, LEAST_SURPLUS_BYTES);
+    this.#rewriteAt = Math.max(size * REWRITE_FACTOR, MIN_REWRITE_BYTES);
     return file;
   }
 
@@ -134,10 +137,10 @@ function* snapshot(store: Store) {
 }
 
 /**
- * Reads a file; undefined if there is none. A last line that was not finished
- * is left out.
+ * Reads a journal file; undefined if it does not exist. An incomplete last line
+ * is ignored.
  *
- * @throws {SyntaxError} If another line is no JSON.
+ * @throws {SyntaxError} If another line is not JSON.
  * @throws {Error} If the file cannot be read.
  */
 export function readJournal(path: string): JournalContent | undefined {

@@ -1,33 +1,33 @@
 import type { StoredObject } from "./stored_object.ts";
 
-/** How an object changed. */
+/** Type of a change. */
 export type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
 
-/** One write to one object. */
+/** Change of one object. */
 export interface Change {
   readonly type: ChangeType;
   readonly revision: number;
-  /** The new state; for a deletion the last one, at the deletion's revision. */
+  /** New state; for a deletion the last one, at the deletion's revision. */
   readonly object: StoredObject;
-  /** The state before; absent for a creation. */
+  /** Previous state; undefined for a creation. */
   readonly previous: StoredObject | undefined;
 }
 
-/** How much of the past one collection remembers. */
+/** Limits of a collection's history. */
 export interface HistoryLimits {
-  /** At most so many changes. */
+  /** Maximum number of changes. */
   readonly changes: number;
-  /** At most so many bytes of objects that are only remembered. */
+  /** Maximum bytes of past objects. */
   readonly bytes: number;
 }
 
 /**
- * The last changes of one collection, oldest first. Watches resume from it and
- * lists at a past revision undo it; what it has forgotten is 410 Gone.
+ * Last changes of one collection, oldest first. Watches resume from it, and
+ * lists at a past revision undo it; older revisions are answered by 410 Gone.
  */
 export class History {
   readonly #limits: HistoryLimits;
-  /** A queue: entries before `#head` are forgotten. */
+  /** Queue of changes; entries before `#head` are discarded. */
   #changes: Change[] = [];
   #head = 0;
   #bytes = 0;
@@ -35,8 +35,8 @@ export class History {
   #listFloor: number;
 
   /**
-   * @param limits How much to remember.
-   * @param floors From where on it can be watched, and listed.
+   * @param limits Limits of the history.
+   * @param floors Lowest revisions for watches and for lists.
    */
   constructor(
     limits: HistoryLimits,
@@ -47,17 +47,17 @@ export class History {
     this.#listFloor = floors.list;
   }
 
-  /** The least revision from which a watch misses nothing. */
+  /** Lowest revision from which a watch is complete. */
   get watchFloor(): number {
     return this.#watchFloor;
   }
 
-  /** The least revision at which the collection can still be listed. */
+  /** Lowest revision at which the collection can be listed. */
   get listFloor(): number {
     return this.#listFloor;
   }
 
-  /** Remembers a change, and forgets the oldest ones beyond the limits. */
+  /** Adds a change and discards the oldest ones beyond the limits. */
   add(change: Change): void {
     this.#changes.push(change);
     this.#bytes += cost(change);
@@ -68,7 +68,7 @@ export class History {
     ) this.#forgetOldest();
   }
 
-  /** Forgets every change up to and including a revision. */
+  /** Discards the changes up to and including a revision. */
   compact(revision: number): void {
     for (
       let oldest = this.#changes[this.#head];
@@ -90,7 +90,7 @@ export class History {
     }
   }
 
-  /** The changes after a revision, oldest first. */
+  /** Changes after a revision, oldest first. */
   since(revision: number): Change[] {
     let low = this.#head;
     let high = this.#changes.length;

@@ -1,9 +1,12 @@
-/** So many keys are put in one by one; more are sorted in together. */
-const FEW = 16;
+/**
+ * Maximum number of keys that are inserted one by one; more are appended and
+ * sorted.
+ */
+const MAX_INSERTED = 16;
 
 /**
- * A set of keys in order. Adding is cheap; the order is made when it is asked
- * for, so that a burst of writes sorts once.
+ * Sorted set of keys. Sorting happens on access, so that a burst of writes
+ * sorts once.
  */
 export class SortedKeys {
   #keys: string[] = [];
@@ -20,7 +23,7 @@ export class SortedKeys {
     if (!this.#added.delete(key)) this.#deleted.add(key);
   }
 
-  /** The keys from `start` up to and without `end`, in order. */
+  /** Keys from `start` (inclusive) to `end` (exclusive), in order. */
   range(start: string, end: string | undefined): string[] {
     this.#settle();
     const from = start === "" ? 0 : this.#lowerBound(start);
@@ -29,13 +32,13 @@ export class SortedKeys {
   }
 
   #settle(): void {
-    if (this.#added.size + this.#deleted.size > FEW) {
+    if (this.#added.size + this.#deleted.size > MAX_INSERTED) {
       if (this.#deleted.size > 0) {
         this.#keys = this.#keys.filter((key) => !this.#deleted.has(key));
       }
       if (this.#added.size > 0) {
         for (const key of this.#added) this.#keys.push(key);
-        // The sort is made for runs that are in order already.
+        // The engine's sort is fast for runs that are already sorted.
         this.#keys.sort((a, b) => a < b ? -1 : a > b ? 1 : 0);
       }
     } else {

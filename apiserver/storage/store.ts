@@ -4,40 +4,40 @@ import { Collection } from "./collection.ts";
 import type { Change, HistoryLimits } from "./history.ts";
 import { StoredObject } from "./stored_object.ts";
 
-/** Is told of every change right after it became the present state. */
+/** Listener of changes, called immediately after each change is stored. */
 export type ChangeListener = (change: Change, collection: Collection) => void;
 
 /** Options of a {@linkcode Store}. */
 export interface StoreOptions {
   /**
-   * How much of the past each collection remembers.
+   * Limits of each collection's history.
    *
    * @default {{ changes: 10_000, bytes: 33_554_432 }}
    */
   readonly history?: HistoryLimits | undefined;
   /**
-   * Keeps a change before anybody learns of it; when it throws, the change did
-   * not happen.
+   * Journal to which each change is written before it is acknowledged; if it
+   * throws, the change did not happen. By default there is none.
    *
    * @default {undefined}
    */
   readonly journal?: Journal | undefined;
 }
 
-/** Keeps changes where they outlive the process. */
+/** Persistent journal of changes. */
 export interface Journal {
   append(change: Change): void;
 }
 
-/** The text that names a resource in the store. */
+/** Key of a resource in the store. */
 export function resourceKey({ group, plural }: GroupResource): string {
   return `${group}/${plural}`;
 }
 
 /**
  * All objects of a server, under one revision counter. Every write is one
- * synchronous step: read, decide and write without an `await` between, and no
- * two writes meet.
+ * synchronous step that reads, decides and writes without `await`, so writes
+ * never interleave.
  */
 export class Store {
   readonly #history: HistoryLimits;
@@ -45,7 +45,7 @@ export class Store {
   readonly #listeners: ChangeListener[] = [];
   #journal: Journal | undefined;
   #revision = 1;
-  /** From where on watches of collections that nobody opened miss nothing. */
+  /** Lowest revision for watches of collections that were never opened. */
   #baseline = 1;
 
   constructor(options: StoreOptions = {}) {
@@ -54,12 +54,12 @@ export class Store {
     this.#journal = options.journal;
   }
 
-  /** The revision of the last write. */
+  /** Revision of the last write. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** How many objects there are. */
+  /** Number of objects. */
   get size(): number {
     let size = 0;
     for (const collection of this.#collections.values()) {
@@ -68,20 +68,20 @@ export class Store {
     return size;
   }
 
-  /** Every collection that was ever asked for. */
+  /** All collections that were accessed. */
   collections(): Iterable<Collection> {
     return this.#collections.values();
   }
 
-  /** The collection of a resource, made when first asked for. */
+  /** Collection of a resource, created on first access. */
   collection(resource: GroupResource): Collection {
     return this.#collections.get(resourceKey(resource)) ??
       this.#make(resource, this.#baseline);
   }
 
   /**
-   * Begins to remember the changes of a resource that is served from now on;
-   * watches from before are too old.
+   * Starts the history of a resource that is served from now on; earlier
+   * revisions are too old for its watches.
    */
   open(resource: GroupResource): void {
     if (!this.#collections.has(resourceKey(resource))) {
@@ -99,33 +99,33 @@ export class Store {
     return collection;
   }
 
-  /** Takes the present state as the beginning: what was before is forgotten. */
+  /** Discards all history: the current state is the start. */
   begin(): void {
     this.#baseline = this.#revision;
     this.compact();
   }
 
-  /** Where the objects of a definition live. */
+  /** Collection of a definition's objects. */
   collectionOf(definition: ResourceDefinition): Collection {
     return this.collection(definition.storedAs ?? definition);
   }
 
-  /** Forgets a collection with its past, when its resource is gone. */
+  /** Removes a collection with its history, when its resource is deleted. */
   drop(resource: GroupResource): void {
     this.#collections.delete(resourceKey(resource));
   }
 
-  /** Tells a listener of every change from now on. */
+  /** Adds a listener of changes. */
   listen(listener: ChangeListener): void {
     this.#listeners.push(listener);
   }
 
-  /** Keeps changes in a journal from now on. */
+  /** Writes later changes to a journal. */
   attach(journal: Journal): void {
     this.#journal = journal;
   }
 
-  /** Stores an object in its storage version, as new or in place of another. */
+  /** Stores an object in its storage version; creates or replaces it. */
   put(definition: ResourceDefinition, object: UntypedObject): StoredObject {
     const collection = this.collectionOf(definition);
     const stored = new StoredObject(definition, object, {
@@ -141,7 +141,9 @@ export class Store {
     return stored;
   }
 
-  /** Removes an object; gives its last state at the revision of the removal. */
+  /**
+   * Removes an object; returns its last state at the revision of the removal.
+   */
   delete(stored: StoredObject): StoredObject {
     const collection = this.collectionOf(stored.definition);
     const last = new StoredObject(
@@ -165,14 +167,14 @@ export class Store {
     for (const listener of this.#listeners) listener(change, collection);
   }
 
-  /** Forgets the past of every collection, as compaction of etcd does. */
+  /** Discards the history of all collections, like etcd's compaction. */
   compact(): void {
     for (const collection of this.#collections.values()) {
       collection.history.compact(this.#revision);
     }
   }
 
-  /** Goes on from a revision, for loading from a file. */
+  /** Sets the current revision, when loading from a file. */
   resumeAt(revision: number): void {
     this.#revision = Math.max(this.#revision, revision);
   }

@@ -4,51 +4,54 @@ import type { ResourceDefinition } from "../registry.ts";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** What a key is made of; the namespace is empty for cluster-scoped objects. */
+/**
+ * Namespace and name of an object; the namespace is empty for cluster-scoped
+ * objects.
+ */
 export interface StorageName {
   readonly namespace: string;
   readonly name: string;
 }
 
 /**
- * The key of an object within its collection. Keys sort as etcd sorts them:
- * a namespace `a-b` comes before `a`, since `-` sorts before `/`.
+ * Key of an object in its collection. Keys sort as in etcd: a namespace `a-b`
+ * comes before `a`, because `-` sorts before `/`.
  */
 export function storageKey({ namespace, name }: StorageName): string {
   return namespace === "" ? name : `${namespace}/${name}`;
 }
 
 /**
- * One state of one object: its bytes in the storage version, with `kind` and
- * `apiVersion` first, and what selectors and controllers ask for without
- * reading them. It never changes; a write makes another one.
+ * Immutable state of one object: its bytes in the storage version, with `kind`
+ * and `apiVersion` first, and the fields that selectors and controllers need
+ * without decoding.
  */
 export class StoredObject {
-  /** Who described the object when it was written. */
+  /** Resource definition with which the object was written. */
   readonly definition: ResourceDefinition;
   readonly key: string;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** The resourceVersion. */
+  /** resourceVersion as a number. */
   readonly revision: number;
   readonly labels: Readonly<Record<string, string>> | undefined;
   readonly owners: readonly OwnerReference[] | undefined;
-  /** Whether a deletion was asked for. */
+  /** Whether the object has a deletionTimestamp. */
   readonly terminating: boolean;
-  /** The object as JSON, `kind` and `apiVersion` first. */
+  /** Object as JSON, with `kind` and `apiVersion` first. */
   readonly bytes: Uint8Array;
   /**
-   * Whether the bytes were written under the definition: those that come from
-   * a file may be older than it, and are pruned and defaulted when read.
+   * Whether the bytes were written with the current definition. Objects from a
+   * file may be older; they are pruned and defaulted when they are read.
    */
   readonly current: boolean;
   #fields: Map<string, string> | undefined;
 
   /**
-   * @param definition Who describes it.
-   * @param object The object in its storage version; its resourceVersion is set.
-   * @param written The revision of the write, and whether it is a new one.
+   * @param definition Resource definition.
+   * @param object Object in its storage version; its resourceVersion is set.
+   * @param written Revision of the write, and whether it is a new write.
    */
   constructor(
     definition: ResourceDefinition,
@@ -73,12 +76,12 @@ export class StoredObject {
     this.current = current;
   }
 
-  /** The object as a fresh tree that the caller may change. */
+  /** Decodes the object into a new tree that the caller may change. */
   parse(): UntypedObject {
     return JSON.parse(decoder.decode(this.bytes));
   }
 
-  /** A selectable field of the storage version as text; empty when not set. */
+  /** Selectable field of the storage version as text; empty if absent. */
   field(name: string): string {
     if (name === "metadata.name") return this.name;
     if (name === "metadata.namespace") return this.namespace;
@@ -100,7 +103,7 @@ export class StoredObject {
   }
 }
 
-/** An object as JSON, `kind` and `apiVersion` first. */
+/** Encodes an object as JSON, with `kind` and `apiVersion` first. */
 export function encodeObject(object: UntypedObject): Uint8Array {
   const { kind, apiVersion, metadata, ...rest } = object;
   return encoder.encode(
@@ -109,8 +112,8 @@ export function encodeObject(object: UntypedObject): Uint8Array {
 }
 
 /**
- * How many bytes of an encoded object say its `kind` and `apiVersion`, up to
- * the comma after them: lists of built-in kinds leave them out of their items.
+ * Number of bytes of an encoded object for `kind` and `apiVersion`, up to the
+ * comma after them; lists of built-in kinds omit them from their items.
  */
 export function typeMetaLength(kind: string, apiVersion: string): number {
   return JSON.stringify({ kind, apiVersion }).length;
