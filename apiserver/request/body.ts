@@ -6,13 +6,13 @@ import { parseJson } from "./json_body.ts";
 
 const decoder = new TextDecoder();
 
-/** The media type of a body, without its parameters. */
+/** Media type of a body, without parameters. */
 export function mediaType(request: ServerRequest): string {
   return (request.headers["content-type"] ?? "").split(";")[0]?.trim()
     .toLowerCase() ?? "";
 }
 
-/** 415: the body is in no form that is read here. */
+/** Error 415: the media type is not supported. */
 export function unsupportedMediaType(
   accepted: readonly string[],
 ): StatusError {
@@ -27,9 +27,9 @@ export function unsupportedMediaType(
 }
 
 /**
- * Checks that a body was not too long to be read.
+ * Checks the size of a body.
  *
- * @throws {StatusError} 413 if it was.
+ * @throws {StatusError} 413 if it is too large.
  */
 export function checkBodySize(body: Uint8Array): void {
   if (body.length <= MAX_BODY_BYTES) return;
@@ -40,22 +40,22 @@ export function checkBodySize(body: Uint8Array): void {
   });
 }
 
-/** What a body is written in. */
+/** Encoding of a body. */
 export type BodyForm = "json" | "yaml" | "protobuf";
 
-/** A parsed body, and which of its fields are given twice. */
+/** Parsed body with its duplicate fields. */
 export interface ParsedBody {
   readonly value: unknown;
-  /** That as warnings, one for each. */
+  /** Warnings, one per duplicate field. */
   readonly warnings: readonly string[];
-  /** The same as parts of the error of strict validation. */
+  /** Duplicate fields as parts of the error of strict validation. */
   readonly objections: readonly string[];
 }
 
 /**
  * Parses a body.
  *
- * @throws {SyntaxError} If it is not what its form says.
+ * @throws {SyntaxError} If it is malformed.
  */
 export async function parseBody(
   body: Uint8Array,
@@ -82,7 +82,7 @@ export async function parseBody(
   return { value, warnings, objections: warnings };
 }
 
-/** What Go says of the first bytes of something that it cannot read. */
+/** First bytes of an unreadable body, as Go's errors quote them. */
 export function summary(body: Uint8Array): string {
   if (body.length === 0) return "<empty>";
   const part = body.subarray(0, 30);
@@ -92,7 +92,7 @@ export function summary(body: Uint8Array): string {
   return body.length > 30 ? `${shown} ...` : shown;
 }
 
-/** A value as a tree that may be an object of Kubernetes: with metadata. */
+/** Value as a Kubernetes object, with metadata added if absent. */
 export function asObject(value: JsonObject): UntypedObject {
   const { metadata } = value;
   if (metadata === undefined || metadata === null) {

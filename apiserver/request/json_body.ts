@@ -1,24 +1,24 @@
-/** How deep objects and lists may be nested. */
+/** Maximum nesting depth of objects and lists. */
 export const MAX_DEPTH = 256;
 
-/** What a parse of a body finds besides its value. */
+/** Parsed JSON with its duplicate fields. */
 export interface ParsedJson {
   readonly value: unknown;
-  /** The paths of fields that are given twice, such as `spec.replicas`. */
+  /** Paths of duplicate fields, such as `spec.replicas`. */
   readonly duplicates: readonly string[];
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** The error for a body that cannot be read, in words that clients know. */
+/** Error of an unreadable body, with Go's message. */
 export function notJson(why: string): SyntaxError {
   return new SyntaxError(why);
 }
 
 /**
- * Parses JSON with the checks that `JSON.parse` does not make: the depth is
- * bounded, so that whoever walks the value cannot run out of stack, and fields
- * given twice are named (the last one wins).
+ * Parses JSON with additional checks: the depth is bounded, so that recursive
+ * functions cannot overflow the stack, and duplicate fields are named (the last
+ * value wins).
  *
  * @throws {SyntaxError} If it is not JSON or nested too deeply.
  */
@@ -41,7 +41,7 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Counts the fields (by their colons) and the depth without parsing. */
+/** Counts fields (by colons) and depth without parsing. */
 function survey(bytes: Uint8Array): { fields: number; depth: number } {
   let fields = 0;
   let level = 0;
@@ -66,7 +66,7 @@ function survey(bytes: Uint8Array): { fields: number; depth: number } {
   return { fields, depth };
 }
 
-/** The index of the quote that ends the string begun at `start`. */
+/** Index of the quote that ends the string starting at `start`. */
 function stringEnd(bytes: Uint8Array, start: number): number {
   let end = bytes.indexOf(QUOTE, start + 1);
   while (end >= 0) {
@@ -89,10 +89,7 @@ function countFields(value: unknown): number {
   return count;
 }
 
-/**
- * Walks the tokens of valid JSON and names each field that its object had
- * before. Only called when there is one.
- */
+/** Paths of duplicate fields in valid JSON. Called only if there is one. */
 function findDuplicates(text: string): string[] {
   const duplicates = new Set<string>();
   const tokens = text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g);

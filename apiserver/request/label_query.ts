@@ -5,7 +5,10 @@ import type {
 import { badRequest, fieldError } from "../status.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../names.ts";
 
-/** What a token of a label selector is; words are names, values or `in`. */
+/**
+ * Token kind of a label selector; words are names, values or operators such as
+ * `in`.
+ */
 type TokenKind = "word" | "symbol" | "end" | "error";
 
 interface Token {
@@ -38,9 +41,8 @@ const OPERATORS: ReadonlyMap<string, LabelOperator> = new Map([
 const END: Token = { kind: "end", text: "" };
 
 /**
- * Reads the `labelSelector` parameter. It accepts what `parseLabelSelector` of
- * core/api accepts; it is a parser of its own because clients see its errors,
- * and those are kube-apiserver's to the letter.
+ * Parses the `labelSelector` parameter. Accepts the same selectors as
+ * `parseLabelSelector` of core/api, but with kube-apiserver's error messages.
  *
  * @throws {StatusError} 400 if it is not a selector.
  */
@@ -91,7 +93,7 @@ class LabelQueryParser {
     return this.#tokens[this.#next++] ?? END;
   }
 
-  /** Whether the next token is this symbol, or the end for the empty text. */
+  /** Whether the next token is a symbol; the empty text stands for the end. */
   #sees(symbol: string): boolean {
     const { kind, text } = this.#peek();
     return symbol === ""
@@ -206,7 +208,7 @@ function checkValues(
   }
 }
 
-/** Splits a selector; a run of symbols gives the longest ones known. */
+/** Splits a selector into tokens; the longest known symbol wins. */
 function tokens(text: string): Token[] {
   const list: Token[] = [];
   for (const [part] of text.matchAll(/[=!(),<>]+|[^=!(),<>\s]+/g)) {

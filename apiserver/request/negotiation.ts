@@ -1,15 +1,15 @@
 import { StatusError } from "../status.ts";
 
-/** How an answer is written. */
+/** Representation of an answer, by content negotiation. */
 export interface Representation {
   readonly media: "json" | "yaml";
-  /** What objects are turned into; undefined for themselves. */
+  /** Kind that objects are converted to; undefined for no conversion. */
   readonly as: Transform | undefined;
-  /** The version of meta.k8s.io that `as` speaks. */
+  /** Version of meta.k8s.io of `as`. */
   readonly version: "v1" | "v1beta1";
 }
 
-/** What an object or list can be turned into. */
+/** Kind that an object or list can be converted to. */
 export type Transform =
   | "Table"
   | "PartialObjectMetadata"
@@ -21,25 +21,28 @@ const TRANSFORMS: ReadonlySet<string> = new Set([
   "PartialObjectMetadataList",
 ]);
 
-/** The representation of answers to requests that do not ask for one. */
+/** Default representation. */
 export const PLAIN_JSON: Representation = {
   media: "json",
   as: undefined,
   version: "v1",
 };
 
-/** What kube-apiserver says it can produce; protobuf is not produced here. */
+/**
+ * Media types of kube-apiserver's error messages; protobuf is not produced
+ * here.
+ */
 const MEDIA_TYPES =
   "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
-/** One part of an Accept header. */
+/** Clause of an Accept header. */
 export interface AcceptClause {
   readonly type: string;
   readonly parameters: ReadonlyMap<string, string>;
   readonly quality: number;
 }
 
-/** Reads an Accept header; the most wanted first, else in the order given. */
+/** Parses an Accept header; clauses are ordered by quality, then as written. */
 export function parseAccept(header: string): AcceptClause[] {
   return header.split(",").map((part) => {
     const [type = "", ...rest] = part.split(";").map((text) => text.trim());
@@ -57,12 +60,12 @@ export function parseAccept(header: string): AcceptClause[] {
 }
 
 /**
- * Chooses how to answer.
+ * Chooses the representation of an answer.
  *
  * @param header The Accept header.
- * @param custom Whether the resource is a custom one: the router of built-in
- * ones looks at the header first, and is stricter.
- * @throws {StatusError} 406 if nothing that is wanted can be given.
+ * @param custom Whether the resource is a custom one; the router of built-in
+ * resources checks the header earlier and more strictly.
+ * @throws {StatusError} 406 if no clause is acceptable.
  */
 export function negotiate(
   header: string | undefined,
@@ -87,7 +90,7 @@ export function negotiate(
   throw notAcceptable();
 }
 
-/** The form of a Status: as wanted, else JSON. */
+/** Encoding of a Status: the accepted one, else JSON. */
 export function failureMedia(header: string | undefined): "json" | "yaml" {
   if (header === undefined || !header.includes("yaml")) return "json";
   for (const clause of parseAccept(header)) {
@@ -97,7 +100,7 @@ export function failureMedia(header: string | undefined): "json" | "yaml" {
   return "json";
 }
 
-/** 406: nothing that is wanted can be given. */
+/** Error 406: no clause is acceptable. */
 export function notAcceptable(): StatusError {
   return new StatusError({
     code: 406,
@@ -113,7 +116,9 @@ function passesRouter(header: string): boolean {
   });
 }
 
-/** What is answered to one part of an Accept header; undefined if nothing is. */
+/**
+ * Representation for one clause of an Accept header; undefined if unsupported.
+ */
 export function representationFor(
   { type, parameters }: AcceptClause,
 ): Representation | undefined {

@@ -22,13 +22,13 @@ import type { ResourceRequest } from "./resource_request.ts";
 
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
-/** What bodies of objects may be written in; protobuf only of built-in kinds. */
+/** Accepted media types of objects; protobuf only for built-in kinds. */
 const ACCEPTED = ["application/json", "application/yaml", PROTOBUF];
 
 /**
- * The form of a body.
+ * Encoding of a body.
  *
- * @throws {StatusError} 415 if it is none that is read.
+ * @throws {StatusError} 415 if it is not supported.
  */
 export function bodyForm(request: ResourceRequest): BodyForm {
   const type = mediaType(request.http);
@@ -39,10 +39,10 @@ export function bodyForm(request: ResourceRequest): BodyForm {
 }
 
 /**
- * Reads the object in the body of a create or update: decoded, pruned, and
- * with the defaults of its version.
+ * Reads the object of a create or update: decoded, pruned and defaulted in its
+ * version.
  *
- * @throws {StatusError} 400, 413, 415 or 422 if it is no such object.
+ * @throws {StatusError} 400, 413, 415 or 422 if it is invalid.
  */
 export async function readObjectBody(
   request: ResourceRequest,
@@ -72,7 +72,7 @@ export async function readObjectBody(
   return decoded.object;
 }
 
-/** Parses a body into a tree, with what Go says when it cannot. */
+/** Parses a body, with Go's error messages. */
 export async function readTree(
   request: ResourceRequest,
   kind: string,
@@ -98,7 +98,7 @@ export async function readTree(
         : message,
     );
   }
-  // Go reads null as an object of which nothing is given.
+  // Go decodes null as an empty object.
   const value = parsed.value === null ? {} : parsed.value;
   if (!isJsonObject(value)) {
     throw fail(
@@ -111,9 +111,9 @@ export async function readTree(
 }
 
 /**
- * Checks `apiVersion` and `kind`, and fills them in where they may be absent.
+ * Checks `apiVersion` and `kind`, and sets them where they may be absent.
  *
- * @throws {StatusError} 400 if they are of another kind.
+ * @throws {StatusError} 400 if they do not match.
  */
 export function checkType(request: ResourceRequest, value: JsonObject): void {
   const { definition } = request;
@@ -201,14 +201,14 @@ function checkBuiltinType(
   );
 }
 
-/** Decodes a tree; its metadata is an object afterwards. */
+/** Decodes a JSON value into an object with metadata. */
 export function decode(
   { version }: ResourceRequest,
   tree: UntypedObject,
 ): { object: UntypedObject; problems: readonly string[] } {
   const { object, problems } = version.decode(tree);
   const decoded = asObject(object);
-  // Types leave out what is empty, but this asks to forget who owns what.
+  // Decoding omits empty lists, but an empty list resets managedFields.
   if (tree.metadata.managedFields?.length === 0) {
     decoded.metadata.managedFields = [];
   }
@@ -216,12 +216,12 @@ export function decode(
 }
 
 /**
- * Does with problems of strict decoding what the client asked for.
+ * Applies the requested field validation to problems of strict decoding.
  *
- * @param request Whose answer gets the warnings.
- * @param problems What is wrong.
- * @param validation What the client asked for.
- * @param refusal Makes the error for `Strict`.
+ * @param request Request whose answer gets the warnings.
+ * @param problems Unknown and duplicate fields.
+ * @param validation Requested field validation.
+ * @param refusal Creates the error for `Strict`.
  */
 export function applyValidation(
   request: ResourceRequest,

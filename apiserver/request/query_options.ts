@@ -1,36 +1,36 @@
 import type { StatusCause } from "../../core/api/api_error.ts";
 import { badRequest, fieldError, invalid, StatusError } from "../status.ts";
 
-/** What a list or watch asks for, beside its selectors. */
+/** Query options of a list or watch, without selectors. */
 export interface ListOptions {
   readonly watch: boolean;
   readonly bookmarks: boolean;
-  /** Undefined when the parameter is absent. */
+  /** Value of `sendInitialEvents`; undefined if absent. */
   readonly sendInitialEvents: boolean | undefined;
-  /** Undefined when absent or empty. */
+  /** Requested revision; undefined if absent or empty. */
   readonly resourceVersion: number | undefined;
   readonly resourceVersionMatch: string;
-  /** Undefined when absent. */
+  /** Time limit in seconds; undefined if absent. */
   readonly timeoutSeconds: number | undefined;
-  /** 0 for no limit. */
+  /** Maximum number of items; 0 for no limit. */
   readonly limit: number;
   readonly continue: string;
 }
 
-/** What a write asks for in its query. */
+/** Query options of a write. */
 export interface WriteOptions {
   readonly dryRun: boolean;
-  /** The parameter, or the user agent up to its first slash. */
+  /** Field manager: the parameter, or the user agent up to its first slash. */
   readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
   /** Undefined when the parameter is absent. */
   readonly force: boolean | undefined;
 }
 
-/** What happens to fields that the schema does not know. */
+/** Handling of fields that are not in the schema. */
 export type FieldValidation = "Strict" | "Warn" | "Ignore";
 
-/** `ListOptions.meta.k8s.io "" is invalid`. */
+/** Error 422: `ListOptions.meta.k8s.io "" is invalid`. */
 function invalidOptions(
   kind: string,
   causes: readonly StatusCause[],
@@ -38,7 +38,7 @@ function invalidOptions(
   return invalid({ group: "meta.k8s.io", kind }, causes);
 }
 
-/** A flag as Go reads it: present and neither `false` nor `0`. */
+/** Boolean parameter as Go parses it: present and neither `false` nor `0`. */
 function flag(query: URLSearchParams, name: string): boolean | undefined {
   const text = query.get(name);
   return text === null
@@ -64,7 +64,7 @@ function integer(query: URLSearchParams, name: string): number | undefined {
 }
 
 /**
- * Reads a resourceVersion of a read.
+ * Parses the resourceVersion of a read.
  *
  * @throws {StatusError} 500 if it is not a number, as kube-apiserver answers.
  */
@@ -82,11 +82,11 @@ export function readResourceVersion(text: string | null): number | undefined {
 }
 
 /**
- * Reads the parameters of a list or watch.
+ * Parses the parameters of a list or watch.
  *
- * @param query The parameters.
- * @param watch Whether the path asks for a watch already.
- * @throws {StatusError} 400, 422 or 500 if they make no sense.
+ * @param query Query parameters.
+ * @param watch Whether the path is a watch path.
+ * @throws {StatusError} 400, 422 or 500 if they are invalid.
  */
 export function readListOptions(
   query: URLSearchParams,
@@ -184,16 +184,16 @@ function watchProblems(
   return causes;
 }
 
-/** Which options kind the errors of a write name. */
+/** Options kind that errors of a write name. */
 export type WriteKind = "CreateOptions" | "UpdateOptions" | "PatchOptions";
 
 /**
- * Reads the parameters of a write.
+ * Parses the parameters of a write.
  *
- * @param query The parameters.
- * @param kind What the write is.
- * @param request The user agent, and whether it is a server-side apply.
- * @throws {StatusError} 422 if they make no sense.
+ * @param query Query parameters.
+ * @param kind Options kind of the write.
+ * @param request User agent, and whether the write is a server-side apply.
+ * @throws {StatusError} 422 if they are invalid.
  */
 export function readWriteOptions(
   query: URLSearchParams,
@@ -236,7 +236,7 @@ export function readWriteOptions(
   };
 }
 
-/** The first word of a user agent, as managedFields name it. */
+/** User agent up to its first slash, the default field manager. */
 function agentName(userAgent: string | undefined): string {
   const name = (userAgent ?? "unknown").split("/")[0] ?? "";
   return name.slice(0, 128);
@@ -264,7 +264,7 @@ function managerProblems(manager: string): StatusCause[] {
   return causes;
 }
 
-/** What is wrong with `dryRun`; only `All` is known. */
+/** Validates `dryRun`; the only valid value is `All`. */
 export function dryRunProblems(values: readonly string[]): StatusCause[] {
   if (values.every((value) => value === "All")) return [];
   const shown = `[]string{${
@@ -277,7 +277,7 @@ export function dryRunProblems(values: readonly string[]): StatusCause[] {
   }];
 }
 
-/** What a deletion asks for, from its body or its query. */
+/** Options of a deletion, from its body or query. */
 export interface DeleteOptions {
   readonly dryRun: boolean;
   readonly gracePeriodSeconds: number | undefined;
@@ -288,10 +288,10 @@ export interface DeleteOptions {
 }
 
 /**
- * Reads the options of a deletion. A body wins over the query, as it does in
- * kube-apiserver.
+ * Parses the options of a deletion. A body takes precedence over the query, as
+ * in kube-apiserver.
  *
- * @throws {StatusError} 400, 422 or 500 if they make no sense.
+ * @throws {StatusError} 400, 422 or 500 if they are invalid.
  */
 export function readDeleteOptions(
   query: URLSearchParams,
@@ -357,7 +357,7 @@ const TYPE_TESTS = {
   boolean: (value: unknown): value is boolean => typeof value === "boolean",
 };
 
-/** A field of the options, which Go would refuse in another type. */
+/** Field of the options; rejects other types as Go does. */
 function typed<T>(
   value: unknown,
   fits: (value: unknown) => value is T,

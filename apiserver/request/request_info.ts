@@ -1,13 +1,16 @@
-/** What a path says: which resource, object and subresource it names. */
+/** Parsed path: resource, object and subresource. */
 export interface RequestInfo {
-  /** The decoded path without the query. */
+  /** Decoded path without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Absent for paths that name no group and version, such as `/healthz`. */
+  /**
+   * Resource; undefined for paths without group and version, such as
+   * `/healthz`.
+   */
   readonly resource?: ResourcePath | undefined;
 }
 
-/** The parts of `/apis/GROUP/VERSION/namespaces/NAMESPACE/PLURAL/NAME/SUB`. */
+/** Parts of `/apis/GROUP/VERSION/namespaces/NAMESPACE/PLURAL/NAME/SUB`. */
 export interface ResourcePath {
   readonly group: string;
   readonly version: string;
@@ -15,17 +18,19 @@ export interface ResourcePath {
   readonly plural: string;
   readonly name: string | undefined;
   readonly subresource: string | undefined;
-  /** Whether it is an old path with `/watch/` after the version. */
+  /** Whether it is a deprecated path with `/watch/` after the version. */
   readonly watch: boolean;
-  /** Segments after the subresource: nothing is served there. */
+  /** Segments after the subresource, under which nothing is served. */
   readonly rest: readonly string[];
 }
 
-/** Subresources of a namespace; any other word is a resource within it. */
+/**
+ * Subresources of namespaces; any other segment is a resource in the namespace.
+ */
 const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
 
 /**
- * Reads the target of a request, as kube-apiserver's request info factory does.
+ * Parses the target of a request, like kube-apiserver's RequestInfoFactory.
  *
  * @returns undefined if the path is not properly encoded.
  */
@@ -45,8 +50,8 @@ export function readTarget(target: string): RequestInfo | undefined {
 
 function readResource(path: string): ResourcePath | undefined {
   const segments = path.split("/").filter((part, index, all) =>
-    // A slash at either end is no part; an empty part between stays and names
-    // nothing.
+    // Leading and trailing slashes are ignored; empty parts between are kept
+    // and name nothing.
     part !== "" || (index > 0 && index < all.length - 1)
   );
   const [root, ...parts] = segments;
@@ -63,7 +68,7 @@ function readResource(path: string): ResourcePath | undefined {
     parts[0] === "namespaces" && parts.length > 2 &&
     !(parts.length === 3 && NAMESPACE_SUBRESOURCES.has(parts[2] as string))
   ) {
-    // An empty one is none, as Go has it.
+    // As in Go, an empty namespace counts as absent.
     namespace = parts[1] || undefined;
     parts.splice(0, 2);
   }

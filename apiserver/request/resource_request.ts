@@ -10,7 +10,7 @@ import { type ErrorSubject, noSuchMethod, StatusError } from "../status.ts";
 import { storageKey } from "../storage/stored_object.ts";
 import type { User } from "./user.ts";
 
-/** A request that was found to be about a resource that is served. */
+/** Request for a served resource. */
 export interface ResourceRequest {
   readonly context: ApiContext;
   readonly http: ServerRequest;
@@ -18,16 +18,19 @@ export interface ResourceRequest {
   readonly definition: ResourceDefinition;
   readonly version: ResourceVersion;
   readonly subresource: Subresource | undefined;
-  /** Undefined for cluster-scoped resources and across all namespaces. */
+  /**
+   * Namespace; undefined for cluster-scoped resources and across all
+   * namespaces.
+   */
   readonly namespace: string | undefined;
-  /** Undefined for the collection. */
+  /** Object name; undefined for the collection. */
   readonly name: string | undefined;
   readonly user: User;
-  /** Texts for `Warning` headers, in order. */
+  /** Texts of the `Warning` headers, in order. */
   readonly warnings: string[];
 }
 
-/** The object that a request is about, as errors name it: by the plural. */
+/** Error subject of a request: plural, group and name. */
 export function subjectOf(
   request: Pick<ResourceRequest, "definition" | "name">,
   name: string | undefined = request.name,
@@ -36,7 +39,7 @@ export function subjectOf(
   return { group, kind: plural, name };
 }
 
-/** The same by the kind, as errors of validation name it. */
+/** Error subject of validation errors: kind, group and name. */
 export function kindSubjectOf(
   request: Pick<ResourceRequest, "definition" | "name">,
   name: string | undefined = request.name,
@@ -45,14 +48,14 @@ export function kindSubjectOf(
   return { group, kind, name };
 }
 
-/** The key in storage of the object that a request names. */
+/** Storage key of the object of a request. */
 export function keyOfRequest(
   { namespace = "", name = "" }: Pick<ResourceRequest, "namespace" | "name">,
 ): string {
   return storageKey({ namespace, name });
 }
 
-/** What hooks may know of a request. */
+/** Context of a request for hooks. */
 export function hookContext(
   request: ResourceRequest,
   write: { readonly dryRun: boolean; readonly apply: boolean },
@@ -91,7 +94,7 @@ const METHOD_VERBS: Readonly<Record<string, string>> = {
   DELETE: "delete",
 };
 
-/** 405: the resource cannot be asked to do what the method says. */
+/** Error 405: the resource does not support the method. */
 export function methodNotAllowed(
   { definition, http }: Pick<ResourceRequest, "definition" | "http">,
 ): StatusError {

@@ -16,23 +16,23 @@ import { badRequest } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import { readLabelQuery } from "./label_query.ts";
 
-/** Which objects of a collection a request is about. */
+/** Selection of objects by labels, fields and shard. */
 export interface Selection {
   readonly namespace: string | undefined;
   readonly labels: readonly LabelRequirement[];
   readonly fields: readonly FieldRequirement[];
-  /** The shard, where the feature gate `ShardedListAndWatch` is on. */
+  /** Shard, with the feature gate `ShardedListAndWatch`. */
   readonly shard: ParsedShardSelector | undefined;
-  /** The one name that can match, when the fields say so. */
+  /** Only name that can match, if the field selector fixes it. */
   readonly name: string | undefined;
 }
 
-/** Whether every object of the namespace is meant. */
+/** Whether every object of the namespace is selected. */
 export function selectsAll({ labels, fields, shard }: Selection): boolean {
   return labels.length === 0 && fields.length === 0 && shard === undefined;
 }
 
-/** Whether an object is meant; its namespace too. */
+/** Whether an object and its namespace are selected. */
 export function selects(selection: Selection, object: StoredObject): boolean {
   const { namespace, labels, fields, shard } = selection;
   return (namespace === undefined || object.namespace === namespace) &&
@@ -42,13 +42,13 @@ export function selects(selection: Selection, object: StoredObject): boolean {
 }
 
 /**
- * Reads the selectors of a query.
+ * Parses the selectors of a query.
  *
- * @param query The parameters of the request.
- * @param resource Whose fields may be named, and where it is served.
- * @param path The namespace and, on old watch paths, the name in the path.
- * @throws {StatusError} 400 if a selector cannot be read or names a field that
- * cannot be selected by.
+ * @param query Query parameters.
+ * @param resource Resource, whose fields may be selected.
+ * @param path Namespace and, on deprecated watch paths, name of the path.
+ * @throws {StatusError} 400 if a selector is malformed or uses an unsupported
+ * field.
  */
 export function readSelection(
   query: URLSearchParams,
@@ -99,7 +99,7 @@ function readFields(text: string): FieldRequirement[] {
   }
 }
 
-/** What apimachinery says of a field selector that it cannot read. */
+/** Error message of apimachinery for a malformed field selector. */
 function fieldProblem(text: string): string {
   const term = text.split(",").find((part) =>
     part !== "" && !part.includes("=")
@@ -111,7 +111,7 @@ function fieldProblem(text: string): string {
     text.replaceAll(/\\[\\,=]/g, ""),
   ) ?? [];
   return escape === undefined
-    // It tells the number of the character "=".
+    // The message contains the code of the character "=".
     ? "invalid field selector: unescaped character in value: 61"
     : `invalid field selector: invalid escape sequence: \\${escape}`;
 }

@@ -1,15 +1,15 @@
 import { MAX_DEPTH, notJson } from "./json_body.ts";
 
-/** A parsed YAML document. */
+/** Parsed YAML document. */
 export interface ParsedYaml {
   readonly value: unknown;
-  /** Fields that are given twice, in the words of Go's YAML library. */
+  /** Duplicate fields, as messages of Go's YAML library. */
   readonly problems: readonly string[];
 }
 
 /**
- * Parses the first document of a YAML text as Kubernetes reads YAML: version
- * 1.1, merge keys, no times, and aliases that do not unfold without end.
+ * Parses the first document of a YAML text as Kubernetes does: YAML 1.1, merge
+ * keys, no timestamps, and a limit on alias expansion.
  *
  * @throws {SyntaxError} If it is not YAML or nested too deeply.
  */
@@ -55,6 +55,6 @@ export async function parseYaml(text: string): Promise<ParsedYaml> {
   } catch (error) {
     throw notJson((error as Error).message);
   }
-  // Keys that are no texts become ones, as in JSON.
+  // Keys that are not strings become strings, as in JSON.
   return { value: JSON.parse(JSON.stringify(value ?? null)), problems };
 }

@@ -14,14 +14,16 @@ import {
 import { badRequest, conflict, noSuchPath, StatusError } from "../status.ts";
 import { checkPath } from "./update.ts";
 
-/** Whether objects of a resource are orders, carried out and not stored. */
+/**
+ * Whether a resource is `bindings`, whose objects are executed and not stored.
+ */
 export function isBinding({ group, plural }: GroupResource): boolean {
   return group === "" && plural === "bindings";
 }
 
 /**
- * Puts a pod on a node, as a scheduler does: by the `binding` of the pod, or by
- * a Binding in its namespace.
+ * Binds a pod to a node, as a scheduler does: by the `binding` subresource of
+ * the pod, or by a Binding in its namespace.
  */
 export async function bindPod(
   request: ResourceRequest,
@@ -51,7 +53,7 @@ export async function bindPod(
 
 function nodeOf({ target }: UntypedObject): string {
   const { kind = "", name } = isJsonObject(target) ? target : {};
-  // A real server says so without a reason, and takes the blame.
+  // kube-apiserver answers without a reason, and with code 500.
   if (kind !== "" && kind !== "Node") {
     throw new StatusError({
       code: 500,

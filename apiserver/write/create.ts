@@ -32,12 +32,15 @@ import {
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
 import { finalizerWarnings, metadataProblems } from "./object_meta.ts";
 
-/** What a write came to: a stored object, or what would have been stored. */
+/**
+ * Result of a write: a stored object, or the object that a dry run would have
+ * stored.
+ */
 export type Written =
   | { readonly stored: StoredObject; readonly created: boolean }
   | { readonly object: UntypedObject; readonly created: boolean };
 
-/** Answers with what was written, in the form that the request wants. */
+/** Responds with the written object in the requested representation. */
 export async function respondWritten(
   request: ResourceRequest,
   written: Written,
@@ -49,7 +52,7 @@ export async function respondWritten(
     : await respondObject(request, written.object, how);
 }
 
-/** Answers a POST to a collection. */
+/** Handles a POST to a collection. */
 export async function create(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
@@ -69,20 +72,20 @@ export async function create(
   return await respondWritten(request, written, representation);
 }
 
-/** How an object comes to be created. */
+/** Options of {@linkcode createObject}. */
 export interface CreateHow {
   readonly options: WriteOptions;
-  /** Whether managedFields are there already, from an apply. */
+  /** Whether managedFields were already set by an apply. */
   readonly apply: boolean;
 }
 
 /**
- * Stores a new object.
+ * Creates an object.
  *
- * @param request Where it goes.
- * @param object The object, decoded and defaulted; it is changed.
- * @param how The options of the write.
- * @throws {StatusError} If it may not be stored.
+ * @param request Resource and namespace of the object.
+ * @param object The object, decoded and defaulted; it is modified.
+ * @param how Options of the write.
+ * @throws {StatusError} If the object is rejected.
  */
 export function createObject(
   request: ResourceRequest,
@@ -122,7 +125,7 @@ export function createObject(
   return { stored, created: true };
 }
 
-/** A custom resource whose definition is being deleted takes in nothing. */
+/** Rejects new custom resources while their definition is being deleted. */
 function checkNotTerminating({ context, definition }: ResourceRequest): void {
   const { group, plural, custom } = definition;
   if (!custom) return;
@@ -150,7 +153,7 @@ function exists(
   });
 }
 
-/** Gives the object the namespace of the path. */
+/** Sets the namespace of the path on the object. */
 export function placeInNamespace(
   request: ResourceRequest,
   { metadata }: UntypedObject,
@@ -164,7 +167,7 @@ export function placeInNamespace(
   } else metadata.namespace = namespace;
 }
 
-/** What a client may send in the metadata of a new object, and is not kept. */
+/** Metadata fields of a new object that are ignored. */
 const NOT_FROM_CLIENTS = [
   "deletionTimestamp",
   "deletionGracePeriodSeconds",
@@ -184,7 +187,7 @@ function setSystemFields(
   metadata.creationTimestamp = timestamp(clock.wallTime());
   const { generateName, namespace = "" } = metadata;
   if (metadata.name || !generateName) return;
-  // A name has at most 63 characters, of which five are random.
+  // Names have at most 63 characters, five of which are random here.
   const prefix = generateName.slice(0, 58);
   const collection = store.collectionOf(request.definition);
   for (let attempt = 0; attempt < 8; attempt++) {
@@ -214,9 +217,9 @@ function validateNew(
 }
 
 /**
- * Checks that a custom resource says of what kind and version it is.
+ * Checks apiVersion and kind of a custom resource.
  *
- * @throws {StatusError} 422 if it says another.
+ * @throws {StatusError} 422 if they do not match.
  */
 export function checkCustomType(
   request: ResourceRequest,

@@ -27,24 +27,29 @@ import { conflict, StatusError } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 
-/** Versions of DeleteOptions: every group has its own, all alike. */
+/**
+ * Accepted kinds of DeleteOptions: every group has its own, with equal fields.
+ */
 const OPTIONS_KINDS: ReadonlySet<unknown> = new Set([
   undefined,
   "",
   "DeleteOptions",
 ]);
 
-/** What became of a deletion. */
+/** Result of a deletion. */
 export interface Deleted {
-  /** The object as it is or was, unless the answer is a Status. */
+  /** Stored object, unless the answer is a Status. */
   readonly stored: StoredObject | undefined;
-  /** The same for a dry run, where nothing was stored. */
+  /** Object of a dry run, in which nothing was stored. */
   readonly object?: UntypedObject | undefined;
-  /** Whether it is gone; else something holds it. */
+  /**
+   * Whether the object was removed; otherwise finalizers or a grace period hold
+   * it.
+   */
   readonly gone: boolean;
 }
 
-/** Answers a DELETE of one object. */
+/** Handles a DELETE of one object. */
 export async function remove(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
@@ -72,7 +77,7 @@ export async function remove(
   });
 }
 
-/** What clients are told who delete Jobs and may think that their Pods go, too. */
+/** Warning for clients that delete Jobs without a propagation policy. */
 const PODS_STAY =
   "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
@@ -87,7 +92,10 @@ async function readOptions(request: ResourceRequest): Promise<DeleteOptions> {
   return options;
 }
 
-/** A body that cannot be read is 400 of built-in kinds, and 500 of custom ones. */
+/**
+ * Reads DeleteOptions; an invalid body is error 400 for built-in kinds and 500
+ * for custom ones.
+ */
 async function readOptionsBody(
   request: ResourceRequest,
 ): ReturnType<typeof readTree> {
@@ -122,7 +130,9 @@ async function readGivenOptions(
   return readDeleteOptions(query, value);
 }
 
-/** Answers a DELETE of a collection: every selected object, one by one. */
+/**
+ * Handles a DELETE of a collection: deletes every selected object, one by one.
+ */
 export async function removeCollection(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
@@ -145,7 +155,7 @@ export async function removeCollection(
       checkMortal(each);
       deleteObject(each, stored, options);
     } catch (error) {
-      // What went meanwhile need not be deleted.
+      // Objects that were deleted concurrently are skipped.
       if (!(error instanceof StatusError) || error.status.code !== 404) {
         throw error;
       }
@@ -155,8 +165,8 @@ export async function removeCollection(
 }
 
 /**
- * Deletes an object, or marks it when finalizers, dependents or a grace period
- * hold it.
+ * Deletes an object, or sets its deletionTimestamp if finalizers, dependents or
+ * a grace period hold it.
  *
  * @throws {StatusError} 409 if a precondition does not hold.
  */
@@ -194,12 +204,13 @@ export function deleteObject(
     return { stored: kept, gone: false };
   }
   if (options.dryRun) {
-    // A graceful deletion shows its mark, though nothing is stored.
+    // A graceful deletion returns the deletionTimestamp, although nothing is
+    // stored.
     return grace !== undefined && definition.returnsDeletedObject
       ? { stored: undefined, object, gone: true }
       : answerWith(definition.returnsDeletedObject, stored, true);
   }
-  // A graceful deletion that need not wait is seen to begin all the same.
+  // Watches see the start of a graceful deletion even if it need not wait.
   const marked = grace !== undefined && changed
     ? context.store.put(home, home.convert(object, home.storageVersion))
     : stored;
@@ -239,10 +250,10 @@ function checkPreconditions(
 }
 
 /**
- * Begins a graceful deletion, where the resource has such.
+ * Starts a graceful deletion if the resource supports it.
  *
- * @returns The grace period in seconds; undefined where there is none;
- * `pending` when an earlier deletion goes on unchanged.
+ * @returns The grace period in seconds; undefined if there is none; `pending`
+ * if an earlier deletion continues unchanged.
  */
 function beginDeletion(
   request: ResourceRequest,
@@ -255,7 +266,7 @@ function beginDeletion(
   if (metadata.deletionTimestamp !== undefined) {
     const running = metadata.deletionGracePeriodSeconds ?? 0;
     if (running === 0) return undefined;
-    // A deletion that goes on can only be made shorter.
+    // The grace period of a deletion in progress can only be shortened.
     if (requested === undefined || requested >= running) return "pending";
     const period = Math.max(requested, 0);
     metadata.deletionTimestamp = timestamp(
@@ -278,7 +289,7 @@ function bumpGeneration({ metadata }: UntypedObject): void {
   }
 }
 
-/** Marks an object that something holds. */
+/** Sets the deletionTimestamp of an object that cannot be removed. */
 function markDeleting(
   request: ResourceRequest,
   object: UntypedObject,
@@ -287,7 +298,7 @@ function markDeleting(
   const { metadata } = object;
   const { definition, context } = request;
   const now = context.clock.wallTime();
-  // Namespaces and CRDs are deleted in a way of their own.
+  // Namespaces and CRDs have deletion procedures of their own.
   const plain = !holdsContent(definition) &&
     definition.prepareForDeletion === undefined;
   if (metadata.deletionTimestamp === undefined) {
@@ -312,7 +323,7 @@ function hasContent(object: UntypedObject): boolean {
 const ORPHAN = "orphan";
 const FOREGROUND = "foregroundDeletion";
 
-/** The finalizers by which the garbage collector learns what is wanted. */
+/** Finalizers of the garbage collector for a propagation policy. */
 function collectorFinalizers(
   request: ResourceRequest,
   { metadata }: UntypedObject,

@@ -1,19 +1,21 @@
-/** How often kube-apiserver looks at the metadata of a changed object. */
+/**
+ * Number of times kube-apiserver validates the metadata of an updated object.
+ */
 export interface MetadataChecks {
-  /** As the change of a kind's object, which adds to the look at any change. */
+  /** As an update of the kind, in addition to the generic update validation. */
   readonly changes: number;
-  /** As a kind's whole object. */
+  /** As a whole object of the kind. */
   readonly whole: number;
-  /** Whether those looks know the finalizers that need no domain. */
+  /** Whether these validations accept finalizers without a domain. */
   readonly finalizers: boolean;
 }
 
-/** Most kinds look at the change alone. */
+/** Checks of most kinds: the update alone. */
 const USUAL: MetadataChecks = { changes: 1, whole: 0, finalizers: true };
 
 /**
- * Kinds that look otherwise; clients see each problem once for each look, since
- * nothing removes causes that are there twice.
+ * Checks of other kinds. Clients see each cause once per check, since duplicate
+ * causes are not removed.
  */
 const OTHERS: ReadonlyMap<string, MetadataChecks> = new Map([
   ...group({ ...USUAL, whole: 1 }, [
@@ -69,7 +71,7 @@ function group(
   return resources.map((resource) => [resource, checks]);
 }
 
-/** How often the metadata of a resource, as `pods` or `jobs.batch`, is checked. */
+/** Checks of a resource such as `pods` or `jobs.batch`. */
 export function metadataChecksOf(
   resource: { readonly plural: string; readonly group: string },
 ): MetadataChecks {

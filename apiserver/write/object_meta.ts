@@ -14,22 +14,25 @@ import type { ResourceDefinition } from "../registry.ts";
 import { fieldError } from "../status.ts";
 import { metadataChecksOf } from "./metadata_checks.ts";
 
-/** Finalizers that need no domain before their name. */
+/** Finalizers that need no domain prefix. */
 const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
   "kubernetes",
   "orphan",
   "foregroundDeletion",
 ]);
 
-/** All keys and values of the annotations together, in bytes. */
+/** Maximum total size of annotation keys and values, in bytes. */
 const ANNOTATIONS_LIMIT = 256 * 1024;
 
-/** What of a definition decides how metadata is judged. */
+/** Properties of a resource definition that affect metadata validation. */
 export type MetadataRules =
   & Pick<ResourceDefinition, "nameRule" | "scope" | "custom">
   & Partial<Pick<ResourceDefinition, "group">>;
 
-/** Groups of other servers within the server: they know no standard finalizers. */
+/**
+ * Groups of servers embedded in kube-apiserver, which know no standard
+ * finalizers.
+ */
 const EXTENSION_GROUPS: ReadonlySet<string | undefined> = new Set([
   "apiextensions.k8s.io",
   "apiregistration.k8s.io",
@@ -39,7 +42,7 @@ function knowsStandardFinalizers({ custom, group }: MetadataRules): boolean {
   return !custom && !EXTENSION_GROUPS.has(group);
 }
 
-/** What is wrong with the metadata of a new object. */
+/** Validates the metadata of a new object. */
 export function metadataProblems(
   metadata: ObjectMeta,
   definition: MetadataRules,
@@ -98,7 +101,7 @@ export function metadataProblems(
   ];
 }
 
-/** A prefix that ends in a dash is judged as if a character followed. */
+/** Replaces a trailing dash of a generateName, since a suffix follows. */
 function maskTrailingDash(prefix: string): string {
   return prefix.length > 1 && prefix.endsWith("-")
     ? `${prefix.slice(0, -2)}a`
@@ -106,8 +109,8 @@ function maskTrailingDash(prefix: string): string {
 }
 
 /**
- * What is wrong with the metadata of a changed object: what is wrong with that
- * of any object and of any change, and then what the kind's own checks find.
+ * Validates the metadata of an updated object: the generic checks of objects
+ * and updates, then those of the kind.
  */
 export function metadataUpdateProblems(
   metadata: ObjectMeta,
@@ -178,7 +181,9 @@ function changeProblems(metadata: ObjectMeta, live: ObjectMeta): StatusCause[] {
   return [...causes, ...sharedProblems(metadata)];
 }
 
-/** A field as Go prints it: a time as text, what is absent as null or empty. */
+/**
+ * Field value as Go prints it: times as text, absent values as null or empty.
+ */
 function shownField(field: string, value: unknown): string {
   if (!field.endsWith("Timestamp")) return goShown(value ?? "");
   return typeof value === "string"
@@ -186,10 +191,7 @@ function shownField(field: string, value: unknown): string {
     : goShown(null);
 }
 
-/**
- * Warnings for finalizers of custom resources whose name others might choose
- * too.
- */
+/** Warnings for finalizers of custom resources whose names may collide. */
 export function finalizerWarnings(
   { finalizers = [] }: ObjectMeta,
   live?: ObjectMeta,

@@ -47,7 +47,7 @@ import {
 import { respondWritten, type Written } from "./create.ts";
 import { checkPath, updateObject } from "./update.ts";
 
-/** How a patch is written, by its media type. */
+/** Patch type, by media type. */
 export type PatchType = "json" | "merge" | "strategic" | "apply";
 
 const TYPES: ReadonlyMap<string, PatchType> = new Map([
@@ -57,15 +57,15 @@ const TYPES: ReadonlyMap<string, PatchType> = new Map([
   ["application/apply-patch+yaml", "apply"],
 ]);
 
-/** How many operations one JSON patch may have. */
+/** Maximum number of operations of a JSON patch. */
 const MAX_OPERATIONS = 10_000;
 
-/** A patch that was read but not yet applied. */
+/** Parsed patch. */
 export interface Patch extends ParsedBody {
   readonly type: PatchType;
 }
 
-/** Answers a PATCH of an object or a subresource of it. */
+/** Handles a PATCH of an object or a subresource. */
 export async function patch(request: ResourceRequest): Promise<ServerResponse> {
   const representation = representationOf(request);
   const { patch, options } = await readPatch(request);
@@ -84,7 +84,10 @@ export async function patch(request: ResourceRequest): Promise<ServerResponse> {
   return await respondWritten(request, written, representation);
 }
 
-/** Merges an apply configuration into the object, or creates it. */
+/**
+ * Applies an apply configuration: merges it into the object, or creates the
+ * object.
+ */
 export function patchApplied(
   request: ResourceRequest,
   { patch, options }: {
@@ -102,9 +105,9 @@ export function patchApplied(
 }
 
 /**
- * Reads a patch and the options beside it.
+ * Parses a patch and the query options.
  *
- * @throws {StatusError} 400, 413, 415 or 422 if it cannot be read.
+ * @throws {StatusError} 400, 413, 415 or 422 if it is invalid.
  */
 export async function readPatch(
   request: ResourceRequest,
@@ -179,7 +182,10 @@ function checkShape(type: PatchType, value: unknown): void {
   }
 }
 
-/** The live object with a patch of any type but apply, decoded again. */
+/**
+ * Applies a patch, other than an apply, to the live object, and decodes the
+ * result.
+ */
 function patched(
   request: ResourceRequest,
   live: UntypedObject,
@@ -208,16 +214,16 @@ function patched(
   return object;
 }
 
-/** What errors of decoding a body begin with, and those of a patch do not. */
+/** Prefix of decoding errors of bodies, which errors of patches lack. */
 const DECODE_PREFIX = /^\S* in version "[^"]*" cannot be handled as a \S+: /;
 
-/** A patched object that cannot be decoded is the patch's fault: 422. */
+/** Decodes a patched object; errors are 422, attributed to the patch. */
 function decodePatched(
   request: ResourceRequest,
   value: JsonObject,
 ): { object: UntypedObject; problems: readonly string[] } {
   try {
-    // A custom resource is asked for its type when it is validated.
+    // The type of a custom resource is checked by validation.
     if (!request.definition.custom || !value.kind) checkType(request, value);
     return decode(request, asObject(value));
   } catch (error) {
@@ -228,7 +234,7 @@ function decodePatched(
   }
 }
 
-/** 422: what a patch makes cannot be decoded. */
+/** Error 422: the patched object cannot be decoded. */
 export function invalidPatch(value: unknown, why: string): StatusError {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return invalid({ group: "", kind: "" }, [
@@ -237,9 +243,9 @@ export function invalidPatch(value: unknown, why: string): StatusError {
 }
 
 /**
- * Applies a patch of any type but apply to a JSON tree.
+ * Applies a patch, other than an apply, to a JSON value.
  *
- * @throws {StatusError} If it does not fit.
+ * @throws {StatusError} If it does not apply.
  */
 export function applyTo(
   target: unknown,
@@ -276,7 +282,7 @@ function strategicFault(error: StrategicPatchError): StatusError {
   }
 }
 
-/** 422 without a word of what is wrong, as kube-apiserver answers. */
+/** Error 422 without details, as from kube-apiserver. */
 function unprocessable(): StatusError {
   return new StatusError({
     code: 422,
@@ -286,7 +292,7 @@ function unprocessable(): StatusError {
   });
 }
 
-/** The live object with an apply configuration merged in. */
+/** Merges an apply configuration into the live object. */
 function applied(
   request: ResourceRequest,
   live: UntypedObject,

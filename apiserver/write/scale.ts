@@ -30,10 +30,10 @@ import { applyTo, invalidPatch, patchApplied, readPatch } from "./patch.ts";
 import { checkPath, updateObject } from "./update.ts";
 import type { Written } from "./create.ts";
 
-/** A Scale's own fields; a strategic merge patch of one merges plainly. */
+/** Schema of a Scale; a strategic merge patch of it is a plain merge. */
 const SCALE_SCHEMA: Schema = new Schema({ type: "object" });
 
-/** Where replicas live; only asked where there is a scale subresource. */
+/** Paths of replicas and selector; for resources with a scale subresource. */
 function pathsOf(request: ResourceRequest): ScalePaths {
   const { scale } = request.version;
   if (scale === undefined) {
@@ -47,7 +47,7 @@ function column(name: string, type: string, description: string): TableColumn {
   return { name, type, format, description, priority: 0 };
 }
 
-/** A Scale as a Table. */
+/** Table columns of a Scale. */
 const SCALE_TABLE: TableShape = {
   columns: [
     column("Name", "string", "The name of the object."),
@@ -63,7 +63,7 @@ const SCALE_TABLE: TableShape = {
   ],
 };
 
-/** The fields that a dotted path such as `.spec.replicas` names. */
+/** Field names of a dotted path such as `.spec.replicas`. */
 function steps(path: string): string[] {
   return path.split(".").filter((step) => step !== "");
 }
@@ -77,7 +77,9 @@ function valueAt(object: UntypedObject, path: string): unknown {
   return value;
 }
 
-/** A copy of an object with another value at a path; undefined removes it. */
+/**
+ * Copy of an object with another value at a path; undefined removes the field.
+ */
 function withValueAt(
   object: UntypedObject,
   path: string,
@@ -96,7 +98,9 @@ function withValueAt(
   return copy;
 }
 
-/** The Scale of an object. Go leaves out what is zero, but not the status. */
+/**
+ * Scale of an object. As in Go, zero values are omitted, but not in the status.
+ */
 function scaleOf(
   request: ResourceRequest,
   object: UntypedObject,
@@ -129,7 +133,7 @@ function scaleOf(
 function selectorText(selector: unknown): string {
   if (typeof selector === "string") return selector;
   if (!isJsonObject(selector)) return "";
-  // ReplicationControllers hold plain labels, others a LabelSelector.
+  // ReplicationControllers have plain labels, others a LabelSelector.
   const structured = "matchLabels" in selector ||
     "matchExpressions" in selector;
   const { matchLabels, matchExpressions } = selector as {
@@ -148,7 +152,7 @@ function selectorText(selector: unknown): string {
   });
 }
 
-/** Answers a GET of a Scale. */
+/** Handles a GET of a Scale. */
 export async function getScale(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
@@ -170,7 +174,7 @@ export async function getScale(
   });
 }
 
-/** Answers a PUT of a Scale. */
+/** Handles a PUT of a Scale. */
 export async function updateScale(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
@@ -190,7 +194,7 @@ export async function updateScale(
   return await writeScale(request, options, () => scale);
 }
 
-/** Answers a PATCH of a Scale. */
+/** Handles a PATCH of a Scale. */
 export async function patchScale(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
@@ -225,7 +229,7 @@ export async function patchScale(
   });
 }
 
-/** A patched Scale whose replicas are no number is the patch's fault. */
+/** Rejects a patched Scale whose replicas are not a number. */
 function checkPatched(value: JsonObject): void {
   const { replicas = 0 } = isJsonObject(value.spec) ? value.spec : {};
   if (typeof replicas !== "number") {
@@ -236,7 +240,10 @@ function checkPatched(value: JsonObject): void {
   }
 }
 
-/** Conflicts about a Scale name its version, not that of what is scaled. */
+/**
+ * Rewrites conflicts so that they name the version of the Scale instead of the
+ * object's.
+ */
 function inScaleTerms<T>(write: () => T): T {
   try {
     return write();
@@ -261,7 +268,10 @@ function inScaleTerms<T>(write: () => T): T {
   }
 }
 
-/** 500: kube-apiserver cannot apply to the Scale of a custom resource. */
+/**
+ * Error 500: kube-apiserver does not support apply for the Scale of a custom
+ * resource.
+ */
 function cannotApply(): StatusError {
   return new StatusError({
     code: 500,
@@ -286,7 +296,7 @@ async function writeScale(
   next: (current: UntypedObject) => UntypedObject,
 ): Promise<ServerResponse> {
   const { specReplicas } = pathsOf(request);
-  // In a Scale zero replicas are absent, and so nobody owns them.
+  // Zero replicas are omitted from a Scale, and so are not owned.
   const owned = (object: UntypedObject) =>
     withValueAt(
       object,

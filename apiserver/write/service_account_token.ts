@@ -10,7 +10,10 @@ import { fieldError, invalid } from "../status.ts";
 
 const GROUP = "authentication.k8s.io";
 
-/** Gives a token in a service account's name; nothing here takes it. */
+/**
+ * Handles a TokenRequest: issues a token for a service account, which this
+ * server does not accept.
+ */
 export async function requestToken(
   request: ResourceRequest,
 ): Promise<ServerResponse> {

@@ -1,6 +1,6 @@
 import type { ResourceDefinition } from "../registry.ts";
 
-/** Resources that etcd knows by older names. */
+/** Resources that are stored in etcd under older names. */
 const OLD_NAMES: ReadonlyMap<string, string> = new Map([
   ["/services", "services/specs"],
   ["/endpoints", "services/endpoints"],
@@ -8,7 +8,7 @@ const OLD_NAMES: ReadonlyMap<string, string> = new Map([
   ["networking.k8s.io/ingresses", "ingress"],
 ]);
 
-/** Where kube-apiserver keeps an object in etcd; some messages tell it. */
+/** Key of an object in kube-apiserver's etcd, which some messages contain. */
 export function storagePath(
   { group, plural, custom, storedAs }: ResourceDefinition,
   key: string,

@@ -17,7 +17,7 @@ import { deleteObject } from "./delete.ts";
 import { requestToken } from "./service_account_token.ts";
 import { checkPath } from "./update.ts";
 
-/** Answers a POST to a subresource. */
+/** Handles a POST to a subresource. */
 export async function postSubresource(
   request: ResourceRequest,
   { name, kind }: Subresource,
@@ -35,7 +35,7 @@ export async function postSubresource(
   }
 }
 
-/** Deletes a pod; no disruption budget is kept, since no pod runs. */
+/** Evicts a pod; disruption budgets are ignored, since no pod runs. */
 async function evictPod(
   request: ResourceRequest,
   kind: string,

@@ -36,7 +36,7 @@ import {
 import { finalizerWarnings, metadataUpdateProblems } from "./object_meta.ts";
 import { storagePath } from "./storage_path.ts";
 
-/** Answers a PUT to an object or a subresource of it. */
+/** Handles a PUT to an object or a subresource. */
 export async function update(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
@@ -59,9 +59,9 @@ export async function update(
 }
 
 /**
- * Checks that an object is the one that the path names.
+ * Checks that an object has the name and namespace of the path.
  *
- * @throws {StatusError} 400 if it is another.
+ * @throws {StatusError} 400 if it has not.
  */
 export function checkPath(
   { name, namespace }: ResourceRequest,
@@ -87,30 +87,35 @@ export function checkPath(
   }
 }
 
-/** How an object is changed. */
+/** Options of {@linkcode updateObject}. */
 export interface UpdateHow {
   readonly options: WriteOptions;
-  /** The uid that the object must have, if the client told one. */
+  /** Precondition on the UID, if the client sent one. */
   readonly uid?: string | undefined;
   /**
-   * Whether the client must say which resourceVersion it replaces, where the
-   * resource demands it: for a PUT, while a patch starts from what is there.
+   * Whether a resourceVersion is required where the resource demands it: for a
+   * PUT, but not for a patch.
    */
   readonly conditional: boolean;
-  /** Gives the new object; it may change and return the live one's copy. */
+  /**
+   * Computes the new object; it may modify and return the copy of the live one.
+   */
   readonly next: (live: UntypedObject) => UntypedObject;
-  /** Whether `next` has set managedFields already. */
+  /** Whether `next` has already set managedFields. */
   readonly managed?: boolean | undefined;
-  /** Whether a missing object is created from `next` of an empty one. */
+  /** Whether a missing object is created, from `next` of an empty one. */
   readonly mayCreate: boolean;
-  /** What managedFields compare, where it is not the object itself. */
+  /**
+   * View of the object that managedFields are computed from; by default the
+   * object.
+   */
   readonly owned?: ((object: UntypedObject) => UntypedObject) | undefined;
 }
 
 /**
- * Changes a stored object, in one synchronous step.
+ * Updates a stored object in one synchronous step.
  *
- * @throws {StatusError} If it may not be changed so.
+ * @throws {StatusError} If the update is rejected.
  */
 export function updateObject(
   request: ResourceRequest,
@@ -154,7 +159,10 @@ export function updateObject(
   return store(request, { stored, next, dryRun: options.dryRun });
 }
 
-/** Events of either group are checked as those of the core group. */
+/**
+ * Error subject of an object; Events of both groups are named as in the core
+ * group.
+ */
 function invalidSubject(
   request: ResourceRequest,
 ): ReturnType<typeof kindSubjectOf> {
@@ -213,7 +221,7 @@ function recordOwners(
   setManagedFields(next, compared.metadata.managedFields);
 }
 
-/** Owners by the scale subresource are recorded without a time. */
+/** Removes the times of managedFields entries of the scale subresource. */
 function dropScaleTimes({ metadata }: UntypedObject): void {
   if (metadata.managedFields === undefined) return;
   metadata.managedFields = metadata.managedFields.map((entry) => {
@@ -231,7 +239,9 @@ function setManagedFields(
   else object.metadata.managedFields = entries;
 }
 
-/** Times of owners alone are no change: a write that changes nothing is none. */
+/**
+ * Ignores managedFields timestamps when deciding whether an update is a no-op.
+ */
 function keepTimes(live: UntypedObject, next: UntypedObject): void {
   const before = live.metadata.managedFields;
   const after = next.metadata.managedFields;
@@ -296,7 +306,7 @@ function checkVersion(
   }
 }
 
-/** Puts back what no update of this kind may change. */
+/** Restores the fields that an update cannot change. */
 function keepSystemFields(
   request: ResourceRequest,
   next: UntypedObject,
@@ -309,7 +319,7 @@ function keepSystemFields(
     if (live.metadata[field] === undefined) delete metadata[field];
     else Object.assign(metadata, { [field]: live.metadata[field] });
   }
-  // A deletion cannot be taken back; that one is asked for here is refused.
+  // A deletionTimestamp cannot be removed; setting one is rejected.
   const { deletionTimestamp } = live.metadata;
   if (deletionTimestamp) metadata.deletionTimestamp = deletionTimestamp;
   metadata.deletionGracePeriodSeconds ??=
@@ -325,7 +335,10 @@ function placeLike(metadata: ObjectMeta, live: ObjectMeta): void {
   else metadata.namespace ||= live.namespace;
 }
 
-/** A subresource changes its own fields, the object all but the status. */
+/**
+ * Restores the fields outside the written subresource; a write of the object
+ * restores the status.
+ */
 function restoreFields(
   { definition, subresource }: ResourceRequest,
   next: UntypedObject,
@@ -360,8 +373,8 @@ function store(
   const { context, definition } = request;
   const home = context.resources.home(definition);
   if (isGone(request, next)) {
-    // The answer shows the object without its last finalizer, at the
-    // resourceVersion that it had; watches see it as it was.
+    // The answer has the object without its last finalizer, at the
+    // resourceVersion that it had; watches see the previous state.
     if (!dryRun) context.store.delete(stored);
     return { object: next, created: false };
   }
@@ -373,7 +386,7 @@ function store(
   return { stored: context.store.put(home, converted), created: false };
 }
 
-/** Whether nothing holds a deleted object any more. */
+/** Whether a deleted object can be removed. */
 function isGone(request: ResourceRequest, object: UntypedObject): boolean {
   const { deletionTimestamp, finalizers = [] } = object.metadata;
   if (deletionTimestamp === undefined || finalizers.length > 0) return false;
