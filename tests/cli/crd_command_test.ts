@@ -73,7 +73,7 @@ test("coracle crd distinguishes a missing file from one that is not a module", a
   );
   assert.match((await crd(".")).said, /it is not a file: received /);
   assert.match(
-    (await crd("../../../../README.md")).said,
+    (await crd("../../../README.md")).said,
     /an operator is a JavaScript or TypeScript module: received /,
   );
 });
