@@ -20,8 +20,8 @@ type V1 = AutoscalingV1HorizontalPodAutoscaler;
 type V2 = HorizontalPodAutoscaler;
 type Annotations = Record<string, string>;
 
-/** Where v1 keeps what only v2 has fields for. */
-const KEPT = {
+/** Annotations in which autoscaling/v1 keeps the fields that only v2 has. */
+const ANNOTATIONS = {
   metrics: "autoscaling.alpha.kubernetes.io/metrics",
   currentMetrics: "autoscaling.alpha.kubernetes.io/current-metrics",
   conditions: "autoscaling.alpha.kubernetes.io/conditions",
@@ -30,11 +30,11 @@ const KEPT = {
 const DEFAULT_UTILIZATION = 80;
 
 /**
- * A HorizontalPodAutoscaler in another version of autoscaling.
+ * Converts a HorizontalPodAutoscaler to another version of autoscaling.
  *
- * @param autoscaler The whole object, or those of its fields that one manager
- * owns, which need not include any of its metadata.
- * @param apiVersion The other version.
+ * @param autoscaler Whole object, or only the fields that one manager owns,
+ * possibly without metadata.
+ * @param apiVersion Version to convert to.
  */
 export function convertAutoscaler(
   autoscaler: UntypedObject,
@@ -60,20 +60,20 @@ function toV1({ kind, metadata, spec, status }: V2): V1 {
   const others = metrics.filter((metric) => !isCpu(metric));
   keep(
     kept,
-    KEPT.metrics,
+    ANNOTATIONS.metrics,
     others.map((metric) => flatMetric(metric, "target")),
   );
   keep(
     kept,
-    KEPT.currentMetrics,
+    ANNOTATIONS.currentMetrics,
     measured.map((metric) => flatMetric(metric, "current")),
   );
   if (behavior !== undefined) {
-    kept[KEPT.behavior] = JSON.stringify(internalBehavior(behavior));
+    kept[ANNOTATIONS.behavior] = JSON.stringify(internalBehavior(behavior));
   }
   keep(
     kept,
-    KEPT.conditions,
+    ANNOTATIONS.conditions,
     asMetrics(conditions).map((one) => inOrder(one, CONDITION)),
   );
   const targetUtilization = utilizationOf(metrics, "target");
@@ -127,19 +127,22 @@ function toV2({ kind, metadata, spec, status }: V1): V2 {
   const { currentCPUUtilizationPercentage, ...counts } = status ??
     {} as NonNullable<V1["status"]>;
   const annotations = metadata.annotations ?? {};
-  const others = nestedMetrics(annotations[KEPT.metrics], "target");
+  const others = nestedMetrics(annotations[ANNOTATIONS.metrics], "target");
   const metrics = [
     ...others ?? [],
     ...targetCPUUtilizationPercentage === undefined
       ? []
       : [cpuMetric("target", targetCPUUtilizationPercentage)],
   ];
-  const measured = nestedMetrics(annotations[KEPT.currentMetrics], "current") ??
-    (currentCPUUtilizationPercentage === undefined
-      ? undefined
-      : [cpuMetric("current", currentCPUUtilizationPercentage)]);
-  const behavior = kept<InternalBehavior>(annotations[KEPT.behavior]);
-  const conditions = kept<readonly unknown[]>(annotations[KEPT.conditions]);
+  const measured =
+    nestedMetrics(annotations[ANNOTATIONS.currentMetrics], "current") ??
+      (currentCPUUtilizationPercentage === undefined
+        ? undefined
+        : [cpuMetric("current", currentCPUUtilizationPercentage)]);
+  const behavior = kept<InternalBehavior>(annotations[ANNOTATIONS.behavior]);
+  const conditions = kept<readonly unknown[]>(
+    annotations[ANNOTATIONS.conditions],
+  );
   return {
     apiVersion: "autoscaling/v2",
     kind,
@@ -178,7 +181,7 @@ function nestedMetrics(
     : undefined;
 }
 
-/** What an annotation keeps; one that cannot be read keeps nothing. */
+/** Parsed value of an annotation; undefined if it is absent or malformed. */
 function kept<T>(text: string | undefined): T | undefined {
   if (text === undefined) return undefined;
   try {
@@ -199,7 +202,7 @@ function keep(
 function withoutKept(
   annotations: Readonly<Annotations> | undefined,
 ): Annotations {
-  const names: readonly string[] = Object.values(KEPT);
+  const names: readonly string[] = Object.values(ANNOTATIONS);
   return Object.fromEntries(
     Object.entries(annotations ?? {}).filter(([name]) => !names.includes(name)),
   );
@@ -214,7 +217,7 @@ function withAnnotations(
     : { ...metadata, annotations };
 }
 
-/** The behavior as annotations spell it: by the names of Go's fields. */
+/** Scaling behavior in the annotation, with the names of Go's fields. */
 interface InternalBehavior {
   readonly ScaleUp?: InternalRules | null;
   readonly ScaleDown?: InternalRules | null;

@@ -1,25 +1,25 @@
-/** A metric of either version, or what was measured of it. */
+/** Metric specification or metric status, in v1 or v2 form. */
 export type Metric = Readonly<Record<string, unknown>>;
 
-/** Whether metrics are what is wanted or what was measured. */
+/** Side of a metric: the target in the spec, or the current value in the status. */
 export type MetricSide = "target" | "current";
 
-/** A field of a source: what v1 calls it, and where v2 keeps it. */
+/** Field of a metric source: its flat name in v1 and its path in v2. */
 interface MetricField {
   readonly flat: (side: MetricSide) => string;
   readonly nested: (side: MetricSide) => readonly string[];
-  /** The sides on which v1 always has an amount. */
+  /** Sides on which v1 always has a value. */
   readonly required?: readonly MetricSide[];
-  /** The members of the value, in the order in which v1 keeps them. */
+  /** Fields of the value, in the order of v1. */
   readonly members?: readonly string[];
 }
 
-/** How v1 and v2 name what a source of metrics has, in v1's order. */
+/** Source of metrics with its fields in the order of v1. */
 interface MetricSource {
   readonly type: string;
   readonly name: string;
   readonly fields: readonly MetricField[];
-  /** What v2 says the target is, by the target itself. */
+  /** Type of a v2 target, derived from its fields. */
   targetType(target: Metric): string;
 }
 
@@ -116,7 +116,7 @@ function usageType({ averageUtilization }: Metric): string {
   return averageUtilization === undefined ? "AverageValue" : "Utilization";
 }
 
-/** A metric of v2 as v1 keeps it in an annotation. */
+/** Converts a v2 metric to the flat form of the v1 annotation. */
 export function flatMetric(metric: Metric, side: MetricSide): Metric {
   const flat: Record<string, unknown> = { type: metric["type"] };
   for (const { name, fields } of SOURCES) {
@@ -133,7 +133,7 @@ export function flatMetric(metric: Metric, side: MetricSide): Metric {
   return flat;
 }
 
-/** A metric that v1 keeps in an annotation as one of v2. */
+/** Converts a metric from the v1 annotation to v2. */
 export function nestedMetric(metric: Metric, side: MetricSide): Metric {
   const result: Record<string, unknown> = { type: metric["type"] };
   for (const { name, fields, targetType } of SOURCES) {
@@ -153,7 +153,7 @@ export function nestedMetric(metric: Metric, side: MetricSide): Metric {
   return result;
 }
 
-/** The part of a metric's own description that tells of CPU usage in percent. */
+/** CPU utilization of a metric in percent; undefined for other metrics. */
 export function cpuUtilization(
   metric: Metric,
   side: MetricSide,
@@ -165,7 +165,7 @@ export function cpuUtilization(
   return read(resource, [side, "averageUtilization"]) as number | undefined;
 }
 
-/** An object with its members in the order given; others are left out. */
+/** Copy of an object with the named fields, in the given order. */
 export function inOrder(
   object: Metric,
   names: readonly string[],

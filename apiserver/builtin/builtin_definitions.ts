@@ -1,3 +1,13 @@
+/**
+ * Resource definitions of the built-in kinds of Kubernetes 1.32: decoding, defaults,
+ * validation, lifecycle, conversion and table columns, each in a folder or file of
+ * its own, over the OpenAPI data in `data`. Promises the answers of kube-apiserver
+ * byte for byte, and that making the definitions costs next to nothing (data is
+ * loaded lazily). Functions of objects only: must not import storage, requests,
+ * HTTP or discovery.
+ *
+ * @module
+ */
 import { apiVersionOf, parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { Schema } from "../../core/patch/schema.ts";
@@ -12,7 +22,7 @@ import type {
 import { CRD_LIFECYCLE } from "../crd/crd_lifecycle.ts";
 import { badRequest } from "../status.ts";
 import { convertAutoscaler } from "./autoscaler_conversion.ts";
-import { hasOwnColumns, rowConditionsOf, rowOf } from "./columns/rows.ts";
+import { hasOwnColumns, rowConditionsOf, rowOf } from "./columns/table_rows.ts";
 import { type ResourceData, RESOURCES } from "./data/resource_table.ts";
 import { DecodeError, decodeTyped, emptyStruct } from "./decode.ts";
 import { convertEvent } from "./event_conversion.ts";
@@ -30,7 +40,7 @@ import { validatorsOf } from "./validation/validators.ts";
 
 export { builtinOpenApi } from "./open_api.ts";
 
-/** The kinds that only reading a scale of another kind makes. */
+/** Scale paths of the resources with a `scale` subresource. */
 const SCALES: ReadonlyMap<string, ScalePaths> = new Map(
   [
     "deployments.apps",
@@ -44,11 +54,11 @@ const SCALES: ReadonlyMap<string, ScalePaths> = new Map(
   }]),
 );
 
-/** Where the objects of a resource live, if not under its own name. */
+/** Storage of resources whose objects are stored under another resource. */
 const STORED_AS: ReadonlyMap<string, { group: string; plural: string }> =
   new Map([["events.events.k8s.io", { group: "", plural: "events" }]]);
 
-/** Converters of kinds that have several versions; the others have one. */
+/** Version converters of the resources that have several versions. */
 const CONVERTERS: ReadonlyMap<
   string,
   (object: UntypedObject, apiVersion: string) => UntypedObject
@@ -58,7 +68,7 @@ const CONVERTERS: ReadonlyMap<
   ["events.events.k8s.io", convertEvent],
 ]);
 
-/** What each write may change beside metadata, for subresources of more than one. */
+/** Top-level fields, beside metadata, that a write to a subresource may change. */
 const SUBRESOURCE_FIELDS: Readonly<Record<string, readonly string[]>> = {
   status: ["status"],
   approval: ["status"],
@@ -66,7 +76,10 @@ const SUBRESOURCE_FIELDS: Readonly<Record<string, readonly string[]>> = {
   ephemeralcontainers: ["spec"],
 };
 
-/** Every built-in resource; a new set, with what it allocates, on every call. */
+/**
+ * Creates the definitions of all built-in resources. Each call returns a new set
+ * with its own allocation of Service addresses and node ports.
+ */
 export function builtinDefinitions(): readonly ResourceDefinition[] {
   const lifecycles = new Map<string, Lifecycle>([
     ...WORKLOAD_LIFECYCLES,
@@ -115,7 +128,7 @@ function definition(
     storageVersion: data.version,
     custom: false,
     storedAs: STORED_AS.get(key),
-    subresources: data.subresources.map((one) => subresource(data, one)),
+    subresources: data.subresources.map((each) => subresource(data, each)),
     ...traitsOf(key),
     convert: converterOf(key, { group, kind }),
     ...validatorsOf(key),
@@ -171,11 +184,11 @@ function typeOf(apiVersion: string, kind: string): GoType {
   const name = definitionOfKind(apiVersion, kind);
   if (name !== undefined) return goType(name);
   throw new ReferenceError(
-    `Cannot find the definition of a kind: received ${apiVersion} ${kind}`,
+    `Cannot find the OpenAPI definition of a kind: received ${apiVersion} ${kind}`,
   );
 }
 
-/** One version of a built-in kind; its schema is read when first asked for. */
+/** Version of a built-in kind; its schema is loaded lazily. */
 class BuiltinVersion implements ResourceVersion {
   readonly name: string;
   readonly served = true;

@@ -4,21 +4,21 @@ import type { Schema } from "../../core/patch/schema.ts";
 import { type GoField, type GoType, goType, specialForm } from "./go_types.ts";
 import { decodeTime } from "./time_values.ts";
 
-/** A body cannot be made into an object of its kind. */
+/** Error of a body that cannot be decoded into its kind. */
 export class DecodeError extends Error {
-  /** @param message Why, in Go's words. */
+  /** @param message Reason in the words of Go's decoder. */
   constructor(message: string) {
     super(message);
     this.name = "DecodeError";
   }
 }
 
-/** The way from the root to a value; kept as a chain, written only on demand. */
+/** Path to a value as a linked list of steps; formatted only for messages. */
 interface FieldStep {
   readonly parent: FieldStep | undefined;
-  /** A field's name, or the index of an item. */
+  /** Name of a field, or index of an item. */
   readonly step: string | number;
-  /** The struct that the field is of; undefined for items and map entries. */
+  /** Struct of the field; undefined for items and map entries. */
   readonly struct: string | undefined;
 }
 
@@ -29,7 +29,7 @@ function pathText(at: FieldStep | undefined): string {
   return parent === "" ? at.step : `${parent}.${at.step}`;
 }
 
-/** The fields on the way, as Go's decoder names a place. */
+/** Path of struct fields as Go's decoder writes it. */
 function goFieldPath(at: FieldStep): string {
   const fields: string[] = [];
   let struct = "";
@@ -42,11 +42,11 @@ function goFieldPath(at: FieldStep): string {
 }
 
 /**
- * Makes a JSON tree into what a server holds of it: only known fields, in the
- * order of the kind, each written as its type is; empty ones left out, parts
- * that are always there filled in with nothing set.
+ * Decodes a JSON tree as Go decodes it into a struct and encodes it again: known
+ * fields only, in the order of the struct, with canonical values; empty optional
+ * fields are omitted, required structs are filled in empty.
  *
- * @returns The object, and a text for each unknown field.
+ * @returns Decoded object, and a message for each unknown field.
  * @throws {DecodeError} If a value has the wrong type.
  */
 export function decodeTyped(
@@ -59,7 +59,7 @@ export function decodeTyped(
   return { object, problems };
 }
 
-/** A struct of which nothing is set. */
+/** Struct with no field set. */
 export function emptyStruct(type: GoType): JsonObject {
   return decodeStruct(type, {}, undefined, []);
 }
@@ -71,7 +71,7 @@ function decodeStruct(
   problems: string[],
 ): JsonObject {
   const decoded = new Map<string, unknown>();
-  // In the order of the document, in which problems are told.
+  // In document order, which is the order of the reported problems.
   for (const [name, given] of Object.entries(value)) {
     const field = type.fields.get(name);
     const here = { parent: at, step: name, struct: type.name };
@@ -111,7 +111,7 @@ function writeField(field: GoField, value: unknown): unknown {
   }
 }
 
-/** What stands for a value that is not set and is written all the same. */
+/** Zero value of an unset field that is always written. */
 function zeroOf(schema: Schema): unknown {
   switch (specialForm(schema)) {
     case "quantity":
@@ -258,7 +258,7 @@ function decodeQuantity(value: unknown): Quantity {
     try {
       return Quantity.parse(text.trim());
     } catch {
-      // Told in the server's words below.
+      // Reported below in the words of the server.
     }
   }
   throw new DecodeError(

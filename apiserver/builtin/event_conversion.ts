@@ -1,6 +1,6 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 
-/** What a field of an Event is called in the core group, and in events.k8s.io. */
+/** Names of Event fields in the core group and in events.k8s.io. */
 const NAMES: readonly (readonly [core: string, events: string])[] = [
   ["involvedObject", "regarding"],
   ["message", "note"],
@@ -16,7 +16,7 @@ const TO_CORE: ReadonlyMap<string, string> = new Map(
   NAMES.map(([core, events]) => [events, core]),
 );
 
-/** An Event with its fields named as another API version names them. */
+/** Converts an Event to another API version, which names its fields differently. */
 export function convertEvent(
   event: UntypedObject,
   apiVersion: string,

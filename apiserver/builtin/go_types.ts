@@ -6,9 +6,9 @@ import {
 import { DEFINITIONS, FIELD_PRESENCE } from "./data/openapi_definitions.ts";
 
 /**
- * How a field is written: `omitted` when it is empty; `pointer` only when it
- * was given, be it zero; `struct` always, with what is in it; `always` even when
- * it is empty, lists and maps as null; `nullPointer` as null when not given.
+ * Presence of a field in JSON: `omitted` if empty (`omitempty`); `pointer` if it
+ * was set, even to zero; `struct` always, as an object; `always` even if empty,
+ * with null for lists and maps; `nullPointer` always, with null if it was not set.
  */
 export type Presence =
   | "omitted"
@@ -17,7 +17,7 @@ export type Presence =
   | "always"
   | "nullPointer";
 
-/** How a value is read and written, where that does not follow from its schema. */
+/** Type with its own JSON encoding, which does not follow from its schema. */
 export type SpecialForm =
   | "quantity"
   | "intOrString"
@@ -26,7 +26,7 @@ export type SpecialForm =
   | "bytes"
   | "any";
 
-/** One field of a {@linkcode GoType}. */
+/** Field of a {@linkcode GoType}. */
 export interface GoField {
   readonly name: string;
   readonly schema: Schema;
@@ -42,7 +42,7 @@ const SPECIAL_DEFINITIONS: Readonly<Record<string, SpecialForm>> = {
   "io.k8s.apimachinery.pkg.runtime.RawExtension": "any",
 };
 
-/** What is special about the value of a schema; undefined for what it says. */
+/** Special form of a schema; undefined if the value is encoded as the schema says. */
 export function specialForm(schema: Schema): SpecialForm | undefined {
   if (schema.definition !== undefined) {
     const special = SPECIAL_DEFINITIONS[schema.definition];
@@ -56,16 +56,16 @@ export function specialForm(schema: Schema): SpecialForm | undefined {
     : undefined;
 }
 
-/** One struct of the Kubernetes API: its fields and how each is written. */
+/** Go struct of the Kubernetes API, with the presence of its fields in JSON. */
 export class GoType {
-  /** The name of its definition. */
+  /** Name of the OpenAPI definition. */
   readonly definition: string;
   readonly schema: Schema;
   readonly fields: ReadonlyMap<string, GoField>;
 
   /**
-   * @param schema The definition.
-   * @param presence Which fields are written otherwise than by leaving them out.
+   * @param schema Schema of the definition.
+   * @param presence Presence of the fields that are not `omitted`.
    */
   constructor(
     schema: Schema,
@@ -86,20 +86,20 @@ export class GoType {
     );
   }
 
-  /** The name of the struct, such as `DeploymentSpec`. */
+  /** Name of the struct, such as `DeploymentSpec`. */
   get name(): string {
     return this.definition.slice(this.definition.lastIndexOf(".") + 1);
   }
 }
 
-/** All structs of the built-in kinds; read when first asked for. */
+/** Structs of all built-in kinds; loaded lazily. */
 class GoTypes {
   readonly #types: Map<string, GoType> = new Map();
   #openApi: Readonly<Record<string, OpenApiSchema>> | undefined;
   #definitions: SchemaDefinitions | undefined;
   #presence: Record<string, Partial<Record<Presence, string[]>>> | undefined;
 
-  /** The definitions as they are published, to look at only. */
+  /** Published OpenAPI definitions; read-only. */
   get openApi(): Readonly<Record<string, OpenApiSchema>> {
     return this.#openApi ??= builtinDefinitions();
   }
@@ -124,13 +124,13 @@ class GoTypes {
 
 const TYPES: GoTypes = new GoTypes();
 
-/** The OpenAPI definitions of all built-in kinds, by name; a new copy. */
+/** OpenAPI definitions of all built-in kinds by name; a new copy on each call. */
 export function builtinDefinitions(): Record<string, OpenApiSchema> {
   return JSON.parse(DEFINITIONS);
 }
 
 /**
- * The schema of a definition, always the same node.
+ * Schema of a definition; the same object on each call.
  *
  * @throws {ReferenceError} If there is no such definition.
  */
@@ -139,7 +139,7 @@ export function builtinSchema(definition: string): Schema {
 }
 
 /**
- * The struct of a definition.
+ * Go struct of a definition.
  *
  * @throws {ReferenceError} If there is no such definition.
  */
@@ -149,7 +149,7 @@ export function goType(definition: string): GoType {
 
 let kinds: ReadonlyMap<string, string> | undefined;
 
-/** The definition of a kind: `apps/v1` or `v1`, and `Deployment`. */
+/** Name of the definition of a kind, given as `apps/v1` and `Deployment`; undefined if unknown. */
 export function definitionOfKind(
   apiVersion: string,
   kind: string,

@@ -7,7 +7,7 @@ import type { Verb } from "../registry.ts";
 const RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 const META = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/** The HTTP method and the action that OpenAPI names for a verb. */
+/** HTTP method and `x-kubernetes-action` of each verb. */
 const OPERATIONS: Readonly<
   Partial<Record<Verb, readonly [method: string, action: string]>>
 > = {
@@ -23,7 +23,7 @@ const OPERATIONS: Readonly<
 const ON_COLLECTION: readonly Verb[] = ["list", "create", "deletecollection"];
 const ON_OBJECT: readonly Verb[] = ["get", "update", "patch", "delete"];
 
-/** By this parameter kubectl knows that the server validates fields itself. */
+/** Parameters of write operations; by `fieldValidation` kubectl detects server-side validation. */
 const WRITE_PARAMETERS = [{
   name: "fieldValidation",
   in: "query",
@@ -36,7 +36,7 @@ function isRead(verb: Verb): boolean {
 
 type Paths = Record<string, Record<string, unknown>>;
 
-/** The OpenAPI v3 document of `api/v1` or `apis/apps/v1`. */
+/** OpenAPI v3 document of a path such as `api/v1` or `apis/apps/v1`. */
 export function builtinOpenApi(path: string): unknown {
   const definitions = builtinDefinitions();
   definitions[RAW_EXTENSION] = { type: "object" };
@@ -108,26 +108,26 @@ function addOperations(
   if (Object.keys(item).length > 0) paths[path] = item;
 }
 
-/** The definitions that some of them refer to, and these themselves. */
+/** Root definitions and all definitions they refer to, directly or not. */
 function reachable(
   definitions: Readonly<Record<string, OpenApiSchema>>,
   roots: Iterable<string>,
 ): Record<string, OpenApiSchema> {
   const found: Record<string, OpenApiSchema> = {};
-  const visitDefinition = (name: string): void => {
+  const addDefinition = (name: string): void => {
     const schema = definitions[name];
     if (schema === undefined || found[name] !== undefined) return;
     found[name] = schema;
-    visit(schema);
+    addReferences(schema);
   };
-  const visit = (value: unknown): void => {
-    if (Array.isArray(value)) { for (const item of value) visit(item); }
+  const addReferences = (value: unknown): void => {
+    if (Array.isArray(value)) { for (const item of value) addReferences(item); }
     if (!isJsonObject(value)) return;
     if (typeof value.$ref === "string") {
-      visitDefinition(value.$ref.slice(value.$ref.lastIndexOf("/") + 1));
+      addDefinition(value.$ref.slice(value.$ref.lastIndexOf("/") + 1));
     }
-    for (const field of Object.values(value)) visit(field);
+    for (const field of Object.values(value)) addReferences(field);
   };
-  for (const root of roots) visitDefinition(root);
+  for (const root of roots) addDefinition(root);
   return found;
 }

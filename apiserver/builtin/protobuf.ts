@@ -17,12 +17,12 @@ import {
   wireText,
 } from "./wire_reader.ts";
 
-/** Names of fields by number; an object stands for a struct that Go embeds. */
+/** JSON names of fields by field number; an object stands for a struct that Go embeds. */
 interface FieldNumbers {
   readonly [number: string]: string | FieldNumbers;
 }
 
-/** What every protobuf body of Kubernetes begins with. */
+/** First bytes of every protobuf body of Kubernetes (`k8s\0`). */
 const MAGIC: readonly number[] = [0x6b, 0x38, 0x73, 0];
 
 let numbers: Readonly<Record<string, FieldNumbers>> | undefined;
@@ -35,12 +35,12 @@ function numbersOf(type: GoType): FieldNumbers {
 }
 
 /**
- * Reads a protobuf body, as typed Go clients such as kubectl's send built-in
- * kinds, into the tree that the same object is in JSON. Fields that are not
- * known are left out, as Go does.
+ * Decodes a protobuf body of a built-in kind, as typed Go clients and kubectl
+ * send it, into the JSON tree of the object. Unknown fields are dropped, as in
+ * Go.
  *
- * @param body The envelope with the object in it.
- * @throws {SyntaxError} If it is no such body, or its kind is not known.
+ * @param body `runtime.Unknown` envelope with the object.
+ * @throws {SyntaxError} If the body is malformed or its kind is unknown.
  */
 export function readProtobuf(body: Uint8Array): JsonObject {
   if (MAGIC.some((byte, index) => body[index] !== byte)) {
@@ -64,7 +64,7 @@ function readMessage(type: GoType, bytes: Uint8Array): JsonObject {
   return object;
 }
 
-/** What the fields of a message are read into. */
+/** Object into which the fields of a message are decoded. */
 interface Target {
   readonly object: JsonObject;
   readonly type: GoType;
@@ -85,7 +85,7 @@ function readFields(bytes: Uint8Array, target: Target): void {
   }
 }
 
-/** Lists and maps come item by item; of anything else the last counts. */
+/** Decodes a field; repeated fields append to lists and maps, otherwise the last one wins. */
 function readField(
   object: JsonObject,
   field: {
@@ -116,7 +116,7 @@ function readField(
   object[name] = readValue(schema, value);
 }
 
-/** The value of a map's entry; a list in it has a message of its own. */
+/** Value of a map entry; a list as the value is wrapped in a message. */
 function readEntry(
   schema: Schema,
   value: number | Uint8Array | undefined,
@@ -171,7 +171,7 @@ function readIntOrString(bytes: Uint8Array): unknown {
     : wireText(fields.get(3));
 }
 
-/** A time to the second or microsecond; null where none is set. */
+/** Time with second or microsecond precision; null if unset. */
 function readTime(bytes: Uint8Array, digits: 0 | 6): string | null {
   if (bytes.length === 0) return null;
   const fields = wireFields(bytes);
@@ -184,7 +184,7 @@ function readTime(bytes: Uint8Array, digits: 0 | 6): string | null {
     : `${seconds}.${String(micros).padStart(6, "0")}Z`;
 }
 
-/** Any JSON value, which travels as its own text. */
+/** Arbitrary JSON value, which is transferred as JSON text. */
 function readAny(bytes: Uint8Array): unknown {
   const json = wireText(wireFields(bytes).get(1));
   return json === "" ? null : JSON.parse(json);

@@ -1,9 +1,9 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 
-/** How a field that selectors may name is read. */
+/** Reads a selectable field of an object as text. */
 export type FieldReader = (object: UntypedObject) => string;
 
-/** Reads a path of dots; what is not there is what `absent` says. */
+/** Reader of a dotted path; returns `absent` if the field is not set. */
 function reader(path: string, absent = ""): FieldReader {
   const names = path.split(".");
   return (object) => {
@@ -102,7 +102,7 @@ const SELECTABLE: ReadonlyMap<string, ReadonlyMap<string, FieldReader>> =
     ],
   ]);
 
-/** The fields of a resource that selectors may name, beside name and namespace. */
+/** Selectable fields of a resource, beside name and namespace. */
 export function selectableFieldsOf(
   resource: string,
 ): ReadonlyMap<string, FieldReader> {

@@ -3,8 +3,8 @@ import type { Schema } from "../../core/patch/schema.ts";
 import { type GoType, goType, specialForm } from "./go_types.ts";
 
 /**
- * Fields of features that a default cluster has not turned on: they may be sent
- * and are owned, and are not stored.
+ * Fields of features that are disabled by default, by definition. Clients may
+ * send them and own them, but they are not stored.
  */
 const DISABLED: ReadonlyMap<string, readonly string[]> = new Map([
   ["io.k8s.api.core.v1.Container", ["resizePolicy"]],
@@ -22,11 +22,11 @@ const DISABLED: ReadonlyMap<string, readonly string[]> = new Map([
   ["io.k8s.api.coordination.v1.LeaseSpec", ["strategy", "preferredHolder"]],
 ]);
 
-/** What is to be done at a struct, and which of its fields hold structs. */
+/** Changes to make in a struct, and its fields that contain structs to change. */
 interface StoredPlan {
-  /** Fields that are not stored. */
+  /** Fields that are dropped. */
   readonly disabled: readonly string[];
-  /** Lists and maps that are null when empty. */
+  /** Lists and maps that become null if empty. */
   readonly lists: readonly string[];
   readonly structs: readonly (readonly [field: string, plan: StoredPlan])[];
 }
@@ -63,9 +63,9 @@ function structIn(schema: Schema): GoType | undefined {
 }
 
 /**
- * Makes an object what is stored of it, in place: without the fields of disabled
- * features, and with empty lists that are always written null, which storage
- * cannot tell apart while a request can.
+ * Changes an object to its stored form, in place: drops the fields of disabled
+ * features, and sets empty lists and maps that are always written to null,
+ * because storage (unlike a request) does not distinguish empty from null.
  */
 export function toStoredForm(type: GoType, object: JsonObject): void {
   const plan = planOf(type);

@@ -7,10 +7,10 @@ const MOMENT =
   /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:[.,](\d+))?(Z|[+-]\d{2}:\d{2})$/;
 
 /**
- * Reads a moment as Go does, and writes it as a server answers it: in UTC, to
- * the second or to the microsecond.
+ * Parses a time as Go does and formats it as the server does: in UTC, with
+ * second or microsecond precision.
  *
- * @returns The text, or why it is none.
+ * @returns Formatted time, or the problem in Go's words.
  */
 export function decodeTime(
   text: string,
@@ -20,7 +20,7 @@ export function decodeTime(
   const [, , , , , , , fraction = "", zone] = match ?? [];
   const seconds = text.slice(0, 19);
   const time = match ? Date.parse(`${seconds}${zone}`) : NaN;
-  // Date.parse rolls some days over that Go refuses, such as February 30.
+  // Date.parse accepts days that Go rejects, such as February 30.
   const day = Number(match?.[3]);
   const inMonth = new Date(Date.parse(`${seconds}Z`)).getUTCDate() === day;
   const needsFraction = form === "microTime" && fraction.length !== 6;
@@ -42,7 +42,7 @@ function parseProblem(text: string, form: "time" | "microTime"): string {
   }": cannot parse ${shown} as "2006"`;
 }
 
-/** A moment as a server writes it to the second. */
+/** Time with second precision, as the server writes it; the argument is in milliseconds since the epoch. */
 export function timeText(epoch: number): string {
   return `${new Date(epoch).toISOString().slice(0, 19)}Z`;
 }

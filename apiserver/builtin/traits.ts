@@ -1,6 +1,6 @@
 import type { NameRule } from "../registry.ts";
 
-/** What resources of a cluster have in common with few others. */
+/** Properties of a resource in which the built-in kinds differ. */
 export interface ResourceTraits {
   readonly nameRule: NameRule;
   readonly hasGeneration: boolean;
@@ -60,7 +60,7 @@ const CREATED_BY_UPDATE: ReadonlySet<string> = new Set([
   "clusterrolebindings.rbac.authorization.k8s.io",
 ]);
 
-/** A PUT has to say which version it replaces. */
+/** Resources whose updates must carry a resourceVersion. */
 const CONDITIONAL: ReadonlySet<string> = new Set([
   "runtimeclasses.node.k8s.io",
   "poddisruptionbudgets.policy",
@@ -77,7 +77,7 @@ const CONDITIONAL: ReadonlySet<string> = new Set([
   "apiservices.apiregistration.k8s.io",
 ]);
 
-/** DELETE answers with the object instead of a Status. */
+/** Resources whose DELETE returns the object instead of a Status. */
 const RETURNS_DELETED: ReadonlySet<string> = new Set([
   "namespaces",
   "persistentvolumeclaims",
@@ -93,13 +93,13 @@ const RETURNS_DELETED: ReadonlySet<string> = new Set([
   "volumeattachments.storage.k8s.io",
 ]);
 
-/** Kinds older than garbage collection leave what they own behind. */
+/** Resources whose dependents are orphaned by default. */
 const ORPHANING: ReadonlySet<string> = new Set([
   "replicationcontrollers",
   "jobs.batch",
 ]);
 
-/** The traits of a resource, named as `deployments.apps` or `pods`. */
+/** Traits of a resource, named like `deployments.apps` or `pods`. */
 export function traitsOf(resource: string): ResourceTraits {
   return {
     nameRule: NAME_RULES.get(resource) ?? "dns-subdomain",

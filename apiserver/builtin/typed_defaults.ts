@@ -3,7 +3,7 @@ import type { Schema } from "../../core/patch/schema.ts";
 import { setCrdDefaults } from "../crd/crd_lifecycle.ts";
 import { CLUSTER_DEFAULTS } from "./defaults/cluster_defaults.ts";
 import { CORE_DEFAULTS } from "./defaults/core_defaults.ts";
-import type { DefaultRule } from "./defaults/rules.ts";
+import type { DefaultRule } from "./defaults/default_rule.ts";
 import { WORKLOAD_DEFAULTS } from "./defaults/workload_defaults.ts";
 import { type GoType, goType, specialForm } from "./go_types.ts";
 
@@ -16,19 +16,20 @@ const RULES: ReadonlyMap<string, DefaultRule> = new Map([
   ],
 ]);
 
-/** What is to be done at one field. */
+/** Defaults of a field. */
 interface FieldDefaults {
   readonly name: string;
-  /** The value when there is none, where the schema says it. */
+  /** Default value in the schema, if any. */
   readonly default?: unknown;
-  /** The structs in it, where they or what they hold have defaults. */
+  /** Defaults of the structs in the field, if they have any. */
   readonly structs?: TypeDefaults | undefined;
 }
 
+/** Defaults of a struct. */
 interface TypeDefaults {
   readonly rule: DefaultRule | undefined;
   readonly fields: readonly FieldDefaults[];
-  /** Whether there is anything to do at it or below. */
+  /** Whether the struct, or a struct in it, has defaults. */
   readonly matters: boolean;
 }
 
@@ -38,7 +39,7 @@ const NOTHING: TypeDefaults = { rule: undefined, fields: [], matters: false };
 function defaultsOf(type: GoType): TypeDefaults {
   const known = DEFAULTS.get(type.definition);
   if (known) return known;
-  // A type that holds itself has no defaults but its own.
+  // A recursive type gets no defaults in its nested values.
   DEFAULTS.set(type.definition, NOTHING);
   const fields: FieldDefaults[] = [];
   for (const field of type.fields.values()) {
@@ -63,7 +64,7 @@ function defaultsOf(type: GoType): TypeDefaults {
   return defaults;
 }
 
-/** The struct that a field holds, in itself, a list or a map. */
+/** Struct of a field, directly or as item of a list or map. */
 function structIn(schema: Schema): GoType | undefined {
   if (specialForm(schema) !== undefined) return undefined;
   if (schema.items) return structIn(schema.items);
@@ -74,8 +75,8 @@ function structIn(schema: Schema): GoType | undefined {
 }
 
 /**
- * Fills in the defaults of a decoded object, in place: what each struct's rule
- * and its schema say, from the outside in.
+ * Sets the defaults of a decoded object, in place, by the rules of its structs
+ * and their schemas, outer structs first.
  */
 export function setTypedDefaults(type: GoType, object: JsonObject): void {
   setIn(defaultsOf(type), object);

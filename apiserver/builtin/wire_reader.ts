@@ -1,7 +1,7 @@
-/** How a field's value is laid out on the wire. */
+/** Protobuf wire type: varint, 64-bit, length-delimited or 32-bit. */
 type WireType = 0 | 1 | 2 | 5;
 
-/** One field of a message: a number, or a run of bytes. */
+/** Field of a message; its value is a number or bytes. */
 export interface WireField {
   readonly number: number;
   readonly value: number | Uint8Array;
@@ -9,20 +9,20 @@ export interface WireField {
 
 const text = new TextDecoder("utf-8", { fatal: true });
 
-/** Reads the fields of a protobuf message in their order on the wire. */
+/** Reader of the fields of a protobuf message, in wire order. */
 export class WireReader {
   readonly #bytes: Uint8Array;
   #position = 0;
 
-  /** @param bytes The whole message. */
+  /** @param bytes Whole message. */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
   }
 
   /**
-   * The next field; undefined at the end.
+   * Reads the next field; returns undefined at the end of the message.
    *
-   * @throws {SyntaxError} If the bytes are no message.
+   * @throws {SyntaxError} If the message is malformed.
    */
   next(): WireField | undefined {
     if (this.#position === this.#bytes.length) return undefined;
@@ -44,7 +44,7 @@ export class WireReader {
     }
   }
 
-  /** A signed integer of up to 64 bits, as exact as a number can be. */
+  /** Reads a signed 64-bit integer; loses precision beyond `Number.MAX_SAFE_INTEGER`. */
   #varint(): number {
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
@@ -67,7 +67,7 @@ export class WireReader {
   }
 }
 
-/** All fields of a small message by their numbers; of several the last. */
+/** Fields of a message by field number; the last one wins. */
 export function wireFields(
   bytes: Uint8Array,
 ): ReadonlyMap<number, number | Uint8Array> {
@@ -80,9 +80,9 @@ export function wireFields(
 }
 
 /**
- * A field's bytes; none if it is absent.
+ * Bytes of a field; empty if it is absent.
  *
- * @throws {SyntaxError} If it is a number.
+ * @throws {SyntaxError} If the field is a number.
  */
 export function wireBytes(value: number | Uint8Array | undefined): Uint8Array {
   if (value === undefined) return new Uint8Array();
@@ -91,9 +91,9 @@ export function wireBytes(value: number | Uint8Array | undefined): Uint8Array {
 }
 
 /**
- * A field's text; empty if it is absent.
+ * Text of a field; empty if it is absent.
  *
- * @throws {SyntaxError} If it is no UTF-8.
+ * @throws {SyntaxError} If the text is not valid UTF-8.
  */
 export function wireText(value: number | Uint8Array | undefined): string {
   try {
@@ -104,18 +104,18 @@ export function wireText(value: number | Uint8Array | undefined): string {
 }
 
 /**
- * A field's number; zero if it is absent.
+ * Number of a field; zero if it is absent.
  *
- * @throws {SyntaxError} If it is a run of bytes.
+ * @throws {SyntaxError} If the field holds bytes.
  */
 export function wireNumber(value: number | Uint8Array | undefined): number {
   if (value === undefined || typeof value === "number") return value ?? 0;
   throw malformed("bytes for a number");
 }
 
-/** The error of bytes that are no such message. */
+/** Error of a malformed message. */
 export function malformed(received: string): SyntaxError {
   return new SyntaxError(
-    `Cannot read protobuf: the bytes must be a message: received ${received}`,
+    `Cannot decode protobuf: the message is malformed: received ${received}`,
   );
 }

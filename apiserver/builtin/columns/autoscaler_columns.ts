@@ -12,7 +12,7 @@ import { ageOf, nameOf } from "./cell_text.ts";
 const UNKNOWN = "<unknown>";
 const SHOWN_METRICS = 2;
 
-/** The cells of a HorizontalPodAutoscaler of any version. */
+/** Table cells of a HorizontalPodAutoscaler of any version. */
 export function autoscalerCells(
   object: UntypedObject,
   now: number,

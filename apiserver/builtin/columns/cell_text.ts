@@ -5,13 +5,13 @@ import {
 import type { Container } from "../../../core/kinds/core_v1.ts";
 import { humanAge } from "../../human_duration.ts";
 
-/** What the columns of a kind show of one of its objects. */
+/** Returns the table cells of an object of one kind. */
 export type Printer = (
   object: never,
   now: number,
 ) => readonly unknown[];
 
-/** The part of an object that every printer shows. */
+/** Object with the metadata that every printer reads. */
 interface Named {
   readonly metadata: {
     readonly name?: string | undefined;
@@ -19,12 +19,12 @@ interface Named {
   };
 }
 
-/** The name of an object. */
+/** Name of an object. */
 export function nameOf({ metadata }: Named): string {
   return metadata.name ?? "";
 }
 
-/** How long ago an object was made. */
+/** Age of an object as text; `now` is in milliseconds since the epoch. */
 export function ageOf({ metadata }: Named, now: number): string {
   return humanAge(metadata.creationTimestamp, now);
 }
@@ -40,8 +40,8 @@ export function labelsText(
 }
 
 /**
- * A selector with its conditions sorted by their labels, as the Deployments'
- * column shows it: empty if it selects everything, or nothing.
+ * Selector as text with its requirements sorted by key, as the column of
+ * Deployments shows it; empty if the selector is empty or absent.
  */
 export function selectorText(selector: LabelSelector | undefined): string {
   if (selector === undefined) return "";
@@ -73,13 +73,13 @@ function conditionText(
   return `${key} ${operator === "In" ? "in" : "notin"} (${list})`;
 }
 
-/** A selector as most columns show it, where an empty one has a word too. */
+/** Selector as text for most columns, with `<none>` for an empty one. */
 export function selectorCell(selector: LabelSelector | undefined): string {
   const text = selectorText(selector);
   return text === "<invalid>" ? "<error>" : text || "<none>";
 }
 
-/** The names and the images of containers: two cells. */
+/** Two cells: the names and the images of the containers. */
 export function containerCells(
   containers: readonly Container[] | undefined,
 ): readonly [string, string] {
@@ -90,13 +90,13 @@ export function containerCells(
   ];
 }
 
-/** The first three, and how many more there are. */
+/** First three texts and the number of the others. */
 export function firstThree(texts: readonly string[]): string {
   const shown = texts.slice(0, 3).join(",");
   return texts.length > 3 ? `${shown} + ${texts.length - 3} more...` : shown;
 }
 
-/** The order of texts that Go sorts them in, for the texts that occur here. */
+/** Compares texts by code unit, as Go sorts them. */
 export function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }

@@ -21,7 +21,7 @@ import type { PriorityClass } from "../../../core/kinds/scheduling_v1.ts";
 import { humanDuration } from "../../human_duration.ts";
 import { ageOf, nameOf, type Printer } from "./cell_text.ts";
 
-/** The cells of the kinds about access, admission and the cluster itself. */
+/** Printers of the kinds for access, admission and cluster administration. */
 export const CLUSTER_COLUMNS: Readonly<Record<string, Printer>> = {
   "mutatingwebhookconfigurations.admissionregistration.k8s.io": webhookCells,
   "validatingwebhookconfigurations.admissionregistration.k8s.io": webhookCells,
@@ -92,7 +92,7 @@ function parametersText({ spec }: ValidatingAdmissionPolicyBinding): string {
   return selector === undefined ? "<unset>" : goSelectorText(selector);
 }
 
-/** A selector as Go's generated code writes it. */
+/** Selector as the generated `String()` method of Go writes it. */
 function goSelectorText(
   { matchLabels = {}, matchExpressions = [] }: LabelSelector,
 ): string {

@@ -15,7 +15,7 @@ import { humanAge } from "../../human_duration.ts";
 import { convertEvent } from "../event_conversion.ts";
 import { ageOf, nameOf, type Printer } from "./cell_text.ts";
 
-/** The cells of the remaining kinds of the core group. */
+/** Printers of the other kinds of the core group. */
 export const CORE_COLUMNS: Readonly<Record<string, Printer>> = {
   namespaces: (object: Namespace, now) => [
     nameOf(object),
@@ -190,7 +190,7 @@ function componentCells(object: ComponentStatus): readonly unknown[] {
   ];
 }
 
-/** The cells of an event of either group. */
+/** Table cells of an Event of the core group or events.k8s.io. */
 function eventCells(object: UntypedObject, now: number): readonly unknown[] {
   const event = convertEvent(object, "v1") as unknown as Event;
   const { involvedObject: about, series, source } = event;

@@ -21,7 +21,7 @@ import {
   selectorCell,
 } from "./cell_text.ts";
 
-/** The cells of the kinds about networks. */
+/** Printers of the networking kinds. */
 export const NETWORK_COLUMNS: Readonly<Record<string, Printer>> = {
   services: serviceCells,
   endpoints: (object: Endpoints, now) => [
@@ -86,7 +86,7 @@ function balancerAddresses(
   return [...new Set(addresses)].sort();
 }
 
-/** The first three addresses with each of their ports. */
+/** First three addresses with their ports, and the number of the others. */
 function endpointsText(subsets: readonly EndpointSubset[]): string {
   if (subsets.length === 0) return "<none>";
   const texts = subsets.flatMap(({ addresses = [], ports = [] }) =>
@@ -129,7 +129,7 @@ function ingressCells(object: Ingress, now: number): readonly unknown[] {
   ];
 }
 
-/** Rules without a host count among those that are not shown, too. */
+/** Hosts of the rules; rules without a host count among those not shown. */
 function hostsText(rules: readonly IngressRule[]): string {
   const hosts: string[] = [];
   let hasMore = false;

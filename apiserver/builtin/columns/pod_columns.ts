@@ -2,16 +2,16 @@ import type { ContainerStatus, Pod } from "../../../core/kinds/core_v1.ts";
 import { humanAge } from "../../human_duration.ts";
 import { ageOf, nameOf } from "./cell_text.ts";
 
-/** How the containers of a pod do, in the words of its columns. */
+/** Progress of the containers of a pod, as its columns show it. */
 interface Progress {
   readonly reason: string;
   readonly ready: number;
   readonly restarts: number;
-  /** When a container last ended before it was restarted. */
+  /** Time of the last termination before a restart. */
   readonly lastRestart: string | undefined;
 }
 
-/** The cells of a pod. */
+/** Table cells of a Pod. */
 export function podCells(pod: Pod, now: number): readonly unknown[] {
   const { spec, status = {} } = pod;
   const { reason, ready, restarts, lastRestart } = progress(pod);
@@ -35,7 +35,7 @@ export function podCells(pod: Pod, now: number): readonly unknown[] {
   ];
 }
 
-/** What a row says of a pod that has ended. */
+/** Row conditions of a Pod, which mark terminated ones as completed. */
 export function podRowConditions(
   { status }: Pod,
 ): readonly Readonly<Record<string, string>>[] | undefined {
@@ -70,7 +70,7 @@ function progress(pod: Pod): Progress {
     : { ...initial.all, ready: initial.sidecars.ready, reason };
 }
 
-/** Restarts of several containers, and the last of their ends. */
+/** Sum of the restarts of several containers, with the time of the last one. */
 class Restarts {
   restarts = 0;
   lastRestart: string | undefined;
@@ -84,8 +84,8 @@ class Restarts {
 }
 
 /**
- * How far the init containers are: the first that has not ended well gives the
- * reason.
+ * Progress of the init containers; the reason is that of the first one that has
+ * not succeeded.
  */
 function initialization(
   { spec, status = {} }: Pod,
@@ -118,7 +118,7 @@ function initialization(
   return { all, sidecars };
 }
 
-/** Why an init container has not ended well, if its state tells. */
+/** Reason why an init container has not succeeded; undefined if its state has none. */
 function stateReason({ state = {} }: ContainerStatus): string | undefined {
   const { terminated, waiting } = state;
   if (terminated) return endReason(terminated);

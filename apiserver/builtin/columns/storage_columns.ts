@@ -11,7 +11,7 @@ const DEFAULT_CLASS_ANNOTATIONS: readonly string[] = [
   "storageclass.beta.kubernetes.io/is-default-class",
 ];
 
-/** The cells of the kinds about storage. */
+/** Printers of the storage kinds. */
 export const STORAGE_COLUMNS: Readonly<Record<string, Printer>> = {
   "storageclasses.storage.k8s.io": classCells,
   "csidrivers.storage.k8s.io": driverCells,

@@ -27,7 +27,7 @@ import {
   selectorText,
 } from "./cell_text.ts";
 
-/** The cells of the kinds that make pods, and of what guards them. */
+/** Printers of the workload kinds and PodDisruptionBudgets. */
 export const WORKLOAD_COLUMNS: Readonly<Record<string, Printer>> = {
   replicationcontrollers: (object: ReplicationController, now) => [
     ...replicaCells(object, now),
@@ -148,7 +148,7 @@ function controllerOf({ metadata }: ControllerRevision): string {
   return `${kind.toLowerCase()}/${owner.name}`;
 }
 
-/** What a job is, by the conditions that say so, the strongest first. */
+/** Status of a Job by its conditions, in order of precedence. */
 function jobStatus({ metadata, status = {} }: Job): string {
   const has = (type: JobCondition["type"]) =>
     status.conditions?.find((condition) => condition.type === type)?.status ===

@@ -24,7 +24,7 @@ import type {
   CSIDriver,
   StorageClass,
 } from "../../../core/kinds/storage_v1.ts";
-import { type DefaultRules, rule } from "./rules.ts";
+import { type DefaultRules, rule } from "./default_rule.ts";
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";
 
@@ -53,7 +53,7 @@ function defaultWebhook(webhook: ValidatingWebhook | MutatingWebhook): void {
   webhook.timeoutSeconds ??= 10;
 }
 
-/** The defaults of what a cluster is made of, beside the core group. */
+/** Default rules of networking, storage, RBAC, admission and other cluster kinds. */
 export const CLUSTER_DEFAULTS: DefaultRules = [
   rule("api.networking.v1.NetworkPolicy", defaultNetworkPolicy),
   rule("api.networking.v1.NetworkPolicyPort", (port: NetworkPolicyPort) => {

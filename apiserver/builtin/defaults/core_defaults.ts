@@ -24,11 +24,11 @@ import type {
   ServiceAccountTokenProjection,
   Volume,
 } from "../../../core/kinds/core_v1.ts";
-import { type DefaultRules, rule } from "./rules.ts";
+import { type DefaultRules, rule } from "./default_rule.ts";
 
 const NAME_PART = "[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*";
 const HOST_PART = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])";
-/** An image: host and port, path, tag and digest; all but the path optional. */
+/** Image reference: host and port, path, tag and digest; only the path is required. */
 const IMAGE = new RegExp(
   `^(?:${HOST_PART}(?:\\.${HOST_PART})*(?::[0-9]+)?/)?` +
     `${NAME_PART}(?:/${NAME_PART})*(?::(?<tag>[\\w][\\w.-]{0,127}))?` +
@@ -36,8 +36,8 @@ const IMAGE = new RegExp(
 );
 
 /**
- * The pull policy of an image: newest tags are pulled each time, and so are
- * those that are not told. What names no image has no newest tag either.
+ * Default pull policy of an image: `Always` for the tag `latest` or no tag,
+ * `IfNotPresent` otherwise and for malformed references.
  */
 function pullPolicy(image: string): "Always" | "IfNotPresent" {
   const { groups } = IMAGE.exec(image) ?? {};
@@ -51,13 +51,13 @@ function defaultContainer(container: Container): void {
   container.terminationMessagePolicy ??= "File";
 }
 
-/** Where only a limit is given, it is what is requested too. */
+/** Sets a missing request to the limit of the same resource. */
 function requestLimits(resources: ResourceRequirements | undefined): void {
   if (resources?.limits === undefined) return;
   resources.requests = { ...resources.limits, ...resources.requests };
 }
 
-/** In the host's network a container's port is the host's. */
+/** Sets the host port to the container port, for Pods in the host network. */
 function shareHostPorts(ports: ContainerPort[] | undefined): void {
   for (const port of ports ?? []) {
     if (!port.hostPort && port.containerPort) {
@@ -81,7 +81,7 @@ function defaultPodSpec(spec: PodSpec): void {
   spec.securityContext ??= {};
   spec.terminationGracePeriodSeconds ??= 30;
   spec.schedulerName ??= "default-scheduler";
-  // Two names of one field, of which one is older.
+  // `serviceAccount` is the deprecated alias of `serviceAccountName`.
   const account = spec.serviceAccountName ?? spec.serviceAccount;
   if (account === undefined) return;
   spec.serviceAccountName = account;
@@ -104,7 +104,7 @@ function defaultProbe(probe: Probe): void {
   probe.failureThreshold ??= 3;
 }
 
-/** Modes of files that anybody may read: 0644. */
+/** Sets the default file mode 0644. */
 function defaultMode(source: SecretVolumeSource): void {
   source.defaultMode ??= 0o644;
 }
@@ -133,7 +133,7 @@ function defaultService({ spec = {}, status }: Service): void {
   }
 }
 
-/** What was given as text is kept as bytes. */
+/** Sets the type and moves `stringData` to `data`. */
 function defaultSecret(secret: Secret): void {
   secret.type ??= "Opaque";
   if (secret.stringData === undefined) return;
@@ -192,7 +192,7 @@ function defaultPersistentVolume(volume: PersistentVolume): void {
   spec.volumeMode ??= "Filesystem";
 }
 
-/** The defaults of the core group. */
+/** Default rules of the core group. */
 export const CORE_DEFAULTS: DefaultRules = [
   rule("api.core.v1.Pod", defaultPod),
   rule("api.core.v1.PodSpec", defaultPodSpec),
@@ -212,7 +212,7 @@ export const CORE_DEFAULTS: DefaultRules = [
   rule("api.core.v1.DownwardAPIVolumeSource", defaultMode),
   rule("api.core.v1.ProjectedVolumeSource", defaultMode),
   rule("api.core.v1.HostPathVolumeSource", (source: HostPathVolumeSource) => {
-    // Not one of the types to choose from: it asks for no check.
+    // The empty type, which is not in the enumeration, disables the check.
     source.type ??= "" as "File";
   }),
   rule(

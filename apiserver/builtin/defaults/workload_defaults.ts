@@ -12,7 +12,7 @@ import type {
   HPAScalingRules,
 } from "../../../core/kinds/autoscaling_v2.ts";
 import type { CronJob, Job } from "../../../core/kinds/batch_v1.ts";
-import { type DefaultRules, rule } from "./rules.ts";
+import { type DefaultRules, rule } from "./default_rule.ts";
 
 function defaultDeployment({ spec }: Deployment): void {
   spec.replicas ??= 1;
@@ -28,7 +28,7 @@ function defaultDeployment({ spec }: Deployment): void {
 }
 
 function defaultDaemonSet({ metadata, spec }: DaemonSet): void {
-  // Counts the changes of the template, where an older version had a field.
+  // Generation of the template, a field of the removed version extensions/v1beta1.
   const generation = "deprecated.daemonset.template.generation";
   metadata.annotations = { [generation]: "0", ...metadata.annotations };
   const strategy = spec.updateStrategy ??= {};
@@ -56,7 +56,7 @@ function defaultStatefulSet({ spec }: StatefulSet): void {
   retention.whenScaled ??= "Retain";
   spec.replicas ??= 1;
   spec.revisionHistoryLimit ??= 10;
-  // Each template is a whole object, and is stored as one.
+  // Claim templates are stored as whole objects, with apiVersion and kind.
   for (const template of spec.volumeClaimTemplates ?? []) {
     template.apiVersion = "v1";
     template.kind = "PersistentVolumeClaim";
@@ -73,7 +73,7 @@ function defaultJob({ metadata, spec }: Job): void {
     ? 6
     : 2 ** 31 - 1;
   const { labels } = spec.template?.metadata ?? {};
-  // One map from here on: what is added to the template's is added to it too.
+  // The same map on purpose: labels added to the template are added here, too.
   if (labels) metadata.labels ??= labels;
   spec.completionMode ??= "NonIndexed";
   spec.suspend ??= false;
@@ -128,7 +128,7 @@ function defaultAutoscaler({ spec }: HorizontalPodAutoscaler): void {
   };
 }
 
-/** The defaults of what runs and scales Pods. */
+/** Default rules of workloads, Jobs and autoscalers. */
 export const WORKLOAD_DEFAULTS: DefaultRules = [
   rule("api.apps.v1.Deployment", defaultDeployment),
   rule("api.apps.v1.DaemonSet", defaultDaemonSet),
@@ -144,7 +144,7 @@ export const WORKLOAD_DEFAULTS: DefaultRules = [
     ({ metadata, spec }: AutoscalingV1HorizontalPodAutoscaler) => {
       if (spec === undefined) return;
       spec.minReplicas ??= 1;
-      // Metrics that this version has no field for are in an annotation.
+      // An annotation holds the metrics for which this version has no field.
       if (metadata.annotations?.[METRICS_ANNOTATION]) return;
       spec.targetCPUUtilizationPercentage ??= 80;
     },

@@ -17,8 +17,8 @@ import { jsonEquals } from "../../../core/patch/json_value.ts";
 import type { HookContext } from "../../registry.ts";
 import { timeText } from "../time_values.ts";
 import {
-  advanceGeneration,
-  countingChanges,
+  generationLifecycle,
+  incrementGeneration,
   type Lifecycle,
   type Lifecycles,
 } from "./lifecycle.ts";
@@ -28,7 +28,7 @@ const SERVICE_ACCOUNT: Lifecycle = {
   prepareForUpdate: nameSecretsOnly,
 };
 
-/** Secrets of an account are in its namespace: only their names are kept. */
+/** Reduces secret references to their names; secrets are in the namespace of the account. */
 function nameSecretsOnly(object: UntypedObject): void {
   const { secrets } = object as unknown as ServiceAccount;
   if (secrets) object.secrets = secrets.map(({ name }) => ({ name }));
@@ -48,7 +48,7 @@ const NAMESPACE: Lifecycle = {
   prepareForUpdate(object, live, { subresource }): void {
     nameLabel(object.metadata);
     if (subresource !== undefined) return;
-    // Who holds a namespace is said by its own subresource only.
+    // Only the `finalize` subresource may change the spec.
     object.spec = live.spec;
   },
 };
@@ -61,7 +61,7 @@ function nameLabel(metadata: UntypedObject["metadata"]): void {
   };
 }
 
-/** One range of addresses has two fields, of which one is older. */
+/** Synchronizes `podCIDRs` and the older field `podCIDR`. */
 function linkRanges(object: UntypedObject): void {
   const { spec } = object as unknown as Node;
   if (!spec) return;
@@ -84,7 +84,7 @@ const NODE: Lifecycle = {
   },
 };
 
-/** A finalizer that a controller takes away when nothing uses the object. */
+/** Adds a protection finalizer, which a controller removes once the object is unused. */
 function protect({ metadata }: UntypedObject, finalizer: string): void {
   if (metadata.finalizers?.includes(finalizer)) return;
   metadata.finalizers = [...metadata.finalizers ?? [], finalizer];
@@ -116,7 +116,7 @@ const PERSISTENT_VOLUME: Lifecycle = {
 const DEFAULT_STORAGE_CLASS = "storageclass.kubernetes.io/is-default-class";
 const DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class";
 
-/** The newest object of a kind that is marked as the default one. */
+/** Newest object of a resource that is annotated as the default. */
 function defaultOf(
   context: HookContext,
   { group, plural, annotation }: {
@@ -164,7 +164,7 @@ const PERSISTENT_VOLUME_CLAIM: Lifecycle = {
   },
 };
 
-/** What a volume is made from is told in two fields, of which one is older. */
+/** Synchronizes `dataSourceRef` and the older field `dataSource`. */
 function linkDataSources({ spec }: PersistentVolumeClaim): void {
   const source = spec?.dataSource;
   const reference = spec?.dataSourceRef;
@@ -176,7 +176,7 @@ function linkDataSources({ spec }: PersistentVolumeClaim): void {
   }
 }
 
-/** The older field holds a claim or a snapshot, or nothing. */
+/** Whether `dataSource` may hold the reference: a claim or a snapshot. */
 function isVolumeSource(
   { apiGroup = "", kind }: TypedLocalObjectReference,
 ): boolean {
@@ -203,7 +203,7 @@ const INGRESS: Lifecycle = {
   prepareForCreate(object): void {
     object.status = { loadBalancer: {} };
   },
-  ...countingChanges("spec"),
+  ...generationLifecycle("spec"),
 };
 
 const ENDPOINT_SLICE: Lifecycle = {
@@ -213,7 +213,7 @@ const ENDPOINT_SLICE: Lifecycle = {
       labels: metadata.labels ?? {},
     });
     if (!jsonEquals(content(object), content(live))) {
-      advanceGeneration(object, live);
+      incrementGeneration(object, live);
     }
   },
 };
@@ -224,7 +224,7 @@ const SIGNING_REQUEST: Lifecycle = {
       .spec as Record<string, unknown>;
     object.spec = { ...spec, username: user };
     object.status = {};
-    // The byte strings of this kind are beyond field ownership.
+    // kube-apiserver cannot track field ownership of the byte strings of this kind.
     delete object.metadata.managedFields;
   },
   prepareForUpdate({ metadata }): void {
@@ -238,7 +238,7 @@ const SECRET: Lifecycle = {
   },
 };
 
-/** The lifecycles of what a cluster is made of. */
+/** Lifecycles of cluster, storage, networking and admission kinds. */
 export const CLUSTER_LIFECYCLES: Lifecycles = [
   ["namespaces", NAMESPACE],
   ["nodes", NODE],
@@ -251,31 +251,31 @@ export const CLUSTER_LIFECYCLES: Lifecycles = [
     },
   }],
   ["ingresses.networking.k8s.io", INGRESS],
-  ["ingressclasses.networking.k8s.io", countingChanges("spec")],
-  ["networkpolicies.networking.k8s.io", countingChanges("spec")],
-  ["poddisruptionbudgets.policy", countingChanges("spec")],
+  ["ingressclasses.networking.k8s.io", generationLifecycle("spec")],
+  ["networkpolicies.networking.k8s.io", generationLifecycle("spec")],
+  ["poddisruptionbudgets.policy", generationLifecycle("spec")],
   ["endpointslices.discovery.k8s.io", ENDPOINT_SLICE],
   ["certificatesigningrequests.certificates.k8s.io", SIGNING_REQUEST],
-  ["flowschemas.flowcontrol.apiserver.k8s.io", countingChanges("spec")],
+  ["flowschemas.flowcontrol.apiserver.k8s.io", generationLifecycle("spec")],
   [
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
-    countingChanges("spec"),
+    generationLifecycle("spec"),
   ],
   [
     "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-    countingChanges("webhooks"),
+    generationLifecycle("webhooks"),
   ],
   [
     "validatingwebhookconfigurations.admissionregistration.k8s.io",
-    countingChanges("webhooks"),
+    generationLifecycle("webhooks"),
   ],
   [
     "validatingadmissionpolicies.admissionregistration.k8s.io",
-    countingChanges("spec"),
+    generationLifecycle("spec"),
   ],
   [
     "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-    countingChanges("spec"),
+    generationLifecycle("spec"),
   ],
   ["serviceaccounts", SERVICE_ACCOUNT],
   ["volumeattachments.storage.k8s.io", {

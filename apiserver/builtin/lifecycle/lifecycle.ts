@@ -1,8 +1,16 @@
+/**
+ * Lifecycles of the built-in kinds: what kube-apiserver's registry strategies and
+ * default admission plug-ins set, keep and allocate on create, update and delete.
+ * They see other objects only through the `HookContext` and must not import
+ * storage, requests or HTTP.
+ *
+ * @module
+ */
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
 import type { ResourceDefinition } from "../../registry.ts";
 
-/** What a kind does beside what all kinds do. */
+/** Hooks of a kind beside those of all kinds (upstream's registry strategy). */
 export type Lifecycle = Pick<
   ResourceDefinition,
   | "prepareForCreate"
@@ -12,14 +20,14 @@ export type Lifecycle = Pick<
   | "resetFields"
 >;
 
-/** Lifecycles by resource: `deployments.apps`, `pods`. */
+/** Lifecycles with the resources they apply to, named like `deployments.apps` or `pods`. */
 export type Lifecycles = readonly (readonly [string, Lifecycle])[];
 
 /**
- * A lifecycle that moves the generation when one of some fields changed, which
- * a path of dots names.
+ * Lifecycle that increments `metadata.generation` when one of the fields
+ * changes, each given as a dotted path.
  */
-export function countingChanges(
+export function generationLifecycle(
   ...fields: readonly string[]
 ): Pick<ResourceDefinition, "prepareForUpdate"> {
   return {
@@ -28,13 +36,13 @@ export function countingChanges(
       const changed = fields.some((field) =>
         !jsonEquals(readField(object, field), readField(live, field))
       );
-      if (changed) advanceGeneration(object, live);
+      if (changed) incrementGeneration(object, live);
     },
   };
 }
 
-/** Says that what a controller is to do has changed. */
-export function advanceGeneration(
+/** Increments `metadata.generation`. */
+export function incrementGeneration(
   object: UntypedObject,
   live: UntypedObject,
 ): void {
@@ -46,15 +54,15 @@ function readField(object: UntypedObject, path: string): unknown {
   for (const name of path.split(".")) {
     value = (value as Record<string, unknown> | undefined)?.[name];
   }
-  // Nothing and an empty map are the same to a server.
+  // The server treats an absent and an empty map as equal.
   const isEmpty = typeof value === "object" && value !== null &&
     Object.keys(value).length === 0;
   return isEmpty ? undefined : value;
 }
 
 /**
- * A small number from a text, spread evenly: what a server draws at random is
- * drawn here from the object's uid, which is random already.
+ * Hash of a text (32-bit FNV-1a). Replaces random numbers of kube-apiserver,
+ * seeded with the uid of the object, which is random already.
  */
 export function hashOf(text: string): number {
   let hash = 2_166_136_261;
@@ -66,7 +74,7 @@ export function hashOf(text: string): number {
 
 const SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789";
 
-/** Five characters as a server adds them to a name. */
+/** Random-looking suffix of five characters, as appended to generated names. */
 export function suffixOf(text: string): string {
   let rest = hashOf(text);
   let suffix = "";

@@ -17,20 +17,21 @@ const PRIORITY_CLASSES = {
   plural: "priorityclasses",
 } as const;
 
-/** Where a Pod finds the credentials of its service account. */
+/** Mount path of the service account credentials in a Pod. */
 const TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** The priority classes that every cluster has. */
+/** Values of the built-in priority classes. */
 const SYSTEM_PRIORITIES: Readonly<Record<string, number>> = {
   "system-cluster-critical": 2_000_000_000,
   "system-node-critical": 2_000_001_000,
 };
 
 /**
- * What admission of a default cluster does to a new Pod: its service account
- * and the volume of its token, tolerations of nodes that fail, its priority.
+ * Admits a new Pod as a default cluster does: sets the service account with its
+ * token volume, the tolerations of failing nodes and the priority.
  *
- * @throws {StatusError} 403 if an account or priority class does not exist.
+ * @throws {StatusError} 403 if the service account or priority class does not
+ * exist.
  */
 export function admitPod(pod: Pod, context: HookContext): void {
   giveServiceAccount(pod, context);
@@ -38,7 +39,7 @@ export function admitPod(pod: Pod, context: HookContext): void {
   givePriority(pod, context);
 }
 
-/** What admission does to a changed Pod: it keeps what it gave and lost. */
+/** Admits a changed Pod: restores the fields that admission set on create. */
 export function readmitPod({ spec }: Pod, live: Pod): void {
   tolerateFailingNodes(spec);
   const { priority, preemptionPolicy } = live.spec;
@@ -57,7 +58,7 @@ function giveServiceAccount(pod: Pod, context: HookContext): void {
   const account = context.find(SERVICE_ACCOUNTS, { namespace, name }) as
     | ServiceAccount
     | undefined;
-  // The default account comes with the namespace, if a little later.
+  // The default account may be created shortly after its namespace.
   if (account === undefined && name !== "default") {
     throw forbidden(
       { group: "", kind: "pods", name: metadata.name },
@@ -115,7 +116,7 @@ function containersOf(spec: PodSpec): Container[] {
   return [...spec.initContainers ?? [], ...spec.containers ?? []];
 }
 
-/** A Pod stays five minutes on a node that fails, unless it says otherwise. */
+/** Adds tolerations that keep a Pod on a failing node for five minutes, unless it has its own. */
 function tolerateFailingNodes(spec: PodSpec): void {
   for (const state of ["not-ready", "unreachable"]) {
     const key = `node.kubernetes.io/${state}`;

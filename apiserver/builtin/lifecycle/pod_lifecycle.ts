@@ -12,7 +12,7 @@ const STATUS_RESET: FieldSet = FieldSet.of([
   ["f:metadata", "f:ownerReferences"],
 ]);
 
-/** How a Pod begins, changes and ends. */
+/** Lifecycle of Pods. */
 export const POD_LIFECYCLE: Lifecycle = {
   admit(object, live, context): void {
     if (live === undefined) admitPod(asPod(object), context);
@@ -50,7 +50,7 @@ export const POD_LIFECYCLE: Lifecycle = {
     subresource === "status" ? STATUS_RESET : undefined,
   gracePeriod(object, requested): number {
     const { spec, status } = asPod(object);
-    // What no node runs, or runs no more, has nothing to end in peace.
+    // A Pod without a node, or one that has terminated, needs no grace period.
     const isOver = status?.phase === "Failed" || status?.phase === "Succeeded";
     if (!spec.nodeName || isOver) return 0;
     const period = requested ?? spec.terminationGracePeriodSeconds ?? 30;
@@ -62,7 +62,7 @@ function asPod(object: UntypedObject): Pod {
   return object as unknown as Pod;
 }
 
-/** How well a Pod is served when its node is short of something. */
+/** Quality-of-service class of a Pod. */
 function qosClassOf(pod: Pod): "BestEffort" | "Burstable" | "Guaranteed" {
   const { containers, initContainers = [] } = pod.spec;
   const all = [...containers ?? [], ...initContainers].map(({ resources }) =>

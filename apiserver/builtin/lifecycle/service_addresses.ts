@@ -4,27 +4,27 @@ import { hashOf } from "./lifecycle.ts";
 
 const SERVICES = { group: "", plural: "services" } as const;
 
-/** 10.96.0.0/12 without its first and last addresses and the server's own. */
+/** First allocatable address: 10.96.0.0/12 without the network address and that of the server. */
 const FIRST_ADDRESS = 10 * 2 ** 24 + 96 * 2 ** 16 + 2;
 const ADDRESSES = 2 ** 20 - 3;
 const FIRST_NODE_PORT = 30_000;
 const NODE_PORTS = 2_768;
 
-/** Names the Service that has an address. */
+/** Key of the Service that holds an address or node port. */
 interface Holder {
   readonly namespace: string;
   readonly name: string;
 }
 
 /**
- * Hands out cluster addresses and node ports. What was handed out is found in
- * the stored Services when it is first asked for; a Service that is gone, or
- * has another address now, holds nothing any more.
+ * Allocator of cluster IPs and node ports. Existing allocations are read lazily
+ * from the stored Services; those of a Service that was deleted or has changed
+ * its address are free again.
  */
 export class ServiceAddresses {
   #holders: Map<string, Holder> | undefined;
 
-  /** An address that no other Service has. */
+  /** Allocates a free cluster IP. */
   takeAddress(service: Service, context: HookContext): string {
     const address = this.#take(service, context, (attempt) =>
       addressText(
@@ -32,11 +32,11 @@ export class ServiceAddresses {
       ));
     if (address !== undefined) return address;
     throw new RangeError(
-      "Cannot give a Service an address: all are taken: received none",
+      "Cannot allocate a cluster IP: all are in use",
     );
   }
 
-  /** A node port that no other Service has; `use` tells several apart. */
+  /** Allocates a free node port; `use` distinguishes the ports of one Service. */
   takeNodePort(service: Service, use: string, context: HookContext): number {
     const port = this.#take(service, context, (attempt) =>
       String(
@@ -45,11 +45,11 @@ export class ServiceAddresses {
       ));
     if (port !== undefined) return Number(port);
     throw new RangeError(
-      "Cannot give a Service a node port: all are taken: received none",
+      "Cannot allocate a node port: all are in use",
     );
   }
 
-  /** Takes what a Service asks for by name; false if another has it. */
+  /** Allocates a specific address or port; returns false if another Service holds it. */
   claim(service: Service, what: string, context: HookContext): boolean {
     const holder = this.#holderOf(what, context);
     const { name, namespace = "" } = service.metadata;
@@ -94,7 +94,7 @@ export class ServiceAddresses {
   }
 }
 
-/** The addresses and node ports that a Service has. */
+/** Cluster IPs and node ports of a Service. */
 function held({ spec }: Service): string[] {
   const ports = (spec?.ports ?? []).map(({ nodePort }) => nodePort ?? 0);
   return [

@@ -6,7 +6,7 @@ import { fieldError, invalid, type StatusError } from "../../status.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { ServiceAddresses } from "./service_addresses.ts";
 
-/** How a Service gets and loses what a cluster has only so many of. */
+/** Lifecycle of Services: allocates and releases cluster IPs and node ports. */
 export function serviceLifecycle(): Lifecycle {
   const addresses = new ServiceAddresses();
   return {
@@ -45,7 +45,7 @@ const isExternal = (spec: ServiceSpec): boolean =>
   needsNodePort(spec) ||
   spec.type === "ClusterIP" && spec.externalIPs !== undefined;
 
-/** Clients that do not tell what was allocated for them do not give it back. */
+/** Keeps allocated values that an update omits. */
 function keepAllocated(spec: ServiceSpec, before: ServiceSpec): void {
   if (needsAddress(spec) && needsAddress(before)) {
     if (spec.clusterIP === before.clusterIP && before.clusterIPs) {
@@ -69,7 +69,7 @@ function keepAllocated(spec: ServiceSpec, before: ServiceSpec): void {
   }
 }
 
-/** What another type does not have goes, unless the client changed it too. */
+/** Drops fields that the new type does not have, unless the client changed them as well. */
 function dropForType(
   service: StoredService,
   before: ServiceSpec,
@@ -105,6 +105,7 @@ function dropForType(
   if (isExternal(before) && !isExternal(spec)) drop("externalTrafficPolicy");
 }
 
+/** Context of the allocations for one write. */
 interface Allocation {
   readonly addresses: ServiceAddresses;
   readonly context: HookContext;
@@ -130,7 +131,7 @@ function allocate(service: StoredService, allocation: Allocation): void {
   }
 }
 
-/** The cluster has addresses of one family, IPv4. */
+/** Sets the IP families; the cluster has IPv4 only. */
 function setFamilies(
   service: StoredService,
   before: ServiceSpec | undefined,

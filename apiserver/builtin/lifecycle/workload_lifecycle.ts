@@ -4,7 +4,7 @@ import type { Job } from "../../../core/kinds/batch_v1.ts";
 import { FieldSet } from "../../../core/patch/field_set.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
 import {
-  countingChanges,
+  generationLifecycle,
   type Lifecycle,
   type Lifecycles,
 } from "./lifecycle.ts";
@@ -21,14 +21,14 @@ const DEPLOYMENT: Lifecycle = {
       if (labels) object.metadata.labels = labels;
       else delete object.metadata.labels;
     }
-    countingChanges("spec", "metadata.annotations")
+    generationLifecycle("spec", "metadata.annotations")
       .prepareForUpdate?.(object, live, context);
   },
   resetFields: (subresource) =>
     subresource === "status" ? DEPLOYMENT_STATUS_RESET : undefined,
 };
 
-/** Counts the changes of the template, as an older version did in the spec. */
+/** Annotation with the generation of the template, a spec field of the removed version extensions/v1beta1. */
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 
 const DAEMON_SET: Lifecycle = {
@@ -45,7 +45,7 @@ const DAEMON_SET: Lifecycle = {
     if (count > 0 || changed) {
       setTemplateGeneration(object, changed ? count + 1 : count);
     }
-    countingChanges("spec").prepareForUpdate?.(object, live, context);
+    generationLifecycle("spec").prepareForUpdate?.(object, live, context);
   },
 };
 
@@ -63,10 +63,10 @@ const JOB: Lifecycle = {
   prepareForCreate(object): void {
     selectOwnPods(object as unknown as Job);
   },
-  ...countingChanges("spec"),
+  ...generationLifecycle("spec"),
 };
 
-/** Unless it brings its own selector, a Job selects Pods by its uid. */
+/** Makes a Job select its Pods by uid, unless it sets its own selector. */
 function selectOwnPods({ metadata, spec }: Job): void {
   if (spec === undefined || spec.manualSelector) return;
   const uid = metadata.uid ?? "";
@@ -88,14 +88,14 @@ function selectOwnPods({ metadata, spec }: Job): void {
   };
 }
 
-/** The lifecycles of what runs Pods. */
+/** Lifecycles of the workload kinds. */
 export const WORKLOAD_LIFECYCLES: Lifecycles = [
   ["deployments.apps", DEPLOYMENT],
   ["daemonsets.apps", DAEMON_SET],
-  ["replicasets.apps", countingChanges("spec")],
-  ["statefulsets.apps", countingChanges("spec")],
-  ["replicationcontrollers", countingChanges("spec")],
-  ["podtemplates", countingChanges("template")],
+  ["replicasets.apps", generationLifecycle("spec")],
+  ["statefulsets.apps", generationLifecycle("spec")],
+  ["replicationcontrollers", generationLifecycle("spec")],
+  ["podtemplates", generationLifecycle("template")],
   ["jobs.batch", JOB],
-  ["cronjobs.batch", countingChanges("spec")],
+  ["cronjobs.batch", generationLifecycle("spec")],
 ];

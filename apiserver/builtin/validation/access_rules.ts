@@ -115,7 +115,7 @@ function checkSubject(
     ]);}
 }
 
-/** What is checked of what says who may do what. */
+/** Validation rules of RBAC kinds. */
 export const ACCESS_RULES: ValidationRules = [
   check("api.rbac.v1.Role", checkRole(true)),
   check("api.rbac.v1.ClusterRole", checkRole(false)),

@@ -106,7 +106,7 @@ function checkReviewVersions(
   );
 }
 
-/** No two webhooks of a configuration have one name. */
+/** Checks that the webhooks of a configuration have unique names. */
 function checkConfiguration(
   { webhooks = [] }: MutatingWebhookConfiguration,
   fieldPath: FieldPath,
@@ -140,8 +140,8 @@ function checkConditions(
   checkNames(conditions, "matchConditions", fieldPath);
 }
 
-/** A list that is one star, or anything else. */
-function starAlone(what: string): FieldCheck {
+/** Check of a required list in which `*` must be the only item. */
+function wildcardAlone(what: string): FieldCheck {
   return (value, field, fieldPath) => {
     const texts = (value ?? []) as readonly string[];
     if (texts.length === 0) fieldPath.required(field);
@@ -168,8 +168,8 @@ const OPERATIONS: FieldCheck = (value, field, fieldPath) => {
   );
 };
 
-/** A list in which no text is empty. */
-const FILLED: FieldCheck = (value, field, fieldPath) => {
+/** Check of a list whose items must not be empty. */
+const NO_EMPTY_ITEMS: FieldCheck = (value, field, fieldPath) => {
   for (const [index, text] of ((value ?? []) as string[]).entries()) {
     if (text === "") fieldPath.required(`${field}[${index}]`);
   }
@@ -178,11 +178,11 @@ const FILLED: FieldCheck = (value, field, fieldPath) => {
 function checkRule(rule: RuleWithOperations, fieldPath: FieldPath): void {
   const { operations, apiGroups, apiVersions, resources } = rule;
   OPERATIONS(operations, "operations", fieldPath);
-  starAlone("API groups")(apiGroups, "apiGroups", fieldPath);
-  starAlone("API versions")(apiVersions, "apiVersions", fieldPath);
-  FILLED(apiVersions, "apiVersions", fieldPath);
+  wildcardAlone("API groups")(apiGroups, "apiGroups", fieldPath);
+  wildcardAlone("API versions")(apiVersions, "apiVersions", fieldPath);
+  NO_EMPTY_ITEMS(apiVersions, "apiVersions", fieldPath);
   required()(resources, "resources", fieldPath);
-  FILLED(resources, "resources", fieldPath);
+  NO_EMPTY_ITEMS(resources, "resources", fieldPath);
 }
 
 function checkPolicy(
@@ -304,7 +304,7 @@ function checkParamRef(reference: ParamRef, fieldPath: FieldPath): void {
   }
 }
 
-/** What is checked of what decides about requests. */
+/** Validation rules of webhooks and admission policies. */
 export const ADMISSION_RULES: ValidationRules = [
   check("api.admissionregistration.v1.ValidatingWebhook", checkWebhook),
   check("api.admissionregistration.v1.MutatingWebhook", checkWebhook),

@@ -69,7 +69,7 @@ function checkMetric(metric: MetricSpec, fieldPath: FieldPath): void {
   if (!type) fieldPath.required("type", "must specify a metric source type");
   const expected = SOURCES[type];
   if (expected === undefined) {
-    // Once for the type, once for its source.
+    // Reported twice, as upstream does: for the type and for its source.
     fieldPath.notSupported("type", type, Object.keys(SOURCES));
     fieldPath.notSupported("type", type, Object.keys(SOURCES));
   } else if (metric[expected] === undefined) {
@@ -251,7 +251,7 @@ function checkScalingPolicy(
   }
 }
 
-/** What is checked of what scales Pods. */
+/** Validation rules of HorizontalPodAutoscalers. */
 export const AUTOSCALER_RULES: ValidationRules = [
   check("api.autoscaling.v1.HorizontalPodAutoscalerSpec", checkAutoscaler),
   check("api.autoscaling.v2.HorizontalPodAutoscalerSpec", checkAutoscaler),

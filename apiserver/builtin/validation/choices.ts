@@ -1,6 +1,6 @@
 /**
- * Values to choose from that the schemas do not give, or give in another order
- * than messages do; by struct and field.
+ * Supported values of enumerated fields, by struct and field, where the schema
+ * does not list them or lists them in another order than messages do.
  */
 export const CHOICES: ReadonlyMap<string, readonly string[]> = new Map([
   ["PodSpec.restartPolicy", ["Always", "OnFailure", "Never"]],
@@ -26,8 +26,8 @@ export const CHOICES: ReadonlyMap<string, readonly string[]> = new Map([
   ],
 ]);
 
-/** Enumerations that are not checked, or by a rule that says more. */
-export const TOLD_BY_RULE: ReadonlySet<string> = new Set([
+/** Enumerated fields that are not checked, or that a rule of their own checks. */
+export const CHECKED_BY_RULE: ReadonlySet<string> = new Set([
   "DaemonSetUpdateStrategy.type",
   "DeploymentStrategy.type",
   "StatefulSetSpec.podManagementPolicy",
@@ -45,7 +45,7 @@ export const TOLD_BY_RULE: ReadonlySet<string> = new Set([
   "PriorityClass.preemptionPolicy",
 ]);
 
-/** Fields below which nothing is checked: a StatefulSet makes what it may. */
+/** Fields whose content is not checked; upstream validates it when it is used. */
 export const UNCHECKED: ReadonlySet<string> = new Set([
   "StatefulSetSpec.template",
   "StatefulSetSpec.volumeClaimTemplates",
@@ -55,7 +55,7 @@ export const UNCHECKED: ReadonlySet<string> = new Set([
   "ExternalMetricSource.metric",
 ]);
 
-/** Fields that messages call otherwise. */
+/** Names of fields in messages, where they differ from the JSON names. */
 export const SHOWN_AS: ReadonlyMap<string, string> = new Map([
   ["Volume.gcePersistentDisk", "persistentDisk"],
   ["Scheduling.tolerations", "tolerations.tolerations"],

@@ -15,12 +15,12 @@ import { oneOf } from "./field_checks.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 import { configKeyProblems } from "./value_problems.ts";
 
-/** The most bytes that a ConfigMap or Secret holds. */
-const DATA_LIMIT = 1024 * 1024;
+/** Maximal size of the data of a ConfigMap or Secret in bytes. */
+const MAX_DATA_BYTES = 1024 * 1024;
 
 const encoder = new TextEncoder();
 
-/** How many bytes base64 stands for. */
+/** Size in bytes of base64 text after decoding. */
 function decodedSize(text: string): number {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   return text.length / 4 * 3 - padding;
@@ -44,10 +44,10 @@ function checkConfigMap(map: ConfigMap, fieldPath: FieldPath): void {
     fieldPath.problems(`binaryData[${key}]`, key, configKeyProblems(key));
     size += decodedSize(value);
   }
-  if (size > DATA_LIMIT) fieldPath.tooLong("", DATA_LIMIT);
+  if (size > MAX_DATA_BYTES) fieldPath.tooLong("", MAX_DATA_BYTES);
 }
 
-/** What secrets of some types must hold. */
+/** Required keys of Secrets, by type. */
 const SECRET_KEYS: Readonly<Record<string, readonly string[]>> = {
   "kubernetes.io/tls": ["tls.crt", "tls.key"],
   "kubernetes.io/dockercfg": [".dockercfg"],
@@ -62,7 +62,7 @@ function checkSecret(secret: Secret, fieldPath: FieldPath): void {
     fieldPath.problems(`data[${key}]`, key, configKeyProblems(key));
     size += decodedSize(value);
   }
-  if (size > DATA_LIMIT) fieldPath.tooLong("data", DATA_LIMIT);
+  if (size > MAX_DATA_BYTES) fieldPath.tooLong("data", MAX_DATA_BYTES);
   for (const key of SECRET_KEYS[type] ?? []) {
     if (!Object.hasOwn(data, key)) fieldPath.required(`data[${key}]`);
   }
@@ -248,7 +248,7 @@ function checkLimits(
   }
 }
 
-/** What is checked of what a cluster is made of. */
+/** Validation rules of ConfigMaps, Secrets, namespaces, quotas and similar kinds. */
 export const CLUSTER_RULES: ValidationRules = [
   check("api.core.v1.ConfigMap", checkConfigMap),
   check("api.core.v1.Secret", checkSecret),

@@ -86,7 +86,7 @@ function checkEnvVar(
   fieldPath: FieldPath,
 ): void {
   if (!name) fieldPath.required("name");
-  // Any printable text without an equals sign is a name.
+  // Any printable ASCII text without an equals sign is a valid name.
   else if (!/^[ -<>-~]+$/.test(name)) {
     fieldPath.invalid(
       "name",
@@ -214,7 +214,7 @@ function checkResources(
 
 const RESOURCE_NAMES = ["cpu", "memory", "ephemeral-storage"];
 
-/** Names that quotas know besides. */
+/** Further resource names, which are valid in quotas only. */
 const QUOTA_NAMES: ReadonlySet<string> = new Set([
   ...["requests", "limits"].flatMap((part) =>
     RESOURCE_NAMES.map((name) => `${part}.${name}`)
@@ -257,7 +257,7 @@ function checkSecurityContext(
   }
 }
 
-/** What is checked of containers and what is in them. */
+/** Validation rules of containers, probes, ports and security contexts. */
 export const CONTAINER_RULES: ValidationRules = [
   check("api.core.v1.Container", checkContainer),
   check("api.core.v1.ContainerPort", checkContainerPort),

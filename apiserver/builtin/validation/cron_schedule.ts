@@ -26,7 +26,7 @@ const FIELDS: readonly CronField[] = [
   { low: 0, high: 6, names: "sun mon tue wed thu fri sat".split(" ") },
 ];
 
-/** What is wrong with a schedule of cron; undefined if nothing is. */
+/** Checks a cron schedule; returns the violation or undefined. */
 export function scheduleProblem(schedule: string): string | undefined {
   const text = schedule.replace(/^(?:CRON_)?TZ=\S*\s+/, "");
   if (text.startsWith("@")) {
@@ -89,7 +89,7 @@ function notANumber(text: string): string {
   }: invalid syntax`;
 }
 
-/** What is wrong with the name of a time zone; undefined if nothing is. */
+/** Checks the name of a time zone; returns the violation or undefined. */
 export function timeZoneProblem(name: string): string | undefined {
   if (name === "") return "timeZone must be nil or non-empty string";
   if (name.toLowerCase() === "local") {

@@ -51,7 +51,7 @@ function checkAddress(address: EndpointAddress, fieldPath: FieldPath): void {
   checkSpecialAddress(ip, "ip", fieldPath);
 }
 
-/** Addresses that mean no host in particular, in words and as patterns. */
+/** Address ranges that endpoints must not use, with the messages. */
 const SPECIAL: readonly (readonly [RegExp, string])[] = [
   [/^127\.|^::1$/, "may not be in the loopback range (127.0.0.0/8, ::1/128)"],
   [
@@ -64,7 +64,7 @@ const SPECIAL: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** What is wrong with an address that others are to reach. */
+/** Checks that an address is in none of the special ranges. */
 export function checkSpecialAddress(
   address: string,
   field: string,
@@ -112,7 +112,7 @@ function checkEndpoint(
   addressType: string,
   fieldPath: FieldPath,
 ): void {
-  // Go writes an empty list as null.
+  // Go encodes an empty list as null.
   const addresses = given ?? [];
   if (addresses.length === 0) {
     fieldPath.required("addresses", "must contain at least 1 address");
@@ -134,7 +134,7 @@ function checkEndpoint(
   }
 }
 
-/** What is checked of the addresses behind Services. */
+/** Validation rules of Endpoints and EndpointSlices. */
 export const ENDPOINT_RULES: ValidationRules = [
   check("api.core.v1.Endpoints", checkSubsets),
   check("api.discovery.v1.EndpointSlice", checkSlice),

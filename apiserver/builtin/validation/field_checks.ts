@@ -1,14 +1,14 @@
 import type { FieldPath } from "../../field_path.ts";
 import { check, type DefinitionRule } from "./validation_rule.ts";
 
-/** What is checked of the value of one field; absent ones are undefined. */
+/** Check of the value of a field; undefined if the field is absent. */
 export type FieldCheck = (
   value: unknown,
   field: string,
   fieldPath: FieldPath,
 ) => void;
 
-/** A rule that checks the fields of a struct one by one, in the order given. */
+/** Rule that checks the fields of a struct in the given order. */
 export function checkFields<T>(
   definition: string,
   checks: Partial<Record<keyof T & string, FieldCheck>>,
@@ -27,14 +27,14 @@ function isMissing(value: unknown): boolean {
     Array.isArray(value) && value.length === 0;
 }
 
-/** Something has to be there: no empty text, no empty list. */
+/** Check that a field is set, and is not an empty text or list. */
 export function required(why = ""): FieldCheck {
   return (value, field, fieldPath) => {
     if (isMissing(value)) fieldPath.required(field, why);
   };
 }
 
-/** A text has to be there, without any of some problems. */
+/** Check that a text is set and valid; `problems` returns its violations. */
 export function requiredText(
   problems: (text: string) => readonly string[],
 ): FieldCheck {
@@ -44,7 +44,7 @@ export function requiredText(
   };
 }
 
-/** A text has none of some problems; the empty one counts where it is given. */
+/** Check that a text, if set, is valid; an empty text is checked, too. */
 export function text(
   problems: (text: string) => readonly string[],
 ): FieldCheck {
@@ -54,7 +54,7 @@ export function text(
   };
 }
 
-/** A text has none of some problems; it may be absent or empty. */
+/** Check that a text is valid unless it is absent or empty. */
 export function optionalText(
   problems: (text: string) => readonly string[],
 ): FieldCheck {
@@ -64,7 +64,7 @@ export function optionalText(
   };
 }
 
-/** A number is one of a range. */
+/** Check that a number, if set, is in a range; both ends are included. */
 export function between(low: number, high: number): FieldCheck {
   return (value, field, fieldPath) => {
     if (typeof value !== "number" || value >= low && value <= high) return;
@@ -76,7 +76,7 @@ export function between(low: number, high: number): FieldCheck {
   };
 }
 
-/** A number, zero if it is absent, is more than zero. */
+/** Check that a number is greater than zero; an absent one counts as zero. */
 export function positive(why: string): FieldCheck {
   return (value, field, fieldPath) => {
     const number = value ?? 0;
@@ -84,7 +84,7 @@ export function positive(why: string): FieldCheck {
   };
 }
 
-/** A text is one to choose from. */
+/** Check that a text is one of the supported values. */
 export function oneOf(choices: readonly string[]): FieldCheck {
   return (value, field, fieldPath) => {
     const given = value ?? "";
@@ -93,7 +93,7 @@ export function oneOf(choices: readonly string[]): FieldCheck {
   };
 }
 
-/** Several checks of one field. */
+/** Combines several checks of a field. */
 export function all(...checks: readonly FieldCheck[]): FieldCheck {
   return (value, field, fieldPath) => {
     for (const one of checks) one(value, field, fieldPath);

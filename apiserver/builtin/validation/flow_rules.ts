@@ -155,7 +155,7 @@ function checkLimitResponse(
   } else oneOf(["Queue", "Reject"])(type, "type", fieldPath);
 }
 
-/** What is checked of who waits for whom. */
+/** Validation rules of FlowSchemas and PriorityLevelConfigurations. */
 export const FLOW_RULES: ValidationRules = [
   check("api.flowcontrol.v1.FlowSchemaSpec", checkFlowSchema),
   check("api.flowcontrol.v1.PolicyRulesWithSubjects", checkFlowRule),

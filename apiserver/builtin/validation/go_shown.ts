@@ -1,6 +1,6 @@
 import type { LabelSelector } from "../../../core/kinds/meta_v1.ts";
 
-/** Labels as Go shows a map of strings. */
+/** Labels as Go formats a map of strings. */
 export function shownLabels(
   labels: Record<string, string> | undefined,
 ): string {
@@ -11,14 +11,14 @@ export function shownLabels(
   return `map[string]string{${entries.join(", ")}}`;
 }
 
-/** Texts as Go shows a list of them. */
+/** Texts as Go formats a slice of strings. */
 export function shownTexts(texts: readonly string[] | undefined): string {
   return texts === undefined
     ? "[]string(nil)"
     : `[]string{${texts.map((text) => JSON.stringify(text)).join(", ")}}`;
 }
 
-/** A selector as Go shows it. */
+/** Label selector as Go formats it. */
 export function shownSelector(selector: LabelSelector): string {
   const { matchLabels, matchExpressions } = selector;
   const expressions = matchExpressions?.map(({ key, operator, values }) =>
@@ -33,7 +33,7 @@ export function shownSelector(selector: LabelSelector): string {
   }}`;
 }
 
-/** A number or a text as Go shows what may be either. */
+/** Number or text as Go formats an `IntOrString`. */
 export function shownIntOrString(value: number | string): string {
   return typeof value === "number"
     ? `intstr.IntOrString{Type:0, IntVal:${value}, StrVal:""}`

@@ -172,7 +172,7 @@ function checkIngressClass(
   }
 }
 
-/** What is checked of what lets requests into a cluster. */
+/** Validation rules of Ingresses and IngressClasses. */
 export const INGRESS_RULES: ValidationRules = [
   check("api.networking.v1.IngressSpec", checkIngress),
   check("api.networking.v1.HTTPIngressPath", checkIngressPath),

@@ -34,8 +34,8 @@ function checkJob(spec: JobSpec, fieldPath: FieldPath): void {
   checkSuccessPolicy(spec, fieldPath);
 }
 
-/** Pods of a Job end; what is wrong with their template is told before. */
-function checkEnds(
+/** Checks that the Pods of a Job terminate. Runs after the checks of their template. */
+function checkTermination(
   { template, podFailurePolicy }: JobSpec,
   fieldPath: FieldPath,
 ): void {
@@ -54,7 +54,7 @@ function checkEnds(
   }
 }
 
-/** Who is to run a Job has a name with a domain before it. */
+/** Checks that the name of an external controller has a domain prefix. */
 function checkManager(name: string | undefined, fieldPath: FieldPath): void {
   if (name === undefined) return;
   if (name === "") fieldPath.required("managedBy");
@@ -217,7 +217,7 @@ function checkIndexes(spec: JobSpec, fieldPath: FieldPath): void {
   }
 }
 
-/** The Pods of an indexed Job are named after it and their index. */
+/** Checks that the names of the Pods of an indexed Job, which end with an index, are valid. */
 function checkIndexedName(
   name: string,
   { completionMode, completions = 0 }: JobSpec,
@@ -233,7 +233,7 @@ function checkIndexedName(
   );
 }
 
-/** A Job's own selector selects its template; those in templates have none. */
+/** Checks that the selector of a Job matches its template; does not apply to Job templates. */
 function checkWholeJob({ metadata, spec }: Job, fieldPath: FieldPath): void {
   if (spec === undefined) return;
   const at = fieldPath.child("spec");
@@ -301,10 +301,10 @@ function checkBudget(
   });
 }
 
-/** What is checked of what runs Pods to an end. */
+/** Validation rules of Jobs, CronJobs and PodDisruptionBudgets. */
 export const JOB_RULES: ValidationRules = [
   check("api.batch.v1.JobSpec", checkJob),
-  check("api.batch.v1.JobSpec", checkEnds, "after"),
+  check("api.batch.v1.JobSpec", checkTermination, "after"),
   check("api.batch.v1.Job", checkWholeJob),
   check("api.batch.v1.CronJobSpec", checkCronJob),
   check("api.policy.v1.PodDisruptionBudgetSpec", checkBudget),

@@ -60,10 +60,10 @@ function checkSelector(
 }
 
 /**
- * Checks that a requirement has values if its operator compares with some, and
- * none if it does not.
+ * Checks that a requirement has values if its operator takes values, and has
+ * none otherwise.
  *
- * @returns Whether it is such an operator.
+ * @returns Whether the operator takes values.
  */
 export function checkValueCount(
   operator: string,
@@ -89,7 +89,7 @@ export function checkValueCount(
   return true;
 }
 
-/** Whether labels are what a selector asks for; undefined if it is malformed. */
+/** Whether the labels match the selector; undefined if the selector is malformed. */
 export function selects(
   selector: LabelSelector,
   labels: Record<string, string>,
@@ -113,7 +113,7 @@ export function selects(
   });
 }
 
-/** What is checked of selectors wherever they are. */
+/** Validation rules of label selectors. */
 export const LABEL_RULES: ValidationRules = [
   check("apimachinery.pkg.apis.meta.v1.LabelSelector", checkSelector),
 ];

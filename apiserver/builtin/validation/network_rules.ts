@@ -98,7 +98,7 @@ function checkServicePorts(
   }
 }
 
-/** The protocol and number of a port as Go shows a port that has no more. */
+/** Port as Go formats one with only protocol and number set. */
 function shownPort({ protocol, port }: ServicePort): string {
   return `core.ServicePort{Name:"", Protocol:${
     JSON.stringify(protocol)
@@ -267,7 +267,7 @@ function checkBlock(
   }
 }
 
-/** What is checked of what connects Pods. */
+/** Validation rules of Services and NetworkPolicies. */
 export const NETWORK_RULES: ValidationRules = [
   check("api.core.v1.Service", checkService),
   check("api.networking.v1.NetworkPolicyPort", checkPolicyPort),

@@ -50,7 +50,7 @@ function checkRestartPolicy(
   }
 }
 
-/** Mounts are of volumes in which nothing is wrong. */
+/** Checks the mounts of all containers; invalid volumes count as missing. */
 function checkAllMounts(spec: PodSpec, fieldPath: FieldPath): void {
   const volumes = new Set(
     (spec.volumes ?? []).filter((_, index) =>
@@ -190,7 +190,7 @@ function checkHost(spec: PodSpec, fieldPath: FieldPath): void {
   }
 }
 
-/** Two containers cannot have one port of the host. */
+/** Checks that the containers use distinct host ports. */
 function checkHostPorts(spec: PodSpec, fieldPath: FieldPath): void {
   const taken = new Set<string>();
   for (const [index, { ports = [] }] of (spec.containers ?? []).entries()) {
@@ -301,7 +301,7 @@ function checkSeccomp(
   }
 }
 
-/** Checks the labels and annotations that Pods get. */
+/** Checks the labels and annotations of a Pod template. */
 export function checkTemplate(
   { metadata }: PodTemplateSpec,
   fieldPath: FieldPath,
@@ -310,7 +310,7 @@ export function checkTemplate(
   checkAnnotations(metadata?.annotations, fieldPath.child("annotations"));
 }
 
-/** What is checked of Pods, and of the templates of Pods. */
+/** Validation rules of Pods and Pod templates. */
 export const POD_RULES: ValidationRules = [
   check("api.core.v1.PodSpec", checkPodSpec),
   check("api.core.v1.PodTemplateSpec", checkTemplate),

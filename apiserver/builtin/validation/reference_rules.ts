@@ -17,7 +17,7 @@ import { check, type ValidationRules } from "./validation_rule.ts";
 import { configKeyProblems } from "./value_problems.ts";
 import { checkMode, checkRelativePath } from "./volume_rules.ts";
 
-/** Fields of a Pod that something in it may refer to. */
+/** Pod fields that downward API references may select. */
 const KNOWN_FIELDS: readonly string[] = [
   "metadata.annotations",
   "metadata.labels",
@@ -158,7 +158,7 @@ function checkVariableSource(
   }
 }
 
-/** What messages say of files does not tell which file. */
+/** Checks a file of a downward API volume; as upstream, messages do not contain its index. */
 export function checkFile(
   file: DownwardAPIVolumeFile,
   fieldPath: FieldPath,
@@ -214,7 +214,7 @@ function checkEnvFrom({ envFrom }: Container, fieldPath: FieldPath): void {
 
 const NAME = requiredText(subdomainProblems);
 
-/** What is checked of what containers take from elsewhere. */
+/** Validation rules of environment variables and downward API files. */
 export const REFERENCE_RULES: ValidationRules = [
   check("api.core.v1.EnvVarSource", checkVariableSource),
   check("api.core.v1.DownwardAPIProjection", checkFiles),

@@ -66,8 +66,8 @@ function checkApiService(
   if (!service.name) at.required("service.name");
 }
 
-/** The shortest that a certificate may be asked for, in seconds. */
-const SHORTEST_CERTIFICATE = 600;
+/** Minimal validity of a requested certificate in seconds. */
+const MIN_CERTIFICATE_SECONDS = 600;
 
 function checkRequest(
   spec: CertificateSigningRequestSpec,
@@ -82,12 +82,13 @@ function checkRequest(
   }
   checkSigner(signerName, fieldPath);
   if (
-    expirationSeconds !== undefined && expirationSeconds < SHORTEST_CERTIFICATE
+    expirationSeconds !== undefined &&
+    expirationSeconds < MIN_CERTIFICATE_SECONDS
   ) {
     fieldPath.invalid(
       "expirationSeconds",
       expirationSeconds,
-      `may not specify a duration less than ${SHORTEST_CERTIFICATE} seconds (10 minutes)`,
+      `may not specify a duration less than ${MIN_CERTIFICATE_SECONDS} seconds (10 minutes)`,
     );
   }
 }
@@ -118,7 +119,7 @@ function checkSigner(name: string | undefined, fieldPath: FieldPath): void {
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/** Messages have the taints of a node in its metadata. */
+/** Checks a Node; as upstream, messages locate taints in `metadata.taints`. */
 function checkNode({ spec = {} }: Node, fieldPath: FieldPath): void {
   const pairs = new Set<string>();
   for (const [index, taint] of (spec.taints ?? []).entries()) {
@@ -170,7 +171,7 @@ function checkAggregation(
   );
 }
 
-/** What is checked of what a cluster knows of its own parts. */
+/** Validation rules of Nodes, CSI drivers, certificate requests and similar kinds. */
 export const REGISTRATION_RULES: ValidationRules = [
   check(
     "kube-aggregator.pkg.apis.apiregistration.v1.APIService",

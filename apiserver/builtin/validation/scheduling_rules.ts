@@ -38,7 +38,7 @@ function checkToleration(toleration: Toleration, fieldPath: FieldPath): void {
   }
 }
 
-/** No two constraints spread over the same. */
+/** Checks that topology spread constraints are unique. */
 function checkSpreads(spec: PodSpec, fieldPath: FieldPath): void {
   const seen = new Set<string>();
   for (
@@ -131,7 +131,7 @@ function checkRequirement(
   fieldPath.problems("key", key, qualifiedNameProblems(key));
 }
 
-/** The only field of nodes that terms select by is their name. */
+/** Checks a field requirement of a node selector, which supports `metadata.name` only. */
 function checkFieldRequirement(
   { key, operator, values = [] }: NodeSelectorRequirement,
   fieldPath: FieldPath,
@@ -153,7 +153,7 @@ function checkFieldRequirement(
   }
 }
 
-/** What is checked of where Pods run. */
+/** Validation rules of tolerations, affinity and topology spread. */
 export const SCHEDULING_RULES: ValidationRules = [
   check("api.core.v1.Toleration", checkToleration),
   check("api.core.v1.TopologySpreadConstraint", checkSpread),

@@ -86,8 +86,8 @@ function checkClaim(
   }
 }
 
-/** What a volume says beside where its bytes are. */
-const NO_SOURCES: readonly string[] = [
+/** Fields of a PersistentVolume spec that are not a volume source. */
+const OTHER_FIELDS: readonly string[] = [
   "accessModes",
   "capacity",
   "claimRef",
@@ -110,7 +110,7 @@ function checkVolume(spec: PersistentVolumeSpec, fieldPath: FieldPath): void {
     checkPositive(text, `capacity[${name}]`, fieldPath);
   }
   const sources = Object.keys(spec).filter((field) =>
-    !NO_SOURCES.includes(field)
+    !OTHER_FIELDS.includes(field)
   );
   if (sources.length === 0) {
     fieldPath.required("", "must specify a volume type");
@@ -161,8 +161,8 @@ function checkTopology(
 }
 
 const LIFECYCLE_MODES = ["Persistent", "Ephemeral"];
-/** The shortest that a token may be valid, in seconds. */
-const SHORTEST_TOKEN = 600;
+/** Minimal validity of a token in seconds. */
+const MIN_TOKEN_SECONDS = 600;
 
 function checkDriver(spec: CSIDriverSpec, fieldPath: FieldPath): void {
   const audiences = new Set<string>();
@@ -173,7 +173,9 @@ function checkDriver(spec: CSIDriverSpec, fieldPath: FieldPath): void {
     const at = fieldPath.child(`tokenRequests[${index}]`);
     if (audiences.has(audience)) at.duplicate("audience", audience);
     audiences.add(audience);
-    if (expirationSeconds !== undefined && expirationSeconds < SHORTEST_TOKEN) {
+    if (
+      expirationSeconds !== undefined && expirationSeconds < MIN_TOKEN_SECONDS
+    ) {
       at.invalid(
         "expirationSeconds",
         expirationSeconds,
@@ -234,7 +236,7 @@ function checkAttachment(
   fieldPath.problems("nodeName", nodeName, subdomainProblems(nodeName));
 }
 
-/** What is checked of what keeps data. */
+/** Validation rules of volumes, claims, storage classes and CSI kinds. */
 export const STORAGE_RULES: ValidationRules = [
   check("api.core.v1.PersistentVolumeClaimSpec", checkClaim),
   check("api.core.v1.PersistentVolumeSpec", checkVolume),

@@ -9,7 +9,7 @@ import { type GoType, goType, specialForm } from "../go_types.ts";
 import { ACCESS_RULES } from "./access_rules.ts";
 import { ADMISSION_RULES } from "./admission_rules.ts";
 import { AUTOSCALER_RULES } from "./autoscaler_rules.ts";
-import { CHOICES, SHOWN_AS, TOLD_BY_RULE, UNCHECKED } from "./choices.ts";
+import { CHECKED_BY_RULE, CHOICES, SHOWN_AS, UNCHECKED } from "./choices.ts";
 import { CLUSTER_RULES } from "./cluster_rules.ts";
 import { CONTAINER_RULES } from "./container_rules.ts";
 import { ENDPOINT_RULES } from "./endpoint_rules.ts";
@@ -28,7 +28,7 @@ import { VOLUME_RULES } from "./volume_rules.ts";
 import { VOLUME_SOURCE_RULES } from "./volume_source_rules.ts";
 import { WORKLOAD_RULES } from "./workload_rules.ts";
 
-/** The rules of a definition, in their order. */
+/** Rules of a definition, which run before or after the checks of its fields. */
 interface RuleSet {
   readonly before: ValidationRule[];
   readonly after: ValidationRule[];
@@ -69,17 +69,19 @@ function groupRules(): Map<string, RuleSet> {
   return sets;
 }
 
+/** Checks of a field. */
 interface FieldChecks {
   readonly name: string;
-  /** What messages call it. */
+  /** Name of the field in messages. */
   readonly shown: string;
-  /** Whether the empty text is a value of it. */
+  /** Whether the empty text is checked like other values. */
   readonly hasEmpty: boolean;
   readonly choices: readonly string[] | undefined;
   readonly isList: boolean;
   readonly structs: TypeChecks | undefined;
 }
 
+/** Checks of a struct. */
 interface TypeChecks {
   readonly rules: Readonly<RuleSet>;
   fields: readonly FieldChecks[];
@@ -89,7 +91,7 @@ const NO_RULES: RuleSet = { before: [], after: [] };
 
 const CHECKS: Map<string, TypeChecks | undefined> = new Map();
 
-/** What is to be checked at a struct and below; undefined if there is nothing. */
+/** Checks of a struct and the structs in it; undefined if there are none. */
 function checksOf(type: GoType): TypeChecks | undefined {
   if (CHECKS.has(type.definition)) return CHECKS.get(type.definition);
   CHECKS.set(type.definition, undefined);
@@ -102,7 +104,7 @@ function checksOf(type: GoType): TypeChecks | undefined {
     const found = (schema.source.enum ?? schema.items?.source.enum) as
       | readonly string[]
       | undefined;
-    const choices = TOLD_BY_RULE.has(key)
+    const choices = CHECKED_BY_RULE.has(key)
       ? undefined
       : CHOICES.get(key) ?? found;
     if (!structs && !choices) continue;
@@ -111,11 +113,11 @@ function checksOf(type: GoType): TypeChecks | undefined {
     fields.push({ name, shown, choices, isList, hasEmpty, structs });
   }
   const rules = RULES.get(type.definition);
-  const plan = rules || fields.length > 0
+  const checks = rules || fields.length > 0
     ? { rules: rules ?? NO_RULES, fields }
     : undefined;
-  CHECKS.set(type.definition, plan);
-  return plan;
+  CHECKS.set(type.definition, checks);
+  return checks;
 }
 
 function structIn(schema: Schema): GoType | undefined {
@@ -127,9 +129,11 @@ function structIn(schema: Schema): GoType | undefined {
 }
 
 /**
- * What is wrong with a decoded and defaulted object, its metadata and, unless
- * asked for, its status apart: by the rules of the structs in it, and by the
- * choices that their schemas give.
+ * Validates a decoded and defaulted object by the rules of its structs and the
+ * enumerations of their schemas. Metadata is not checked; the status is checked
+ * only as the part `status`, the rest only as the part `main`.
+ *
+ * @returns Violations in the order in which upstream reports them.
  */
 export function typedCauses(
   type: GoType,
@@ -137,34 +141,38 @@ export function typedCauses(
   { part }: { readonly part: "main" | "status" },
 ): StatusCause[] {
   const causes: StatusCause[] = [];
-  const plan = checksOf(type);
-  if (plan === undefined) return causes;
-  const fields = plan.fields.filter(({ name }) =>
+  const checks = checksOf(type);
+  if (checks === undefined) return causes;
+  const fields = checks.fields.filter(({ name }) =>
     name !== "metadata" && (name === "status") === (part === "status")
   );
-  const rules = part === "main" ? plan.rules : NO_RULES;
-  follow({ rules, fields }, object, new FieldPath("", causes));
+  const rules = part === "main" ? checks.rules : NO_RULES;
+  checkStruct({ rules, fields }, object, new FieldPath("", causes));
   return causes;
 }
 
-function follow(plan: TypeChecks, value: unknown, fieldPath: FieldPath): void {
+function checkStruct(
+  checks: TypeChecks,
+  value: unknown,
+  fieldPath: FieldPath,
+): void {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
-      follow(plan, item, fieldPath.child(`[${index}]`));
+      checkStruct(checks, item, fieldPath.child(`[${index}]`));
     }
     return;
   }
   if (!isJsonObject(value)) return;
-  for (const rule of plan.rules.before) rule(value as never, fieldPath);
-  for (const field of plan.fields) {
+  for (const rule of checks.rules.before) rule(value as never, fieldPath);
+  for (const field of checks.fields) {
     const given = value[field.name];
     if (given === undefined || given === null) continue;
     checkChoice(field, given, fieldPath);
     if (field.structs) {
-      follow(field.structs, given, fieldPath.child(field.shown));
+      checkStruct(field.structs, given, fieldPath.child(field.shown));
     }
   }
-  for (const rule of plan.rules.after) rule(value as never, fieldPath);
+  for (const rule of checks.rules.after) rule(value as never, fieldPath);
 }
 
 function checkChoice(

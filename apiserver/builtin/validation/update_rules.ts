@@ -13,7 +13,7 @@ import { jsonEquals, type JsonObject } from "../../../core/patch/json_value.ts";
 import { FieldPath } from "../../field_path.ts";
 import { shownSelector, shownTexts } from "./go_shown.ts";
 
-/** What may not change in an object. */
+/** Check of an update: reports fields that must not change. */
 type UpdateRule = (object: never, live: never, fieldPath: FieldPath) => void;
 
 const IMMUTABLE = "field is immutable";
@@ -26,7 +26,7 @@ function at(object: UntypedObject, path: string): unknown {
   return value;
 }
 
-/** A rule that some fields are never changed. */
+/** Rule for immutable fields, given by their paths. */
 function immutable(...paths: readonly string[]): UpdateRule {
   return (object: UntypedObject, live: UntypedObject, fieldPath) => {
     for (const path of paths) {
@@ -51,7 +51,7 @@ const immutableSelector: UpdateRule = (
   );
 };
 
-/** A rule that some fields are never changed, told by a text of their own. */
+/** Rule for immutable fields that are reported as forbidden, each with its own message. */
 function forbiddenToChange(
   texts: Readonly<Record<string, string>>,
 ): UpdateRule {
@@ -85,7 +85,7 @@ function frozenData(...fields: readonly string[]): UpdateRule {
 const POD_FIELDS =
   "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/** A Pod's spec without what an update may change. */
+/** Spec of a Pod without the fields that an update may change. */
 function fixedPart({ spec }: Pod): JsonObject {
   const withoutImages = (containers: readonly { image?: unknown }[] = []) =>
     containers.map(({ image: _, ...rest }) => rest);
@@ -250,7 +250,7 @@ const claimUpdate: UpdateRule = (
   }
 };
 
-/** What a PersistentVolume may change. */
+/** Mutable fields of a PersistentVolume spec. */
 const VOLUME_FIELDS = [
   "accessModes",
   "capacity",
@@ -377,7 +377,7 @@ const RULES: ReadonlyMap<string, readonly UpdateRule[]> = new Map([
   ["endpointslices.discovery.k8s.io", [immutable("addressType")]],
 ]);
 
-/** What an update changes in an object that it may not change. */
+/** Validates an update of an object; returns the violations. */
 export function changeCauses(
   resource: string,
   object: UntypedObject,

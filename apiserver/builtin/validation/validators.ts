@@ -1,3 +1,13 @@
+/**
+ * Validation of the built-in kinds with kube-apiserver's messages in its order.
+ * Rules are listed by definition and area (`*_rules.ts`); `typed_validation.ts`
+ * walks the object and runs them with the path of each struct (`FieldPath`,
+ * upstream's `field.Path` with its `field.ErrorList`); `update_rules.ts` has the
+ * immutable fields. Pure functions of objects; must not import storage, requests
+ * or HTTP.
+ *
+ * @module
+ */
 import type { UntypedObject } from "../../../core/api/object.ts";
 import type { ResourceDefinition } from "../../registry.ts";
 import { definitionOfKind, type GoType, goType } from "../go_types.ts";
@@ -5,8 +15,8 @@ import { typedCauses } from "./typed_validation.ts";
 import { changeCauses } from "./update_rules.ts";
 
 /**
- * Kinds of which kube-apiserver checks the whole object and then the change,
- * which includes the whole object; clients see each cause twice.
+ * Resources of which kube-apiserver validates the object twice on update: as a
+ * whole and within the update. Clients receive each cause twice.
  */
 const CHECKED_TWICE: ReadonlySet<string> = new Set([
   "nodes",
@@ -27,7 +37,7 @@ const CHECKED_TWICE: ReadonlySet<string> = new Set([
   "volumeattachments.storage.k8s.io",
 ]);
 
-/** What is checked of the objects of a kind. */
+/** Validation hooks of a resource. */
 export type Validators = Required<
   Pick<ResourceDefinition, "validateCreate" | "validateUpdate">
 >;
@@ -36,7 +46,7 @@ function typeOf({ apiVersion = "", kind = "" }: UntypedObject): GoType {
   return goType(definitionOfKind(apiVersion, kind) ?? "");
 }
 
-/** The validators of a resource, named as `deployments.apps` or `pods`. */
+/** Validation hooks of a resource, named like `deployments.apps` or `pods`. */
 export function validatorsOf(resource: string): Validators {
   return {
     validateCreate: (object) =>

@@ -1,11 +1,11 @@
-/** What is wrong with a port's number. */
+/** Checks a port number; returns the violations. */
 export function portProblems(port: number): string[] {
   return port >= 1 && port <= 65_535
     ? []
     : ["must be between 1 and 65535, inclusive"];
 }
 
-/** What is wrong with a port's name. */
+/** Checks a port name; returns the violations. */
 export function portNameProblems(name: string): string[] {
   const problems: string[] = [];
   if (name.length > 15) problems.push("must be no more than 15 characters");
@@ -26,7 +26,7 @@ export function portNameProblems(name: string): string[] {
   return problems;
 }
 
-/** What is wrong with a number, or a percentage, of something. */
+/** Checks a number or percentage (`IntOrString`); returns the violations. */
 export function shareProblems(value: number | string): string[] {
   if (typeof value === "string") {
     return /^[0-9]+%$/.test(value) ? [] : [
@@ -36,14 +36,14 @@ export function shareProblems(value: number | string): string[] {
   return value < 0 ? ["must be greater than or equal to 0"] : [];
 }
 
-/** What a share counts: the number, or the number before the percent sign. */
+/** Numeric value of an `IntOrString`: the number, or that before the percent sign. */
 export function shareOf(value: number | string | undefined): number {
   return typeof value === "string"
     ? Number.parseInt(value, 10) || 0
     : value ?? 0;
 }
 
-/** What is wrong with a key of a ConfigMap or Secret. */
+/** Checks a key of a ConfigMap or Secret; returns the violations. */
 export function configKeyProblems(key: string): string[] {
   const problems: string[] = [];
   if (key.length > 253) problems.push("must be no more than 253 characters");
@@ -60,7 +60,7 @@ export function configKeyProblems(key: string): string[] {
 
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/;
 
-/** Whether a text is an address of a host. */
+/** Whether the text is an IP address. */
 export function isAddress(text: string): boolean {
   if (IPV4.test(text)) return true;
   if (!text.includes(":")) return false;
@@ -72,14 +72,14 @@ export function isAddress(text: string): boolean {
   }
 }
 
-/** What is wrong with an address of a host. */
+/** Checks an IP address; returns the violations. */
 export function addressProblems(text: string): string[] {
   return isAddress(text)
     ? []
     : ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"];
 }
 
-/** What is wrong with a network. */
+/** Checks a network in CIDR notation; returns the violations. */
 export function networkProblems(text: string): string[] {
   const [address = "", bits = "", ...rest] = text.split("/");
   const limit = address.includes(":") ? 128 : 32;

@@ -21,7 +21,7 @@ function checkVolume(volume: Volume, fieldPath: FieldPath): void {
   }
 }
 
-/** What is wrong with a path below a volume. */
+/** Checks a relative path in a volume. */
 export function checkRelativePath(
   path: string,
   below: string,
@@ -35,7 +35,7 @@ export function checkRelativePath(
   }
 }
 
-/** What is wrong with who may do what with a file. */
+/** Checks a file mode. */
 export function checkMode(
   mode: number | undefined,
   below: string,
@@ -67,8 +67,8 @@ function checkSecretVolume(
   checkMode(source.defaultMode, "defaultMode", fieldPath);
 }
 
-/** The shortest that a token in a volume may be valid, in seconds. */
-const SHORTEST_TOKEN = 600;
+/** Minimal validity of a projected token in seconds. */
+const MIN_TOKEN_SECONDS = 600;
 
 function checkProjected(
   source: ProjectedVolumeSource,
@@ -107,8 +107,8 @@ function checkTokenProjection(
   volume: FieldPath,
 ): void {
   if (!token) return;
-  const { path, expirationSeconds = SHORTEST_TOKEN } = token;
-  if (expirationSeconds < SHORTEST_TOKEN) {
+  const { path, expirationSeconds = MIN_TOKEN_SECONDS } = token;
+  if (expirationSeconds < MIN_TOKEN_SECONDS) {
     fieldPath.invalid(
       "serviceAccountToken.expirationSeconds",
       expirationSeconds,
@@ -126,7 +126,7 @@ function checkTokenProjection(
   else checkRelativePath(path, "path", volume);
 }
 
-/** What is checked of volumes. */
+/** Validation rules of Pod volumes. */
 export const VOLUME_RULES: ValidationRules = [
   check("api.core.v1.Volume", checkVolume),
   check("api.core.v1.KeyToPath", checkKeyToPath),

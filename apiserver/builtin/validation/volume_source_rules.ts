@@ -40,7 +40,7 @@ import {
   type ValidationRules,
 } from "./validation_rule.ts";
 
-/** A driver's name has a limit that other names have not. */
+/** Check of the name of a CSI driver, which has a limit of its own. */
 export const driverName: FieldCheck = (value, field, fieldPath) => {
   const name = (value ?? "") as string;
   if (name === "") fieldPath.required(field);
@@ -157,7 +157,7 @@ const FLEX = { driver: required() };
 const CINDER = { volumeID: VOLUME };
 const STORAGE_OS = { volumeName: requiredText(labelProblems) };
 
-/** The same of a volume of a pod and of one of the cluster. */
+/** Same checks for a volume source of Pods and of PersistentVolumes. */
 function checkBoth<T>(
   name: string,
   checks: Partial<Record<keyof T & string, FieldCheck>>,
@@ -168,7 +168,7 @@ function checkBoth<T>(
   ];
 }
 
-/** What is checked of where the bytes of volumes are. */
+/** Validation rules of volume sources. */
 export const VOLUME_SOURCE_RULES: ValidationRules = [
   check("api.core.v1.NFSVolumeSource", checkNfs),
   check("api.core.v1.AzureDiskVolumeSource", checkAzureDisk),

@@ -20,7 +20,7 @@ import { shareOf, shareProblems } from "./value_problems.ts";
 
 const NO_TEMPLATE: PodTemplateSpec = { spec: { containers: [] } };
 
-/** The selector is there, selects something, and selects the template. */
+/** Checks that the selector is set, not empty and matches the template. */
 function checkSelection(
   { selector, template, kind }: {
     readonly selector: LabelSelector | undefined;
@@ -38,7 +38,7 @@ function checkSelection(
     );
   if (!selector) {
     fieldPath.required("selector");
-    // No selector selects nothing.
+    // Without a selector nothing matches.
     mismatch();
     return;
   }
@@ -63,7 +63,7 @@ function checkSelection(
   } else if (!selected) mismatch();
 }
 
-/** Pods of most workloads run until they are stopped. */
+/** Checks that the restart policy is `Always`. */
 function checkRunsForever(
   { spec }: PodTemplateSpec,
   kind: string,
@@ -82,7 +82,7 @@ function checkRunsForever(
   }
 }
 
-/** Checks a number, or a percentage, of something. */
+/** Checks a number or percentage (`IntOrString`). */
 export function checkShare(
   below: string,
   value: number | string | undefined,
@@ -295,11 +295,11 @@ function checkStatefulSet(spec: StatefulSetSpec, fieldPath: FieldPath): void {
       ],
     );
   }
-  // What else is in the template is only told when Pods are made of it.
+  // The rest of the template is validated only when Pods are created from it.
   checkTemplate(spec.template, fieldPath.child("template"));
 }
 
-/** What is checked of what keeps Pods running. */
+/** Validation rules of Deployments, StatefulSets, DaemonSets and similar kinds. */
 export const WORKLOAD_RULES: ValidationRules = [
   check("api.apps.v1.DeploymentSpec", checkDeployment),
   check("api.apps.v1.ReplicaSetSpec", checkReplicaSet),

@@ -6,7 +6,7 @@ import type { UntypedObject } from "../../../core/api/object.ts";
 import {
   rowConditionsOf,
   rowOf,
-} from "../../../apiserver/builtin/columns/rows.ts";
+} from "../../../apiserver/builtin/columns/table_rows.ts";
 import { builtinDefinitions } from "../../../apiserver/builtin/builtin_definitions.ts";
 
 /** An object that a Kubernetes 1.32 server held, and the row it showed then. */

@@ -1,3 +1,10 @@
+/**
+ * Table cells of the built-in kinds, as `kubectl get` shows them: one printer for
+ * each kind, grouped by area. Pure functions of an object and a time; must not
+ * import storage or requests.
+ *
+ * @module
+ */
 import type { UntypedObject } from "../../../core/api/object.ts";
 import type { Pod } from "../../../core/kinds/core_v1.ts";
 import { autoscalerCells } from "./autoscaler_columns.ts";
@@ -22,10 +29,10 @@ const PRINTERS: ReadonlyMap<string, Printer> = new Map<string, Printer>([
 ]);
 
 /**
- * The cells of a row of a resource's table, one for each column that its data
- * names. Resources without columns of their own show when they were made.
+ * Table cells of an object, one for each column of the resource. Resources
+ * without columns of their own show the creation time.
  *
- * @param resource Such as `deployments.apps`.
+ * @param resource Resource name such as `deployments.apps`.
  */
 export function rowOf(
   resource: string,
@@ -38,12 +45,12 @@ export function rowOf(
     : print(object as never, now);
 }
 
-/** Whether a resource has columns of its own. */
+/** Whether the resource has columns of its own. */
 export function hasOwnColumns(resource: string): boolean {
   return PRINTERS.has(resource);
 }
 
-/** What else a row of a resource's table says of its object, if anything. */
+/** Row conditions of an object; undefined for resources without any. */
 export function rowConditionsOf(
   resource: string,
   object: UntypedObject,
