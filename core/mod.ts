@@ -209,7 +209,11 @@ export { TokenBucket, type TokenBucketOptions } from "./queue/token_bucket.ts";
 export { type RateLimitWindow, WindowLimiter } from "./queue/window_limiter.ts";
 
 // From an event to a run, and from a run's result to a write.
-export * from "./controller/cause.ts";
+export {
+  causeText,
+  type CauseType,
+  type RunCause,
+} from "./controller/cause.ts";
 export type {
   ControllerHealth,
   ObjectHistory,
@@ -236,13 +240,12 @@ export type {
 } from "./controller/context_writes.ts";
 export * from "./controller/reconciler.ts";
 export * from "./controller/result.ts";
-export type { AbortedRun } from "./controller/overdue_runs.ts";
+export type { AbortedRun, RecordedRun } from "./controller/run_observers.ts";
 export {
   type AbortCause,
   RunAbortedError,
   RunInterruptedError,
 } from "./controller/run.ts";
-export type { RecordedRun } from "./controller/run_history.ts";
 
 // Controllers together.
 export type { LeaderElectionOptions } from "./operator/leader_election.ts";

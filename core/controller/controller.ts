@@ -1,23 +1,46 @@
-import { type Kind, kindText } from "../api/kind.ts";
+import { type Kind, kindText, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
 import type { InformerHealth } from "../cache/informer/informer_options.ts";
+import type { InformerPool } from "../cache/informer/informer_pool.ts";
+import type { Client } from "../client/client.ts";
+import type { Clock } from "../clock.ts";
+import type { Logger, LogLevel } from "../logger.ts";
+import type { Metrics } from "../metrics.ts";
+import type { Tracer } from "../tracing.ts";
+import type { ApplyMemory } from "./apply_memory.ts";
+import type { ConcurrencyCap } from "./concurrency_cap.ts";
 import type { ControllerOptions } from "./controller_options.ts";
 import {
   type ControllerSettings,
   controllerSettings,
+  finalizerOf,
 } from "./controller_settings.ts";
-import type { ControllerSurroundings } from "./controller_surroundings.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import { EventProcessor } from "./event_processor.ts";
+import { EventRecorder } from "./event_recorder.ts";
 import type {
   EventSource,
   PrimaryCache,
   SourceHealth,
 } from "./event_source.ts";
-import { assemble, type Machinery } from "./machinery.ts";
+import { defaultFinalizer } from "./finalizer.ts";
 import { type Namespaces, namespaceSet } from "./namespaces.ts";
-import type { AbortedRun } from "./overdue_runs.ts";
+import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
-import type { RecordedRun } from "./run_history.ts";
+import { ResultWriter } from "./result_writer.ts";
+import type { RunEnvironment } from "./run_environment.ts";
+import {
+  type AbortedRun,
+  OverdueRuns,
+  type RecordedRun,
+  RunHistory,
+  RunReporter,
+} from "./run_observers.ts";
+import type { ShardAssignment } from "./shard.ts";
+import { SourceGroup } from "./source_group.ts";
+import { WatchGroup } from "./watch_group.ts";
+import { writeObserver } from "./write_observer.ts";
 
 /** How a controller fares. */
 export interface ControllerHealth {
@@ -72,6 +95,42 @@ export interface ObjectHistory {
   readonly runs: readonly RecordedRun[];
 }
 
+/** Dependencies of a {@linkcode Controller}, shared by the controllers of an operator. */
+export interface ControllerDeps {
+  readonly client: Client;
+  readonly informers: InformerPool;
+  /** Under which names the controllers write that there are now. */
+  readonly fieldManagers: () => readonly string[];
+  readonly cap: ConcurrencyCap;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Traces runs; undefined when nobody does. */
+  readonly tracer: Tracer | undefined;
+  readonly random: () => number;
+  /** Which primaries this replica runs, where the controller does not say. */
+  readonly shard: ShardAssignment;
+  /** Which replica this is. */
+  readonly instance: string;
+  /** What a controller without namespaces of its own watches. */
+  readonly namespaces: Namespaces;
+  /** The namespace in which the operator runs, if it is known. */
+  readonly currentNamespace: string | undefined;
+  /** At which level runs are logged that went well, or that `onError` handled. */
+  readonly successLevel: LogLevel;
+}
+
+/** Parts of a controller, which live from one start to the next stop. */
+interface ControllerParts<P extends KubernetesObject> {
+  readonly primaries: PrimarySource<P>;
+  readonly sources: SourceGroup<P>;
+  readonly processor: EventProcessor<P>;
+  readonly watches: WatchGroup<P>;
+  readonly recorder: EventRecorder;
+  readonly history: RunHistory<P>;
+  readonly overdue: OverdueRuns<P>;
+}
+
 /**
  * Reconciles the objects of one kind: watches them and what they depend on,
  * decides when which of them runs, and runs the reconciler.
@@ -90,7 +149,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /** Its options, checked and with defaults. */
   readonly settings: ControllerSettings<P>;
   readonly #reconciler: Reconciler<P>;
-  #machinery: Machinery<P> | undefined;
+  #parts: ControllerParts<P> | undefined;
   #namespaces: Namespaces | undefined;
   #ready = false;
   /** How often it was started and stopped: who waited sees what came between. */
@@ -138,13 +197,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Which objects run now. */
   get runningKeys(): readonly string[] {
-    return [...this.#machinery?.processor.runs ?? []].map((run) => run.key);
+    return [...this.#parts?.processor.runs ?? []].map((run) => run.key);
   }
 
   /**
    * Fills the caches.
    *
-   * @param surroundings What it shares with others.
+   * @param deps Its dependencies.
    * @param options With `partly`, it begins with the namespaces that can be
    * watched, and goes on to wait for the others.
    * @returns Fulfilled when the caches are complete, or those that can be.
@@ -154,7 +213,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
    * of the same object might begin.
    */
   async start(
-    surroundings: ControllerSurroundings,
+    deps: ControllerDeps,
     options: { readonly partly?: boolean | undefined } = {},
   ): Promise<void> {
     const { runningKeys } = this;
@@ -166,31 +225,25 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       );
     }
     const change = ++this.#changes;
-    const kind = await surroundings.client.resolve(this.kind);
+    const kind = await deps.client.resolve(this.kind);
     if (change !== this.#changes) {
       throw new Error(
         `Cannot start controller "${this.name}": it was stopped meanwhile: received a stop`,
       );
     }
-    const machinery = assemble<P>({
-      kind,
-      reconciler: this.#reconciler,
-      settings: this.settings,
-      surroundings,
-    });
-    this.#machinery = machinery;
+    const { watches } = this.#parts = this.#assemble(kind, deps);
     const namespaces = namespaceSet(
-      this.#namespaces ?? surroundings.namespaces,
-      surroundings.currentNamespace,
+      this.#namespaces ?? deps.namespaces,
+      deps.currentNamespace,
       kind,
     );
-    const { clock, metrics } = surroundings;
+    const { clock, metrics } = deps;
     const began = clock.now();
     const duration = metrics.gauge({
       name: "coracle_controller_start_seconds",
       help: "How long it took until the caches of a controller were complete.",
     });
-    await machinery.watches.watch(namespaces, {
+    await watches.watch(namespaces, {
       partly: options.partly ?? false,
       onReady: () => {
         this.#ready = true;
@@ -210,8 +263,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /** Runs no more, and asks what runs to end; the caches stay warm. */
   stepDown(): void {
     this.#leading = false;
-    this.#machinery?.processor.pause();
-    this.#machinery?.processor.abortAll("leadership");
+    this.#parts?.processor.pause();
+    this.#parts?.processor.abortAll("leadership");
   }
 
   /**
@@ -220,28 +273,28 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
    * @returns Fulfilled when none is left.
    */
   async yieldOthers(): Promise<void> {
-    await this.#machinery?.processor.yieldOthers();
+    await this.#parts?.processor.releaseForeign();
   }
 
   /** Runs what the shard owns now and did not own before. */
   gained(wasOurs: (key: string) => boolean): void {
-    this.#machinery?.processor.resync((key) => !wasOurs(key));
+    this.#parts?.processor.resync((key) => !wasOurs(key));
   }
 
   /** Begins no more runs; what runs goes on. */
   pause(): void {
     this.#leading = false;
-    this.#machinery?.processor.pause();
+    this.#parts?.processor.pause();
   }
 
   /** Fulfilled when nothing runs. */
   whenIdle(): Promise<void> {
-    return this.#machinery?.processor.whenIdle() ?? Promise.resolve();
+    return this.#parts?.processor.whenIdle() ?? Promise.resolve();
   }
 
   /** Asks what runs to end, since the operator stops. */
   abort(): void {
-    this.#machinery?.processor.abortAll("shutdown");
+    this.#parts?.processor.abortAll("shutdown");
   }
 
   /** Ends everything; what still runs is on its own. */
@@ -252,11 +305,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Ends what a start that failed has begun; one that works later may run. */
   async giveUp(): Promise<void> {
-    this.#machinery?.processor.pause();
+    this.#parts?.processor.pause();
     this.#changes++;
     this.#ready = false;
     this.#hasLed = false;
-    const { processor, watches, recorder, overdue } = this.#machinery ?? {};
+    const { processor, watches, recorder, overdue } = this.#parts ?? {};
     await watches?.stop();
     processor?.clear();
     overdue?.close();
@@ -284,8 +337,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       kind: this.kind.kind,
     });
     this.#namespaces = namespaces;
-    if (this.#machinery === undefined) return;
-    await this.#machinery.watches.watch(set, { partly: false });
+    if (this.#parts === undefined) return;
+    await this.#parts.watches.watch(set, { partly: false });
   }
 
   /**
@@ -293,7 +346,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
    * the controller does not know is ignored.
    */
   trigger(key: ObjectKey | string): void {
-    this.#machinery?.processor.requested(
+    this.#parts?.processor.request(
       typeof key === "string" ? key : keyText(key),
     );
   }
@@ -319,7 +372,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
    */
   why(key: ObjectKey | string): ObjectHistory | undefined {
     const text = typeof key === "string" ? key : keyText(key);
-    const { primaries, processor, history, overdue } = this.#machinery ?? {};
+    const { primaries, processor, history, overdue } = this.#parts ?? {};
     const runs = history?.of(text) ?? [];
     const known = primaries?.has(text) ?? false;
     if (!known && runs.length === 0) return undefined;
@@ -338,7 +391,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** How it fares. */
   health(): ControllerHealth {
-    const { processor, primaries, sources, overdue } = this.#machinery ?? {};
+    const { processor, primaries, sources, overdue } = this.#parts ?? {};
     const informers = primaries?.health() ?? [];
     const bySource = sources?.health() ?? new Map<string, SourceHealth>();
     return {
@@ -363,11 +416,107 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return this.settings.sources;
   }
 
-  get #started(): Machinery<P> {
-    if (this.#machinery !== undefined) return this.#machinery;
+  get #started(): ControllerParts<P> {
+    if (this.#parts !== undefined) return this.#parts;
     throw new Error(
       `Cannot use controller "${this.name}" yet: it was not started: received a call`,
     );
+  }
+
+  /** Makes the parts: events go from the watches to the processor to the runs. */
+  #assemble(
+    kind: ResolvedKind<P>,
+    deps: ControllerDeps,
+  ): ControllerParts<P> {
+    const { settings, name: controller } = this;
+    const { client, informers, clock, metrics } = deps;
+    const { fieldManager, selection } = settings;
+    const finalizer = finalizerOf(settings, kind);
+    const log = deps.log.with({ controller });
+    const common = { client, informers, clock, log, metrics, controller };
+    const primaries = new PrimarySource<P>({
+      name: controller,
+      kind,
+      informers,
+      selection,
+      indexes: settings.indexes,
+    });
+    const managers = new Set([...deps.fieldManagers(), fieldManager]);
+    const sources = new SourceGroup<P>(settings.sources, {
+      ...common,
+      primaryKind: kind,
+      primaries,
+      // In one order for all controllers, so that they share informers.
+      fieldManagers: [...managers].sort(),
+    });
+    const recorder = new EventRecorder({
+      ...common,
+      component: controller,
+      instance: deps.instance,
+    });
+    const environment: RunEnvironment<P> = {
+      ...common,
+      kind,
+      fieldManager,
+      finalizer: settings.finalizer ?? defaultFinalizer(kind),
+      cacheIsPartial: selection.metadataOnly ||
+        selection.prune.some((path) =>
+          !/^metadata\.managedFields(\[|$)/.test(path)
+        ),
+      primaries,
+      sources,
+      recorder,
+      applied: rememberedApplies(),
+      onWrite: writeObserver<P>(common),
+    };
+    const dispatcher = new Dispatcher<P>({
+      reconciler: this.#reconciler,
+      workflow: settings.workflow,
+      mode: settings,
+      finalizer,
+      pauseAnnotation: settings.pauseAnnotation,
+      log,
+      tracer: deps.tracer,
+      environment,
+      writer: new ResultWriter<P>({
+        environment,
+        serverSideApply: settings.serverSideApply,
+        finalizer,
+      }),
+    });
+    const history = new RunHistory<P>({ clock });
+    const overdue = new OverdueRuns<P>({ clock, log });
+    const { successLevel } = deps;
+    const reporter = new RunReporter<P>({ ...common, successLevel });
+    const processor = new EventProcessor<P>({
+      settings,
+      finalizer,
+      primaries,
+      sources,
+      shard: settings.shard ?? deps.shard,
+      dispatch: (run) => dispatcher.dispatch(run),
+      cap: deps.cap,
+      clock,
+      random: deps.random,
+      observers: [overdue, history, reporter],
+      log,
+    });
+    const watches = new WatchGroup<P>({
+      primaries,
+      sources,
+      handler: processor,
+      clock,
+      log,
+    });
+    return {
+      primaries,
+      sources,
+      processor,
+      watches,
+      recorder,
+      history,
+      overdue,
+    };
   }
 
   #resume(): void {
@@ -376,4 +525,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     this.#hasLed = true;
     processor.resume();
   }
+}
+
+/** What was applied, remembered from the first apply on: it needs hashes. */
+function rememberedApplies(): RunEnvironment<KubernetesObject>["applied"] {
+  let memory: Promise<ApplyMemory> | undefined;
+  return () =>
+    memory ??= import("./apply_memory.ts").then(({ ApplyMemory }) =>
+      new ApplyMemory()
+    );
 }

@@ -1,6 +1,8 @@
 import type { KubernetesObject } from "../api/object.ts";
 import type { Logger } from "../logger.ts";
-import { inSpan, isPromise, type Tracer } from "../tracing.ts";
+import { inSpan, isPromise, spanFailed, type Tracer } from "../tracing.ts";
+import { causeText } from "./cause.ts";
+import { kindText } from "../api/kind.ts";
 import { hasFinalizer } from "./finalizer.ts";
 import type { ManagedWorkflow } from "./managed_workflow.ts";
 import { milliseconds } from "../api/duration.ts";
@@ -56,6 +58,37 @@ export class Dispatcher<P extends KubernetesObject> {
    * fraction. Neither throws nor rejects: a failure is a result.
    */
   dispatch(run: Run<P>): RunResult | Promise<RunResult> {
+    const { tracer } = this.#options;
+    return tracer === undefined ? this.#try(run) : this.#traced(run, tracer);
+  }
+
+  /** Puts a run into a span, in which its phases and requests have theirs. */
+  async #traced(run: Run<P>, tracer: Tracer): Promise<RunResult> {
+    const { controller, kind } = this.#options.environment;
+    return await inSpan<RunResult>(tracer, `run ${controller}`, {
+      attributes: {
+        "coracle.controller": controller,
+        "coracle.kind": kindText(kind),
+        "coracle.object": run.key,
+        "coracle.cause": causeText(run.cause),
+        "coracle.attempt": run.retry.attempt,
+        "coracle.waited_ms": run.waited,
+      },
+      onResult(span, { end, error }) {
+        if (run.step !== undefined) span.setAttribute("coracle.step", run.step);
+        if (run.aborted !== undefined) {
+          span.setAttribute("coracle.aborted", run.aborted);
+        }
+        if (end.type === "failed") spanFailed(span, error);
+      },
+      work: (span) => {
+        run.span = span;
+        return this.#try(run);
+      },
+    });
+  }
+
+  #try(run: Run<P>): RunResult | Promise<RunResult> {
     try {
       const result = run.isUnread ? this.#readFirst(run) : this.#dispatch(run);
       return isPromise(result) ? result.catch(failure) : result;
@@ -328,7 +361,11 @@ export class Dispatcher<P extends KubernetesObject> {
           }),
       );
     } catch (error) {
-      const level = run.isDirty() ? "debug" : run.retry.last ? "error" : "warn";
+      const level = run.hasNewEvent()
+        ? "debug"
+        : run.retry.last
+        ? "error"
+        : "warn";
       log[level]("Cannot write the status of a failed run", {
         object: run.key,
         error,

@@ -1,15 +1,20 @@
+/**
+ * The run loop of a controller, in the order of the methods below: an event is
+ * added to the queue, a key is taken from the queue, its run begins, is executed
+ * by the dispatcher, and is settled. All decisions are pure functions of
+ * `run_state.ts`; what a run does is in `dispatcher.ts`.
+ *
+ * @module
+ */
 import type { KubernetesObject } from "../api/object.ts";
+import { parseKey } from "../api/object_key.ts";
 import type { CacheEvent } from "../cache/informer/cache_event.ts";
 import { TimeSlice } from "../cache/watch/time_slice.ts";
+import type { Clock, Timer } from "../clock.ts";
+import { type Logger, unfailingLogger } from "../logger.ts";
 import type { AddOptions } from "../queue/queue_options.ts";
 import type { RetryPolicy } from "../queue/retry_policy.ts";
 import { SchedulingQueue } from "../queue/scheduling_queue.ts";
-import type {
-  DeletedPrimary,
-  EventProcessorOptions,
-} from "./event_processor_options.ts";
-import type { SourceEvent } from "./event_source.ts";
-import { guardedLimiter, guardedObserver, guardedRetry } from "./guarded.ts";
 import {
   ADDED,
   addedCause,
@@ -22,9 +27,18 @@ import {
   REQUESTED,
   RESCHEDULE,
   RETRY,
-} from "./queued_cause.ts";
-import { type AbortCause, keyAlone, Run, type RunResult } from "./run.ts";
-import type { RunObserver } from "./run_observer.ts";
+} from "./cause.ts";
+import type { ConcurrencyCap } from "./concurrency_cap.ts";
+import type { ControllerSettings } from "./controller_settings.ts";
+import type { PrimaryCache, SourceEvent } from "./event_source.ts";
+import {
+  accepts,
+  type DefaultFilterOptions,
+  isRelevantUpdate,
+} from "./filters.ts";
+import { guardedLimiter, guardedRetry } from "./guarded.ts";
+import { type AbortCause, Run, type RunResult } from "./run.ts";
+import type { RunObserver } from "./run_observers.ts";
 import {
   decideAfterRun,
   decideEvent,
@@ -34,88 +48,200 @@ import {
   type RunState,
   willRetry,
 } from "./run_state.ts";
-import { Throttle } from "./throttle.ts";
-import { Waiters } from "./waiters.ts";
+import type { ShardAssignment } from "./shard.ts";
+import type { SourceGroup } from "./source_group.ts";
+import type { EventHandler } from "./watch_group.ts";
+
+/** Dependencies of an {@linkcode EventProcessor}. */
+export interface EventProcessorDeps<P extends KubernetesObject> {
+  readonly settings: Pick<
+    ControllerSettings<P>,
+    | "allEvents"
+    | "concurrency"
+    | "defaultFilters"
+    | "filters"
+    | "generationAware"
+    | "limiter"
+    | "maxInterval"
+    | "pauseAnnotation"
+    | "requestAnnotations"
+    | "retry"
+    | "selection"
+    | "throughput"
+    | "timeout"
+  >;
+  /** Finalizer of the controller; undefined if it uses none. */
+  readonly finalizer: string | undefined;
+  readonly primaries: PrimaryCache<P>;
+  /** Event sources, some of which follow the changes of primaries. */
+  readonly sources: Pick<SourceGroup<P>, "followsPrimaries" | "primaryEvent">;
+  /** Assignment of primaries to this replica; undefined if it runs all of them. */
+  readonly shard: ShardAssignment | undefined;
+  /** Executes one run. Must neither throw nor reject. */
+  readonly dispatch: (run: Run<P>) => RunResult | Promise<RunResult>;
+  readonly cap: ConcurrencyCap;
+  readonly clock: Clock;
+  /** Random numbers from 0 to below 1, for the jitter of retries. */
+  readonly random: () => number;
+  readonly observers: readonly RunObserver<P>[];
+  readonly log: Logger;
+}
+
+/** Last known state of a deleted primary, kept until its deletion is reconciled. */
+type DeletedPrimary<P extends KubernetesObject> = Pick<
+  CacheEvent<P>,
+  "object" | "finalStateUnknown"
+>;
+
+/** Caller that waits until a condition holds after the end of a run. */
+interface Waiter {
+  readonly isOver: () => boolean;
+  readonly resolve: () => void;
+}
 
 /**
- * Turns events into runs: what an event means for its object, which object runs
- * when, and what follows a run. It decides by `run_state.ts` and schedules by
- * the queue; what a run does is the dispatcher's business.
+ * Run loop of a controller: decides which object runs when, and what follows a
+ * run.
  *
  * Guarantees
- * - One object has at most one run at a time, over deletion and re-creation,
+ * - One object has at most one run at a time, across deletion and re-creation,
  *   stop and start, and changes of namespaces.
- * - A run that ends late, about an object that is gone, changes nothing.
- * - While it is paused events are collected; nothing runs.
+ * - A run that ends after its object was deleted changes nothing.
+ * - While the processor is paused, events are collected and nothing runs.
  */
-export class EventProcessor<P extends KubernetesObject> {
-  readonly #options: EventProcessorOptions<P>;
+export class EventProcessor<P extends KubernetesObject>
+  implements EventHandler<P> {
+  readonly #deps: EventProcessorDeps<P>;
+  readonly #log: Logger;
   readonly #queue: SchedulingQueue;
-  /** What is remembered of objects; only of those with anything. */
+  /** Only of objects whose state differs from {@linkcode FRESH}. */
   readonly #states: Map<string, RunState> = new Map();
   readonly #runs: Map<string, Run<P>> = new Map();
   readonly #deleted: Map<string, DeletedPrimary<P>> = new Map();
-  readonly #observer: Required<RunObserver<P>>;
+  readonly #relevance: DefaultFilterOptions;
   readonly #retry: RetryPolicy;
   readonly #slice: TimeSlice;
   #paused = true;
   #pumping = false;
-  readonly #throttle: Throttle;
-  readonly #idle: Waiters = new Waiters();
-  /** Who waits for the next run to end. */
-  readonly #ended: Waiters = new Waiters();
+  /** Pending while the token bucket of the controller is empty. */
+  #throttle: Timer | undefined;
+  #waiters: Waiter[] = [];
 
-  /** @param options What it works with. */
-  constructor(options: EventProcessorOptions<P>) {
-    const { clock, settings, observers, onFault } = options;
-    const { retry, limiter, throughput: bucket } = settings;
-    const onReady = () => this.#pump();
-    this.#options = options;
-    this.#observer = guardedObserver(observers, onFault);
-    this.#retry = guardedRetry(retry, onFault);
+  /** @param deps Its dependencies. */
+  constructor(deps: EventProcessorDeps<P>) {
+    const { clock, settings, finalizer } = deps;
+    const { retry, limiter } = settings;
+    this.#deps = deps;
+    this.#log = unfailingLogger(deps.log);
+    this.#relevance = { ...settings, finalizer };
+    this.#retry = guardedRetry(retry, this.#onFault);
     this.#slice = new TimeSlice(clock);
-    this.#throttle = new Throttle({ bucket, clock, onReady });
     this.#queue = new SchedulingQueue({
       clock,
-      limiter: limiter && guardedLimiter(limiter, onFault),
-      onReady,
+      limiter: limiter && guardedLimiter(limiter, this.#onFault),
+      onReady: this.#pump,
     });
   }
 
-  /** How many objects wait for their turn. */
-  get waiting(): number {
-    return this.#queue.waiting;
+  // Add: events become keys in the queue.
+
+  onPrimary(event: CacheEvent<P>): void {
+    if (this.#deps.sources.followsPrimaries) this.#notifySources(event);
+    if (event.type === "deleted") this.#primaryDeleted(event);
+    else if (this.#isAccepted(event)) this.#primaryChanged(event);
   }
 
-  /** How many objects will run at a set time. */
-  get delayed(): number {
-    return this.#queue.delayed;
+  onPrimaryLeft(key: string): void {
+    this.#notifyDeleted(key, undefined);
+    this.forget(key, "namespace");
   }
 
-  /** The runs that there are. */
-  get runs(): Iterable<Run<P>> {
-    return this.#runs.values();
+  onPrimaryVanished(key: string, object: P | undefined): void {
+    this.#notifyDeleted(key, object);
+    if (object === undefined) this.forget(key);
+    else this.#primaryDeleted({ key, object, finalStateUnknown: true });
   }
 
-  /** How many runs there are. */
-  get running(): number {
-    return this.#runs.size;
+  onTrigger(key: string, source: string, event: SourceEvent): void {
+    if (!this.#isKnown(key)) return;
+    if (decideEvent(this.stateOf(key), undefined) === "ignore") return;
+    this.#add(key, bySource(source, event));
   }
 
-  /** How many objects have used up their retries. */
-  get exhausted(): number {
-    return [...this.#states.values()].filter((state) => state.exhausted).length;
+  /** Adds a run that the program or a run of the object has asked for. */
+  request(key: string): void {
+    if (!this.#isKnown(key) || this.stateOf(key).leaving) return;
+    this.#states.delete(key);
+    this.#add(key, REQUESTED);
   }
 
-  /** What is remembered of an object. */
-  stateOf(key: string): RunState {
-    return this.#states.get(key) ?? FRESH;
+  /**
+   * Adds a run of every primary, with the lowest priority.
+   *
+   * @param isMeant Selects the primaries; by default all.
+   */
+  resync(isMeant: (key: string) => boolean = () => true): void {
+    for (const key of this.#deps.primaries.keys()) {
+      if (isMeant(key) && this.#owns(key) && !this.stateOf(key).leaving) {
+        this.#queue.add(key, INITIAL);
+      }
+    }
   }
 
-  /** A primary was added or changed, and the filters accepted it. */
-  primaryChanged(event: CacheEvent<P>): void {
+  #notifyDeleted(key: string, object: P | undefined): void {
+    this.#deps.sources.primaryEvent({
+      type: "deleted",
+      key: parseKey(key),
+      object,
+    });
+  }
+
+  /** Passes a change on to the sources that follow primaries. */
+  #notifySources(event: CacheEvent<P>): void {
+    const { sources, primaries } = this.#deps;
+    const type = event.type === "updated" ? "modified" : event.type;
+    const key = parseKey(event.key);
+    if (!event.header.isPartial || type === "deleted") {
+      sources.primaryEvent({
+        type,
+        key,
+        get object() {
+          return event.object;
+        },
+      });
+      return;
+    }
+    // A bounded cache keeps only the key: sources get the object once it is read.
+    primaries.read(key).then(
+      (object) => {
+        if (object === undefined || !primaries.has(key)) return;
+        sources.primaryEvent({ type, key, object });
+      },
+      (error) =>
+        this.#log.error("Cannot read a primary", { object: key, error }),
+    );
+  }
+
+  #isAccepted(event: CacheEvent<P>): boolean {
+    const { defaultFilters, filters } = this.#deps.settings;
+    if (
+      event.type === "updated" && defaultFilters &&
+      !isRelevantUpdate(event, this.#relevance)
+    ) return false;
+    try {
+      return accepts(filters, event);
+    } catch (error) {
+      this.#log.warn("A filter has thrown: the event is accepted", {
+        object: event.key,
+        error,
+      });
+      return true;
+    }
+  }
+
+  #primaryChanged(event: CacheEvent<P>): void {
     const { key, header } = event;
-    if (!this.#options.shard.owns(key)) return;
+    if (!this.#owns(key)) return;
     const deleting = header.deletionTimestamp !== undefined;
     switch (decideEvent(this.stateOf(key), { deleting })) {
       case "ignore":
@@ -125,143 +251,66 @@ export class EventProcessor<P extends KubernetesObject> {
     }
     const run = this.#runs.get(key);
     if (
-      deleting && run?.step === "reconcile" && !this.#options.settings.allEvents
+      deleting && run?.step === "reconcile" && !this.#deps.settings.allEvents
     ) {
       run.abort("deletion");
     }
     this.#add(key, byWatch(event));
   }
 
-  /** A primary is gone. */
-  primaryDeleted(event: DeletedPrimary<P> & { readonly key: string }): void {
+  #primaryDeleted(event: DeletedPrimary<P> & { readonly key: string }): void {
     const { key } = event;
     this.#runs.get(key)?.abort("deletion");
-    if (!this.#options.settings.allEvents) {
+    if (!this.#deps.settings.allEvents) {
       this.forget(key);
       return;
     }
-    if (!this.#options.shard.owns(key)) return;
+    if (!this.#owns(key)) return;
     const { object, finalStateUnknown } = event;
     this.#deleted.set(key, { object, finalStateUnknown });
     this.#add(key, DELETED);
   }
 
-  /** Something that a primary depends on changed. */
-  triggered(key: string, source: string, event: SourceEvent): void {
-    if (!this.#isKnown(key)) return;
-    if (decideEvent(this.stateOf(key), undefined) === "ignore") return;
-    this.#add(key, bySource(source, event));
-  }
-
-  /** The program wants a run. */
-  requested(key: string): void {
-    if (!this.#isKnown(key) || this.stateOf(key).leaving) return;
-    this.#states.delete(key);
-    this.#add(key, REQUESTED);
-  }
-
-  /**
-   * Every primary runs once more, behind what is more urgent.
-   *
-   * @param isMeant Whether a primary is meant; by default all are.
-   */
-  resync(isMeant: (key: string) => boolean = () => true): void {
-    const { primaries, shard } = this.#options;
-    for (const key of primaries.keys()) {
-      if (isMeant(key) && shard.owns(key) && !this.stateOf(key).leaving) {
-        this.#queue.add(key, INITIAL);
-      }
+  /** Adds a key, and interrupts its current run, which may only be waiting. */
+  #add(key: string, options: AddOptions): void {
+    this.#queue.add(key, options);
+    if (this.#runs.size > 0) {
+      this.#runs.get(key)?.interrupt(addedCause(options));
     }
   }
 
-  /**
-   * Forgets what is not ours any more.
-   *
-   * @returns Fulfilled when nothing of it runs.
-   */
-  async yieldOthers(): Promise<void> {
-    const { primaries, shard } = this.#options;
-    for (const keys of [primaries.keys(), this.#deleted.keys()]) {
-      for (const key of keys) {
-        if (!shard.owns(key)) this.forget(key, "shard");
-      }
-    }
-    while ([...this.#runs.keys()].some((key) => !shard.owns(key))) {
-      await this.#ended.next();
-    }
-  }
-
-  /** Nothing is remembered of a primary any more, and nothing waits for it. */
-  forget(key: string, cause: AbortCause = "deletion"): void {
-    this.#runs.get(key)?.abort(cause);
-    this.#states.delete(key);
-    this.#deleted.delete(key);
-    this.#queue.remove(key);
-    this.#observer.forgotten(key);
-  }
-
-  /** Begins to run what waits. */
-  resume(): void {
-    this.#paused = false;
-    this.#pump();
-  }
-
-  /** Begins no more runs. */
-  pause(): void {
-    this.#paused = true;
-    this.#throttle.cancel();
-    this.#options.cap.forget(this.#pump);
-  }
-
-  /** Asks all runs to end. */
-  abortAll(cause: AbortCause): void {
-    for (const run of this.#runs.values()) run.abort(cause);
-  }
-
-  /** Fulfilled when nothing runs. */
-  whenIdle(): Promise<void> {
-    return this.#runs.size === 0 ? Promise.resolve() : this.#idle.next();
-  }
-
-  /** Forgets everything. Runs that do not end keep only their own key. */
-  clear(): void {
-    this.#queue.clear();
-    this.#states.clear();
-    this.#deleted.clear();
-  }
-
-  /** Asks for a run, and tells the one under way, which may be waiting. */
-  #add(key: string, how: AddOptions): void {
-    this.#queue.add(key, how);
-    if (this.#runs.size > 0) this.#runs.get(key)?.interrupt(addedCause(how));
+  #owns(key: string): boolean {
+    return this.#deps.shard?.owns(key) ?? true;
   }
 
   #isKnown(key: string): boolean {
-    const { primaries, shard } = this.#options;
-    return shard.owns(key) && (primaries.has(key) || this.#deleted.has(key));
+    return this.#owns(key) &&
+      (this.#deps.primaries.has(key) || this.#deleted.has(key));
   }
 
-  /** Runs what waits, soon: never within the call that made it wait. */
+  // Take: keys that are ready get a run, as far as the limits allow.
+
+  /** Runs what is ready in a microtask, never within the call that added it. */
   readonly #pump = (): void => {
     if (this.#pumping) return;
     this.#pumping = true;
     queueMicrotask(async () => {
       while (this.#takeOne()) {
-        // Runs that end at once must not keep I/O from its turn.
+        // Runs that end synchronously must not starve I/O.
         if (this.#slice.step(0)) await this.#slice.rest();
       }
       this.#pumping = false;
-      this.#options.cap.offer();
+      this.#deps.cap.offer();
     });
   };
 
   #takeOne(): boolean {
-    const { settings, cap } = this.#options;
+    const { settings, cap } = this.#deps;
     if (
       this.#paused || this.#queue.waiting === 0 ||
       this.#queue.running >= settings.concurrency || !cap.acquire(this.#pump)
     ) return false;
-    const slot = this.#throttle.admit() ? this.#queue.take() : -1;
+    const slot = this.#isBelowRate() ? this.#queue.take() : -1;
     if (slot < 0) {
       cap.release();
       return false;
@@ -270,29 +319,45 @@ export class EventProcessor<P extends KubernetesObject> {
     try {
       run = this.#begin(slot);
     } catch (error) {
-      this.#options.onFault("begin a run", error);
+      this.#onFault("begin a run", error);
     }
     if (run === undefined) this.#end(slot);
     else this.#execute(slot, run);
     return true;
   }
 
-  /** Makes the run of a taken slot; undefined if its object is gone or leaving. */
+  /** Takes a token of the controller's bucket, or sets a timer for the next. */
+  #isBelowRate(): boolean {
+    const { settings: { throughput }, clock } = this.#deps;
+    if (throughput === undefined) return true;
+    if (this.#throttle !== undefined) return false;
+    const wait = throughput.take(clock.now());
+    if (wait === 0) return true;
+    this.#throttle = clock.setTimer(() => {
+      this.#throttle = undefined;
+      this.#pump();
+    }, wait);
+    return false;
+  }
+
+  // Begin: a taken key becomes a run.
+
+  /** Returns no run if the object of a slot is deleted or about to be. */
   #begin(slot: number): Run<P> | undefined {
-    const { primaries, shard, settings, clock } = this.#options;
+    const { primaries, settings, clock } = this.#deps;
     const key = this.#queue.key(slot);
     const deleted = this.#deleted.get(key);
     const isUnread = deleted === undefined && settings.selection.bounded;
     const primary = deleted?.object ??
       (isUnread ? keyAlone(primaries, key) : primaries.get(key));
-    if (primary === undefined || !shard.owns(key)) {
+    if (primary === undefined || !this.#owns(key)) {
       this.#states.delete(key);
       return undefined;
     }
     if (isLeaving(this.stateOf(key), primary)) return undefined;
     const { attempt } = this.stateOf(key);
     const now = clock.now();
-    // The run is what a planned retry waited for.
+    // This run replaces a planned retry.
     if (this.#states.has(key)) this.#queue.setTimer(slot, Infinity);
     return new Run({
       key,
@@ -304,60 +369,68 @@ export class EventProcessor<P extends KubernetesObject> {
       finalStateUnknown: deleted?.finalStateUnknown ?? false,
       startedAt: now,
       waited: now - this.#queue.addedAt(slot),
-      queue: this.#queue,
       slot,
+      scheduler: this,
     });
   }
 
+  // Execute: the dispatcher calls the reconciler.
+
   #execute(slot: number, run: Run<P>): void {
-    const { settings, clock, dispatch } = this.#options;
+    const { settings, clock, dispatch } = this.#deps;
     this.#runs.set(run.key, run);
     if (settings.timeout !== Infinity) run.limit(clock, settings.timeout);
-    this.#observer.started(run);
+    for (const observer of this.#deps.observers) {
+      try {
+        observer.started?.(run);
+      } catch (error) {
+        this.#onFault("observe a run", error);
+      }
+    }
     const result = dispatch(run);
-    if (result instanceof Promise) void this.#finishLater(slot, run, result);
-    else this.#finish(slot, run, result);
+    if (result instanceof Promise) void this.#settleLater(slot, run, result);
+    else this.#settle(slot, run, result);
   }
 
-  async #finishLater(
+  async #settleLater(
     slot: number,
     run: Run<P>,
     result: Promise<RunResult>,
   ): Promise<void> {
-    this.#finish(slot, run, await result);
+    this.#settle(slot, run, await result);
   }
 
-  #finish(slot: number, run: Run<P>, result: RunResult): void {
+  // Settle: the result decides what follows.
+
+  #settle(slot: number, run: Run<P>, result: RunResult): void {
     run.ended();
     this.#runs.delete(run.key);
-    const plan = this.#conclude(slot, run, result);
-    this.#observer.ended(run, result, plan);
+    const plan = this.#plan(slot, run, result);
+    for (const observer of this.#deps.observers) {
+      try {
+        observer.ended?.(run, result, plan);
+      } catch (error) {
+        this.#onFault("observe a run", error);
+      }
+    }
     this.#end(slot);
   }
 
-  #end(slot: number): void {
-    this.#queue.done(slot);
-    this.#options.cap.release();
-    this.#ended.tell();
-    if (this.#runs.size === 0) this.#idle.tell();
-    if (this.#queue.waiting > 0) this.#pump();
-  }
-
-  /** Decides and sets up what follows a run, if its object is still the same. */
-  #conclude(
+  /** Plans the next run, unless the object of this one was deleted. */
+  #plan(
     slot: number,
     run: Run<P>,
     { end }: RunResult,
   ): RunPlan | undefined {
-    const { settings, clock, random } = this.#options;
+    const { settings, clock, random } = this.#deps;
     const { key } = run;
     if (!this.#queue.isCurrent(slot)) return undefined;
     if (
       end.type === "failed" && run.aborted !== undefined &&
       run.aborted !== "timeout"
     ) {
-      // It was not given the time to succeed: that is no failure. Whoever
-      // aborted it has a reason for another run, except when nobody else comes.
+      // An aborted run had no time to succeed, so this is no failure. After a
+      // deletion its event adds the next run; otherwise nothing else would.
       if (run.aborted !== "deletion") this.#queue.add(key, INITIAL);
       return undefined;
     }
@@ -379,8 +452,8 @@ export class EventProcessor<P extends KubernetesObject> {
       plan.timerAt,
       plan.timerCause === "retry" ? RETRY : INTERVAL,
     );
-    if (plan.visitAt !== undefined) {
-      this.#queue.setVisit(slot, plan.visitAt, RESCHEDULE);
+    if (plan.rescheduleAt !== undefined) {
+      this.#queue.setVisit(slot, plan.rescheduleAt, RESCHEDULE);
     }
     const paused = run.pause > 0 ? clock.now() + run.pause : 0;
     const held = Math.max(plan.holdUntil, paused);
@@ -388,13 +461,131 @@ export class EventProcessor<P extends KubernetesObject> {
     return plan;
   }
 
-  /** The last run of a deleted object: what was made anew is another one. */
+  /** Ends the life of a deleted object; one of the same key is a new object. */
   #deletionReconciled(slot: number, key: string): void {
     this.#states.delete(key);
     this.#deleted.delete(key);
     this.#queue.setTimer(slot, Infinity);
     this.#queue.setVisit(slot, Infinity);
-    if (this.#options.primaries.has(key)) this.#queue.add(key, ADDED);
-    else this.#observer.forgotten(key);
+    if (this.#deps.primaries.has(key)) this.#queue.add(key, ADDED);
   }
+
+  #end(slot: number): void {
+    this.#queue.done(slot);
+    this.#deps.cap.release();
+    if (this.#waiters.length > 0) {
+      const over = this.#waiters.filter(({ isOver }) => isOver());
+      this.#waiters = this.#waiters.filter((waiter) => !over.includes(waiter));
+      for (const { resolve } of over) resolve();
+    }
+    if (this.#queue.waiting > 0) this.#pump();
+  }
+
+  // Control and inspection.
+
+  /** Number of objects that wait for a run. */
+  get waiting(): number {
+    return this.#queue.waiting;
+  }
+
+  /** Number of objects with a run at a set time. */
+  get delayed(): number {
+    return this.#queue.delayed;
+  }
+
+  /** Runs in progress. */
+  get runs(): Iterable<Run<P>> {
+    return this.#runs.values();
+  }
+
+  /** Number of runs in progress. */
+  get running(): number {
+    return this.#runs.size;
+  }
+
+  /** Number of objects without retries left. */
+  get exhausted(): number {
+    return [...this.#states.values()].filter((state) => state.exhausted).length;
+  }
+
+  /** State of an object between its runs. */
+  stateOf(key: string): RunState {
+    return this.#states.get(key) ?? FRESH;
+  }
+
+  /** Whether an event has arrived since the run of a slot began. */
+  hasNewEvent(slot: number): boolean {
+    return this.#queue.isDirty(slot);
+  }
+
+  /** Removes all state of an object, and aborts its run. */
+  forget(key: string, cause: AbortCause = "deletion"): void {
+    this.#runs.get(key)?.abort(cause);
+    this.#states.delete(key);
+    this.#deleted.delete(key);
+    this.#queue.remove(key);
+  }
+
+  /**
+   * Removes the state of all objects that this replica no longer owns.
+   *
+   * @returns Fulfilled when none of them runs.
+   */
+  async releaseForeign(): Promise<void> {
+    for (const keys of [this.#deps.primaries.keys(), this.#deleted.keys()]) {
+      for (const key of keys) {
+        if (!this.#owns(key)) this.forget(key, "shard");
+      }
+    }
+    await this.#until(() =>
+      [...this.#runs.keys()].every((key) => this.#owns(key))
+    );
+  }
+
+  /** Starts to run what is waiting. */
+  resume(): void {
+    this.#paused = false;
+    this.#pump();
+  }
+
+  /** Starts no further runs. */
+  pause(): void {
+    this.#paused = true;
+    this.#throttle?.cancel();
+    this.#throttle = undefined;
+    this.#deps.cap.forget(this.#pump);
+  }
+
+  /** Aborts all runs. */
+  abortAll(cause: AbortCause): void {
+    for (const run of this.#runs.values()) run.abort(cause);
+  }
+
+  /** Fulfilled when nothing runs. */
+  whenIdle(): Promise<void> {
+    return this.#until(() => this.#runs.size === 0);
+  }
+
+  /** Removes all state. A run that does not end only keeps its key occupied. */
+  clear(): void {
+    this.#queue.clear();
+    this.#states.clear();
+    this.#deleted.clear();
+  }
+
+  #until(isOver: () => boolean): Promise<void> {
+    if (isOver()) return Promise.resolve();
+    return new Promise((resolve) => this.#waiters.push({ isOver, resolve }));
+  }
+
+  readonly #onFault = (what: string, error: unknown): void =>
+    this.#log.error(`Cannot ${what}`, { error });
+}
+
+/** A primary with its key only, which the dispatcher reads before its run. */
+function keyAlone<P extends KubernetesObject>(
+  primaries: PrimaryCache<P>,
+  key: string,
+): P | undefined {
+  return primaries.has(key) ? { metadata: parseKey(key) } as P : undefined;
 }

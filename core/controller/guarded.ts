@@ -1,40 +1,16 @@
 /**
- * Code of users that the queue of a controller calls, kept from harming it: what
- * it throws is reported, and the queue goes on as if it had said nothing.
+ * Wrappers for retry policies and limiters of users: what these throw is
+ * reported, and the queue of the controller uses a default in its place.
  *
  * @module
  */
-import type { KubernetesObject } from "../api/object.ts";
 import type { Limiter } from "../queue/limiter.ts";
 import { exponentialBackoff, type RetryPolicy } from "../queue/retry_policy.ts";
-import type { RunObserver } from "./run_observer.ts";
 
-/** Told of what user code has thrown, or gave in place of a number. */
-export type OnFault = (what: string, error: unknown) => void;
+/** Reports an error that user code has thrown, or a number that is not valid. */
+type OnFault = (what: string, error: unknown) => void;
 
-/** Several observers in one; each is told, whatever the others throw. */
-export function guardedObserver<P extends KubernetesObject>(
-  observers: readonly RunObserver<P>[],
-  onFault: OnFault,
-): Required<RunObserver<P>> {
-  const tell = (told: (observer: RunObserver<P>) => void): void => {
-    for (const observer of observers) {
-      try {
-        told(observer);
-      } catch (error) {
-        onFault("tell of a run", error);
-      }
-    }
-  };
-  return {
-    started: (run) => tell((observer) => observer.started?.(run)),
-    ended: (run, result, plan) =>
-      tell((observer) => observer.ended?.(run, result, plan)),
-    forgotten: (key) => tell((observer) => observer.forgotten?.(key)),
-  };
-}
-
-/** A retry policy that gives the pauses of the default one when it cannot say. */
+/** Wraps a retry policy; its faults lead to the delays of the default policy. */
 export function guardedRetry(
   policy: RetryPolicy,
   onFault: OnFault,
@@ -48,7 +24,7 @@ export function guardedRetry(
   };
 }
 
-/** A limiter that lets a key run when it cannot say. */
+/** Wraps a limiter; its faults admit the key. */
 export function guardedLimiter(limiter: Limiter, onFault: OnFault): Limiter {
   return {
     admit: (key, now) =>
@@ -65,7 +41,7 @@ function checked(
     const value = call();
     if (value >= 0) return value;
     throw new RangeError(
-      `Cannot ${what}: it takes milliseconds from 0: received ${value}`,
+      `Cannot ${what}: it must be a number of milliseconds from 0: received ${value}`,
     );
   } catch (error) {
     onFault(what, error);

@@ -2,10 +2,7 @@ import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
 import { compareResourceVersions } from "../api/resource_version.ts";
-import type {
-  CacheEvent,
-  InformerHandler,
-} from "../cache/informer/cache_event.ts";
+import type { CacheEvent } from "../cache/informer/cache_event.ts";
 import type {
   InformerHealth,
   InformerSelection,
@@ -63,17 +60,20 @@ export interface PrimarySourceOptions<P extends KubernetesObject> {
   readonly informers: Pick<InformerPool, "acquire">;
   readonly selection: Omit<InformerSelection, "namespaces">;
   readonly indexes: Readonly<Record<string, IndexDefinition<P>>>;
-  /** Takes every change, in order. */
-  readonly onEvent: InformerHandler<P>;
-  /** Told of each primary that is not watched any more. */
-  readonly onLeft: (key: string) => void;
+}
+
+/** Receiver of the changes of the primaries. */
+export interface PrimaryHandler<P extends KubernetesObject> {
+  /** Handles a change, in the order of the watch. */
+  onPrimary(event: CacheEvent<P>): void;
+  /** Handles a primary whose namespace is no longer watched. */
+  onPrimaryLeft(key: string): void;
   /**
-   * Told of each primary that is gone, as the watch knows that takes the place of
-   * the one that had it.
+   * Handles a primary that was deleted while one watch replaced another.
    *
-   * @param last Its last known state, unless the cache is bounded.
+   * @param last Its last known state; undefined if the cache is bounded.
    */
-  readonly onGone: (key: string, last: P | undefined) => void;
+  onPrimaryVanished(key: string, last: P | undefined): void;
 }
 
 /** The watch of one namespace, or of all. */
@@ -163,7 +163,7 @@ export class PrimarySource<P extends KubernetesObject>
    *
    * @returns Fulfilled when what is there has been told.
    */
-  async attach(name: WatchName): Promise<void> {
+  async attach(name: WatchName, handler: PrimaryHandler<P>): Promise<void> {
     const watch = this.#watches.get(name);
     if (watch === undefined || watch.registration !== undefined) return;
     let older = [...this.#watches.values()].filter(({ registration }) =>
@@ -180,10 +180,10 @@ export class PrimarySource<P extends KubernetesObject>
           resourceVersion,
         ) >= 0
       );
-    const handler = (event: CacheEvent<P>) => {
-      if (!event.initial || !isKnown(event)) this.#options.onEvent(event);
+    const onEvent = (event: CacheEvent<P>) => {
+      if (!event.initial || !isKnown(event)) handler.onPrimary(event);
     };
-    watch.registration = watch.lease.addHandler(handler, {
+    watch.registration = watch.lease.addHandler(onEvent, {
       name: this.#options.name,
     });
     await watch.registration.synced;
@@ -191,18 +191,24 @@ export class PrimarySource<P extends KubernetesObject>
   }
 
   /** Closes all watches but these; tells of each primary that none has then. */
-  async keep(names: readonly WatchName[]): Promise<void> {
+  async keep(
+    names: readonly WatchName[],
+    handler: PrimaryHandler<P>,
+  ): Promise<void> {
     const left = [...this.#watches].filter(([name]) => !names.includes(name));
     for (const [name, { registration }] of left) {
       registration?.remove();
       this.#watches.delete(name);
     }
-    const { selection, onLeft, onGone } = this.#options;
+    const { selection } = this.#options;
     for (const [, { lease }] of left) {
       for (const key of lease.keys()) {
         if (this.has(key)) continue;
-        if (this.#watchOf(key) === undefined) onLeft(key);
-        else onGone(key, selection.bounded ? undefined : lease.get(key));
+        if (this.#watchOf(key) === undefined) handler.onPrimaryLeft(key);
+        else {
+          const last = selection.bounded ? undefined : lease.get(key);
+          handler.onPrimaryVanished(key, last);
+        }
       }
     }
     await Promise.all(left.map(([, { lease }]) => lease.release()));

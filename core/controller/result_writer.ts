@@ -153,7 +153,9 @@ export class ResultWriter<P extends KubernetesObject> {
     const generation = succeeded && observed && this.#tellsGeneration
       ? observedGeneration(primary, object, resource)
       : undefined;
-    if (status === undefined && (generation === undefined || run.isDirty())) {
+    if (
+      status === undefined && (generation === undefined || run.hasNewEvent())
+    ) {
       // The run that follows at once observes a newer one.
       return;
     }

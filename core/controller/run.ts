@@ -1,12 +1,10 @@
 import type { KubernetesObject } from "../api/object.ts";
 import { type ObjectKey, parseKey } from "../api/object_key.ts";
 import type { Clock, Timer } from "../clock.ts";
-import type { SchedulingQueue } from "../queue/scheduling_queue.ts";
 import type { Span } from "../tracing.ts";
 import { causeText, type RunCause } from "./cause.ts";
 import type { WorkflowResult } from "./managed_workflow.ts";
 import type { RetryInfo } from "./reconciler.ts";
-import type { PrimaryCache } from "./event_source.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
 
 /** Why a run was asked to end early. */
@@ -70,63 +68,67 @@ const ABORT_TEXTS: Readonly<Record<AbortCause, string>> = {
 /** How many writes of a run are remembered. */
 const MOST_WRITES = 20;
 
-/** What a run starts from. */
-export interface RunStart<P extends KubernetesObject> {
-  readonly key: string;
-  /** The primary as the cache has it, frozen; nothing but its key if unread. */
-  readonly primary: P;
-  /** Whether the primary must be read first, since it may have to be fetched. */
-  readonly isUnread: boolean;
-  readonly cause: RunCause;
-  readonly retry: RetryInfo;
-  /** Whether the primary is gone; only in all-events mode. */
-  readonly deleted: boolean;
-  readonly finalStateUnknown: boolean;
-  /** By the clock of the controller. */
-  readonly startedAt: number;
-  /** How long it waited for its turn, in milliseconds. */
-  readonly waited: number;
-  /** Knows whether an event came since it began. */
-  readonly queue: Pick<SchedulingQueue, "isDirty">;
-  /** What it is called by in the queue. */
-  readonly slot: number;
+/** Part of the event processor that a run uses. */
+export interface RunScheduler {
+  /** Whether an event has arrived since the run of a slot began. */
+  hasNewEvent(slot: number): boolean;
+  /** Adds a run of an object. */
+  request(key: string): void;
 }
 
-/** What is known of a primary that must be read first, if there is one. */
-export function keyAlone<P extends KubernetesObject>(
-  primaries: PrimaryCache<P>,
-  key: string,
-): P | undefined {
-  return primaries.has(key) ? { metadata: parseKey(key) } as P : undefined;
-}
+/** Facts that a run starts with. */
+type RunStart<P extends KubernetesObject> =
+  & Pick<
+    Run<P>,
+    | "cause"
+    | "deleted"
+    | "finalStateUnknown"
+    | "isUnread"
+    | "key"
+    | "primary"
+    | "retry"
+    | "startedAt"
+    | "waited"
+  >
+  & {
+    /** Slot of the object in the queue. */
+    readonly slot: number;
+    readonly scheduler: RunScheduler;
+  };
 
 /** One run of one object, while it lasts. */
 export class Run<P extends KubernetesObject> {
+  /** Key of the object: `namespace/name`, or `name`. */
   readonly key: string;
-  /** Set once more when it was read. */
+  /** Primary from the cache, frozen; only its key until an unread one is read. */
   primary: P;
+  /** Whether the primary must be read first, since its cache is bounded. */
   readonly isUnread: boolean;
   readonly cause: RunCause;
   readonly retry: RetryInfo;
+  /** Whether the primary is deleted; only in all-events mode. */
   readonly deleted: boolean;
+  /** Whether the last state before the deletion was missed. */
   readonly finalStateUnknown: boolean;
+  /** Start by the clock of the controller, in milliseconds. */
   readonly startedAt: number;
+  /** Time in the queue since the object was ready to run, in milliseconds. */
   readonly waited: number;
-  readonly #queue: Pick<SchedulingQueue, "isDirty">;
   readonly #slot: number;
-  /** What it does; known once it has looked at the object. */
+  readonly #scheduler: RunScheduler;
+  /** Step that the run takes; undefined before the object was inspected. */
   step: RunStep | undefined;
-  /** Why it was asked to end early. */
+  /** Cause of the abort; undefined if the run was not aborted. */
   aborted: AbortCause | undefined;
-  /** Told once, when it is asked to end; set by who follows its end. */
+  /** Called once, when the run is aborted. */
   onAbort: ((run: Run<P>, cause: AbortCause) => void) | undefined;
-  /** What it is traced by. */
+  /** Span of the trace; undefined without a tracer. */
   span: Span | undefined;
-  /** What the workflow of its controller did. */
+  /** Result of the workflow of the controller. */
   workflow: WorkflowResult | undefined;
-  /** Whether it removes the finalizer: its object may vanish any moment. */
+  /** Whether the run removes the finalizer: its object may vanish any moment. */
   isReleasing = false;
-  /** For how long its object must not run again, in milliseconds. */
+  /** Time before which the object must not run again, in milliseconds. */
   pause = 0;
   #writes: string[] | undefined;
   #controller: AbortController | undefined;
@@ -134,7 +136,7 @@ export class Run<P extends KubernetesObject> {
   #interruptedBy: RunCause | undefined;
   #timer: Timer | undefined;
 
-  /** @param start What the run starts from. */
+  /** @param start Facts that the run starts with. */
   constructor(start: RunStart<P>) {
     this.key = start.key;
     this.primary = start.primary;
@@ -145,13 +147,18 @@ export class Run<P extends KubernetesObject> {
     this.finalStateUnknown = start.finalStateUnknown;
     this.startedAt = start.startedAt;
     this.waited = start.waited;
-    this.#queue = start.queue;
     this.#slot = start.slot;
+    this.#scheduler = start.scheduler;
   }
 
-  /** Whether an event came since it began. */
-  isDirty(): boolean {
-    return this.#queue.isDirty(this.#slot);
+  /** Whether an event has arrived since the run began. */
+  hasNewEvent(): boolean {
+    return this.#scheduler.hasNewEvent(this.#slot);
+  }
+
+  /** Requests another run of the object. */
+  requestAnother(): void {
+    this.#scheduler.request(this.key);
   }
 
   /** Asks it to end after so many milliseconds, if it has not by then. */

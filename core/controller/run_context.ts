@@ -96,7 +96,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   get nextImminent(): boolean {
-    return this.#run.isDirty();
+    return this.#run.hasNewEvent();
   }
 
   get deleted(): boolean {

@@ -27,6 +27,4 @@ export interface RunEnvironment<P extends KubernetesObject> {
   readonly applied: () => Promise<ApplyMemory>;
   /** Told of every write that the server stored. */
   readonly onWrite: (run: Run<P>, write: StoredWrite) => void;
-  /** Asks for another run of a primary. */
-  readonly request: (key: string) => void;
 }

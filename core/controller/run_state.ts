@@ -141,7 +141,7 @@ export interface RunPlan {
   readonly timerAt: number;
   readonly timerCause: "retry" | "interval";
   /** A visit that the run asked for; undefined leaves an earlier one alone. */
-  readonly visitAt: number | undefined;
+  readonly rescheduleAt: number | undefined;
   /** Before when the object does not run, whatever happens; 0 for no limit. */
   readonly holdUntil: number;
   /** How a failure is dealt with; undefined when there was none. */
@@ -184,7 +184,7 @@ export function decideAfterRun(
       state: { ...FRESH, leaving: true },
       timerAt: Infinity,
       timerCause: "interval",
-      visitAt: Infinity,
+      rescheduleAt: Infinity,
       holdUntil: 0,
       failure: undefined,
     };
@@ -193,7 +193,7 @@ export function decideAfterRun(
     state: FRESH,
     timerAt: now + situation.maxInterval,
     timerCause: "interval",
-    visitAt: end.delay === undefined ? undefined : now + end.delay,
+    rescheduleAt: end.delay === undefined ? undefined : now + end.delay,
     holdUntil: 0,
     failure: end.type === "failed" ? "final" : undefined,
   };
@@ -217,7 +217,7 @@ function decideAfterFailure(
     state: { ...state, failures, ...change },
     timerAt,
     timerCause: failure === "exhausted" ? "interval" : "retry",
-    visitAt: undefined,
+    rescheduleAt: undefined,
     holdUntil: now + floor,
     failure,
   });

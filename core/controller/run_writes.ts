@@ -315,7 +315,7 @@ export class RunWrites<P extends KubernetesObject> implements ContextWrites {
       const action = subresource ? `${verb} ${subresource} of` : verb;
       const stored = { verb: action, body, kind, before, after: object };
       this.#environment.onWrite(this.#run, stored);
-      if (trigger) this.#environment.request(this.#run.key);
+      if (trigger) this.#run.requestAnother();
       return object;
     } catch (error) {
       own?.fail();

@@ -16,22 +16,16 @@ import type {
 } from "./event_source.ts";
 import { deadline } from "../clock.ts";
 
-/** What a source is given when it is started, apart from its own trigger. */
-export type SourceEnvironment<P extends KubernetesObject> = Omit<
+/** Dependencies of event sources: their context without what changes. */
+export type SourceDeps<P extends KubernetesObject> = Omit<
   SourceContext<P>,
   "trigger" | "namespaces"
 >;
 
-/** What a {@linkcode SourceGroup} works with. */
-export interface SourceGroupOptions<P extends KubernetesObject> {
-  /** Takes what the sources trigger. */
-  readonly trigger: (
-    key: string,
-    source: string,
-    event: SourceEvent,
-  ) => void;
-  /** What the sources are given. */
-  readonly environment: SourceEnvironment<P>;
+/** Receiver of the triggers of event sources. */
+export interface TriggerHandler {
+  /** Handles a trigger: a resource that the primary depends on changed. */
+  onTrigger(key: string, source: string, event: SourceEvent): void;
 }
 
 const NO_DETAIL: SourceEvent = Object.freeze({});
@@ -46,25 +40,24 @@ const STOP_LIMIT = 10_000;
  * @typeParam P The type of the primaries.
  */
 export class SourceGroup<P extends KubernetesObject> {
-  readonly #options: SourceGroupOptions<P>;
+  readonly #deps: SourceDeps<P>;
   readonly #sources: EventSource<P>[];
   /** When each source has synced, of those that were started. */
   readonly #started: Map<EventSource<P>, Promise<void>> = new Map();
   /** Fulfilled, when the sources are started, with the first namespaces. */
   readonly #begun: PromiseWithResolvers<void> = Promise.withResolvers();
+  /** Set when the sources are started. */
+  #handler: TriggerHandler | undefined;
   #namespaces: NamespaceSet = [];
   #stopped = false;
 
   /**
    * @param sources The sources that are there from the start.
-   * @param options What they work with.
+   * @param deps What each source is given when it starts.
    */
-  constructor(
-    sources: readonly EventSource<P>[],
-    options: SourceGroupOptions<P>,
-  ) {
+  constructor(sources: readonly EventSource<P>[], deps: SourceDeps<P>) {
     this.#sources = [...sources];
-    this.#options = options;
+    this.#deps = deps;
   }
 
   /** The source of a name, if there is one. */
@@ -76,9 +69,14 @@ export class SourceGroup<P extends KubernetesObject> {
    * Starts all sources: loaders first, the others together.
    *
    * @param namespaces Those of the controller.
+   * @param handler Receives the triggers.
    * @returns Fulfilled when all have synced.
    */
-  async start(namespaces: NamespaceSet): Promise<void> {
+  async start(
+    namespaces: NamespaceSet,
+    handler: TriggerHandler,
+  ): Promise<void> {
+    this.#handler = handler;
     this.#namespaces = namespaces;
     this.#begun.resolve();
     const isLoader = (source: EventSource<P>) =>
@@ -149,7 +147,7 @@ export class SourceGroup<P extends KubernetesObject> {
   primaryEvent(event: PrimaryEvent<P>): void {
     for (const source of this.#started.keys()) {
       const failed = (error: unknown) =>
-        this.#options.environment.log.error("An event source has thrown", {
+        this.#deps.log.error("An event source has thrown", {
           source: source.name,
           object: keyText(event.key),
           error,
@@ -262,19 +260,19 @@ export class SourceGroup<P extends KubernetesObject> {
 
   async #begin(source: EventSource<P>): Promise<void> {
     await source.start({
-      ...this.#options.environment,
+      ...this.#deps,
       namespaces: this.#namespaces,
       trigger: (key, event = NO_DETAIL) => {
         const text = typeof key === "string" ? key : keyText(key);
         if (this.#started.has(source)) {
-          this.#options.trigger(text, source.name, event);
+          this.#handler?.onTrigger(text, source.name, event);
         }
       },
     });
   }
 
   async #stopOne(source: EventSource<P>): Promise<void> {
-    const { clock, log } = this.#options.environment;
+    const { clock, log } = this.#deps;
     const onTimeout = () =>
       new Error(
         `Cannot wait any longer: "stop" must be fulfilled within ${STOP_LIMIT} ms`,

@@ -2,13 +2,23 @@ import type { KubernetesObject } from "../api/object.ts";
 import { type Clock, deadline } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { NamespaceSet } from "./event_source.ts";
-import type { PrimarySource, WatchName } from "./primary_source.ts";
-import type { SourceGroup } from "./source_group.ts";
+import type {
+  PrimaryHandler,
+  PrimarySource,
+  WatchName,
+} from "./primary_source.ts";
+import type { SourceGroup, TriggerHandler } from "./source_group.ts";
+
+/** Receiver of everything that can cause a run. */
+export interface EventHandler<P extends KubernetesObject>
+  extends PrimaryHandler<P>, TriggerHandler {}
 
 /** What a {@linkcode WatchGroup} works with. */
 export interface WatchGroupOptions<P extends KubernetesObject> {
   readonly primaries: PrimarySource<P>;
   readonly sources: SourceGroup<P>;
+  /** Receives the events of primaries and sources. */
+  readonly handler: EventHandler<P>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -83,11 +93,11 @@ export class WatchGroup<P extends KubernetesObject> {
     options: WatchOptions,
     call: number,
   ): Promise<void> {
-    const { primaries } = this.#options;
+    const { primaries, handler } = this.#options;
     const names = primaries.namesOf(namespaces);
     // A single watch of all covers what is watched by namespace until it has
     // synced; what it does not cover is left at once.
-    if (namespaces !== "all") await primaries.keep(names);
+    if (namespaces !== "all") await primaries.keep(names, handler);
     const opened = names.map((name) => primaries.open(name));
     if (options.partly && names.length > 1) {
       await this.#enterPartly(names, opened, call);
@@ -95,7 +105,7 @@ export class WatchGroup<P extends KubernetesObject> {
     }
     await Promise.all(opened);
     await this.#enter(names, call);
-    if (call === this.#latest) await primaries.keep(names);
+    if (call === this.#latest) await primaries.keep(names, handler);
   }
 
   /** Watches nothing any more. */
@@ -103,8 +113,9 @@ export class WatchGroup<P extends KubernetesObject> {
     this.#latest++;
     this.#stopped = true;
     this.#sourcesStarted = false;
-    await this.#options.sources.stop();
-    await this.#options.primaries.keep([]);
+    const { primaries, sources, handler } = this.#options;
+    await sources.stop();
+    await primaries.keep([], handler);
   }
 
   async #enterPartly(
@@ -146,7 +157,7 @@ export class WatchGroup<P extends KubernetesObject> {
   #enter(names: readonly WatchName[], call: number): Promise<void> {
     const entered = this.#entering.then(async () => {
       if (call !== this.#latest) return;
-      const { primaries, sources } = this.#options;
+      const { primaries, sources, handler } = this.#options;
       const before = primaries.attached;
       const now = before === "all" || names.includes("")
         ? "all"
@@ -154,9 +165,9 @@ export class WatchGroup<P extends KubernetesObject> {
       if (this.#sourcesStarted) await sources.changeNamespaces(now);
       else {
         this.#sourcesStarted = true;
-        await sources.start(now);
+        await sources.start(now, handler);
       }
-      await Promise.all(names.map((name) => primaries.attach(name)));
+      await Promise.all(names.map((name) => primaries.attach(name, handler)));
     });
     this.#entering = entered.catch(() => {});
     return entered;

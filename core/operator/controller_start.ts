@@ -6,7 +6,7 @@ import type {
   ControllerHealth,
   ObjectHistory,
 } from "../controller/controller.ts";
-import type { ControllerSurroundings } from "../controller/controller_surroundings.ts";
+import type { ControllerDeps } from "../controller/controller.ts";
 import type { ControllerSettings } from "../controller/controller_settings.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
 import { installCrd } from "../crd/install_crd.ts";
@@ -29,7 +29,7 @@ export interface ManagedController {
   /** Which objects run now. */
   readonly runningKeys: readonly string[];
   start(
-    surroundings: ControllerSurroundings,
+    deps: ControllerDeps,
     options?: { readonly partly?: boolean | undefined },
   ): Promise<void>;
   lead(): void;
@@ -47,7 +47,7 @@ export interface ManagedController {
 
 /** How controllers are started. */
 export interface ControllerStartOptions {
-  readonly surroundings: ControllerSurroundings;
+  readonly deps: ControllerDeps;
   /** Installs definitions, also where this replica does not lead. */
   readonly client: Client;
   readonly startErrors: StartErrorPolicy;
@@ -77,17 +77,17 @@ export async function startController(
   controller: ManagedController,
   options: ControllerStartOptions,
 ): Promise<void> {
-  const { startErrors, surroundings } = options;
+  const { startErrors, deps } = options;
   try {
     if (startErrors === "fail") {
       await install(controller, options);
-      await check(controller, surroundings);
+      await check(controller, deps);
       checkWanted(controller, options);
     }
     await startInTime(controller, options);
   } catch (error) {
     if (startErrors === "fail" || options.signal.aborted) throw error;
-    surroundings.log.warn("A controller cannot start yet, it waits", {
+    deps.log.warn("A controller cannot start yet, it waits", {
       controller: controller.name,
       error,
     });
@@ -134,15 +134,15 @@ function checkWanted(
 
 async function check(
   { kind, settings }: ManagedController,
-  surroundings: ControllerSurroundings,
+  deps: ControllerDeps,
 ): Promise<void> {
   const { scope = "Namespaced" } = kind;
   await checkWatchable(
-    surroundings.client,
+    deps.client,
     kind,
     namespaceSet(
-      settings.namespaces ?? surroundings.namespaces,
-      surroundings.currentNamespace,
+      settings.namespaces ?? deps.namespaces,
+      deps.currentNamespace,
       { scope, kind: kind.kind },
     ),
   );
@@ -153,12 +153,12 @@ async function startInTime(
   controller: ManagedController,
   options: ControllerStartOptions,
 ): Promise<void> {
-  const { surroundings, syncTimeout, startErrors } = options;
+  const { deps, syncTimeout, startErrors } = options;
   const started = startErrors === "fail"
-    ? controller.start(surroundings)
+    ? controller.start(deps)
     : startAgainAndAgain(controller, options);
   await deadline(started, syncTimeout, {
-    clock: surroundings.clock,
+    clock: deps.clock,
     onTimeout: () =>
       syncTimeoutError(controller, syncTimeout, lastError(controller)),
   });
@@ -168,22 +168,22 @@ async function startAgainAndAgain(
   controller: ManagedController,
   options: ControllerStartOptions,
 ): Promise<void> {
-  const { surroundings, signal } = options;
+  const { deps, signal } = options;
   for (let pause = FIRST_PAUSE;; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
     try {
       await install(controller, options);
       checkWanted(controller, options);
-      await controller.start(surroundings, { partly: true });
+      await controller.start(deps, { partly: true });
       return;
     } catch (error) {
       checkWanted(controller, options);
-      surroundings.log.warn("A controller cannot start, it is tried again", {
+      deps.log.warn("A controller cannot start, it is tried again", {
         controller: controller.name,
         retryIn: pause,
         error,
       });
       await controller.giveUp();
-      await sleep(pause, { clock: surroundings.clock, signal });
+      await sleep(pause, { clock: deps.clock, signal });
     }
   }
 }
@@ -191,7 +191,7 @@ async function startAgainAndAgain(
 /** Applies the CustomResourceDefinition of a controller that asks for it. */
 async function install(
   { kind, settings }: ManagedController,
-  { client, surroundings: { clock } }: ControllerStartOptions,
+  { client, deps: { clock } }: ControllerStartOptions,
 ): Promise<void> {
   if (settings.install && isDefinedKind(kind)) {
     await installCrd(client, kind, { clock });

@@ -9,7 +9,7 @@ import { traceRequests } from "../client/middleware.ts";
 import { ConcurrencyCap } from "../controller/concurrency_cap.ts";
 import { Controller, type ObjectHistory } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
-import type { ControllerSurroundings } from "../controller/controller_surroundings.ts";
+import type { ControllerDeps } from "../controller/controller.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
@@ -59,7 +59,7 @@ export class Operator implements OperatorHandle {
   readonly #cap: ConcurrencyCap;
   readonly #probes: ProbeServer;
   readonly #gauges: OperatorGauges;
-  #surroundings: ControllerSurroundings | undefined;
+  #deps: ControllerDeps | undefined;
   /** The client as made or given: its writes are not fenced. */
   #client: Client | undefined;
   #coordination: Coordination | undefined;
@@ -146,8 +146,8 @@ export class Operator implements OperatorHandle {
     this.#controllers.set(controller.name, controller);
     if (this.#state === "started") {
       const { signal } = this.#ending;
-      this.#connect().then((surroundings) =>
-        this.#startController(controller, surroundings, signal)
+      this.#connect().then((deps) =>
+        this.#startController(controller, deps, signal)
       ).catch((error: unknown) =>
         this.#settings.logger.error("Cannot start a controller", {
           controller: controller.name,
@@ -275,7 +275,7 @@ export class Operator implements OperatorHandle {
    */
   metrics(): string {
     const { metrics } = this.#settings;
-    const { informers } = this.#surroundings ?? {};
+    const { informers } = this.#deps ?? {};
     this.#gauges.set(this.health().controllers, informers);
     return metrics instanceof MetricsRegistry ? metrics.text() : "";
   }
@@ -287,11 +287,11 @@ export class Operator implements OperatorHandle {
     const { signal } = this.#ending = new AbortController();
     if (probes !== undefined) await this.#probes.start(probes);
     signal.throwIfAborted();
-    const surroundings = await this.#connect();
+    const deps = await this.#connect();
     signal.throwIfAborted();
     await abortable(Promise.resolve(this.#coordination?.start()), signal);
     const start = (controller: ManagedController) =>
-      this.#startController(controller, surroundings, signal);
+      this.#startController(controller, deps, signal);
     await abortable(startAll(this.#controllers, start), signal);
     this.#state = "started";
     logger.info("Operator started", {
@@ -302,14 +302,14 @@ export class Operator implements OperatorHandle {
 
   async #startController(
     controller: ManagedController,
-    surroundings: ControllerSurroundings,
+    deps: ControllerDeps,
     signal: AbortSignal,
   ): Promise<void> {
     signal.throwIfAborted();
     if (this.#coordination?.isLeading) controller.lead();
     await startController(controller, {
       ...this.#settings,
-      surroundings,
+      deps,
       controllers: this.#controllers,
       client: this.#client as Client,
       signal,
@@ -346,8 +346,8 @@ export class Operator implements OperatorHandle {
   }
 
   /** What all controllers share; made when first needed. */
-  async #connect(): Promise<ControllerSurroundings> {
-    if (this.#surroundings !== undefined) return this.#surroundings;
+  async #connect(): Promise<ControllerDeps> {
+    if (this.#deps !== undefined) return this.#deps;
     const { clock, logger, metrics, random, reconnect, cache, tracer } =
       this.#settings;
     const common = { clock, logger, metrics, random };
@@ -360,7 +360,7 @@ export class Operator implements OperatorHandle {
       controllers: () => this.#controllers.values(),
     });
     const { client, shard } = this.#coordination;
-    this.#surroundings = {
+    this.#deps = {
       client: tracer === undefined
         ? client
         : client.with([traceRequests(tracer)]),
@@ -386,13 +386,13 @@ export class Operator implements OperatorHandle {
       currentNamespace: base.namespace,
       successLevel: development() === undefined ? "debug" : "info",
     };
-    return this.#surroundings;
+    return this.#deps;
   }
 
   async #disconnect(): Promise<void> {
     await this.#coordination?.stop();
-    await this.#surroundings?.informers.stop();
+    await this.#deps?.informers.stop();
     if (this.#settings.client === undefined) await this.#client?.close();
-    this.#surroundings = this.#coordination = this.#client = undefined;
+    this.#deps = this.#coordination = this.#client = undefined;
   }
 }

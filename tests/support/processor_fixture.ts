@@ -5,12 +5,10 @@ import type { ControllerOptions } from "../../core/controller/controller_options
 import { controllerSettings } from "../../core/controller/controller_settings.ts";
 import { EventProcessor } from "../../core/controller/event_processor.ts";
 import type { Run, RunResult } from "../../core/controller/run.ts";
-import type { RunObserver } from "../../core/controller/run_observer.ts";
-import type { RunPlan } from "../../core/controller/run_state.ts";
-import {
-  ALL_OBJECTS,
-  type ShardAssignment,
-} from "../../core/controller/shard.ts";
+import type { RunObserver } from "../../core/controller/run_observers.ts";
+import { FRESH, type RunPlan } from "../../core/controller/run_state.ts";
+import type { ShardAssignment } from "../../core/controller/shard.ts";
+import { silentLogger } from "../../core/logger.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 
 /** A primary as the cases make it. */
@@ -55,8 +53,7 @@ export class ProcessorFixture {
   /** All runs, in the order in which they began. */
   readonly begun: Run<Gadget>[] = [];
   readonly plans: (RunPlan | undefined)[] = [];
-  readonly forgotten: string[] = [];
-  /** What user code could not do, and why. */
+  /** Logged errors. */
   readonly faults: string[] = [];
   /** Ends runs at once, unless it gives nothing. */
   script: ((run: Run<Gadget>) => RunResult | undefined) | undefined;
@@ -84,15 +81,20 @@ export class ProcessorFixture {
         read: (key) => Promise.resolve(primaries.get(text(key))),
         readList: () => Promise.resolve([...primaries.values()]),
       },
-      shard: options.shard ?? ALL_OBJECTS,
+      finalizer: undefined,
+      sources: { followsPrimaries: false, primaryEvent() {} },
+      shard: options.shard,
       dispatch: (run) => this.#dispatch(run),
       cap,
       clock,
       random: () => 0.5,
-      onFault: (what, error) => this.faults.push(`${what}: ${error}`),
+      log: {
+        ...silentLogger,
+        error: (message, fields) =>
+          this.faults.push(`${message}: ${fields?.["error"]}`),
+      },
       observers: [...options.observers ?? [], {
         ended: (_run, _result, plan) => this.plans.push(plan),
-        forgotten: (key) => this.forgotten.push(key),
       }],
     });
   }
@@ -102,11 +104,19 @@ export class ProcessorFixture {
     return this.begun.map((run) => run.key);
   }
 
+  /** Whether the processor has no state of a key, so that no source can trigger it. */
+  isForgotten(key: string): boolean {
+    const { waiting } = this.processor;
+    this.processor.onTrigger(key, "probe", {});
+    return this.processor.waiting === waiting &&
+      this.processor.stateOf(key) === FRESH;
+  }
+
   /** Makes a primary, as the watch tells it. */
   add(key: string, changes: Partial<CacheEvent<Gadget>> = {}): Gadget {
     const object = this.#make(key, `uid-${++this.#lastUid}`);
     this.primaries.set(key, object);
-    this.processor.primaryChanged(event("added", key, object, changes));
+    this.processor.onPrimary(event("added", key, object, changes));
     return object;
   }
 
@@ -118,7 +128,7 @@ export class ProcessorFixture {
       object.metadata.deletionTimestamp = old.metadata.deletionTimestamp;
     }
     this.primaries.set(key, object);
-    this.processor.primaryChanged(event("updated", key, object, changes));
+    this.processor.onPrimary(event("updated", key, object, changes));
     return object;
   }
 
@@ -133,7 +143,7 @@ export class ProcessorFixture {
   delete(key: string): void {
     const object = this.primaries.get(key) as Gadget;
     this.primaries.delete(key);
-    this.processor.primaryDeleted(event("deleted", key, object, {}));
+    this.processor.onPrimary(event("deleted", key, object, {}));
   }
 
   /** Lets everything happen that happens without time passing. */

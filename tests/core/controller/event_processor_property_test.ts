@@ -101,7 +101,7 @@ async function take(
     case "yield":
       // Another replica runs it from now on.
       others.add(step.key);
-      void processor.yieldOthers();
+      void processor.releaseForeign();
       break;
     case "gain":
       if (others.delete(step.key)) {
@@ -109,7 +109,7 @@ async function take(
       }
       break;
     case "source":
-      processor.triggered(step.key, "source", {});
+      processor.onTrigger(step.key, "source", {});
       break;
     case "end": {
       const open = [...fixture.open.values()];

@@ -14,7 +14,7 @@ test("An event during a run interrupts it and names its source [F42]", async () 
   const { interrupted } = run;
   assert(!interrupted.aborted);
 
-  fixture.processor.triggered("default/web", "pods", {
+  fixture.processor.onTrigger("default/web", "pods", {
     kind: "Pod",
     object: POD,
   });
@@ -41,7 +41,7 @@ test("The first event that interrupts a run counts, also when nobody listened [F
   fixture.add("default/web");
   await fixture.clock.settle();
   fixture.update("default/web");
-  fixture.processor.requested("default/web");
+  fixture.processor.request("default/web");
   const { reason } = fixture.begun[0]!.interrupted;
   assert.equal((reason as RunInterruptedError).runCause.type, "modified");
 });

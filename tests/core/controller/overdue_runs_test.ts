@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { OverdueRuns } from "../../../core/controller/overdue_runs.ts";
+import { OverdueRuns } from "../../../core/controller/run_observers.ts";
 import { type LogFields, silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import {

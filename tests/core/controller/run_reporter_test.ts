@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { KubernetesObject } from "../../../core/api/object.ts";
 import type { Run } from "../../../core/controller/run.ts";
 import type { RunPlan } from "../../../core/controller/run_state.ts";
-import { RunReporter } from "../../../core/controller/run_reporter.ts";
+import { RunReporter } from "../../../core/controller/run_observers.ts";
 import { jsonLogger, type LogLevel } from "../../../core/logger.ts";
 import { noMetrics } from "../../../core/metrics.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";

@@ -67,13 +67,13 @@ test("decideAfterRun forgets failures after success and waits for the interval",
   assert.equal(plan.state, FRESH);
   assert.equal(plan.timerAt, 37_000_000);
   assert.equal(plan.timerCause, "interval");
-  assert.equal(plan.visitAt, undefined, "an earlier visit stays");
+  assert.equal(plan.rescheduleAt, undefined, "an earlier visit stays");
   assert.equal(plan.holdUntil, 0);
 });
 
 test("decideAfterRun plans the visit that a run asked for [J15]", () => {
   const end = { type: "done", delay: 500 } as const;
-  assert.equal(decideAfterRun(FRESH, end, situation()).visitAt, 1_000_500);
+  assert.equal(decideAfterRun(FRESH, end, situation()).rescheduleAt, 1_000_500);
 });
 
 test("decideAfterRun retries with growing pauses and then gives up [RetryMaxAttemptIT]", () => {
@@ -137,14 +137,14 @@ test("decideAfterRun takes a final error as dealt with [J31]", () => {
   const plan = decideAfterRun(state, end, situation());
   assert.equal(plan.failure, "final");
   assert.equal(plan.state, FRESH);
-  assert.equal(plan.visitAt, 1_000_010);
+  assert.equal(plan.rescheduleAt, 1_000_010);
 });
 
 test("decideAfterRun drops all deadlines when the finalizer is gone [J19]", () => {
   const plan = decideAfterRun(FRESH, { type: "finalizerRemoved" }, situation());
   assert.equal(plan.state.leaving, true);
   assert.equal(plan.timerAt, Infinity);
-  assert.equal(plan.visitAt, Infinity);
+  assert.equal(plan.rescheduleAt, Infinity);
 });
 
 test("decideAfterRun always plans a next run, or an interval says when, and never a hot loop", () => {

@@ -9,15 +9,12 @@ import { ConfigMap, Secret } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
-type Options = ConstructorParameters<typeof SourceGroup>[1];
+const HANDLER = { onTrigger() {} };
 
 /** Sources in a group that has nothing else. */
 function groupOf(...sources: readonly EventSource[]): SourceGroup<never> {
-  const environment = { clock: new VirtualClock(), log: silentLogger };
-  return new SourceGroup(sources as never, {
-    trigger() {},
-    environment: environment as unknown as Options["environment"],
-  } as never);
+  const deps = { clock: new VirtualClock(), log: silentLogger };
+  return new SourceGroup(sources as never, deps as never);
 }
 
 test("SourceGroup starts what is added before the others with their namespaces, once", async () => {
@@ -32,7 +29,7 @@ test("SourceGroup starts what is added before the others with their namespaces, 
   };
   const group = groupOf();
   const added = group.add(early as never);
-  await group.start(["default"]);
+  await group.start(["default"], HANDLER);
   assert.equal(await added, early);
   assert.deepEqual(told, [["default"]]);
 });
@@ -56,7 +53,7 @@ test("SourceGroup starts nothing more once it was stopped", async () => {
       stop: () => Promise.resolve(),
     },
   );
-  const starting = group.start("all");
+  const starting = group.start("all", HANDLER);
   await group.stop();
   loaded.resolve();
   await assert.rejects(starting, /the controller was stopped/);
