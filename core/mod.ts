@@ -76,10 +76,11 @@ export { type Environment, proxyFromEnvironment } from "./config/proxy.ts";
 // The client, and what it is made of: requests as values, transports.
 export { Client } from "./client/client.ts";
 export type { ClientOptions } from "./client/client_options.ts";
-export type { ClientTarget } from "./client/connection.ts";
+export type { ClientTarget } from "./client/client_options.ts";
 export type { DiscoveredResource, ServerVersion } from "./client/discovery.ts";
 export {
   type ApiRequest,
+  type ApiVerb,
   applyRequest,
   createRequest,
   deleteCollectionRequest,
@@ -90,7 +91,6 @@ export {
   patchRequest,
   pathRequest,
   replaceRequest,
-  type Verb,
   watchRequest,
 } from "./client/request.ts";
 export type {
@@ -113,14 +113,14 @@ export type {
 export type {
   Middleware,
   RateLimitOptions,
+  RequestHandler,
   RetryOptions,
-  Send,
 } from "./client/middleware.ts";
 export {
-  type ClientCore,
   type Scale,
   ScaleClient,
   StatusClient,
+  type SubresourceClientDeps,
 } from "./client/subresource_clients.ts";
 export type {
   HttpRequest,

@@ -4,7 +4,7 @@ import { parseApiVersion, untyped } from "../core/api/kind.ts";
 import type { UntypedObject } from "../core/api/object.ts";
 import { checkOptions, type OptionRules } from "../core/api/option_rules.ts";
 import { Client } from "../core/client/client.ts";
-import { Connection } from "../core/client/connection.ts";
+import { openConnection } from "../core/client/connection.ts";
 import type { Transport } from "../core/client/transport/transport.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { loadConfig } from "../core/config/load_config.ts";
@@ -403,11 +403,7 @@ async function target(options: TestClusterOptions): Promise<Target> {
       `Cannot start a test cluster: it must be "embedded" or "kubeconfig": received "${where}"`,
     );
   }
-  const connection = new Connection(await loadConfig());
-  const quiet = new QuietTransport({
-    ...connection.shared([]),
-    close: () => connection.close(),
-  });
+  const quiet = new QuietTransport(openConnection(await loadConfig(), {}));
   if (clock instanceof VirtualClock) clock.waitFor(() => quiet.quiet());
   const transport = new FaultProxy(quiet, clock);
   return { transport, server: undefined, faults: transport.faults };

@@ -8,28 +8,30 @@ import type { StreamConnection, StreamRequest } from "./transport/transport.ts";
 import { StreamRefusedError } from "./transport/transport_error.ts";
 import { basicAuthorization } from "./transport/transport_settings.ts";
 
-/** Headers that say who asks. */
+/** Headers of a credential and of an impersonation. */
 export interface IdentityHeaders {
+  /** Header names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Headers with one line per value. */
   readonly repeatedHeaders?:
     | Readonly<Record<string, readonly string[]>>
     | undefined;
 }
 
-/** A request for a WebSocket that can say what it is for. */
-export interface NamedStreamRequest extends StreamRequest {
-  /** What it is for, to read after "Cannot". */
+/** WebSocket request with a description for errors. */
+export interface ApiStreamRequest extends StreamRequest {
+  /** Description that follows "Cannot" in errors. */
   readonly action: string;
 }
 
-/** Opens a WebSocket. */
+/** Function that opens a WebSocket. */
 export type Connect = (
-  request: NamedStreamRequest,
+  request: ApiStreamRequest,
 ) => Promise<StreamConnection>;
 
 /**
- * Adds to every request who asks. An answer of 401 makes the credentials fresh
- * and sends the request once more, if there are newer ones.
+ * Middleware that adds the credentials to every request. After a 401 it
+ * refreshes the credentials and sends the request once more, if they changed.
  */
 export function authenticate(
   credentials: CredentialSource,
@@ -46,15 +48,15 @@ export function authenticate(
   };
 }
 
-/** Does for WebSockets what {@linkcode authenticate} does for requests. */
+/** The counterpart of {@linkcode authenticate} for WebSockets. */
 export function authenticateStream(
   next: Connect,
-  who: {
+  identity: {
     readonly credentials: CredentialSource;
     readonly impersonate: Impersonation | undefined;
   },
 ): Connect {
-  const { credentials, impersonate } = who;
+  const { credentials, impersonate } = identity;
   return async (request) => {
     const credential = await credentials.current();
     try {
@@ -70,7 +72,7 @@ export function authenticateStream(
   };
 }
 
-/** A request with headers that say who asks; the caller's own come first. */
+/** Adds identity headers; headers of the caller take precedence. */
 function identified<R extends Pick<StreamRequest, "headers">>(
   request: R,
   credential: Credential,
@@ -84,7 +86,7 @@ function identified<R extends Pick<StreamRequest, "headers">>(
   };
 }
 
-/** The headers of a credential and an impersonation. */
+/** Builds the headers of a credential and of an impersonation. */
 export function identityHeaders(
   credential: Credential,
   impersonate?: Impersonation,
@@ -111,7 +113,7 @@ function authorizationOf(credential: Credential): string | undefined {
   return username ? basicAuthorization(username, password) : undefined;
 }
 
-/** Writes a key so that a header may be named by it: others are escaped. */
+/** Percent-encodes a key for use in a header name. */
 function headerNamePart(name: string): string {
   const bytes = new TextEncoder().encode(name.toLowerCase());
   return Array.from(bytes, (byte) => {

@@ -8,24 +8,34 @@ import type {
   ObjectList,
 } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
+import { checkOptions } from "../api/option_rules.ts";
 import type { LoadConfigOptions } from "../config/load_config.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
-import type { ClientOptions } from "./client_options.ts";
-import { type ClientTarget, Connection } from "./connection.ts";
-import type { ContainerProcess } from "./pods/container_process.ts";
+import {
+  checkClient,
+  type ClientOptions,
+  type ClientTarget,
+} from "./client_options.ts";
+import { Connection, openConnection } from "./connection.ts";
 import {
   type DiscoveredResource,
   Discovery,
   type ServerVersion,
 } from "./discovery.ts";
-import { listPages } from "./list_pages.ts";
-import type {
-  AttachOptions,
-  ExecOptions,
-  LogOptions,
-  PortForwardOptions,
+import type { Middleware } from "./middleware.ts";
+import { ContainerProcess } from "./pods/container_process.ts";
+import {
+  type AttachOptions,
+  attachRequest,
+  type ExecOptions,
+  execRequest,
+  logLines,
+  type LogOptions,
+  logRequest,
+  type PortForwardOptions,
+  portForwardRequest,
 } from "./pods/pod_requests.ts";
-import { PodStreams } from "./pods/pod_streams.ts";
+import { PortConnection, PortForward } from "./pods/port_forward.ts";
 import {
   type ApiRequest,
   applyRequest,
@@ -39,24 +49,19 @@ import {
   watchRequest,
   withDefaults,
 } from "./request.ts";
-import type { PortForward } from "./pods/port_forward.ts";
-import type {
-  ApplyOptions,
-  DeleteCollectionOptions,
-  DeleteOptions,
-  GetOptions,
-  ListOptions,
-  PatchOptions,
-  RequestOptions,
-  WatchOptions,
-  WriteOptions,
-} from "./request_options.ts";
-import type { Middleware } from "./middleware.ts";
 import {
-  type ClientCore,
-  ScaleClient,
-  StatusClient,
-} from "./subresource_clients.ts";
+  type ApplyOptions,
+  type DeleteCollectionOptions,
+  type DeleteOptions,
+  type GetOptions,
+  type ListOptions,
+  type PatchOptions,
+  REQUEST_RULES,
+  type RequestOptions,
+  type WatchOptions,
+  type WriteOptions,
+} from "./request_options.ts";
+import { ScaleClient, StatusClient } from "./subresource_clients.ts";
 import type { HttpRequest, HttpResponse } from "./transport/transport.ts";
 import {
   type WatchChange,
@@ -64,14 +69,17 @@ import {
   watchEvents,
 } from "./watch_events.ts";
 
+/** Page size of {@linkcode Client.listAll} if `limit` is absent. */
+const DEFAULT_PAGE_SIZE = 500;
+
 /**
- * Reads and writes the objects of one cluster. Objects that it gives are plain
- * and belong to the caller.
+ * Client of one cluster: reads, writes, lists and watches objects of any kind.
+ * Returned objects are plain values that the caller may change.
  *
- * Every call takes a `signal` in its options and fails with an
- * {@linkcode ApiError} when the server says no.
+ * Every method takes a `signal` in its options. A request that the server
+ * refuses fails with an {@linkcode ApiError}.
  *
- * @example Make and read an object
+ * @example Create and read an object
  * ```ts
  * import { ApiServer } from "@coracle/operator/apiserver";
  * import { Client } from "@coracle/operator/core";
@@ -88,15 +96,18 @@ import {
  * ```
  */
 export class Client {
-  /** Reads and writes the status of objects. */
+  /** Client of the `status` subresource. */
   readonly status: StatusClient;
-  /** Reads and writes the number of replicas of objects. */
+  /** Client of the `scale` subresource. */
   readonly scale: ScaleClient;
-  /** The namespace that the configuration names, for people's commands. */
+  /**
+   * Namespace of the kubeconfig context or of the pod, `"default"` if it names
+   * none. For command-line tools; requests never use it by themselves.
+   */
   readonly namespace: string;
   /**
-   * Clock, logger, metrics and random numbers of the client, as far as they were
-   * given; an informer over the client uses them unless it is given its own.
+   * Clock, logger, metrics and random numbers that were given to the client.
+   * They are the defaults of informers over the client.
    */
   readonly defaults: Pick<
     ClientOptions,
@@ -104,45 +115,48 @@ export class Client {
   >;
   readonly #connection: Connection;
   readonly #discovery: Discovery;
-  readonly #fieldManager: string;
   readonly #options: ClientOptions;
-  readonly #pods: PodStreams;
 
   /**
-   * Makes a client; nothing is sent before the first call.
+   * Creates a client. It connects with the first request.
    *
-   * @param target The cluster, or a transport to one.
-   * @param options How the client behaves.
-   * @throws {TypeError} If the server is no URL.
+   * @param target Configuration of the cluster, or a transport.
+   * @param options Options of the client.
+   * @throws {TypeError} If the server is not a URL, or an option is unknown or of
+   * the wrong type.
    * @throws {RangeError} If an option is out of range.
    */
   constructor(target: ClientTarget, options: ClientOptions = {}) {
-    const connection = new Connection(target, options);
-    this.#options = options;
-    this.#fieldManager = options.fieldManager ?? "coracle";
-    this.#connection = connection;
-    this.#discovery = new Discovery(connection);
-    this.#pods = new PodStreams(connection);
+    checkClient(target, options);
+    // The connection of a derived client has all middleware already.
+    const connection =
+      "transport" in target && target.transport instanceof Connection
+        ? target.transport
+        : openConnection(target, options);
     const { clock, logger, metrics, random } = options;
     this.defaults = { clock, logger, metrics, random };
-    this.namespace = "namespace" in target
-      ? target.namespace ?? "default"
-      : "default";
-    const core: ClientCore = {
-      resolve: (kind) => this.resolve(kind),
-      json: (request) => connection.json(request),
-      managed: (write) => this.#managed(write),
+    this.#options = options;
+    this.#connection = connection;
+    this.#discovery = new Discovery(connection);
+    this.namespace = target.namespace ?? "default";
+    const deps = {
+      send: <T>(
+        kind: Kind,
+        request: (resolved: ResolvedKind) => ApiRequest,
+      ): Promise<T> => this.#send(kind, request),
+      withFieldManager: <O extends WriteOptions>(options: O): O =>
+        this.#withFieldManager(options),
     };
-    this.status = new StatusClient(core);
-    this.scale = new ScaleClient(core);
+    this.status = new StatusClient(deps);
+    this.scale = new ScaleClient(deps);
   }
 
   /**
-   * Makes a client for the cluster that kubectl would use, or for the one that
-   * this process runs in.
+   * Creates a client for the cluster that kubectl would use or, in a pod, for
+   * the pod's cluster.
    *
-   * @param options Which kubeconfig and context, and how the client behaves.
-   * @throws {Error} If no configuration can be used.
+   * @param options Kubeconfig and context, and options of the client.
+   * @throws {Error} If no usable configuration is found.
    */
   static async load(
     options: LoadConfigOptions & ClientOptions = {},
@@ -153,35 +167,28 @@ export class Client {
   }
 
   /**
-   * A client over the same connections that passes every request through
-   * middleware first. Closing it closes nothing: that is this client's right.
+   * Derives a client that shares this client's connections and options and sends
+   * every request through further middleware first. Closing it has no effect;
+   * close the original client.
    *
-   * @param middleware The first sees a request first and its answer last.
+   * @param middleware Middleware; the first entry is the outermost.
    */
   with(middleware: readonly Middleware[]): Client {
     const { namespace } = this;
-    const transport = this.#connection.shared(middleware);
-    // What the first client does with every request is not done twice.
-    const { clock, maxAnswerBytes } = this.#options;
-    return new Client({ transport, namespace }, {
-      clock,
-      maxAnswerBytes,
-      fieldManager: this.#fieldManager,
-      retry: false,
-    });
+    const transport = this.#connection.with(middleware);
+    return new Client({ transport, namespace }, this.#options);
   }
 
   /** Reads an object. */
-  async get<T extends KubernetesObject>(
+  get<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
     options: GetOptions = {},
   ): Promise<T> {
-    const resolved = await this.resolve(kind);
-    return await this.#object(getRequest(resolved, key, options));
+    return this.#send(kind, (resolved) => getRequest(resolved, key, options));
   }
 
-  /** Reads an object; `undefined` when it does not exist. */
+  /** Reads an object; `undefined` if it does not exist. */
   async find<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
@@ -195,92 +202,124 @@ export class Client {
     }
   }
 
-  /** Reads one page of objects; all of them when `limit` is absent. */
+  /** Lists one page of objects; all objects if `limit` is absent. */
   async list<T extends KubernetesObject>(
     kind: Kind<T>,
     options: ListOptions = {},
   ): Promise<ObjectList<T>> {
-    const request = listRequest(await this.resolve(kind), options);
-    const list = await this.#connection.json(request) as ObjectList<T>;
-    return { metadata: list.metadata ?? {}, items: list.items ?? [] };
+    const { metadata = {}, items = [] } = await this.#send<
+      Partial<ObjectList<T>>
+    >(kind, (resolved) => listRequest(resolved, options));
+    return { metadata: metadata ?? {}, items: items ?? [] };
   }
 
   /**
-   * Reads all objects, page by page, as they were at one moment. If the reading
-   * takes so long that the server forgets that moment, the call fails with
-   * `isGone`.
+   * Lists all objects, page by page, in one consistent state. Pages have
+   * `limit` objects, 500 by default.
+   *
+   * @throws {ApiError} With `isExpired`, if the server no longer has that state
+   * because reading took too long (5 minutes by default).
    */
-  listAll<T extends KubernetesObject>(
+  async *listAll<T extends KubernetesObject>(
     kind: Kind<T>,
     options: ListOptions = {},
   ): AsyncGenerator<T, void, undefined> {
-    return listPages((page) => this.list(kind, page), options);
+    checkOptions(options, REQUEST_RULES.list, "listAll");
+    let next: ListOptions = {
+      ...options,
+      limit: options.limit ?? DEFAULT_PAGE_SIZE,
+    };
+    for (;;) {
+      const page = await this.list(kind, next);
+      yield* page.items;
+      if (!page.metadata.continue) return;
+      next = {
+        ...next,
+        continue: page.metadata.continue,
+        // Servers refuse these beside a continue token, which implies them.
+        resourceVersion: undefined,
+        resourceVersionMatch: undefined,
+      };
+    }
   }
 
-  /** Makes an object and gives it as stored. */
-  async create<T extends KubernetesObject>(
+  /** Creates an object and returns it as stored. */
+  create<T extends KubernetesObject>(
     kind: Kind<T>,
     object: NewObject<T>,
     options: WriteOptions = {},
   ): Promise<T> {
-    const resolved = await this.resolve(kind);
-    const write = this.#managed(options);
-    return await this.#object(createRequest(resolved, object, write));
+    const write = this.#withFieldManager(options);
+    return this.#send(
+      kind,
+      (resolved) => createRequest(resolved, object, write),
+    );
   }
 
   /**
-   * Replaces an object and gives it as stored. With its
-   * `metadata.resourceVersion` set, it fails with a conflict if somebody
-   * changed the object meanwhile.
+   * Replaces an object and returns it as stored. With
+   * `metadata.resourceVersion` set, fails with a conflict if the object has
+   * changed since that version.
    */
-  async replace<T extends KubernetesObject>(
+  replace<T extends KubernetesObject>(
     kind: Kind<T>,
     object: T,
     options: WriteOptions = {},
   ): Promise<T> {
-    const resolved = await this.resolve(kind);
-    const write = this.#managed(options);
-    return await this.#object(replaceRequest(resolved, object, write));
+    const write = this.#withFieldManager(options);
+    return this.#send(
+      kind,
+      (resolved) => replaceRequest(resolved, object, write),
+    );
   }
 
-  /** Applies fields (server-side apply) and gives the object as stored. */
-  async apply<T extends KubernetesObject>(
+  /**
+   * Applies fields (server-side apply) and returns the object as stored: creates
+   * the object or updates the given fields, and removes fields that the same
+   * field manager applied before and that are now absent.
+   */
+  apply<T extends KubernetesObject>(
     kind: Kind<T>,
     object: ApplyObject<T>,
     options: ApplyOptions = {},
   ): Promise<T> {
-    const resolved = await this.resolve(kind);
-    const write = this.#managed(options);
-    return await this.#object(applyRequest(resolved, object, write));
+    const write = this.#withFieldManager(options);
+    return this.#send(
+      kind,
+      (resolved) => applyRequest(resolved, object, write),
+    );
   }
 
-  /** Patches an object and gives it as stored. */
-  async patch<T extends KubernetesObject>(
+  /** Patches an object and returns it as stored. */
+  patch<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
     body: DeepPartial<T> | readonly JsonPatchOperation[],
     options: PatchOptions = {},
   ): Promise<T> {
-    const resolved = await this.resolve(kind);
-    const write = this.#managed(options);
-    return await this.#object(patchRequest(resolved, key, body, write));
+    const write = this.#withFieldManager(options);
+    return this.#send(
+      kind,
+      (resolved) => patchRequest(resolved, key, body, write),
+    );
   }
 
   /**
-   * Deletes an object. Gives the object while finalizers or its grace period
-   * keep it, `undefined` when it is gone.
+   * Deletes an object. Returns the object if finalizers or its grace period
+   * still keep it, `undefined` if it is removed.
    */
   async delete<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
     options: DeleteOptions = {},
   ): Promise<T | undefined> {
-    const resolved = await this.resolve(kind);
-    const request = deleteRequest(resolved, key, options);
-    const answer = await this.#object<T>(request);
-    return answer.metadata?.deletionTimestamp === undefined
+    const deleted = await this.#send<T>(
+      kind,
+      (resolved) => deleteRequest(resolved, key, options),
+    );
+    return deleted.metadata?.deletionTimestamp === undefined
       ? undefined
-      : answer;
+      : deleted;
   }
 
   /** Deletes all selected objects. */
@@ -288,22 +327,25 @@ export class Client {
     kind: Kind<T>,
     options: DeleteCollectionOptions = {},
   ): Promise<void> {
-    const resolved = await this.resolve(kind);
-    await this.#connection.json(deleteCollectionRequest(resolved, options));
+    await this.#send(
+      kind,
+      (resolved) => deleteCollectionRequest(resolved, options),
+    );
   }
 
   /**
-   * Watches objects until the server ends the stream or the loop is left; an
-   * abort is thrown. It does not resume by itself: that is an informer's work.
+   * Watches objects until the server ends the stream or the loop is left. Does
+   * not resume; an `Informer` does.
    *
-   * @throws {ApiError} Also in the midst of it; `isGone` means that the resource
+   * @throws {ApiError} Also from within the loop, with `isExpired` if the resource
    * version is too old.
+   * @throws The reason of `signal`, if it aborts.
    */
   watch<T extends KubernetesObject>(
     kind: Kind<T>,
     options?: WatchOptions & { readonly bookmarks?: false | undefined },
   ): AsyncGenerator<WatchChange<T>, void, undefined>;
-  /** Watches objects and, with `bookmarks`, how far the watch has come. */
+  /** Watches objects; with `bookmarks`, yields BOOKMARK events as well. */
   watch<T extends KubernetesObject>(
     kind: Kind<T>,
     options: WatchOptions,
@@ -319,39 +361,52 @@ export class Client {
     }
   }
 
-  /** Reads the log of a container of a pod, line by line. */
-  logs(
+  /**
+   * Reads the log of a container, line by line. Lines longer than 1 MiB are
+   * yielded in parts.
+   */
+  async *logs(
     key: ObjectKey,
     options: LogOptions = {},
   ): AsyncGenerator<string, void, undefined> {
-    return this.#pods.logs(key, options);
+    const response = await this.#connection.request(logRequest(key, options));
+    yield* logLines(response.body);
   }
 
-  /** Runs a command in a container of a pod. */
-  exec(key: ObjectKey, options: ExecOptions): Promise<ContainerProcess> {
-    return this.#pods.exec(key, options);
+  /** Starts a command in a container. */
+  async exec(key: ObjectKey, options: ExecOptions): Promise<ContainerProcess> {
+    const request = execRequest(key, options);
+    const stream = await this.#connection.stream(request);
+    return new ContainerProcess(stream, request.action);
   }
 
-  /** Connects to the program that a container of a pod runs. */
-  attach(
+  /** Attaches to the main process of a container. */
+  async attach(
     key: ObjectKey,
     options: AttachOptions = {},
   ): Promise<ContainerProcess> {
-    return this.#pods.attach(key, options);
+    const request = attachRequest(key, options);
+    const stream = await this.#connection.stream(request);
+    return new ContainerProcess(stream, request.action);
   }
 
   /**
-   * Gives the way to a port of a pod: connections to it, or a local port that
-   * leads to it. Nothing is sent before the first connection.
+   * Creates a forwarder to a port of a pod, for single connections or for a
+   * local port. It connects only when it is used.
    */
   portForward(key: ObjectKey, options: PortForwardOptions): PortForward {
-    return this.#pods.portForward(key, options);
+    const request = portForwardRequest(key, options);
+    return new PortForward(async () => {
+      const stream = await this.#connection.stream(request);
+      return new PortConnection(stream, request.action);
+    });
   }
 
   /**
-   * Gives the kind with its path, from discovery where the kind does not say it.
+   * Completes a kind with its plural and scope, from discovery if the kind does
+   * not state them.
    *
-   * @throws {ApiError} If the server does not serve the kind; `isNotFound`.
+   * @throws {ApiError} With `isNotFound`, if the server does not serve the kind.
    */
   async resolve<T extends KubernetesObject>(
     kind: Kind<T>,
@@ -359,35 +414,41 @@ export class Client {
     return isResolved(kind) ? kind : await this.#discovery.resolve(kind);
   }
 
-  /** Everything that the server serves at this moment. */
+  /** Lists all resources that the server serves now (API discovery). */
   resources(): Promise<DiscoveredResource[]> {
     return this.#discovery.resources();
   }
 
-  /** What the server says of itself. */
+  /** Reads the version of the server. */
   version(options: RequestOptions = {}): Promise<ServerVersion> {
     return this.#discovery.version(options);
   }
 
   /**
    * Sends any request with the client's credentials and retries, and resolves
-   * with its answer, the body unread.
+   * with its response, the body unread.
    */
   request(request: HttpRequest | ApiRequest): Promise<HttpResponse> {
     return this.#connection.request(request);
   }
 
-  /** Ends everything that the client has open. Safe to call twice. */
+  /**
+   * Closes all connections; requests in progress fail. Safe to call twice.
+   */
   close(): Promise<void> {
     return this.#connection.close();
   }
 
-  async #object<T extends KubernetesObject>(request: ApiRequest): Promise<T> {
-    return await this.#connection.json(request) as T;
+  /** Sends a request about a kind and decodes its response. */
+  async #send<T>(
+    kind: Kind,
+    request: (resolved: ResolvedKind) => ApiRequest,
+  ): Promise<T> {
+    return await this.#connection.json(request(await this.resolve(kind))) as T;
   }
 
-  #managed<O extends WriteOptions>(options: O): O {
-    const fieldManager = this.#fieldManager;
+  #withFieldManager<O extends WriteOptions>(options: O): O {
+    const { fieldManager = "coracle" } = this.#options;
     return withDefaults<WriteOptions>(options, { fieldManager }) as O;
   }
 }

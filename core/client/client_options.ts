@@ -1,84 +1,138 @@
-import type { OptionRules } from "../api/option_rules.ts";
+import {
+  checkOption,
+  checkOptions,
+  checkParts,
+  type OptionRules,
+} from "../api/option_rules.ts";
 import type { Clock } from "../clock.ts";
+import { CLUSTER_RULES, type ClusterConfig } from "../config/cluster_config.ts";
 import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
-import type { RateLimitOptions, RetryOptions } from "./middleware.ts";
+import {
+  RATE_LIMIT_RULES,
+  type RateLimitOptions,
+  RETRY_RULES,
+  type RetryOptions,
+} from "./middleware.ts";
+import type { Transport } from "./transport/transport.ts";
+
+/** Target of a {@linkcode Client}: the configuration of a cluster, or a transport. */
+export type ClientTarget = ClusterConfig | {
+  /** Transport that all requests are sent over. */
+  readonly transport: Transport;
+  /**
+   * Value of `client.namespace`.
+   *
+   * @default {"default"}
+   */
+  readonly namespace?: string | undefined;
+};
 
 /** Options of a {@linkcode Client}. */
 export interface ClientOptions {
   /**
-   * Whose fields the client's writes are, unless a call says otherwise.
+   * Field manager of writes that do not name one themselves.
    *
    * @default {"coracle"}
    */
   readonly fieldManager?: string | undefined;
   /**
-   * Who asks, in the `user-agent` header.
+   * Value of the `user-agent` header.
    *
    * @default {"coracle"}
    */
   readonly userAgent?: string | undefined;
   /**
-   * How refused and broken requests are sent again; `false` never does.
-   *
-   * @default {up to 10 attempts}
+   * Retries of requests that the server throttled (429, or 503 with
+   * Retry-After) and of reads whose connection failed; `false` disables them.
+   * By default up to 10 attempts with delays from 100 ms to 30 s.
    */
   readonly retry?: RetryOptions | false | undefined;
   /**
-   * How many requests a second may be sent.
-   *
-   * @default {no limit: the server's own flow control decides}
+   * Client-side limit on the request rate. There is none by default: the
+   * server's API Priority and Fairness throttles where needed.
    */
   readonly rateLimit?: RateLimitOptions | undefined;
   /**
-   * How long the server may take to begin an answer, and to go on with it, in
-   * milliseconds. Watches and logs that are followed may pause.
+   * Maximum time until a response begins, and between two of its chunks, in
+   * milliseconds. Watches and followed logs are exempt once they have begun.
    *
    * @default {90_000}
    */
-  readonly answerTimeout?: number | undefined;
+  readonly responseTimeout?: number | undefined;
   /**
-   * The longest answer that is decoded, in bytes. Streams have no limit.
+   * Maximum size of a response that is decoded as one JSON document, in bytes
+   * (256 MiB by default). Watches and logs have no limit.
    *
-   * @default {268_435_456, which is 256 MiB}
+   * @default {268_435_456}
    */
-  readonly maxAnswerBytes?: number | undefined;
+  readonly maxResponseBytes?: number | undefined;
   /**
-   * Where warnings of the server and of the configuration are written.
-   *
-   * @default {nowhere}
+   * Logger for retries, for warnings of the API server and of the
+   * configuration. Nothing is logged by default.
    */
   readonly logger?: Logger | undefined;
-  /**
-   * Where requests are counted.
-   *
-   * @default {nowhere}
-   */
+  /** Metrics that count and time requests. Disabled by default. */
   readonly metrics?: Metrics | undefined;
   /**
-   * Where time comes from.
+   * Source of time for timeouts and delays.
    *
-   * @default {the machine's clock}
+   * @default {systemClock}
    */
   readonly clock?: Clock | undefined;
   /**
-   * Gives a number from 0 to below 1 for jitter.
+   * Random numbers from 0 to below 1, for the jitter of retries.
    *
    * @default {Math.random}
    */
   readonly random?: (() => number) | undefined;
 }
 
-/** What the options of a client must be. */
-export const CLIENT_RULES: OptionRules<ClientOptions> = {
+const OPTION_RULES: OptionRules<ClientOptions> = {
   fieldManager: "name?",
   userAgent: "name?",
   retry: "any?",
   rateLimit: "object?",
-  answerTimeout: "positive?",
-  maxAnswerBytes: "count?",
+  responseTimeout: "positive?",
+  maxResponseBytes: "count?",
   logger: "logger?",
   metrics: "metrics?",
   clock: "clock?",
   random: "function?",
 };
+
+const TARGET_RULES: OptionRules<Exclude<ClientTarget, ClusterConfig>> = {
+  transport: "object",
+  namespace: "string?",
+};
+
+const TRANSPORT_RULES: OptionRules<Transport> = {
+  send: "function",
+  connect: "function?",
+  close: "function",
+};
+
+/**
+ * Validates the arguments of the constructor of a {@linkcode Client}.
+ *
+ * @throws {TypeError | RangeError} If an option is unknown, of the wrong type or
+ * out of range.
+ */
+export function checkClient(
+  target: ClientTarget,
+  options: ClientOptions,
+): void {
+  checkOption(target, "object", { name: "target", subject: "a client" });
+  if ("transport" in target) {
+    checkOptions(target, TARGET_RULES, "a client, target");
+    checkParts(target.transport, TRANSPORT_RULES, "a client, transport");
+  } else checkOptions(target, CLUSTER_RULES, "a client, target");
+  checkOptions(options, OPTION_RULES, "a client");
+  const { retry, rateLimit } = options;
+  if (retry !== undefined && retry !== false) {
+    checkOptions(retry, RETRY_RULES, "a client, retry");
+  }
+  if (rateLimit !== undefined) {
+    checkOptions(rateLimit, RATE_LIMIT_RULES, "a client, rateLimit");
+  }
+}

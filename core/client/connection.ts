@@ -1,196 +1,234 @@
 import {
   checkOption,
-  checkOptions,
   checkParts,
   type OptionRules,
 } from "../api/option_rules.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import { CLUSTER_RULES, type ClusterConfig } from "../config/cluster_config.ts";
-import { credentialSource } from "../config/credential_source.ts";
+import { credentialSource } from "../config/cluster_config.ts";
 import { silentLogger, unfailingLogger } from "../logger.ts";
 import { noMetrics, unfailingMetrics } from "../metrics.ts";
 import {
-  answerTimeout,
+  type ApiStreamRequest,
+  authenticate,
+  authenticateStream,
+  type Connect,
+} from "./authenticate.ts";
+import type { ClientOptions, ClientTarget } from "./client_options.ts";
+import {
   compose,
   countRequests,
   logWarnings,
   type Middleware,
-  RATE_LIMIT_RULES,
   rateLimit,
+  type RequestHandler,
+  responseTimeout,
   retry,
-  RETRY_RULES,
-  type Send,
   withHeaders,
 } from "./middleware.ts";
-import {
-  authenticate,
-  authenticateStream,
-  type Connect,
-  type NamedStreamRequest,
-} from "./authenticate.ts";
-import { CLIENT_RULES, type ClientOptions } from "./client_options.ts";
-import { ClusterTransport } from "./transport/cluster_transport.ts";
 import type { ApiRequest } from "./request.ts";
 import { bodyError, readJson, responseError } from "./response.ts";
+import { ClusterTransport } from "./transport/cluster_transport.ts";
 import type {
   HttpRequest,
   HttpResponse,
   StreamConnection,
+  StreamRequest,
   Transport,
 } from "./transport/transport.ts";
 import { StreamRefusedError } from "./transport/transport_error.ts";
 
-/** The longest answer that is decoded unless told otherwise. */
-const MAX_ANSWER_BYTES = 256 << 20;
-/** API servers end a request themselves after 60 seconds. */
-const ANSWER_TIMEOUT = 90_000;
+/** Default limit of decoded responses. */
+const MAX_RESPONSE_BYTES = 256 << 20;
+/** Default response timeout; API servers end a request after 60 seconds. */
+const RESPONSE_TIMEOUT_MS = 90_000;
 
-/** Where a client sends its requests: to a cluster, or to any transport. */
-export type ClientTarget = ClusterConfig | {
-  readonly transport: Transport;
-  /**
-   * The namespace that a person works in.
-   *
-   * @default {"default"}
-   */
-  readonly namespace?: string | undefined;
-};
-
-/** A transport with everything around it that makes requests succeed. */
-export class Connection {
-  /** Where its time comes from. */
+/** Dependencies of a {@linkcode Connection}. */
+export interface ConnectionDeps {
+  /** Source of time. */
   readonly clock: Clock;
-  readonly #transport: Transport;
-  readonly #send: Send;
-  readonly #connect: Connect;
-  readonly #maxAnswerBytes: number;
-  /** Aborts when the connection is closed, for those who wait to send. */
-  readonly #ended = new AbortController();
+  /** Limit of decoded responses, in bytes. */
+  readonly maxResponseBytes: number;
+  /** Sends a request through all middleware. */
+  readonly send: RequestHandler;
+  /** Opens a WebSocket. */
+  readonly connect: Connect;
+  /** Closes the transport. */
+  readonly close: () => Promise<void>;
+}
 
-  constructor(target: ClientTarget, options: ClientOptions = {}) {
-    checkTarget(target);
-    checkClientOptions(options);
-    this.clock = options.clock ?? systemClock;
-    this.#maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
-    const ended = this.#ended.signal;
-    const middleware = outerMiddleware(options, { clock: this.clock, ended });
-    let transport: Transport;
-    let connect: Connect = (request) => connectVia(transport, request);
-    if ("transport" in target) {
-      transport = target.transport;
-    } else {
-      const credentials = credentialSource(target.credentials);
-      const { impersonate } = target;
-      transport = new ClusterTransport(target, credentials);
-      connect = authenticateStream(connect, { credentials, impersonate });
-      // A credential that cannot be had is no broken connection: it is outside
-      // of what is sent again.
-      middleware.unshift(authenticate(credentials, impersonate));
-      if (target.insecureSkipTlsVerify) {
-        options.logger?.warn(
-          "The certificate of the API server is not checked",
-          { server: target.server },
-        );
-      }
-    }
-    middleware.push(...innerMiddleware(options, this.clock));
-    this.#transport = transport;
-    this.#connect = connect;
-    this.#send = compose((request) => {
-      request.beforeSend?.();
-      return transport.send(request);
-    }, middleware);
+/**
+ * A transport together with its middleware: credentials, retries, rate limit,
+ * timeouts, metrics. Turns error responses into {@linkcode ApiError}s.
+ */
+export class Connection implements Transport {
+  /** Source of time. */
+  readonly clock: Clock;
+  readonly #deps: ConnectionDeps;
+
+  /** @param deps The parts, as {@linkcode openConnection} puts them together. */
+  constructor(deps: ConnectionDeps) {
+    this.clock = deps.clock;
+    this.#deps = deps;
   }
 
   /**
-   * Sends a request and resolves with its answer, the body unread.
+   * Sends a request and resolves with its response, whatever its status, the
+   * body unread.
+   */
+  send(request: HttpRequest | ApiRequest): Promise<HttpResponse> {
+    return this.#deps.send(withAction(request));
+  }
+
+  /**
+   * Sends a request and resolves with its response, the body unread.
    *
-   * @throws {ApiError} If the server says no (any status from 300).
+   * @throws {ApiError} If the response has a status from 300.
    */
   async request(request: HttpRequest | ApiRequest): Promise<HttpResponse> {
     const named = withAction(request);
-    const response = await this.#send(named);
+    const response = await this.#deps.send(named);
     if (response.status < 300) return response;
     throw await responseError(named, response);
   }
 
   /**
-   * This connection as the transport of another client, with more around every
-   * request. Closing it closes nothing.
+   * Sends a request and decodes its JSON response.
    *
-   * Middleware sees a WebSocket as a request that is answered when it is open.
-   */
-  shared(middleware: readonly Middleware[]): Transport {
-    checkOption(middleware, "functions", {
-      name: "middleware",
-      subject: "with()",
-    });
-    const send = compose(this.#send, middleware);
-    return {
-      send: (request) => send(withAction(request)),
-      connect: async (request) => {
-        const named = withAction({ ...request, method: "GET" });
-        let stream: StreamConnection | undefined;
-        await compose(async ({ headers, beforeSend }) => {
-          beforeSend?.();
-          const { action } = named;
-          stream = await this.stream({ ...request, headers, action });
-          return OPENED;
-        }, middleware)(named);
-        return stream as StreamConnection;
-      },
-      close: () => Promise.resolve(),
-    };
-  }
-
-  /**
-   * Sends a request and decodes its answer.
-   *
-   * @throws {ApiError} If the server says no.
-   * @throws {SyntaxError} If the answer is not JSON.
-   * @throws {RangeError} If the answer is too long.
+   * @throws {ApiError} If the response has a status from 300.
+   * @throws {SyntaxError} If the response is not JSON.
+   * @throws {RangeError} If the response exceeds `maxResponseBytes`.
    */
   async json(request: ApiRequest): Promise<unknown> {
     const response = await this.request(request);
-    return await readJson(request, response, this.#maxAnswerBytes);
+    return await readJson(request, response, this.#deps.maxResponseBytes);
   }
 
   /**
    * Opens a WebSocket.
    *
-   * @throws {ApiError} If the server says no.
+   * @throws {ApiError} If the server refuses the upgrade.
    * @throws {Error} If the transport has no WebSockets.
    */
-  async stream(request: NamedStreamRequest): Promise<StreamConnection> {
+  async stream(request: ApiStreamRequest): Promise<StreamConnection> {
     try {
-      return await this.#connect(request);
+      return await this.#deps.connect(request);
     } catch (error) {
       if (!(error instanceof StreamRefusedError)) throw error;
       throw bodyError(request.action, error);
     }
   }
 
-  /** Closes every connection. */
+  /** Opens a WebSocket; the request does not need a description. */
+  connect(request: StreamRequest): Promise<StreamConnection> {
+    const { action } = withAction({ ...request, method: "GET" });
+    return this.stream({ ...request, action });
+  }
+
+  /**
+   * Derives a connection that shares the transport and sends every request
+   * through further middleware first. Closing it has no effect.
+   *
+   * Middleware sees a WebSocket as a GET request, answered with status 101 once
+   * the WebSocket is open.
+   *
+   * @param middleware The first entry is the outermost.
+   */
+  with(middleware: readonly Middleware[]): Connection {
+    checkOption(middleware, "functions", {
+      name: "middleware",
+      subject: "with()",
+    });
+    return new Connection({
+      ...this.#deps,
+      send: compose(this.#deps.send, middleware),
+      connect: async (request) => {
+        let stream: StreamConnection | undefined;
+        const open: RequestHandler = async ({ headers, beforeSend }) => {
+          beforeSend?.();
+          stream = await this.stream({ ...request, headers });
+          return SWITCHING_PROTOCOLS;
+        };
+        await compose(open, middleware)(
+          withAction({ ...request, method: "GET" }),
+        );
+        return stream as StreamConnection;
+      },
+      close: () => Promise.resolve(),
+    });
+  }
+
+  /** Closes all connections. */
   close(): Promise<void> {
-    this.#ended.abort(
-      new Error("Cannot send: the client was closed: received a request"),
-    );
-    return this.#transport.close();
+    return this.#deps.close();
   }
 }
 
-/** What a target must be that is a transport. */
-const TRANSPORT_RULES: OptionRules<Exclude<ClientTarget, ClusterConfig>> = {
-  transport: "object",
-  namespace: "string?",
-};
+/**
+ * Opens a connection: the transport of a target with the middleware that the
+ * options configure. The order, outermost first: credentials, user agent,
+ * retries, rate limit, warnings, response timeout, metrics. Credentials are
+ * outside of the retries, because a failed exec plugin is not a broken
+ * connection.
+ *
+ * @param target The cluster or transport, already checked.
+ * @param options The options, already checked.
+ */
+export function openConnection(
+  target: ClientTarget,
+  options: ClientOptions,
+): Connection {
+  const { clock = systemClock, random = Math.random } = options;
+  const closed = new AbortController();
+  const deps = { clock, random, closed: closed.signal };
+  const logger = options.logger && unfailingLogger(options.logger);
+  const userAgent = { "user-agent": options.userAgent ?? "coracle" };
+  const middleware: Middleware[] = [
+    (next) => (request) => next(withHeaders(request, userAgent)),
+  ];
+  let transport: Transport;
+  let connect: Connect = (request) => connectOver(transport, request);
+  if ("transport" in target) {
+    transport = target.transport;
+  } else {
+    const credentials = credentialSource(target.credentials);
+    const { impersonate } = target;
+    transport = new ClusterTransport(target, credentials);
+    connect = authenticateStream(connect, { credentials, impersonate });
+    middleware.unshift(authenticate(credentials, impersonate));
+    if (target.insecureSkipTlsVerify) {
+      logger?.warn("The certificate of the API server is not verified", {
+        server: target.server,
+      });
+    }
+  }
+  if (options.retry !== false) {
+    middleware.push(retry({ ...options.retry, ...deps, logger }));
+  }
+  if (options.rateLimit !== undefined) {
+    middleware.push(rateLimit({ ...options.rateLimit, ...deps }));
+  }
+  middleware.push(
+    logWarnings(logger ?? silentLogger),
+    responseTimeout(options.responseTimeout ?? RESPONSE_TIMEOUT_MS, clock),
+    countRequests(unfailingMetrics(options.metrics ?? noMetrics), clock),
+  );
+  return new Connection({
+    clock,
+    maxResponseBytes: options.maxResponseBytes ?? MAX_RESPONSE_BYTES,
+    connect,
+    send: compose((request) => {
+      request.beforeSend?.();
+      return transport.send(request);
+    }, middleware),
+    close: () => {
+      closed.abort(new Error("Cannot send: the client was closed"));
+      return transport.close();
+    },
+  });
+}
 
-const TRANSPORT_PARTS: OptionRules<Transport> = {
-  send: "function",
-  connect: "function?",
-  close: "function",
-};
-const REQUEST_PARTS: OptionRules<
+/** Shape of a request that was built by hand. */
+const REQUEST_RULES: OptionRules<
   Pick<HttpRequest, "method" | "path" | "headers">
 > = {
   method: ["GET", "POST", "PUT", "PATCH", "DELETE"],
@@ -198,34 +236,15 @@ const REQUEST_PARTS: OptionRules<
   headers: "object",
 };
 
-function checkTarget(target: ClientTarget): void {
-  checkOption(target, "object", { name: "target", subject: "a client" });
-  if ("transport" in target) {
-    checkOptions(target, TRANSPORT_RULES, "a client, target");
-    checkParts(target.transport, TRANSPORT_PARTS, "a client, transport");
-  } else checkOptions(target, CLUSTER_RULES, "a client, target");
-}
-
-function checkClientOptions(options: ClientOptions): void {
-  checkOptions(options, CLIENT_RULES, "a client");
-  const { retry, rateLimit } = options;
-  if (retry !== undefined && retry !== false) {
-    checkOptions(retry, RETRY_RULES, "a client, retry");
-  }
-  if (rateLimit !== undefined) {
-    checkOptions(rateLimit, RATE_LIMIT_RULES, "a client, rateLimit");
-  }
-}
-
-/** The answer to a WebSocket, for middleware. */
-const OPENED: HttpResponse = {
+/** Response that stands for an open WebSocket. */
+const SWITCHING_PROTOCOLS: HttpResponse = {
   status: 101,
   headers: {},
   body: { async *[Symbol.asyncIterator]() {} },
   cancel: () => Promise.resolve(),
 };
 
-/** The request with a name for errors, which those of clients have already. */
+/** Adds verb and action to a request that was built by hand. */
 function withAction(
   request: HttpRequest | (HttpRequest & { action: string }) | ApiRequest,
 ): ApiRequest {
@@ -233,7 +252,7 @@ function withAction(
   if (typeof given === "object" && given !== null && "verb" in request) {
     return request;
   }
-  checkParts(request, REQUEST_PARTS, "a request");
+  checkParts(request, REQUEST_RULES, "a request");
   const { method, path } = request;
   const action = "action" in request
     ? request.action
@@ -241,41 +260,12 @@ function withAction(
   return { ...request, verb: "connect", action };
 }
 
-function connectVia(
+function connectOver(
   transport: Transport,
-  request: NamedStreamRequest,
+  request: ApiStreamRequest,
 ): Promise<StreamConnection> {
   if (transport.connect !== undefined) return transport.connect(request);
   throw new Error(
-    `Cannot ${request.action}: the transport must have WebSockets: received one without`,
+    `Cannot ${request.action}: the transport has no WebSockets`,
   );
-}
-
-/** What a request passes before it is known who asks. */
-function outerMiddleware(
-  options: ClientOptions,
-  parts: { readonly clock: Clock; readonly ended: AbortSignal },
-): Middleware[] {
-  const { random = Math.random, userAgent = "coracle" } = options;
-  const logger = options.logger && unfailingLogger(options.logger);
-  const middleware: Middleware[] = [
-    (next) => (request) =>
-      next(withHeaders(request, { "user-agent": userAgent })),
-  ];
-  if (options.retry !== false) {
-    middleware.push(retry({ ...options.retry, ...parts, random, logger }));
-  }
-  if (options.rateLimit !== undefined) {
-    middleware.push(rateLimit({ ...options.rateLimit, ...parts }));
-  }
-  return middleware;
-}
-
-/** What every single attempt passes. */
-function innerMiddleware(options: ClientOptions, clock: Clock): Middleware[] {
-  return [
-    logWarnings(unfailingLogger(options.logger ?? silentLogger)),
-    answerTimeout(options.answerTimeout ?? ANSWER_TIMEOUT, clock),
-    countRequests(unfailingMetrics(options.metrics ?? noMetrics), clock),
-  ];
 }

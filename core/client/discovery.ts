@@ -12,63 +12,64 @@ import type { Clock } from "../clock.ts";
 import { type ApiRequest, pathRequest } from "./request.ts";
 import type { RequestOptions } from "./request_options.ts";
 
-/** How long what a server said stays good, in milliseconds. */
-const LIFETIME = 600_000;
+/** Lifetime of cached discovery responses. */
+const CACHE_LIFETIME_MS = 600_000;
 const AGGREGATED_TYPES = [
   "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
   "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
   "application/json",
 ].join(",");
 
-/** What {@linkcode Discovery} needs. */
-export interface DiscoveryParts {
-  /** Sends a request and decodes its answer. */
+/** Dependencies of {@linkcode Discovery}; a connection has them. */
+export interface DiscoveryDeps {
+  /** Sends a request and decodes its response. */
   json(request: ApiRequest): Promise<unknown>;
+  /** Source of time, for the age of cached responses. */
   readonly clock: Clock;
 }
 
-/** What an API server says of itself. */
+/** Version of an API server (`/version`). */
 export interface ServerVersion {
-  /** The first part of the version, such as `1`. */
+  /** Major version, such as `1`. */
   readonly major: string;
-  /** The second part of the version, such as `32`. */
+  /** Minor version, such as `32`. */
   readonly minor: string;
-  /** The whole version, such as `v1.32.0`. */
+  /** Complete version, such as `v1.32.0`. */
   readonly gitVersion: string;
 }
 
-interface Answer {
+interface CachedResources {
+  /** Time of the request, in milliseconds of the clock. */
   readonly at: number;
   readonly resources: Promise<readonly DiscoveredResource[]>;
 }
 
 /**
- * Asks a server what it serves and remembers the answers for ten minutes. A kind
- * that is not among them is asked for again at once, since it may be a minute
- * old.
+ * API discovery of a server, cached for ten minutes. A kind that is missing in
+ * the cache is requested again immediately, because its definition may be new.
  */
 export class Discovery {
-  readonly #parts: DiscoveryParts;
-  /** By `apiVersion`: one question each, also while it is under way. */
-  readonly #answers = new Map<string, Answer>();
+  readonly #deps: DiscoveryDeps;
+  /** Responses by `apiVersion`, including those in progress. */
+  readonly #cache = new Map<string, CachedResources>();
 
-  constructor(parts: DiscoveryParts) {
-    this.#parts = parts;
+  constructor(deps: DiscoveryDeps) {
+    this.#deps = deps;
   }
 
   /**
-   * Gives a kind its plural and scope.
+   * Completes a kind with its plural and scope.
    *
-   * @throws {ApiError} If the server does not serve the kind; `isNotFound`.
+   * @throws {ApiError} With `isNotFound`, if the server does not serve the kind.
    */
   async resolve<T extends KubernetesObject>(
     kind: Kind<T>,
   ): Promise<ResolvedKind<T>> {
     checkKind(kind, "a request");
     const { group, version } = kind;
-    const known = this.#recall(kind);
-    const resource = (known && await find(kind, known)) ??
-      await find(kind, this.#remember(kind));
+    const cached = this.#cached(kind);
+    const resource = (cached && await find(kind, cached)) ??
+      await find(kind, this.#fetch(kind));
     if (resource === undefined) {
       throw new ApiError(
         `Cannot find kind ${
@@ -86,19 +87,19 @@ export class Discovery {
   }
 
   /**
-   * Everything that the server serves, by aggregated discovery, or by one
-   * question for each group and version where the server is older than that.
+   * Lists all resources of the server, by aggregated discovery, or by one
+   * request per group and version if the server does not support it.
    */
   async resources(): Promise<DiscoveredResource[]> {
     const roots = await Promise.all(["/api", "/apis"].map(async (root) => {
-      const list = await this.#parts.json(
+      const list = await this.#deps.json(
         pathRequest(root, { accept: AGGREGATED_TYPES }),
       );
       if (kindOf(list) === "APIGroupDiscoveryList") return readAggregated(list);
       const versions = await Promise.allSettled(
-        readGroupVersions(list).map((version) => this.#ask(version)),
+        readGroupVersions(list).map((version) => this.#list(version)),
       );
-      // A group whose server is down must not hide the others.
+      // A group whose server is unavailable must not hide the others.
       return versions.flatMap((result) =>
         result.status === "fulfilled" ? result.value : []
       );
@@ -106,47 +107,47 @@ export class Discovery {
     return roots.flat();
   }
 
-  /** What the server says of itself; asked anew each time. */
+  /** Reads the version of the server; not cached. */
   async version(options: RequestOptions): Promise<ServerVersion> {
     const request = pathRequest("/version", options);
-    return await this.#parts.json(request) as ServerVersion;
+    return await this.#deps.json(request) as ServerVersion;
   }
 
-  #recall(kind: Kind): Answer["resources"] | undefined {
-    const answer = this.#answers.get(apiVersionOf(kind));
-    return answer !== undefined &&
-        this.#parts.clock.now() - answer.at < LIFETIME
-      ? answer.resources
+  #cached(kind: Kind): CachedResources["resources"] | undefined {
+    const cached = this.#cache.get(apiVersionOf(kind));
+    return cached !== undefined &&
+        this.#deps.clock.now() - cached.at < CACHE_LIFETIME_MS
+      ? cached.resources
       : undefined;
   }
 
-  #remember(kind: Kind): Answer["resources"] {
+  #fetch(kind: Kind): CachedResources["resources"] {
     const key = apiVersionOf(kind);
-    const resources = this.#ask(kind);
-    const answer: Answer = { at: this.#parts.clock.now(), resources };
-    this.#answers.set(key, answer);
+    const resources = this.#list(kind);
+    const entry: CachedResources = { at: this.#deps.clock.now(), resources };
+    this.#cache.set(key, entry);
     resources.catch(() => {
-      if (this.#answers.get(key) === answer) this.#answers.delete(key);
+      if (this.#cache.get(key) === entry) this.#cache.delete(key);
     });
     return resources;
   }
 
-  async #ask(
+  async #list(
     names: { readonly group: string; readonly version: string },
   ): Promise<DiscoveredResource[]> {
     const { group, version } = names;
     const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-    return readResourceList(await this.#parts.json(pathRequest(root)), names);
+    return readResourceList(await this.#deps.json(pathRequest(root)), names);
   }
 }
 
-/** Finds a kind among resources; a version that is not served has none. */
+/** Finds a kind among resources; `undefined` also if the version is not served. */
 async function find(
   kind: Kind,
-  answer: Promise<readonly DiscoveredResource[]>,
+  resources: Promise<readonly DiscoveredResource[]>,
 ): Promise<DiscoveredResource | undefined> {
   try {
-    return (await answer).find((resource) => resource.kind === kind.kind);
+    return (await resources).find((resource) => resource.kind === kind.kind);
   } catch (error) {
     if (ApiError.is(error) && error.isNotFound) return undefined;
     throw error;
@@ -159,27 +160,27 @@ function kindOf(value: unknown): unknown {
     : undefined;
 }
 
-/** One resource that a server serves. */
+/** Resource that a server serves. */
 export interface DiscoveredResource {
-  /** The API group; empty for the core group. */
+  /** API group; empty for the core group. */
   readonly group: string;
-  /** The version, such as `v1`. */
+  /** Version, such as `v1`. */
   readonly version: string;
-  /** The kind in the singular, such as `Deployment`. */
+  /** Name of the kind, such as `Deployment`. */
   readonly kind: string;
-  /** The name in paths. */
+  /** Plural name, as in paths. */
   readonly plural: string;
-  /** The name for one; empty where the server does not tell. */
+  /** Singular name; empty if the server does not report it. */
   readonly singular: string;
-  /** Where its objects live. */
+  /** Whether its objects are namespaced. */
   readonly scope: Scope;
-  /** Short names for people's commands, such as `deploy`. */
+  /** Short names for kubectl, such as `deploy`. */
   readonly shortNames: readonly string[];
-  /** Names of sets that it belongs to, such as `all`. */
+  /** Categories for kubectl, such as `all`. */
   readonly categories: readonly string[];
-  /** What can be done with it, such as `get` and `watch`. */
+  /** Supported verbs, such as `get` and `watch`. */
   readonly verbs: readonly string[];
-  /** The names of its subresources, such as `status`. */
+  /** Names of its subresources, such as `status`. */
   readonly subresources: readonly string[];
 }
 
@@ -188,11 +189,10 @@ interface Entry {
 }
 
 /**
- * Reads an APIGroupDiscoveryList, which tells of many groups at once; groups
- * whose server did not answer are left out, as the list says that they are
- * stale.
+ * Reads an APIGroupDiscoveryList (all groups in one response). Stale groups,
+ * whose server did not respond, are omitted.
  */
-export function readAggregated(list: unknown): DiscoveredResource[] {
+function readAggregated(list: unknown): DiscoveredResource[] {
   return entries(entry(list)["items"]).flatMap((group) =>
     entries(group["versions"]).flatMap((version) =>
       version["freshness"] === "Stale"
@@ -220,8 +220,8 @@ export function readAggregated(list: unknown): DiscoveredResource[] {
   );
 }
 
-/** Reads an APIResourceList, which tells of one group and version. */
-export function readResourceList(
+/** Reads an APIResourceList (one group and version). */
+function readResourceList(
   list: unknown,
   { group, version }: { readonly group: string; readonly version: string },
 ): DiscoveredResource[] {
@@ -247,8 +247,8 @@ export function readResourceList(
     });
 }
 
-/** Reads which groups and versions an APIVersions or APIGroupList names. */
-export function readGroupVersions(
+/** Reads the groups and versions of an APIVersions or APIGroupList. */
+function readGroupVersions(
   list: unknown,
 ): { readonly group: string; readonly version: string }[] {
   const { groups, versions } = entry(list);

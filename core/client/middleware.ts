@@ -1,3 +1,9 @@
+/**
+ * Middleware of the client: functions that every request passes on its way to
+ * the transport, such as retries, rate limit, timeouts and metrics.
+ *
+ * @module
+ */
 import type { OptionRules } from "../api/option_rules.ts";
 import { type Clock, deadline, sleep } from "../clock.ts";
 import type { Logger } from "../logger.ts";
@@ -8,21 +14,21 @@ import type { ApiRequest } from "./request.ts";
 import { retryAfter } from "./response.ts";
 import type { HttpResponse } from "./transport/transport.ts";
 
-/** Sends a request and resolves with the head of its answer. */
-export type Send = (request: ApiRequest) => Promise<HttpResponse>;
+/** Function that sends a request and resolves with the head of its response. */
+export type RequestHandler = (request: ApiRequest) => Promise<HttpResponse>;
 
-/** Something that every request passes on its way to the transport. */
-export type Middleware = (next: Send) => Send;
+/** Function that wraps a request handler with further behavior. */
+export type Middleware = (next: RequestHandler) => RequestHandler;
 
-/**
- * Puts middleware around a transport's `send`; the first sees a request first
- * and its answer last.
- */
-export function compose(send: Send, middleware: readonly Middleware[]): Send {
+/** Wraps a handler with middleware; the first entry becomes the outermost. */
+export function compose(
+  send: RequestHandler,
+  middleware: readonly Middleware[],
+): RequestHandler {
   return middleware.reduceRight((next, wrap) => wrap(next), send);
 }
 
-/** A request with further or other headers. */
+/** Returns the request with headers added or replaced. */
 export function withHeaders(
   request: ApiRequest,
   headers: Readonly<Record<string, string>>,
@@ -30,135 +36,130 @@ export function withHeaders(
   return { ...request, headers: { ...request.headers, ...headers } };
 }
 
-/** How refused and broken requests are sent again. */
+/** Options of the retries of a {@linkcode Client}. */
 export interface RetryOptions {
   /**
-   * How often a request is sent at most, the first time included.
+   * Maximum number of attempts, including the first one.
    *
    * @default {10}
    */
   readonly maxAttempts?: number | undefined;
   /**
-   * The first pause in milliseconds when the server names none; it doubles.
+   * Delay before the second attempt, in milliseconds, unless the server sends
+   * Retry-After; it doubles with each further attempt.
    *
    * @default {100}
    */
   readonly initial?: number | undefined;
   /**
-   * The longest pause in milliseconds; a server that asks for a longer one gets
-   * no further attempt.
+   * Maximum delay between attempts, in milliseconds. A response with a longer
+   * Retry-After is returned without another attempt.
    *
    * @default {30_000}
    */
   readonly max?: number | undefined;
 }
 
-/** What the options of retries must be. */
+/** Types of the retry options. */
 export const RETRY_RULES: OptionRules<RetryOptions> = {
   maxAttempts: "positive?",
   initial: "positive?",
   max: "positive?",
 };
 
-/** What {@linkcode retry} needs beside its options. */
-export interface RetryParts extends RetryOptions {
+/** Dependencies of {@linkcode retry}. */
+export interface RetryDeps {
+  /** Source of time. */
   readonly clock: Clock;
+  /** Random numbers from 0 to below 1, for jitter. */
   readonly random: () => number;
-  /** Told when more than one attempt in a row has failed. */
+  /** Logger for failures from the second consecutive one on. */
   readonly logger?: Logger | undefined;
-  /** Aborts when nothing may be sent any more. */
-  readonly ended?: AbortSignal | undefined;
+  /** Signal that aborts when the client is closed. */
+  readonly closed?: AbortSignal | undefined;
 }
 
 /**
- * Sends a request again when the server asks for it by 429 or 503 with
- * Retry-After, and a request that changes nothing also when its connection
- * broke before an answer came. A pause is lengthened by up to a fifth, so that
- * many clients do not come back at once.
+ * Middleware that retries requests: any request when the server responds with
+ * 429 or 503 and a Retry-After header, and reads also when the connection fails
+ * before a response. Each delay gets up to 20 % of jitter.
  *
- * Watches are never repeated after a broken connection: whoever reads them
- * knows better where to go on. The same holds for requests that say so
- * themselves, by `mayRetry`.
+ * Watches are not retried after a failed connection, because only their reader
+ * knows the resource version to resume from. Requests with `mayRetry: false`
+ * are never retried.
  */
-export function retry(parts: RetryParts): Middleware {
-  const { clock, ended, maxAttempts = 10, initial = 100, max = 30_000 } = parts;
+export function retry(options: RetryOptions & RetryDeps): Middleware {
+  const { clock, closed, logger, random } = options;
+  const { maxAttempts = 10, initial = 100, max = 30_000 } = options;
   return (next) => async (request) => {
     if (request.mayRetry === false) return await next(request);
-    let pause = initial;
+    let backoff = initial;
     for (let attempt = 1;; attempt++) {
-      const last = attempt >= maxAttempts;
-      let wait: number;
+      const isLast = attempt >= maxAttempts;
+      let delay: number;
       try {
         const response = await next(request);
-        const asked = last ? undefined : askedPause(response);
-        if (asked === undefined || asked > max) return response;
-        wait = asked;
+        const requested = isLast ? undefined : requestedDelay(response);
+        if (requested === undefined || requested > max) return response;
+        delay = requested;
         await response.cancel();
       } catch (error) {
-        if (last || ended?.aborted || !mayRepeat(request)) throw error;
-        wait = pause;
+        if (isLast || closed?.aborted || !isRepeatable(request)) throw error;
+        delay = backoff;
         if (attempt > 1) {
           const { action } = request;
-          parts.logger?.warn("No answer yet, it is tried again", {
-            action,
-            error,
-          });
+          logger?.warn("A request failed and is retried", { action, error });
         }
       }
-      pause = Math.min(pause * 2, max);
-      const { signal, unlink } = linkedSignal(request.signal, ended);
-      await sleep(wait * (1 + parts.random() / 5), { clock, signal })
+      backoff = Math.min(backoff * 2, max);
+      const { signal, unlink } = linkedSignal(request.signal, closed);
+      await sleep(delay * (1 + random() / 5), { clock, signal })
         .finally(unlink);
     }
   };
 }
 
-function askedPause(response: HttpResponse): number | undefined {
+function requestedDelay(response: HttpResponse): number | undefined {
   return response.status === 429 || response.status === 503
     ? retryAfter(response)
     : undefined;
 }
 
-function mayRepeat(request: ApiRequest): boolean {
+function isRepeatable(request: ApiRequest): boolean {
   return request.method === "GET" && request.verb !== "watch" &&
     !request.signal?.aborted;
 }
 
-/** How many requests may be sent. */
+/** Options of the client-side rate limit of a {@linkcode Client}. */
 export interface RateLimitOptions {
-  /** Requests a second in the long run. */
+  /** Maximum average rate, in requests per second. */
   readonly perSecond: number;
   /**
-   * Requests at once after a quiet time.
-   *
-   * @default {twice `perSecond`}
+   * Maximum number of requests sent at once after a quiet period. Defaults to
+   * twice `perSecond`, and to 1 at least.
    */
   readonly burst?: number | undefined;
 }
 
-/** What the options of a rate must be. */
+/** Types of the rate limit options. */
 export const RATE_LIMIT_RULES: OptionRules<RateLimitOptions> = {
   perSecond: "positive",
   burst: "positive?",
 };
 
-/** Where Leases are: a renewal that waits for its turn may come too late. */
-const EXEMPT = "/apis/coordination.k8s.io/";
+/** Path of Leases; a renewal that is delayed may be too late. */
+const EXEMPT_PATH = "/apis/coordination.k8s.io/";
 
 /**
- * Holds requests back so that no more than the given rate is sent, in order of
- * their arrival. Those on Leases pass at once.
+ * Middleware that delays requests to keep a rate, in order of arrival (token
+ * bucket). Requests for Leases are exempt.
  *
  * @throws {RangeError} If the rate or burst is not positive.
  */
 export function rateLimit(
-  options: RateLimitOptions & {
-    readonly clock: Clock;
-    /** Aborts when nothing may be sent any more. */
-    readonly ended?: AbortSignal | undefined;
-  },
+  options: RateLimitOptions & Pick<RetryDeps, "clock" | "closed">,
 ): Middleware {
-  const { clock, ended, perSecond } = options;
+  const { clock, closed, perSecond } = options;
   const { burst = Math.max(1, perSecond * 2) } = options;
   if (!(perSecond > 0) || !(burst >= 1)) {
     throw new RangeError(
@@ -166,20 +167,20 @@ export function rateLimit(
     );
   }
   const interval = 1000 / perSecond;
-  // When the bucket was full or, in the future, when it will have a token: the
-  // whole state of a token bucket is this one moment (GCRA).
+  // The only state of the token bucket: the time when it was full or, in the
+  // future, when it will have a token again (GCRA).
   let emptyUntil = Number.NEGATIVE_INFINITY;
   return (next) => async (request) => {
-    if (request.path.startsWith(EXEMPT)) return await next(request);
+    if (request.path.startsWith(EXEMPT_PATH)) return await next(request);
     const now = clock.now();
     emptyUntil = Math.max(emptyUntil, now - burst * interval) + interval;
     const delay = emptyUntil - now;
     if (delay > 0) {
-      const { signal, unlink } = linkedSignal(request.signal, ended);
+      const { signal, unlink } = linkedSignal(request.signal, closed);
       try {
         await sleep(delay, { clock, signal });
       } catch (error) {
-        // Its turn is free: many that give up must not hold back who comes.
+        // Returns the token: aborted requests must not delay later ones.
         emptyUntil -= interval;
         throw error;
       } finally {
@@ -191,32 +192,30 @@ export function rateLimit(
 }
 
 /**
- * Makes middleware that aborts a request when its response does not begin in
- * time, or pauses for too long: without it, a connection that has gone silent
- * would block the caller indefinitely. Responses that may pause, such as those
- * of a watch, only have to begin in time, and the time that the caller takes to
- * read does not count.
+ * Middleware that fails a request if its response does not begin within a time
+ * limit, or if no further chunk arrives within the limit: a silent connection
+ * would block its caller indefinitely. Time that the reader takes between chunks
+ * does not count. Requests with `mayPause` have no limit after the head.
  *
- * @param limit Longest silence of the server, in milliseconds.
- * @param clock Clock that measures it.
+ * @param limit The time limit, in milliseconds.
  */
-export function answerTimeout(limit: number, clock: Clock): Middleware {
+export function responseTimeout(limit: number, clock: Clock): Middleware {
   return (next) => async (request) => {
-    const late = new AbortController();
-    const { signal, unlink } = linkedSignal(request.signal, late.signal);
-    const inTime = <V>(what: string, work: Promise<V>): Promise<V> =>
+    const timeout = new AbortController();
+    const { signal, unlink } = linkedSignal(request.signal, timeout.signal);
+    const limited = <V>(verb: string, work: Promise<V>): Promise<V> =>
       deadline(work, limit, {
         clock,
         onTimeout() {
-          late.abort(
+          timeout.abort(
             new Error(
-              `Cannot ${request.action}: the server must ${what} its answer within ${limit} ms`,
+              `Cannot ${request.action}: the server did not ${verb} its response within ${limit} ms`,
             ),
           );
-          return late.signal.reason;
+          return timeout.signal.reason;
         },
       });
-    const response = await inTime("begin", next({ ...request, signal }))
+    const response = await limited("begin", next({ ...request, signal }))
       .catch((error: unknown) => {
         unlink();
         throw error;
@@ -225,23 +224,26 @@ export function answerTimeout(limit: number, clock: Clock): Middleware {
       (request.mayPause === true || request.verb === "connect");
     return {
       ...response,
-      body: untilSilent(response.body, {
-        inTime: (chunk) => mayPause ? chunk : inTime("go on with", chunk),
-        onEnd: unlink,
-      }),
+      body: mayPause
+        ? withEnd(response.body, unlink)
+        : limitedChunks(response.body, {
+          limited: (next) => limited("continue", next),
+          onEnd: unlink,
+        }),
       cancel: () =>
-        mayPause
-          ? response.cancel().finally(unlink)
-          : inTime("end", response.cancel()).catch(() => {}).finally(unlink),
+        (mayPause
+          ? response.cancel()
+          : limited("end", response.cancel()).catch(() => {}))
+          .finally(unlink),
     };
   };
 }
 
-/** Yields the chunks of a body until one of them is late. */
-async function* untilSilent(
+/** Yields the chunks of a body; fails if one of them exceeds the limit. */
+async function* limitedChunks(
   body: AsyncIterable<Uint8Array>,
-  { inTime, onEnd }: {
-    readonly inTime: <V>(chunk: Promise<V>) => Promise<V>;
+  { limited, onEnd }: {
+    readonly limited: <V>(next: Promise<V>) => Promise<V>;
     readonly onEnd: () => void;
   },
 ): AsyncGenerator<Uint8Array, void, undefined> {
@@ -249,23 +251,47 @@ async function* untilSilent(
   let isOver = false;
   try {
     for (;;) {
-      isOver = true; // should it fail
-      const { done, value } = await inTime(chunks.next());
+      isOver = true; // in case it fails
+      const { done, value } = await limited(chunks.next());
       if (done) return;
       isOver = false;
       yield value;
     }
   } finally {
-    // A body that has failed needs no return: it has ended, or never will.
+    // A body that failed has ended, or never will.
     if (!isOver) await chunks.return?.();
     onEnd();
   }
 }
 
-/** How many different warnings are remembered. */
-const MOST_WARNINGS = 1_000;
+/**
+ * Reports the end of a body. It is the path of all watch events, and so it
+ * hands on the promises of the body instead of awaiting them.
+ */
+function withEnd(
+  body: AsyncIterable<Uint8Array>,
+  onEnd: () => void,
+): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]() {
+      const chunks = body[Symbol.asyncIterator]();
+      return {
+        next() {
+          const result = chunks.next();
+          result.then(({ done }) => done && onEnd(), onEnd);
+          return result;
+        },
+        return() {
+          onEnd();
+          return chunks.return?.() ??
+            Promise.resolve({ done: true, value: undefined });
+        },
+      };
+    },
+  };
+}
 
-/** Counts what is sent, by verb and status code, and how long answers take. */
+/** Middleware that counts and times requests, by verb and status code. */
 export function countRequests(metrics: Metrics, clock: Clock): Middleware {
   const requests = metrics.counter({
     name: "coracle_client_requests_total",
@@ -273,7 +299,7 @@ export function countRequests(metrics: Metrics, clock: Clock): Middleware {
   });
   const duration = metrics.histogram({
     name: "coracle_client_request_duration_seconds",
-    help: "Time until the API server began its answer, by verb.",
+    help: "Time until the response of the API server began, by verb.",
   });
   return (next) => async (request) => {
     const { verb } = request;
@@ -290,9 +316,12 @@ export function countRequests(metrics: Metrics, clock: Clock): Middleware {
   };
 }
 
+/** Maximum number of distinct warnings that are logged. */
+const MAX_WARNINGS = 1_000;
+
 /**
- * Writes what the server warns of, such as the use of an old API version, each
- * warning once.
+ * Middleware that logs the warnings of the API server, such as the use of a
+ * deprecated API version; each distinct warning once.
  */
 export function logWarnings(logger: Logger): Middleware {
   const seen = new Set<string>();
@@ -301,7 +330,7 @@ export function logWarnings(logger: Logger): Middleware {
     const header = response.headers["warning"];
     if (header === undefined) return response;
     for (const warning of parseWarnings(header)) {
-      if (seen.has(warning) || seen.size >= MOST_WARNINGS) continue;
+      if (seen.has(warning) || seen.size >= MAX_WARNINGS) continue;
       seen.add(warning);
       logger.warn("The API server warns", { warning, action: request.action });
     }
@@ -309,7 +338,7 @@ export function logWarnings(logger: Logger): Middleware {
   };
 }
 
-/** The texts of a Warning header, which may hold several. */
+/** Parses the texts of a Warning header, which may hold several. */
 export function parseWarnings(header: string): string[] {
   return Array.from(
     header.matchAll(/\d{3} \S+ "((?:[^"\\]|\\.)*)"/g),
@@ -318,9 +347,9 @@ export function parseWarnings(header: string): string[] {
 }
 
 /**
- * Puts each request into a span of its own, from when it is asked for until its
- * answer begins, repetitions included, and tells the server of the span by a
- * `traceparent` header. Paths are told without their query.
+ * Middleware that records a span per request, from the call until the head of
+ * the response, retries included, and sends its `traceparent` header. The span
+ * has the path without its query.
  */
 export function traceRequests(tracer: Tracer): Middleware {
   return (next) => async (request) =>

@@ -1,6 +1,7 @@
 /**
- * Every verb of the Kubernetes API as a plain value: pure functions from what
- * is wanted to an {@linkcode ApiRequest}. Sending is a transport's job.
+ * The verbs of the Kubernetes API as pure functions that build an
+ * {@linkcode ApiRequest}. Invalid arguments are refused here, before anything is
+ * sent; sending is the work of a transport.
  *
  * @module
  */
@@ -35,8 +36,8 @@ import {
 } from "./request_options.ts";
 import type { HttpRequest } from "./transport/transport.ts";
 
-/** The verb of a request, as RBAC rules, audit logs and metrics name it. */
-export type Verb =
+/** Verb of a request, as in RBAC rules, audit logs and metrics. */
+export type ApiVerb =
   | "get"
   | "list"
   | "watch"
@@ -47,55 +48,56 @@ export type Verb =
   | "deletecollection"
   | "connect";
 
-/** A request that can say what it is for. */
+/** HTTP request with its Kubernetes verb and a description for errors. */
 export interface ApiRequest extends HttpRequest {
-  /** What is done, as RBAC rules name it. */
-  readonly verb: Verb;
-  /** What it is for, to read after "Cannot": `get Pod default/web`. */
+  /** Verb, as in RBAC rules. */
+  readonly verb: ApiVerb;
+  /** Description that follows "Cannot" in errors: `get Pod default/web`. */
   readonly action: string;
   /**
-   * Whether the client may send it again when it failed; `false` where the
-   * caller does that himself and wants to know of every failure.
+   * Whether the client may retry the request; `false` where the caller retries
+   * by itself and needs to see every failure.
    *
    * @default {true}
    */
   readonly mayRetry?: boolean | undefined;
   /**
-   * Whether its answer may pause for as long as it likes: a stream, or one whose
-   * reader has limits of his own.
+   * Whether the response may pause without limit, as streams do; also for
+   * readers with time limits of their own.
    *
    * @default {false}
    */
   readonly mayPause?: boolean | undefined;
   /**
-   * Called whenever it is about to be sent, after all waiting for a turn or for
-   * another attempt. What it throws ends the request.
+   * Callback right before each attempt, after delays by the rate limit and by
+   * retries. An error that it throws fails the request.
    */
   readonly beforeSend?: (() => void) | undefined;
 }
 
-/** Any object that a request can carry: its metadata tells where it goes. */
+/** Object in the body of a request; its metadata determines the path. */
 export interface ObjectBody {
-  /** The kind's own when absent. */
+  /** API version; defaults to that of the kind. */
   readonly apiVersion?: string | undefined;
-  /** The kind's own when absent. */
+  /** Name of the kind; defaults to that of the kind. */
   readonly kind?: string | undefined;
-  /** Says which object it is. */
+  /** Metadata with name and namespace. */
   readonly metadata: Partial<ObjectMeta>;
 }
 
+const JSON_TYPE = "application/json";
+const ACCEPT_JSON = { accept: JSON_TYPE };
+const JSON_HEADERS = { accept: JSON_TYPE, "content-type": JSON_TYPE };
 const PATCH_CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
   merge: "application/merge-patch+json",
   json: "application/json-patch+json",
   strategic: "application/strategic-merge-patch+json",
 };
 
-const JSON_TYPE = "application/json";
-
 /**
- * Reads one object.
+ * Builds the request that reads one object.
  *
- * @throws {TypeError | RangeError} If an option is unknown or of another type,
+ * @throws {TypeError | RangeError} If an option is unknown or of the wrong type,
  * or a namespaced object has no namespace.
  */
 export function getRequest(
@@ -110,16 +112,16 @@ export function getRequest(
     action: `get ${describe(kind, key, subresource)}`,
     method: "GET",
     path: withQuery(objectPath(kind, key, subresource), { resourceVersion }),
-    headers: { accept: JSON_TYPE },
+    headers: ACCEPT_JSON,
     signal,
   };
 }
 
 /**
- * Reads one page of a collection.
+ * Builds the request that lists one page of a collection.
  *
  * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or of
- * another type, or a selector makes no sense.
+ * the wrong type, or a selector is malformed.
  */
 export function listRequest(
   kind: ResolvedKind,
@@ -129,7 +131,7 @@ export function listRequest(
   const { limit, resourceVersion, resourceVersionMatch, signal } = options;
   return {
     verb: "list",
-    action: `list ${describeMany(kind, options.namespace)}`,
+    action: `list ${describeCollection(kind, options.namespace)}`,
     method: "GET",
     path: withQuery(collectionPath(kind, options.namespace), {
       ...selectionQuery(options),
@@ -138,16 +140,16 @@ export function listRequest(
       resourceVersion,
       resourceVersionMatch,
     }),
-    headers: { accept: JSON_TYPE },
+    headers: ACCEPT_JSON,
     signal,
   };
 }
 
 /**
- * Opens a stream of the changes of a collection.
+ * Builds the request that watches a collection.
  *
  * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or of
- * another type, or a selector makes no sense.
+ * the wrong type, or a selector is malformed.
  */
 export function watchRequest(
   kind: ResolvedKind,
@@ -157,7 +159,7 @@ export function watchRequest(
   const { resourceVersion, resourceVersionMatch, signal } = options;
   return {
     verb: "watch",
-    action: `watch ${describeMany(kind, options.namespace)}`,
+    action: `watch ${describeCollection(kind, options.namespace)}`,
     method: "GET",
     path: withQuery(collectionPath(kind, options.namespace), {
       watch: true,
@@ -168,17 +170,17 @@ export function watchRequest(
       sendInitialEvents: options.sendInitialEvents || undefined,
       timeoutSeconds: options.timeoutSeconds,
     }),
-    headers: { accept: JSON_TYPE },
+    headers: ACCEPT_JSON,
     signal,
     mayPause: true,
   };
 }
 
 /**
- * Makes an object.
+ * Builds the request that creates an object.
  *
- * @throws {TypeError} If the object is none or of another kind, or a namespaced
- * one has no namespace.
+ * @throws {TypeError} If the object is not an object of this kind, or a
+ * namespaced one has no namespace.
  */
 export function createRequest(
   kind: ResolvedKind,
@@ -190,25 +192,32 @@ export function createRequest(
   const { name, generateName, namespace } = object.metadata;
   const key = { namespace, name: name ?? `${generateName ?? ""}*` };
   const { subresource } = options;
+  if (
+    subresource === undefined && kind.scope === "Namespaced" && !namespace
+  ) {
+    throw new TypeError(
+      `Cannot create ${kind.kind}: a namespaced kind needs "metadata.namespace": received name "${key.name}" alone`,
+    );
+  }
   const path = subresource === undefined
-    ? collectionPath(kind, namespaceFor(kind, key))
+    ? collectionPath(kind, namespace)
     : objectPath(kind, key, subresource);
   return {
     verb: "create",
     action: `create ${describe(kind, key, subresource)}`,
     method: "POST",
     path: withQuery(path, writeQuery(options)),
-    headers: { accept: JSON_TYPE, "content-type": JSON_TYPE },
+    headers: JSON_HEADERS,
     body: subresource === undefined
-      ? encode(kind, object)
+      ? encodeObject(kind, object)
       : JSON.stringify(object),
     signal: options.signal,
   };
 }
 
 /**
- * Replaces an object; with its `metadata.resourceVersion` set, only if nobody
- * changed it meanwhile.
+ * Builds the request that replaces an object; with `metadata.resourceVersion`
+ * set, only if the object has not changed since.
  *
  * @throws {TypeError} If the object is of another kind or has no name.
  */
@@ -227,15 +236,16 @@ export function replaceRequest(
       objectPath(kind, key, options.subresource),
       writeQuery(options),
     ),
-    headers: { accept: JSON_TYPE, "content-type": JSON_TYPE },
-    body: encode(kind, object),
+    headers: JSON_HEADERS,
+    body: encodeObject(kind, object),
     signal: options.signal,
   };
 }
 
 /**
- * Applies fields by server-side apply: makes the object or takes the given
- * fields over, and removes those that the same manager applied before.
+ * Builds a server-side apply: creates the object or updates the given fields,
+ * and removes fields that the same manager applied before and that are absent
+ * now.
  *
  * @throws {TypeError} If the object is of another kind or has no name, or no
  * field manager is given.
@@ -250,7 +260,7 @@ export function applyRequest(
   const action = `apply ${describe(kind, key, options.subresource)}`;
   if (!options.fieldManager) {
     throw new TypeError(
-      `Cannot ${action}: "fieldManager" must name who applies: received ${
+      `Cannot ${action}: "fieldManager" must not be empty: received ${
         JSON.stringify(options.fieldManager)
       }`,
     );
@@ -267,15 +277,17 @@ export function applyRequest(
       accept: JSON_TYPE,
       "content-type": "application/apply-patch+yaml",
     },
-    body: encode(kind, object),
+    body: encodeObject(kind, object),
     signal: options.signal,
   };
 }
 
 /**
- * Changes an object by a patch: an object, or a list of JSON operations.
+ * Builds the request that patches an object.
  *
- * @throws {TypeError} If the patch is not what its type needs.
+ * @param body A partial object or, for patches of type `json`, a list of
+ * operations.
+ * @throws {TypeError} If the body does not fit the type of the patch.
  */
 export function patchRequest(
   kind: ResolvedKind,
@@ -298,29 +310,9 @@ export function patchRequest(
 }
 
 /**
- * Reads any path that answers JSON, such as `/version`.
+ * Builds the request that deletes an object.
  *
- * @throws {TypeError | RangeError} If an option is unknown or of another type.
- */
-export function pathRequest(
-  path: string,
-  options: RequestOptions & { readonly accept?: string | undefined } = {},
-): ApiRequest {
-  checkOptions(options, REQUEST_RULES.path, `a request of ${path}`);
-  return {
-    verb: "get",
-    action: `read ${path}`,
-    method: "GET",
-    path,
-    headers: { accept: options.accept ?? JSON_TYPE },
-    signal: options.signal,
-  };
-}
-
-/**
- * Deletes an object.
- *
- * @throws {TypeError | RangeError} If an option is unknown or of another type,
+ * @throws {TypeError | RangeError} If an option is unknown or of the wrong type,
  * or a namespaced object has no namespace.
  */
 export function deleteRequest(
@@ -339,10 +331,10 @@ export function deleteRequest(
 }
 
 /**
- * Deletes all selected objects of a collection.
+ * Builds the request that deletes all selected objects of a collection.
  *
  * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or of
- * another type, or a selector makes no sense.
+ * the wrong type, or a selector is malformed.
  */
 export function deleteCollectionRequest(
   kind: ResolvedKind,
@@ -351,7 +343,7 @@ export function deleteCollectionRequest(
   checkOptions(options, REQUEST_RULES.deleteCollection, "deleteCollection");
   return {
     verb: "deletecollection",
-    action: `delete ${describeMany(kind, options.namespace)}`,
+    action: `delete ${describeCollection(kind, options.namespace)}`,
     method: "DELETE",
     path: withQuery(
       collectionPath(kind, options.namespace),
@@ -361,28 +353,53 @@ export function deleteCollectionRequest(
   };
 }
 
-function deletion(
-  options: DeleteOptions,
-): Pick<HttpRequest, "headers" | "body" | "signal"> {
-  const { gracePeriodSeconds, preconditions, propagationPolicy } = options;
+/**
+ * Builds the request that reads any path with a JSON response, such as
+ * `/version`.
+ *
+ * @throws {TypeError | RangeError} If an option is unknown or of the wrong type.
+ */
+export function pathRequest(
+  path: string,
+  options: RequestOptions & { readonly accept?: string | undefined } = {},
+): ApiRequest {
+  checkOptions(options, REQUEST_RULES.path, `a request of ${path}`);
   return {
-    headers: { accept: JSON_TYPE, "content-type": JSON_TYPE },
-    body: JSON.stringify({
-      kind: "DeleteOptions",
-      apiVersion: "v1",
-      dryRun: options.dryRun ? ["All"] : undefined,
-      gracePeriodSeconds,
-      preconditions,
-      propagationPolicy,
-    }),
+    verb: "get",
+    action: `read ${path}`,
+    method: "GET",
+    path,
+    headers: { accept: options.accept ?? JSON_TYPE },
     signal: options.signal,
   };
 }
 
-/** What a query may hold; `undefined` is left out. */
+/**
+ * Describes an object for errors: `status of ConfigMap default/web`.
+ *
+ * @throws {TypeError} If the key is not an object with a name.
+ */
+export function describe(
+  kind: Pick<Kind, "kind">,
+  key: ObjectKey,
+  subresource?: Subresource,
+): string {
+  const given: unknown = key;
+  if (typeof given !== "object" || given === null || !("name" in given)) {
+    throw new TypeError(
+      `Cannot address a ${kind.kind}: its key must be an object with a name, such as { namespace, name }: received ${
+        typeof given === "string" ? JSON.stringify(given) : typeText(given)
+      }`,
+    );
+  }
+  const prefix = subresource === undefined ? "" : `${subresource} of `;
+  return `${prefix}${kind.kind} ${keyText(key)}`;
+}
+
+/** Value of a query parameter; `undefined` omits the parameter. */
 export type QueryValue = string | number | boolean | undefined;
 
-/** Adds a query to a path. */
+/** Adds query parameters to a path; an array becomes a repeated parameter. */
 export function withQuery(
   path: string,
   query: Readonly<Record<string, QueryValue | readonly string[]>>,
@@ -398,68 +415,40 @@ export function withQuery(
   return text === "" ? path : `${path}?${text}`;
 }
 
-/** The query that selects objects. */
-export function selectionQuery(
-  options: SelectionOptions,
-): Record<string, QueryValue> {
-  const { labelSelector, fieldSelector, shardSelector } = options;
-  return {
-    labelSelector: labelSelector === undefined
-      ? undefined
-      : labelSelectorText(labelSelector) || undefined,
-    fieldSelector: fieldSelector === undefined
-      ? undefined
-      : fieldSelectorText(fieldSelector) || undefined,
-    shardSelector,
-  };
-}
-
-/** The query that says how to write. */
-export function writeQuery(options: WriteOptions): Record<string, QueryValue> {
-  const { fieldManager, fieldValidation } = options;
-  return {
-    dryRun: options.dryRun ? "All" : undefined,
-    fieldManager,
-    fieldValidation,
-  };
-}
-
 /**
- * An object for people: `status of ConfigMap default/web`.
- *
- * @throws {TypeError} If the key is none.
+ * Fills in defaults for absent options. A value that is not an object is
+ * returned unchanged, for the check of the request to refuse it.
  */
-export function describe(
-  kind: Pick<Kind, "kind">,
-  key: ObjectKey,
-  subresource?: Subresource,
-): string {
-  const given: unknown = key;
-  if (typeof given !== "object" || given === null || !("name" in given)) {
-    throw new TypeError(
-      `Cannot address a ${kind.kind}: its key must be an object with a name, such as { namespace, name }: received ${
-        typeof given === "string" ? JSON.stringify(given) : typeText(given)
-      }`,
-    );
+export function withDefaults<O extends object>(
+  options: O,
+  defaults: Partial<O>,
+): O {
+  if (!isRecord(options)) return options;
+  const all: Record<string, unknown> = { ...options as object };
+  for (const [name, value] of Object.entries(defaults)) {
+    if (all[name] === undefined) all[name] = value;
   }
-  const part = subresource === undefined ? "" : `${subresource} of `;
-  return `${part}${kind.kind} ${keyText(key)}`;
+  return all as O;
 }
 
-/** The objects of a collection for people. */
-export function describeMany(kind: ResolvedKind, namespace?: string): string {
+/** Adds a subresource to options. A value that is no object is unchanged. */
+export function withSubresource<O extends object>(
+  options: O,
+  subresource: Subresource,
+): O & { readonly subresource: Subresource } {
+  return (isRecord(options) ? { ...options, subresource } : options) as
+    & O
+    & { readonly subresource: Subresource };
+}
+
+function describeCollection(kind: ResolvedKind, namespace?: string): string {
   return namespace === undefined || kind.scope === "Cluster"
     ? `${kind.kind} objects`
     : `${kind.kind} objects in namespace ${namespace}`;
 }
 
-/**
- * Refuses what is no object to be sent.
- *
- * @param action What is done with it, to read after "Cannot".
- * @throws {TypeError} If it is no object with metadata.
- */
-export function checkObject(
+/** @param action The action that the error names, such as `create`. */
+function checkObject(
   kind: Pick<Kind, "kind">,
   object: ObjectBody,
   action: string,
@@ -472,19 +461,15 @@ export function checkObject(
   ) return;
   throw new TypeError(
     `Cannot ${action} ${kind.kind}: it must be an object with "metadata": received ${
-      typeof given === "object" && given !== null && !Array.isArray(given)
+      isRecord(given)
         ? `one with ${Object.keys(given).join(", ") || "nothing"}`
         : typeText(given)
     }`,
   );
 }
 
-/**
- * Which object is meant by what is sent.
- *
- * @throws {TypeError} If it is none, or has no name.
- */
-export function keyFor(
+/** Key of an object in a request body; refuses one without a name. */
+function keyFor(
   kind: ResolvedKind,
   object: ObjectBody,
   action: string,
@@ -501,29 +486,8 @@ export function keyFor(
   return { namespace, name };
 }
 
-/**
- * Where an object is made.
- *
- * @throws {TypeError} If it needs a namespace and has none.
- */
-export function namespaceFor(
-  kind: ResolvedKind,
-  key: ObjectKey,
-): string | undefined {
-  if (kind.scope === "Namespaced" && !key.namespace) {
-    throw new TypeError(
-      `Cannot create ${kind.kind}: a namespaced kind needs "metadata.namespace": received name "${key.name}" alone`,
-    );
-  }
-  return key.namespace;
-}
-
-/**
- * The object as JSON, with the kind's `apiVersion` and `kind`.
- *
- * @throws {TypeError} If it is of another kind.
- */
-export function encode(kind: Kind, object: ObjectBody): string {
+/** Encodes an object with the kind's `apiVersion` and `kind`. */
+function encodeObject(kind: Kind, object: ObjectBody): string {
   const apiVersion = apiVersionOf(kind);
   if (
     (object.kind ?? kind.kind) !== kind.kind ||
@@ -540,22 +504,9 @@ export function encode(kind: Kind, object: ObjectBody): string {
   return JSON.stringify({ ...object, apiVersion, kind: kind.kind });
 }
 
-/**
- * A patch as JSON.
- *
- * @param action What is patched, to read after "Cannot".
- * @throws {TypeError} If it is neither an object nor, for patches of the type
- * `json`, a list of operations.
- */
-export function encodePatch(
-  body: unknown,
-  type: PatchType,
-  action: string,
-): string {
+function encodePatch(body: unknown, type: PatchType, action: string): string {
   const isList = Array.isArray(body);
-  if (type === "json" ? isList : isPlain(body) && !isList) {
-    return JSON.stringify(body);
-  }
+  if (type === "json" ? isList : isRecord(body)) return JSON.stringify(body);
   throw new TypeError(
     `Cannot ${action}: ${
       isList
@@ -567,32 +518,43 @@ export function encodePatch(
   );
 }
 
-/**
- * Options with defaults for those that were not given. What is no object stays
- * as it is: the request refuses it.
- */
-export function withDefaults<O extends object>(
-  options: O,
-  defaults: Partial<O>,
-): O {
-  if (!isPlain(options)) return options;
-  const all: Record<string, unknown> = { ...options as object };
-  for (const [name, value] of Object.entries(defaults)) {
-    if (all[name] === undefined) all[name] = value;
-  }
-  return all as O;
+function selectionQuery(options: SelectionOptions): Record<string, QueryValue> {
+  const { labelSelector, fieldSelector, shardSelector } = options;
+  return {
+    labelSelector: labelSelector === undefined
+      ? undefined
+      : labelSelectorText(labelSelector) || undefined,
+    fieldSelector: fieldSelector === undefined
+      ? undefined
+      : fieldSelectorText(fieldSelector) || undefined,
+    shardSelector,
+  };
 }
 
-/** Options for a part of an object. What is no object stays as it is. */
-export function ofPart<O extends object>(
-  options: O,
-  subresource: Subresource,
-): O & { readonly subresource: Subresource } {
-  return (isPlain(options) ? { ...options, subresource } : options) as
-    & O
-    & { readonly subresource: Subresource };
+function writeQuery(options: WriteOptions): Record<string, QueryValue> {
+  const { dryRun, fieldManager, fieldValidation } = options;
+  return { dryRun: dryRun ? "All" : undefined, fieldManager, fieldValidation };
 }
 
-function isPlain(value: unknown): boolean {
+function deletion(
+  options: DeleteOptions,
+): Pick<HttpRequest, "headers" | "body" | "signal"> {
+  const { dryRun, gracePeriodSeconds, preconditions, propagationPolicy } =
+    options;
+  return {
+    headers: JSON_HEADERS,
+    body: JSON.stringify({
+      kind: "DeleteOptions",
+      apiVersion: "v1",
+      dryRun: dryRun ? ["All"] : undefined,
+      gracePeriodSeconds,
+      preconditions,
+      propagationPolicy,
+    }),
+    signal: options.signal,
+  };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

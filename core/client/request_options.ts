@@ -3,30 +3,28 @@ import type { LabelRequirement } from "../api/label_requirement.ts";
 import type { LabelSelector } from "../api/label_selector.ts";
 import type { OptionRules } from "../api/option_rules.ts";
 
-/** What every call takes. */
+/** Options of every request. */
 export interface RequestOptions {
-  /** Ends the call when aborted. */
+  /** Signal that cancels the request. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What every call that writes takes. */
+/** Options of every write. */
 export interface WriteOptions extends RequestOptions {
   /**
-   * Whether the server only checks the write and answers what it would store.
+   * Whether to only validate: the server returns the result without storing it.
    *
    * @default {false}
    */
   readonly dryRun?: boolean | undefined;
   /**
-   * Whose fields these are, at most 128 characters.
-   *
-   * @default {the client's `fieldManager`}
+   * Field manager of the written fields, 1 to 128 characters. Defaults to the
+   * client's `fieldManager`.
    */
   readonly fieldManager?: string | undefined;
   /**
-   * What the server does with unknown and duplicate fields.
-   *
-   * @default {the server's own, "Warn"}
+   * Server-side validation of unknown and duplicate fields: ignore them, warn
+   * (the default of API servers) or refuse the write.
    */
   readonly fieldValidation?: "Ignore" | "Warn" | "Strict" | undefined;
 }
@@ -34,8 +32,8 @@ export interface WriteOptions extends RequestOptions {
 /** Options of a server-side apply. */
 export interface ApplyOptions extends WriteOptions {
   /**
-   * Whether to take over fields that another manager owns, instead of failing
-   * with a conflict.
+   * Whether to take over fields that other managers own; otherwise the apply
+   * fails with a conflict.
    *
    * @default {false}
    */
@@ -43,15 +41,15 @@ export interface ApplyOptions extends WriteOptions {
 }
 
 /**
- * How a patch is meant: `merge` (RFC 7396), `json` (RFC 6902) or `strategic`
- * (merge with list keys, built-in kinds only).
+ * Patch type: JSON merge patch (RFC 7396), JSON patch (RFC 6902) or strategic
+ * merge patch (lists merged by key; built-in kinds only).
  */
 export type PatchType = "merge" | "json" | "strategic";
 
 /** Options of a patch. */
 export interface PatchOptions extends WriteOptions {
   /**
-   * How the body is meant.
+   * Patch type: merge, JSON or strategic merge.
    *
    * @default {"merge"}
    */
@@ -61,25 +59,20 @@ export interface PatchOptions extends WriteOptions {
 /** Options of a read of one object. */
 export interface GetOptions extends RequestOptions {
   /**
-   * `"0"` allows an answer from the server's cache.
-   *
-   * @default {the newest state}
+   * Minimum resource version; `"0"` allows any cached state. The most recent
+   * state is read by default.
    */
   readonly resourceVersion?: string | undefined;
 }
 
-/** Which objects are meant. */
+/** Options that select objects of a kind. */
 export interface SelectionOptions extends RequestOptions {
   /**
-   * Only this namespace.
-   *
-   * @default {all}
+   * Namespace; all namespaces by default.
    */
   readonly namespace?: string | undefined;
   /**
-   * Only objects with such labels.
-   *
-   * @default {all}
+   * Label selector; only matching objects are returned.
    */
   readonly labelSelector?:
     | string
@@ -87,9 +80,7 @@ export interface SelectionOptions extends RequestOptions {
     | readonly LabelRequirement[]
     | undefined;
   /**
-   * Only objects with such fields.
-   *
-   * @default {all}
+   * Field selector; only matching objects are returned.
    */
   readonly fieldSelector?:
     | string
@@ -97,41 +88,33 @@ export interface SelectionOptions extends RequestOptions {
     | readonly FieldRequirement[]
     | undefined;
   /**
-   * Only objects of such a shard, as `shardSelector()` writes it. A server that
-   * does not know shards, as those before Kubernetes 1.36, sends all objects.
-   *
-   * @default {all}
+   * Shard selector, as created by `shardSelector()`. Servers without support
+   * (before Kubernetes 1.36) ignore it and send all objects.
    */
   readonly shardSelector?: string | undefined;
 }
 
-/** How the state that a list shows relates to the given resource version. */
+/** Match rule for `resourceVersion`: exactly this state, or this or a later one. */
 export type ResourceVersionMatch = "Exact" | "NotOlderThan";
 
 /** Options of a list. */
 export interface ListOptions extends SelectionOptions {
   /**
-   * At most this many objects in one page; a server may give fewer.
-   *
-   * @default {all in one page}
+   * Maximum number of objects in a page; servers may return fewer. All objects
+   * by default.
    */
   readonly limit?: number | undefined;
   /**
-   * Where the next page starts, from the last page's metadata.
-   *
-   * @default {at the first object}
+   * Continue token from the metadata of the previous page.
    */
   readonly continue?: string | undefined;
   /**
-   * Which state is asked for.
-   *
-   * @default {the newest}
+   * Resource version to list at. The most recent state by default.
    */
   readonly resourceVersion?: string | undefined;
   /**
-   * How `resourceVersion` is meant.
-   *
-   * @default {"NotOlderThan", or "Exact" with a `limit`}
+   * Match rule for `resourceVersion`. Servers default to `"NotOlderThan"`, with
+   * a `limit` to `"Exact"`.
    */
   readonly resourceVersionMatch?: ResourceVersionMatch | undefined;
 }
@@ -139,64 +122,61 @@ export interface ListOptions extends SelectionOptions {
 /** Options of a watch. */
 export interface WatchOptions extends SelectionOptions {
   /**
-   * Events after this state.
-   *
-   * @default {the server's present state first}
+   * Resource version after which events start. Without it the current objects
+   * are sent first, as ADDED events.
    */
   readonly resourceVersion?: string | undefined;
-  /** How `resourceVersion` is meant; needed with `sendInitialEvents`. */
+  /** Match rule for `resourceVersion`; required with `sendInitialEvents`. */
   readonly resourceVersionMatch?: ResourceVersionMatch | undefined;
   /**
-   * Whether the server tells its progress by BOOKMARK events.
+   * Whether the server reports progress by BOOKMARK events.
    *
    * @default {false}
    */
   readonly bookmarks?: boolean | undefined;
   /**
-   * Whether the server begins with its whole state and marks its end by a
-   * bookmark (WatchList).
+   * Whether the server sends all current objects first and marks their end with
+   * a bookmark (WatchList).
    *
    * @default {false}
    */
   readonly sendInitialEvents?: boolean | undefined;
   /**
-   * After how many seconds the server ends the watch in order.
-   *
-   * @default {the server's own: of kube-apiserver, 30 to 60 minutes}
+   * Duration after which the server ends the watch, in seconds. Servers choose
+   * 30 to 60 minutes by default.
    */
   readonly timeoutSeconds?: number | undefined;
 }
 
-/** What happens to the objects that an object owns. */
+/** Deletion of dependents: in the background, before the owner, or not at all. */
 export type PropagationPolicy = "Background" | "Foreground" | "Orphan";
 
 /** Options of a deletion. */
 export interface DeleteOptions extends RequestOptions {
   /**
-   * Whether the server only checks the deletion.
+   * Whether to only validate the deletion.
    *
    * @default {false}
    */
   readonly dryRun?: boolean | undefined;
   /**
-   * What happens to owned objects.
-   *
-   * @default {the kind's own, "Background" for most}
+   * Deletion of the objects that the object owns. Defaults to the policy of
+   * the kind, `"Background"` for most.
    */
   readonly propagationPolicy?: PropagationPolicy | undefined;
   /**
-   * Seconds for a graceful end; zero means at once.
-   *
-   * @default {the object's own}
+   * Time for a graceful termination, in seconds; zero deletes immediately.
+   * Defaults to that of the object.
    */
   readonly gracePeriodSeconds?: number | undefined;
   /**
-   * The deletion fails with a conflict unless the object is this one.
-   *
-   * @default {none: any will do}
+   * Preconditions; the deletion fails with a conflict if the object does not
+   * match.
    */
   readonly preconditions?: {
+    /** UID that the object must have. */
     readonly uid?: string | undefined;
+    /** Resource version that the object must have. */
     readonly resourceVersion?: string | undefined;
   } | undefined;
 }
@@ -205,13 +185,13 @@ export interface DeleteOptions extends RequestOptions {
 export interface DeleteCollectionOptions
   extends SelectionOptions, Omit<DeleteOptions, "preconditions"> {}
 
-/** Which part of an object a request is about. */
+/** Option for the subresource of a request. */
 export interface SubresourceOption {
-  /** The part; the object itself when absent. */
+  /** Subresource; the object itself if absent. */
   readonly subresource?: Subresource | undefined;
 }
 
-/** A named part of an object with a path of its own. */
+/** Name of a subresource. */
 export type Subresource = "status" | "scale" | (string & Record<never, never>);
 
 const REQUEST: OptionRules<RequestOptions> = { signal: "signal?" };
@@ -246,9 +226,9 @@ const DELETE: OptionRules<DeleteOptions> = {
   gracePeriodSeconds: "size?",
   preconditions: "object?",
 };
-const { preconditions: _onlyOfOne, ...DELETE_MANY } = DELETE;
+const { preconditions: _onlyForOne, ...DELETE_MANY } = DELETE;
 
-/** What the options of each kind of request must be. */
+/** Types of the options of each request. */
 export const REQUEST_RULES: {
   readonly path: OptionRules<
     RequestOptions & { readonly accept?: string | undefined }

@@ -2,12 +2,12 @@ import { ApiError, type Status, type StatusDetails } from "../api/api_error.ts";
 import type { ApiRequest } from "./request.ts";
 import type { HttpResponse } from "./transport/transport.ts";
 
-/** How much of an error answer is read: a Status is small. */
-const LONGEST_ERROR_BODY = 1 << 20;
-/** How much of an answer that is no Status goes into an error message. */
-const LONGEST_QUOTE = 200;
+/** Maximum size of an error response that is read. */
+const MAX_ERROR_BODY_BYTES = 1 << 20;
+/** Maximum number of characters quoted from a response. */
+const MAX_QUOTE_LENGTH = 200;
 
-/** The reasons that Kubernetes gives to status codes without a Status. */
+/** Reasons of Kubernetes for status codes without a Status. */
 const REASONS: Readonly<Record<number, string>> = {
   400: "BadRequest",
   401: "Unauthorized",
@@ -27,9 +27,10 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Reads a whole body.
+ * Reads a complete body.
  *
- * @throws {RangeError} If it is longer than the limit; the rest is not read.
+ * @param limit Maximum size, in bytes.
+ * @throws {RangeError} If the body exceeds the limit; the rest is not read.
  */
 export async function readBody(
   response: HttpResponse,
@@ -41,7 +42,7 @@ export async function readBody(
     length += chunk.byteLength;
     if (length > limit) {
       throw new RangeError(
-        `Cannot read an answer: it must have at most ${limit} bytes: received ${length} and more`,
+        `Cannot read a response: it must have at most ${limit} bytes: received ${length} and more`,
       );
     }
     chunks.push(chunk);
@@ -58,10 +59,11 @@ export async function readBody(
 }
 
 /**
- * Reads and decodes a JSON answer.
+ * Reads and decodes a JSON response.
  *
+ * @param limit Maximum size, in bytes.
  * @throws {SyntaxError} If the body is not JSON.
- * @throws {RangeError} If the body is longer than the limit.
+ * @throws {RangeError} If the body exceeds the limit.
  */
 export async function readJson(
   request: ApiRequest,
@@ -73,14 +75,14 @@ export async function readJson(
     return JSON.parse(text);
   } catch {
     throw new SyntaxError(
-      `Cannot ${request.action}: the answer must be JSON: received ${
+      `Cannot ${request.action}: the response must be JSON: received ${
         quote(text)
       }`,
     );
   }
 }
 
-/** Turns an answer that says no into the error that callers catch. */
+/** Reads a response with a status from 300 as the error that callers catch. */
 export async function responseError(
   request: ApiRequest,
   response: HttpResponse,
@@ -96,10 +98,10 @@ export async function responseError(
   }
   let body = "";
   try {
-    const bytes = await readBody(response, LONGEST_ERROR_BODY);
+    const bytes = await readBody(response, MAX_ERROR_BODY_BYTES);
     body = new TextDecoder().decode(bytes);
   } catch {
-    // The status code alone says enough.
+    // The status code alone is enough for the error.
   }
   return bodyError(request.action, {
     status,
@@ -108,20 +110,20 @@ export async function responseError(
   });
 }
 
-/** The error of an answer whose body was read already. */
+/** Creates the error for a response whose body has been read. */
 export function bodyError(
   action: string,
-  answer: {
+  response: {
     readonly status: number;
     readonly body: string;
     readonly retryAfter?: number | undefined;
   },
 ): ApiError {
-  const { body, status, retryAfter } = answer;
+  const { body, status, retryAfter } = response;
   return statusError(action, parseStatus(body, status), { retryAfter });
 }
 
-/** Where a redirect goes, without what its query may carry. */
+/** Origin of a redirect; its path and query may contain secrets. */
 function redirectHost(location: string | undefined): string {
   return location !== undefined && URL.canParse(location)
     ? new URL(location).origin
@@ -129,9 +131,9 @@ function redirectHost(location: string | undefined): string {
 }
 
 /**
- * The error of a Status: of an answer, or of an ERROR event of a watch.
+ * Creates the error for a Status, from a response or from an ERROR event.
  *
- * @param action What was wanted, to read after "Cannot".
+ * @param action Description that follows "Cannot".
  */
 export function statusError(
   action: string,
@@ -158,7 +160,7 @@ function parseStatus(text: string, code: number): Partial<Status> {
   const fallback: Partial<Status> = {
     code,
     reason: REASONS[code] ?? "",
-    message: text.trim() === "" ? "the answer is empty" : quote(text),
+    message: text.trim() === "" ? "the response is empty" : quote(text),
   };
   let value: unknown;
   try {
@@ -183,15 +185,15 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 function quote(text: string): string {
-  const short = text.trim().slice(0, LONGEST_QUOTE);
+  const short = text.trim().slice(0, MAX_QUOTE_LENGTH);
   return JSON.stringify(
-    short + (text.trim().length > LONGEST_QUOTE ? "…" : ""),
+    short + (text.trim().length > MAX_QUOTE_LENGTH ? "…" : ""),
   );
 }
 
 /**
- * How long an answer asks to wait, in milliseconds, from its `retry-after`
- * header in seconds (the form that API servers use).
+ * Delay that a response requests by its `retry-after` header, in milliseconds.
+ * The header is in seconds, the form that API servers use.
  */
 export function retryAfter(response: HttpResponse): number | undefined {
   const value = response.headers["retry-after"];

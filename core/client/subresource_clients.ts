@@ -10,9 +10,9 @@ import {
   type ApiRequest,
   applyRequest,
   getRequest,
-  ofPart,
   patchRequest,
   replaceRequest,
+  withSubresource,
 } from "./request.ts";
 import type {
   ApplyOptions,
@@ -22,135 +22,127 @@ import type {
   WriteOptions,
 } from "./request_options.ts";
 
-/** What a part of a client needs of the whole. */
-export interface ClientCore {
-  /** Gives a kind its path. */
-  resolve<T extends KubernetesObject>(kind: Kind<T>): Promise<ResolvedKind<T>>;
-  /** Sends a request and decodes its answer. */
-  json(request: ApiRequest): Promise<unknown>;
-  /** Adds the client's field manager where a call names none. */
-  managed<O extends WriteOptions>(options: O): O;
+/** Dependencies of {@linkcode StatusClient} and {@linkcode ScaleClient}. */
+export interface SubresourceClientDeps {
+  /** Sends a request about a kind and decodes its response. */
+  send<T>(
+    kind: Kind,
+    request: (resolved: ResolvedKind) => ApiRequest,
+  ): Promise<T>;
+  /** Adds the client's field manager to options without one. */
+  withFieldManager<O extends WriteOptions>(options: O): O;
 }
 
-/** Reads and writes the status of objects, and nothing else of them. */
+/** Client of the `status` subresource; see {@linkcode Client.status}. */
 export class StatusClient {
-  readonly #core: ClientCore;
+  readonly #deps: SubresourceClientDeps;
 
-  /**
-   * Usually had from a client.
-   *
-   * @param core What it needs of the whole client.
-   */
-  constructor(core: ClientCore) {
-    this.#core = core;
+  /** @param deps Parts of the client that it belongs to. */
+  constructor(deps: SubresourceClientDeps) {
+    this.#deps = deps;
   }
 
-  /** Reads an object by its status subresource. */
-  async get<T extends KubernetesObject>(
+  /** Reads an object through its status subresource. */
+  get<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
     options: GetOptions = {},
   ): Promise<T> {
-    const resolved = await this.#core.resolve(kind);
-    return await this.#core.json(
-      getRequest(resolved, key, ofPart(options, "status")),
-    ) as T;
+    return this.#deps.send(
+      kind,
+      (resolved) =>
+        getRequest(resolved, key, withSubresource(options, "status")),
+    );
   }
 
   /** Replaces the status; other changes of the object are ignored. */
-  async replace<T extends KubernetesObject>(
+  replace<T extends KubernetesObject>(
     kind: Kind<T>,
     object: T,
     options: WriteOptions = {},
   ): Promise<T> {
-    const resolved = await this.#core.resolve(kind);
-    return await this.#core.json(
-      replaceRequest(resolved, object, this.#write(options)),
-    ) as T;
+    return this.#deps.send(
+      kind,
+      (resolved) => replaceRequest(resolved, object, this.#write(options)),
+    );
   }
 
-  /** Patches the status: the body has a `status`, or is a list of operations. */
-  async patch<T extends KubernetesObject>(
+  /** Patches the status, by an object with a `status` or a list of operations. */
+  patch<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
     body: DeepPartial<T> | readonly JsonPatchOperation[],
     options: PatchOptions = {},
   ): Promise<T> {
-    const resolved = await this.#core.resolve(kind);
-    return await this.#core.json(
-      patchRequest(resolved, key, body, this.#write(options)),
-    ) as T;
+    return this.#deps.send(
+      kind,
+      (resolved) => patchRequest(resolved, key, body, this.#write(options)),
+    );
   }
 
   /** Applies fields of the status (server-side apply). */
-  async apply<T extends KubernetesObject>(
+  apply<T extends KubernetesObject>(
     kind: Kind<T>,
     object: ApplyObject<T>,
     options: ApplyOptions = {},
   ): Promise<T> {
-    const resolved = await this.#core.resolve(kind);
-    return await this.#core.json(
-      applyRequest(resolved, object, this.#write(options)),
-    ) as T;
+    return this.#deps.send(
+      kind,
+      (resolved) => applyRequest(resolved, object, this.#write(options)),
+    );
   }
 
   #write<O extends WriteOptions>(options: O): O & SubresourceOption {
-    return ofPart(this.#core.managed(options), "status");
+    return withSubresource(this.#deps.withFieldManager(options), "status");
   }
 }
 
-/** How many replicas an object has, whatever its kind (`autoscaling/v1`). */
+/** Scale of an object of any kind (`autoscaling/v1`). */
 export interface Scale extends KubernetesObject {
-  /** What is wanted. */
+  /** Desired state. */
   spec?: {
-    /** How many are wanted. */
+    /** Desired number of replicas. */
     replicas?: number | undefined;
   } | undefined;
-  /** What there is. */
+  /** Observed state. */
   status?: {
-    /** How many there are. */
+    /** Observed number of replicas. */
     replicas: number;
-    /** Which pods they are, as a label selector. */
+    /** Label selector of the pods. */
     selector?: string | undefined;
   } | undefined;
 }
 
-/** Reads and writes the number of replicas of objects. */
+/** Client of the `scale` subresource; see {@linkcode Client.scale}. */
 export class ScaleClient {
-  readonly #core: ClientCore;
+  readonly #deps: SubresourceClientDeps;
 
-  /**
-   * Usually had from a client.
-   *
-   * @param core What it needs of the whole client.
-   */
-  constructor(core: ClientCore) {
-    this.#core = core;
+  /** @param deps Parts of the client that it belongs to. */
+  constructor(deps: SubresourceClientDeps) {
+    this.#deps = deps;
   }
 
-  /** Reads how many replicas an object has. */
-  async get(
-    kind: Kind,
-    key: ObjectKey,
-    options: GetOptions = {},
-  ): Promise<Scale> {
-    const resolved = await this.#core.resolve(kind);
-    return await this.#core.json(
-      getRequest(resolved, key, ofPart(options, "scale")),
-    ) as Scale;
+  /** Reads the scale of an object. */
+  get(kind: Kind, key: ObjectKey, options: GetOptions = {}): Promise<Scale> {
+    return this.#deps.send(
+      kind,
+      (resolved) =>
+        getRequest(resolved, key, withSubresource(options, "scale")),
+    );
   }
 
-  /** Changes how many replicas an object shall have. */
-  async patch(
+  /** Patches the scale of an object, such as its desired number of replicas. */
+  patch(
     kind: Kind,
     key: ObjectKey,
     body: DeepPartial<Scale> | readonly JsonPatchOperation[],
     options: PatchOptions = {},
   ): Promise<Scale> {
-    const resolved = await this.#core.resolve(kind);
-    const write = this.#core.managed(options);
-    return await this.#core.json(
-      patchRequest(resolved, key, body, ofPart(write, "scale")),
-    ) as Scale;
+    const write = this.#deps.withFieldManager(options);
+    return this.#deps.send(
+      kind,
+      (resolved) =>
+        patchRequest(resolved, key, body, withSubresource(write, "scale")),
+    );
   }
 }

@@ -8,9 +8,9 @@ import type { HttpResponse } from "./transport/transport.ts";
 /**
  * Decodes the stream of a watch. Leaving the loop ends the watch.
  *
- * @throws {ApiError} If the server sends an ERROR event; `isGone` means that
- * the resource version is too old.
- * @throws {SyntaxError} If a line is no event.
+ * @throws {ApiError} If the server sends an ERROR event; with `isGone`, if the
+ * resource version is too old.
+ * @throws {SyntaxError} If a line is not an event.
  */
 export async function* watchEvents<T extends KubernetesObject>(
   request: ApiRequest,
@@ -35,7 +35,7 @@ function parseEvent<T extends KubernetesObject>(
   try {
     event = JSON.parse(line);
   } catch {
-    // The line says itself, below, that it is no event.
+    // Reported below.
   }
   if (
     typeof event !== "object" || event === null || !("type" in event) ||
@@ -53,30 +53,30 @@ function parseEvent<T extends KubernetesObject>(
   return event as WatchEvent<T>;
 }
 
-/** One change of an object that a watch tells. */
+/** Watch event about a change of an object. */
 export interface WatchChange<T extends KubernetesObject = KubernetesObject> {
-  /** What happened to the object. */
+  /** Type of the change. */
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
-  /** The object as it is now, or as it was last. */
+  /** State after the change or, if deleted, the last state. */
   readonly object: T;
 }
 
-/** How far a watch has come; only with `bookmarks`. */
+/** Watch event that reports progress; sent only with `bookmarks`. */
 export interface WatchBookmark {
-  /** Tells it from a change. */
+  /** Type of the event. */
   readonly type: "BOOKMARK";
-  /** The resource version that it has come to. */
+  /** Object with the resource version that the watch has reached. */
   readonly object: BookmarkObject;
 }
 
-/** What a watch tells. */
+/** Event of a watch. */
 export type WatchEvent<T extends KubernetesObject = KubernetesObject> =
   | WatchChange<T>
   | WatchBookmark;
 
-/** What a bookmark carries: a resource version, and nothing of an object. */
+/** Object of a bookmark: a resource version only. */
 export interface BookmarkObject {
-  /** All that is set of its metadata. */
+  /** Metadata with the resource version. */
   readonly metadata: {
     readonly resourceVersion: string;
     readonly annotations?: Readonly<Record<string, string>> | undefined;

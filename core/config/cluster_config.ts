@@ -1,3 +1,5 @@
+import type { OptionRules } from "../api/option_rules.ts";
+
 /** What proves to a cluster who asks. All parts are optional. */
 export interface Credential {
   /** A bearer token. */
@@ -100,4 +102,12 @@ export const CLUSTER_RULES: OptionRules<ClusterConfig> = {
   credentials: "object?",
   impersonate: "object?",
 };
-import type { OptionRules } from "../api/option_rules.ts";
+
+/** Takes a credential that never changes for a source of credentials. */
+export function credentialSource(
+  credentials: Credential | CredentialSource | undefined,
+): CredentialSource {
+  if (credentials !== undefined && "current" in credentials) return credentials;
+  const fixed = Promise.resolve(credentials ?? {});
+  return { current: () => fixed, refresh: () => fixed };
+}

@@ -1,12 +1,12 @@
 import type { Client } from "../client/client.ts";
-import type { ApiRequest, Verb } from "../client/request.ts";
-import type { Send } from "../client/middleware.ts";
+import type { ApiRequest, ApiVerb } from "../client/request.ts";
+import type { RequestHandler } from "../client/middleware.ts";
 import type { HttpResponse } from "../client/transport/transport.ts";
 import { type Clock, deadline } from "../clock.ts";
 import { abortable, linkedSignal } from "../signals.ts";
 
 /** The verbs that change something. */
-const WRITES: ReadonlySet<Verb> = new Set<Verb>([
+const WRITES: ReadonlySet<ApiVerb> = new Set<ApiVerb>([
   "create",
   "update",
   "patch",
@@ -75,7 +75,10 @@ export class Fence {
     );
   }
 
-  async #write(next: Send, request: ApiRequest): Promise<HttpResponse> {
+  async #write(
+    next: RequestHandler,
+    request: ApiRequest,
+  ): Promise<HttpResponse> {
     const { mandate, clock } = this.#options;
     const { signal } = request;
     const limit = new AbortController();

@@ -52,7 +52,7 @@ testRefusals([
     optional: true,
     bad: {
       fieldManager: ["", "not empty"],
-      answerTimeout: [0, "above 0: received 0"],
+      responseTimeout: [0, "above 0: received 0"],
       random: [5, "a function"],
       logger: [{}, "a logger"],
     },

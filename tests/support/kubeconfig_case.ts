@@ -3,11 +3,11 @@ import {
   issueCertificate,
   type KeyPair,
 } from "../../apiserver/certificates.ts";
-import type {
-  ClusterConfig,
-  Credential,
+import {
+  type ClusterConfig,
+  type Credential,
+  credentialSource,
 } from "../../core/config/cluster_config.ts";
-import { credentialSource } from "../../core/config/credential_source.ts";
 
 /** The authority of the clusters that the kubeconfigs name. */
 export const AUTHORITY: KeyPair = createAuthority({

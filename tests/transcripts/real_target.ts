@@ -1,4 +1,4 @@
-import { credentialSource } from "../../core/config/credential_source.ts";
+import { credentialSource } from "../../core/config/cluster_config.ts";
 import { loadConfig } from "../../core/config/load_config.ts";
 import type { Target } from "./http_client.ts";
 

@@ -114,7 +114,7 @@ export interface ReconnectOptions {
    *
    * @default {75_000}
    */
-  readonly answerTimeout?: number | undefined;
+  readonly responseTimeout?: number | undefined;
   /**
    * The first pause after a failure; it doubles, with jitter.
    *

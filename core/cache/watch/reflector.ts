@@ -286,7 +286,9 @@ export class Reflector {
 
   async #page(request: ApiRequest): Promise<ListHeader> {
     const { sink, reconnect } = this.#parts;
-    const exchange = this.#open(request, { silence: reconnect.answerTimeout });
+    const exchange = this.#open(request, {
+      silence: reconnect.responseTimeout,
+    });
     try {
       await exchange.open();
       this.#record.state = "syncing";
@@ -326,7 +328,7 @@ export class Reflector {
     this.#exchange = new Exchange(request, {
       send: (sent) => client.request(sent),
       clock,
-      limits: { answer: reconnect.answerTimeout, ...limits },
+      limits: { answer: reconnect.responseTimeout, ...limits },
     });
     return this.#exchange;
   }

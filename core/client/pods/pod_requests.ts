@@ -6,7 +6,7 @@
 import { objectPath, type ResolvedKind } from "../../api/kind.ts";
 import type { ObjectKey } from "../../api/object_key.ts";
 import { checkOptions, type OptionRules } from "../../api/option_rules.ts";
-import type { NamedStreamRequest } from "../authenticate.ts";
+import type { ApiStreamRequest } from "../authenticate.ts";
 import { type ApiRequest, describe, withQuery } from "../request.ts";
 import type { RequestOptions } from "../request_options.ts";
 import { CHANNEL_V4, CHANNEL_V5 } from "./channel_stream.ts";
@@ -50,7 +50,7 @@ export function logRequest(
 export function execRequest(
   key: ObjectKey,
   options: ExecOptions,
-): NamedStreamRequest {
+): ApiStreamRequest {
   checkOptions(options, POD_RULES.exec, "exec");
   const { command } = options;
   if (command.length === 0) {
@@ -71,7 +71,7 @@ export function execRequest(
 export function attachRequest(
   key: ObjectKey,
   options: AttachOptions = {},
-): NamedStreamRequest {
+): ApiStreamRequest {
   checkOptions(options, POD_RULES.attach, "attach");
   return streamRequest(key, "attach", {
     action: `attach to ${describe(POD, key)}`,
@@ -84,7 +84,7 @@ export function attachRequest(
 export function portForwardRequest(
   key: ObjectKey,
   options: PortForwardOptions,
-): NamedStreamRequest {
+): ApiStreamRequest {
   checkOptions(options, POD_RULES.portForward, "portForward");
   const { port, signal } = options;
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
@@ -115,7 +115,7 @@ function streamRequest(
   key: ObjectKey,
   subresource: string,
   { action, query, signal }: StreamParts,
-): NamedStreamRequest {
+): ApiStreamRequest {
   return {
     action,
     path: withQuery(objectPath(POD, key, subresource), query),
@@ -268,3 +268,27 @@ export const POD_RULES: {
   exec: { ...ATTACH, command: "strings" },
   portForward: { signal: "signal?", port: "port" },
 };
+
+/** A longer line is given in pieces. */
+const LONGEST_LINE = 1 << 20;
+
+/**
+ * Cuts a log into its lines, empty ones too. A line longer than a mebibyte comes
+ * in pieces, since logs may hold anything.
+ */
+export async function* logLines(
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<string, void, undefined> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of chunks) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+    if (rest.length < LONGEST_LINE) continue;
+    yield rest;
+    rest = "";
+  }
+  rest += decoder.decode();
+  if (rest !== "") yield rest;
+}

@@ -88,7 +88,7 @@ test("Client tells errors that are no Status, and redirects, as ApiError too", a
     ],
     [
       { status: 403, body: "" },
-      /: the answer is empty: received 403 Forbidden$/,
+      /: the response is empty: received 403 Forbidden$/,
       "Forbidden",
     ],
     [
@@ -126,9 +126,9 @@ test("Client refuses answers that are no JSON or too long", async () => {
   await assert.rejects(() => rubbish.client.get(POD, KEY), {
     name: "SyntaxError",
     message:
-      'Cannot get Pod default/web: the answer must be JSON: received "{"',
+      'Cannot get Pod default/web: the response must be JSON: received "{"',
   });
-  const long = clientWith(() => ({ body: OBJECT }), { maxAnswerBytes: 20 });
+  const long = clientWith(() => ({ body: OBJECT }), { maxResponseBytes: 20 });
   await assert.rejects(() => long.client.get(POD, KEY), RangeError);
   assert.equal(long.transport.cancelled, 1);
 });

@@ -179,7 +179,7 @@ test("Client warns when it does not check the server's certificate", async () =>
   assert.equal((await read(client, "/whoami")).user, null);
   await client.close();
   assert.deepEqual(warnings, [
-    "The certificate of the API server is not checked",
+    "The certificate of the API server is not verified",
   ]);
 });
 

@@ -5,14 +5,14 @@ import type {
   CredentialSource,
 } from "../../../core/config/cluster_config.ts";
 import {
-  answerTimeout,
   countRequests,
   logWarnings,
   type Middleware,
   parseWarnings,
   rateLimit,
+  type RequestHandler,
+  responseTimeout,
   retry,
-  type Send,
 } from "../../../core/client/middleware.ts";
 import {
   authenticate,
@@ -34,7 +34,7 @@ const WATCH: ApiRequest = { ...READ, verb: "watch" };
 function through(
   middleware: Middleware,
   script: Script,
-): { send: Send; transport: ScriptedTransport } {
+): { send: RequestHandler; transport: ScriptedTransport } {
   const transport = new ScriptedTransport(script);
   return {
     transport,
@@ -147,7 +147,7 @@ test("rateLimit lets a burst pass and then keeps the rate, in order", async () =
   }
 });
 
-test("answerTimeout gives up an answer that does not go on, unless it may pause", async () => {
+test("responseTimeout gives up an answer that does not go on, unless it may pause", async () => {
   const clock = new VirtualClock();
   const silent = { [Symbol.asyncIterator]: () => ({ next: never }) };
   const never = () => new Promise<never>(() => {});
@@ -158,7 +158,7 @@ test("answerTimeout gives up an answer that does not go on, unless it may pause"
     [410, { verb: "watch", mayPause: true }, true],
   ];
   for (const [status, changes, ends] of cases) {
-    const send = answerTimeout(1_000, clock)(() =>
+    const send = responseTimeout(1_000, clock)(() =>
       Promise.resolve({ status, headers: {}, body: silent, cancel: never })
     );
     const response = await send({ ...READ, ...changes });
@@ -170,7 +170,7 @@ test("answerTimeout gives up an answer that does not go on, unless it may pause"
       told,
       ends
         ? [
-          "Cannot read /x: the server must go on with its answer within 1000 ms",
+          "Cannot read /x: the server did not continue its response within 1000 ms",
         ]
         : [],
     );
@@ -202,9 +202,9 @@ test("rateLimit gives the turns of those who give up to those who come", async (
   assert.equal(transport.requests.length, 2);
 });
 
-test("answerTimeout gives up what does not begin, and leaves bodies alone", async () => {
+test("responseTimeout gives up what does not begin, and leaves bodies alone", async () => {
   const clock = new VirtualClock();
-  const limit = answerTimeout(1_000, clock);
+  const limit = responseTimeout(1_000, clock);
   const silent = limit((request) =>
     new Promise((_resolve, reject) => {
       request.signal?.addEventListener(
@@ -218,7 +218,7 @@ test("answerTimeout gives up what does not begin, and leaves bodies alone", asyn
   await clock.advance(1_000);
   await assert.rejects(
     late,
-    /^Error: Cannot read \/x: the server must begin its answer within 1000 ms$/,
+    /^Error: Cannot read \/x: the server did not begin its response within 1000 ms$/,
   );
   const controller = new AbortController();
   const aborted = silent({ ...READ, signal: controller.signal });

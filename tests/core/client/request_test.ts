@@ -181,7 +181,7 @@ test("applyRequest names its manager and forces only when told", () => {
   assert.match(forced.path, /&force=true$/);
   assert.throws(() => applyRequest(DEPLOYMENT, OBJECT), {
     name: "TypeError",
-    message: /"fieldManager" must name who applies: received undefined/,
+    message: /"fieldManager" must not be empty: received undefined/,
   });
 });
 

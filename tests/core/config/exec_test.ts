@@ -6,8 +6,10 @@ import {
   createAuthority,
   issueCertificate,
 } from "../../../apiserver/certificates.ts";
-import type { CredentialSource } from "../../../core/config/cluster_config.ts";
-import { credentialSource } from "../../../core/config/credential_source.ts";
+import {
+  type CredentialSource,
+  credentialSource,
+} from "../../../core/config/cluster_config.ts";
 import { loadConfig } from "../../../core/config/load_config.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import { temporaryFolder, writeText } from "../../support/temporary_folder.ts";

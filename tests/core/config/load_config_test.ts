@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createAuthority } from "../../../apiserver/certificates.ts";
-import { credentialSource } from "../../../core/config/credential_source.ts";
+import { credentialSource } from "../../../core/config/cluster_config.ts";
 import {
   configFromText,
   loadConfig,

@@ -181,7 +181,7 @@ test("Client tells what the server said when it refuses a stream", async () => {
   Object.defineProperty(transport, "connect", { value: undefined });
   await assert.rejects(
     () => client.attach(KEY),
-    /^Error: Cannot attach to Pod default\/web: the transport must have WebSockets/,
+    /^Error: Cannot attach to Pod default\/web: the transport has no WebSockets/,
   );
   await assert.rejects(
     async () => await client.exec(KEY, { command: [] }),
