@@ -2,8 +2,8 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import type { CrdCondition, CrdObject } from "../../core/crd/crd_object.ts";
 import { jsonEquals, type JsonObject } from "../../core/patch/json_value.ts";
 import type { ResourceDefinition } from "../registry.ts";
-import { createCauses, updateCauses } from "./crd_rules.ts";
-import { dropSchemaNulls } from "./schema_nulls.ts";
+import { createCauses, updateCauses } from "./definition_rules/crd_rules.ts";
+import { dropSchemaNulls } from "./schema/schema_nulls.ts";
 
 /** Holds a deleted definition until its objects are gone. */
 const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";

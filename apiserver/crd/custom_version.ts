@@ -15,19 +15,22 @@ import type {
 } from "../registry.ts";
 import { badRequest, fieldError } from "../status.ts";
 import { compileRules, type RuleValidator } from "./cel/rule_validator.ts";
-import { Correlation } from "./correlation.ts";
-import { setSchemaDefaults } from "./defaulting.ts";
-import { decodeEmbedded, embeddedCauses } from "./embedded_resources.ts";
+import { Correlation } from "./schema/correlation.ts";
+import { setSchemaDefaults } from "./schema/defaulting.ts";
+import { decodeEmbedded, embeddedCauses } from "./schema/embedded_resources.ts";
 import { ROOT_FIELD } from "../field_path.ts";
 import { compileJsonPath } from "./json_path.ts";
-import { listTypeCauses } from "./list_types.ts";
-import { decodeObjectMeta, DecodingError } from "./object_meta_decoder.ts";
+import { listTypeCauses } from "./schema/list_types.ts";
+import {
+  decodeObjectMeta,
+  DecodingError,
+} from "./schema/object_meta_decoder.ts";
 import { type PrinterColumns, printerColumns } from "./printer_columns.ts";
-import { pruneNulls, pruneUnknown } from "./pruning.ts";
+import { pruneNulls, pruneUnknown } from "./schema/pruning.ts";
 import { publishedRoot } from "./published_schema.ts";
 import { scaleCauses } from "./scale_rules.ts";
-import { findingCauses } from "./schema_findings.ts";
-import { validateSchema } from "./schema_validator.ts";
+import { findingCauses } from "./schema/schema_findings.ts";
+import { validateSchema } from "./schema/schema_validator.ts";
 
 /** Violations after which rules are not run: values are not what they expect. */
 const BLOCKING: ReadonlySet<string> = new Set([

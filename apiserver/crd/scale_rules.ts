@@ -3,7 +3,7 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject } from "../../core/patch/json_value.ts";
 import type { ScalePaths } from "../registry.ts";
 import { fieldError } from "../status.ts";
-import { ownField } from "./json_tree.ts";
+import { ownField } from "./schema/json_tree.ts";
 
 const MOST_REPLICAS = 2 ** 31 - 1;
 

@@ -5,7 +5,7 @@ import { durationClass } from "./cel_environment.ts";
 import { celName } from "./cel_names.ts";
 import { celEqual } from "./equality.ts";
 import { listValue } from "./related_lists.ts";
-import { canonicalText } from "../json_tree.ts";
+import { canonicalText } from "../schema/json_tree.ts";
 
 /** A type of CEL, and how JSON becomes a value of it. */
 export interface CelType {

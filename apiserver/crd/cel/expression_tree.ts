@@ -1,5 +1,5 @@
-import { isDuration, matchesFormat } from "../formats.ts";
-import { goRegExp } from "../regular_expression.ts";
+import { isDuration, matchesFormat } from "../schema/formats.ts";
+import { goRegExp } from "../schema/regular_expression.ts";
 import { unionOf } from "./related_lists.ts";
 
 /** Bounds the work of a rule: `size` nodes, in loops nested `depth` deep. */

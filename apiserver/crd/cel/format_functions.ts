@@ -6,7 +6,7 @@ import {
   qualifiedNameProblems,
   subdomainProblems,
 } from "../../names.ts";
-import { matchesFormat } from "../formats.ts";
+import { matchesFormat } from "../schema/formats.ts";
 import { celLibrary } from "./cel_library.ts";
 
 /** A format by name: what is wrong with a text, nothing if it has the format. */

@@ -1,7 +1,6 @@
 import type { Environment } from "@marcbachmann/cel-js";
-import { CelFailure } from "./cel_failure.ts";
+import { CelFailure, celTypeName } from "./cel_failure.ts";
 import { celEqual } from "./equality.ts";
-import { typeWord } from "./type_words.ts";
 
 type List = Iterable<unknown>;
 
@@ -99,7 +98,7 @@ function orderOf(value: unknown): number | bigint | string {
     readonly nanos?: number;
   };
   if (duration?.seconds === undefined) {
-    throw new CelFailure(`values of type ${typeWord(value)} have no order`);
+    throw new CelFailure(`values of type ${celTypeName(value)} have no order`);
   }
   return duration.seconds * 1_000_000_000n + BigInt(duration.nanos ?? 0);
 }

@@ -1,7 +1,7 @@
 import type { Environment } from "@marcbachmann/cel-js";
 import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
-import { followSchemaPath } from "../rule_field_path.ts";
+import { followSchemaPath } from "../schema/schema_path.ts";
 import type { CelType } from "./cel_types.ts";
 import { compileErrorText, placedText } from "./compile_error_text.ts";
 import {

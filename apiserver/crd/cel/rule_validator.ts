@@ -6,14 +6,14 @@ import { goQuote } from "../../go_value.ts";
 import { fieldError } from "../../status.ts";
 
 import { childPath, fieldOf, keyPath } from "../../field_path.ts";
-import { Correlation } from "../correlation.ts";
+import { Correlation } from "../schema/correlation.ts";
 import { baseEnvironment } from "./cel_environment.ts";
 import { celLibrary, hasRules } from "./cel_library.ts";
 import { type CelType, CelTypes } from "./cel_types.ts";
 import { evaluationErrorText, isNoSuchOverload } from "./compile_error_text.ts";
 import type { RuleWeight } from "./expression_tree.ts";
 import { type CompiledRule, compileNodeRules } from "./rule_compiler.ts";
-import { ownField } from "../json_tree.ts";
+import { ownField } from "../schema/json_tree.ts";
 
 /** How a validation is done. */
 export interface RuleOptions {

@@ -1,8 +1,7 @@
 import type { Environment } from "@marcbachmann/cel-js";
 import { goNumber } from "../../go_value.ts";
-import { goRegExp } from "../regular_expression.ts";
-import { CelFailure } from "./cel_failure.ts";
-import { typeWord } from "./type_words.ts";
+import { goRegExp } from "../schema/regular_expression.ts";
+import { CelFailure, celTypeName } from "./cel_failure.ts";
 
 /** What `strings.quote` is called on. */
 class Strings {}
@@ -184,7 +183,7 @@ function formatted(value: unknown, verb: string, digits: number): string {
   }
   throw new CelFailure(
     `error during formatting: %${verb} cannot show a value of type ${
-      typeWord(value)
+      celTypeName(value)
     }`,
   );
 }

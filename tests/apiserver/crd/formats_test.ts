@@ -3,7 +3,7 @@ import { test } from "node:test";
 import {
   isKnownFormat,
   matchesFormat,
-} from "../../../apiserver/crd/formats.ts";
+} from "../../../apiserver/crd/schema/formats.ts";
 
 /** Formats as kube-openapi reads them, with what has them and what has not. */
 const CASES: readonly (readonly [

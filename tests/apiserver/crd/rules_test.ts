@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StatusCause } from "../../../core/api/api_error.ts";
-import { Correlation } from "../../../apiserver/crd/correlation.ts";
+import { Correlation } from "../../../apiserver/crd/schema/correlation.ts";
 import { loadCel } from "../../../apiserver/crd/cel/cel_library.ts";
 import { celName } from "../../../apiserver/crd/cel/cel_names.ts";
 import {

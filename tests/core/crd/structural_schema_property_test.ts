@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import { z } from "zod";
-import { validateSchema } from "../../../apiserver/crd/schema_validator.ts";
-import { structuralCauses } from "../../../apiserver/crd/structural_rules.ts";
+import { validateSchema } from "../../../apiserver/crd/schema/schema_validator.ts";
+import { structuralCauses } from "../../../apiserver/crd/definition_rules/structural_rules.ts";
 import { structuralSchemaOf } from "../../../core/crd/structural_schema.ts";
 
 /** A schema, and values that it is meant to take. */

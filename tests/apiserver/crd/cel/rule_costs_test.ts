@@ -7,7 +7,7 @@ import { setCrdDefaults } from "../../../../apiserver/crd/crd_lifecycle.ts";
 import {
   createCauses,
   updateCauses,
-} from "../../../../apiserver/crd/crd_rules.ts";
+} from "../../../../apiserver/crd/definition_rules/crd_rules.ts";
 import type { ValidationRule } from "../../../../core/crd/crd_manifest.ts";
 import type { OpenApiSchema } from "../../../../core/patch/schema.ts";
 import { causeTexts, recordedLines } from "../recorded_lines.ts";

@@ -1,12 +1,15 @@
-import type { StatusCause } from "../../core/api/api_error.ts";
-import type { ObjectMeta } from "../../core/api/object.ts";
-import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import { label1035Problems } from "../names.ts";
-import { fieldError } from "../status.ts";
-import { metadataProblems } from "../write/object_meta.ts";
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { ObjectMeta } from "../../../core/api/object.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+} from "../../../core/patch/json_value.ts";
+import { label1035Problems } from "../../names.ts";
+import { fieldError } from "../../status.ts";
+import { metadataProblems } from "../../write/object_meta.ts";
 import { fieldSchema } from "./correlation.ts";
-import { childPath, keyPath } from "../field_path.ts";
+import { childPath, keyPath } from "../../field_path.ts";
 import { decodeObjectMeta, DecodingError } from "./object_meta_decoder.ts";
 
 /**

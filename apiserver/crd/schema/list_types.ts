@@ -1,9 +1,12 @@
-import type { StatusCause } from "../../core/api/api_error.ts";
-import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import { fieldError } from "../status.ts";
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+} from "../../../core/patch/json_value.ts";
+import { fieldError } from "../../status.ts";
 import { fieldSchema } from "./correlation.ts";
-import { childPath, keyPath } from "../field_path.ts";
+import { childPath, keyPath } from "../../field_path.ts";
 import { canonicalText, setField } from "./json_tree.ts";
 
 /**

@@ -1,11 +1,11 @@
-import type { StatusCause } from "../../core/api/api_error.ts";
-import type { ValidationRule } from "../../core/crd/crd_manifest.ts";
-import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { fieldError } from "../status.ts";
-import type { RuleChecker } from "./cel/rule_causes.ts";
-import { childPath, keyPath } from "../field_path.ts";
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { fieldError } from "../../status.ts";
+import type { RuleChecker } from "../cel/rule_causes.ts";
+import { childPath, keyPath } from "../../field_path.ts";
 import { listMapCauses, listTypeRuleCauses } from "./list_type_rules.ts";
-import { followSchemaPath } from "./rule_field_path.ts";
+import { followSchemaPath } from "../schema/schema_path.ts";
 
 /** What is known on the way down a schema. */
 interface Descent {

@@ -1,5 +1,5 @@
-import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { childPath, keyPath } from "../field_path.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { childPath, keyPath } from "../../field_path.ts";
 
 /** A path of field names that a schema knows, and what it leads to. */
 export interface SchemaField {

@@ -1,4 +1,7 @@
-import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+} from "../../../core/patch/json_value.ts";
 
 /** A value that cannot be decoded, in the words of Go's JSON library. */
 export class DecodingError extends Error {

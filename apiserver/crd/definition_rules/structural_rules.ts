@@ -1,9 +1,9 @@
-import type { StatusCause } from "../../core/api/api_error.ts";
-import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { jsonEquals } from "../../core/patch/json_value.ts";
-import { fieldError } from "../status.ts";
-import { childPath, keyPath } from "../field_path.ts";
-import { goRegExp, goRegExpProblem } from "./regular_expression.ts";
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { jsonEquals } from "../../../core/patch/json_value.ts";
+import { fieldError } from "../../status.ts";
+import { childPath, keyPath } from "../../field_path.ts";
+import { goRegExp, goRegExpProblem } from "../schema/regular_expression.ts";
 
 /** Where a schema stands: some rules hold for the root or for items only. */
 type Level = "root" | "item" | "field";

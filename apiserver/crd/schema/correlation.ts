@@ -1,9 +1,9 @@
-import type { OpenApiSchema } from "../../core/patch/schema.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import {
   isJsonObject,
   jsonEquals,
   type JsonObject,
-} from "../../core/patch/json_value.ts";
+} from "../../../core/patch/json_value.ts";
 import { canonicalText, ownField } from "./json_tree.ts";
 
 /**

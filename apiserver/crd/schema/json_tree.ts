@@ -1,4 +1,7 @@
-import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+} from "../../../core/patch/json_value.ts";
 
 /** Sets a field of any name; `__proto__` becomes an ordinary field. */
 export function setField(

@@ -1,10 +1,14 @@
-import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { jsonEquals } from "../../core/patch/json_value.ts";
-import { goNumber, goQuote } from "../go_value.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { jsonEquals } from "../../../core/patch/json_value.ts";
+import { goNumber, goQuote } from "../../go_value.ts";
 import { isKnownFormat, matchesFormat } from "./formats.ts";
 import { goRegExp } from "./regular_expression.ts";
-import type { Findings } from "./schema_findings.ts";
-import { found, merge, type Subject } from "./schema_subject.ts";
+import {
+  type Findings,
+  found,
+  merge,
+  type Subject,
+} from "./schema_findings.ts";
 
 export function typesOf(schema: OpenApiSchema): readonly string[] {
   if (schema["x-kubernetes-int-or-string"]) return ["integer", "string"];

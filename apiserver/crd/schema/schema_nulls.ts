@@ -1,4 +1,7 @@
-import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+} from "../../../core/patch/json_value.ts";
 
 /** Keywords of which null is a value. */
 const VALUES: ReadonlySet<string> = new Set(["default", "enum", "example"]);

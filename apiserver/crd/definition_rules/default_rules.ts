@@ -1,13 +1,13 @@
-import type { StatusCause } from "../../core/api/api_error.ts";
-import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { jsonEquals } from "../../core/patch/json_value.ts";
-import { fieldError } from "../status.ts";
-import type { RuleValidator } from "./cel/rule_validator.ts";
-import { embeddedCauses } from "./embedded_resources.ts";
-import { childPath, keyPath } from "../field_path.ts";
-import { pruneUnknown, pruneValue } from "./pruning.ts";
-import { findingCauses } from "./schema_findings.ts";
-import { validateSchema } from "./schema_validator.ts";
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { jsonEquals } from "../../../core/patch/json_value.ts";
+import { fieldError } from "../../status.ts";
+import type { RuleValidator } from "../cel/rule_validator.ts";
+import { embeddedCauses } from "../schema/embedded_resources.ts";
+import { childPath, keyPath } from "../../field_path.ts";
+import { pruneUnknown, pruneValue } from "../schema/pruning.ts";
+import { findingCauses } from "../schema/schema_findings.ts";
+import { validateSchema } from "../schema/schema_validator.ts";
 
 /** Compiles the rules of a schema; undefined where there are none. */
 export type CompileRules = (

@@ -1,5 +1,5 @@
-import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { isJsonObject } from "../../core/patch/json_value.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { isJsonObject } from "../../../core/patch/json_value.ts";
 import { fieldSchema } from "./correlation.ts";
 import { setField } from "./json_tree.ts";
 

@@ -1,7 +1,10 @@
-import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+} from "../../../core/patch/json_value.ts";
 import type { Correlation } from "./correlation.ts";
-import { goQuote } from "../go_value.ts";
+import { goQuote } from "../../go_value.ts";
 import {
   checkEnum,
   checkFormat,
@@ -11,8 +14,13 @@ import {
   formatOf,
   typesOf,
 } from "./scalar_checks.ts";
-import type { Finding, Findings } from "./schema_findings.ts";
-import { found, merge, type Subject } from "./schema_subject.ts";
+import {
+  type Finding,
+  type Findings,
+  found,
+  merge,
+  type Subject,
+} from "./schema_findings.ts";
 
 /** One after the other, as kube-openapi runs them: texts come out in its order. */
 type Check = (subject: Subject) => Findings | undefined;

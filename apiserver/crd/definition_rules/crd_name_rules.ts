@@ -1,8 +1,8 @@
-import type { StatusCause } from "../../core/api/api_error.ts";
-import type { CrdNames } from "../../core/crd/crd_manifest.ts";
-import { label1035Problems } from "../names.ts";
-import { fieldError } from "../status.ts";
-import { childPath, keyPath } from "../field_path.ts";
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { CrdNames } from "../../../core/crd/crd_manifest.ts";
+import { label1035Problems } from "../../names.ts";
+import { fieldError } from "../../status.ts";
+import { childPath, keyPath } from "../../field_path.ts";
 
 /** What is wrong with the names in the spec of a definition. */
 export function nameCauses(

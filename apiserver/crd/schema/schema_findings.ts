@@ -1,7 +1,19 @@
-import type { StatusCause } from "../../core/api/api_error.ts";
-import { goShown } from "../go_value.ts";
-import { fieldError } from "../status.ts";
-import { childPath, fieldOf } from "../field_path.ts";
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { OpenApiSchema } from "../../../core/patch/schema.ts";
+import { goShown } from "../../go_value.ts";
+import { fieldError } from "../../status.ts";
+import { childPath, fieldOf } from "../../field_path.ts";
+import type { Correlation } from "./correlation.ts";
+
+/** A value that is being checked, and where it stands. */
+export interface Subject {
+  readonly value: unknown;
+  readonly schema: OpenApiSchema;
+  /** Dotted, as `spec.list[0]`; empty for the validated value itself. */
+  readonly path: string;
+  /** The old value, where an update is checked and there was one. */
+  readonly correlation?: Correlation | undefined;
+}
 
 /** What one check of a schema found wrong. */
 export interface Finding {
@@ -30,6 +42,30 @@ export interface Findings {
   readonly list: readonly Finding[];
   /** Of several alternatives, the one with the most matches explains best. */
   readonly matches: number;
+}
+
+/** Joins findings; the same text is told once. */
+export function merge(all: readonly Findings[]): Findings {
+  const byText = new Map<string, Finding>();
+  let matches = 0;
+  for (const { list, matches: more } of all) {
+    for (const finding of list) {
+      const { text } = finding;
+      if (!byText.has(text)) byText.set(text, finding);
+    }
+    matches += more;
+  }
+  return { list: [...byText.values()], matches };
+}
+
+export function found(
+  subject: Subject,
+  finding: Omit<Finding, "name"> & { readonly name?: string },
+): Findings {
+  return {
+    list: [{ name: subject.path, ...finding }],
+    matches: 0,
+  };
 }
 
 /**

@@ -1,6 +1,6 @@
-import type { StatusCause } from "../../core/api/api_error.ts";
-import type { UntypedObject } from "../../core/api/object.ts";
-import { fieldError } from "../status.ts";
+import type { StatusCause } from "../../../core/api/api_error.ts";
+import type { UntypedObject } from "../../../core/api/object.ts";
+import { fieldError } from "../../status.ts";
 
 const ANNOTATION = "api-approved.kubernetes.io";
 
