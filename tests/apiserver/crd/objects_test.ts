@@ -4,7 +4,10 @@ import type { StatusCause } from "../../../core/api/api_error.ts";
 import { Correlation } from "../../../apiserver/crd/schema/correlation.ts";
 import { setSchemaDefaults } from "../../../apiserver/crd/schema/defaulting.ts";
 import { listTypeCauses } from "../../../apiserver/crd/schema/list_types.ts";
-import { pruneNulls, pruneUnknown } from "../../../apiserver/crd/schema/pruning.ts";
+import {
+  pruneNulls,
+  pruneUnknown,
+} from "../../../apiserver/crd/schema/pruning.ts";
 import { findingCauses } from "../../../apiserver/crd/schema/schema_findings.ts";
 import { validateSchema } from "../../../apiserver/crd/schema/schema_validator.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
