@@ -13,15 +13,18 @@ import { ADMINISTRATOR, type User } from "./request/user.ts";
 import { badRequest, fieldError, invalid } from "./status.ts";
 import { placeInNamespace } from "./write/create.ts";
 
-/** One kind of question, and who answers it. */
+/** Review kind and the function that answers it. */
 interface Review {
   /**
-   * Makes the status of the answer.
+   * Computes the status of the answer.
    *
-   * @throws {StatusError} If it is no proper question.
+   * @throws {StatusError} If the review is invalid.
    */
   readonly answer: (spec: JsonObject, request: ResourceRequest) => JsonObject;
-  /** Present where the answer does not repeat the question: what it shows. */
+  /**
+   * Fields of an answer that omits the spec; undefined if the answer repeats
+   * it.
+   */
   readonly answersAlone?: (time: string) => {
     readonly metadata: Partial<ObjectMeta>;
     readonly spec?: JsonObject;
@@ -43,12 +46,14 @@ const REVIEWS: ReadonlyMap<string, Review> = new Map<string, Review>([
   ["authentication.k8s.io/tokenreviews", { answer: token }],
 ]);
 
-/** Whether objects of a resource are questions, answered and not stored. */
+/**
+ * Whether a resource is a review, whose objects are answered and not stored.
+ */
 export function isReview({ group, plural }: GroupResource): boolean {
   return REVIEWS.has(`${group}/${plural}`);
 }
 
-/** Answers a review. */
+/** Handles the creation of a review. */
 export async function createReview(
   request: ResourceRequest,
 ): Promise<ServerResponse> {
@@ -81,7 +86,7 @@ export async function createReview(
   });
 }
 
-/** Whether somebody may do everything; nobody else may do anything here. */
+/** Whether a user has all rights; other users have none here. */
 function isAdministrator(user: User): boolean {
   return user.groups.includes("system:masters");
 }
@@ -94,9 +99,9 @@ function verdict(user: User): JsonObject {
 }
 
 /**
- * Checks what a question of access asks.
+ * Validates the spec of an access review.
  *
- * @throws {StatusError} 422 if it asks nothing, or too much.
+ * @throws {StatusError} 422 if it names no attributes, or both kinds of them.
  */
 function checkAccess(
   spec: JsonObject,

@@ -8,7 +8,7 @@ import type { Resources } from "./resources.ts";
 import type { FeatureGates } from "./feature_gates.ts";
 import type { Store } from "./storage/store.ts";
 
-/** What the handlers of one server share. */
+/** State shared by the request handlers of one server. */
 export interface ApiContext {
   readonly store: Store;
   readonly resources: Resources;
@@ -16,15 +16,15 @@ export interface ApiContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** What is to be had beyond the version that is followed. */
+  /** Feature gates. */
   readonly featureGates: FeatureGates;
-  /** What runs in pods. */
+  /** Hooks for logs, programs and ports of pods. */
   readonly pods: PodHooks;
-  /** Who bears a token; undefined if nobody does. */
+  /** User of a bearer token; undefined if it is invalid. */
   authenticate(token: string): User | undefined;
 }
 
-/** A time as objects carry it: to the second. */
+/** Timestamp in the format of object metadata, to the second. */
 export function timestamp(wallTime: number): string {
   return `${new Date(wallTime).toISOString().slice(0, 19)}Z`;
 }

@@ -2,10 +2,10 @@ import type { UntypedObject } from "../core/api/object.ts";
 import { type ApiContext, timestamp } from "./api_context.ts";
 import { NAMESPACES } from "./namespaces.ts";
 
-/** The namespaces that every cluster has. */
+/** Namespaces of every cluster. */
 const NAMES = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/** Puts into an empty store what every cluster has from its start. */
+/** Creates the objects that every cluster has initially, in an empty store. */
 export function bootstrap(
   { store, resources, clock, random }: ApiContext,
 ): void {
@@ -32,7 +32,7 @@ export function bootstrap(
   if (services) store.put(services, ownService(system()));
 }
 
-/** The service by which pods reach the API server. */
+/** Service `kubernetes`, by which pods reach the API server. */
 function ownService(
   system: { readonly uid: string; readonly creationTimestamp: string },
 ): UntypedObject {

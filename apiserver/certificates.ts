@@ -27,40 +27,40 @@ import {
   utf8String,
 } from "./der.ts";
 
-/** A certificate and the key that belongs to it, both in PEM. */
+/** Certificate and private key, both in PEM. */
 export interface KeyPair {
-  /** The X.509 certificate, a `CERTIFICATE` block. */
+  /** X.509 certificate, a `CERTIFICATE` block. */
   readonly certificate: string;
-  /** The private key, a `PRIVATE KEY` block (PKCS #8). */
+  /** Private key, a `PRIVATE KEY` block (PKCS #8). */
   readonly key: string;
 }
 
-/** What {@linkcode createAuthority} and {@linkcode issueCertificate} share. */
+/** Options of {@linkcode createAuthority} and {@linkcode issueCertificate}. */
 export interface CertificateOptions {
-  /** The common name of the subject: for a client, the user's name. */
+  /** Common name of the subject; for a client, the user name. */
   readonly commonName: string;
-  /** The organizations of the subject: for a client, the user's groups. */
+  /** Organizations of the subject; for a client, the user's groups. */
   readonly organizations?: readonly string[] | undefined;
   /**
-   * When the certificate is made, in milliseconds since the Unix epoch. It is
-   * valid from an hour before, since clocks differ.
+   * Issue time, in milliseconds since the Unix epoch. The certificate is valid
+   * from an hour earlier, since clocks differ.
    *
    * @default {Date.now()}
    */
   readonly now?: number | undefined;
   /**
-   * How long the certificate is valid, in milliseconds.
+   * Validity period, in milliseconds; by default a year.
    *
-   * @default {31_536_000_000, which is a year}
+   * @default {31_536_000_000}
    */
   readonly validFor?: number | undefined;
 }
 
 /** Options of {@linkcode issueCertificate}. */
 export interface IssueOptions extends CertificateOptions {
-  /** Whether the certificate proves a server or a client. */
+  /** Extended key usage: server or client authentication. */
   readonly usage: "server" | "client";
-  /** The DNS names and IP addresses of a server. */
+  /** DNS names and IP addresses of a server. */
   readonly hosts?: readonly string[] | undefined;
 }
 
@@ -94,14 +94,12 @@ const USAGES = {
 } as const;
 
 /**
- * Makes a certificate authority: a key on the curve P-256 and a certificate
- * that it signs itself.
+ * Creates a certificate authority: a P-256 key and a self-signed certificate.
  *
- * @param options Its name, and how long it is valid.
- * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
- * sense.
+ * @param options Name and validity period.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.
  *
- * @example A server that clients trust
+ * @example Issue a server certificate
  * ```ts
  * import {
  *   createAuthority,
@@ -139,12 +137,11 @@ export function createAuthority(options: CertificateOptions): KeyPair {
 }
 
 /**
- * Makes a key, and a certificate for it that the authority signs.
+ * Creates a key and a certificate for it, signed by an authority.
  *
- * @param authority What `createAuthority` gave.
- * @param options Whom the certificate proves, and for how long.
- * @throws {TypeError | RangeError} If an option is unknown, missing or makes no
- * sense.
+ * @param authority Authority from {@linkcode createAuthority}.
+ * @param options Subject, usage and validity period.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.
  */
 export function issueCertificate(
   authority: KeyPair,
@@ -158,7 +155,7 @@ export function issueCertificate(
   const issuer = subjectOf(authority.certificate);
   const extensions = [
     extension(BASIC_CONSTRAINTS, sequence(), true),
-    // Bit 0: the key makes signatures, which is all that TLS asks of it.
+    // Bit 0: the key signs, which is all that TLS needs.
     extension(KEY_USAGE, bitString(Uint8Array.of(0b1000_0000), 7), true),
     extension(EXTENDED_KEY_USAGE, sequence(objectIdentifier(USAGES[usage]))),
     extension(
@@ -182,7 +179,7 @@ export function issueCertificate(
   });
 }
 
-/** A new key pair: the private half in PEM, the public half in DER. */
+/** Key pair: the private key in PEM, the public key in DER. */
 interface Keys {
   readonly privateKey: string;
   readonly publicKey: Der;
@@ -197,7 +194,7 @@ function newKeys(): Keys {
   };
 }
 
-/** The parts of a certificate that differ between its kinds. */
+/** Fields that differ between kinds of certificates. */
 interface CertificateParts {
   readonly subject: Der;
   readonly issuer: { readonly name: Der; readonly key: string };
@@ -250,15 +247,15 @@ function extension(type: string, value: Der, critical = false): Der {
   );
 }
 
-/** The usual identifier of a key: the SHA-1 digest of its bits. */
+/** Key identifier: the SHA-1 digest of the public key's bits. */
 function keyIdentifier(publicKey: Der): Uint8Array {
   const [, bits] = childrenOf(publicKey);
-  // The first byte of a bit string counts its unused bits.
+  // The first byte of a bit string is the number of unused bits.
   const content = bits?.content.subarray(1) ?? new Uint8Array();
   return createHash("sha1").update(content).digest();
 }
 
-/** A DNS name or an IP address of a server. */
+/** Subject alternative name: a DNS name or an IP address. */
 function alternativeName(host: string): Der {
   const version = isIP(host);
   if (version === 4) {
@@ -268,7 +265,7 @@ function alternativeName(host: string): Der {
   return implicit(2, new TextEncoder().encode(host));
 }
 
-/** The 16 bytes of an IPv6 address; the URL parser writes it in one form. */
+/** Bytes of an IPv6 address; the URL parser normalizes its form. */
 function addressBytes(host: string): Uint8Array {
   const address = new URL(`http://[${host}]`).hostname.slice(1, -1);
   const [head = "", tail] = address.split("::");
@@ -284,7 +281,7 @@ function addressBytes(host: string): Uint8Array {
   );
 }
 
-/** Whose certificate it is, and the public key that it is for. */
+/** Subject and public key of a certificate. */
 function subjectOf(certificate: string): { name: Der; publicKey: Der } {
   const [, base64 = ""] =
     /-----BEGIN CERTIFICATE-----([^-]*)-----END/.exec(certificate) ?? [];
@@ -293,7 +290,7 @@ function subjectOf(certificate: string): { name: Der; publicKey: Der } {
   const [name, publicKey] = [fields[5], fields[6]];
   if (name === undefined || publicKey === undefined) {
     throw new TypeError(
-      "Cannot issue a certificate: the authority must have one in PEM: received something else",
+      "Cannot issue a certificate: the authority must have a certificate in PEM",
     );
   }
   return { name: name.whole, publicKey: publicKey.whole };

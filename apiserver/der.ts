@@ -1,11 +1,11 @@
 /**
- * The part of DER (X.690) that X.509 certificates need: functions that encode,
- * and compose by nesting.
+ * DER (X.690) encoding, as far as X.509 certificates need it: functions that
+ * encode values, and compose by nesting.
  *
  * @module
  */
 
-/** An encoded value: tag, length and content. */
+/** Encoded value: tag, length and content. */
 export type Der = Uint8Array;
 
 function concat(parts: readonly Uint8Array[]): Uint8Array {
@@ -20,7 +20,7 @@ function concat(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-/** A number in as few bytes as it needs, the highest first. */
+/** Big-endian bytes of a number, without leading zeros. */
 function bigEndian(value: number): number[] {
   const bytes: number[] = [];
   for (let rest = value; rest > 0; rest = Math.floor(rest / 256)) {
@@ -38,17 +38,17 @@ function encode(tag: number, ...content: readonly Uint8Array[]): Der {
   return concat([Uint8Array.of(tag, ...length), body]);
 }
 
-/** A sequence of values. */
+/** SEQUENCE of values. */
 export function sequence(...items: readonly Der[]): Der {
   return encode(0x30, ...items);
 }
 
-/** A set of one value; larger sets would have to be sorted. */
+/** SET of one value; larger sets would have to be sorted. */
 export function setOf(item: Der): Der {
   return encode(0x31, item);
 }
 
-/** An integer that is not negative, from its bytes, the highest first. */
+/** INTEGER that is not negative, from big-endian bytes. */
 export function unsignedInteger(bytes: Uint8Array): Der {
   let start = 0;
   while (start < bytes.byteLength - 1 && bytes[start] === 0) start++;
@@ -57,32 +57,32 @@ export function unsignedInteger(bytes: Uint8Array): Der {
   return encode(0x02, Uint8Array.of(...(negative ? [0] : [])), digits);
 }
 
-/** A truth value. */
+/** BOOLEAN. */
 export function boolean(value: boolean): Der {
   return encode(0x01, Uint8Array.of(value ? 0xff : 0));
 }
 
-/** Bytes. */
+/** OCTET STRING. */
 export function octetString(...content: readonly Uint8Array[]): Der {
   return encode(0x04, ...content);
 }
 
 /**
- * Bits.
+ * BIT STRING.
  *
- * @param bytes The bits, the first one highest.
- * @param unused How many bits at the end do not count.
+ * @param bytes The bits, most significant first.
+ * @param unused Number of unused bits at the end.
  */
 export function bitString(bytes: Uint8Array, unused = 0): Der {
   return encode(0x03, Uint8Array.of(unused), bytes);
 }
 
-/** Text in UTF-8. */
+/** UTF8String. */
 export function utf8String(text: string): Der {
   return encode(0x0c, new TextEncoder().encode(text));
 }
 
-/** An object identifier, such as `2.5.29.17`. */
+/** OBJECT IDENTIFIER, such as `2.5.29.17`. */
 export function objectIdentifier(text: string): Der {
   const [first = 0, second = 0, ...rest] = text.split(".").map(Number);
   const bytes = [first * 40 + second];
@@ -97,8 +97,8 @@ export function objectIdentifier(text: string): Der {
 }
 
 /**
- * A moment, to the second: with two digits for the year before 2050, with four
- * from then on, as X.509 demands.
+ * Time, to the second: UTCTime before 2050, GeneralizedTime from then on, as
+ * X.509 requires.
  */
 export function time(milliseconds: number): Der {
   const date = new Date(milliseconds);
@@ -110,25 +110,25 @@ export function time(milliseconds: number): Der {
   );
 }
 
-/** A value that its place marks: `[index]` around a whole value. */
+/** Explicitly tagged value: `[index]` around a whole value. */
 export function explicit(index: number, value: Der): Der {
   return encode(0xa0 | index, value);
 }
 
-/** Bytes that their place marks: `[index]` instead of the usual tag. */
+/** Implicitly tagged bytes: `[index]` instead of the usual tag. */
 export function implicit(index: number, content: Uint8Array): Der {
   return encode(0x80 | index, content);
 }
 
-/** One value within a {@linkcode Der}. */
+/** Value within a {@linkcode Der}. */
 export interface DerChild {
-  /** The value with its tag and length. */
+  /** Value with its tag and length. */
   readonly whole: Der;
-  /** What the value holds. */
+  /** Content of the value. */
   readonly content: Uint8Array;
 }
 
-/** The values that a sequence holds; none if it is cut short. */
+/** Values of a sequence; empty if it is truncated. */
 export function childrenOf(der: Der): DerChild[] {
   const children: DerChild[] = [];
   const outer = contentRange(der, 0);

@@ -1,6 +1,6 @@
 /**
- * A number as Go prints it: an exponent only from 1e21 on and below 0.0001, of
- * two digits at least.
+ * Number as Go prints it: with an exponent from 1e21 on and below 0.0001, of at
+ * least two digits.
  */
 export function goNumber(value: number): string {
   const size = Math.abs(value);
@@ -10,15 +10,15 @@ export function goNumber(value: number): string {
   return String(value);
 }
 
-/** A text in double quotes with Go's escapes. */
+/** Text in double quotes with Go's escapes. */
 export function goQuote(text: string): string {
   return JSON.stringify(text).replaceAll("\\u0007", "\\a")
     .replaceAll("\\u000b", "\\v").replace(/\\u00([01])(.)/g, "\\x$1$2");
 }
 
 /**
- * A piece of JSON as Go's `%#v` prints the tree that it decodes into; messages
- * of kube-apiserver show values so.
+ * JSON value as Go's `%#v` prints the decoded value; used in messages of
+ * kube-apiserver.
  */
 export function goSyntax(value: unknown): string {
   if (value === null || value === undefined) return "interface {}(nil)";
@@ -36,12 +36,12 @@ export function goSyntax(value: unknown): string {
   return String(value);
 }
 
-/** A list of texts as Go prints it. */
+/** List of strings as Go prints it. */
 export function goStrings(texts: readonly string[]): string {
   return `[]string{${texts.map(goQuote).join(", ")}}`;
 }
 
-/** A value as the message of a field error shows it. */
+/** Value as messages of field errors print it. */
 export function goShown(value: unknown): string {
   if (value === null || value === undefined) return '"null"';
   return goSyntax(value);

@@ -5,9 +5,9 @@ const DAY = 24;
 const YEAR = 365 * DAY;
 
 /**
- * A length of time as the columns of kubectl show it: the larger, the coarser.
+ * Duration in kubectl's format: the longer, the coarser.
  *
- * @param duration Milliseconds; a little below zero is forgiven.
+ * @param duration Milliseconds; slightly negative values are allowed.
  */
 export function humanDuration(duration: number): string {
   const seconds = Math.trunc(duration / SECOND);
@@ -32,7 +32,7 @@ function rest(count: number, unit: string): string {
   return count === 0 ? "" : `${count}${unit}`;
 }
 
-/** The age of a timestamp, or `<unknown>` when there is none. */
+/** Age of a timestamp in kubectl's format, or `<unknown>` if absent. */
 export function humanAge(timestamp: string | undefined, now: number): string {
   if (!timestamp) return "<unknown>";
   const time = Date.parse(timestamp);

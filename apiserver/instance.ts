@@ -22,33 +22,33 @@ import type { JournalContent } from "./storage/file_journal.ts";
 import { Store } from "./storage/store.ts";
 import { StoredObject } from "./storage/stored_object.ts";
 
-/** What one life of a server is made of. */
+/** Dependencies and settings of an {@linkcode Instance}. */
 export interface InstanceOptions {
   readonly builtin: BuiltinResources;
   readonly crd: CustomResources;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** What is to be had beyond the version; nothing when absent. */
+  /** Feature gates; by default all are off. */
   readonly featureGates?: FeatureGates | undefined;
-  /** What runs in pods; nothing when absent. */
+  /** Hooks of pods; by default there are none. */
   readonly pods?: PodHooks | undefined;
   readonly history: HistoryLimits | undefined;
-  /** How long a new CRD waits to be established, in milliseconds. */
+  /** Delay until a new CRD is established, in milliseconds. */
   readonly establishingDelay: number;
-  /** Whether workloads pretend to become ready. */
+  /** Whether workloads become ready by simulation. */
   readonly simulate: boolean;
   readonly audit: ((event: AuditEvent) => void) | undefined;
   readonly authenticate: (token: string) => User | undefined;
-  /** The authority's certificate in PEM. */
+  /** Certificate of the authority, in PEM. */
   readonly authority: () => string;
-  /** What the store holds from an earlier life. */
+  /** Objects from an earlier instance or a file. */
   readonly content: JournalContent | undefined;
 }
 
 /**
- * One life of a server, from a start to a stop or crash: its store, its
- * controllers, and the handler of its requests.
+ * Running state of a server between a start and a stop or crash: store,
+ * controllers and request handler.
  */
 export class Instance {
   readonly context: ApiContext;
@@ -102,7 +102,7 @@ export class Instance {
     });
   }
 
-  /** Loads objects; those of CRDs need their definitions before them. */
+  /** Loads objects; CRDs are loaded before their custom resources. */
   #load(content: JournalContent, definitions: CrdController): void {
     const { store, resources, logger } = this.context;
     const custom: JournalContent["objects"][number][] = [];
@@ -134,7 +134,7 @@ export class Instance {
     }
   }
 
-  /** What the store holds, for another life. */
+  /** Objects of the store, for a later instance. */
   content(): JournalContent {
     const { store } = this.context;
     const objects: JournalContent["objects"][number][] = [];
@@ -150,7 +150,7 @@ export class Instance {
     return { revision: store.revision, objects };
   }
 
-  /** Ends all watches and controllers. */
+  /** Stops all watches and controllers. */
   stop(): void {
     for (const controller of this.#controllers) controller.stop();
     this.context.watches.endAll();

@@ -1,13 +1,13 @@
-/** What a kubeconfig tells of a server. */
+/** Server and credentials of a kubeconfig. */
 export interface KubeconfigOptions {
-  /** Such as `https://127.0.0.1:6443`. */
+  /** URL of the server, such as `https://127.0.0.1:6443`. */
   readonly server: string;
-  /** The authority's certificate in PEM; undefined for plain HTTP. */
+  /** Certificate of the authority, in PEM; undefined for plain HTTP. */
   readonly authority: string | undefined;
   readonly token: string;
 }
 
-/** A kubeconfig with one cluster, one user and one context, as YAML. */
+/** YAML of a kubeconfig with one cluster, one user and one context. */
 export function kubeconfigDocument(
   { server, authority, token }: KubeconfigOptions,
 ): string {

@@ -27,7 +27,7 @@ function versionOf(
   return definition.versions.find(({ name }) => name === version);
 }
 
-/** The fields that a write puts back, so that no manager comes to own them. */
+/** Fields that a write resets and so no manager can own. */
 function resetFields(
   { definition, subresource }: ManagedWrite,
 ): FieldSet | undefined {
@@ -49,8 +49,8 @@ function managedKind(write: ManagedWrite): ManagedKind {
   });
   return {
     schema: (apiVersion) => versionOf(definition, apiVersion)?.schema,
-    // Owners are kept of all fields, also of those that the schema of another
-    // version would drop.
+    // Ownership of all fields is kept, including fields that the schema of
+    // another version would drop.
     convert: ({ value }, apiVersion) =>
       definition.custom
         ? { ...value as UntypedObject, apiVersion }
@@ -84,11 +84,11 @@ export function updateManagedFields(
 }
 
 /**
- * Merges an apply configuration into the live object (undefined: create) and
- * fills in defaults.
+ * Merges an apply configuration into the live object (undefined for a create)
+ * and sets defaults.
  *
- * @throws {StatusError} 409 on conflicts, 500 when something does not fit the
- * schema, 400 when the configuration names managed fields.
+ * @throws {StatusError} 409 on conflicts, 500 if a value does not fit the
+ * schema, 400 if the configuration has managed fields.
  */
 export function applyPatch(
   live: UntypedObject | undefined,
@@ -106,8 +106,8 @@ export function applyPatch(
     if (!(error instanceof ApplyError)) throw error;
     throw statusOf(error);
   }
-  // A custom resource is stored as merged; a built-in one goes through the
-  // types of its kind, which know no null and drop what is empty.
+  // A custom resource is stored as merged. A built-in object is decoded into
+  // its Go type, which has no null and drops empty values.
   const object = definition.custom
     ? structuredClone(merged)
     : version.decode(structuredClone(merged)).object;

@@ -1,24 +1,30 @@
 /**
- * The embedded Kubernetes API server, for development and tests: it answers as
- * kube-apiserver 1.32 does, but needs no cluster, and it can be made to fail.
+ * Embedded Kubernetes API server for development and tests. It answers as
+ * kube-apiserver 1.32 does, without a cluster, and supports fault injection.
  *
- * What a cluster has and it has not: pods do not run (what `logs` and `exec` give
- * is up to you, and `simulate` pretends that workloads become ready). Nothing is
- * admitted by webhooks, policies, LimitRanges or ResourceQuotas, and nothing is
- * converted by webhooks: a CustomResourceDefinition may name one, and a read in
- * another version than the stored one is then an error that says so. Roles are
- * stored and never asked: who has the token may do everything, others next to
- * nothing, and nobody is impersonated; what an operator may do with its roles
- * `permissions` of `TestCluster` (in `./testing`) checks. `kubectl explain` shows the
- * fields of built-in kinds without their descriptions.
+ * Differences from a cluster: pods do not run (hooks provide `logs` and `exec`,
+ * and `simulate` makes workloads ready). There is no admission by webhooks,
+ * policies, LimitRanges or ResourceQuotas, and no conversion by webhooks:
+ * reading a custom resource in another version than the stored one fails with
+ * an error that names the webhook. RBAC roles are stored but not enforced: the
+ * bearer token has all rights, other users have almost none, and impersonation
+ * is not supported; `permissions` of `TestCluster` (in `./testing`) checks an
+ * operator's roles. `kubectl explain` shows the fields of built-in kinds
+ * without descriptions.
  *
- * @example Objects are written, and a write fails that is told to
+ * Imports the parts of `core` below the cache (api, json, patch, crd, client,
+ * config, kinds, clock, logger), and nothing of cache, controller or operator.
+ * A request passes `http/` (listener or in-process transport),
+ * `request_handler.ts`, `router.ts`, `read/` or `write/`, and `storage/`;
+ * `registry.ts` defines how a resource is described.
+ *
+ * @example Write objects, and inject a failure
  * ```ts
  * import assert from "node:assert/strict";
  * import { ApiServer } from "@coracle/operator/apiserver";
  * import { ConfigMap } from "@coracle/operator/kinds";
  *
- * // Without a port it is reached by its client only; with one, by kubectl, too.
+ * // Without a port the server is reached only by its client.
  * const server = await ApiServer.start({ port: false, seed: 1 });
  * const { client, faults } = server;
  * const metadata = { namespace: "default", name: "settings" };
@@ -31,7 +37,7 @@
  * await server.stop();
  * ```
  *
- * @example On a virtual clock its timeouts, delays and failures take no time
+ * @example On a virtual clock, timeouts, delays and downtime take no real time
  * ```ts
  * import assert from "node:assert/strict";
  * import { ApiServer } from "@coracle/operator/apiserver";
@@ -59,7 +65,7 @@ export type { AuditEvent } from "./request_handler.ts";
 export type { HistoryLimits } from "./storage/history.ts";
 export type { WatchCounts } from "./read/watcher.ts";
 
-// How it is made to fail.
+// Fault injection.
 export type { Faults, RestartOptions } from "./faults/faults.ts";
 export type {
   ActiveFault,
@@ -68,10 +74,10 @@ export type {
   FaultRule,
 } from "./faults/fault_rule.ts";
 
-// Certificates, for servers of one's own.
+// Certificates for test servers.
 export * from "./certificates.ts";
 
-// What pods without containers do.
+// Hooks of pods.
 export type {
   PodCall,
   PodHooks,

@@ -4,7 +4,7 @@ import { subjectOf } from "./request/resource_request.ts";
 import type { GroupResource } from "./registry.ts";
 import { forbidden, notFound, StatusError } from "./status.ts";
 
-/** The resource of namespaces themselves. */
+/** Resource of namespaces. */
 export const NAMESPACES: GroupResource = { group: "", plural: "namespaces" };
 
 /** Namespaces that cannot be deleted. */
@@ -15,15 +15,15 @@ const IMMORTAL: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether objects of a resource stay while something is in them, which their
- * `spec.finalizers` say: only namespaces do.
+ * Whether objects of a resource are kept by `spec.finalizers` until their
+ * content is deleted: only namespaces are.
  */
 export function holdsContent({ group, plural }: GroupResource): boolean {
   return group === "" && plural === "namespaces";
 }
 
 /**
- * Checks that a new object's namespace exists and takes in objects.
+ * Checks that a new object's namespace exists and is not terminating.
  *
  * @throws {StatusError} 404 or 403 if not.
  */
@@ -57,9 +57,9 @@ export function checkNamespaceAccepts(
 }
 
 /**
- * Checks that an object may be deleted at all.
+ * Checks that an object may be deleted.
  *
- * @throws {StatusError} 403 if it is a namespace that must stay.
+ * @throws {StatusError} 403 for a protected namespace.
  */
 export function checkMortal(request: ResourceRequest): void {
   const { definition, name = "" } = request;

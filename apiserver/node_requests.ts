@@ -10,10 +10,10 @@ import {
 } from "./request/resource_request.ts";
 import { badRequest, notFound } from "./status.ts";
 
-/** Subresources whose requests a server hands on to a node or a pod. */
+/** Subresources that are proxied to a node or a pod. */
 const NODE_SUBRESOURCES = new Set(["attach", "exec", "log", "portforward"]);
 
-/** Whether a request can be answered only by what runs on a node. */
+/** Whether a request has to be answered by a node. */
 export function needsNode(
   { definition, subresource }: ResourceRequest,
 ): boolean {
@@ -23,8 +23,8 @@ export function needsNode(
 }
 
 /**
- * Answers a request for a node. There are none here: what no hook answers fails
- * as on a cluster whose nodes are gone.
+ * Answers a request for a node without a hook: fails as on a cluster whose
+ * nodes are unreachable.
  */
 export function askNode(request: ResourceRequest): ServerResponse {
   const { subresource, query, http } = request;
@@ -57,7 +57,10 @@ function allowed(subresource: string, method: string): boolean {
   return method === "GET" || (method === "POST" && subresource !== "log");
 }
 
-/** A pod of several containers must be told which one. */
+/**
+ * Checks the container name, which is required for a pod with several
+ * containers.
+ */
 function checkContainer(pod: UntypedObject, wanted: string | null): void {
   const { name } = pod.metadata;
   const names = containerNames(pod);

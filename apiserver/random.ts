@@ -1,21 +1,23 @@
-/** Random values of one server; the same seed gives the same ones again. */
+/** Random values of one server; equal seeds give equal values. */
 export interface Random {
-  /** A number from 0 up to and without 1. */
+  /** Random number from 0 (inclusive) to 1 (exclusive). */
   next(): number;
-  /** A random UUID (version 4). */
+  /** Random UUID (version 4). */
   uid(): string;
-  /** Five characters for a generated name, without vowels and look-alikes. */
+  /**
+   * Suffix of a generated name: five characters without vowels and look-alikes.
+   */
   suffix(): string;
 }
 
-/** What kube-apiserver makes name suffixes of. */
+/** Alphabet of kube-apiserver's name suffixes. */
 const SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 
 /**
- * Makes a source of random values (the sfc32 generator, which passes the usual
- * statistical tests; it is not for secrets).
+ * Creates a generator of random values (sfc32, which passes the usual
+ * statistical tests; not for secrets).
  *
- * @param seed Where it starts; a random place by default.
+ * @param seed Seed; random by default.
  */
 export function seededRandom(seed?: number): Random {
   const state = new Uint32Array(4);

@@ -6,7 +6,7 @@ import type { FieldSet } from "../core/patch/field_set.ts";
 import type { Schema } from "../core/patch/schema.ts";
 import type { ServerRequest } from "./http/exchange.ts";
 
-/** What a resource can be asked to do, in discovery's words. */
+/** Verb of a resource, as in discovery. */
 export type Verb =
   | "create"
   | "delete"
@@ -17,52 +17,54 @@ export type Verb =
   | "update"
   | "watch";
 
-/** Names a resource: what stands in a path, without the version. */
+/** Group and plural of a resource. */
 export interface GroupResource {
   readonly group: string;
   readonly plural: string;
 }
 
-/** Where the definitions of custom resources live. */
+/** Resource of CustomResourceDefinitions. */
 export const CRDS: GroupResource = {
   group: "apiextensions.k8s.io",
   plural: "customresourcedefinitions",
 };
 
-/** What a hook may know of the request that it is called for. */
+/** Request context of a hook. */
 export interface HookContext {
-  /** The version that the request speaks. */
+  /** API version of the request. */
   readonly version: string;
-  /** `status`, `scale` or another; undefined for the object itself. */
+  /** Subresource, such as `status`; undefined for the object itself. */
   readonly subresource?: string | undefined;
-  /** The time of the request in milliseconds since the Unix epoch. */
+  /** Time of the request, in milliseconds since the Unix epoch. */
   readonly now: number;
-  /** Whether nothing will be stored. */
+  /** Whether the write is a dry run. */
   readonly dryRun: boolean;
   /** Whether the write is a server-side apply. */
   readonly apply: boolean;
-  /** The name of the user who asks. */
+  /** Name of the user. */
   readonly user: string;
-  /** Looks at another stored object; frozen, in its storage version. */
+  /** Finds another stored object; frozen, in its storage version. */
   find(resource: GroupResource, key: ObjectKey): UntypedObject | undefined;
-  /** The stored objects of a resource, of one namespace or of all; frozen. */
+  /** Stored objects of a resource, of one namespace or all; frozen. */
   list(resource: GroupResource, namespace?: string): Iterable<UntypedObject>;
   /** Adds a `Warning` header to the answer. */
   warn(text: string): void;
 }
 
-/** What a decode makes of a body. */
+/** Result of decoding a body. */
 export interface DecodedBody {
-  /** The object with only known fields, not yet defaulted; may be the body. */
+  /**
+   * Object with known fields only, before defaulting; may be the body itself.
+   */
   readonly object: UntypedObject;
   /**
-   * What strict field validation objects to, in kube-apiserver's words:
-   * `unknown field "spec.x"`. (Duplicate keys are found by the server itself.)
+   * Problems of strict field validation, in kube-apiserver's words: `unknown
+   * field "spec.x"`. (Duplicate keys are found by the server.)
    */
   readonly problems: readonly string[];
 }
 
-/** One column of a Table. */
+/** Column of a Table. */
 export interface TableColumn {
   readonly name: string;
   readonly type: string;
@@ -71,86 +73,94 @@ export interface TableColumn {
   readonly priority: number;
 }
 
-/** One version of a resource: its shape, and what a request in it goes through. */
+/** Version of a resource: its schema, and the steps of a request in it. */
 export interface ResourceVersion {
-  /** Such as `v1`. */
+  /** Name of the version, such as `v1`. */
   readonly name: string;
-  /** Whether requests in it are answered. */
+  /** Whether the version is served. */
   readonly served: boolean;
-  /** Present when it is deprecated: the text of the `Warning` header. */
+  /**
+   * Text of the `Warning` header of a deprecated version; undefined otherwise.
+   */
   readonly deprecationWarning?: string | undefined;
   /**
-   * The schema of an object in this version, for patches and field ownership;
-   * looked at only when needed, so that loading it may be lazy.
+   * Schema of an object in this version, for patches and field ownership; may
+   * be loaded lazily.
    */
   readonly schema: Schema;
   /**
-   * Turns a parsed body (or the outcome of a patch) into an object of this
-   * version: checks what decoding in Go would, and drops unknown fields. The
-   * `apiVersion` and `kind` are checked before by the server, for a body.
+   * Decodes a parsed body or a patched object into an object of this version:
+   * checks types as decoding in Go does, and drops unknown fields. For a body,
+   * the server has checked `apiVersion` and `kind` before.
    *
-   * @throws {StatusError} If it cannot be decoded, with the status that
-   * kube-apiserver answers.
+   * @throws {StatusError} If it cannot be decoded, with the status of
+   * kube-apiserver.
    */
   decode(body: UntypedObject): DecodedBody;
-  /** Fills in defaults, in place. Runs on requests and, where `defaultOnRead`, on reads. */
+  /**
+   * Sets defaults, in place. Runs on requests and, with `defaultOnRead`, on
+   * reads.
+   */
   setDefaults(object: UntypedObject): void;
   /**
-   * An object of which nothing is set, with the fields that the kind shows all
-   * the same; absent where it has none (custom resources).
+   * Empty object, with the fields that the kind always shows; undefined for
+   * custom resources.
    */
   empty?(): UntypedObject;
-  /** The columns of a Table, the name first. */
+  /** Columns of a Table, the name first. */
   readonly columns: readonly TableColumn[];
-  /** The cells of one row, one for each column. `now` in epoch milliseconds. */
+  /**
+   * Cells of one row, one per column. `now` is in milliseconds since the Unix
+   * epoch.
+   */
   cells(object: UntypedObject, now: number): readonly unknown[];
   /**
-   * Whether a Table has null in the place of no rows: of kinds for which
-   * kube-apiserver has no columns of their own.
+   * Whether a Table without rows has null instead of a list, as for kinds
+   * without columns in kube-apiserver.
    */
   readonly nullRows?: boolean | undefined;
-  /** What else a row says of its object: that a pod has ended. */
+  /** Conditions of a row, such as that a pod has completed. */
   rowConditions?(
     object: UntypedObject,
   ): readonly Readonly<Record<string, string>>[] | undefined;
   /**
-   * The fields, beside `metadata.name` and `metadata.namespace`, that field
-   * selectors may name, and how to read them (as text; empty when absent).
+   * Selectable fields besides `metadata.name` and `metadata.namespace`, with
+   * functions that read them as text (empty if absent).
    */
   readonly selectableFields: ReadonlyMap<
     string,
     (object: UntypedObject) => string
   >;
-  /** Where replicas live, if there is a scale subresource. */
+  /** Paths of the scale subresource, if there is one. */
   readonly scale?: ScalePaths | undefined;
 }
 
-/** Where the fields of a Scale live in the object: dotted, as `.spec.replicas`. */
+/** Paths of a Scale's fields in the object, dotted such as `.spec.replicas`. */
 export interface ScalePaths {
   readonly specReplicas: string;
   readonly statusReplicas: string;
-  /** A field that holds a selector as text, or as a LabelSelector (built-ins). */
+  /** Path of a selector as text, or as a LabelSelector (built-in kinds). */
   readonly labelSelector?: string | undefined;
 }
 
-/** A path below an object, such as `status`. */
+/** Subresource of a resource, such as `status`. */
 export interface Subresource {
-  /** Such as `status`, `scale`, `finalize`, `eviction`. */
+  /** Name, such as `status`, `scale`, `finalize`, `eviction`. */
   readonly name: string;
-  /** The kind that requests and answers carry; for `scale` Scale of autoscaling/v1. */
+  /** Kind of requests and answers; for `scale`, Scale of autoscaling/v1. */
   readonly kind: string;
   readonly group: string;
   readonly version: string;
-  /** Only those of get, update, patch, create. */
+  /** Verbs: some of get, update, patch, create. */
   readonly verbs: readonly Verb[];
   /**
-   * Which top-level fields a write to it may change (beside metadata, whose
-   * writable parts follow from `metadata`): for `status` it is `["status"]`.
+   * Top-level fields that a write to the subresource may change (besides
+   * metadata); for `status` it is `["status"]`.
    */
   readonly fields?: readonly string[] | undefined;
 }
 
-/** Which names the objects of a resource may bear. */
+/** Validation rule of object names. */
 export type NameRule =
   | "dns-subdomain"
   | "dns-label"
@@ -158,26 +168,26 @@ export type NameRule =
   | "path-segment";
 
 /**
- * A resource that the server serves. Built-in kinds and custom resources are
- * both described by it; router, storage, watch and lifecycle know nothing else.
+ * Resource that the server serves. Describes built-in kinds and custom
+ * resources alike; router, storage, watch and lifecycle depend on nothing else.
  *
- * A write goes through these steps; objects are plain JSON trees:
+ * Steps of a write; objects are plain JSON values:
  *
  * 1. body → `version.decode` → `version.setDefaults`
- * 2. for an update or patch: the stored object, converted to the request's
- *    version, is the `live` one
- * 3. `updateManagedFields` or, for apply, `applyPatch` (see
- *    `managed_fields.ts`), in the request's version
- * 4. `prepareForCreate` / `prepareForUpdate` in place (after the server has
- *    set uid, creationTimestamp, kept what is immutable in metadata, and
- *    restored the fields that the subresource may not change)
- * 5. `admit`, then `validateCreate` / `validateUpdate` (after metadata was
- *    validated by the server): causes become one 422
+ * 2. for an update or patch: the stored object is converted to the request's
+ * version (`live`)
+ * 3. `updateManagedFields` or, for apply, `applyPatch` (in
+ * `managed_fields.ts`), in the request's version
+ * 4. `prepareForCreate` or `prepareForUpdate`, in place (after the server has
+ * set uid and creationTimestamp, kept immutable metadata, and restored the
+ * fields that the subresource may not change)
+ * 5. `admit`, then `validateCreate` or `validateUpdate` (after the server has
+ * validated metadata): causes become one 422
  * 6. `convert` to the storage version, storage
  *
- * Copying rule: bodies may hold a key `__proto__`. Copy by spread,
- * `Object.fromEntries` or `structuredClone`; never by assigning a key that came
- * from outside to an object that does not have it.
+ * Copying rule: bodies may have a key `__proto__`. Copy by spread,
+ * `Object.fromEntries` or `structuredClone`; never assign a key from outside to
+ * an object that does not have it.
  */
 export interface ResourceDefinition extends GroupResource {
   readonly singular: string;
@@ -187,54 +197,57 @@ export interface ResourceDefinition extends GroupResource {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly verbs: readonly Verb[];
-  /** All versions, the most preferred first. */
+  /** All versions, preferred first. */
   readonly versions: readonly ResourceVersion[];
-  /** The version in which objects are stored; one of `versions`. */
+  /** Storage version; one of `versions`. */
   readonly storageVersion: string;
-  /** Whether a CRD made it; some answers differ for custom resources. */
+  /**
+   * Whether it is defined by a CRD; some answers differ for custom resources.
+   */
   readonly custom: boolean;
   /**
-   * Where its objects live, if not under its own name: `events` of
-   * `events.k8s.io` shows the objects of the core group.
+   * Resource under which its objects are stored, if another: `events` of
+   * `events.k8s.io` has the objects of the core group.
    */
   readonly storedAs?: GroupResource | undefined;
-  /** The subresources, `status` and `scale` among them. */
+  /** Subresources, including `status` and `scale`. */
   readonly subresources: readonly Subresource[];
   readonly nameRule: NameRule;
-  /** A PUT to a missing object creates it. */
+  /** Whether a PUT to a missing object creates it. */
   readonly allowCreateOnUpdate: boolean;
-  /** A PUT without resourceVersion overwrites whatever is there. */
+  /** Whether a PUT without resourceVersion is accepted. */
   readonly allowUnconditionalUpdate: boolean;
-  /** Whether DELETE answers with the object rather than with a Status. */
+  /** Whether DELETE returns the object rather than a Status. */
   readonly returnsDeletedObject: boolean;
-  /** Whether `metadata.generation` is kept; else it stays absent. */
+  /** Whether objects have `metadata.generation`. */
   readonly hasGeneration: boolean;
-  /** How garbage collection goes without a policy: orphan for old kinds. */
+  /** Default propagation policy; Orphan for some old kinds. */
   readonly defaultDeletionPolicy?: "Background" | "Orphan" | undefined;
 
   /**
-   * The fields that a write to the object or a subresource puts back, so that
-   * nobody comes to own them. Absent: `status` for the object where it has a
-   * status subresource, `spec` for that one.
+   * Fields that a write to the object or a subresource resets, so that no
+   * manager can own them. By default `status` for the object, if it has a
+   * status subresource, and `spec` for that subresource.
    */
   resetFields?(subresource: string | undefined): FieldSet | undefined;
   /**
-   * The object in another version, as a new object when anything differs. The
-   * source tells its version by `apiVersion`. Definitions that share their
-   * objects (`storedAs`) take each other's too.
+   * Converts an object to another version; returns a new object if anything
+   * differs. The source version is in `apiVersion`. Definitions that share
+   * their objects (`storedAs`) convert each other's too.
    *
-   * @throws {StatusError} If the stored version is not known any more.
+   * @throws {StatusError} If the stored version is unknown.
    */
   convert(object: UntypedObject, version: string): UntypedObject;
   /**
-   * Sets what the server owns in a new object (such as dropping `status`). The
-   * server has set `metadata.generation` to 1 where `hasGeneration`.
+   * Sets server-owned fields of a new object (such as dropping `status`). The
+   * server has set `metadata.generation` to 1 if `hasGeneration`.
    */
   prepareForCreate?(object: UntypedObject, context: HookContext): void;
   /**
-   * Keeps what this write may not change and moves `metadata.generation` when
-   * the spec changed; `object.metadata.generation` is the live one on entry.
-   * Also called for subresources, which `context.subresource` names.
+   * Restores what this write may not change and increments
+   * `metadata.generation` when the spec changed; `object.metadata.generation`
+   * is the live one on entry. Also called for subresources, named by
+   * `context.subresource`.
    */
   prepareForUpdate?(
     object: UntypedObject,
@@ -242,34 +255,34 @@ export interface ResourceDefinition extends GroupResource {
     context: HookContext,
   ): void;
   /**
-   * What admission plug-ins of a default cluster do, in place.
+   * Runs the admission plug-ins of a default cluster, in place.
    *
-   * @throws {StatusError} If they refuse.
+   * @throws {StatusError} If they reject the object.
    */
   admit?(
     object: UntypedObject,
     live: UntypedObject | undefined,
     context: HookContext,
   ): void;
-  /** What is wrong with a new object; metadata is checked by the server. */
+  /** Validates a new object; the server validates metadata. */
   validateCreate?(
     object: UntypedObject,
     context: HookContext,
   ): readonly StatusCause[];
-  /** What is wrong with a change; metadata is checked by the server. */
+  /** Validates an update; the server validates metadata. */
   validateUpdate?(
     object: UntypedObject,
     live: UntypedObject,
     context: HookContext,
   ): readonly StatusCause[];
   /**
-   * What else the beginning of a deletion changes in an object, in place: a CRD
-   * gets the condition `Terminating`, and a finalizer that holds it.
+   * Changes an object when its deletion starts, in place: a CRD gets the
+   * condition `Terminating` and a finalizer.
    */
   prepareForDeletion?(object: UntypedObject, context: HookContext): void;
   /**
-   * Seconds to wait before a deletion is final; undefined or 0 deletes at once.
-   * `requested` is what the client asked for.
+   * Grace period in seconds; undefined or 0 deletes immediately. `requested` is
+   * the client's.
    */
   gracePeriod?(
     object: UntypedObject,
@@ -277,86 +290,67 @@ export interface ResourceDefinition extends GroupResource {
   ): number | undefined;
 }
 
-/** What field management needs to know of a write. */
+/** Write for which managed fields are updated. */
 export interface ManagedWrite {
   readonly definition: ResourceDefinition;
-  /** The version of the request. */
+  /** Version of the request. */
   readonly version: ResourceVersion;
-  /** The `fieldManager` parameter, or the user agent up to its first slash. */
+  /**
+   * Field manager: the `fieldManager` parameter, or the user agent up to its
+   * first slash.
+   */
   readonly manager: string;
   readonly subresource?: string | undefined;
-  /** The time for the entry, as in `2024-01-02T03:04:05Z`. */
+  /** Time of the entry, such as `2024-01-02T03:04:05Z`. */
   readonly time: string;
 }
 
-/**
- * What `managed_fields.ts` exports as functions of these names:
- *
- * `updateManagedFields` sets `next.metadata.managedFields` after a create,
- * update or patch. `applyPatch` merges an apply configuration into the live
- * object (undefined: create) and gives the new object with its managedFields.
- */
-export interface FieldManagement {
-  updateManagedFields(
-    live: UntypedObject | undefined,
-    next: UntypedObject,
-    write: ManagedWrite,
-  ): void;
-  /** @throws {StatusError} 409 on conflicts, 500 when it does not fit the schema. */
-  applyPatch(
-    live: UntypedObject | undefined,
-    applied: UntypedObject,
-    write: ManagedWrite & { readonly force: boolean },
-  ): UntypedObject;
-}
-
-/** The resources that the server serves at present. */
+/** Resources that the server currently serves. */
 export interface ResourceSource {
-  /** Every definition, in no particular order. */
+  /** All definitions, in no particular order. */
   definitions(): Iterable<ResourceDefinition>;
-  /** The definition of a group and plural; undefined if not served. */
+  /** Definition of a group and plural; undefined if not served. */
   find(group: string, plural: string): ResourceDefinition | undefined;
 }
 
 /**
- * What `builtin/builtin_definitions.ts` exports as functions of these names. Making the
- * definitions must cost next to nothing (a server for a test starts within
- * 20 ms): schemas and columns are read from the data when first asked for.
+ * Exports of `builtin/builtin_definitions.ts`. Creating the definitions must be
+ * cheap, since a server for a test starts within 20 ms: schemas and columns are
+ * read from the data on first use.
  */
 export interface BuiltinResources {
-  /** Every built-in resource, CustomResourceDefinition among them. */
+  /** All built-in resources, including CustomResourceDefinition. */
   builtinDefinitions(): readonly ResourceDefinition[];
-  /** The OpenAPI v3 document of `api/v1` or `apis/apps/v1`. */
+  /** OpenAPI v3 document of a path such as `api/v1` or `apis/apps/v1`. */
   builtinOpenApi(path: string): unknown;
 }
 
 /**
- * What `crd/custom_resources.ts` exports as functions of these names. They are
- * pure: the server stores CRDs like any object, asks for their next status
- * after every change, stores that, and serves what is established.
+ * Exports of `crd/custom_resources.ts`, pure functions: the server stores CRDs
+ * like any object, computes their next status after every change, stores it,
+ * and serves what is established.
  */
 export interface CustomResources {
-  /** The definition that serves the objects of an accepted CRD. */
+  /** Resource definition of an accepted CRD. */
   customResourceDefinition(crd: UntypedObject): ResourceDefinition;
   /**
-   * The status that a CRD should have: accepted names, conditions and stored
-   * versions, seen the other CRDs. Gives the CRD's own status when nothing
-   * changes.
+   * Next status of a CRD: accepted names, conditions and stored versions, given
+   * the other CRDs. Returns the CRD's own status if nothing changes.
    *
-   * @param now The time for transition times, in epoch milliseconds.
+   * @param now Time of transitions, in milliseconds since the Unix epoch.
    */
   nextCrdStatus(
     crd: UntypedObject,
     others: Iterable<UntypedObject>,
     now: number,
   ): unknown;
-  /** The OpenAPI v3 document of one group and version of custom resources. */
+  /** OpenAPI v3 document of one group and version of custom resources. */
   customOpenApi(
     groupVersion: { readonly group: string; readonly version: string },
     definitions: readonly ResourceDefinition[],
   ): unknown;
-  /** Loads what a request needs and is costly to load. */
+  /** Loads expensive modules that a request needs. */
   prepareRequest(request: ServerRequest): Promise<void> | undefined;
-  /** Loads what stored objects need when they come back. */
+  /** Loads expensive modules that restored objects need. */
   prepareObjects(objects: Iterable<unknown>): Promise<void> | undefined;
 }

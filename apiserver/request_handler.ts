@@ -19,7 +19,7 @@ import { ANONYMOUS, type User } from "./request/user.ts";
 import { route, verbOf } from "./router.ts";
 import { forbidden, StatusError } from "./status.ts";
 
-/** The version of Kubernetes whose behaviour is followed. */
+/** Kubernetes version whose behaviour the server reproduces. */
 const VERSION = {
   major: "1",
   minor: "32",
@@ -32,39 +32,45 @@ const VERSION = {
   platform: "linux/amd64",
 };
 
-/** What everybody may read. */
+/** Paths that anonymous users may read. */
 const PUBLIC_PATHS = /^\/(?:healthz|livez|readyz)(?:\/.+)?$|^\/version\/?$/;
 
-/** The checks of health that a real server has, too; here all is well. */
+/** Health checks of kube-apiserver; all of them succeed here. */
 const HEALTH_CHECKS =
   /^\/[a-z]+(?:\/(?:ping|log|etcd|etcd-readiness|informer-sync|shutdown|poststarthook\/.+))?\/?$/;
 
-/** Answers above this size are compressed for clients that take that. */
+/**
+ * Minimum size in bytes of answers that are compressed, if the client accepts
+ * that.
+ */
 const GZIP_THRESHOLD = 128 * 1024;
 
-/** One request as the audit log tells it. */
+/** Audit event of one request. */
 export interface AuditEvent {
-  /** The HTTP method, such as `GET`. */
+  /** HTTP method, such as `GET`. */
   readonly method: string;
   /** Path and query. */
   readonly target: string;
-  /** Such as `list`; the method in lower case where no resource is named. */
+  /**
+   * Verb, such as `list`; for paths without a resource, the method in lower
+   * case.
+   */
   readonly verb: string;
-  /** The API group; empty for the core group or where no resource is named. */
+  /** API group; empty for the core group and for paths without a resource. */
   readonly group: string;
-  /** The plural; empty where no resource is named. */
+  /** Plural; empty for paths without a resource. */
   readonly resource: string;
-  /** Such as `status`; empty for the objects themselves. */
+  /** Subresource, such as `status`; empty for the object itself. */
   readonly subresource: string;
-  /** The namespace; empty for the whole cluster. */
+  /** Namespace; empty for requests across the cluster. */
   readonly namespace: string;
-  /** The name; empty where a request names no object, as a list. */
+  /** Object name; empty for requests without one, such as lists. */
   readonly name: string;
-  /** Who asked: `system:anonymous` without a token. */
+  /** User name; `system:anonymous` without a token. */
   readonly user: string;
-  /** The `User-Agent` header; empty if there is none. */
+  /** `User-Agent` header; empty if absent. */
   readonly userAgent: string;
-  /** The status of the answer. */
+  /** HTTP status of the answer. */
   readonly status: number;
 }
 
@@ -72,13 +78,16 @@ export interface AuditEvent {
 export interface RequestHandlerOptions {
   readonly context: ApiContext;
   readonly openApi: OpenApiRoutes;
-  /** Is told of every request when its answer is ready. */
+  /** Called for every request when its answer is ready. */
   readonly audit?: ((event: AuditEvent) => void) | undefined;
 }
 
 const compress = promisify(gzip);
 
-/** Turns requests into answers; knows nothing of sockets. */
+/**
+ * Request handler, independent of sockets: authenticates, authorizes, routes
+ * and answers.
+ */
 export class RequestHandler {
   readonly #context: ApiContext;
   readonly #openApi: OpenApiRoutes;
@@ -90,7 +99,7 @@ export class RequestHandler {
     this.#audit = audit;
   }
 
-  /** Answers a request; never throws. */
+  /** Handles a request; never throws. */
   async handle(request: ServerRequest): Promise<ServerResponse> {
     const info = readTarget(request.target);
     if (info === undefined) return textResponse(400, "400 Bad Request");
@@ -176,7 +185,10 @@ export class RequestHandler {
   }
 }
 
-/** The administrator may do everything, others may only look at what is public. */
+/**
+ * Authorizes a request: the administrator has all rights, others may read
+ * public paths.
+ */
 function authorize(user: User, method: string, info: RequestInfo): void {
   if (user.groups.includes("system:masters")) return;
   if (PUBLIC_PATHS.test(info.path)) return;
@@ -204,7 +216,7 @@ function authorize(user: User, method: string, info: RequestInfo): void {
   );
 }
 
-/** Adds what all answers have: warnings, and compression where it pays. */
+/** Adds warning headers and compression to an answer. */
 async function finish(
   request: ServerRequest,
   response: ServerResponse,
@@ -242,7 +254,7 @@ async function compressed(
   return await compress(body, { level: 1 });
 }
 
-/** A warning as RFC 7234 writes it. */
+/** Value of a `Warning` header (RFC 7234). */
 function warningHeader(text: string): string {
   // deno-lint-ignore no-control-regex -- a header must hold none of them
   const safe = text.replaceAll(/[\u0000-\u001f\u007f]/g, " ")

@@ -6,10 +6,10 @@ import type {
 } from "./registry.ts";
 import { resourceKey } from "./storage/store.ts";
 
-/** Is told when the set of custom resources changed. */
+/** Listener of changes of the set of custom resources. */
 export type ResourcesListener = () => void;
 
-/** The resources that a server serves: built-in ones and those of CRDs. */
+/** Resources that a server serves: built-in ones and those of CRDs. */
 export class Resources implements ResourceSource {
   readonly #builtin: Map<string, ResourceDefinition> = new Map();
   readonly #custom: Map<string, ResourceDefinition> = new Map();
@@ -17,7 +17,7 @@ export class Resources implements ResourceSource {
   readonly #listeners: ResourcesListener[] = [];
   #generation = 1;
 
-  /** @param builtin What is served from the start. */
+  /** @param builtin Built-in resources. */
   constructor(builtin: Iterable<ResourceDefinition>) {
     for (const definition of builtin) {
       this.#builtin.set(resourceKey(definition), definition);
@@ -25,7 +25,7 @@ export class Resources implements ResourceSource {
     }
   }
 
-  /** Grows with every change, for caches of what is made from definitions. */
+  /** Counter of changes, for caches of data derived from definitions. */
   get generation(): number {
     return this.#generation;
   }
@@ -40,7 +40,7 @@ export class Resources implements ResourceSource {
     return this.#builtin.get(key) ?? this.#custom.get(key);
   }
 
-  /** The definition whose objects have this kind. */
+  /** Definition of a kind. */
   findKind(group: string, kind: string): ResourceDefinition | undefined {
     for (const definition of this.definitions()) {
       if (definition.group === group && definition.kind === kind) {
@@ -50,7 +50,10 @@ export class Resources implements ResourceSource {
     return undefined;
   }
 
-  /** Who describes objects as they are stored: itself, or another group. */
+  /**
+   * Definition under which objects are stored: itself, or that of another
+   * group.
+   */
   home(definition: ResourceDefinition): ResourceDefinition {
     const { storedAs } = definition;
     return storedAs === undefined
@@ -63,18 +66,18 @@ export class Resources implements ResourceSource {
     return this.#builtinGroups.has(group);
   }
 
-  /** Serves a custom resource, or serves it in a new form. */
+  /** Adds or replaces the definition of a custom resource. */
   serve(definition: ResourceDefinition): void {
     this.#custom.set(resourceKey(definition), definition);
     this.#changed();
   }
 
-  /** Stops to serve a custom resource. */
+  /** Removes a custom resource. */
   withdraw(resource: GroupResource): void {
     if (this.#custom.delete(resourceKey(resource))) this.#changed();
   }
 
-  /** Tells a listener of every change from now on. */
+  /** Adds a listener of changes. */
   listen(listener: ResourcesListener): void {
     this.#listeners.push(listener);
   }
@@ -85,7 +88,7 @@ export class Resources implements ResourceSource {
   }
 }
 
-/** The served version of that name. */
+/** Served version with a given name. */
 export function servedVersion(
   definition: ResourceDefinition,
   name: string,
@@ -95,7 +98,7 @@ export function servedVersion(
   );
 }
 
-/** The version in which objects are stored. */
+/** Storage version of a resource. */
 export function storageVersionOf(
   definition: ResourceDefinition,
 ): ResourceVersion {

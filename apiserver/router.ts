@@ -35,7 +35,7 @@ import { getScale, patchScale, updateScale } from "./write/scale.ts";
 import { postSubresource } from "./write/subresources.ts";
 import { update } from "./write/update.ts";
 
-/** A request whose path names a group, a version and a resource. */
+/** Request whose path names a group, a version and a resource. */
 export interface RoutedRequest {
   readonly http: ServerRequest;
   readonly info: RequestInfo;
@@ -43,7 +43,7 @@ export interface RoutedRequest {
   readonly warnings: string[];
 }
 
-/** What a request wants to do, in the words of access rules. */
+/** RBAC verb of a request. */
 export function verbOf(method: string, info: RequestInfo): string {
   const { resource, query } = info;
   if (resource === undefined) return method.toLowerCase();
@@ -72,7 +72,7 @@ export function verbOf(method: string, info: RequestInfo): string {
   }
 }
 
-/** Answers a request that names a resource. */
+/** Dispatches a request that names a resource. */
 export async function route(
   context: ApiContext,
   request: RoutedRequest,
@@ -115,7 +115,7 @@ export async function route(
   return await dispatch(resourceRequest, path);
 }
 
-/** What is said where no such resource is served. */
+/** Error for a resource that is not served. */
 function nothingServed(
   { resources }: ApiContext,
   { group }: ResourcePath,
@@ -131,7 +131,8 @@ function fitsScope(
 ): boolean {
   if (scope === "Cluster") return namespace === undefined;
   if (namespace !== undefined) return true;
-  // Across namespaces one can list and watch; custom resources no more.
+  // Only list and watch work across namespaces; for custom resources nothing
+  // else does.
   return name === undefined && (method === "GET" || watch || !custom);
 }
 
@@ -220,7 +221,10 @@ function allow(
   if (!verbs.includes(verb)) throw methodNotAllowed(request);
 }
 
-/** A write to a collection that needs a name: custom resources say so. */
+/**
+ * Error for a write to a collection that requires a name; custom resources have
+ * a message of their own.
+ */
 function nameless(request: ResourceRequest): StatusError {
   return request.definition.custom
     ? badRequest("name must be provided")

@@ -25,7 +25,7 @@ import {
   readJournal,
 } from "./storage/file_journal.ts";
 
-/** The parts of a server that take time to load, loaded once. */
+/** Parts of a server that are slow to load, loaded once. */
 interface Kinds {
   readonly builtin: BuiltinResources;
   readonly crd: CustomResources;
@@ -33,10 +33,9 @@ interface Kinds {
 }
 
 /**
- * A Kubernetes API server in the process that starts it. It answers as
- * kube-apiserver 1.32 does, with the controllers that belong to every cluster
- * (garbage collection, namespaces, custom resource definitions); it does not
- * run pods.
+ * Kubernetes API server in the current process. It answers as kube-apiserver
+ * 1.32 does, with the controllers that belong to every cluster (garbage
+ * collection, namespaces, custom resource definitions); it does not run pods.
  */
 export class ApiServer {
   readonly #options: ApiServerOptions;
@@ -86,9 +85,9 @@ export class ApiServer {
   /**
    * Starts a server.
    *
-   * @throws {TypeError} If an option is not known.
-   * @throws {RangeError} If a port is no port.
-   * @throws {Error} If the port is taken or the data file cannot be read.
+   * @throws {TypeError} If an option is unknown or has another type.
+   * @throws {RangeError} If a number is out of range.
+   * @throws {Error} If the port is in use or the data file cannot be read.
    */
   static async start(options: ApiServerOptions = {}): Promise<ApiServer> {
     checkServerOptions(options);
@@ -140,8 +139,8 @@ export class ApiServer {
   }
 
   /**
-   * Ends the present life; gives what it held if another one is to have it,
-   * which takes the memory of all objects once more.
+   * Stops the current instance; returns its objects if a later one needs them,
+   * which temporarily doubles their memory.
    */
   async #halt(
     { keepData }: { readonly keepData: boolean },
@@ -157,7 +156,7 @@ export class ApiServer {
     return keepData ? instance?.content() : undefined;
   }
 
-  /** Answers a request; undefined while the server is down. */
+  /** Handles a request; undefined while the server is down. */
   async #handle(request: ServerRequest): Promise<ServerResponse | undefined> {
     return await this.#faults.around(
       request,
@@ -195,25 +194,25 @@ export class ApiServer {
     return this.#certificate;
   }
 
-  /** The certificate of the server's authority, in PEM. */
+  /** Certificate of the server's authority, in PEM. */
   get certificateAuthority(): string {
     return this.#authorityPair().certificate;
   }
 
-  /** The bearer token that may do everything. */
+  /** Bearer token with all rights. */
   get token(): string {
     return this.#token;
   }
 
   /**
-   * Where the server listens.
+   * URL of the server.
    *
-   * @throws {Error} If it was started without a port.
+   * @throws {Error} If the server has no port.
    */
   get url(): string {
     if (this.#options.port === false) {
       throw new Error(
-        "Cannot give a URL: the server was started without a port: received port false",
+        "Cannot get the URL of the server: it was started without a port",
       );
     }
     const scheme = this.#options.tls === false ? "http" : "https";
@@ -223,7 +222,7 @@ export class ApiServer {
     }:${this.#port}`;
   }
 
-  /** A kubeconfig for this server, as YAML; it holds the token. */
+  /** Kubeconfig for this server, as YAML; contains the token. */
   get kubeconfig(): string {
     return kubeconfigDocument({
       server: this.url,
@@ -234,16 +233,16 @@ export class ApiServer {
     });
   }
 
-  /** Reaches the server without a socket, as the administrator. */
+  /** In-process transport to the server, with all rights. */
   get transport(): Transport {
     return this.#transport;
   }
 
   /**
-   * A client of the server, over its in-process transport.
+   * Client of the server, over its in-process transport.
    *
-   * It is the one thing that this room takes from the client's, and it is
-   * loaded with the kinds, so that no module of this room imports it.
+   * The client's modules are loaded when the server starts, so that no module
+   * of this folder imports them statically.
    */
   get client(): Client {
     return this.#client ??= new this.#kinds.Client({
@@ -251,18 +250,18 @@ export class ApiServer {
     }, { clock: this.#clock });
   }
 
-  /** How to make this server misbehave. */
+  /** Fault injection. */
   get faults(): Faults {
     return this.#faults;
   }
 
-  /** What became of watches since the server's start. */
+  /** Counts of watches since the server's start. */
   get watchCounts(): Readonly<WatchCounts> {
     return this.#instance?.context.watches.counts ??
       { open: 0, dropped: 0, events: 0 };
   }
 
-  /** Ends every connection and frees the port. Safe to call twice. */
+  /** Closes every connection and the port. Safe to call twice. */
   async stop(): Promise<void> {
     this.#faults.stop();
     await this.#halt({ keepData: false });
@@ -275,7 +274,9 @@ function secretToken(): string {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** In-process callers are the administrator unless they say who they are. */
+/**
+ * Adds the administrator's token to an in-process request without credentials.
+ */
 function withToken(request: ServerRequest, token: string): ServerRequest {
   return request.headers.authorization === undefined
     ? {

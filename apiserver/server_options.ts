@@ -11,104 +11,82 @@ import type { PodHooks } from "./pods/pod_hooks.ts";
 import type { AuditEvent } from "./request_handler.ts";
 import type { HistoryLimits } from "./storage/history.ts";
 
-/** Options of an embedded API server. */
+/** Options of {@linkcode ApiServer.start}. */
 export interface ApiServerOptions {
   /**
-   * The port to listen on; 0 for any that is free. `false` opens no socket: the
-   * server is then only reached by its `transport` and `client`.
+   * Port to listen on; 0 selects any free port. `false` opens no socket: the
+   * server is then reached only by its `transport` and `client`.
    *
    * @default {0}
    */
   readonly port?: number | false | undefined;
   /**
-   * The address to listen on.
+   * Address to listen on.
    *
    * @default {"127.0.0.1"}
    */
   readonly host?: string | undefined;
   /**
-   * Whether to serve HTTPS, with a certificate of an own authority. kubectl and
-   * other Go clients send the token of their kubeconfig over nothing else.
+   * Whether to serve HTTPS, with a certificate of the server's own authority.
+   * kubectl and other Go clients send a bearer token over HTTPS only.
    *
    * @default {true}
    */
   readonly tls?: boolean | undefined;
-  /**
-   * The bearer token that may do everything.
-   *
-   * @default {a random one}
-   */
+  /** Bearer token with all rights; random by default. */
   readonly token?: string | undefined;
   /**
-   * Who vouches for the server's certificate. Given again, a server that starts
-   * anew is the same to its clients.
-   *
-   * @default {a new authority}
+   * Certificate authority of the server. With the same authority and token a
+   * restarted server accepts the same kubeconfig. By default a new one is
+   * created.
    */
   readonly authority?: KeyPair | undefined;
   /**
-   * A file that keeps all objects over restarts.
-   *
-   * @default {undefined, which keeps them in memory only}
+   * File that persists all objects over restarts. By default objects are in
+   * memory only.
    */
   readonly data?: string | undefined;
-  /**
-   * Is told of every request and the status of its answer.
-   *
-   * @default {nobody is told}
-   */
+  /** Callback for every request with the status of its answer. */
   readonly audit?: ((event: AuditEvent) => void) | undefined;
   /**
-   * Where the server's time comes from: timeouts, bookmarks, faults, and the
-   * timestamps in objects.
-   *
-   * @default {the machine's clock}
+   * Clock of the server, for timeouts, bookmarks, faults, and timestamps in
+   * objects. Defaults to the system clock.
    */
   readonly clock?: Clock | undefined;
   /**
-   * Makes uids, generated names and faults the same in every run.
-   *
-   * @default {a random one}
+   * Seed of UIDs, generated names and faults, for reproducible runs; random by
+   * default.
    */
   readonly seed?: number | undefined;
   /**
-   * How much of the past each resource remembers, for watches that resume and
-   * lists at a past revision.
+   * Limits of each resource's history, for watches that resume and lists at a
+   * past revision.
    *
    * @default {{ changes: 10_000, bytes: 33_554_432 }}
    */
   readonly history?: HistoryLimits | undefined;
   /**
-   * How long a new CRD takes to be established and served, in milliseconds. A
-   * real server takes up to some hundreds, so that clients that do not wait fail.
+   * Delay until a new CRD is established and served, in milliseconds. A real
+   * server takes up to some hundreds, so that clients that do not wait fail.
    *
    * @default {250}
    */
   readonly establishingDelay?: number | undefined;
   /**
-   * Whether Deployments and StatefulSets become ready by themselves, half a
-   * second after each change, since nothing runs pods.
+   * Whether Deployments and StatefulSets become ready by simulation, half a
+   * second after each change, since no pods run.
    *
    * @default {false}
    */
   readonly simulate?: boolean | undefined;
-  /**
-   * What the server can do beyond its version.
-   *
-   * @default {nothing}
-   */
+  /** Feature gates; all are off by default. */
   readonly featureGates?: FeatureGates | undefined;
   /**
-   * What runs in pods: logs, programs and ports.
-   *
-   * @default {nothing, as on a cluster whose nodes are gone}
+   * Hooks for logs, programs and ports of pods. Without hooks these requests
+   * fail as on a cluster whose nodes are unreachable.
    */
   readonly pods?: PodHooks | undefined;
-  /**
-   * Where the server tells what it could not do.
-   *
-   * @default {nowhere}
-   */
+  /** Logger for internal errors; by default nothing is logged. */
   readonly logger?: Logger | undefined;
 }
 
@@ -144,9 +122,9 @@ const POD_RULES: OptionRules<PodHooks> = {
 };
 
 /**
- * Checks the options of a server.
+ * Validates the options of a server.
  *
- * @throws {TypeError} If an option is not known, or is of another type.
+ * @throws {TypeError} If an option is unknown or has another type.
  * @throws {RangeError} If a number is out of range.
  */
 export function checkServerOptions(options: ApiServerOptions): void {

@@ -5,16 +5,18 @@ import type {
 } from "../core/api/api_error.ts";
 import { goShown } from "./go_value.ts";
 
-/** An answer that says what is wrong: thrown anywhere below a request. */
+/**
+ * Error that is answered as a Kubernetes Status; thrown anywhere in a request.
+ */
 export class StatusError extends Error {
-  /** The body of the answer; its `code` is the HTTP status. */
+  /** Body of the answer; its `code` is the HTTP status. */
   readonly status: Status & { readonly code: number };
-  /** Headers that the answer carries beside the usual ones. */
+  /** Additional headers of the answer. */
   readonly headers: Readonly<Record<string, string>>;
 
   /**
-   * @param status The Status without what is the same in all of them.
-   * @param headers Headers that the answer carries beside the usual ones.
+   * @param status Status without the fields that are always the same.
+   * @param headers Additional headers of the answer.
    */
   constructor(
     status: {
@@ -39,15 +41,17 @@ export class StatusError extends Error {
   }
 }
 
-/** The resource that an error is about, as Status details name it. */
+/** Subject of an error, as in Status details. */
 export interface ErrorSubject {
   readonly group: string;
-  /** The plural where the path named it, the kind where an object did. */
+  /** Plural if the path names the subject, kind if an object does. */
   readonly kind: string;
   readonly name?: string | undefined;
 }
 
-/** `widgets.example.com`, or `configmaps` in the core group. */
+/**
+ * Qualified resource: `widgets.example.com`, or `configmaps` in the core group.
+ */
 export function qualified(subject: ErrorSubject): string {
   return subject.group === ""
     ? subject.kind
@@ -62,12 +66,12 @@ function detailsOf(subject: ErrorSubject): StatusDetails {
   };
 }
 
-/** 400: the request cannot be understood. */
+/** Error 400: the request is invalid. */
 export function badRequest(message: string): StatusError {
   return new StatusError({ code: 400, reason: "BadRequest", message });
 }
 
-/** 404: there is no such object. */
+/** Error 404: the object does not exist. */
 export function notFound(subject: ErrorSubject): StatusError {
   return new StatusError({
     code: 404,
@@ -77,7 +81,7 @@ export function notFound(subject: ErrorSubject): StatusError {
   });
 }
 
-/** 404: nothing is served at the path. */
+/** Error 404: the path is not served. */
 export function noSuchPath(): StatusError {
   return new StatusError({
     code: 404,
@@ -87,7 +91,7 @@ export function noSuchPath(): StatusError {
   });
 }
 
-/** 405: nothing is done at the path by that method. */
+/** Error 405: the path does not support the method. */
 export function noSuchMethod(): StatusError {
   return new StatusError({
     code: 405,
@@ -97,7 +101,7 @@ export function noSuchMethod(): StatusError {
   });
 }
 
-/** 409: a create met an object of that name. */
+/** Error 409: an object with the same name exists. */
 export function alreadyExists(subject: ErrorSubject): StatusError {
   return new StatusError({
     code: 409,
@@ -107,7 +111,7 @@ export function alreadyExists(subject: ErrorSubject): StatusError {
   });
 }
 
-/** 409: the object is not as the request takes it to be. */
+/** Error 409: the object does not match a precondition of the request. */
 export function conflict(subject: ErrorSubject, why: string): StatusError {
   return new StatusError({
     code: 409,
@@ -119,7 +123,7 @@ export function conflict(subject: ErrorSubject, why: string): StatusError {
   });
 }
 
-/** 403: the credentials, or a rule of the cluster, do not permit it. */
+/** Error 403: the user or a rule of the cluster does not permit the request. */
 export function forbidden(subject: ErrorSubject, why: string): StatusError {
   const named = subject.kind === ""
     ? `forbidden: ${why}`
@@ -134,7 +138,7 @@ export function forbidden(subject: ErrorSubject, why: string): StatusError {
   });
 }
 
-/** 500: the server cannot do it. */
+/** Error 500: internal error. */
 export function internalError(why: string): StatusError {
   return new StatusError({
     code: 500,
@@ -145,10 +149,10 @@ export function internalError(why: string): StatusError {
 }
 
 /**
- * 422: the object violates its schema or a rule.
+ * Error 422: the object violates its schema or a rule.
  *
- * @param subject The group, the kind (not the plural) and the name.
- * @param causes What is wrong with which field; at least one.
+ * @param subject Group, kind (not plural) and name.
+ * @param causes Violations; at least one.
  */
 export function invalid(
   subject: ErrorSubject,
@@ -167,7 +171,10 @@ export function invalid(
   });
 }
 
-/** Makers of causes, one for each kind of violation, in kube-apiserver's words. */
+/**
+ * Functions that create causes, one per type of violation, with
+ * kube-apiserver's messages.
+ */
 export const fieldError = {
   invalid: (field: string, value: unknown, why: string): StatusCause => ({
     reason: "FieldValueInvalid",

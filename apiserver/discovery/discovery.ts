@@ -8,22 +8,22 @@ import type {
 import type { Resources } from "../resources.ts";
 import { compareVersions } from "../version_order.ts";
 
-/** One version of a group with the resources that are served in it. */
+/** Version of a group with its served resources. */
 export interface ServedVersion {
   readonly group: string;
   readonly version: string;
   readonly resources: readonly ServedResource[];
 }
 
-/** One resource in one version. */
+/** Resource in one version. */
 export interface ServedResource {
   readonly definition: ResourceDefinition;
   readonly version: ResourceVersion;
 }
 
 /**
- * All groups with their versions, the preferred one first. Built-in groups keep
- * their order, custom ones follow by name.
+ * All groups with their versions, preferred first. Built-in groups keep their
+ * order; custom ones follow by name.
  */
 export function servedGroups(
   resources: Resources,
@@ -60,7 +60,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The body of `/apis/GROUP`. */
+/** Body of `/apis/GROUP`. */
 export function apiGroup(
   name: string,
   versions: readonly ServedVersion[],
@@ -72,19 +72,19 @@ export function apiGroup(
   return { name, versions: entries, preferredVersion: entries[0] };
 }
 
-/** The body of `/apis`. */
+/** Body of `/apis`. */
 export function apiGroupList(resources: Resources): unknown {
   const groups = [...servedGroups(resources)].filter(([name]) => name !== "")
     .map(([name, versions]) => apiGroup(name, versions));
   return { kind: "APIGroupList", apiVersion: "v1", groups };
 }
 
-/** The body of `/apis/GROUP/VERSION` and `/api/v1`. */
+/** Body of `/apis/GROUP/VERSION` and `/api/v1`. */
 export function apiResourceList(served: ServedVersion): unknown {
   const { group, version, resources } = served;
   return {
     kind: "APIResourceList",
-    // Go leaves it out for the core group.
+    // Omitted for the core group, as in Go.
     ...(group === "" ? {} : { apiVersion: "v1" }),
     groupVersion: apiVersionOf({ group, version }),
     resources: resources.flatMap(({ definition }) => [
@@ -113,7 +113,7 @@ function apiResource(definition: ResourceDefinition): unknown {
   };
 }
 
-/** What tells a client that the storage of a resource changed its version. */
+/** Hash that changes with the storage version of a resource. */
 function storageVersionHash(definition: ResourceDefinition): string {
   const { storedAs, storageVersion, kind } = definition;
   const { group } = storedAs ?? definition;
@@ -121,7 +121,10 @@ function storageVersionHash(definition: ResourceDefinition): string {
     .digest().subarray(0, 8).toString("base64");
 }
 
-/** Custom resources list `status` before `scale`, others go by name. */
+/**
+ * Subresources in kube-apiserver's order: `status` before `scale` for custom
+ * resources, by name for others.
+ */
 function sortedSubresources(
   { custom, subresources }: ResourceDefinition,
 ): readonly Subresource[] {
@@ -147,7 +150,7 @@ function subresourceEntry(
   };
 }
 
-/** The body of aggregated discovery: every group with all its resources. */
+/** Body of aggregated discovery: every group with all its resources. */
 export function groupDiscoveryList(
   groups: Iterable<readonly [string, readonly ServedVersion[]]>,
   apiVersion: string,
@@ -177,7 +180,8 @@ function resourceDiscovery(
     definition;
   const { custom, group } = definition;
   const subresources = sortedSubresources(definition);
-  // Built-in resources tell a group only where it is another one.
+  // Built-in resources name the group of a response kind only if it is another
+  // one.
   const own = custom ? { group, version, kind } : emptyKind(kind);
   return {
     resource: plural,

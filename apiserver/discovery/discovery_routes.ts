@@ -23,8 +23,8 @@ import {
 } from "./discovery.ts";
 
 /**
- * Answers `/api`, `/apis` and what lies below them down to a version; undefined
- * for other paths.
+ * Handles `/api`, `/apis` and paths below them down to a version; returns
+ * undefined for other paths.
  */
 export async function discover(
   context: ApiContext,
@@ -100,7 +100,7 @@ async function versionResponse(
 }
 
 /**
- * Checks that a document is read; some are answered to any method.
+ * Checks that the method is a read; some documents accept any method.
  *
  * @throws {StatusError} 405 if not.
  */
@@ -115,7 +115,7 @@ function respondPlain(
   return respondGroups(request, { groups: undefined, plain: () => body });
 }
 
-/** Answers with a document, or with all groups at once for clients who ask. */
+/** Responds with a document, or with aggregated discovery if requested. */
 async function respondGroups(request: ServerRequest, how: {
   readonly groups:
     | Iterable<readonly [string, readonly ServedVersion[]]>
@@ -128,7 +128,10 @@ async function respondGroups(request: ServerRequest, how: {
     : await respondValue(200, how.plain(), wanted);
 }
 
-/** The form that a client wants most: as an own document or aggregated. */
+/**
+ * Representation that the client prefers: a single document or aggregated
+ * discovery.
+ */
 function choose(
   header: string | undefined,
   aggregated: boolean,

@@ -14,7 +14,7 @@ import {
   patchPaths,
 } from "./openapi_v2.ts";
 
-/** Makes the OpenAPI v3 document of one group and version. */
+/** Function that creates the OpenAPI v3 document of one group and version. */
 export type OpenApiSource = (served: ServedVersion) => Promise<unknown>;
 
 interface Document {
@@ -25,9 +25,9 @@ interface Document {
 const encoder = new TextEncoder();
 
 /**
- * Serves OpenAPI v3: an index, and a document for each group and version, made
- * when first asked for and kept until its resources change; and as much of v2 as
- * clients still look up there.
+ * Routes of OpenAPI v3: an index, and a document for each group and version,
+ * created on first use and kept until its resources change. OpenAPI v2 is
+ * served as far as clients still read it.
  */
 export class OpenApiRoutes {
   readonly #context: ApiContext;
@@ -40,7 +40,7 @@ export class OpenApiRoutes {
     this.#source = source;
   }
 
-  /** Answers paths at and below `/openapi`. */
+  /** Handles paths at and below `/openapi`. */
   async respond(
     request: ServerRequest,
     path: string,
@@ -88,7 +88,7 @@ export class OpenApiRoutes {
     const { generation } = this.#context.resources;
     if (generation !== this.#generation) {
       this.#generation = generation;
-      // Built-in groups never change; custom ones may all have.
+      // Built-in groups never change; any custom one may have.
       const kept = [...this.#documents].filter(([key]) =>
         this.#context.resources.isBuiltinGroup(key.split("/")[1] ?? "")
       );

@@ -1,17 +1,20 @@
 import { Buffer } from "node:buffer";
 import type { ServedVersion } from "./discovery.ts";
 
-/** The media type by which clients in Go ask for OpenAPI v2 as protobuf. */
+/** Media type with which Go clients request OpenAPI v2 as protobuf. */
 export const OPENAPI_V2_PROTOBUF =
   "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
-/** How such an answer is called: the other name is no valid media type. */
+/**
+ * Content type of that answer, since the requested name is not a valid media
+ * type.
+ */
 export const OPENAPI_V2_CONTENT_TYPE: string = OPENAPI_V2_PROTOBUF.replace(
   "@",
   ".",
 );
 
-/** Where a kind is patched: all that clients look up in version 2. */
+/** PATCH path of a kind, which is all that clients read in version 2. */
 export interface PatchPath {
   readonly path: string;
   readonly group: string;
@@ -19,7 +22,7 @@ export interface PatchPath {
   readonly kind: string;
 }
 
-/** Where the kinds of a group and version are patched. */
+/** PATCH paths of the kinds of a group and version. */
 export function patchPaths(
   root: string,
   { group, version, resources }: ServedVersion,
@@ -41,7 +44,7 @@ export function patchPaths(
 const SWAGGER = "2.0";
 const INFO = { title: "Kubernetes", version: "v1.32.13" } as const;
 const GVK = "x-kubernetes-group-version-kind";
-/** By this parameter kubectl knows that the server validates fields itself. */
+/** Parameter by which kubectl detects server-side field validation. */
 const PARAMETER = {
   name: "fieldValidation",
   in: "query",
@@ -49,8 +52,8 @@ const PARAMETER = {
 } as const;
 
 /**
- * The OpenAPI v2 document without definitions: those are in version 3. kubectl
- * looks here for how a `v1` `List` is validated, and for nothing else.
+ * OpenAPI v2 document without definitions, which are in version 3. kubectl
+ * reads here how a `v1` `List` is validated, and nothing else.
  */
 export function openApiV2(paths: readonly PatchPath[]): unknown {
   return {
@@ -69,7 +72,10 @@ export function openApiV2(paths: readonly PatchPath[]): unknown {
   };
 }
 
-/** The same document as protobuf, by the field numbers of gnostic's OpenAPIv2. */
+/**
+ * OpenAPI v2 document as protobuf, with the field numbers of gnostic's
+ * OpenAPIv2.
+ */
 export function openApiV2Protobuf(paths: readonly PatchPath[]): Uint8Array {
   const query = message([
     [2, PARAMETER.in],
@@ -101,7 +107,7 @@ export function openApiV2Protobuf(paths: readonly PatchPath[]): Uint8Array {
 
 type Field = readonly [number: number, value: string | Uint8Array];
 
-/** A protobuf message of texts and messages. */
+/** Protobuf message of strings and messages. */
 function message(fields: readonly Field[]): Uint8Array {
   return Buffer.concat(fields.flatMap(([number, value]) => {
     const bytes = Buffer.from(value as string);

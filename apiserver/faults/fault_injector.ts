@@ -23,29 +23,29 @@ import {
 import type { Faults, RestartOptions } from "./faults.ts";
 import { withBodyFaults } from "./faulty_stream.ts";
 
-/** An open watch that can go wrong. */
+/** Open watch with fault injection. */
 export interface FaultyWatch {
   readonly resource: GroupResource;
-  /** Which namespace it shows; undefined for all. */
+  /** Namespace of the watch; undefined for all. */
   readonly namespace: string | undefined;
-  /** Breaks the connection. */
+  /** Breaks the connection of the watch. */
   cut(): void;
-  /** Ends in order. */
+  /** Ends the watch. */
   end(): void;
-  /** Keeps the connection and says nothing more. */
+  /** Stalls the watch: the connection stays open but receives nothing. */
   stall(): void;
-  /** Ends with an ERROR event. */
+  /** Ends the watch with an ERROR event. */
   fail(error: StatusError): void;
 }
 
-/** What faults do to a server, beside its requests. */
+/** Operations on a server that faults need. */
 export interface FaultTarget {
   watches(): Iterable<FaultyWatch>;
   compact(): void;
   dropConnections(): void;
-  /** Sets a token, or a random one; gives it. */
+  /** Sets a token, by default a random one, and returns it. */
   setToken(token: string | undefined): string;
-  /** Ends the server's life; gives what it held if that is to be kept. */
+  /** Stops the server; returns its objects if they are to be kept. */
   stop(keepData: boolean): Promise<JournalContent | undefined>;
   start(content: JournalContent | undefined): Promise<void>;
 }
@@ -56,7 +56,9 @@ interface Rule {
   seen: number;
 }
 
-/** The faults of one server: keeps the rules, and applies them to requests. */
+/**
+ * Fault injector of one server: holds the rules and applies them to requests.
+ */
 export class FaultInjector implements Faults {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -146,7 +148,7 @@ export class FaultInjector implements Faults {
     await this.#server.start(keepData ? content : undefined);
   }
 
-  /** Frees every timer; the server calls it when it stops. */
+  /** Cancels every timer; called when the server stops. */
   stop(): void {
     this.clear();
     for (const timer of this.#delays) timer.cancel();
@@ -154,11 +156,11 @@ export class FaultInjector implements Faults {
   }
 
   /**
-   * Answers a request with the faults that befall it.
+   * Answers a request with matching faults applied.
    *
    * @param request The request.
-   * @param answer Gives the server's own answer; undefined when it is down.
-   * @returns undefined if the connection is to break.
+   * @param answer Computes the server's own answer; undefined while it is down.
+   * @returns undefined if the connection is to be broken.
    */
   async around(
     request: ServerRequest,
@@ -228,7 +230,7 @@ function subjectOf(
   };
 }
 
-/** Effects that make sense for some requests only count on those. */
+/** Whether an effect applies to a kind of request. */
 function isPossible(
   effect: FaultEffect,
   subject: FaultSubject & { readonly query?: URLSearchParams },

@@ -24,18 +24,20 @@ import {
 } from "./fault_injector.ts";
 import type { Faults } from "./faults.ts";
 
-/** What a server that is not ours keeps over a restart, whatever it is. */
+/**
+ * Placeholder for the data of a remote server, which keeps it over a restart.
+ */
 const KEPT: JournalContent = { revision: 0, objects: [] };
 
 const LINE_FEED = 10;
 
-/** Headers that are true of the connection to the server only. */
+/** Headers that describe only the connection to the server. */
 const HOP_HEADERS = ["content-length", "content-encoding", "transfer-encoding"];
 
 /**
- * Stands before a server that is not ours and fails as told: what a client
- * sees through it is what it would see if the server, or the way there, failed.
- * The server itself goes on, so it can forget neither its past nor its objects.
+ * Proxy transport that injects faults before a remote server: a client sees
+ * what it would see if the server or the connection failed. The server itself
+ * is unaffected, so it cannot lose its history or objects.
  */
 export class FaultProxy implements Transport {
   readonly #inner: Transport;
@@ -45,8 +47,8 @@ export class FaultProxy implements Transport {
   #down = false;
 
   /**
-   * @param inner Reaches the server.
-   * @param clock The time of delays and of being down.
+   * @param inner Transport to the server.
+   * @param clock Clock of delays and downtime.
    */
   constructor(inner: Transport, clock: Clock) {
     this.#inner = inner;
@@ -60,7 +62,7 @@ export class FaultProxy implements Transport {
     );
   }
 
-  /** How to make it fail. */
+  /** Fault injection. */
   get faults(): Faults {
     return this.#faults;
   }
@@ -135,7 +137,7 @@ async function readAll(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   return new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer());
 }
 
-/** A watch of the server, passed on. */
+/** Watch of the remote server that is passed on. */
 class ProxiedWatch implements ResponseStream, FaultyWatch {
   readonly resource: ResourcePath;
   readonly #body: AsyncIterable<Uint8Array>;
@@ -163,7 +165,7 @@ class ProxiedWatch implements ResponseStream, FaultyWatch {
     return this.#onClose;
   }
 
-  /** Writes whole events, as the embedded server does. */
+  /** Passes whole events on, as the embedded server writes them. */
   async #pass(writer: StreamWriter): Promise<void> {
     const lines = new LineSplitter();
     for await (const chunk of this.#body) {

@@ -1,78 +1,81 @@
 import { checkOptionNames } from "../../core/api/option_names.ts";
 import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
 
-/** Which requests a fault befalls; what is absent matches all. */
+/** Filter of requests for a fault; absent fields match all. */
 export interface FaultMatch {
-  /** Such as `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`. */
+  /**
+   * Verb or verbs, such as `get`, `list`, `watch`, `create`, `update`, `patch`,
+   * `delete`.
+   */
   readonly verb?: string | readonly string[] | undefined;
-  /** The plural of the resource, such as `configmaps`. */
+  /** Plural of the resource, such as `configmaps`. */
   readonly resource?: string | undefined;
-  /** The API group; empty for the core group. */
+  /** API group; empty for the core group. */
   readonly group?: string | undefined;
-  /** The namespace; empty for objects of the cluster. */
+  /** Namespace; empty for cluster-scoped objects. */
   readonly namespace?: string | undefined;
-  /** The name; empty where a request names no object, as a list. */
+  /** Object name; empty for requests without one, such as lists. */
   readonly name?: string | undefined;
-  /** Such as `status`; empty for the objects themselves. */
+  /** Subresource, such as `status`; empty for the object itself. */
   readonly subresource?: string | undefined;
 }
 
-/** What happens to a request. */
+/** Effect of a fault on a request. */
 export type FaultEffect =
-  /** An answer of this status instead of the server's own. */
+  /** Answers with this status instead of the server's own. */
   | {
     readonly status: 429 | 500 | 502 | 503 | 504;
-    /** Seconds for the `Retry-After` header. */
+    /** Value of the `Retry-After` header, in seconds. */
     readonly retryAfter?: number | undefined;
   }
-  /** A write is refused as if the object had just changed: 409. */
+  /** Rejects a write with 409, as if the object had just changed. */
   | { readonly conflict: true }
-  /** A continue token or a watch's resourceVersion is too old: 410. */
+  /** Answers 410 to a continue token or a watch's resourceVersion. */
   | { readonly expired: true }
-  /** The answer begins so many milliseconds later. */
+  /** Delays the answer by this number of milliseconds. */
   | { readonly delay: number }
-  /** The connection breaks before an answer. */
+  /** Breaks the connection before the answer. */
   | { readonly reset: "request" }
-  /** The connection breaks after this many bytes of the answer's body. */
+  /** Breaks the connection after this many bytes of the body. */
   | { readonly cutAfter: number }
-  /** A watch stays open but says nothing after this many events. */
+  /** Stalls a watch after this many events. */
   | { readonly stallAfter: number }
-  /** A watch never says that its initial events are over. */
+  /** Omits the bookmark that ends a watch's initial events. */
   | { readonly withoutEndBookmark: true };
 
-/** One rule: which requests, how often, and what happens to them. */
+/** Fault rule: filter, frequency and effect. */
 export interface FaultRule extends FaultMatch {
-  /** What happens to a request that is hit. */
+  /** Effect on requests that are hit. */
   readonly effect: FaultEffect;
   /**
-   * How likely it is that a matching request is hit, from 0 to 1.
+   * Probability that a matching request is hit, from 0 to 1.
    *
    * @default {1}
    */
   readonly probability?: number | undefined;
   /**
-   * How many requests are hit before the rule is over.
+   * Number of requests to hit before the rule ends.
    *
    * @default {Infinity}
    */
   readonly count?: number | undefined;
   /**
-   * How many matching requests pass before the first is hit.
+   * Number of matching requests to skip before the first hit.
    *
    * @default {0}
    */
   readonly skip?: number | undefined;
 }
 
-/** A rule in force. */
+/** Active fault rule. */
 export interface ActiveFault {
-  /** How many requests it hit. */
+  /** Number of requests that the rule has hit. */
   readonly hits: number;
-  /** Ends it; safe to call twice. */
+  /** Removes the rule; safe to call twice. */
   remove(): void;
 }
 
-/** What a rule sees of a request. */
+/** Request as seen by fault rules. */
 export interface FaultSubject {
   readonly verb: string;
   readonly resource: string;
@@ -82,7 +85,7 @@ export interface FaultSubject {
   readonly subresource: string;
 }
 
-/** Whether a rule is about a request. */
+/** Whether a filter matches a request. */
 export function matchesFault(
   match: FaultMatch,
   subject: FaultSubject,
@@ -132,19 +135,19 @@ const EFFECTS: readonly string[] = [
 ];
 
 /**
- * Checks which requests are meant.
+ * Validates a filter.
  *
- * @throws {TypeError} If a part is unknown or of another type.
+ * @throws {TypeError} If a field is unknown or has another type.
  */
 export function checkFaultMatch(match: FaultMatch): void {
   checkOptions(match, MATCH_RULES, "a fault, its requests");
 }
 
 /**
- * Checks a rule.
+ * Validates a rule.
  *
- * @throws {TypeError} If a part is unknown or of another type.
- * @throws {RangeError} If a number in it is out of range.
+ * @throws {TypeError} If a field is unknown or has another type.
+ * @throws {RangeError} If a number is out of range.
  */
 export function checkFaultRule(rule: FaultRule): void {
   checkOptions(rule, RULES, "a fault");

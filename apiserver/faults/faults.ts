@@ -1,16 +1,16 @@
 import type { ActiveFault, FaultMatch, FaultRule } from "./fault_rule.ts";
 
-/** How {@linkcode Faults.restart} goes. */
+/** Options of {@linkcode Faults.restart}. */
 export interface RestartOptions {
   /**
-   * How long nothing listens, in milliseconds of the server's clock.
+   * Downtime, in milliseconds of the server's clock.
    *
    * @default {0}
    */
   readonly downFor?: number | undefined;
   /**
-   * Whether the objects are there again afterwards. What watches could resume
-   * from is gone in either case.
+   * Whether the objects are kept. The history from which watches resume is lost
+   * in either case.
    *
    * @default {true}
    */
@@ -18,8 +18,9 @@ export interface RestartOptions {
 }
 
 /**
- * Makes a server misbehave as clusters do: by rules on requests, and at once.
- * Which requests a rule with a probability hits follows from the server's seed.
+ * Fault injection for a server: rules on requests, and immediate faults. The
+ * requests that a rule with a probability hits are determined by the server's
+ * seed.
  *
  * @example The third create of a ConfigMap fails
  * ```ts
@@ -39,42 +40,45 @@ export interface RestartOptions {
  */
 export interface Faults {
   /**
-   * Puts a rule in force. Where several match, all are applied, in the order in
-   * which they were added, until one answers.
+   * Adds a rule. If several match, all are applied in the order in which they
+   * were added, until one answers.
    *
-   * @throws {RangeError} If a number in it is out of range.
+   * @throws {RangeError} If a number is out of range.
    */
   add(rule: FaultRule): ActiveFault;
 
-  /** Ends every rule. */
+  /** Removes all rules. */
   clear(): void;
 
-  /** Breaks the connections of open watches; gives how many. */
+  /** Breaks the connections of open watches; returns their number. */
   cutWatches(match?: FaultMatch): number;
 
-  /** Ends open watches in order; gives how many. */
+  /** Ends open watches; returns their number. */
   endWatches(match?: FaultMatch): number;
 
-  /** Lets open watches stay silent from now on; gives how many. */
+  /** Stalls open watches; returns their number. */
   stallWatches(match?: FaultMatch): number;
 
-  /** Ends open watches with a 410 event; gives how many. */
+  /** Ends open watches with a 410 event; returns their number. */
   expireWatches(match?: FaultMatch): number;
 
-  /** Forgets the past: older resourceVersions and continue tokens are 410. */
+  /**
+   * Discards the history: older resourceVersions and continue tokens are
+   * answered by 410.
+   */
   compact(): void;
 
-  /** Breaks every connection; the server goes on listening. */
+  /** Breaks every connection; the server continues to listen. */
   dropConnections(): void;
 
   /**
-   * Replaces the bearer token; the old one is 401 from now on.
+   * Replaces the bearer token; the old one is answered by 401.
    *
-   * @param token The new one; a random one by default.
+   * @param token New token; random by default.
    * @returns The new token.
    */
   rotateToken(token?: string): string;
 
-  /** Crashes the server and starts it again on the same port. */
+  /** Crashes the server and restarts it on the same port. */
   restart(options?: RestartOptions): Promise<void>;
 }

@@ -5,18 +5,18 @@ import type {
 } from "../http/exchange.ts";
 import { isStream } from "../http/exchange.ts";
 
-/** How a body goes wrong while it is sent. */
+/** Faults of a body while it is sent. */
 export interface BodyFaults {
-  /** Breaks the connection after so many bytes. */
+  /** Breaks the connection after this many bytes. */
   readonly cutAfter?: number | undefined;
-  /** Says nothing after so many chunks, each of which is an event of a watch. */
+  /** Stalls after this many chunks, each of which is an event of a watch. */
   readonly stallAfter?: number | undefined;
   readonly withoutEndBookmark?: boolean | undefined;
 }
 
 const END_BOOKMARK = new TextEncoder().encode("k8s.io/initial-events-end");
 
-/** The same answer, whose body goes wrong on its way. */
+/** Response with faults injected into its body. */
 export function withBodyFaults(
   response: ServerResponse,
   faults: BodyFaults,
@@ -30,7 +30,7 @@ export function withBodyFaults(
   return { ...response, body: new FaultyStream(streamOf(blocks), faults) };
 }
 
-/** Blocks as a stream, so that they can be cut at a byte. */
+/** Stream of blocks, so that they can be cut at a byte. */
 function streamOf(blocks: Iterable<Uint8Array>): ResponseStream {
   return {
     start(writer) {
@@ -41,7 +41,7 @@ function streamOf(blocks: Iterable<Uint8Array>): ResponseStream {
   };
 }
 
-/** Passes a stream on until it is to go wrong. */
+/** Stream that passes another one on until a fault occurs. */
 class FaultyStream implements ResponseStream {
   readonly #stream: ResponseStream;
   readonly #faults: BodyFaults;
