@@ -69,6 +69,9 @@ test("issueCertificate refuses an authority that is not PEM", () => {
         commonName: "jane",
         usage: "client",
       }),
-    { name: "TypeError", message: /the authority must have a certificate in PEM/ },
+    {
+      name: "TypeError",
+      message: /the authority must have a certificate in PEM/,
+    },
   );
 });
