@@ -284,7 +284,6 @@ export type * from "./cache/informer/shared_informer.ts";
 
 // Objects in memory, under a byte budget.
 export * from "./cache/store/object_store.ts";
-export { BodyCopy } from "./cache/store/body_copy.ts";
 export type { OnIndexError } from "./cache/store/object_indexes.ts";
 export {
   type BudgetMember,

@@ -5,7 +5,7 @@ import {
   ObjectStore,
   type ObjectStoreOptions,
   type PutOptions,
-  type PutOutcome,
+  type StoreOutcome,
 } from "../../core/cache/store/object_store.ts";
 import { wholeRange } from "../../core/json/byte_range.ts";
 import { EventScanner } from "../../core/json/event_scanner.ts";
@@ -62,10 +62,10 @@ export function put(
   store: ObjectStore<UntypedObject>,
   object: unknown,
   options?: PutOptions,
-): PutOutcome {
+): StoreOutcome {
   const text = JSON.stringify(object);
   const bytes = Buffer.from(text);
-  const outcome = store.put(scanner.scanObject(wholeRange(bytes)), options);
+  const { outcome } = store.put(scanner.scanObject(wholeRange(bytes)), options);
   bytes.fill("#"); // the store has made its own copy
   return outcome;
 }

@@ -2,9 +2,7 @@ import type { Kind } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, type ObjectKey, parseKey } from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
-import type { ByteRange } from "../../json/byte_range.ts";
 import { ObjectHeader } from "../../json/object_header.ts";
-import { BodyCopy } from "../store/body_copy.ts";
 import type { CacheEventType } from "./cache_event.ts";
 import { ConnectionFault } from "../watch/connection_fault.ts";
 import {
@@ -15,12 +13,13 @@ import {
   keyTextOf,
 } from "./current_event.ts";
 import { MetadataReducer } from "../watch/metadata_reducer.ts";
-import type { ObjectStore, PutOptions } from "../store/object_store.ts";
+import type { ObjectStore, StoreChange } from "../store/object_store.ts";
 import type { ChangeType, ReflectorSink } from "../watch/reflector_sink.ts";
 import type { TimeSlice } from "../watch/time_slice.ts";
 import { VersionMark } from "../watch/version_mark.ts";
 
-const FORCED: PutOptions = Object.freeze({ force: true });
+/** Options of a delete whose deleted state is delivered. */
+const KEEP_PREVIOUS = Object.freeze({ keepPrevious: true });
 
 /** Who is told what a {@linkcode StoreFeed} did. */
 export interface FeedListener<T extends KubernetesObject> {
@@ -97,8 +96,8 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
   readonly #event: CurrentEvent<T>;
   /** What is told by it, set anew for each change. */
   readonly #facts: { -readonly [Fact in keyof EventFacts]: EventFacts[Fact] };
-  /** Holds the state that the present change replaces. */
-  readonly #former: BodyCopy = new BodyCopy();
+  /** Options of the current put, reused. */
+  readonly #putOptions = { force: false, keepPrevious: false };
   /** The resourceVersions of own writes ahead of the stream, by key. */
   readonly #pending: Map<string, string> = new Map();
   /** Own writes that the list now being read has not shown. */
@@ -206,7 +205,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
       compareResourceVersions(resourceVersion, seen) <= 0 ||
       !(this.#store.has(header) || (mayAdd && !this.#wasDeleted(header)))
     ) return nothing;
-    if (this.#store.hasFormer(header)) {
+    if (this.#store.hasOtherUid(header)) {
       const other = this.#store.resourceVersion(header) ?? "";
       // A list that is being read runs ahead of what was seen: what it showed
       // may be the next object of this name, and what was answered gone.
@@ -214,12 +213,12 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
       this.#vanish(keyOfHeader(header));
     }
     const before = this.#store.header(header)?.copy();
-    const outcome = this.#store.put(header);
-    if (outcome === "stale" || outcome === "unchanged") return nothing;
+    const { outcome, slot } = this.#store.put(header);
+    if (outcome !== "added" && outcome !== "updated") return nothing;
     const key = keyTextOf(header);
     this.#pending.set(key, resourceVersion);
     if (this.#listing) this.#unlisted.add(key);
-    const place = this.#place();
+    const place = this.#parts.firstPlace + slot;
     return {
       seen,
       before,
@@ -231,36 +230,36 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     const header = this.#reducer?.reduce(told) ?? told;
     const store = this.#store;
     const stale = this.#pending.size > 0 && this.#isBehindOwnWrite(header);
-    if (!stale && store.hasFormer(header)) this.#vanish(keyOfHeader(header));
-    const previous = this.#listener.isIdle
-      ? undefined
-      : this.#copyFormer(header);
-    const listed = this.#listing;
-    const outcome = store.put(header, listed && !stale ? FORCED : undefined);
+    const options = this.#putOptions;
+    options.force = this.#listing && !stale;
+    options.keepPrevious = !this.#listener.isIdle;
+    let change = store.put(header, options);
+    if (change.outcome === "recreated") {
+      // What happened to the object before was delivered by its successor.
+      if (stale) return;
+      this.#vanish(keyOfHeader(header));
+      change = store.put(header, options);
+    }
+    const { outcome } = change;
     if (outcome === "added" || outcome === "updated") {
-      this.#tell(outcome, header, previous);
+      this.#tell(outcome, header, change);
     } else this.#tellKnown(header, { stale: outcome === "stale" });
   }
 
   #remove(told: ObjectHeader): void {
     const header = this.#reducer?.reduce(told) ?? told;
     const store = this.#store;
-    if (!store.has(header)) return;
-    if (this.#pending.size > 0 && this.#isBehindOwnWrite(header)) {
+    if (
+      this.#pending.size > 0 && store.has(header) &&
+      this.#isBehindOwnWrite(header)
+    ) {
       // A later write of ours is in the cache already: it made the next object
       // of this name, or brought this one back among those that are selected.
-      return this.#tellKnown(header, { stale: true });
+      if (!store.hasOtherUid(header)) this.#tellKnown(header, { stale: true });
+      return;
     }
-    const previous = this.#copyFormer(header);
-    store.delete(header);
-    this.#tell("deleted", header, previous);
-  }
-
-  /** The state that a change is about to replace, if it is known. */
-  #copyFormer(header: ObjectHeader): ByteRange | undefined {
-    return this.#store.copyBody(header, this.#former)
-      ? this.#former
-      : undefined;
+    const change = store.delete(header, KEEP_PREVIOUS);
+    if (change.outcome === "deleted") this.#tell("deleted", header, change);
   }
 
   /** Removes an object of which nobody told that it is gone. */
@@ -268,7 +267,7 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     this.#pending.delete(keyText(key));
     const last = this.#store.header(key)?.copy();
     if (last === undefined) return;
-    this.#store.delete(key);
+    const { slot } = this.#store.delete(key);
     // Not the shared one: an own write that ends within a handler gets here.
     const event = new CurrentEvent(this.#parts.source, {
       type: "deleted",
@@ -276,16 +275,15 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
       previous: last,
       relist: this.#listing && this.#complete,
       finalStateUnknown: true,
-      place: this.#place(),
+      place: this.#parts.firstPlace + slot,
     });
     this.#listener.changed(event);
   }
 
-  /** Tells of the object that was put or deleted last. */
   #tell(
     type: CacheEventType,
     header: ObjectHeader,
-    previous: ByteRange | undefined,
+    { slot, previous }: StoreChange,
   ): void {
     const facts = this.#facts;
     facts.type = type;
@@ -294,21 +292,16 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
     facts.initial = this.#listing && !this.#complete && type !== "deleted";
     facts.relist = this.#listing && this.#complete;
     facts.isRegular = this.#store.isRegular;
-    facts.place = this.#place();
+    facts.place = this.#parts.firstPlace + slot;
     this.#listener.changed(this.#event.set(facts));
   }
 
-  /**
-   * Tells of an event that changed nothing; but not of what happened to an
-   * object before its end, if that was told when the next of its name came.
-   */
+  /** Tells of an event that changed nothing. */
   #tellKnown(
     header: ObjectHeader,
     { stale }: Pick<KnownEvent, "stale">,
   ): void {
-    if (this.#listener.isIdle || (stale && this.#store.hasFormer(header))) {
-      return;
-    }
+    if (this.#listener.isIdle) return;
     this.#listener.known({
       key: keyTextOf(header),
       type: "updated",
@@ -321,11 +314,6 @@ export class StoreFeed<T extends KubernetesObject> implements ReflectorSink {
   /** Whether an object that is not in the cache was deleted after this state. */
   #wasDeleted({ resourceVersion }: ObjectHeader): boolean {
     return compareResourceVersions(resourceVersion, this.#deleted.text) <= 0;
-  }
-
-  /** The place of the object that was put or deleted last. */
-  #place(): number {
-    return this.#parts.firstPlace + this.#store.place;
   }
 
   /** Whether an own write after this state is in the cache; forgets those before. */

@@ -158,7 +158,7 @@ export class WatchedNamespaces<T extends KubernetesObject>
     let next: PlacedObject | undefined;
     for (const { firstPlace, store } of this.#watches.values()) {
       if (place > firstPlace + MAX_SLOTS) continue;
-      const found = store.nextPlace(Math.max(0, place - firstPlace));
+      const found = store.nextSlot(Math.max(0, place - firstPlace));
       if (found < 0 || firstPlace + found > (next?.place ?? Infinity)) continue;
       const header = store.headerAt(found).copy();
       next = { place: firstPlace + found, header };

@@ -1,43 +1,202 @@
-import type { Kind } from "../../api/kind.ts";
+/**
+ * Store of a cache: objects as bytes in memory tiers, their keys and indexes,
+ * and the memory budget that stores share.
+ *
+ * Guarantees: about 64 bytes per object for its key and version, outside the
+ * JavaScript heap; bodies move to lower tiers when the budget is exceeded, keys
+ * never do; no step takes longer than a few milliseconds.
+ *
+ * Borrow rule: byte ranges, headers and results of changes that a store returns
+ * are valid until its next call, decoded objects indefinitely.
+ *
+ * It imports `api` and `json` only: it knows neither clients nor informers.
+ *
+ * @module
+ */
+import { checkKind, type Kind } from "../../api/kind.ts";
 import type { LabelRequirement } from "../../api/label_requirement.ts";
-import { labelRequirements, matchesLabels } from "../../api/label_selector.ts";
+import {
+  labelRequirements,
+  type LabelSelector,
+  matchesLabels,
+} from "../../api/label_selector.ts";
 import type { KubernetesObject } from "../../api/object.ts";
-import type { ObjectKey } from "../../api/object_key.ts";
-import type { ByteRange } from "../../json/byte_range.ts";
+import { keyText, type ObjectKey } from "../../api/object_key.ts";
+import {
+  checkOptions,
+  checkParts,
+  type OptionRules,
+} from "../../api/option_rules.ts";
+import { type ByteRange, wholeRange } from "../../json/byte_range.ts";
+import { EventScanner } from "../../json/event_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
-import type { BodyCopy } from "./body_copy.ts";
-import type { IndexDefinition } from "./object_indexes.ts";
-import { ObjectFetcher } from "./object_fetcher.ts";
-import type {
-  ObjectStoreOptions,
-  PutOptions,
-  PutOutcome,
-  StoreListOptions,
-} from "./object_store_options.ts";
-import { RelistMarks } from "./relist_marks.ts";
-import type { ObjectTable } from "./object_table.ts";
+import { BodyCopy, BodyWriter, type UnwrittenBody } from "./bodies.ts";
+import {
+  BUDGET_PARTS,
+  type BudgetMember,
+  type MemoryBudget,
+} from "./memory_budget.ts";
+import { ObjectDecoder } from "./object_decoder.ts";
+import {
+  type IndexDefinition,
+  ObjectIndexes,
+  type OnIndexError,
+} from "./object_indexes.ts";
+import { ObjectTable } from "./object_table.ts";
 import type { StoreUsage } from "./store_usage.ts";
-import { StoredObjects } from "./stored_objects.ts";
+import { Tiers } from "./tiers.ts";
 
 export type { IndexDefinition, IndexFunction } from "./object_indexes.ts";
-export type * from "./object_store_options.ts";
 export type { StoreUsage, TierUsage } from "./store_usage.ts";
 
+/** Size limit of decoded objects of a store without a budget, in bytes. */
+const DEFAULT_DECODED_BYTES = 8 * 1024 * 1024;
+/** Share of a budget that decoded objects of one store may take. */
+const DECODED_SHARE = 1 / 8;
 /**
- * The objects of one kind, kept as bytes and decoded when they are read.
+ * Number of fetches after which a read fails because the server keeps answering
+ * with an older state than the watch delivered. An object that changes faster
+ * than it can be read is as rare as a server that has lost its latest states.
+ */
+const MAX_FETCHES = 5;
+
+/**
+ * Fetches the JSON of an object of which only the key is stored; undefined if
+ * it was deleted.
+ */
+export type FetchObject = (
+  key: ObjectKey,
+) => Promise<Uint8Array | undefined>;
+
+/** Options of an {@linkcode ObjectStore}. */
+export interface ObjectStoreOptions<T extends KubernetesObject> {
+  /** Kind of the objects; restored on items of lists, which leave it out. */
+  readonly kind: Kind<T>;
+  /**
+   * Field paths that are not stored; reading one throws an error that names it.
+   *
+   * @default {[]}
+   */
+  readonly prune?: readonly string[] | undefined;
+  /**
+   * Indexes from the start, by name.
+   *
+   * @default {{}}
+   */
+  readonly indexes?:
+    | Readonly<Record<string, IndexDefinition<T>>>
+    | undefined;
+  /**
+   * Memory budget that this store shares with others. Without one all objects
+   * stay uncompressed, and up to 8 MiB of decoded objects are kept.
+   */
+  readonly budget?: MemoryBudget | undefined;
+  /**
+   * Fetches an object from the server. It allows the store to keep only the keys
+   * of objects that do not fit into the budget; `read` then fetches them.
+   */
+  readonly fetch?: FetchObject | undefined;
+  /**
+   * Called when an index function throws; the object then has no values in that
+   * index.
+   */
+  readonly onIndexError?: OnIndexError | undefined;
+}
+
+const RULES: OptionRules<ObjectStoreOptions<KubernetesObject>> = {
+  kind: "object",
+  prune: "strings?",
+  indexes: "object?",
+  budget: "object?",
+  fetch: "function?",
+  onIndexError: "function?",
+};
+
+/** Options of a list. */
+export interface StoreListOptions {
+  /** Namespace of the objects; all namespaces if absent. */
+  readonly namespace?: string | undefined;
+  /** Label selector, matched on the stored bytes. */
+  readonly labelSelector?:
+    | string
+    | LabelSelector
+    | readonly LabelRequirement[]
+    | undefined;
+}
+
+/** Options of a put. */
+export interface PutOptions {
+  /**
+   * Stores an older version, too: for a server whose resourceVersions started
+   * over.
+   *
+   * @default {false}
+   */
+  readonly force?: boolean | undefined;
+  /**
+   * Copies the replaced state to {@linkcode StoreChange.previous}.
+   *
+   * @default {false}
+   */
+  readonly keepPrevious?: boolean | undefined;
+}
+
+/**
+ * Outcome of a put or delete:
  *
- * Promises:
- * - what was put last is what a read gives, whatever tier it is in;
+ * - `added`, `updated` and `deleted`: the store changed;
+ * - `unchanged`: UID and resourceVersion are those stored already;
+ * - `stale`: a newer version is stored;
+ * - `recreated`: the object of that name has another UID. It must be deleted
+ *   before the new one can be put;
+ * - `absent`: there was nothing to delete.
+ */
+export type StoreOutcome =
+  | "added"
+  | "updated"
+  | "unchanged"
+  | "stale"
+  | "recreated"
+  | "deleted"
+  | "absent";
+
+/**
+ * Result of a put or delete. A store reuses it: it is valid until the next put
+ * or delete.
+ */
+export interface StoreChange {
+  /** Outcome; only `added`, `updated` and `deleted` changed the store. */
+  readonly outcome: StoreOutcome;
+  /** Slot of the object, which it keeps while it is stored; -1 if absent. */
+  readonly slot: number;
+  /**
+   * JSON of the state that was replaced or deleted, if that was asked for and
+   * the body was stored. It is valid until the next change that asks for it.
+   */
+  readonly previous: ByteRange | undefined;
+}
+
+/**
+ * Store of the objects of one kind: kept as JSON bytes, decoded when they are
+ * read.
+ *
+ * Guarantees:
+ * - a read returns the state that was put last, whatever tier it is in;
  * - keys and index entries are never evicted, only bodies are;
- * - reading never changes what a later put answers;
- * - objects given are frozen and stay valid; {@linkcode ObjectStore.copy} gives
- *   mutable ones.
+ * - reads never change the outcome of a later put;
+ * - objects returned are frozen and stay valid; {@linkcode ObjectStore.copy}
+ *   returns mutable ones.
  *
- * Wherever a key is wanted, a header will do, and saves decoding its name.
+ * Wherever a key is wanted, a header is accepted, too: then its name need not
+ * be decoded. Byte ranges and headers that the store returns are borrowed: they
+ * are valid until its next call.
+ *
+ * It consists of a table of all objects by slot, the bodies in their tiers, a
+ * decoder with a cache of decoded objects, and the indexes.
  *
  * @typeParam T The type of the objects.
  *
- * @example Keep an object
+ * @example Store an object
  * ```ts
  * import {
  *   EventScanner,
@@ -51,341 +210,507 @@ export type { StoreUsage, TierUsage } from "./store_usage.ts";
  * });
  * const scanner = new EventScanner();
  * const json = '{"metadata":{"namespace":"default","name":"web","resourceVersion":"7"}}';
- * const outcome = store.put(scanner.scanObject(wholeRange(json)));
+ * const { outcome } = store.put(scanner.scanObject(wholeRange(json)));
  * const object = store.get({ namespace: "default", name: "web" });
  * if (outcome !== "added" || object?.kind !== "ConfigMap") throw new Error();
  * ```
  */
-export class ObjectStore<T extends KubernetesObject> {
-  /** What the objects are. */
+export class ObjectStore<T extends KubernetesObject> implements BudgetMember {
+  /** Kind of the objects. */
   readonly kind: Kind<T>;
 
-  readonly #objects: StoredObjects<T>;
-  readonly #slots: ObjectTable;
-  readonly #marks: RelistMarks;
-  readonly #fetcher: ObjectFetcher<T> | undefined;
-  #place = -1;
+  readonly #table: ObjectTable = new ObjectTable();
+  readonly #tiers: Tiers = new Tiers(this.#table);
+  readonly #indexes: ObjectIndexes<T>;
+  readonly #writer: BodyWriter;
+  readonly #decoder: ObjectDecoder<T>;
+  readonly #scanner: EventScanner = new EventScanner();
+  readonly #budget: MemoryBudget | undefined;
+  readonly #fetch: FetchObject | undefined;
+  /** Fetches in progress, by key; concurrent reads of an object share one. */
+  readonly #fetching: Map<string, Promise<T | undefined>> = new Map();
+  readonly #change: { -readonly [F in keyof StoreChange]: StoreChange[F] } = {
+    outcome: "absent",
+    slot: -1,
+    previous: undefined,
+  };
+  readonly #previous: BodyCopy = new BodyCopy();
+  /** Bytes that the budget was last charged for. */
+  #charged = -1;
   #isRegular = true;
 
   /**
-   * Makes an empty store.
+   * Creates an empty store.
    *
-   * @param options Which kind, and what is kept of it.
-   * @throws {TypeError | SyntaxError} If an option or a path makes no sense.
+   * @param options Kind of the objects, and what is stored of them.
+   * @throws {TypeError | SyntaxError} If an option or a path is invalid.
    */
   constructor(options: ObjectStoreOptions<T>) {
-    this.#objects = new StoredObjects(options);
-    this.kind = options.kind;
-    this.#slots = this.#objects.slots;
-    this.#marks = new RelistMarks(this.#slots);
-    this.#fetcher = options.fetch &&
-      new ObjectFetcher(this.#objects, options.fetch);
+    checkOptions(options, RULES, "an ObjectStore");
+    const { kind, prune = [], indexes = {}, budget } = options;
+    checkKind(kind, "an ObjectStore");
+    if (budget !== undefined) {
+      checkParts(budget, BUDGET_PARTS, "an ObjectStore, budget");
+    }
+    this.kind = kind;
+    this.#writer = new BodyWriter(kind, prune);
+    this.#decoder = new ObjectDecoder(this.#tiers, this.#writer);
+    this.#indexes = new ObjectIndexes(options.onIndexError ?? (() => {}));
+    this.#budget = budget;
+    this.#fetch = options.fetch;
+    for (const [name, definition] of Object.entries(indexes)) {
+      this.#indexes.add(name, definition);
+    }
+    this.#charge();
   }
 
-  /** How many objects there are, in all tiers. */
+  /** Number of objects, in all tiers. */
   get size(): number {
-    return this.#slots.size;
+    return this.#table.size;
   }
 
-  /**
-   * The place of the object that was put or deleted last. An object keeps its
-   * place as long as it is there; see {@linkcode ObjectStore.nextPlace}.
-   */
-  get place(): number {
-    return this.#place;
-  }
-
-  /**
-   * Takes the object that a header describes; its bytes are copied.
-   *
-   * @throws {TypeError} If the object has no name.
-   * @throws {SyntaxError} If it is not well-formed where a pruned path leads.
-   */
-  put(header: ObjectHeader, options?: PutOptions): PutOutcome {
-    const { start, end } = header.string("name");
-    if (start >= end) {
-      throw new TypeError(
-        `Cannot keep a ${this.kind.kind}: it must have a name: received none`,
-      );
-    }
-    if (header.repeatsMetadata) this.#isRegular = false;
-    const slot = this.#slots.find(header);
-    if (slot < 0) {
-      this.#place = this.#objects.add(header);
-      this.#marks.see(this.#place);
-      return "added";
-    }
-    this.#place = slot;
-    this.#marks.see(slot);
-    const order = this.#slots.compareVersion(slot, header);
-    if (order === 0 && this.#isSame(slot, header)) return "unchanged";
-    if (order > 0 && options?.force !== true) return "stale";
-    this.#objects.replace(slot, header);
-    return "updated";
-  }
-
-  /** Whether the JSON of all objects so far has `metadata` but once. */
+  /** Whether the JSON of all objects so far has `metadata` only once. */
   get isRegular(): boolean {
     return this.#isRegular;
   }
 
-  /** Removes an object; tells whether it was there. */
-  delete(key: ObjectKey | ObjectHeader): boolean {
-    const slot = this.#slots.find(key);
-    if (slot < 0) return false;
-    this.#place = slot;
-    this.#objects.remove(slot);
-    return true;
-  }
-
-  /** Removes everything. */
-  clear(): void {
-    for (const slot of this.#objects.slotsIn(undefined)) {
-      this.#objects.remove(slot);
+  /**
+   * Stores the object of a header; its bytes are copied.
+   *
+   * @throws {TypeError} If the object has no name.
+   * @throws {SyntaxError} If it is not well-formed where a pruned path leads.
+   */
+  put(header: ObjectHeader, options?: PutOptions): StoreChange {
+    const { start, end } = header.string("name");
+    if (start >= end) {
+      throw new TypeError(
+        `Cannot store a ${this.kind.kind}: it must have a name`,
+      );
     }
+    if (header.repeatsMetadata) this.#isRegular = false;
+    const table = this.#table;
+    const found = table.lookup(header);
+    if (found.slot < 0) {
+      const body = this.#writer.take(header); // may throw: before any change
+      const slot = table.add(found);
+      table.setUid(slot, header);
+      table.markSeen(slot);
+      this.#write(slot, header, body);
+      return this.#changed("added", slot);
+    }
+    const { slot } = found;
+    table.markSeen(slot);
+    if (!table.hasUid(slot, header)) return this.#changed("recreated", slot);
+    const order = table.compareVersion(slot, header);
+    if (order === 0 && header.has("resourceVersion")) {
+      return this.#changed("unchanged", slot);
+    }
+    if (order > 0 && options?.force !== true) {
+      return this.#changed("stale", slot);
+    }
+    const body = this.#writer.take(header);
+    const isCopied = options?.keepPrevious === true &&
+      this.#tiers.copy(slot, this.#previous);
+    this.#write(slot, header, body);
+    return this.#changed("updated", slot, isCopied);
   }
 
-  /** Whether it knows an object of that key. */
+  /**
+   * Removes an object.
+   *
+   * @param options Whether the deleted state is copied.
+   */
+  delete(
+    key: ObjectKey | ObjectHeader,
+    options?: Pick<PutOptions, "keepPrevious">,
+  ): StoreChange {
+    const slot = this.#table.find(key);
+    if (slot < 0) return this.#changed("absent", slot);
+    const isCopied = options?.keepPrevious === true &&
+      this.#tiers.copy(slot, this.#previous);
+    this.#remove(slot);
+    return this.#changed("deleted", slot, isCopied);
+  }
+
+  /** Removes all objects. */
+  clear(): void {
+    for (const slot of this.#table.slots()) this.#remove(slot);
+  }
+
+  /** Whether an object of that key is stored. */
   has(key: ObjectKey | ObjectHeader): boolean {
-    return this.#slots.find(key) >= 0;
+    return this.#table.find(key) >= 0;
   }
 
-  /** Whether another object is there under the name: one with another uid. */
-  hasFormer(header: ObjectHeader): boolean {
-    const slot = this.#slots.find(header);
-    return slot >= 0 && !this.#slots.hasUid(slot, header);
+  /** Whether the object of that name is stored with another UID. */
+  hasOtherUid(header: ObjectHeader): boolean {
+    const slot = this.#table.find(header);
+    return slot >= 0 && !this.#table.hasUid(slot, header);
   }
 
-  /** The resourceVersion stored, without decoding. */
+  /** Stored resourceVersion, without decoding the object. */
   resourceVersion(key: ObjectKey | ObjectHeader): string | undefined {
-    const slot = this.#slots.find(key);
-    return slot < 0 ? undefined : this.#slots.version(slot);
+    const slot = this.#table.find(key);
+    return slot < 0 ? undefined : this.#table.version(slot);
   }
 
-  /** The uid stored, without decoding. */
+  /** Stored UID, without decoding the object. */
   uid(key: ObjectKey | ObjectHeader): string | undefined {
-    const slot = this.#slots.find(key);
-    return slot < 0 ? undefined : this.#slots.uid(slot);
+    const slot = this.#table.find(key);
+    return slot < 0 ? undefined : this.#table.uid(slot);
   }
 
   /**
    * The object, frozen; undefined if there is none.
    *
-   * @throws {Error} If only its key is kept: use {@linkcode ObjectStore.read}.
+   * @throws {Error} If only its key is stored: use {@linkcode ObjectStore.read}.
    * @throws {SyntaxError} If its bytes are not well-formed.
    */
   get(key: ObjectKey | ObjectHeader): T | undefined {
-    const slot = this.#slots.find(key);
-    return slot < 0 ? undefined : this.#objects.get(slot);
+    const slot = this.#table.find(key);
+    return slot < 0 ? undefined : this.#present(slot, this.#decoded(slot));
   }
 
-  /** The object, frozen; undefined also if only its key is kept. */
+  /** The object, frozen; undefined also if only its key is stored. */
   find(key: ObjectKey | ObjectHeader): T | undefined {
-    const slot = this.#slots.find(key);
-    return slot < 0 ? undefined : this.#objects.find(slot);
+    const slot = this.#table.find(key);
+    return slot < 0 ? undefined : this.#decoded(slot);
   }
 
-  /** A fresh object that the caller may change; else as `get`. */
+  /** A new object that the caller may change; otherwise as `get`. */
   copy(key: ObjectKey | ObjectHeader): T | undefined {
-    const slot = this.#slots.find(key);
-    return slot < 0 ? undefined : this.#objects.copy(slot);
+    const slot = this.#table.find(key);
+    return slot < 0 ? undefined : this.#present(slot, this.#decoder.copy(slot));
   }
 
   /**
-   * The object, frozen, fetched if only its key is kept: then it is as new as
-   * the server has it, which may be ahead of what was put. Undefined if there is
-   * none, here or there.
+   * The object, frozen; fetched from the server if only its key is stored. A
+   * fetched object may be newer than the state that was put. Undefined if there
+   * is none, in the store or on the server.
+   *
+   * @throws {Error} If the server repeatedly answers with an older state than
+   * the stored one.
    */
   async read(key: ObjectKey | ObjectHeader): Promise<T | undefined> {
-    const slot = this.#slots.find(key);
+    const slot = this.#table.find(key);
     if (slot < 0) return undefined;
-    const object = this.#objects.find(slot);
-    if (object !== undefined || this.#fetcher === undefined) {
-      return this.#objects.present(slot, object);
+    const object = this.#decoded(slot);
+    if (object !== undefined || this.#fetch === undefined) {
+      return this.#present(slot, object);
     }
-    return await this.#fetcher.fetch(this.#slots.key(slot));
+    const found = this.#table.key(slot);
+    const text = keyText(found);
+    let fetching = this.#fetching.get(text);
+    if (fetching === undefined) {
+      fetching = this.#fetchObject(found, this.#fetch)
+        .finally(() => this.#fetching.delete(text));
+      this.#fetching.set(text, fetching);
+    }
+    return await fetching;
+  }
+
+  async #fetchObject(
+    key: ObjectKey,
+    fetch: FetchObject,
+  ): Promise<T | undefined> {
+    let version = "";
+    for (let fetches = 0; fetches < MAX_FETCHES; fetches++) {
+      const bytes = await fetch(key);
+      const slot = this.#table.find(key);
+      if (bytes === undefined || slot < 0) return undefined;
+      const header = this.#scanner.scanObject(wholeRange(bytes));
+      if (this.#table.compareVersion(slot, header) <= 0) {
+        return this.#keepFetched(slot, header);
+      }
+      // An event delivered a newer state during the fetch. Its body may have
+      // been dropped again by now.
+      version = header.resourceVersion;
+      const object = this.#decoded(slot);
+      if (object !== undefined) return object;
+    }
+    throw new Error(
+      `Cannot read ${
+        keyText(key)
+      }: the server must return a state at least as new as its watch delivered: received version ${version}`,
+    );
   }
 
   /**
-   * Decodes any object of the kind into the form that reads give, frozen and
-   * without the pruned paths, whether it is here or not.
+   * Decodes a fetched object and caches it decoded. The table is not changed:
+   * the watch has yet to deliver the event of this version.
+   */
+  #keepFetched(slot: number, header: ObjectHeader): T {
+    const body = this.#writer.write(header);
+    const object = this.#table.hasUid(slot, header)
+      ? this.#decoder.keep(slot, body)
+      : this.#decoder.decode(body);
+    this.#charge();
+    return object;
+  }
+
+  /**
+   * Decodes any object of the kind as reads return it, frozen and without the
+   * pruned paths, whether it is stored or not.
    *
    * @throws {SyntaxError} If its bytes are not well-formed.
    */
   decode(header: ObjectHeader): T {
-    return this.#objects.decode(header);
+    return this.#decoder.decode(this.#writer.write(header));
   }
 
-  /**
-   * The stored JSON where it lies, valid until any other call; undefined if
-   * there is none.
-   */
+  /** Stored JSON in place; undefined if there is none. */
   body(key: ObjectKey | ObjectHeader): ByteRange | undefined {
-    const slot = this.#slots.find(key);
-    return slot < 0 ? undefined : this.#objects.body(slot);
+    const slot = this.#table.find(key);
+    return slot < 0 ? undefined : this.#tiers.read(slot);
   }
 
-  /**
-   * Keeps the stored JSON as it is now in a copy, which nothing that happens here
-   * changes; tells whether there is any.
-   */
-  copyBody(key: ObjectKey | ObjectHeader, copy: BodyCopy): boolean {
-    const slot = this.#slots.find(key);
-    return slot >= 0 && this.#objects.copyBody(slot, copy);
-  }
-
-  /** The stored JSON, as a copy; undefined if there is none. */
+  /** Copy of the stored JSON; undefined if there is none. */
   bytes(key: ObjectKey | ObjectHeader): Uint8Array | undefined {
     const body = this.body(key);
     return body && new Uint8Array(body.bytes.subarray(body.start, body.end));
   }
 
   /**
-   * The header of an object, valid until any other call; a partial one if only
-   * its key is kept; undefined if there is none.
+   * Header of an object; a partial one if only its key is stored; undefined if
+   * there is no object.
    */
   header(key: ObjectKey | ObjectHeader): ObjectHeader | undefined {
-    const slot = this.#slots.find(key);
+    const slot = this.#table.find(key);
     return slot < 0 ? undefined : this.headerAt(slot);
   }
 
-  /** The first place in use from a place on, or -1: a walk over all objects. */
-  nextPlace(place: number): number {
-    return this.#slots.nextUsed(place);
+  /** Next slot in use, from a slot on; -1 if there is none. */
+  nextSlot(slot: number): number {
+    return this.#table.nextUsed(slot);
   }
 
-  /** The header of the object at a place in use, as `header` gives it. */
-  headerAt(place: number): ObjectHeader {
-    return this.#objects.header(place) ?? this.#objects.identity(place);
+  /** Header of the object in a slot in use, as `header` returns it. */
+  headerAt(slot: number): ObjectHeader {
+    const body = this.#tiers.read(slot);
+    if (body !== undefined) return this.#scanner.scanObject(body);
+    const table = this.#table;
+    const generation = table.generation(slot);
+    const text = JSON.stringify({
+      metadata: {
+        ...table.key(slot),
+        uid: table.uid(slot),
+        resourceVersion: table.version(slot),
+        ...(generation !== 0 && { generation }),
+      },
+    });
+    const header = this.#scanner.scanObject(wholeRange(text)).copy();
+    header.isPartial = true;
+    return header;
   }
 
   /** All keys, or those of one namespace. */
   *keys(namespace?: string): IterableIterator<ObjectKey> {
-    for (const slot of this.#objects.slotsIn(namespace)) {
-      yield this.#slots.key(slot);
+    for (const slot of this.#table.slots(namespace)) {
+      yield this.#table.key(slot);
     }
   }
 
   /**
-   * Objects one after the other, each decoded when it is reached.
+   * Objects, each decoded when it is reached and not cached.
    *
-   * @throws {Error} If only the key of one is kept.
+   * @throws {Error} If only the key of an object is stored.
    */
   *values(options: StoreListOptions = {}): IterableIterator<T> {
     const { namespace, labelSelector = [] } = options;
     const requirements = labelRequirements(labelSelector);
-    for (const slot of this.#objects.slotsIn(namespace)) {
-      if (requirements.length > 0 && !this.#matches(slot, requirements)) {
-        continue;
+    for (const slot of this.#table.slots(namespace)) {
+      if (requirements.length > 0) {
+        const header = this.headerAt(slot);
+        const { labels } = this.#present(
+          slot,
+          header.isPartial ? undefined : header,
+        );
+        if (!matchesLabels(requirements, labels)) continue;
       }
-      yield this.#objects.peek(slot);
+      yield this.#present(slot, this.#decoder.peek(slot));
     }
   }
 
-  /** Objects as an array; else as `values`. */
+  /** Objects as an array; otherwise as `values`. */
   list(options: StoreListOptions = {}): T[] {
     return [...this.values(options)];
   }
 
   /**
-   * Adds an index over what is there and what will come.
+   * Adds an index over the present and future objects.
    *
-   * @throws {RangeError} If there is one of that name, or if only the keys of
-   * some objects are kept.
+   * @throws {RangeError} If the name is taken, or if only the keys of some
+   * objects are stored.
    */
   addIndex(name: string, definition: IndexDefinition<T>): void {
-    this.#objects.addIndex(name, definition);
+    if (this.#tiers.keyOnly.objects > 0) {
+      throw new RangeError(
+        `Cannot add the index "${name}": the bodies of some objects are no longer stored`,
+      );
+    }
+    if (!this.#indexes.add(name, definition)) return;
+    for (const slot of this.#table.slots()) {
+      this.#index(slot, this.headerAt(slot), name);
+    }
+    this.#charge();
   }
 
   /** Removes an index, if there is one of that name. */
   removeIndex(name: string): void {
-    this.#objects.removeIndex(name);
+    this.#indexes.delete(name);
+    this.#charge();
   }
 
   /**
-   * The objects that have a value in an index.
+   * Objects with a value in an index.
    *
    * @throws {RangeError} If there is no such index.
    */
   byIndex(name: string, value: string): T[] {
-    const { indexes } = this.#objects;
-    return indexes.postings(name).slots(value).map((slot) =>
-      this.#objects.get(slot)
+    return this.#indexes.postings(name).slots(value).map((slot) =>
+      this.#present(slot, this.#decoded(slot))
     );
   }
 
   /**
-   * The keys of the objects that have a value in an index.
+   * Keys of the objects with a value in an index.
    *
    * @throws {RangeError} If there is no such index.
    */
   keysByIndex(name: string, value: string): ObjectKey[] {
-    const { indexes } = this.#objects;
-    return indexes.postings(name).slots(value).map((slot) =>
-      this.#slots.key(slot)
+    return this.#indexes.postings(name).slots(value).map((slot) =>
+      this.#table.key(slot)
     );
   }
 
-  /** Every value of an index that some object has. */
+  /** Distinct values of an index. */
   indexValues(name: string): string[] {
-    return this.#objects.indexes.postings(name).values();
+    return this.#indexes.postings(name).values();
   }
 
-  /** Begins a relist: what is put from now on counts as seen. */
+  /** Starts a relist: only objects that are put from now on count as seen. */
   beginRelist(): void {
-    this.#marks.begin();
+    this.#table.beginRelist();
   }
 
   /**
-   * Ends a relist: removes what was not seen since its begin, unless it is
-   * newer than the list.
+   * Keys of the objects that were not put since the relist began, for the caller
+   * to delete. Objects may be put and deleted between two steps.
    *
-   * @param resourceVersion That of the list; if empty, nothing counts as newer.
-   * @param onRemove Told of each object before it is removed, while it can
-   * still be read.
-   * @returns How many were removed.
-   * @throws {Error} If no relist was begun.
-   */
-  sweep(resourceVersion: string, onRemove?: (key: ObjectKey) => void): number {
-    return this.#marks.sweep(resourceVersion, (slot) => {
-      onRemove?.(this.#slots.key(slot));
-      this.#objects.remove(slot);
-    });
-  }
-
-  /**
-   * What a sweep would remove, one after the other: for those who remove it
-   * themselves, with a word about each. Objects may be put and deleted between.
-   *
-   * @param resourceVersion That of the list, as for `sweep`.
+   * @param resourceVersion Version of the list: newer objects count as seen. If
+   * empty, none does.
    */
   *unseen(resourceVersion: string): Generator<ObjectKey, void, undefined> {
-    for (const slot of this.#marks.unseen(resourceVersion)) {
-      yield this.#slots.key(slot);
+    for (const slot of this.#table.unseen(resourceVersion)) {
+      yield this.#table.key(slot);
     }
   }
 
-  /** How much memory is used by what. */
+  /** Memory usage by tier. */
   usage(): StoreUsage {
-    return this.#objects.usage();
+    const { bytes, compressed, keyOnly } = this.#tiers;
+    const decoded = this.#decoder.usage;
+    const index = this.#indexBytes;
+    const total = index + bytes.bytes + compressed.bytes + decoded.bytes;
+    return { decoded, bytes, compressed, keyOnly, index, total };
   }
 
-  /** Gives all memory back and leaves the budget. */
+  /** Removes all objects and leaves the budget. */
   close(): void {
     this.clear();
-    this.#objects.close();
+    this.#budget?.leave(this);
   }
 
-  #matches(slot: number, requirements: readonly LabelRequirement[]): boolean {
-    const header = this.#objects.header(slot);
-    return matchesLabels(
-      requirements,
-      this.#objects.present(slot, header).labels,
+  /** Bytes that the budget could demote to a lower tier or drop. */
+  get sinkable(): number {
+    const { sinkableBytes, compressed } = this.#tiers;
+    const droppable = this.#fetch !== undefined && compressed.objects > 0
+      ? compressed.bytes
+      : 0;
+    return this.#decoder.shrinkableBytes + sinkableBytes + droppable;
+  }
+
+  /** Demotes some cold objects, in about a millisecond; for the budget. */
+  sink(): void {
+    const tiers = this.#tiers;
+    const mayDrop = this.#fetch !== undefined;
+    if (tiers.sinkableBytes > 0) {
+      // If the keys alone exceed the budget, compressing would be wasted.
+      const isFullOfKeys =
+        this.#indexBytes >= (this.#budget?.allowed ?? Infinity);
+      if (mayDrop && isFullOfKeys) tiers.drop("bytes");
+      else tiers.sink();
+    } else if (this.#decoder.shrinkableBytes > 0) this.#decoder.shrink();
+    else if (mayDrop) tiers.drop("compressed");
+    this.#charge();
+  }
+
+  get #indexBytes(): number {
+    return this.#table.allocatedBytes + this.#indexes.allocatedBytes;
+  }
+
+  #decoded(slot: number): T | undefined {
+    const object = this.#decoder.get(slot);
+    this.#charge();
+    return object;
+  }
+
+  #present<V>(slot: number, value: V | undefined): V {
+    if (value !== undefined) return value;
+    throw new Error(
+      `Cannot get ${this.kind.kind} ${
+        keyText(this.#table.key(slot))
+      } synchronously: only its key is stored; read() fetches it`,
     );
   }
 
-  /** Whether a header of the stored version is that of the stored object. */
-  #isSame(slot: number, header: ObjectHeader): boolean {
-    return header.has("resourceVersion") && this.#slots.hasUid(slot, header);
+  #changed(
+    outcome: StoreOutcome,
+    slot: number,
+    isCopied: boolean = false,
+  ): StoreChange {
+    const change = this.#change;
+    change.outcome = outcome;
+    change.slot = slot;
+    change.previous = isCopied ? this.#previous : undefined;
+    return change;
+  }
+
+  /** Stores body and version of a header in the slot of its object. */
+  #write(slot: number, header: ObjectHeader, body: UnwrittenBody): void {
+    this.#tiers.write(slot, body);
+    this.#table.setVersion(slot, header);
+    this.#decoder.forget(slot);
+    if (!this.#indexes.isEmpty) this.#index(slot, header);
+    this.#charge();
+  }
+
+  #remove(slot: number): void {
+    this.#indexes.remove(slot);
+    this.#decoder.forget(slot);
+    this.#tiers.remove(slot);
+    this.#table.remove(slot);
+    this.#charge();
+  }
+
+  #index(slot: number, header: ObjectHeader, only?: string): void {
+    const object = () => this.#decoder.get(slot) as T;
+    this.#indexes.update(slot, { header, object, only });
+  }
+
+  /** Reports the memory in use to the budget. */
+  #charge(): void {
+    const budget = this.#budget;
+    if (budget === undefined) {
+      this.#decoder.limit = DEFAULT_DECODED_BYTES;
+      return;
+    }
+    this.#decoder.limit = budget.allowed * DECODED_SHARE;
+    const held = this.#indexBytes + this.#tiers.allocatedBytes +
+      this.#decoder.bytes;
+    if (held !== this.#charged || budget.isExceeded) {
+      this.#charged = held;
+      budget.charge(this, held);
+    }
   }
 }

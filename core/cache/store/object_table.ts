@@ -4,101 +4,131 @@ import { compareResourceVersions } from "../../api/resource_version.ts";
 import type { ByteRange } from "../../json/byte_range.ts";
 import { rangeText } from "../../json/json_text.ts";
 import { ObjectHeader } from "../../json/object_header.ts";
-import { hashBytes, hashEnd, hashNext, hashSeed } from "./key_hash.ts";
-import { KeyTable, MAX_SLOTS } from "./key_table.ts";
-import { MAX_NAME_BYTES, NameTable } from "./name_table.ts";
-import { NamespaceTable } from "./namespace_table.ts";
+import {
+  hashBytes,
+  hashEnd,
+  hashNext,
+  hashSeed,
+  KeyTable,
+  MAX_SLOTS,
+} from "./key_table.ts";
+import { MAX_NAME_BYTES, NamespaceTable, NameTable } from "./name_table.ts";
 import {
   PAGE_BITS,
   PAGE_MASK,
   PAGE_SLOTS,
+  readUuid,
   SLOT_BYTES,
   SlotPage,
+  uuidText,
 } from "./slot_page.ts";
-import { readUuid, uuidText } from "./uuid.ts";
 
 const SLASH = 0x2f;
+/** Relist marks go from 1 to this, and then start over. */
+const LAST_MARK = 255;
 
-/** A range that is set anew, so that none is made. */
-type Range = { -readonly [Part in keyof ByteRange]: ByteRange[Part] };
+type MutableRange = { -readonly [Part in keyof ByteRange]: ByteRange[Part] };
 
 /**
- * The index of a store: which objects there are, each in a slot, with what is
- * known of them without their bytes. It takes about 64 bytes an object, outside
- * the JavaScript heap, and is never evicted.
+ * Result of a lookup: the slot of a key, and what {@linkcode ObjectTable.add}
+ * needs to add the key. The table reuses it: it is valid until the next lookup.
+ */
+export interface Lookup {
+  /** Slot of the object, or -1. */
+  readonly slot: number;
+  /** Namespace as bytes, so that it is not decoded. */
+  readonly namespace: ByteRange;
+  /** Name as bytes. */
+  readonly name: ByteRange;
+  /** Hash of namespace and name. */
+  readonly hash: number;
+}
+
+/**
+ * Index of a store: the key, UID, resourceVersion and generation of each object,
+ * addressed by a slot number that the object keeps as long as it is stored.
+ *
+ * It takes about 64 bytes per object, outside the JavaScript heap, and is never
+ * evicted. The columns `state` and `body` of its pages belong to the tiers.
  */
 export class ObjectTable {
   readonly #pages: SlotPage[] = [];
   readonly #keys: KeyTable = new KeyTable((slot) => this.#hashOf(slot));
   readonly #names: NameTable = new NameTable();
   readonly #namespaces: NamespaceTable = new NamespaceTable();
-  /** What does not fit into the columns: rare. */
+  /** UIDs that are no UUIDs, by slot: rare. */
   readonly #uidTexts: Map<number, string> = new Map();
+  /** resourceVersions that are no exact numbers, by slot: rare. */
   readonly #versionTexts: Map<number, string> = new Map();
-  /** Slots that were never used begin here. */
+  /** Slots from here on were never used. */
   #top = 0;
-  /** How many slots the pages have. */
+  /** Number of slots that the pages have. */
   #slots = 0;
-  /** The first slot that was freed, plus one; 0 for none. */
+  /** First slot of the list of freed ones, plus one; 0 if there is none. */
   #free = 0;
   #size = 0;
-  /** The key that is sought: as bytes, so that none is decoded; and its hash. */
-  readonly #namespace: Range = { bytes: Buffer.alloc(0), start: 0, end: 0 };
-  readonly #name: Range = { bytes: Buffer.alloc(0), start: 0, end: 0 };
-  #hash = 0;
-  /** The header that was sought last, in which turn of it, and its slot. */
-  #sought: ObjectHeader | undefined;
-  #soughtTurn = 0;
-  #soughtSlot = -1;
-  /** Differs in every process, so that nobody can prepare names that collide. */
+  /** The result of the last lookup. */
+  readonly #lookup = {
+    slot: -1,
+    namespace: emptyRange(),
+    name: emptyRange(),
+    hash: 0,
+  };
+  /** Random per process, so that nobody can prepare names that collide. */
   readonly #seed: number = hashSeed();
-  /** The words of the uid that was read last, if it was a UUID; from where. */
+  /** The four words of the UID that was parsed last. */
   readonly #words: Uint32Array = new Uint32Array(4);
-  #isUuid = false;
-  #uidHeader: ObjectHeader | undefined;
-  #uidTurn = 0;
-  /** Holds the name that is sought, and the one that was read last. */
+  /** Encoded form of a key that was looked up as text. */
   #scratch: Buffer = Buffer.alloc(256);
+  /** Name that was read last. */
   readonly #read: Buffer = Buffer.alloc(MAX_NAME_BYTES);
+  /** Mark of objects that were seen in the current relist. */
+  #mark = 1;
 
-  /** How many objects there are. */
+  /** Number of objects. */
   get size(): number {
     return this.#size;
   }
 
-  /** Slots are below this number. */
+  /** Upper bound of the slots, exclusive. */
   get top(): number {
     return this.#top;
   }
 
-  /** The page of a slot, for reading and writing its columns. */
+  /** Page of a slot, for reading and writing its columns. */
   page(slot: number): SlotPage {
     return this.#pages[slot >>> PAGE_BITS] as SlotPage;
   }
 
-  /** The slot of an object, or -1; the key is remembered for an `add`. */
+  /** Slot of an object, or -1. */
   find(key: ObjectKey | ObjectHeader): number {
-    const isHeader = key instanceof ObjectHeader;
-    // One event asks for the same object several times.
-    if (isHeader && key === this.#sought && key.turn === this.#soughtTurn) {
-      return this.#soughtSlot;
-    }
-    this.#seek(key);
-    const slot = this.#search();
-    this.#sought = isHeader ? key : undefined;
-    this.#soughtTurn = isHeader ? key.turn : 0;
-    this.#soughtSlot = slot;
-    return slot;
+    return this.lookup(key).slot;
   }
 
-  #search(): number {
-    let slot = this.#keys.first(this.#hash);
+  /** Looks a key up, for a caller that may add it. */
+  lookup(key: ObjectKey | ObjectHeader): Lookup {
+    const lookup = this.#lookup;
+    if (
+      !(key instanceof ObjectHeader) || key.isEscaped("name") ||
+      key.isEscaped("namespace")
+    ) this.#encode(key);
+    else {
+      copyRange(key.string("name"), lookup.name);
+      copyRange(key.string("namespace"), lookup.namespace);
+    }
+    lookup.hash = this.#hashKey(lookup.namespace, lookup.name);
+    lookup.slot = this.#search(lookup);
+    return lookup;
+  }
+
+  #search({ hash, name, namespace }: Lookup): number {
+    let slot = this.#keys.first(hash);
     while (slot >= 0) {
       const page = this.page(slot);
       const at = slot & PAGE_MASK;
       if (
-        this.#names.equals(page.name[at] as number, this.#name) &&
-        this.#namespaces.equals(page.namespace[at] as number, this.#namespace)
+        this.#names.equals(page.name[at] as number, name) &&
+        this.#namespaces.equals(page.namespace[at] as number, namespace)
       ) return slot;
       slot = this.#keys.next();
     }
@@ -106,24 +136,25 @@ export class ObjectTable {
   }
 
   /**
-   * A slot for the key that was sought last and not found.
+   * Adds a key that has no slot.
    *
+   * @param lookup Result of the lookup of the key.
+   * @returns The new slot.
    * @throws {RangeError} If there are too many objects or namespaces.
    */
-  add(): number {
-    const namespace = this.#namespaces.enter(rangeText(this.#namespace));
+  add(lookup: Lookup): number {
+    const namespace = this.#namespaces.enter(rangeText(lookup.namespace));
     const slot = this.#takeSlot();
     const page = this.page(slot);
     const at = slot & PAGE_MASK;
     page.namespace[at] = namespace;
-    page.name[at] = this.#names.add(this.#name);
-    this.#keys.add(this.#hash, slot);
-    this.#sought = undefined;
+    page.name[at] = this.#names.add(lookup.name);
+    this.#keys.add(lookup.hash, slot);
     this.#size++;
     return slot;
   }
 
-  /** Frees a slot. */
+  /** Removes an object and frees its slot. */
   remove(slot: number): void {
     const page = this.page(slot);
     const at = slot & PAGE_MASK;
@@ -135,17 +166,27 @@ export class ObjectTable {
     page.state[at] = 0;
     page.body[at] = this.#free;
     this.#free = slot + 1;
-    this.#sought = undefined;
     this.#size--;
     this.#reclaimNames();
   }
 
-  /** The next slot in use from a slot on, or -1. */
+  /** Next slot in use, from a slot on; -1 if there is none. */
   nextUsed(slot: number): number {
     for (; slot < this.#top; slot++) {
       if (this.page(slot).state[slot & PAGE_MASK] !== 0) return slot;
     }
     return -1;
+  }
+
+  /** Slots of all objects, or of those in a namespace. */
+  *slots(namespace?: string): Generator<number, void, undefined> {
+    for (
+      let slot = this.nextUsed(0);
+      slot >= 0;
+      slot = this.nextUsed(slot + 1)
+    ) {
+      if (namespace === undefined || this.isIn(slot, namespace)) yield slot;
+    }
   }
 
   /** Whether the object in a slot is in a namespace. */
@@ -154,55 +195,46 @@ export class ObjectTable {
     return this.#namespaces.name(number as number) === namespace;
   }
 
-  /** The key of the object in a slot. */
+  /** Key of the object in a slot. */
   key(slot: number): ObjectKey {
     const page = this.page(slot);
     const at = slot & PAGE_MASK;
-    const name = this.#nameText(page.name[at] as number);
+    const name = rangeText(this.#readName(page.name[at] as number));
     const namespace = this.#namespaces.name(page.namespace[at] as number);
     return namespace === "" ? { name } : { namespace, name };
   }
 
-  /** The uid of the object in a slot. */
+  /** UID of the object in a slot. */
   uid(slot: number): string {
     return this.#uidTexts.get(slot) ??
       uuidText(this.page(slot).uid, 4 * (slot & PAGE_MASK));
   }
 
-  /** Whether the object of a header is the one in a slot, not its successor. */
+  /** Whether the object in a slot has the UID of a header. */
   hasUid(slot: number, header: ObjectHeader): boolean {
     if (this.#uidTexts.size > 0 && this.#uidTexts.has(slot)) {
       return this.#uidTexts.get(slot) === header.uid;
     }
-    if (!this.#readUid(header)) return false;
+    const words = this.#words;
+    if (!readUuid(header.string("uid"), words)) return false;
     const { uid } = this.page(slot);
     const at = 4 * (slot & PAGE_MASK);
-    const words = this.#words;
     return uid[at] === words[0] && uid[at + 1] === words[1] &&
       uid[at + 2] === words[2] && uid[at + 3] === words[3];
   }
 
+  /** Stores the UID of a header. */
   setUid(slot: number, header: ObjectHeader): void {
     if (this.#uidTexts.size > 0) this.#uidTexts.delete(slot);
-    if (this.#readUid(header)) {
+    const words = this.#words;
+    if (readUuid(header.string("uid"), words)) {
       const { uid } = this.page(slot);
       const at = 4 * (slot & PAGE_MASK);
-      for (let i = 0; i < 4; i++) uid[at + i] = this.#words[i] as number;
+      for (let i = 0; i < 4; i++) uid[at + i] = words[i] as number;
     } else this.#uidTexts.set(slot, header.uid);
   }
 
-  /** Whether the uid of a header is a UUID, which are then the words. */
-  #readUid(header: ObjectHeader): boolean {
-    // One event asks for it several times.
-    if (header !== this.#uidHeader || header.turn !== this.#uidTurn) {
-      this.#isUuid = readUuid(header.string("uid"), this.#words);
-      this.#uidHeader = header;
-      this.#uidTurn = header.turn;
-    }
-    return this.#isUuid;
-  }
-
-  /** The resourceVersion of the object in a slot. */
+  /** resourceVersion of the object in a slot. */
   version(slot: number): string {
     const version = this.page(slot).version[slot & PAGE_MASK] as number;
     return Number.isNaN(version)
@@ -210,17 +242,26 @@ export class ObjectTable {
       : String(version);
   }
 
+  /** Stores the resourceVersion and generation of a header. */
   setVersion(slot: number, header: ObjectHeader): void {
+    const page = this.page(slot);
+    const at = slot & PAGE_MASK;
     const version = header.versionNumber;
-    this.page(slot).version[slot & PAGE_MASK] = version;
+    page.version[at] = version;
+    page.generation[at] = header.generation ?? 0;
     if (Number.isNaN(version)) {
       this.#versionTexts.set(slot, header.resourceVersion);
     } else if (this.#versionTexts.size > 0) this.#versionTexts.delete(slot);
   }
 
+  /** Generation of the object in a slot; 0 if it has none. */
+  generation(slot: number): number {
+    return this.page(slot).generation[slot & PAGE_MASK] as number;
+  }
+
   /**
-   * Compares the version in a slot with that of a header: negative if it is
-   * older. Texts are compared by length, then digits; numbers stand only for
+   * Compares the resourceVersion in a slot with that of a header: negative if it
+   * is older. Texts are compared by length, then digits; numbers stand only for
    * versions short enough to be exact, and so have the same order.
    */
   compareVersion(slot: number, header: ObjectHeader): number {
@@ -231,12 +272,44 @@ export class ObjectTable {
       : difference;
   }
 
-  /** Whether the version in a slot is newer than a text. */
-  isNewer(slot: number, version: string): boolean {
-    return compareResourceVersions(this.version(slot), version) > 0;
+  /** Starts a relist: no object counts as seen. */
+  beginRelist(): void {
+    this.#mark = this.#mark % LAST_MARK + 1;
+    if (this.#mark > 1) return;
+    // Marks of earlier rounds must not be taken for those of this one.
+    for (const slot of this.slots()) {
+      this.page(slot).mark[slot & PAGE_MASK] = 0;
+    }
   }
 
-  /** The memory that is held, in bytes. */
+  /** Marks an object as seen in the current relist. */
+  markSeen(slot: number): void {
+    this.page(slot).mark[slot & PAGE_MASK] = this.#mark;
+  }
+
+  /**
+   * Slots of the objects that the current relist did not show; each may be
+   * removed when it is reached.
+   *
+   * @param resourceVersion Objects newer than this count as seen; if empty,
+   * none does.
+   */
+  *unseen(resourceVersion: string): Generator<number, void, undefined> {
+    for (
+      let slot = this.nextUsed(0);
+      slot >= 0;
+      slot = this.nextUsed(slot + 1)
+    ) {
+      if (this.page(slot).mark[slot & PAGE_MASK] === this.#mark) continue;
+      if (
+        resourceVersion !== "" &&
+        compareResourceVersions(this.version(slot), resourceVersion) > 0
+      ) this.markSeen(slot);
+      else yield slot;
+    }
+  }
+
+  /** Allocated memory, in bytes. */
   get allocatedBytes(): number {
     return this.#names.allocatedBytes + this.#keys.allocatedBytes +
       this.#slots * SLOT_BYTES;
@@ -250,7 +323,7 @@ export class ObjectTable {
     }
     if (this.#top >= MAX_SLOTS) {
       throw new RangeError(
-        `Cannot keep more objects: a store holds at most ${MAX_SLOTS}: received one more`,
+        `Cannot keep more objects: a store holds at most ${MAX_SLOTS}`,
       );
     }
     const slot = this.#top++;
@@ -266,28 +339,15 @@ export class ObjectTable {
     return slot;
   }
 
-  /** Makes a key the one that is sought. */
-  #seek(key: ObjectKey | ObjectHeader): void {
-    if (
-      !(key instanceof ObjectHeader) || key.isEscaped("name") ||
-      key.isEscaped("namespace")
-    ) this.#encode(key);
-    else {
-      copyRange(key.string("name"), this.#name);
-      copyRange(key.string("namespace"), this.#namespace);
-    }
-    this.#hash = this.#hashKey(this.#namespace, this.#name);
-  }
-
-  /** Writes a key to the scratch buffer. */
+  /** Encodes a key into the lookup. */
   #encode({ namespace = "", name }: ObjectKey): void {
     const most = 3 * (name.length + namespace.length);
     if (most > this.#scratch.length) this.#scratch = Buffer.alloc(most);
-    const scratch = this.#scratch;
-    const middle = scratch.write(name, "utf8");
-    const end = middle + scratch.write(namespace, middle, "utf8");
-    copyRange({ bytes: scratch, start: 0, end: middle }, this.#name);
-    copyRange({ bytes: scratch, start: middle, end }, this.#namespace);
+    const bytes = this.#scratch;
+    const middle = bytes.write(name, "utf8");
+    const end = middle + bytes.write(namespace, middle, "utf8");
+    copyRange({ bytes, start: 0, end: middle }, this.#lookup.name);
+    copyRange({ bytes, start: middle, end }, this.#lookup.namespace);
   }
 
   #hashOf(slot: number): number {
@@ -303,14 +363,10 @@ export class ObjectTable {
     return hashEnd(hashBytes(hash, name));
   }
 
-  /** The name at an address, in memory of its own that the next call reuses. */
+  /** Name at an address, in memory that the next call reuses. */
   #readName(address: number): ByteRange {
     const end = this.#names.read(address, this.#read);
     return { bytes: this.#read, start: 0, end };
-  }
-
-  #nameText(address: number): string {
-    return rangeText(this.#readName(address));
   }
 
   /** Moves the names out of a block that is mostly dead. */
@@ -335,7 +391,11 @@ export class ObjectTable {
   }
 }
 
-function copyRange({ bytes, start, end }: ByteRange, target: Range): void {
+function emptyRange(): MutableRange {
+  return { bytes: Buffer.alloc(0), start: 0, end: 0 };
+}
+
+function copyRange({ bytes, start, end }: ByteRange, target: MutableRange): void {
   target.bytes = bytes;
   target.start = start;
   target.end = end;

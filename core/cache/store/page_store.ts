@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { ByteRange } from "../../json/byte_range.ts";
-import type { BodyCopy } from "./body_copy.ts";
+import type { BodyCopy } from "./bodies.ts";
 import {
   discardPage,
   pageCodec,

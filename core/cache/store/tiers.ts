@@ -1,6 +1,6 @@
 import type { ByteRange } from "../../json/byte_range.ts";
-import type { BodyCopy } from "./body_copy.ts";
-import type { UnwrittenBody } from "./body_writer.ts";
+import type { BodyCopy } from "./bodies.ts";
+import type { UnwrittenBody } from "./bodies.ts";
 import {
   DICTIONARY_OBJECTS,
   PAGE_BYTES,

@@ -1,8 +1,13 @@
 import { Buffer } from "node:buffer";
 import type { ByteRange } from "../../json/byte_range.ts";
 import { rangeText } from "../../json/json_text.ts";
-import { hashBytes, hashEnd, hashSeed } from "./key_hash.ts";
-import { KeyTable, MAX_SLOTS } from "./key_table.ts";
+import {
+  hashBytes,
+  hashEnd,
+  hashSeed,
+  KeyTable,
+  MAX_SLOTS,
+} from "./key_table.ts";
 import { MAX_NAME_BYTES, NameTable } from "./name_table.ts";
 import { PagedInts } from "./paged_ints.ts";
 

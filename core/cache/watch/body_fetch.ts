@@ -5,7 +5,7 @@ import { wholeRange } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import { MetadataReducer } from "./metadata_reducer.ts";
 import { MAX_LISTED_BYTES } from "./receive.ts";
-import type { FetchObject } from "../store/object_store_options.ts";
+import type { FetchObject } from "../store/object_store.ts";
 import type { ReflectorClient } from "./reflector_parts.ts";
 import { objectRequest } from "./watch_requests.ts";
 

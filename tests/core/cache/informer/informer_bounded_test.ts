@@ -38,10 +38,10 @@ test("Informer fetches what it keeps only the key of, and tells reads that canno
     assert.ok(informer.has(name));
     assert.throws(
       () => informer.get(name),
-      /Cannot get Widget default\/web-7 at once: only its key is kept/,
+      /Cannot get Widget default\/web-7 synchronously: only its key is stored/,
     );
-    assert.throws(() => informer.list(), /only its key is kept/);
-    assert.throws(() => informer.byIndex("n", "7"), /only its key is kept/);
+    assert.throws(() => informer.list(), /only its key is stored/);
+    assert.throws(() => informer.byIndex("n", "7"), /only its key is stored/);
     const calls = () =>
       server.calls.filter(({ verb }) => verb === "get").length;
     const [one, two] = await Promise.all([

@@ -65,7 +65,7 @@ test("ObjectStore restores apiVersion and kind of items of a list", () => {
   });
 });
 
-test("ObjectStore tells added, updated, unchanged and stale apart", () => {
+test("ObjectStore distinguishes added, updated, unchanged, stale and recreated", () => {
   const store = podStore();
   const at = (version: number | string, uid = "u") =>
     put(store, pod({ name: "web", version, uid, spec: `${version}${uid}` }));
@@ -75,16 +75,50 @@ test("ObjectStore tells added, updated, unchanged and stale apart", () => {
   assert.equal(at(9), "stale");
   assert.equal(at("9007199254740993"), "updated");
   assert.equal(at("9007199254740992"), "stale");
-  assert.equal(at("9007199254740993", "other"), "updated");
-  assert.equal(at("18446744073709551616000", "other"), "updated");
-  assert.equal(at(7, "third"), "stale");
+  assert.equal(at("18446744073709551616000"), "updated");
+  assert.equal(at(7), "stale");
   assert.equal(
-    put(store, pod({ name: "web", version: 7, uid: "third" }), { force: true }),
+    put(store, pod({ name: "web", version: 7 }), { force: true }),
     "updated",
   );
   assert.equal(store.resourceVersion({ name: "web" }), "7");
-  assert.equal(store.uid({ name: "web" }), "third");
-  assert.equal(store.get({ name: "web" })?.metadata.uid, "third");
+  assert.equal(at(8, "other"), "recreated");
+  assert.equal(store.resourceVersion({ name: "web" }), "7");
+  assert.equal(store.delete({ name: "web" }).outcome, "deleted");
+  assert.equal(at(6, "other"), "added");
+  assert.equal(store.uid({ name: "web" }), "other");
+  assert.equal(store.get({ name: "web" })?.metadata.uid, "other");
+});
+
+test("ObjectStore returns slot and previous state of a change when asked to", () => {
+  const store = podStore();
+  const scan = (version: number) =>
+    scanner.scanObject(
+      wholeRange(JSON.stringify(pod({ name: "web", version }))),
+    );
+  const previous = () => {
+    const { bytes, start, end } = change.previous ?? assert.fail();
+    return JSON.parse(Buffer.from(bytes).toString("utf8", start, end)).metadata
+      .resourceVersion;
+  };
+  put(store, pod({ name: "other" }));
+  let change = store.put(scan(1), { keepPrevious: true });
+  const { slot } = change;
+  assert.equal(change.previous, undefined);
+  assert.equal(store.headerAt(slot).name, "web");
+  change = store.put(scan(2), { keepPrevious: true });
+  assert.equal(change.slot, slot);
+  assert.equal(previous(), "1");
+  assert.equal(store.put(scan(3)).previous, undefined);
+  change = store.delete({ name: "web" }, { keepPrevious: true });
+  assert.equal(change.slot, slot);
+  assert.equal(previous(), "3");
+  change = store.delete({ name: "web" }, { keepPrevious: true });
+  assert.deepEqual({ ...change }, {
+    outcome: "absent",
+    slot: -1,
+    previous: undefined,
+  });
 });
 
 test("ObjectStore never takes objects without a version for unchanged", () => {
@@ -121,13 +155,12 @@ test("ObjectStore removes what a relist did not show, unless it is newer", () =>
   store.beginRelist();
   assert.equal(put(store, pod({ name: "a", version: 5 })), "unchanged");
   const removed: string[] = [];
-  const count = store.sweep("10", (key) => {
+  for (const key of store.unseen("10")) {
     removed.push(`${key.name}@${store.get(key)?.metadata.resourceVersion}`);
-  });
-  assert.equal(count, 2);
+    store.delete(key);
+  }
   assert.deepEqual(removed, ["b@6", "d@10"]);
   assert.deepEqual([...store.keys()].map(keyText).sort(), ["a", "c"]);
-  assert.throws(() => store.sweep("11"), /a relist must have begun/);
 });
 
 test("ObjectStore remembers what was seen over hundreds of relists", () => {
@@ -140,8 +173,7 @@ test("ObjectStore remembers what was seen over hundreds of relists", () => {
   }
   store.beginRelist();
   put(store, pod({ name: "kept" }));
-  assert.equal(store.sweep("9"), 1);
-  assert.ok(store.has({ name: "kept" }));
+  assert.deepEqual([...store.unseen("9")], [{ name: "old" }]);
 });
 
 test("ObjectStore lists by namespace and labels", () => {

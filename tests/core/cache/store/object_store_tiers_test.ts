@@ -69,7 +69,7 @@ test("ObjectStore fetches what it kept only the key of", async () => {
     store.bytes(key) === undefined
   );
   assert.ok(key);
-  assert.throws(() => store.get(key), /only its key is kept/);
+  assert.throws(() => store.get(key), /only its key is stored/);
   const number = Number(key.name.slice(4));
   const [one, two] = await Promise.all([store.read(key), store.read(key)]);
   assert.deepEqual(one, of(number));
@@ -135,7 +135,7 @@ test("ObjectStore asks no server for ever that shows an object older than it is 
   budget.settle();
   await assert.rejects(
     store.read({ name: "web-0" }),
-    /Cannot read web-0: the server must show a state as new as its watch told: received version 1$/,
+    /Cannot read web-0: the server must return a state at least as new as its watch delivered: received version 1$/,
   );
   assert.equal(fetches, 5);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { fc } from "../../../support/property.ts";
-import { BodyWriter } from "../../../../core/cache/store/body_writer.ts";
+import { BodyWriter } from "../../../../core/cache/store/bodies.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../../core/json/event_scanner.ts";
 import { rangeText } from "../../../../core/json/json_text.ts";
