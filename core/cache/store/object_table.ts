@@ -395,7 +395,10 @@ function emptyRange(): MutableRange {
   return { bytes: Buffer.alloc(0), start: 0, end: 0 };
 }
 
-function copyRange({ bytes, start, end }: ByteRange, target: MutableRange): void {
+function copyRange(
+  { bytes, start, end }: ByteRange,
+  target: MutableRange,
+): void {
   target.bytes = bytes;
   target.start = start;
   target.end = end;
