@@ -21,7 +21,7 @@ async function fieldsOf(path: string, spec: unknown): Promise<string[]> {
   return causes.map(({ field }) => field);
 }
 
-test("the administrator may do everything, others may do nothing", async () => {
+test("access reviews grant everything to the administrator and nothing to others", async () => {
   const self = await ask(`${ACCESS}/selfsubjectaccessreviews`, {
     resourceAttributes,
   });
@@ -44,7 +44,7 @@ test("the administrator may do everything, others may do nothing", async () => {
   assert.equal(local.body.metadata.namespace, "default");
 });
 
-test("questions of access ask one thing, of somebody", async () => {
+test("access reviews require one kind of attributes and a user", async () => {
   const nonResourceAttributes = { path: "/x", verb: "get" };
   const self = `${ACCESS}/selfsubjectaccessreviews`;
   assert.deepEqual(await fieldsOf(self, {}), ["spec.resourceAttributes"]);
@@ -66,7 +66,7 @@ test("questions of access ask one thing, of somebody", async () => {
   ]);
 });
 
-test("rules are asked for a namespace", async () => {
+test("SelfSubjectRulesReview requires a namespace", async () => {
   const path = `${ACCESS}/selfsubjectrulesreviews`;
   assert.equal((await ask(path, {})).status, 400);
   const { body } = await ask(path, { namespace: "default" });
@@ -76,7 +76,7 @@ test("rules are asked for a namespace", async () => {
   ]);
 });
 
-test("reviews tell who a token and the client belong to", async () => {
+test("token and self subject reviews name the user", async () => {
   const path = `${IDENTITY}/tokenreviews`;
   assert.equal((await ask(path, {})).status, 400);
   const known = await ask(path, { token: "secret" });

@@ -8,14 +8,14 @@ import {
 
 const authority = createAuthority({ commonName: "test-authority" });
 
-test("createAuthority makes a certificate that signs itself", () => {
+test("createAuthority creates a self-signed certificate", () => {
   const certificate = new X509Certificate(authority.certificate);
   assert.equal(certificate.ca, true);
   assert.equal(certificate.subject, "CN=test-authority");
   assert.ok(certificate.verify(certificate.publicKey));
 });
 
-test("issueCertificate makes a server certificate for names and addresses", () => {
+test("issueCertificate creates a server certificate for names and addresses", () => {
   const server = issueCertificate(authority, {
     commonName: "kube-apiserver",
     usage: "server",
@@ -47,7 +47,7 @@ test("issueCertificate names a client's user and groups", () => {
   ]);
 });
 
-test("issueCertificate keeps to the given time, beyond 2049 too", () => {
+test("issueCertificate uses the given time, also after 2049", () => {
   for (const year of [2030, 2060]) {
     const now = Date.UTC(year, 0, 2);
     const { certificate } = issueCertificate(authority, {
@@ -62,7 +62,7 @@ test("issueCertificate keeps to the given time, beyond 2049 too", () => {
   }
 });
 
-test("issueCertificate refuses an authority that is not PEM", () => {
+test("issueCertificate rejects an authority that is not PEM", () => {
   assert.throws(
     () =>
       issueCertificate({ certificate: "rubbish", key: "" }, {

@@ -26,7 +26,7 @@ async function withPods(
   }
 }
 
-test("exec runs a command: input, half-close, both outputs and the exit code", () =>
+test("exec passes input, half-close, both outputs and the exit code", () =>
   withPods({
     async exec({ pod, container, command, stdin, write, writeError }) {
       await write(`${pod.metadata.name} ${container} ${command.join(" ")}: `);
@@ -49,7 +49,7 @@ test("exec runs a command: input, half-close, both outputs and the exit code", (
     });
   }));
 
-test("attach tells the sizes of the terminal, and of the end of the program", () =>
+test("attach passes terminal sizes and the end of the program", () =>
   withPods({
     async attach({ command, tty, sizes, write }) {
       assert.deepEqual([command, tty], [[], true]);
@@ -67,7 +67,7 @@ test("attach tells the sizes of the terminal, and of the end of the program", ()
     assert.deepEqual([code, stdout], [0, "80x24 100x40 "]);
   }));
 
-test("exec tells of a program that cannot run", () =>
+test("exec reports a program that cannot run", () =>
   withPods({
     exec: () => Promise.reject(new Error("no such program")),
   }, async (client) => {
@@ -79,7 +79,7 @@ test("exec tells of a program that cannot run", () =>
     });
   }));
 
-test("exec ends when its signal fires, and the pod is told", () => {
+test("exec ends when its signal aborts, and the hook is notified", () => {
   const left = Promise.withResolvers<void>();
   return withPods({
     async exec({ signal, write }) {
@@ -102,7 +102,7 @@ test("exec ends when its signal fires, and the pod is told", () => {
   });
 });
 
-test("exec tells the pod when its caller leaves, and the caller when the server goes", () => {
+test("exec notifies the hook of a disconnect and the caller of a server stop", () => {
   const left = Promise.withResolvers<void>();
   let runs = 0;
   return withPods({
@@ -123,7 +123,7 @@ test("exec tells the pod when its caller leaves, and the caller when the server 
   });
 });
 
-test("exec holds the pod back while its output is not read", () => {
+test("exec applies back-pressure to the output", () => {
   let written = 0;
   return withPods({
     async exec({ write }) {
@@ -143,7 +143,7 @@ test("exec holds the pod back while its output is not read", () => {
   });
 });
 
-test("logs gives lines, and with follow more of them until the caller leaves", () => {
+test("logs returns lines, and follows until the caller disconnects", () => {
   const left = Promise.withResolvers<void>();
   const calls: unknown[] = [];
   return withPods({
@@ -173,7 +173,7 @@ test("logs gives lines, and with follow more of them until the caller leaves", (
   });
 });
 
-test("portForward carries both ways, and tells why a pod refuses", () =>
+test("portForward passes data both ways and reports a pod's error", () =>
   withPods({
     async portForward({ port, data, write }) {
       if (port !== 80) throw new Error("nobody listens");
@@ -195,7 +195,7 @@ test("portForward carries both ways, and tells why a pod refuses", () =>
     );
   }));
 
-test("exec, its exit code and port forwarding go over a socket, too", async () => {
+test("exec, its exit code and port forwarding work over a socket", async () => {
   const server = await ApiServer.start({
     pods: {
       async exec({ command, stdin, write }) {
@@ -233,7 +233,7 @@ test("exec, its exit code and port forwarding go over a socket, too", async () =
   }
 });
 
-test("calls without a hook, of no pod and of no container are refused", () =>
+test("calls without a hook, pod or container are rejected", () =>
   withPods({ exec: () => Promise.resolve(0) }, async (client) => {
     await assert.rejects(client.attach(KEY), {
       name: "ApiError",

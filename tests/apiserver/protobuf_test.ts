@@ -49,13 +49,13 @@ function body(
 }
 
 for (const { command, body, object } of RECORDED) {
-  test(`readProtobuf reads what "${command}" sends`, () => {
+  test(`readProtobuf decodes the body of "${command}"`, () => {
     const read = readProtobuf(Buffer.from(body, "base64"));
     assert.deepEqual(held(read), held(object));
   });
 }
 
-test("readProtobuf reads maps, and embedded structs, and times", () => {
+test("readProtobuf decodes maps, embedded structs and times", () => {
   const meta = message(
     [1, "a"],
     [8, Buffer.of(8, 0x80, 0x94, 0xeb, 0xdc, 3)],
@@ -77,7 +77,7 @@ test("readProtobuf reads maps, and embedded structs, and times", () => {
   ]);
 });
 
-test("readProtobuf leaves out fields that it does not know", () => {
+test("readProtobuf ignores unknown fields", () => {
   const config = message([15, "later"], [2, message([1, "k"], [2, "v"])]);
   assert.deepEqual(readProtobuf(body("v1", "ConfigMap", config)), {
     apiVersion: "v1",
@@ -86,7 +86,7 @@ test("readProtobuf leaves out fields that it does not know", () => {
   });
 });
 
-test("readProtobuf refuses what is no message, wherever it is cut", () => {
+test("readProtobuf rejects a message truncated at any byte", () => {
   const [recorded] = RECORDED;
   const whole = Buffer.from(recorded?.body ?? "", "base64");
   for (let length = 0; length < whole.length; length++) {

@@ -20,7 +20,7 @@ const ConfigMap = untyped({
 });
 const key = { namespace: "default", name: "a" };
 
-test("ApiServer gives a client that works without a socket", async () => {
+test("ApiServer has a client that works without a socket", async () => {
   const server = await ApiServer.start({ port: false });
   await server.client.create(ConfigMap, { metadata: key });
   const { metadata } = await server.client.get(ConfigMap, key);
@@ -33,7 +33,7 @@ test("ApiServer gives a client that works without a socket", async () => {
   );
 });
 
-test("ApiServer stops twice, and frees its port", async () => {
+test("ApiServer can be stopped twice, and frees its port", async () => {
   const server = await ApiServer.start({ tls: false });
   const port = Number(new URL(server.url).port);
   await server.stop();
@@ -42,7 +42,7 @@ test("ApiServer stops twice, and frees its port", async () => {
   await again.stop();
 });
 
-test("ApiServer tells that a port is taken", async () => {
+test("ApiServer reports that a port is in use", async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const { port } = other.address() as { port: number };
@@ -50,7 +50,7 @@ test("ApiServer tells that a port is taken", async () => {
   await new Promise((resolve) => other.close(resolve));
 });
 
-test("ApiServer refuses options that it does not know or understand", async () => {
+test("ApiServer rejects unknown and invalid options", async () => {
   const start = (options: object) => ApiServer.start(options);
   await assert.rejects(start({ prot: 1 }), /did you mean "port"/);
   await assert.rejects(start({ pods: { log: 1 } }), /did you mean "logs"/);
@@ -66,7 +66,7 @@ test("ApiServer refuses options that it does not know or understand", async () =
   await assert.rejects(start({ establishingDelay: -1 }), RangeError);
 });
 
-test("ApiServer tells the audit of every request, without its token", async () => {
+test("ApiServer audits every request, without its token", async () => {
   const events: AuditEvent[] = [];
   const server = await ApiServer.start({
     port: false,
@@ -87,7 +87,7 @@ test("ApiServer tells the audit of every request, without its token", async () =
   await server.stop();
 });
 
-test("ApiServer of the same seed gives the same uids", async () => {
+test("ApiServer with the same seed generates the same UIDs", async () => {
   const uid = async () => {
     const server = await ApiServer.start({ port: false, seed: 42 });
     const { metadata } = await server.client.create(ConfigMap, {
@@ -154,7 +154,7 @@ function evaluation(): string[] {
   return runtime["bun"] !== undefined ? ["-e"] : ["--input-type=module", "-e"];
 }
 
-test("ApiServer that is killed has lost nothing that it acknowledged", async () => {
+test("ApiServer loses no acknowledged write when it is killed", async () => {
   const folder = mkdtempSync(join(tmpdir(), "data-"));
   const data = join(folder, "data");
   try {

@@ -21,7 +21,7 @@ async function get(
 const aggregated = (version: string) =>
   `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
 
-test("discovery is aggregated for clients that want it, in their version", async () => {
+test("discovery is aggregated for clients that request it, in their version", async () => {
   for (const version of ["v2", "v2beta1"]) {
     const { body, headers } = await get("/apis", aggregated(version));
     assert.equal(body.apiVersion, `apidiscovery.k8s.io/${version}`);
@@ -38,13 +38,13 @@ test("discovery is aggregated for clients that want it, in their version", async
   assert.equal(body.kind, "APIGroupList");
 });
 
-test("discovery that cannot be written as wanted is not acceptable", async () => {
+test("discovery answers 406 to unsupported representations", async () => {
   assert.equal((await get("/apis", aggregated("v3"))).status, 406);
   assert.equal((await get("/apis/apps", aggregated("v2"))).status, 406);
   assert.equal((await get("/apis/apps/v1", "text/html")).status, 406);
 });
 
-test("discovery is written as YAML, too", async () => {
+test("discovery supports YAML", async () => {
   const { body, headers } = await get("/apis", "application/yaml");
   assert.equal(headers["content-type"], "application/yaml");
   assert.doesNotMatch(body, /[&*]a1/);
@@ -52,7 +52,7 @@ test("discovery is written as YAML, too", async () => {
   assert.ok(groups.some(({ name }) => name === "apps"));
 });
 
-test("groups and versions that are not served are not found", async () => {
+test("discovery answers 404 for groups and versions that are not served", async () => {
   for (const path of ["/apis/nope", "/apis/nope/v1", "/apis/apps/v9"]) {
     assert.equal((await get(path)).status, 404, path);
   }
@@ -60,12 +60,12 @@ test("groups and versions that are not served are not found", async () => {
   assert.deepEqual([document.status, document.body], [404, ""]);
 });
 
-test("health is told of checks that there are", async () => {
+test("health endpoints know the names of kube-apiserver's checks", async () => {
   assert.equal((await get("/readyz/ping")).body, "ok");
   assert.equal((await get("/healthz/nope")).status, 404);
 });
 
-test("documents are read, not written", async () => {
+test("discovery documents reject methods other than reads", async () => {
   const server = new TestServer({ builtin });
   for (const path of ["/api", "/api/v1", "/apis/apps/v1", "/version"]) {
     assert.equal((await server.send("POST", path)).status, 405, path);

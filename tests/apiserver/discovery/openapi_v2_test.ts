@@ -101,7 +101,7 @@ const PATCH_PATHS: readonly PatchPath[] = [
   },
 ];
 
-test("openApiV2 tells where each kind is patched, and that fields are validated", () => {
+test("openApiV2 has the PATCH path and field validation parameter of each kind", () => {
   const { swagger, paths, definitions } = openApiV2(PATCH_PATHS) as {
     swagger: string;
     paths: Record<string, { patch: Record<string, unknown> }>;
@@ -117,7 +117,7 @@ test("openApiV2 tells where each kind is patched, and that fields are validated"
   ]);
 });
 
-test("openApiV2Protobuf tells the same as openApiV2", () => {
+test("openApiV2Protobuf encodes the same document as openApiV2", () => {
   const { definitions: _, ...document } = openApiV2(PATCH_PATHS) as {
     definitions: object;
     paths: Record<string, { patch: { responses?: object } }>;
@@ -127,7 +127,7 @@ test("openApiV2Protobuf tells the same as openApiV2", () => {
   assert.deepEqual(decoded(openApiV2Protobuf(PATCH_PATHS)), document);
 });
 
-test("OpenAPI v2 is served as protobuf where that is asked for, else as JSON", async () => {
+test("OpenAPI v2 is served as protobuf if requested, otherwise as JSON", async () => {
   const server = new TestServer({ builtin });
   const get = (accept: string) =>
     server.send("GET", "/openapi/v2", undefined, { accept });

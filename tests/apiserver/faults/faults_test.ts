@@ -67,7 +67,7 @@ const settle = async () => {
   }
 };
 
-test("a fault hits the requests that it matches, after some and so many times", async () => {
+test("a fault hits matching requests according to skip and count", async () => {
   await withServer(async (server) => {
     const fault = server.faults.add({
       verb: "create",
@@ -86,7 +86,7 @@ test("a fault hits the requests that it matches, after some and so many times", 
   });
 });
 
-test("a fault tells how long to wait", async () => {
+test("a fault sets Retry-After", async () => {
   await withServer(async (server) => {
     server.faults.add({ effect: { status: 429, retryAfter: 7 } });
     const { headers, text } = await send(server, "GET", C);
@@ -97,7 +97,7 @@ test("a fault tells how long to wait", async () => {
   });
 });
 
-test("faults by chance are the same for the same seed", async () => {
+test("faults with a probability are reproducible by seed", async () => {
   const pattern = async () => {
     let seen = "";
     await withServer(async (server) => {
@@ -114,7 +114,7 @@ test("faults by chance are the same for the same seed", async () => {
   assert.match(first, /\./);
 });
 
-test("a conflict befalls writes to what is there, and nothing else", async () => {
+test("a conflict fault hits only writes to existing objects", async () => {
   await withServer(async (server) => {
     server.faults.add({ count: 1, effect: { conflict: true } });
     assert.equal((await create(server, "a")).status, 201);
@@ -125,7 +125,7 @@ test("a conflict befalls writes to what is there, and nothing else", async () =>
   });
 });
 
-test("a slow answer takes its time on the server's clock", async () => {
+test("a delayed answer waits on the server's clock", async () => {
   const clock = new VirtualClock();
   await withServer(async (server) => {
     server.faults.add({ verb: "list", effect: { delay: 60_000 } });
@@ -141,7 +141,7 @@ test("a slow answer takes its time on the server's clock", async () => {
   }, { clock });
 });
 
-test("a connection breaks before the answer or at a byte of it", async () => {
+test("a fault breaks a connection before the answer or at a byte of it", async () => {
   await withServer(async (server) => {
     server.faults.add({ count: 1, effect: { reset: "request" } });
     await assert.rejects(send(server, "GET", C), /connection was refused/);
@@ -152,7 +152,7 @@ test("a connection breaks before the answer or at a byte of it", async () => {
   });
 });
 
-test("a watch is cut at a byte, stalls, or is cut at once", async () => {
+test("faults cut a watch at a byte, stall it, or cut it immediately", async () => {
   await withServer(async (server) => {
     server.faults.add({ verb: "watch", count: 1, effect: { cutAfter: 20 } });
     const cut = watch(server);
@@ -173,7 +173,7 @@ test("a watch is cut at a byte, stalls, or is cut at once", async () => {
   });
 });
 
-test("open watches expire, end in order or fall silent", async () => {
+test("open watches can be expired, ended and stalled", async () => {
   await withServer(async (server) => {
     const expired = watch(server);
     await settle();
@@ -194,7 +194,7 @@ test("open watches expire, end in order or fall silent", async () => {
   });
 });
 
-test("initial events never end where the bookmark is missing", async () => {
+test("a fault omits the bookmark that ends initial events", async () => {
   await withServer(async (server) => {
     server.faults.add({ verb: "watch", effect: { withoutEndBookmark: true } });
     const { lines, done } = watch(
@@ -209,7 +209,7 @@ test("initial events never end where the bookmark is missing", async () => {
   });
 });
 
-test("compaction makes old revisions and continue tokens 410", async () => {
+test("compaction expires old revisions and continue tokens", async () => {
   await withServer(async (server) => {
     await create(server, "a");
     await create(server, "b");
@@ -231,7 +231,7 @@ test("compaction makes old revisions and continue tokens 410", async () => {
   });
 });
 
-test("an expired continue token or watch is a fault by rule too", async () => {
+test("a fault rule expires continue tokens and watches", async () => {
   await withServer(async (server) => {
     await create(server, "a");
     server.faults.add({ count: 1, effect: { expired: true } });
@@ -249,7 +249,7 @@ test("an expired continue token or watch is a fault by rule too", async () => {
   });
 });
 
-test("a rotated token makes the old one worthless", async () => {
+test("rotateToken invalidates the old token", async () => {
   await withServer(async (server) => {
     const old = server.token;
     const ask = async (token: string) => {
@@ -269,7 +269,7 @@ test("a rotated token makes the old one worthless", async () => {
   });
 });
 
-test("a restart keeps the objects, or not, and refuses meanwhile", async () => {
+test("restart keeps or drops objects, and rejects connections while down", async () => {
   const clock = new VirtualClock();
   await withServer(async (server) => {
     await create(server, "a");
@@ -290,7 +290,7 @@ test("a restart keeps the objects, or not, and refuses meanwhile", async () => {
   }, { clock });
 });
 
-test("a fault rule with numbers out of range is refused", async () => {
+test("a fault rule with numbers out of range is rejected", async () => {
   await withServer(async (server) => {
     const effect = { status: 500 } as const;
     for (const wrong of [{ probability: 2 }, { count: 0 }, { skip: -1 }]) {

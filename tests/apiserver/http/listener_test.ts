@@ -77,7 +77,7 @@ const wrong: [string, string, number][] = [
 ];
 
 for (const [what, body, status] of wrong) {
-  test(`a create with ${what} is refused with a Status`, async () => {
+  test(`a create with ${what} is rejected with a Status`, async () => {
     await withServer(async (server) => {
       const answer = await send(server, "POST", C, { body });
       assert.equal(answer.status, status, JSON.stringify(answer.body));
@@ -86,7 +86,7 @@ for (const [what, body, status] of wrong) {
   });
 }
 
-test("YAML that is wrong or unfolds without end is refused", async () => {
+test("malformed YAML and unbounded aliases are rejected", async () => {
   await withServer(async (server) => {
     const bomb = ["a: &a [x, x]"];
     for (let index = 0; index < 20; index++) {
@@ -106,7 +106,7 @@ test("YAML that is wrong or unfolds without end is refused", async () => {
   });
 });
 
-test("a body of 5 MiB is refused with 413, however it is sent", async () => {
+test("a body of 5 MiB is rejected with 413, with any framing", async () => {
   await withServer(async (server) => {
     const body = new Uint8Array(5 * 1024 * 1024).fill(0x20);
     for (const headers of [{}, { "transfer-encoding": "chunked" }]) {
@@ -123,7 +123,7 @@ test("a body of 5 MiB is refused with 413, however it is sent", async () => {
   });
 });
 
-test("path tricks name nothing else", async () => {
+test("paths with tricks do not address other resources", async () => {
   await withServer(async (server) => {
     const tricks = [
       "/api/v1/namespaces/default/configmaps/..%2f..%2fsecrets",
@@ -141,7 +141,7 @@ test("path tricks name nothing else", async () => {
   });
 });
 
-test("a client that sends its request slowly or never ends it holds up nobody", async () => {
+test("slow or unfinished requests do not delay other clients", async () => {
   await withServer(async (server) => {
     const { port } = new URL(server.url);
     const socket = connect(Number(port), "127.0.0.1");
@@ -154,7 +154,7 @@ test("a client that sends its request slowly or never ends it holds up nobody", 
   });
 });
 
-test("a watch client that never reads is cut, and memory stays bounded", async () => {
+test("a watch client that never reads is disconnected, with bounded memory", async () => {
   await withServer(async (server) => {
     const { port } = new URL(server.url);
     const socket = connect(Number(port), "127.0.0.1");
@@ -185,7 +185,7 @@ test("a watch client that never reads is cut, and memory stays bounded", async (
   });
 });
 
-test("a watch whose client goes away is forgotten", async () => {
+test("a watch is released when its client disconnects", async () => {
   await withServer(async (server) => {
     const outgoing = request(new URL(`${C}?watch=1`, server.url), {
       headers: { authorization: `Bearer ${server.token}` },
@@ -206,7 +206,7 @@ test("a watch whose client goes away is forgotten", async () => {
   });
 });
 
-test("the server speaks HTTPS with a certificate of its own authority", async () => {
+test("the server uses HTTPS with a certificate of its own authority", async () => {
   const server = await ApiServer.start();
   try {
     const status = await new Promise<number>((resolve, reject) => {
@@ -225,7 +225,7 @@ test("the server speaks HTTPS with a certificate of its own authority", async ()
   }
 });
 
-test("a long list is sent as fast as it is read", async () => {
+test("a long list is sent with back-pressure", async () => {
   await withServer(async (server) => {
     const value = "x".repeat(200_000);
     for (let index = 0; index < 20; index++) {

@@ -19,7 +19,7 @@ async function namesOf(server: TestServer, path: string): Promise<string[]> {
   );
 }
 
-test("a list in pages shows one revision, whatever is written meanwhile", async () => {
+test("a paged list shows one revision despite concurrent writes", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),
@@ -59,7 +59,7 @@ test("a list in pages shows one revision, whatever is written meanwhile", async 
   );
 });
 
-test("a continue token that is too old gives one to go on with the present", async () => {
+test("an expired continue token returns one for an inconsistent list", async () => {
   const server = new TestServer();
   await fill(server, ["a", "b", "c"]);
   const { body } = await server.send("GET", `${C}?limit=1`);
@@ -77,7 +77,7 @@ test("a continue token that is too old gives one to go on with the present", asy
   server.stop();
 });
 
-test("a list at a revision that is forgotten is 410", async () => {
+test("a list at a compacted revision answers 410", async () => {
   const server = new TestServer();
   await fill(server, ["a"]);
   const { body } = await server.send("GET", C);
@@ -90,7 +90,7 @@ test("a list at a revision that is forgotten is 410", async () => {
   server.stop();
 });
 
-test("a list by name reads that object only, and heeds other selectors", async () => {
+test("a list by name reads one object and applies other selectors", async () => {
   const server = new TestServer();
   await fill(server, ["a", "b"]);
   const by = (field: string, label = "own") =>

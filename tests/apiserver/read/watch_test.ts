@@ -96,7 +96,7 @@ test("a watch resumes after a revision and misses nothing", async () => {
   server.stop();
 });
 
-test("a watch from a forgotten revision ends with 410", async () => {
+test("a watch from a compacted revision ends with 410", async () => {
   const server = new TestServer();
   const { metadata } = await put(server, "a", {});
   await put(server, "b", {});
@@ -112,7 +112,7 @@ test("a watch from a forgotten revision ends with 410", async () => {
   server.stop();
 });
 
-test("a watch gets bookmarks every minute, and ends by its timeout", async () => {
+test("a watch receives bookmarks every minute and ends at its timeout", async () => {
   const clock = new VirtualClock();
   const server = new TestServer({ clock });
   await clock.settle();
@@ -129,7 +129,7 @@ test("a watch gets bookmarks every minute, and ends by its timeout", async () =>
   assert.equal(clock.pendingTimers, 0);
 });
 
-test("initial events end with a bookmark where it is wanted", async () => {
+test("initial events end with a bookmark if requested", async () => {
   const server = new TestServer();
   await put(server, "a", {});
   const initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
@@ -149,7 +149,7 @@ test("initial events end with a bookmark where it is wanted", async () => {
   server.stop();
 });
 
-test("a watch whose client never reads is cut and counted", async () => {
+test("a watch whose client never reads is disconnected and counted", async () => {
   const server = new TestServer();
   const response = await server.transport.send({
     method: "GET",
@@ -172,7 +172,7 @@ test("a watch whose client never reads is cut and counted", async () => {
   server.stop();
 });
 
-test("a watch that is left frees its place", async () => {
+test("a watch is released when its client leaves", async () => {
   const server = new TestServer();
   const seen = await watch(server, "");
   assert.equal(server.instance.context.watches.counts.open, 1);

@@ -5,21 +5,21 @@ import { MAX_DEPTH, parseJson } from "../../../apiserver/request/json_body.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 
-test("parseJson gives what JSON.parse gives, for any JSON", () => {
+test("parseJson equals JSON.parse for any JSON", () => {
   fc.assert(fc.property(fc.json({ maxDepth: 6 }), (text) => {
     const { value } = parseJson(encode(text));
     assert.deepEqual(value, JSON.parse(text));
   }));
 });
 
-test("parseJson refuses what JSON.parse refuses", () => {
+test("parseJson rejects what JSON.parse rejects", () => {
   for (const text of ["", "{", '{"a":1,}', "nope", '{"a"', "[1 2]"]) {
     assert.throws(() => parseJson(encode(text)), SyntaxError, text);
   }
   assert.throws(() => parseJson(Uint8Array.of(0x22, 0xff, 0x22)), SyntaxError);
 });
 
-test("parseJson names the fields that are given twice, and the last one wins", () => {
+test("parseJson names duplicate fields, and the last one wins", () => {
   const { value, duplicates } = parseJson(encode(
     '{"a":{"b":1,"c":[{"d":1},{"d":"x,:{\\"","d":2}],"b":3},"a":{"b":"b","\\u0062":4}}',
   ));
@@ -27,12 +27,12 @@ test("parseJson names the fields that are given twice, and the last one wins", (
   assert.deepEqual(value, { a: { b: 4 } });
 });
 
-test("parseJson finds no duplicates where there are none", () => {
+test("parseJson reports no duplicates if there are none", () => {
   const text = '{"a":"x:\\\\","b":[{"a":1},{"a":1}],"c":{"a":{"a":":"}}}';
   assert.deepEqual(parseJson(encode(text)).duplicates, []);
 });
 
-test("parseJson bounds the depth", () => {
+test("parseJson limits the depth", () => {
   const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
   assert.ok(parseJson(encode(nested(MAX_DEPTH))));
   for (const depth of [MAX_DEPTH + 1, 1_000_000]) {

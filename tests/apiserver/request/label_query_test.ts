@@ -31,7 +31,7 @@ const requirement = fc.oneof(
   word.map((key) => `${key}>5`),
 );
 
-test("readLabelQuery reads selectors as the client's parser does", () => {
+test("readLabelQuery accepts the same selectors as the client's parser", () => {
   fc.assert(
     fc.property(fc.array(requirement, { maxLength: 4 }), (parts) => {
       const text = parts.join(",");
@@ -56,14 +56,14 @@ const wrong: [string, string][] = [
   ["!=x", "found '!=', expected: !, identifier, or 'end of string'"],
 ];
 
-test("readLabelQuery takes no values for the empty one", () => {
+test("readLabelQuery reads an empty value list as the empty value", () => {
   assert.deepEqual(normal(readLabelQuery("a in ()")), [
     { key: "a", operator: "In", values: [""] },
   ]);
 });
 
 for (const [text, message] of wrong) {
-  test(`readLabelQuery says what is wrong with ${text}`, () => {
+  test(`readLabelQuery explains what is wrong with ${text}`, () => {
     assert.throws(() => readLabelQuery(text), { message });
   });
 }

@@ -5,7 +5,7 @@ import { StatusError } from "../../../apiserver/status.ts";
 
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
-test("negotiate chooses the first form that it can give", () => {
+test("negotiate chooses the first supported representation", () => {
   assert.equal(negotiate(`${TABLE},application/json`, true).as, "Table");
   assert.equal(negotiate(undefined, true).media, "json");
   assert.equal(negotiate("*/*", false).media, "json");
@@ -17,23 +17,23 @@ test("negotiate chooses the first form that it can give", () => {
   );
 });
 
-test("negotiate heeds quality", () => {
+test("negotiate respects quality values", () => {
   const header = `application/json;q=0.5,${TABLE};q=0.9`;
   assert.equal(negotiate(header, true).as, "Table");
 });
 
-test("negotiate falls back where a transformation is not known", () => {
+test("negotiate falls back if a conversion is unknown", () => {
   const header =
     "application/json;as=Other;g=meta.k8s.io;v=v1,application/json";
   assert.equal(negotiate(header, true).as, undefined);
 });
 
-test("negotiate refuses application/* for built-in kinds only", () => {
+test("negotiate rejects application/* only for built-in kinds", () => {
   assert.throws(() => negotiate("application/*", false), StatusError);
   assert.equal(negotiate("application/*", true).media, "json");
 });
 
-test("negotiate refuses what it cannot give", () => {
+test("negotiate rejects unsupported representations", () => {
   for (const custom of [true, false]) {
     for (
       const header of [

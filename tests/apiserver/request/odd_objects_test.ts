@@ -125,7 +125,7 @@ function spoilt(value: unknown, random: Random): unknown {
   return copy;
 }
 
-test("odd values anywhere in any kind are refused, never an internal error", async () => {
+test("unusual values in any field are rejected without an internal error", async () => {
   const server = await ApiServer.start({
     port: false,
     clock: new VirtualClock(),

@@ -19,7 +19,7 @@ function refusal(work: () => unknown): StatusError["status"] {
   return assert.fail("it was accepted");
 }
 
-test("readListOptions reads flags as Go does", () => {
+test("readListOptions parses booleans as Go does", () => {
   const watches = (text: string) => readListOptions(query(text), false).watch;
   assert.deepEqual(
     ["watch", "watch=1", "watch=yes", "watch=0", "watch=False", ""].map(
@@ -29,7 +29,7 @@ test("readListOptions reads flags as Go does", () => {
   );
 });
 
-test("readListOptions refuses numbers that are none", () => {
+test("readListOptions rejects invalid numbers", () => {
   assert.equal(
     refusal(() => readListOptions(query("limit=many"), false)).code,
     400,
@@ -41,7 +41,7 @@ test("readListOptions refuses numbers that are none", () => {
   assert.equal(readListOptions(query("limit=-1"), false).limit, 0);
 });
 
-test("readListOptions refuses a continue token with a match", () => {
+test("readListOptions rejects a continue token with resourceVersionMatch", () => {
   const { message } = refusal(() =>
     readListOptions(
       query("continue=x&resourceVersionMatch=Exact&resourceVersion=5"),
@@ -51,7 +51,7 @@ test("readListOptions refuses a continue token with a match", () => {
   assert.match(message ?? "", /forbidden when continue is provided/);
 });
 
-test("readWriteOptions names the manager after the agent's first word", () => {
+test("readWriteOptions derives the field manager from the user agent", () => {
   const { fieldManager } = readWriteOptions(query(""), "CreateOptions", {
     userAgent: "kubectl/v1.32 (linux)",
     apply: false,
@@ -59,7 +59,7 @@ test("readWriteOptions names the manager after the agent's first word", () => {
   assert.equal(fieldManager, "kubectl");
 });
 
-test("readWriteOptions collects all that is wrong", () => {
+test("readWriteOptions collects all violations", () => {
   const { details } = refusal(() =>
     readWriteOptions(
       query("dryRun=Some&fieldValidation=Often&force=true"),
@@ -83,7 +83,7 @@ test("readDeleteOptions prefers the body over the query", () => {
   assert.equal(options.dryRun, true);
 });
 
-test("readDeleteOptions refuses fields of another type", () => {
+test("readDeleteOptions rejects fields of another type", () => {
   assert.equal(
     refusal(() => readDeleteOptions(query(""), { gracePeriodSeconds: "5" }))
       .code,

@@ -42,7 +42,7 @@ const cases: [string, Record<string, unknown> | undefined][] = [
 ];
 
 for (const [target, expected] of cases) {
-  test(`readTarget reads ${target}`, () => {
+  test(`readTarget parses ${target}`, () => {
     const info = readTarget(`${target}?watch=1&labelSelector=a%3Db`);
     assert.equal(info?.query.get("labelSelector"), "a=b");
     if (expected === undefined) assert.equal(info?.resource, undefined);
@@ -50,11 +50,11 @@ for (const [target, expected] of cases) {
   });
 }
 
-test("readTarget takes no path that is not properly encoded", () => {
+test("readTarget rejects paths that are not properly encoded", () => {
   assert.equal(readTarget("/api/v1/pods/%zz"), undefined);
 });
 
-test("readTarget takes path tricks as names, never as another path", () => {
+test("readTarget treats path tricks as names, never as another path", () => {
   assert.equal(readTarget("/healthz/../api/v1/secrets")?.resource, undefined);
   assert.equal(readTarget("/api/v1//secrets")?.resource?.plural, "");
   assert.equal(

@@ -37,7 +37,7 @@ function inFolder(work: (path: string) => void): void {
   }
 }
 
-test("FileJournal keeps every change without being closed", () => {
+test("FileJournal persists every change without being closed", () => {
   inFolder((path) => {
     const store = new Store();
     store.attach(new FileJournal(path, store));
@@ -53,7 +53,7 @@ test("FileJournal keeps every change without being closed", () => {
   });
 });
 
-test("readJournal leaves out a line that was not finished", () => {
+test("readJournal ignores an incomplete last line", () => {
   inFolder((path) => {
     const store = new Store();
     const journal = new FileJournal(path, store);
@@ -67,7 +67,7 @@ test("readJournal leaves out a line that was not finished", () => {
   });
 });
 
-test("readJournal names the line that it cannot read", () => {
+test("readJournal names a malformed line", () => {
   inFolder((path) => {
     const store = new Store();
     new FileJournal(path, store).close();
@@ -79,11 +79,11 @@ test("readJournal names the line that it cannot read", () => {
   });
 });
 
-test("readJournal gives nothing where there is no file", () => {
+test("readJournal returns undefined if there is no file", () => {
   inFolder((path) => assert.equal(readJournal(path), undefined));
 });
 
-test("FileJournal begins with the present objects only, readable by its owner", () => {
+test("FileJournal starts with current objects only, readable by its owner", () => {
   inFolder((path) => {
     const store = new Store();
     for (let value = 0; value < 50; value++) {

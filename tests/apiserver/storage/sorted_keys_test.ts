@@ -5,7 +5,7 @@ import { SortedKeys } from "../../../apiserver/storage/sorted_keys.ts";
 
 const key = fc.stringMatching(/^[a-c]{1,3}\/[a-c-]{1,3}$/);
 
-test("SortedKeys gives any range in order after any adds and deletes", () => {
+test("SortedKeys returns any range in order after any adds and deletes", () => {
   const step = fc.record({
     key,
     read: fc.option(fc.tuple(key, key), { nil: undefined }),

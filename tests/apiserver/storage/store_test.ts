@@ -49,7 +49,7 @@ test("Store lists every past revision as it was", () => {
   }));
 });
 
-test("Store numbers writes one by one and tells listeners of each", () => {
+test("Store numbers writes consecutively and notifies listeners of each", () => {
   const store = new Store();
   const seen: string[] = [];
   store.listen(({ type, revision, object, previous }) =>
@@ -69,7 +69,7 @@ test("Store numbers writes one by one and tells listeners of each", () => {
   assert.equal(store.size, 0);
 });
 
-test("Store does nothing when the journal cannot keep a change", () => {
+test("Store rejects a change that the journal cannot write", () => {
   const store = new Store({
     journal: {
       append() {
@@ -82,7 +82,7 @@ test("Store does nothing when the journal cannot keep a change", () => {
   assert.equal(store.size, 0);
 });
 
-test("History forgets beyond its limits and says from where it is whole", () => {
+test("History discards changes beyond its limits and reports its floor", () => {
   const store = new Store({ history: { changes: 3, bytes: 1 << 20 } });
   for (let value = 0; value < 6; value++) {
     store.put(definition, widget("a", "x", value));
@@ -96,7 +96,7 @@ test("History forgets beyond its limits and says from where it is whole", () => 
   assert.deepEqual(history.since(7), []);
 });
 
-test("History keeps few bytes of objects that are gone", () => {
+test("History limits the bytes of deleted objects", () => {
   const store = new Store({ history: { changes: 1_000, bytes: 10_000 } });
   const large = "x".repeat(3_000);
   for (let value = 0; value < 20; value++) {
@@ -106,7 +106,7 @@ test("History keeps few bytes of objects that are gone", () => {
   assert.ok(history.since(history.watchFloor).length <= 4);
 });
 
-test("StoredObject shows selectable fields of the storage version as text", () => {
+test("StoredObject reads selectable fields of the storage version as text", () => {
   const store = new Store();
   const stored = store.put(definition, {
     ...widget("a", "x"),

@@ -4,7 +4,7 @@ import { TestServer } from "../support/test_server.ts";
 
 const C = "/api/v1/namespaces/default/configmaps";
 
-test("create sets what is the server's, whatever the client sends", async () => {
+test("create sets server-owned fields regardless of the request", async () => {
   const server = new TestServer();
   const { status, body } = await server.send("POST", C, {
     metadata: {
@@ -33,7 +33,7 @@ test("create sets what is the server's, whatever the client sends", async () => 
   server.stop();
 });
 
-test("create makes names of a prefix that is cut to leave room", async () => {
+test("create generates names from a truncated prefix", async () => {
   const server = new TestServer();
   const { body } = await server.send("POST", C, {
     metadata: { generateName: `${"a".repeat(80)}-` },
@@ -42,7 +42,7 @@ test("create makes names of a prefix that is cut to leave room", async () => {
   server.stop();
 });
 
-test("create refuses names and namespaces that do not fit", async () => {
+test("create rejects invalid names and namespaces", async () => {
   const server = new TestServer();
   const refused = async (object: unknown, path = C) =>
     (await server.send("POST", path, object)).status;
@@ -63,7 +63,7 @@ test("create refuses names and namespaces that do not fit", async () => {
   server.stop();
 });
 
-test("create with dryRun answers and stores nothing", async () => {
+test("create with dryRun stores nothing", async () => {
   const server = new TestServer();
   await server.send("GET", C);
   const { revision } = server.instance.context.store;
@@ -77,7 +77,7 @@ test("create with dryRun answers and stores nothing", async () => {
   server.stop();
 });
 
-test("a PUT creates where the resource allows it, and only there", async () => {
+test("a PUT creates an object only if the resource allows it", async () => {
   const server = new TestServer();
   const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
   const lease = { metadata: { name: "l" } };

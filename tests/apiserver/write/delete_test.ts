@@ -34,7 +34,7 @@ async function left(server: TestServer): Promise<string[]> {
   ).filter((name: string) => name !== "kube-root-ca.crt");
 }
 
-test("delete heeds preconditions", async () => {
+test("delete checks preconditions", async () => {
   const server = new TestServer();
   const { uid } = await made(server, "a");
   const remove = async (preconditions: unknown) =>
@@ -45,7 +45,7 @@ test("delete heeds preconditions", async () => {
   server.stop();
 });
 
-test("delete in the background takes what nobody else owns, at any depth", async () => {
+test("background deletion removes dependents without other owners, at any depth", async () => {
   const server = new TestServer();
   const owner = await made(server, "owner");
   const other = await made(server, "other");
@@ -59,7 +59,7 @@ test("delete in the background takes what nobody else owns, at any depth", async
   server.stop();
 });
 
-test("delete in the foreground waits for dependents that block", async () => {
+test("foreground deletion waits for blocking dependents", async () => {
   const server = new TestServer();
   const owner = await made(server, "owner");
   await made(server, "child", {
@@ -75,7 +75,7 @@ test("delete in the foreground waits for dependents that block", async () => {
   server.stop();
 });
 
-test("delete that orphans frees dependents", async () => {
+test("orphaning deletion removes owner references from dependents", async () => {
   const server = new TestServer();
   const owner = await made(server, "owner");
   await made(server, "child", owners(owner));
@@ -86,14 +86,14 @@ test("delete that orphans frees dependents", async () => {
   server.stop();
 });
 
-test("an object whose owner never was is collected", async () => {
+test("an object whose owner never existed is collected", async () => {
   const server = new TestServer();
   await made(server, "a", owners({ name: "b", uid: "none" }));
   assert.deepEqual(await left(server), []);
   server.stop();
 });
 
-test("a cascade of many objects ends, and others are answered meanwhile", async () => {
+test("a cascade of many objects ends without delaying other requests", async () => {
   const server = new TestServer();
   const owner = await made(server, "owner");
   for (let index = 0; index < 500; index++) {
@@ -106,7 +106,7 @@ test("a cascade of many objects ends, and others are answered meanwhile", async 
   server.stop();
 });
 
-test("deletecollection takes what it selects and shows it as it was", async () => {
+test("deletecollection deletes and returns the selected objects", async () => {
   const server = new TestServer();
   await made(server, "a", { labels: { x: "1" } });
   await made(server, "b", { labels: { x: "2" } });

@@ -45,7 +45,7 @@ const WRONG: readonly (readonly [Partial<ObjectMeta>, readonly string[]])[] = [
   ]],
 ];
 
-test("metadataProblems tells what is wrong, in the words of Kubernetes", () => {
+test("metadataProblems reports violations with kube-apiserver's messages", () => {
   for (const [fields, expected] of WRONG) {
     assert.deepEqual(
       texts(metadataProblems({ ...META, ...fields }, RULES)),
@@ -64,7 +64,7 @@ test("metadataProblems tells what is wrong, in the words of Kubernetes", () => {
   );
 });
 
-test("metadataUpdateProblems keeps what cannot change", () => {
+test("metadataUpdateProblems reports changes of immutable fields", () => {
   const changed = (fields: Partial<ObjectMeta>) => [
     ...new Set(
       texts(metadataUpdateProblems({ ...META, ...fields }, META, RULES)),

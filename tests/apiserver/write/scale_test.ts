@@ -48,7 +48,7 @@ function scale(replicas: unknown, fields: object = {}) {
   };
 }
 
-test("a Scale is applied with its replicas alone, and conflicts name its version", () =>
+test("a Scale is applied with replicas only, and conflicts name its version", () =>
   withDeployment(async (server) => {
     const apply = (replicas: number, query: string): Promise<Answer> =>
       server.send("PATCH", `${SCALE}?${query}`, scale(replicas), APPLY);
@@ -73,7 +73,7 @@ test("a Scale is applied with its replicas alone, and conflicts name its version
     assert.equal(body.spec.template.spec.containers[0].image, "x");
   }));
 
-test("a Scale with replicas that are no number is refused, whoever sends it", () =>
+test("a Scale whose replicas are not a number is rejected", () =>
   withDeployment(async (server) => {
     const why =
       /json: cannot unmarshal string into Go struct field ScaleSpec\.spec\.replicas of type int32/;
@@ -100,7 +100,7 @@ test("a Scale with replicas that are no number is refused, whoever sends it", ()
     );
   }));
 
-test("a Scale of another version is refused", () =>
+test("a Scale of another version is rejected", () =>
   withDeployment(async (server) => {
     const { status, body } = await server.send(
       "PUT",
@@ -114,7 +114,7 @@ test("a Scale of another version is refused", () =>
     );
   }));
 
-test("a Scale is shown as a Table", () =>
+test("a Scale is returned as a Table", () =>
   withDeployment(async (server) => {
     const { body } = await server.send("GET", SCALE, undefined, {
       accept: "application/json;as=Table;v=v1;g=meta.k8s.io",

@@ -24,7 +24,7 @@ function binding(target: unknown, metadata: unknown = { name: "a" }) {
   return { apiVersion: "v1", kind: "Binding", metadata, target };
 }
 
-test("a binding puts a pod on a node, once", async () => {
+test("a binding assigns a pod to a node, once", async () => {
   await withPod(async (server) => {
     const bind = (node: string) =>
       server.send("POST", `${POD}/binding`, binding({ name: node }));
@@ -44,7 +44,7 @@ test("a binding puts a pod on a node, once", async () => {
   });
 });
 
-test("a binding in the namespace names its pod, and is not stored", async () => {
+test("a binding in the namespace names its pod and is not stored", async () => {
   await withPod(async (server) => {
     const bind = (body: unknown, query = "") =>
       server.send("POST", `${NAMESPACE}/bindings${query}`, body);
@@ -79,7 +79,7 @@ test("an eviction deletes its pod", async () => {
   });
 });
 
-test("what only a node can answer fails as on a cluster without it", async () => {
+test("node requests fail as on a cluster without the node", async () => {
   await withPod(async (server) => {
     const get = (path: string) => server.send("GET", `${POD}/${path}`);
     assert.equal((await get("log")).status, 400);
@@ -103,7 +103,7 @@ test("what only a node can answer fails as on a cluster without it", async () =>
   }, ["c", "d"]);
 });
 
-test("service accounts give tokens of ten minutes and more", async () => {
+test("TokenRequest issues tokens of at least ten minutes", async () => {
   const server = new TestServer({ builtin });
   const ask = (name: string, spec: unknown) =>
     server.send("POST", `${NAMESPACE}/serviceaccounts/${name}/token`, {
@@ -126,7 +126,7 @@ test("service accounts give tokens of ten minutes and more", async () => {
   server.stop();
 });
 
-test("only finalize changes who holds a namespace", async () => {
+test("only finalize changes the finalizers of a namespace's spec", async () => {
   const server = new TestServer({ builtin });
   const patch = (path: string, finalizers: string[]) =>
     server.send("PATCH", `${NAMESPACE}${path}`, { spec: { finalizers } }, {

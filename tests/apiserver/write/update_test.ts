@@ -18,7 +18,7 @@ async function withConfigMap(
   server.stop();
 }
 
-test("update of an old state is a conflict, and of the present one is none", async () => {
+test("update with an old resourceVersion is a conflict", async () => {
   await withConfigMap(async (server, { resourceVersion }) => {
     const write = (data: unknown, resourceVersion?: string) =>
       server.send("PUT", A, { metadata: { name: "a", resourceVersion }, data });
@@ -30,7 +30,7 @@ test("update of an old state is a conflict, and of the present one is none", asy
   });
 });
 
-test("a write that changes nothing is none: no revision, no event", async () => {
+test("a write without changes creates no revision and no event", async () => {
   await withConfigMap(async (server) => {
     const { store } = server.instance.context;
     const { revision } = store;
@@ -43,7 +43,7 @@ test("a write that changes nothing is none: no revision, no event", async () => 
   });
 });
 
-test("update keeps what is not the client's to change", async () => {
+test("update preserves fields that a client may not change", async () => {
   await withConfigMap(async (server, { uid, creationTimestamp }) => {
     const { body } = await server.send("PUT", A, {
       metadata: {
@@ -58,7 +58,7 @@ test("update keeps what is not the client's to change", async () => {
   });
 });
 
-test("update of another uid or name is refused", async () => {
+test("update with another UID or name is rejected", async () => {
   await withConfigMap(async (server) => {
     const other = { metadata: { name: "a", uid: "other" } };
     const { status, body } = await server.send("PUT", A, other);
@@ -71,7 +71,7 @@ test("update of another uid or name is refused", async () => {
   });
 });
 
-test("the update that removes the last finalizer of a deleted object removes it", async () => {
+test("removing the last finalizer of a deleted object removes the object", async () => {
   await withConfigMap(async (server) => {
     const { body: marked } = await server.send("DELETE", A);
     assert.equal(marked.metadata.deletionGracePeriodSeconds, 0);
@@ -108,7 +108,7 @@ const patches: [string, unknown, Record<string, string> | undefined][] = [
 ];
 
 for (const [type, patch, data] of patches) {
-  test(`patch of type ${type} changes what it names`, async () => {
+  test(`patch of type ${type} changes the fields that it names`, async () => {
     await withConfigMap(async (server) => {
       const { status, body } = await server.send(
         "PATCH",
@@ -122,7 +122,7 @@ for (const [type, patch, data] of patches) {
   });
 }
 
-test("patches of other types, too many steps or no shape are refused", async () => {
+test("patches with unknown type, too many operations or bad shape are rejected", async () => {
   await withConfigMap(async (server) => {
     const patch = async (type: string, body: unknown) =>
       (await server.send("PATCH", A, body, { "content-type": type })).status;
@@ -138,7 +138,7 @@ test("patches of other types, too many steps or no shape are refused", async () 
   });
 });
 
-test("a key __proto__ is data like any other", async () => {
+test("a key __proto__ is treated as data", async () => {
   await withConfigMap(async (server) => {
     const body = '{"metadata":{"name":"a"},"data":{"__proto__":"x"}}';
     assert.equal((await server.send("PUT", A, body)).status, 200);
