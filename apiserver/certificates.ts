@@ -10,7 +10,7 @@ import {
   checkOption,
   checkOptions,
   type OptionRules,
-} from "../core/api/option_rules.ts";
+} from "../core/api/options.ts";
 import {
   bitString,
   boolean,

@@ -2,7 +2,7 @@ import {
   checkOption,
   checkOptions,
   type OptionRules,
-} from "../core/api/option_rules.ts";
+} from "../core/api/options.ts";
 import { VERSION } from "./version.ts";
 import { readArguments } from "./arguments.ts";
 import { type Command, type Terminal, UsageError } from "./command.ts";

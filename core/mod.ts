@@ -25,7 +25,7 @@ export * from "./api/timestamp.ts";
 export * from "./api/api_error.ts";
 export { Quantity } from "./api/quantity.ts";
 export { type Duration, durationText, milliseconds } from "./api/duration.ts";
-export { checkOptionNames } from "./api/option_names.ts";
+export { checkOptionNames } from "./api/options.ts";
 export { compareResourceVersions } from "./api/resource_version.ts";
 
 // What every layer may hold.

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRules } from "../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../core/api/options.ts";
 import { jsonEquals } from "../core/patch/json_value.ts";
 
 /** Which changes of outside resources matter. What is left out accepts. */

@@ -5,7 +5,7 @@ import {
   checkOption,
   checkOptions,
   type OptionRules,
-} from "../core/api/option_rules.ts";
+} from "../core/api/options.ts";
 import type { CacheEvent } from "../core/cache/informer/cache_event.ts";
 import type { IndexDefinition } from "../core/cache/store/object_store.ts";
 import type { ObjectHeader } from "../core/json/object_header.ts";

@@ -1,7 +1,7 @@
 import { type Duration, milliseconds } from "../core/api/duration.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
 import { keyOf, keyText } from "../core/api/object_key.ts";
-import { checkOptions, type OptionRules } from "../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../core/api/options.ts";
 import type { Timer } from "../core/clock.ts";
 import type {
   EventSource,

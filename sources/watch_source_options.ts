@@ -5,7 +5,7 @@ import {
   checkOptions,
   checkParts,
   type OptionRules,
-} from "../core/api/option_rules.ts";
+} from "../core/api/options.ts";
 import type { InformerClient } from "../core/cache/informer/informer.ts";
 import {
   checkSelection,

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { KubernetesObject } from "../core/api/object.ts";
 import type { ObjectKey } from "../core/api/object_key.ts";
-import { checkOptions, type OptionRules } from "../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../core/api/options.ts";
 import type {
   EventSource,
   PrimaryCache,

@@ -2,7 +2,7 @@ import {
   checkOptions,
   type OptionRules,
   typeText,
-} from "../core/api/option_rules.ts";
+} from "../core/api/options.ts";
 
 /** Checks an HMAC of the body that the sender puts into a header. */
 export interface HmacCheck {

@@ -4,7 +4,7 @@ import {
   checkOption,
   checkOptions,
   type OptionRules,
-} from "../core/api/option_rules.ts";
+} from "../core/api/options.ts";
 import { BackOff } from "../core/cache/watch/back_off.ts";
 import type { TransportSettings } from "../core/client/transport/transport_settings.ts";
 import type { StreamConnection } from "../core/client/transport/transport.ts";

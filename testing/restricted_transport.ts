@@ -1,4 +1,4 @@
-import { checkOption, checkOptions } from "../core/api/option_rules.ts";
+import { checkOption, checkOptions } from "../core/api/options.ts";
 import type {
   HttpRequest,
   HttpResponse,

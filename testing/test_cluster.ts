@@ -2,7 +2,7 @@ import process from "node:process";
 import { type Duration, milliseconds } from "../core/api/duration.ts";
 import { parseApiVersion, untyped } from "../core/api/kind.ts";
 import type { UntypedObject } from "../core/api/object.ts";
-import { checkOptions, type OptionRules } from "../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../core/api/options.ts";
 import { Client } from "../core/client/client.ts";
 import { openConnection } from "../core/client/connection.ts";
 import type { Transport } from "../core/client/transport/transport.ts";

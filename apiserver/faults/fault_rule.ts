@@ -1,5 +1,5 @@
-import { checkOptionNames } from "../../core/api/option_names.ts";
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import { checkOptionNames } from "../../core/api/options.ts";
+import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 
 /** Filter of requests for a fault; absent fields match all. */
 export interface FaultMatch {

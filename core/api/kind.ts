@@ -1,6 +1,6 @@
 import type { KubernetesObject, UntypedObject } from "./object.ts";
 import type { ObjectKey } from "./object_key.ts";
-import { checkOptions, type OptionRules, typeText } from "./option_rules.ts";
+import { checkOptions, type OptionRules, typeText } from "./options.ts";
 
 /** Whether the objects of a kind live in namespaces. */
 export type Scope = "Namespaced" | "Cluster";

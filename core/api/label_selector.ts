@@ -4,7 +4,7 @@ import {
   type LabelRequirement,
   labelRequirement,
 } from "./label_requirement.ts";
-import { checkOptions, type OptionRules } from "./option_rules.ts";
+import { checkOptions, type OptionRules } from "./options.ts";
 import { LabelTokens } from "./label_selector_lexer.ts";
 
 /**

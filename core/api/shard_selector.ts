@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRules } from "./option_rules.ts";
+import { checkOptions, type OptionRules } from "./options.ts";
 
 /** The fields by whose hash objects can be shared. */
 export type ShardField = "uid" | "namespace";

@@ -8,7 +8,7 @@ import type {
   ObjectList,
 } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
-import { checkOptions } from "../api/option_rules.ts";
+import { checkOptions } from "../api/options.ts";
 import type { LoadConfigOptions } from "../config/load_config.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
 import {

@@ -3,7 +3,7 @@ import {
   checkOptions,
   checkParts,
   type OptionRules,
-} from "../api/option_rules.ts";
+} from "../api/options.ts";
 import type { Clock } from "../clock.ts";
 import { CLUSTER_RULES, type ClusterConfig } from "../config/cluster_config.ts";
 import type { Logger } from "../logger.ts";

@@ -1,8 +1,4 @@
-import {
-  checkOption,
-  checkParts,
-  type OptionRules,
-} from "../api/option_rules.ts";
+import { checkOption, checkParts, type OptionRules } from "../api/options.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { credentialSource } from "../config/cluster_config.ts";
 import { silentLogger, unfailingLogger } from "../logger.ts";

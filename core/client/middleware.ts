@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { OptionRules } from "../api/option_rules.ts";
+import type { OptionRules } from "../api/options.ts";
 import { type Clock, deadline, sleep } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";

@@ -17,7 +17,7 @@ import {
 import { labelSelectorText } from "../api/label_selector.ts";
 import type { ObjectMeta } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
-import { checkOptions, typeText } from "../api/option_rules.ts";
+import { checkOptions, typeText } from "../api/options.ts";
 import {
   type ApplyOptions,
   type DeleteCollectionOptions,

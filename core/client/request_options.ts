@@ -1,7 +1,7 @@
 import type { FieldRequirement, FieldSelector } from "../api/field_selector.ts";
 import type { LabelRequirement } from "../api/label_requirement.ts";
 import type { LabelSelector } from "../api/label_selector.ts";
-import type { OptionRules } from "../api/option_rules.ts";
+import type { OptionRules } from "../api/options.ts";
 
 /** Options of every request. */
 export interface RequestOptions {

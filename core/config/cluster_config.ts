@@ -1,4 +1,4 @@
-import type { OptionRules } from "../api/option_rules.ts";
+import type { OptionRules } from "../api/options.ts";
 
 /** What proves to a cluster who asks. All parts are optional. */
 export interface Credential {

@@ -1,10 +1,6 @@
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
-import {
-  checkOption,
-  checkOptions,
-  type OptionRules,
-} from "../api/option_rules.ts";
+import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { hostProcess } from "./host_process.ts";
 import type { ClusterConfig } from "./cluster_config.ts";

@@ -5,7 +5,7 @@ import type {
   NewObject,
 } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
-import type { OptionRules } from "../api/option_rules.ts";
+import type { OptionRules } from "../api/options.ts";
 import type { PropagationPolicy } from "../client/request_options.ts";
 
 /** What every write of a {@linkcode Context} takes. */

@@ -7,7 +7,7 @@ import {
   checkParts,
   type OptionRules,
   typeText,
-} from "../api/option_rules.ts";
+} from "../api/options.ts";
 import { checkSelection } from "../cache/informer/informer_check.ts";
 import { checkIndex } from "../cache/store/object_indexes.ts";
 import type { IndexDefinition } from "../cache/store/object_store.ts";

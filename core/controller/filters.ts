@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../api/object.ts";
-import type { OptionRules } from "../api/option_rules.ts";
+import type { OptionRules } from "../api/options.ts";
 import type { CacheEvent } from "../cache/informer/cache_event.ts";
 
 /**

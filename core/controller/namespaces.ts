@@ -1,5 +1,5 @@
 import type { ResolvedKind } from "../api/kind.ts";
-import { typeText } from "../api/option_rules.ts";
+import { typeText } from "../api/options.ts";
 import type { NamespaceSet } from "./event_source.ts";
 
 /**

@@ -1,10 +1,6 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
 import type { KubernetesObject } from "../api/object.ts";
-import {
-  checkOption,
-  checkOptions,
-  type OptionRules,
-} from "../api/option_rules.ts";
+import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 
 /** Lists at any depth may be read-only, as literals of results are. */
 export type ReadonlyDeep<T> = T extends readonly (infer Item)[]

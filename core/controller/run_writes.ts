@@ -6,7 +6,7 @@ import type {
   NewObject,
 } from "../api/object.ts";
 import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
-import { checkOptions } from "../api/option_rules.ts";
+import { checkOptions } from "../api/options.ts";
 import type { OwnWrite } from "../cache/informer/shared_informer.ts";
 import { checkStatusPatch } from "../crd/check_status.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";

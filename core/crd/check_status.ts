@@ -1,5 +1,5 @@
 import type { Kind } from "../api/kind.ts";
-import { nearestName } from "../api/option_names.ts";
+import { nearestName } from "../api/options.ts";
 import { applyMergePatch } from "../patch/merge_patch.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
 import {

@@ -1,8 +1,4 @@
-import {
-  checkOption,
-  checkOptions,
-  type OptionRules,
-} from "../api/option_rules.ts";
+import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import type { OpenApiSchema } from "../patch/schema.ts";
 import type { CrdVersion, ValidationRule } from "./crd_manifest.ts";
 import type {

@@ -1,8 +1,4 @@
-import {
-  checkOption,
-  checkOptions,
-  type OptionRules,
-} from "../api/option_rules.ts";
+import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import type { CrdVersion } from "./crd_manifest.ts";
 import { crdVersion } from "./crd_version.ts";
 import type {

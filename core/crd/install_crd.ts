@@ -1,11 +1,7 @@
 import { ApiError } from "../api/api_error.ts";
 import type { ApplyObject } from "../api/object.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
-import {
-  checkOption,
-  checkOptions,
-  type OptionRules,
-} from "../api/option_rules.ts";
+import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import type { Client } from "../client/client.ts";
 import type { WatchChange } from "../client/watch_events.ts";
 import { type Clock, deadline, sleep, systemClock } from "../clock.ts";

@@ -1,5 +1,5 @@
 import { isResolved, type Kind, kindText } from "../api/kind.ts";
-import { checkOptions, type OptionRules } from "../api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../api/options.ts";
 
 /** What a role can permit. */
 export type AccessVerb =

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { checkOptions, type OptionRules } from "../api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../api/options.ts";
 import type { ByteRange } from "./byte_range.ts";
 import { asBuffer, nextByte } from "./json_text.ts";
 

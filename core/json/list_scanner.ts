@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRules } from "../api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../api/options.ts";
 import type { ByteRange } from "./byte_range.ts";
 import { EventScanner } from "./event_scanner.ts";
 import { JsonCursor, OPEN_BRACE } from "./json_cursor.ts";

@@ -1,11 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { nearestName } from "../api/option_names.ts";
+import { nearestName } from "../api/options.ts";
 import { checkKind, type Kind } from "../api/kind.ts";
-import {
-  checkOption,
-  checkOptions,
-  type OptionRules,
-} from "../api/option_rules.ts";
+import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
 import { hostProcess } from "../config/host_process.ts";
 import {

@@ -1,10 +1,6 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
-import {
-  checkOptions,
-  checkParts,
-  type OptionRules,
-} from "../api/option_rules.ts";
-import { parseByteSize } from "../cache/store/byte_size.ts";
+import { checkOptions, checkParts, type OptionRules } from "../api/options.ts";
+import { parseByteSize } from "../api/byte_size.ts";
 import { CLIENT_PARTS } from "../cache/informer/informer_check.ts";
 import { reconnectSettings } from "../cache/watch/reconnect_settings.ts";
 import type { ReconnectOptions } from "../cache/informer/informer_options.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";
 import process from "node:process";
-import { parseByteSize } from "../cache/store/byte_size.ts";
+import { parseByteSize } from "../api/byte_size.ts";
 import {
   cgroupMemoryLimit,
   defaultCacheBudget,

@@ -1,5 +1,5 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
-import { checkOptions, type OptionRules } from "../api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../api/options.ts";
 
 /** How failed runs are repeated. */
 export interface RetryPolicyOptions {

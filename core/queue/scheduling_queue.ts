@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRules } from "../api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../api/options.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { DeadlineTimer } from "./deadline_timer.ts";
 import type { Limiter } from "./limiter.ts";

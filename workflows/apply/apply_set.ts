@@ -4,7 +4,7 @@ import {
   checkOption,
   checkOptions,
   type OptionRules,
-} from "../../core/api/option_rules.ts";
+} from "../../core/api/options.ts";
 import type { Client } from "../../core/client/client.ts";
 import { systemClock } from "../../core/clock.ts";
 import { concurrencyLimit } from "../graph/concurrency_limit.ts";

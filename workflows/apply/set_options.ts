@@ -1,7 +1,7 @@
 import type { Duration } from "../../core/api/duration.ts";
 import { isLabelValue } from "../../core/api/label_requirement.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ObjectReference } from "../kstatus/object_reference.ts";
 import type { StatusRule } from "../kstatus/object_status.ts";

@@ -1,6 +1,6 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import { type Clock, deadline, sleep, systemClock } from "../../core/clock.ts";
 import { type Logger, silentLogger } from "../../core/logger.ts";

@@ -2,7 +2,7 @@ import {
   checkOption,
   checkOptions,
   type OptionRules,
-} from "../../core/api/option_rules.ts";
+} from "../../core/api/options.ts";
 
 /**
  * What a pass, or one step of it, concluded.

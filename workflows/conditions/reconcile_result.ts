@@ -1,5 +1,5 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import { isOutcome, type PassResult } from "./outcome.ts";
 import {
   type Condition,

@@ -2,7 +2,7 @@ import {
   labelRequirements,
   matchesLabels,
 } from "../../core/api/label_selector.ts";
-import { checkOption } from "../../core/api/option_rules.ts";
+import { checkOption } from "../../core/api/options.ts";
 
 /** Who may refer to an object from other namespaces, as the object says it. */
 export interface AccessList {

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
-import type { OptionRules } from "../../core/api/option_rules.ts";
+import type { OptionRules } from "../../core/api/options.ts";
 
 /** The names of the annotations by which people ask for runs. */
 export interface RequestNames {

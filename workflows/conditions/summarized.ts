@@ -33,7 +33,7 @@ import {
   sameState,
   setCondition,
 } from "./condition.ts";
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import {
   type Cadence,
   finish,

@@ -3,7 +3,7 @@ import {
   checkOptions,
   checkParts,
   type OptionRules,
-} from "../../core/api/option_rules.ts";
+} from "../../core/api/options.ts";
 import type { Clock } from "../../core/clock.ts";
 import {
   type Cadence,

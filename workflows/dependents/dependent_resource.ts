@@ -8,7 +8,7 @@ import {
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
 import { isPromise } from "../../core/tracing.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
-import type { OptionRules } from "../../core/api/option_rules.ts";
+import type { OptionRules } from "../../core/api/options.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type {
   Context,

@@ -5,7 +5,7 @@ import {
   checkOptions,
   checkParts,
   type OptionRules,
-} from "../../core/api/option_rules.ts";
+} from "../../core/api/options.ts";
 import { isPromise } from "../../core/tracing.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type {

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
-import type { OptionRules } from "../../core/api/option_rules.ts";
+import type { OptionRules } from "../../core/api/options.ts";
 import type { Dependent } from "../dependents/dependent.ts";
 import type { CrdPresent } from "./crd_presence.ts";
 import type { GraphNode } from "./graph.ts";

@@ -5,7 +5,7 @@ import {
   checkParts,
   type OptionRules,
   typeText,
-} from "../../core/api/option_rules.ts";
+} from "../../core/api/options.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { ManagedWorkflow } from "../../core/controller/managed_workflow.ts";
 import type { Context } from "../../core/controller/reconciler.ts";

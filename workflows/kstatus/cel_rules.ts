@@ -2,7 +2,7 @@ import {
   checkOption,
   checkOptions,
   type OptionRules,
-} from "../../core/api/option_rules.ts";
+} from "../../core/api/options.ts";
 import {
   current,
   failed,

@@ -4,7 +4,7 @@ import {
   checkOption,
   checkOptions,
   type OptionRules,
-} from "../../core/api/option_rules.ts";
+} from "../../core/api/options.ts";
 import type { Client } from "../../core/client/client.ts";
 import { type Clock, deadline, systemClock } from "../../core/clock.ts";
 import {

@@ -6,7 +6,7 @@ import {
   checkOptions,
   checkParts,
   type OptionRules,
-} from "../../core/api/option_rules.ts";
+} from "../../core/api/options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import { keyOf } from "../../core/api/object_key.ts";
 import type { Client } from "../../core/client/client.ts";

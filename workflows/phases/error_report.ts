@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import { isOutcome, withoutUrlQueries } from "../conditions/outcome.ts";
 
 /** One error among the causes of another. */

@@ -2,7 +2,7 @@ import {
   checkOption,
   checkOptions,
   type OptionRules,
-} from "../../core/api/option_rules.ts";
+} from "../../core/api/options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Gauge, Metrics } from "../../core/metrics.ts";
 import type { Lifecycle, PhasedObject } from "./phased_status.ts";

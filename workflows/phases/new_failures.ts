@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 
 /** A failure that something keeps in its history. */
 export interface PastFailure {

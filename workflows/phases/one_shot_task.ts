@@ -5,7 +5,7 @@ import {
   checkOption,
   checkOptions,
   type OptionRules,
-} from "../../core/api/option_rules.ts";
+} from "../../core/api/options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type {
   Context,

@@ -1,5 +1,5 @@
 import type { Duration } from "../../core/api/duration.ts";
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import type { Clock } from "../../core/clock.ts";
 import type {
   Context,

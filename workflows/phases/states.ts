@@ -1,7 +1,7 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type {
   Context,

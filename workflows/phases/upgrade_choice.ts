@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRules } from "../../core/api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 
 /** What an upgrade does with the state of what runs. */
 export type UpgradeMode = "stateless" | "savepoint" | "last-state";

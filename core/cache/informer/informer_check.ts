@@ -6,7 +6,7 @@ import {
   checkParts,
   type OptionRule,
   type OptionRules,
-} from "../../api/option_rules.ts";
+} from "../../api/options.ts";
 import { parseShardSelector } from "../../api/shard_selector.ts";
 import { pruneTree } from "../../json/prune_tree.ts";
 import type { InformerClient } from "./informer.ts";

@@ -6,7 +6,7 @@ import {
   checkOptions,
   checkParts,
   type OptionRules,
-} from "../../api/option_rules.ts";
+} from "../../api/options.ts";
 import { Informer, type InformerClient } from "./informer.ts";
 import { type InformerLease, PooledInformer } from "./informer_lease.ts";
 import {

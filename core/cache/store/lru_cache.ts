@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRules } from "../../api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../../api/options.ts";
 
 /** No entry: the end of the list. */
 const NONE = -1;

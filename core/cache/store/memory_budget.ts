@@ -2,8 +2,8 @@ import {
   checkOptions,
   type OptionRule,
   type OptionRules,
-} from "../../api/option_rules.ts";
-import { parseByteSize } from "./byte_size.ts";
+} from "../../api/options.ts";
+import { parseByteSize } from "../../api/byte_size.ts";
 import type { MemoryPressure } from "./memory_pressure.ts";
 
 /** What a budget must have; two copies of the library may be loaded. */

@@ -1,7 +1,7 @@
-import { checkOptions, type OptionRules } from "../../api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../../api/options.ts";
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
-import { parseByteSize } from "./byte_size.ts";
+import { parseByteSize } from "../../api/byte_size.ts";
 
 /** What a {@linkcode MemoryPressure} works with. */
 export interface MemoryPressureOptions {

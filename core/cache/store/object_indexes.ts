@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRule } from "../../api/option_rules.ts";
+import { checkOptions, type OptionRule } from "../../api/options.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import { Postings } from "./postings.ts";

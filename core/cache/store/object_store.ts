@@ -26,7 +26,7 @@ import {
   checkOptions,
   checkParts,
   type OptionRules,
-} from "../../api/option_rules.ts";
+} from "../../api/options.ts";
 import { type ByteRange, wholeRange } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";

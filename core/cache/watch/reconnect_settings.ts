@@ -1,4 +1,4 @@
-import { checkOptions, type OptionRules } from "../../api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../../api/options.ts";
 import type { ReconnectOptions } from "../informer/informer_options.ts";
 
 /** {@linkcode ReconnectOptions} with every default filled in. */

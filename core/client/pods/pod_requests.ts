@@ -5,7 +5,7 @@
  */
 import { objectPath, type ResolvedKind } from "../../api/kind.ts";
 import type { ObjectKey } from "../../api/object_key.ts";
-import { checkOptions, type OptionRules } from "../../api/option_rules.ts";
+import { checkOptions, type OptionRules } from "../../api/options.ts";
 import type { ApiStreamRequest } from "../authenticate.ts";
 import { type ApiRequest, describe, withQuery } from "../request.ts";
 import type { RequestOptions } from "../request_options.ts";

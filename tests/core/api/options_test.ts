@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   checkOption,
+  checkOptionNames,
   checkOptions,
+  nearestName,
   type OptionRule,
   typeText,
-} from "../../../core/api/option_rules.ts";
+} from "../../../core/api/options.ts";
 import { systemClock } from "../../../core/clock.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { noMetrics } from "../../../core/metrics.ts";
@@ -112,4 +114,32 @@ test("typeText names the type of any value", () => {
     "a function",
     "a bigint",
   ]);
+});
+
+test("checkOptionNames lets known options pass", () => {
+  checkOptionNames({ retry: false }, ["retry", "timeout"], "a controller");
+  checkOptionNames({}, [], "a controller");
+});
+
+test("checkOptionNames refuses an unknown option and names the nearest", () => {
+  assert.throws(
+    () =>
+      checkOptionNames({ maxIntervall: 1 }, ["maxInterval"], "a controller"),
+    /no option "maxIntervall": did you mean "maxInterval"\?/,
+  );
+  assert.throws(
+    () => checkOptionNames({ zebra: 1 }, ["retry", "timeout"], "a controller"),
+    /no option "zebra", only retry, timeout/,
+  );
+  assert.throws(
+    () => checkOptionNames(null as unknown as object, [], "a controller"),
+    TypeError,
+  );
+});
+
+test("nearestName finds what was probably meant", () => {
+  const known = ["labelSelector", "fieldSelector", "retry"];
+  assert.equal(nearestName("labelselector", known), "labelSelector");
+  assert.equal(nearestName("retries", known), "retry");
+  assert.equal(nearestName("x", known), undefined);
 });

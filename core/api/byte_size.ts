@@ -1,11 +1,10 @@
-import { typeText } from "../../api/option_rules.ts";
-
 const SIZE_REGEXP = /^(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?$/;
 const POWERS = ["", "K", "M", "G", "T"];
 
 /**
- * Reads a size such as `96MiB`, `1Gi`, `500M` or `65536`: with `i`, prefixes
- * count in powers of 1024, without it in powers of 1000, as in Kubernetes.
+ * Parses a size such as `96MiB`, `1Gi`, `500M` or `65536` into bytes. Prefixes
+ * with `i` are powers of 1024, those without are powers of 1000, as in
+ * Kubernetes.
  *
  * @param size Text, or a number of bytes.
  * @throws {TypeError} If it is neither.
@@ -15,9 +14,7 @@ const POWERS = ["", "K", "M", "G", "T"];
 export function parseByteSize(size: number | string): number {
   if (typeof size !== "number" && typeof size !== "string") {
     throw new TypeError(
-      `Cannot read a size: it must be a number of bytes, or text such as 96MiB: received ${
-        typeText(size)
-      }`,
+      `Cannot read a size: it must be a number of bytes, or text such as 96MiB: received ${typeof size}`,
     );
   }
   const match = SIZE_REGEXP.exec(String(size));

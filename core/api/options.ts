@@ -1,0 +1,543 @@
+/**
+ * Options: declared once, in a table beside their interface, and checked once,
+ * where the user hands them over.
+ *
+ * A table has a row for every option: its type, its default, and whether a
+ * configuration file or the environment can set it. Checking
+ * ({@linkcode checkOptions}), filling in the defaults
+ * ({@linkcode resolveOptions}) and reading a configuration
+ * (`loadOperatorConfig`) follow from the table. A missing or misspelt row does
+ * not compile.
+ *
+ * @module
+ */
+import { parseByteSize } from "./byte_size.ts";
+import { isDuration, milliseconds } from "./duration.ts";
+
+/** Type of the value of an option. */
+export type OptionType =
+  | "any"
+  | "boolean"
+  | "string"
+  | "name"
+  | "strings"
+  | "array"
+  | "function"
+  | "functions"
+  | "object"
+  | "map"
+  | "clock"
+  | "logger"
+  | "metrics"
+  | "signal"
+  | "selector"
+  | "number"
+  | "positive"
+  | "count"
+  | "size"
+  | "port"
+  | "bytes"
+  | "duration";
+
+/** Descriptions of the types, for errors. */
+const DESCRIPTIONS: Readonly<Record<OptionType, string>> = {
+  any: "given",
+  boolean: "true or false",
+  string: "a string",
+  name: "a string that is not empty",
+  strings: "an array of strings",
+  array: "an array",
+  function: "a function",
+  functions: "an array of functions",
+  object: "an object",
+  map: "a Map",
+  clock: "a clock, such as systemClock",
+  logger: "a logger, such as jsonLogger() gives",
+  metrics: "metrics, such as a MetricsRegistry",
+  signal: "an AbortSignal",
+  selector: "a string, an object or an array of requirements",
+  number: "a number",
+  positive: "a number above 0",
+  count: "a whole number from 1",
+  size: "a whole number from 0",
+  port: "a whole number from 0 to 65535",
+  bytes: 'a number of bytes, or text like "96MiB", "1Gi", "500M"',
+  duration:
+    'a duration: zero or more milliseconds, or text like "250ms", "10s", "5m", "1h30m"',
+};
+
+/**
+ * Rule for the value of an option: a type, or a choice of texts. A type that
+ * ends in `?` makes the option optional, as does `undefined` among the texts.
+ */
+export type OptionRule =
+  | OptionType
+  | `${OptionType}?`
+  | readonly (string | undefined)[];
+
+type OptionalRule = `${OptionType}?` | readonly (string | undefined)[];
+
+/** Row of any option, as the functions here read it. */
+export interface AnyRow {
+  /** Rule for the value. */
+  readonly type: OptionRule;
+  /** Value of an option that is left out, which is then optional. */
+  readonly default?: unknown;
+  /** Meaning of `false`, which is then allowed. */
+  readonly off?: unknown;
+  /** Texts that are allowed in place of a value of the type. */
+  readonly words?: readonly string[];
+  /** Table of the options within this option. */
+  readonly options?: object;
+  /**
+   * Methods of an implementation of the user's own, which is accepted in place
+   * of options; the first one distinguishes it.
+   */
+  readonly custom?: object;
+  /**
+   * Whether a configuration file and the environment can set the option. Values
+   * that text cannot express, such as functions, never can.
+   *
+   * @default {true}
+   */
+  readonly configurable?: boolean;
+  /** Checks the value further; throws if it is not valid. */
+  check?(value: unknown, subject: string): unknown;
+}
+
+/**
+ * Row of an option that needs more than a rule.
+ *
+ * @typeParam V The type of the option.
+ */
+export interface OptionRow<V> extends AnyRow {
+  readonly default?: Exclude<V, undefined>;
+  readonly options?: TableOf<V>;
+  readonly custom?: TableOf<V>;
+  check?(value: Exclude<V, false | undefined>, subject: string): unknown;
+}
+
+type TableOf<V> = V extends readonly unknown[] ? never
+  : V extends object ? OptionRules<V>
+  : never;
+
+/**
+ * Table of the options of an interface, with a row for each. Options that may
+ * be left out need a rule that allows it.
+ *
+ * @typeParam Options The interface.
+ */
+export type OptionRules<Options> = {
+  readonly [Name in keyof Options]-?: undefined extends Options[Name]
+    ? OptionalRule | OptionRow<Options[Name]>
+    : OptionRule | OptionRow<Options[Name]>;
+};
+
+/**
+ * Table of options that {@linkcode resolveOptions} fills in: those that may be
+ * left out need a default, apart from those that stay undefined.
+ *
+ * @typeParam Options The interface.
+ * @typeParam Undefined Names of the options without a default.
+ */
+export type OptionTable<Options, Undefined extends keyof Options = never> = {
+  readonly [Name in keyof Options]-?: Name extends Undefined
+    ? OptionalRule | OptionRow<Options[Name]>
+    : undefined extends Options[Name] ?
+        & OptionRow<Options[Name]>
+        & { readonly default: Exclude<Options[Name], undefined> }
+    : OptionRule | OptionRow<Options[Name]>;
+};
+
+/**
+ * Options with their defaults filled in: durations as milliseconds, sizes as
+ * bytes, and `false` replaced by its meaning.
+ *
+ * @typeParam Options The interface.
+ * @typeParam Undefined Names of the options without a default.
+ */
+export type Settings<Options, Undefined extends keyof Options = never> = {
+  readonly [Name in keyof Options]-?:
+    | Setting<Exclude<Options[Name], undefined>>
+    | (Name extends Undefined ? undefined : never);
+};
+
+type Setting<V> = boolean extends V ? V
+  // Durations and sizes.
+  : string extends V ? number extends V ? number : Exclude<V, false>
+  : Exclude<V, false>;
+
+/** Any table, as the functions here read it. */
+export type AnyTable = Readonly<Record<string, OptionRule | AnyRow>>;
+
+/**
+ * Checks options against their table. Call it once, where the user hands the
+ * options over, and not for each event.
+ *
+ * @param options The options of the user.
+ * @param table The table of the options.
+ * @param subject Owner of the options for errors, such as `"an operator"`.
+ * @throws {TypeError} If the options are not an object, a name is unknown, or a
+ * value is missing or of the wrong type.
+ * @throws {RangeError} If a value is out of range.
+ */
+export function checkOptions(
+  options: object,
+  table: AnyTable,
+  subject: string,
+): void {
+  const isObject = typeof options === "object" && options !== null;
+  if (
+    !isObject || Array.isArray(options) ||
+    Object.keys(options).some((name) => !Object.hasOwn(table, name))
+  ) {
+    checkOptionNames(options, Object.keys(table), subject);
+  }
+  checkEach(options, table, subject);
+}
+
+/**
+ * Checks an object that users implement, such as a client: it must have the
+ * given members, and may have others.
+ *
+ * @param value The object of the user.
+ * @param table The members and their types.
+ * @param subject Name of the object for errors, such as `"an informer, client"`.
+ * @throws {TypeError | RangeError} As {@linkcode checkOptions}.
+ */
+export function checkParts(
+  value: unknown,
+  table: AnyTable,
+  subject: string,
+): void {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new TypeError(
+      `Cannot use what was given for ${subject}: it must be an object with ${
+        Object.keys(table).join(", ")
+      }: received ${typeText(value)}`,
+    );
+  }
+  checkEach(value, table, subject);
+}
+
+function checkEach(options: object, table: AnyTable, subject: string): void {
+  for (const name in table) {
+    const value = (options as Readonly<Record<string, unknown>>)[name];
+    const row = table[name] as OptionRule | AnyRow;
+    // Most options are left out; requests and writes of runs have some, too.
+    if (value === undefined && isOptional(row)) continue;
+    if (isRow(row)) checkRow(value, row, { name, subject });
+    else checkOption(value, row, { name, subject });
+  }
+}
+
+function checkRow(
+  value: unknown,
+  row: AnyRow,
+  { name, subject }: { readonly name: string; readonly subject: string },
+): void {
+  if (value === false && "off" in row) return;
+  if (!row.words?.includes(value as string)) {
+    checkOption(value, row.type, { name, subject });
+    const { options, custom } = row as {
+      readonly options?: AnyTable;
+      readonly custom?: AnyTable;
+    };
+    if (
+      custom !== undefined &&
+      (Object.keys(custom)[0] as string) in (value as object)
+    ) {
+      checkParts(value, custom, `${subject}, ${name}`);
+    } else if (options !== undefined) {
+      checkOptions(value as object, options, `${subject}, ${name}`);
+    }
+  }
+  row.check?.(value, subject);
+}
+
+/**
+ * Fills in the defaults of options that {@linkcode checkOptions} has passed.
+ *
+ * @param options The options of the user.
+ * @param table The table of the options.
+ */
+export function resolveOptions<
+  Options,
+  Undefined extends keyof Options = never,
+>(
+  options: Options,
+  table: OptionTable<Options, Undefined>,
+): Settings<Options, Undefined> {
+  return resolve(
+    options as Readonly<Record<string, unknown>>,
+    table as AnyTable,
+  ) as Settings<Options, Undefined>;
+}
+
+function resolve(
+  options: Readonly<Record<string, unknown>>,
+  table: AnyTable,
+): object {
+  const settings: Record<string, unknown> = {};
+  for (const [name, rule] of Object.entries(table)) {
+    const row: AnyRow = isRow(rule) ? rule : { type: rule };
+    const value = options[name] ?? row.default;
+    settings[name] = value === false && "off" in row
+      ? row.off
+      : value === undefined
+      ? undefined
+      : resolvedValue(value, row);
+  }
+  return settings;
+}
+
+function resolvedValue(value: unknown, row: AnyRow): unknown {
+  const type = typeOf(row.type);
+  if (type === "duration") return milliseconds(value as string | number);
+  if (type === "bytes") return parseByteSize(value as string | number);
+  const table = row.options as AnyTable | undefined;
+  return table === undefined || row.custom !== undefined
+    ? value
+    : resolve(value as Readonly<Record<string, unknown>>, table);
+}
+
+/**
+ * Checks one value, as {@linkcode checkOptions} does: an argument beside
+ * options, or an option of several types.
+ *
+ * @param value The value of the user.
+ * @param rule The rule for the value.
+ * @param place Its name, and the owner of the options, for errors.
+ * @throws {TypeError | RangeError} As {@linkcode checkOptions}.
+ */
+export function checkOption(
+  value: unknown,
+  rule: OptionRule,
+  { name, subject }: { readonly name: string; readonly subject: string },
+): void {
+  const refusal = `Cannot read the options of ${subject}: "${name}" must be`;
+  const type = typeOf(rule);
+  if (type === undefined) {
+    const texts = rule as readonly (string | undefined)[];
+    if (texts.includes(value as string | undefined)) return;
+    throw new RangeError(
+      `${refusal} one of ${texts.filter(Boolean).join(", ")}: received ${
+        shown(value)
+      }`,
+    );
+  }
+  if (value === undefined && isOptional(rule)) return;
+  if (!isOfType(value, type)) {
+    throw new TypeError(
+      `${refusal} ${DESCRIPTIONS[type]}: received ${typeText(value)}`,
+    );
+  }
+  if (isInRange(value, type)) return;
+  throw new RangeError(
+    `${refusal} ${DESCRIPTIONS[type]}: received ${shown(value)}`,
+  );
+}
+
+/** Type of a rule; undefined for a choice of texts. */
+export function typeOf(rule: OptionRule): OptionType | undefined {
+  return typeof rule === "string"
+    ? rule.replace("?", "") as OptionType
+    : undefined;
+}
+
+/** Whether an entry of a table is a row rather than a rule. */
+export function isRow(entry: OptionRule | AnyRow): entry is AnyRow {
+  return typeof entry === "object" && !Array.isArray(entry);
+}
+
+function isOptional(entry: OptionRule | AnyRow): boolean {
+  if (typeof entry === "string") return entry.endsWith("?");
+  return isRow(entry)
+    ? "default" in entry || isOptional(entry.type)
+    : entry.includes(undefined);
+}
+
+function isOfType(value: unknown, type: OptionType): boolean {
+  switch (type) {
+    case "any":
+      return value !== undefined && value !== null;
+    case "boolean":
+      return typeof value === "boolean";
+    case "function":
+      return typeof value === "function";
+    case "string":
+    case "name":
+      return typeof value === "string";
+    case "number":
+    case "positive":
+    case "count":
+    case "size":
+    case "port":
+      return typeof value === "number";
+    case "bytes":
+    case "duration":
+      return typeof value === "number" || typeof value === "string";
+    case "array":
+      return Array.isArray(value);
+    case "strings":
+      return isArrayOf(value, "string");
+    case "functions":
+      return isArrayOf(value, "function");
+    case "selector":
+      return typeof value === "string" || Array.isArray(value) ||
+        hasMethods(value);
+    case "object":
+      return hasMethods(value);
+    case "map":
+      return hasMethods(value, "get", "has");
+    case "clock":
+      return hasMethods(value, "now", "wallTime", "setTimer");
+    case "logger":
+      return hasMethods(value, "debug", "info", "warn", "error", "with");
+    case "metrics":
+      return hasMethods(value, "counter", "gauge", "histogram");
+    case "signal":
+      return hasMethods(value, "throwIfAborted", "addEventListener");
+  }
+}
+
+/** Whether a value of the right type is in the range of the type. */
+function isInRange(value: unknown, type: OptionType): boolean {
+  switch (type) {
+    case "name":
+      return value !== "";
+    case "duration":
+      return isDuration(value);
+    case "bytes":
+      parseByteSize(value as string | number);
+      return true;
+    case "number":
+      return !Number.isNaN(value);
+    case "positive":
+      return (value as number) > 0;
+    case "count":
+      return Number.isInteger(value) && (value as number) > 0;
+    case "size":
+      return Number.isInteger(value) && (value as number) >= 0;
+    case "port":
+      return Number.isInteger(value) && (value as number) >= 0 &&
+        (value as number) < 65_536;
+    default:
+      return true;
+  }
+}
+
+function isArrayOf(value: unknown, type: "string" | "function"): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === type);
+}
+
+function hasMethods(value: unknown, ...methods: readonly string[]): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value) &&
+    methods.every((name) =>
+      typeof (value as Record<string, unknown>)[name] === "function"
+    );
+}
+
+/** Type of a value, for errors: the value itself may be a secret. */
+export function typeText(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+/** Text of a value that is not a secret: a number, or one of a few texts. */
+function shown(value: unknown): string {
+  if (typeof value === "number") return String(value);
+  return typeof value === "string"
+    ? JSON.stringify(value.slice(0, 64))
+    : typeText(value);
+}
+
+/**
+ * Checks the names of options, so that a misspelt one is not silently ignored.
+ *
+ * @param options The options of the user.
+ * @param known The names that exist.
+ * @param subject Owner of the options for errors, such as `"an operator"`.
+ * @throws {TypeError} If a name is unknown; the error suggests the nearest
+ * known one. Also if the options are not an object.
+ *
+ * @example
+ * ```ts
+ * import { checkOptionNames } from "@coracle/operator/core";
+ *
+ * try {
+ *   checkOptionNames({ retries: 3 }, ["retry", "timeout"], "a controller");
+ *   throw new Error("Unexpected success");
+ * } catch (error) {
+ *   if (!String(error).includes('mean "retry"')) throw error;
+ * }
+ * ```
+ */
+export function checkOptionNames(
+  options: object,
+  known: readonly string[],
+  subject: string,
+): void {
+  if (
+    typeof options !== "object" || options === null || Array.isArray(options)
+  ) {
+    throw new TypeError(
+      `Cannot read the options of ${subject}: they must be an object: received ${
+        options === null
+          ? "null"
+          : Array.isArray(options)
+          ? "an array"
+          : typeof options
+      }`,
+    );
+  }
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue;
+    const nearest = nearestName(name, known);
+    throw new TypeError(
+      `Cannot read the options of ${subject}: there is no option "${name}"${
+        nearest === undefined
+          ? `, only ${known.join(", ")}`
+          : `: did you mean "${nearest}"?`
+      }: received ${Object.keys(options).join(", ")}`,
+    );
+  }
+}
+
+/**
+ * The known name that is most similar to a misspelt one; undefined if none is
+ * similar.
+ */
+export function nearestName(
+  name: string,
+  known: readonly string[],
+): string | undefined {
+  let nearest: string | undefined;
+  let least = Math.max(2, Math.floor(name.length / 2)) + 1;
+  for (const candidate of known) {
+    const distance = editDistance(
+      name.toLowerCase(),
+      candidate.toLowerCase(),
+    );
+    if (distance < least) [nearest, least] = [candidate, distance];
+  }
+  return nearest;
+}
+
+/** Levenshtein distance: insertions, deletions and replacements of letters. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(
+        Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1),
+      );
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}
