@@ -5,10 +5,10 @@ import type { ResourceDefinition } from "../registry.ts";
 import { createCauses, updateCauses } from "./definition_rules/crd_rules.ts";
 import { dropSchemaNulls } from "./schema/schema_nulls.ts";
 
-/** Holds a deleted definition until its objects are gone. */
+/** Finalizer that keeps a definition until its objects are deleted. */
 const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
-/** What CustomResourceDefinitions do beside what all objects do. */
+/** Lifecycle of CustomResourceDefinitions. */
 export const CRD_LIFECYCLE: Pick<
   ResourceDefinition,
   | "prepareForCreate"
@@ -19,12 +19,12 @@ export const CRD_LIFECYCLE: Pick<
 > = {
   prepareForCreate(object) {
     object.status = { ...EMPTY_STATUS };
-    keepStorageVersion(object);
+    recordStorageVersion(object);
   },
   prepareForUpdate(object, live, { subresource }) {
     if (subresource === "status") return;
     object.status = structuredClone(live.status);
-    keepStorageVersion(object);
+    recordStorageVersion(object);
     if (!jsonEquals(object.spec, live.spec)) {
       object.metadata.generation = (live.metadata.generation ?? 0) + 1;
     }
@@ -47,7 +47,7 @@ const EMPTY_STATUS = {
   storedVersions: null as readonly string[] | null,
 };
 
-/** Fills in what a definition leaves to the server, in place. */
+/** Sets the defaults of a CRD, in place. */
 export function setCrdDefaults(object: UntypedObject): void {
   const { spec, status } = object as {
     readonly spec?: {
@@ -85,8 +85,8 @@ function storageVersion(object: UntypedObject): string | undefined {
   return spec?.versions?.find((version) => version.storage)?.name;
 }
 
-/** A version that is the storage version was one, for ever after. */
-function keepStorageVersion(object: UntypedObject): void {
+/** Adds the storage version to `status.storedVersions`, which keeps former ones. */
+function recordStorageVersion(object: UntypedObject): void {
   const storage = storageVersion(object);
   const status = (object.status ?? { ...EMPTY_STATUS }) as {
     storedVersions?: readonly string[] | null;

@@ -5,21 +5,20 @@ import { jsonEquals } from "../../core/patch/json_value.ts";
 
 type Names = Partial<CrdNames>;
 
-/** Names that other definitions of the group hold already. */
+/** Names that other CRDs of the group have accepted. */
 interface TakenNames {
   readonly resources: ReadonlySet<string>;
   readonly kinds: ReadonlySet<string>;
 }
 
 /**
- * The status that a definition should have: the names that it may bear, whether
- * all are accepted, and whether it is served. A definition that was established
- * once stays so.
+ * Computes the status of a CRD: accepted names and the conditions
+ * `NamesAccepted` and `Established`. An established CRD remains established.
  *
- * @param object The definition.
- * @param others All definitions; those of other groups do not matter.
- * @param now The time for transition times, in epoch milliseconds.
- * @returns The definition's own status when nothing changes.
+ * @param object CRD.
+ * @param others All CRDs; those of other groups are ignored.
+ * @param now Transition time in milliseconds since the epoch.
+ * @returns New status; the current status object if nothing changes.
  */
 export function nextCrdStatus(
   object: UntypedObject,
@@ -73,7 +72,7 @@ function established(
   return conditions.find(({ type }) => type === "Established");
 }
 
-/** Sets a condition; its time moves only with its status. */
+/** Sets a condition; the transition time changes only with the status. */
 function setCondition(
   conditions: CrdCondition[],
   condition: CrdCondition,
@@ -89,7 +88,7 @@ function setCondition(
   else conditions[index] = next;
 }
 
-/** Every version that was ever the storage version, the oldest first. */
+/** All versions that are or were the storage version, oldest first. */
 function storedVersions({ spec, status }: CrdObject): readonly string[] {
   const stored = status?.storedVersions ?? [];
   const storage = spec.versions.find((version) => version.storage)?.name;
@@ -124,7 +123,7 @@ interface Acceptance {
   readonly conflict?: { readonly reason: string; readonly message: string };
 }
 
-/** A name is accepted if it is the definition's already, or nobody's. */
+/** Accepts the names that no other CRD has accepted. */
 function acceptNames(crd: CrdObject, taken: TakenNames): Acceptance {
   const wanted = crd.spec.names;
   const held: Names = crd.status?.acceptedNames ?? {};

@@ -25,7 +25,7 @@ const VERBS: readonly Verb[] = [
 
 const SUBRESOURCE_VERBS: readonly Verb[] = ["get", "patch", "update"];
 
-/** The definition that serves the objects of an accepted CRD. */
+/** Resource definition that serves the objects of an accepted CRD. */
 export function customResourceDefinition(
   object: UntypedObject,
 ): ResourceDefinition {
@@ -84,7 +84,7 @@ function subresources(
     found.push({
       name: "status",
       kind: names.kind,
-      // Its own group, in whichever version is asked for.
+      // Empty: the group and version of the resource itself.
       group: "",
       version: "",
       verbs,
@@ -103,7 +103,7 @@ function subresources(
   return found;
 }
 
-/** The generation moves with every change that is not of metadata. */
+/** Keeps the status of the live object and increments the generation unless only metadata changed. */
 function keepStatus(
   object: UntypedObject,
   live: UntypedObject,
@@ -111,7 +111,7 @@ function keepStatus(
   { subresource }: HookContext,
 ): void {
   if (subresource === "status") {
-    // Only the record of who wrote what follows the write.
+    // Only managedFields are taken from the write.
     const { managedFields } = object.metadata;
     object.metadata = { ...live.metadata, managedFields };
     return;
@@ -128,8 +128,9 @@ function keepStatus(
 }
 
 /**
- * Without a webhook, only the version in the object changes; what the schema of
- * that version does not know goes.
+ * Converts an object to another version. Without a conversion webhook only
+ * `apiVersion` changes, and fields unknown to the schema of that version are
+ * dropped.
  */
 function convert(
   { spec, metadata }: CrdObject,

@@ -3,7 +3,7 @@ import { builtinDefinitions } from "../builtin/go_types.ts";
 import type { ResourceDefinition } from "../registry.ts";
 import { publishedList } from "./published_schema.ts";
 
-/** Which document is asked for. */
+/** Group and version of an OpenAPI document. */
 interface GroupVersion {
   readonly group: string;
   readonly version: string;
@@ -11,7 +11,7 @@ interface GroupVersion {
 
 type PathItem = Record<string, unknown>;
 
-/** The HTTP methods of each path, and the word that operation ids begin with. */
+/** HTTP methods of the collection path, with the prefixes of their operation ids. */
 const COLLECTION: readonly (readonly [string, string])[] = [
   ["get", "list"],
   ["post", "create"],
@@ -31,7 +31,7 @@ const SUBRESOURCE: readonly (readonly [string, string])[] = [
   ["patch", "patch"],
 ];
 
-/** What `x-kubernetes-action` says of each word. */
+/** Values of `x-kubernetes-action` by prefix of the operation id. */
 const ACTIONS: Readonly<Record<string, string>> = {
   list: "list",
   create: "post",
@@ -43,8 +43,8 @@ const ACTIONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The OpenAPI v3 document of one group and version of custom resources: what
- * `kubectl explain` and clients that check objects read.
+ * OpenAPI v3 document of the custom resources of a group and version, which
+ * `kubectl explain` and client-side validation read.
  */
 export function customOpenApi(
   { group, version }: GroupVersion,
@@ -75,11 +75,11 @@ export function customOpenApi(
     openapi: "3.0.0",
     info: { title: "Kubernetes CRD Swagger", version: "v0.1.0" },
     paths,
-    components: { schemas: { ...schemas, ...referredTo(schemas) } },
+    components: { schemas: { ...schemas, ...referencedDefinitions(schemas) } },
   };
 }
 
-/** `com.example.v1.Widget` for `example.com/v1 Widget`. */
+/** Name of a schema, such as `com.example.v1.Widget` for Widget of `example.com/v1`. */
 function schemaName(group: string, version: string, kind: string): string {
   return [...group.split(".").reverse(), version, kind].join(".");
 }
@@ -151,8 +151,8 @@ function capital(word: string): string {
   return word.slice(0, 1).toUpperCase() + word.slice(1);
 }
 
-/** The built-in definitions that schemas refer to, and those they refer to. */
-function referredTo(
+/** Built-in definitions that the schemas refer to, directly or not. */
+function referencedDefinitions(
   schemas: Readonly<Record<string, OpenApiSchema>>,
 ): Record<string, OpenApiSchema> {
   const all = builtinDefinitions();

@@ -1,3 +1,12 @@
+/**
+ * Custom resources: the definition that serves the objects of a CRD, the status of
+ * the CRD, and its OpenAPI document. `definition_rules` validates CRDs, `schema`
+ * applies structural schemas to objects (pruning, defaults, validation), `cel`
+ * compiles and runs validation rules and loads the CEL library lazily. Pure
+ * functions: must not import storage or controllers.
+ *
+ * @module
+ */
 import type { ServerRequest } from "../http/exchange.ts";
 import { hasRules, loadCel } from "./cel/cel_library.ts";
 
@@ -9,8 +18,8 @@ const RULES = "x-kubernetes-validations";
 const CRD_PATH = "/apis/apiextensions.k8s.io/";
 
 /**
- * Loads what a request will need that is costly to load: the CEL library, when
- * it brings a definition with rules. Otherwise there is nothing to wait for.
+ * Loads the CEL library before a request whose body contains a CRD with rules,
+ * because loading is slow; returns undefined for other requests.
  */
 export function prepareRequest(
   { target, body }: ServerRequest,
@@ -19,7 +28,7 @@ export function prepareRequest(
   return new TextDecoder().decode(body).includes(RULES) ? loadCel() : undefined;
 }
 
-/** The same for stored objects that come back to life. */
+/** Loads the CEL library if restored objects contain rules; returns undefined otherwise. */
 export function prepareObjects(
   objects: Iterable<unknown>,
 ): Promise<void> | undefined {

@@ -32,7 +32,7 @@ import { scaleCauses } from "./scale_rules.ts";
 import { findingCauses } from "./schema/schema_findings.ts";
 import { validateSchema } from "./schema/schema_validator.ts";
 
-/** Violations after which rules are not run: values are not what they expect. */
+/** Violations after which CEL rules are not run, because values may have wrong types. */
 const BLOCKING: ReadonlySet<string> = new Set([
   "FieldValueNotSupported",
   "FieldValueRequired",
@@ -44,14 +44,14 @@ const BLOCKING: ReadonlySet<string> = new Set([
 const NOT_CHECKED =
   "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
-/** One version of a custom resource: what its schema makes of objects. */
+/** Version of a custom resource: decoding, defaults, validation and columns by its schema. */
 export class CustomVersion implements ResourceVersion {
   readonly name: string;
   readonly served: boolean;
   readonly deprecationWarning: string | undefined;
   readonly scale: ScalePaths | undefined;
   readonly selectableFields: ResourceVersion["selectableFields"];
-  /** Whether the status is written apart. */
+  /** Whether the status subresource is enabled. */
   readonly hasStatus: boolean;
   readonly #kind: string;
   readonly #version: CrdVersion;
@@ -109,7 +109,7 @@ export class CustomVersion implements ResourceVersion {
     const object = body as unknown as JsonObject;
     const { metadata, unknown } = decodeObjectMeta(object.metadata ?? {});
     const problems = unknown.map((name) => `metadata.${name}`);
-    // An object of another kind is refused later; its fields mean nothing here.
+    // An object of another kind is rejected later; the schema does not apply to it.
     if (object.kind === this.#kind) {
       problems.push(...pruneUnknown(object, this.#source));
       pruneNulls(object, this.#source);
@@ -126,7 +126,7 @@ export class CustomVersion implements ResourceVersion {
     setSchemaDefaults(object, this.#source);
   }
 
-  /** What is wrong with a new object. */
+  /** Validates a new object; returns the violations. */
   createCauses(object: UntypedObject): StatusCause[] {
     const causes = [
       ...findingCauses(validateSchema(object, this.#source), ""),
@@ -143,7 +143,7 @@ export class CustomVersion implements ResourceVersion {
     ];
   }
 
-  /** What is wrong with a change; what was wrong before may stay so. */
+  /** Validates an update; invalid values that did not change are accepted. */
   updateCauses(
     object: UntypedObject,
     live: UntypedObject,

@@ -1,11 +1,11 @@
 import { isJsonObject } from "../../core/patch/json_value.ts";
 
-/** One step: from the values found so far to those one level down. */
+/** Step of a path: maps the values found so far to values in them. */
 type Step = (values: readonly unknown[]) => unknown[];
 
 /** A compiled JSONPath. */
 export interface JsonPath {
-  /** The values that it finds; missing keys find nothing. */
+  /** Finds the values at the path; missing keys yield none. */
   find(object: unknown): unknown[];
 }
 
@@ -14,7 +14,7 @@ export interface JsonPath {
  * keys, indexes, slices, `*`, `..`, unions and filters, as in
  * `.status.conditions[?(@.type=="Ready")].status`.
  *
- * @throws {SyntaxError} If it is not one.
+ * @throws {SyntaxError} If the text is not a valid JSONPath.
  */
 export function compileJsonPath(text: string): JsonPath {
   const reader = new Reader(text);
@@ -38,14 +38,14 @@ class Reader {
     return this.position >= this.text.length;
   }
 
-  /** Moves over a piece of text if it comes next. */
+  /** Skips the given text if it is next; returns whether it was. */
   take(piece: string): boolean {
     if (!this.text.startsWith(piece, this.position)) return false;
     this.position += piece.length;
     return true;
   }
 
-  /** What an expression matches here. */
+  /** Reads the match of a sticky regular expression at the current position. */
   match(regexp: RegExp): string {
     regexp.lastIndex = this.position;
     const found = regexp.exec(this.text)?.[0] ?? "";
@@ -55,12 +55,12 @@ class Reader {
 
   error(why: string): SyntaxError {
     return new SyntaxError(
-      `Cannot read a JSONPath: ${why}: received ${JSON.stringify(this.text)}`,
+      `Cannot parse a JSONPath: ${why}: received ${JSON.stringify(this.text)}`,
     );
   }
 }
 
-/** A name goes on to the next sign that means something; `\.` is a dot. */
+/** Name up to the next special character; `\.` is an escaped dot. */
 const NAME_REGEXP = /(?:\\.|[^\s.,[\]$@{}\\])*/y;
 
 function readStep(reader: Reader): Step {
@@ -87,7 +87,7 @@ function unescaped(name: string): string {
   return name.replaceAll("\\", "");
 }
 
-/** The empty name is the value itself. */
+/** Step into a field; the empty name selects the value itself. */
 function field(name: string): Step {
   return (values) =>
     values.flatMap((value) =>
@@ -150,7 +150,7 @@ function at(list: readonly unknown[], index: number): unknown[] {
   return position in list ? [list[position]] : [];
 }
 
-/** A condition up to the parenthesis that no quote holds. */
+/** Filter condition up to the closing parenthesis outside of quotes. */
 const CONDITION_REGEXP = /(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^)"'])*/y;
 
 const COMPARISON_REGEXP = /^([^!<>=]+)(==|!=|<=|>=|<|>)(.+)$/s;
@@ -172,7 +172,7 @@ function readFilter(reader: Reader): Step {
     values.flatMap((value) => Array.isArray(value) ? value.filter(holds) : []);
 }
 
-/** A literal, or a path from the item. */
+/** Operand of a condition: a literal, or a path relative to the item. */
 function operand(text: string): (item: unknown) => unknown[] {
   const trimmed = text.trim();
   const quoted = /^(["'])(.*)\1$/s.exec(trimmed);

@@ -5,7 +5,7 @@ import { humanAge } from "../human_duration.ts";
 import type { TableColumn } from "../registry.ts";
 import { compileJsonPath, type JsonPath } from "./json_path.ts";
 
-/** The columns of a Table, and what stands in them. */
+/** Columns of a Table with the function that returns the cells of an object. */
 export interface PrinterColumns {
   readonly columns: readonly TableColumn[];
   cells(object: UntypedObject, now: number): readonly unknown[];
@@ -19,7 +19,7 @@ const NAME_COLUMN: TableColumn = {
   priority: 0,
 };
 
-/** What is shown where a definition names no columns. */
+/** Columns of a CRD that declares none. */
 const DEFAULT_COLUMNS: readonly CrdColumn[] = [{
   name: "Age",
   type: "date",
@@ -28,8 +28,8 @@ const DEFAULT_COLUMNS: readonly CrdColumn[] = [{
 }];
 
 /**
- * The columns that a version of a custom resource shows, the name first. From a
- * column on whose path cannot be read, none is shown, as on a real server.
+ * Table columns of a version of a custom resource, beginning with the name. As in
+ * kube-apiserver, a column with an invalid path hides itself and all later ones.
  */
 export function printerColumns(
   { additionalPrinterColumns }: Pick<CrdVersion, "additionalPrinterColumns">,
@@ -71,7 +71,7 @@ function readPath(jsonPath: string): JsonPath | undefined {
   }
 }
 
-/** A value in a column of a type; null when it is not of that type. */
+/** Cell for a value in a column of the given type; null if the value has another type. */
 function cell(value: unknown, type: string, now: number): unknown {
   if (value === undefined || value === null) return null;
   switch (type) {

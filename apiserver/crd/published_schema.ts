@@ -2,7 +2,7 @@ import type { OpenApiSchema } from "../../core/patch/schema.ts";
 
 const META = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/** What every whole object has, whatever its own schema says of it. */
+/** Published properties of every whole object. */
 const OBJECT_PROPERTIES: Readonly<Record<string, OpenApiSchema>> = {
   apiVersion: {
     description: "The group and version of the kind, such as apps/v1.",
@@ -19,8 +19,8 @@ const OBJECT_PROPERTIES: Readonly<Record<string, OpenApiSchema>> = {
 };
 
 /**
- * A schema as it is published: whole objects, at the root and embedded, have
- * `apiVersion`, `kind` and the full `metadata`.
+ * Schema as published: whole objects, at the root and embedded, get `apiVersion`,
+ * `kind` and the full `metadata`.
  */
 export function publishedSchema(schema: OpenApiSchema): OpenApiSchema {
   const { properties, items, additionalProperties } = schema;
@@ -44,7 +44,7 @@ export function publishedSchema(schema: OpenApiSchema): OpenApiSchema {
   return result;
 }
 
-/** The published schema of a whole custom resource. */
+/** Published schema of a custom resource. */
 export function publishedRoot(schema: OpenApiSchema): OpenApiSchema {
   const published = publishedSchema(schema);
   return {
@@ -53,7 +53,7 @@ export function publishedRoot(schema: OpenApiSchema): OpenApiSchema {
   };
 }
 
-/** The published schema of a list of custom resources. */
+/** Published schema of a list of custom resources. */
 export function publishedList(
   kind: string,
   plural: string,

@@ -7,7 +7,7 @@ import { ownField } from "./schema/json_tree.ts";
 
 const MOST_REPLICAS = 2 ** 31 - 1;
 
-/** What is wrong with the fields that the scale subresource reads and writes. */
+/** Validates the fields of an object that the scale subresource uses; returns the violations. */
 export function scaleCauses(
   object: UntypedObject,
   scale: ScalePaths | undefined,

@@ -12,23 +12,23 @@ import {
   UNBOUNDED,
 } from "./size_range.ts";
 
-/** What a call is made on or with. */
+/** Operand of a call or operator. */
 export interface Operand {
   readonly type: CostType;
-  /** The size, where the expression or a schema tells it. */
+  /** Size, if the expression or a schema determines it. */
   readonly size: SizeRange | undefined;
-  /** The size of its items, where a schema tells it. */
+  /** Size of the items, if a schema determines it. */
   readonly itemSize: SizeRange | undefined;
-  /** Its size was reckoned from the expression, not from a schema. */
+  /** Whether the size was computed from the expression, not taken from a schema. */
   readonly computed: boolean;
-  /** Its value, if it is a literal. */
+  /** Value of a literal; undefined otherwise. */
   readonly literal: unknown;
 }
 
-/** What a call costs beside its operands. */
+/** Cost of a call without that of its operands. */
 export interface CallCost {
   readonly cost: number;
-  /** The size of the result, where it can be told. */
+  /** Size of the result, if known. */
   readonly size?: SizeRange | undefined;
 }
 
@@ -36,12 +36,12 @@ type CallRule = (operands: readonly Operand[]) => CallCost;
 
 const NOMINAL: CallCost = { cost: 1 };
 
-/** The size of an operand; one for all that have no parts. */
+/** Size of an operand; one for scalars. */
 export function sizeOf({ size, type }: Operand): SizeRange {
   return size ?? (type.kind === "scalar" ? ONE : ANY_SIZE);
 }
 
-/** The size as Kubernetes' own functions take it, which know no scalars. */
+/** Size of an operand for the functions of Kubernetes, which do not treat scalars separately. */
 function ownSize(operand: Operand | undefined): SizeRange {
   return operand?.size ?? ANY_SIZE;
 }
@@ -50,20 +50,20 @@ function traversal({ max }: SizeRange, factor = 1): number {
   return times(max, factor * TRAVERSAL);
 }
 
-/** Goes once over the text that is the operand of a position. */
+/** Rule for a function that traverses one of its operands. */
 function traverses(position: number, factor = 1): CallRule {
   return (operands) => ({
     cost: traversal(ownSize(operands[position]), factor),
   });
 }
 
-/** Goes once over a text and gives one as long. */
+/** Cost of a function that traverses a text and returns one of the same size. */
 function rewrites(operands: readonly Operand[]): CallCost {
   const size = ownSize(operands[0]);
   return { cost: traversal(size), size };
 }
 
-/** Compares the items of a list, or looks into a text. */
+/** Cost of a function that compares the items of a list, or searches a text. */
 function compares([target]: readonly Operand[]): CallCost {
   const size = ownSize(target);
   const elements = target?.type.elements;
@@ -98,7 +98,7 @@ function replaces(
 function splits([target, , limit]: readonly Operand[]): CallCost {
   const size = ownSize(target);
   const count = limit?.literal;
-  // A limit below zero is none.
+  // A negative limit means no limit.
   const max = typeof count !== "bigint"
     ? size.max
     : count < 0n
@@ -137,10 +137,10 @@ function finds([target, pattern]: readonly Operand[]): CallCost {
   };
 }
 
-/** The bytes of an address. */
+/** Size of an IP address in bytes. */
 const ADDRESS: SizeRange = { min: 4, max: 16 };
 
-/** An address or a block that is a text must be parsed first. */
+/** Cost of parsing an operand, if it is a text. */
 function parsing(operand: Operand | undefined): number {
   return operand?.type.kind === "string" ? traversal(ownSize(operand)) : 0;
 }
@@ -170,7 +170,7 @@ function quotes([text]: readonly Operand[]): CallCost {
   };
 }
 
-/** Whether a value may be of a kind when it is there. */
+/** Whether an operand may have the kind at run time. */
 function mayBe(operand: Operand | undefined, kind: CostKind): boolean {
   return operand?.type.kind === kind || operand?.type.kind === "dyn";
 }
@@ -193,7 +193,7 @@ function toText([bytes]: readonly Operand[]): CallCost {
   };
 }
 
-/** Calls `name(a, b)`, and `namespace.name(a, b)`. */
+/** Cost rules of functions, called as `name(a, b)` or `namespace.name(a, b)`. */
 const FUNCTIONS: Readonly<Record<string, CallRule>> = {
   url: rewrites,
   cidr: traverses(0),
@@ -211,7 +211,7 @@ const FUNCTIONS: Readonly<Record<string, CallRule>> = {
   string: toText,
 };
 
-/** Calls `target.name(a)`; the target is the first operand. */
+/** Cost rules of methods, called as `target.name(a)`; the target is the first operand. */
 const METHODS: Readonly<Record<string, CallRule>> = {
   isSorted: compares,
   sum: compares,
@@ -246,7 +246,7 @@ const METHODS: Readonly<Record<string, CallRule>> = {
       : NOMINAL,
 };
 
-/** What a call of a function costs; 1 for all that do not look at all parts. */
+/** Cost of a function call; 1 for functions without a rule. */
 export function functionCost(
   name: string,
   operands: readonly Operand[],
@@ -255,7 +255,7 @@ export function functionCost(
   return rule?.(operands) ?? NOMINAL;
 }
 
-/** What a call on a target costs. */
+/** Cost of a method call; 1 for methods without a rule. */
 export function methodCost(
   name: string,
   operands: readonly Operand[],
@@ -264,8 +264,8 @@ export function methodCost(
   return rule?.(operands) ?? NOMINAL;
 }
 
-/** Types whose equality is told at once. */
-const ATOMIC: ReadonlySet<string> = new Set([
+/** Types whose values are compared in constant time. */
+const CONSTANT_TIME_TYPES: ReadonlySet<string> = new Set([
   "kubernetes.Quantity",
   "net.IP",
   "net.CIDR",
@@ -278,7 +278,7 @@ function equality(a: Operand, b: Operand): number {
 function same(a: Operand, b: Operand): number {
   const { name } = a.type;
   if (name !== "" && name === b.type.name) {
-    if (ATOMIC.has(name)) return 1;
+    if (CONSTANT_TIME_TYPES.has(name)) return 1;
     if (name === "kubernetes.URL") {
       return traversal(b.computed && b.size ? b.size : ONE);
     }
@@ -287,7 +287,7 @@ function same(a: Operand, b: Operand): number {
   return equality(a, b);
 }
 
-/** What an operator with two operands costs. */
+/** Cost of a binary operator. */
 export function operatorCost(name: string, a: Operand, b: Operand): CallCost {
   const both = (kind: CostKind) => mayBe(a, kind) && mayBe(b, kind);
   const either = (kind: CostKind) =>
@@ -329,7 +329,7 @@ export function operatorCost(name: string, a: Operand, b: Operand): CallCost {
   }
 }
 
-/** The size of a choice between two. */
+/** Size of the result of a conditional. */
 export function choiceSize(a: Operand, b: Operand): SizeRange {
   return sizeUnion(sizeOf(a), sizeOf(b));
 }

@@ -6,13 +6,13 @@ import { registerNetworkFunctions } from "./network_functions.ts";
 import { registerQuantityFunctions } from "./quantity_functions.ts";
 import { registerStringFunctions } from "./string_functions.ts";
 
-/** What the library understands by a duration of seconds and nanoseconds. */
+/** Class of durations of the CEL library. */
 export type CelDuration = new (seconds: bigint, nanos: number) => object;
 
 let environment: Environment | undefined;
 let duration: CelDuration | undefined;
 
-/** An environment with Kubernetes' functions, to be cloned and added to. */
+/** Environment with the functions of Kubernetes; callers clone it before they register anything. */
 export function baseEnvironment(): Environment {
   if (environment === undefined) {
     const made = new (celLibrary().Environment)({ enableOptionalTypes: true });
@@ -26,7 +26,7 @@ export function baseEnvironment(): Environment {
   return environment;
 }
 
-/** The library keeps its class of durations to itself; a value has it. */
+/** Duration class of the library, which does not export it; taken from a value. */
 export function durationClass(): CelDuration {
   duration ??= baseEnvironment().evaluate("duration('1s')")
     .constructor as CelDuration;

@@ -1,4 +1,4 @@
-/** A function of CEL failed; its message is cel-go's. */
+/** Error of a CEL function, with cel-go's message. */
 export class CelFailure extends Error {
   constructor(message: string) {
     super(message);
@@ -6,7 +6,7 @@ export class CelFailure extends Error {
   }
 }
 
-/** The name of a value's type, as CEL's messages have it. */
+/** Name of the CEL type of a value, as in messages. */
 export function celTypeName(value: unknown): string {
   switch (typeof value) {
     case "bigint":

@@ -1,33 +1,33 @@
 import type * as CelModule from "@marcbachmann/cel-js";
 
-/** The library that parses, checks and runs CEL. */
+/** Library that parses, checks and evaluates CEL. */
 export type CelLibrary = typeof CelModule;
 
 let library: CelLibrary | undefined;
 
 /**
- * Loads the CEL library, which costs some tens of milliseconds: only a server
- * that meets a definition with rules pays for it.
+ * Loads the CEL library. Loading takes some tens of milliseconds, so that a server
+ * does it only for the first CRD with rules.
  */
 export async function loadCel(): Promise<void> {
   library ??= await import("@marcbachmann/cel-js");
 }
 
 /**
- * The library, once it is loaded.
+ * CEL library, after it was loaded.
  *
- * @throws {ReferenceError} If {@linkcode loadCel} was not awaited before.
+ * @throws {ReferenceError} If the library is not loaded yet by {@linkcode loadCel}.
  */
 export function celLibrary(): CelLibrary {
   if (library === undefined) {
     throw new ReferenceError(
-      "Cannot compile CEL rules: the library must be loaded before: received no call of loadCel()",
+      "Cannot compile CEL rules: the CEL library is not loaded",
     );
   }
   return library;
 }
 
-/** Whether a definition has rules anywhere, so that it needs the library. */
+/** Whether a schema or CRD contains CEL rules. */
 export function hasRules(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(hasRules);
   if (typeof value !== "object" || value === null) return false;

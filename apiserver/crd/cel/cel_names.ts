@@ -1,4 +1,4 @@
-/** Words that are no identifiers in CEL. */
+/** Reserved words of CEL. */
 const RESERVED: ReadonlySet<string> = new Set([
   "true",
   "false",
@@ -31,8 +31,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The identifier by which rules name a field, such as `my__dash__field`;
- * undefined if it can have none.
+ * Escaped name of a field in rules, such as `my__dash__field`; undefined if the
+ * field is not accessible in CEL.
  */
 export function celName(field: string): string | undefined {
   if (RESERVED.has(field)) return `__${field}__`;

@@ -7,18 +7,19 @@ import { celEqual } from "./equality.ts";
 import { listValue } from "./related_lists.ts";
 import { canonicalText } from "../schema/json_tree.ts";
 
-/** A type of CEL, and how JSON becomes a value of it. */
+/** CEL type with the conversion of JSON values to it. */
 export interface CelType {
-  /** As signatures write it, such as `list<int>`. */
+  /** Name in signatures, such as `list<int>`. */
   readonly name: string;
   /**
-   * @throws {TypeError} If the value does not fit; the schema was checked
-   * before, so that only formats are left to fail.
+   * Converts a JSON value that is valid for the schema.
+   *
+   * @throws {TypeError} If the value does not match its format.
    */
   convert(value: unknown): unknown;
 }
 
-/** What the root of every object has, whatever its schema says. */
+/** Properties of every whole object in rules, beside those of its schema. */
 const ROOT_PROPERTIES: Readonly<Record<string, OpenApiSchema>> = {
   apiVersion: { type: "string" },
   kind: { type: "string" },
@@ -41,30 +42,30 @@ const INT: CelType = {
 };
 
 /**
- * The types of a schema, registered in an environment. A node that rules cannot
- * see, because its type is not known, has none.
+ * CEL types of the nodes of a schema, registered in an environment. Nodes without
+ * a known type, which rules cannot access, have none.
  */
 export class CelTypes {
   readonly #environment: Environment;
   readonly #known: Map<OpenApiSchema, CelType | undefined> = new Map();
-  /** The items of keyed lists in one run, by their text. */
+  /** Converted items of lists of type `map` in the current validation, by canonical text. */
   readonly #items: Map<string, unknown> = new Map();
   #count = 0;
 
-  /** @param environment Where the types of objects are registered. */
+  /** @param environment Environment in which object types are registered. */
   constructor(environment: Environment) {
     this.#environment = environment;
   }
 
-  /** Forgets the values of the last run: what is compared comes after. */
+  /** Clears the values of the previous validation; called before values are converted. */
   begin(): void {
     this.#items.clear();
   }
 
   /**
-   * The type of a node.
+   * CEL type of a schema node; undefined if rules cannot access it.
    *
-   * @param root Whether it is a whole object, which has metadata.
+   * @param root Whether the node is a whole object, which has metadata.
    */
   typeOf(schema: OpenApiSchema, root = false): CelType | undefined {
     const whole = root || schema["x-kubernetes-embedded-resource"] === true;
@@ -101,7 +102,7 @@ export class CelTypes {
     if (type === undefined) return undefined;
     const { name, convert } = schema.items?.nullable ? nullable(type) : type;
     const relation = schema["x-kubernetes-list-type"];
-    // The library compares its sets in any order, by the identity of items.
+    // The library compares sets in any order, and their items by identity.
     const item = relation === "map"
       ? (value: unknown) => this.#shared(value, convert)
       : convert;
@@ -112,7 +113,7 @@ export class CelTypes {
     };
   }
 
-  /** Equal values become one object. */
+  /** Converts a value; equal values yield the same object. */
   #shared(value: unknown, convert: CelType["convert"]): unknown {
     const text = canonicalText(value);
     const known = this.#items.get(text) ?? convert(value);
@@ -127,7 +128,7 @@ export class CelTypes {
       convert: (value) =>
         new Map(
           Object.entries(value as object).filter(isPresent)
-            .map(([key, one]) => [key, type.convert(one)] as const),
+            .map(([key, inner]) => [key, type.convert(inner)] as const),
         ),
     };
   }
@@ -175,12 +176,12 @@ function withRoot(schema: OpenApiSchema): OpenApiSchema {
   };
 }
 
-/** Rules see a field that is null as one that is not there. */
+/** Whether a field is set; null fields are absent in rules. */
 function isPresent([, value]: readonly [string, unknown]): boolean {
   return value !== null;
 }
 
-/** An item may be null; the library knows no such type. */
+/** Dynamic type for nullable items, which the library cannot express. */
 function nullable({ convert }: CelType): CelType {
   return {
     name: "dyn",
@@ -225,7 +226,7 @@ const NANOSECONDS: Readonly<Record<string, number>> = {
   w: 604_800e9,
 };
 
-/** Go's durations, and the longer units that the format takes too. */
+/** Parses a duration in Go's syntax or with the longer units of the format. */
 function durationOf(text: string): object {
   let total = 0;
   for (
@@ -241,7 +242,7 @@ function durationOf(text: string): object {
   );
 }
 
-/** A value whose type only the value tells. */
+/** Converts a value without declared type by its JSON type. */
 function dynamic(value: unknown): unknown {
   if (typeof value === "number") {
     return Number.isInteger(value) ? BigInt(value) : value;
@@ -249,6 +250,6 @@ function dynamic(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(dynamic);
   if (!isJsonObject(value)) return value;
   return new Map(
-    Object.entries(value).map(([key, one]) => [key, dynamic(one)] as const),
+    Object.entries(value).map(([key, inner]) => [key, dynamic(inner)] as const),
   );
 }

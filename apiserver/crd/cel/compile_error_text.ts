@@ -1,4 +1,4 @@
-/** What errors of the library tell beside their message. */
+/** Properties of errors of the CEL library, beside the message. */
 interface CelFailureDetails {
   readonly code?: string;
   readonly summary?: string;
@@ -7,10 +7,10 @@ interface CelFailureDetails {
 }
 
 /**
- * Why an expression does not compile, as cel-go writes it: the place, the
- * reason, and the line with a mark below.
+ * Compile error in cel-go's format: position, reason, and the source line with a
+ * mark below.
  *
- * @param isFunction Whether a name is that of a function.
+ * @param isFunction Whether a function of the given name exists.
  */
 export function compileErrorText(
   error: unknown,
@@ -19,12 +19,12 @@ export function compileErrorText(
 ): string {
   const details = (error ?? {}) as CelFailureDetails;
   const why = reason(details, isFunction) ?? String(error);
-  const start = placeOf(details, source);
-  return placedText(source, start, why);
+  const start = errorOffset(details, source);
+  return locatedText(source, start, why);
 }
 
-/** A reason, where it is, and the line with a mark below. */
-export function placedText(
+/** Error text with position, reason, and the source line with a mark below. */
+export function locatedText(
   source: string,
   start: number,
   why: string,
@@ -39,10 +39,11 @@ export function placedText(
 }
 
 /**
- * cel-go points at the dot of a selection, at an operator between its operands,
- * and at the parenthesis of a call; the library at where each begins.
+ * Offset of an error as cel-go reports it: the dot of a selection, the operator
+ * between its operands, the parenthesis of a call. The library reports where the
+ * expression begins.
  */
-function placeOf(
+function errorOffset(
   { code, range, node }: CelFailureDetails,
   source: string,
 ): number {
@@ -103,13 +104,13 @@ function noOverload(name: string, types: string): string {
   return `found no matching overload for '${name}' applied to '${types}'`;
 }
 
-/** `list<int>` as CEL writes it: `list(int)`. */
+/** Type name in CEL's notation: `list(int)` for `list<int>`. */
 function celType(name = ""): string {
   return name.replaceAll("<", "(").replaceAll(">", ")")
     .replace(/\bObject\d+\b/g, "object");
 }
 
-/** Why an expression failed when it ran, as cel-go says it. */
+/** Evaluation error with cel-go's message. */
 export function evaluationErrorText(error: unknown): string {
   const { code = "", summary } = (error ?? {}) as CelFailureDetails;
   const text = summary ??
@@ -128,7 +129,7 @@ export function evaluationErrorText(error: unknown): string {
   return index ? `index out of bounds: ${index[1]}` : text;
 }
 
-/** Whether an error means that a value had a type no overload takes. */
+/** Whether the error means that no overload matches the types of the values. */
 export function isNoSuchOverload(error: unknown): boolean {
   const { code = "" } = (error ?? {}) as CelFailureDetails;
   return code === "no_such_overload" || code === "no_matching_overload";

@@ -10,14 +10,14 @@ import {
 import { type CostType, type DeclaredType, KEY } from "./declared_type.ts";
 import { ONE, type SizeRange, times, UNBOUNDED } from "./size_range.ts";
 
-/** One node of the library's tree, checked. */
+/** Type-checked node of the library's expression tree. */
 interface CheckedNode {
   readonly op: string;
   readonly args: unknown;
   readonly checkedType?: CheckedType | undefined;
 }
 
-/** What the library found the type of a node to be. */
+/** Type of a node, as determined by the library. */
 interface CheckedType {
   readonly kind: string;
   readonly name: string;
@@ -25,24 +25,24 @@ interface CheckedType {
 }
 
 /**
- * Where a value stands in the schema; without a type where the schema says
- * nothing of it.
+ * Schema node from which a value comes; the type is undefined where the schema
+ * does not specify it.
  */
 interface SchemaOrigin {
   readonly type: DeclaredType | undefined;
 }
 
-/** What is known of an expression. */
+/** Estimated cost, type and size of an expression. */
 interface Estimate {
   readonly cost: number;
   readonly type: CostType;
-  /** The size, where the expression itself tells it. */
+  /** Size, if the expression itself determines it. */
   readonly size?: SizeRange | undefined;
   readonly origin?: SchemaOrigin | undefined;
   readonly literal?: unknown;
 }
 
-/** The loops over a list or map, by how many parts they have. */
+/** Comprehension macros with their numbers of arguments. */
 const LOOPS: ReadonlySet<string> = new Set([
   "all 2",
   "exists 2",
@@ -52,7 +52,7 @@ const LOOPS: ReadonlySet<string> = new Set([
   "map 3",
 ]);
 
-/** What stands before the name of a function, and is no value. */
+/** Namespaces of functions, which are not values. */
 const NAMESPACES: ReadonlySet<string> = new Set([
   "sets",
   "strings",
@@ -61,19 +61,20 @@ const NAMESPACES: ReadonlySet<string> = new Set([
   "optional",
 ]);
 
-/** Making a list, and a map. */
+/** Cost of creating a list. */
 const NEW_LIST = 10;
+/** Cost of creating a map. */
 const NEW_MAP = 30;
 
 const SCALAR: CostType = { kind: "scalar", name: "" };
 const OTHER: CostType = { kind: "other", name: "" };
 
 /**
- * What an expression costs at most, in the units of Kubernetes: about one for
- * each operation, item and ten characters.
+ * Estimates the maximal cost of an expression in the units of Kubernetes: about
+ * one for each operation, each item and every ten characters.
  *
- * @param tree The library's tree, whose types are checked.
- * @param root What the schema tells of `self` and `oldSelf`.
+ * @param tree Type-checked expression tree of the library.
+ * @param root Declared type of `self` and `oldSelf`.
  */
 export function costOf(tree: unknown, root: DeclaredType): number {
   return new Estimator(root).of(tree as CheckedNode).cost;
@@ -81,7 +82,7 @@ export function costOf(tree: unknown, root: DeclaredType): number {
 
 class Estimator {
   readonly #root: DeclaredType;
-  /** What the variables of the loops around go over, innermost last. */
+  /** Ranges of the enclosing comprehensions by variable, innermost last. */
   readonly #ranges: [name: string, range: Estimate][] = [];
 
   constructor(root: DeclaredType) {
@@ -175,8 +176,8 @@ class Estimator {
   }
 
   /**
-   * One step down. What is reached from a value that is not in the schema is
-   * taken for `self`, as kube-apiserver takes it.
+   * Origin of a part of a value. As in kube-apiserver, a value that does not come
+   * from the schema is treated as `self`.
    */
   #below(
     origin: SchemaOrigin | undefined,
@@ -220,7 +221,7 @@ class Estimator {
     return { cost: sum(this.of(target).cost, index, 1), type: typeOf(node) };
   }
 
-  /** A sign before a number belongs to it; two signs take each other away. */
+  /** Unary operator; a sign is part of a number literal, and two equal signs cancel. */
   #unary(inner: CheckedNode, { op }: CheckedNode): Estimate {
     if (inner.op === op) return this.of(inner.args as CheckedNode);
     const { cost, type, literal: value } = this.of(inner);
@@ -262,7 +263,7 @@ class Estimator {
   ): Estimate {
     const [asked] = args;
     if (name === "has" && asked !== undefined) {
-      // Whether a field is there costs nothing beside what it is a field of.
+      // `has(a.b)` costs no more than `a`.
       const [owner] = asked.args as readonly [CheckedNode, string];
       return { cost: this.of(owner).cost, type: SCALAR };
     }
@@ -288,7 +289,7 @@ class Estimator {
     return called(call, operands, typeOf(node));
   }
 
-  /** What its macro becomes: a start, a step for each element, and a result. */
+  /** Cost of a comprehension: initialization, one step for each element, and the result. */
   #loop(name: string, range: Estimate, args: readonly CheckedNode[]): Estimate {
     const [variable, first, second] = args as readonly [
       CheckedNode,
@@ -402,6 +403,6 @@ function costType({ kind, name, valueType }: CheckedType): CostType {
   }
   if (name === "string" || name === "bytes") return { kind: name, name };
   if (SCALARS.has(name)) return { kind: "scalar", name };
-  // The library names the types of a schema's objects so.
+  // Object types of a schema are registered under these names.
   return { kind: /^Object\d+$/.test(name) ? "object" : "other", name };
 }

@@ -1,45 +1,45 @@
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { celName } from "./cel_names.ts";
 
-/** What the cost of an operation depends on. */
+/** Kind of a type, on which the cost of operations depends. */
 export type CostKind =
   | "list"
   | "map"
   | "object"
   | "string"
   | "bytes"
-  /** A number, a truth, a time: of one size. */
+  /** Number, boolean, duration or timestamp; has size one. */
   | "scalar"
   | "dyn"
   | "other";
 
-/** The type of an expression, as far as costs depend on it. */
+/** Type of an expression, as far as costs depend on it. */
 export interface CostType {
   readonly kind: CostKind;
-  /** As signatures write it; empty for what a schema declares. */
+  /** Name in signatures; empty for types declared by a schema. */
   readonly name: string;
-  /** The items of a list, or the values of a map. */
+  /** Type of the items of a list or the values of a map. */
   readonly elements?: CostType | undefined;
 }
 
-/** What a schema tells of the sizes of values. */
+/** Type declared by a schema, with size limits (upstream's `DeclType`). */
 export interface DeclaredType extends CostType {
   readonly elements?: DeclaredType | undefined;
-  /** The fields of an object, as rules name them. */
+  /** Fields of an object by their escaped names. */
   readonly fields: ReadonlyMap<string, DeclaredType>;
-  /** The most characters, bytes, items or entries; 0 where it has no size. */
+  /** Maximal number of characters, bytes, items or entries; 0 for types without size. */
   readonly maxElements: number;
-  /** The fewest bytes it takes as JSON. */
+  /** Minimal size as JSON in bytes. */
   readonly minSize: number;
 }
 
-/** The largest request that a server takes, in bytes. */
-const LARGEST_REQUEST = 3 * 1_024 * 1_024;
+/** Maximal size of a request in bytes. */
+const MAX_REQUEST_BYTES = 3 * 1_024 * 1_024;
 
-/** Two quotes, brackets or braces around a value. */
-const ENCLOSED = 2;
+/** Bytes of the quotes, brackets or braces around a value. */
+const ENCLOSING_BYTES = 2;
 
-/** What is a text in JSON and a time to rules: its bytes, at least and at most. */
+/** Formats of texts that are times in rules, with their size as JSON in bytes. */
 const TIMES: Readonly<Record<string, readonly [min: number, max: number]>> = {
   duration: [3, 32],
   date: [12, 12],
@@ -48,12 +48,12 @@ const TIMES: Readonly<Record<string, readonly [min: number, max: number]>> = {
 
 const NO_FIELDS: ReadonlyMap<string, DeclaredType> = new Map();
 
-/** The keys of maps: a limit for them cannot be declared, and none is assumed. */
-export const KEY: DeclaredType = plain("string", 0, ENCLOSED);
+/** Type of map keys, for which a schema cannot declare a limit. */
+export const KEY: DeclaredType = plain("string", 0, ENCLOSING_BYTES);
 
 const TEXT: OpenApiSchema = { type: "string" };
 
-/** What is known of every object, unless its schema says it all. */
+/** Properties of every whole object, added unless the schema declares all of them. */
 const META: Readonly<Record<string, OpenApiSchema>> = {
   kind: TEXT,
   apiVersion: TEXT,
@@ -61,18 +61,18 @@ const META: Readonly<Record<string, OpenApiSchema>> = {
 };
 
 /**
- * The sizes that a schema declares, as kube-apiserver reckons with them: where
- * there is no `maxItems`, `maxProperties` or `maxLength`, as much as fits into
- * one request. Undefined for a node that rules cannot see.
+ * Declared type of a schema, with kube-apiserver's size limits: without
+ * `maxItems`, `maxProperties` or `maxLength`, as much as fits into one request.
+ * Undefined for a node that rules cannot access.
  *
- * @param root Whether it is the schema of a whole object.
+ * @param root Whether the schema is that of a whole object.
  */
 export function declaredType(
   schema: OpenApiSchema,
   root = false,
 ): DeclaredType | undefined {
   if (schema["x-kubernetes-int-or-string"]) {
-    return plain("dyn", LARGEST_REQUEST - ENCLOSED, 1);
+    return plain("dyn", MAX_REQUEST_BYTES - ENCLOSING_BYTES, 1);
   }
   const whole = root || schema["x-kubernetes-embedded-resource"] === true;
   const { type, items, additionalProperties: values } = schema;
@@ -102,11 +102,11 @@ export function declaredType(
 }
 
 /**
- * How often a value of a type may be in one request, where no limit is declared
- * for the lists and maps around it.
+ * Maximal number of values of a type in one request, if the enclosing lists and
+ * maps declare no limit.
  */
-export function mostInRequest({ minSize }: DeclaredType): number {
-  return Math.floor(LARGEST_REQUEST / (minSize + 1));
+export function maxPerRequest({ minSize }: DeclaredType): number {
+  return Math.floor(MAX_REQUEST_BYTES / (minSize + 1));
 }
 
 function plain(
@@ -117,7 +117,11 @@ function plain(
   return { kind, name: "", fields: NO_FIELDS, maxElements, minSize };
 }
 
-/** @param options.between The bytes that come with each element. */
+/**
+ * Declared type of a list or map.
+ *
+ * @param options.between Additional bytes of each element as JSON.
+ */
 function collection(
   kind: "list" | "map",
   schema: OpenApiSchema,
@@ -125,22 +129,22 @@ function collection(
 ): DeclaredType | undefined {
   const elements = declaredType(schema);
   if (elements === undefined) return undefined;
-  const most = typeof limit === "number"
-    ? Math.max(0, limit)
-    : Math.floor((LARGEST_REQUEST - ENCLOSED) / (elements.minSize + between));
-  return { ...plain(kind, most, ENCLOSED), elements };
+  const most = typeof limit === "number" ? Math.max(0, limit) : Math.floor(
+    (MAX_REQUEST_BYTES - ENCLOSING_BYTES) / (elements.minSize + between),
+  );
+  return { ...plain(kind, most, ENCLOSING_BYTES), elements };
 }
 
 function object(schema: OpenApiSchema): DeclaredType {
   const { properties = {}, required = [] } = schema;
   const fields = new Map<string, DeclaredType>();
-  let minSize = ENCLOSED;
+  let minSize = ENCLOSING_BYTES;
   for (const [field, property] of Object.entries(properties)) {
     const type = declaredType(property);
     if (type === undefined) continue;
     const name = celName(field);
     if (name !== undefined) fields.set(name, type);
-    // A default need not be sent.
+    // A field with a default may be missing in the request.
     if (required.includes(field) && property.default === undefined) {
       minSize += new TextEncoder().encode(field).length + type.minSize + 4;
     }
@@ -167,14 +171,16 @@ function text(schema: OpenApiSchema): DeclaredType {
   const limit = typeof maxLength === "number"
     ? Math.max(0, maxLength)
     : undefined;
-  const largest = LARGEST_REQUEST - ENCLOSED;
-  if (format === "byte") return plain("bytes", limit ?? largest, ENCLOSED);
-  // A character takes up to four bytes.
+  const largest = MAX_REQUEST_BYTES - ENCLOSING_BYTES;
+  if (format === "byte") {
+    return plain("bytes", limit ?? largest, ENCLOSING_BYTES);
+  }
+  // A character has up to four bytes.
   const most = limit === undefined ? longestOf(schema.enum) : limit * 4;
-  return plain("string", most ?? largest, ENCLOSED);
+  return plain("string", most ?? largest, ENCLOSING_BYTES);
 }
 
-/** The bytes of the longest text among values; undefined if there are none. */
+/** Size in bytes of the longest text among the values; undefined without values. */
 function longestOf(values: readonly unknown[] = []): number | undefined {
   if (values.length === 0) return undefined;
   return Math.max(

@@ -1,6 +1,9 @@
+/** List of CEL, as an array or a set. */
+export type CelList = Iterable<unknown>;
+
 /**
- * Whether two values of CEL are equal: ints and doubles by their number, maps
- * and objects field by field, lists item by item, sets in any order.
+ * Whether two CEL values are equal: ints and doubles by numeric value, maps and
+ * objects by field, lists by item, sets in any order.
  */
 export function celEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
@@ -32,7 +35,7 @@ function isNumber(value: unknown): value is bigint | number {
   return typeof value === "bigint" || typeof value === "number";
 }
 
-/** Lists as the library knows them; a set comes from a list of type `set`. */
+/** Whether the value is a list; lists of type `set` and `map` are JavaScript sets. */
 export function isList(
   value: unknown,
 ): value is readonly unknown[] | ReadonlySet<unknown> {

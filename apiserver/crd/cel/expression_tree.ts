@@ -2,33 +2,33 @@ import { isDuration, matchesFormat } from "../schema/formats.ts";
 import { goRegExp } from "../schema/regular_expression.ts";
 import { unionOf } from "./related_lists.ts";
 
-/** Bounds the work of a rule: `size` nodes, in loops nested `depth` deep. */
+/** Bound of the work of a rule: number of nodes and nesting depth of loops. */
 export interface RuleWeight {
   readonly size: number;
   readonly depth: number;
 }
 
-/** One node of the library's tree. */
-interface Node {
+/** Node of the library's expression tree. */
+interface ExpressionNode {
   readonly op: string;
   readonly args: unknown;
   readonly start: number;
 }
 
-/** What is wrong with a literal, and where. */
+/** Violation at a literal, with its offset in the source. */
 export interface LiteralProblem {
   readonly why: string;
   readonly start: number;
 }
 
-/** Calls whose argument, if it is a literal, is checked before anything runs. */
+/** Functions whose literal arguments are checked at compile time. */
 const LITERALS: Readonly<Record<string, (text: string) => boolean>> = {
   matches: (text) => goRegExp(text) !== undefined,
   duration: isDuration,
   timestamp: (text) => matchesFormat("date-time", text),
 };
 
-/** The macros that go over a list or a map. */
+/** Comprehension macros. */
 const LOOPS: ReadonlySet<unknown> = new Set([
   "all",
   "exists",
@@ -37,14 +37,14 @@ const LOOPS: ReadonlySet<unknown> = new Set([
   "map",
 ]);
 
-function isLoop({ op, args }: Node): boolean {
+function isLoop({ op, args }: ExpressionNode): boolean {
   return op === "rcall" && LOOPS.has((args as readonly unknown[])[0]);
 }
 
-/** Visits every node once, told how many loops are around it. */
+/** Calls a function once for every node, with the number of enclosing loops. */
 function walk(
   tree: unknown,
-  visit: (node: Node, depth: number) => void,
+  onNode: (node: ExpressionNode, depth: number) => void,
 ): void {
   const seen = new Set<unknown>();
   const step = (value: unknown, depth: number): void => {
@@ -54,10 +54,10 @@ function walk(
       for (const item of value) step(item, depth);
       return;
     }
-    const node = value as Node;
+    const node = value as ExpressionNode;
     if (typeof node.op !== "string") return;
     const inner = isLoop(node) ? depth + 1 : depth;
-    visit(node, inner);
+    onNode(node, inner);
     if (typeof node.args === "object" && node.args !== null) {
       for (const part of Object.values(node.args)) step(part, inner);
     }
@@ -65,7 +65,7 @@ function walk(
   step(tree, 0);
 }
 
-/** How much work an expression may be. */
+/** Weight of an expression. */
 export function weightOf(tree: unknown): RuleWeight {
   let size = 0;
   let deepest = 0;
@@ -77,8 +77,8 @@ export function weightOf(tree: unknown): RuleWeight {
 }
 
 /**
- * The first thing that the library lets pass and Kubernetes does not: a literal
- * that can never be what its function wants, or a binding.
+ * First construct that the library accepts and Kubernetes rejects: an invalid
+ * literal argument, or a reference to `cel`.
  */
 export function literalProblem(tree: unknown): LiteralProblem | undefined {
   let problem: LiteralProblem | undefined;
@@ -89,7 +89,7 @@ export function literalProblem(tree: unknown): LiteralProblem | undefined {
     }
     if (problem || (op !== "call" && op !== "rcall")) return;
     const [name, ...rest] = args as [string, ...unknown[]];
-    const [literal] = rest.at(-1) as readonly Node[];
+    const [literal] = rest.at(-1) as readonly ExpressionNode[];
     const fits = Object.hasOwn(LITERALS, name) ? LITERALS[name] : undefined;
     if (literal?.op !== "value" || typeof literal.args !== "string") return;
     if (fits && !fits(literal.args)) {
@@ -99,16 +99,16 @@ export function literalProblem(tree: unknown): LiteralProblem | undefined {
   return problem;
 }
 
-/** A node whose operands are known when it runs. */
-interface Operator extends Node {
+/** Node of a binary operator with its evaluation function. */
+interface Operator extends ExpressionNode {
   handle: (a: unknown, b: unknown, ...rest: readonly unknown[]) => unknown;
 }
 
 /**
- * Lets `+` unite sets. The library cannot be told so: whatever is registered
- * for lists of one type overlaps with its own sum of any lists.
+ * Makes `+` unite lists of type `set` and `map`. This cannot be registered as an
+ * operator, because it would overlap with the library's operator for lists.
  *
- * @param tree The tree, after it was checked.
+ * @param tree Type-checked expression tree; changed in place.
  */
 export function uniteSets(tree: unknown): void {
   walk(tree, (node) => {

@@ -9,7 +9,7 @@ import {
 import { matchesFormat } from "../schema/formats.ts";
 import { celLibrary } from "./cel_library.ts";
 
-/** A format by name: what is wrong with a text, nothing if it has the format. */
+/** Named format, with the function that returns the violations of a text. */
 class NamedFormat {
   readonly problems: (text: string) => readonly string[];
 
@@ -18,10 +18,10 @@ class NamedFormat {
   }
 }
 
-/** What `format.dns1123Label` and its like are called on. */
+/** Receiver of `format.dns1123Label()` and similar functions. */
 class Formats {}
 
-/** A prefix may end in a dash, since a suffix will follow. */
+/** Check of a name prefix, which may end with a dash. */
 function prefix(
   problems: (text: string) => readonly string[],
 ): (text: string) => readonly string[] {
@@ -51,7 +51,7 @@ const FORMATS: Readonly<Record<string, (text: string) => readonly string[]>> = {
   datetime: known("datetime", "invalid datetime"),
 };
 
-/** `format.named()`, the formats themselves, and `validate()`. */
+/** Registers `format.named()`, the formats and `validate()`. */
 export function registerFormatFunctions(environment: Environment): void {
   const { Optional } = celLibrary();
   const formats = new Map(

@@ -1,9 +1,9 @@
 import { isIPv4, isIPv6 } from "node:net";
 
-/** How many bits an address of a family has. */
+/** Number of bits of an address by family. */
 const BITS: Readonly<Record<4 | 6, number>> = { 4: 32, 6: 128 };
 
-/** An IP address as a number. */
+/** IP address. */
 export class IpAddress {
   readonly family: 4 | 6;
   readonly bits: bigint;
@@ -14,9 +14,10 @@ export class IpAddress {
   }
 
   /**
-   * Reads an address without a zone, and not an IPv4 address within IPv6.
+   * Parses an address without zone.
    *
-   * @returns undefined if the text is none.
+   * @returns Address; undefined if the text is invalid or an IPv4-mapped IPv6
+   * address.
    */
   static parse(text: string): IpAddress | undefined {
     if (isIPv4(text)) {
@@ -44,18 +45,18 @@ export class IpAddress {
     return new IpAddress(6, bits);
   }
 
-  /** The first `length` bits of the address, the others zero. */
+  /** Address with all bits after the first `length` set to zero. */
   masked(length: number): IpAddress {
     const rest = BigInt(BITS[this.family] - length);
     return new IpAddress(this.family, (this.bits >> rest) << rest);
   }
 
-  /** Whether it lies in a network. */
+  /** Whether the address is in a network, given in CIDR notation. */
   isWithin(network: string): boolean {
     return CidrBlock.parse(network)?.contains(this) ?? false;
   }
 
-  /** The canonical text: lower case, the longest run of zeros left out. */
+  /** Canonical text: lower case, with the longest run of zeros compressed. */
   toString(): string {
     if (this.family === 4) {
       return [24n, 16n, 8n, 0n].map((shift) => (this.bits >> shift) & 255n)
@@ -88,7 +89,7 @@ function longestZeros(
   return best;
 }
 
-/** An address and how many of its bits name the network. */
+/** Address with a prefix length (CIDR). */
 export class CidrBlock {
   readonly address: IpAddress;
   readonly length: number;
@@ -98,7 +99,7 @@ export class CidrBlock {
     this.length = length;
   }
 
-  /** @returns undefined if the text is none. */
+  /** Parses CIDR notation; returns undefined if the text is invalid. */
   static parse(text: string): CidrBlock | undefined {
     const [address = "", length = "", ...rest] = text.split("/");
     const ip = IpAddress.parse(address);
@@ -109,18 +110,18 @@ export class CidrBlock {
       : new CidrBlock(ip, Number(length));
   }
 
-  /** Whether an address lies in the network. */
+  /** Whether the network contains an address. */
   contains(ip: IpAddress): boolean {
     return ip.family === this.address.family &&
       ip.masked(this.length).bits === this.address.masked(this.length).bits;
   }
 
-  /** Whether a whole network lies in this one. */
+  /** Whether the network contains another network. */
   containsBlock(other: CidrBlock): boolean {
     return other.length >= this.length && this.contains(other.address);
   }
 
-  /** The text, with the address in canonical form. */
+  /** CIDR notation with the address in canonical form. */
   toString(): string {
     return `${this.address}/${this.length}`;
   }

@@ -1,16 +1,14 @@
 import type { Environment } from "@marcbachmann/cel-js";
 import { CelFailure, celTypeName } from "./cel_failure.ts";
-import { celEqual } from "./equality.ts";
+import { celEqual, type CelList } from "./equality.ts";
 
-type List = Iterable<unknown>;
-
-/** What `sets.contains` and its like are called on. */
+/** Receiver of `sets.contains()` and similar functions. */
 class Sets {}
 
 const DURATION = "google.protobuf.Duration";
 const TIMESTAMP = "google.protobuf.Timestamp";
 
-/** The types whose values have an order. */
+/** Types whose values are ordered. */
 const ORDERED: readonly string[] = [
   "int",
   "double",
@@ -21,7 +19,7 @@ const ORDERED: readonly string[] = [
   TIMESTAMP,
 ];
 
-/** The functions on lists and sets that Kubernetes adds to CEL's own. */
+/** Registers the functions on lists and sets that Kubernetes adds to CEL. */
 export function registerListFunctions(environment: Environment): void {
   for (const type of ORDERED) {
     environment
@@ -40,40 +38,40 @@ export function registerListFunctions(environment: Environment): void {
     )
     .registerFunction(
       "list<A>.indexOf(A): int",
-      (list: List, one: unknown) =>
+      (list: CelList, one: unknown) =>
         BigInt([...list].findIndex((item) => celEqual(item, one))),
     )
     .registerFunction(
       "list<A>.lastIndexOf(A): int",
-      (list: List, one: unknown) =>
+      (list: CelList, one: unknown) =>
         BigInt([...list].findLastIndex((item) => celEqual(item, one))),
     )
     .registerType("SetsNamespace", { ctor: Sets })
     .registerConstant("sets", "SetsNamespace", new Sets())
     .registerFunction(
       "SetsNamespace.contains(list<A>, list<A>): bool",
-      (_: Sets, list: List, others: List) => contains(list, others),
+      (_: Sets, list: CelList, others: CelList) => contains(list, others),
     )
     .registerFunction(
       "SetsNamespace.equivalent(list<A>, list<A>): bool",
-      (_: Sets, list: List, others: List) =>
+      (_: Sets, list: CelList, others: CelList) =>
         contains(list, others) && contains(others, list),
     )
     .registerFunction(
       "SetsNamespace.intersects(list<A>, list<A>): bool",
-      (_: Sets, list: List, others: List) =>
+      (_: Sets, list: CelList, others: CelList) =>
         [...others].some((one) => contains(list, [one])),
     );
 }
 
-function contains(list: List, others: List): boolean {
+function contains(list: CelList, others: CelList): boolean {
   const items = [...list];
   return [...others].every((other) =>
     items.some((item) => celEqual(item, other))
   );
 }
 
-/** Below zero if `a` comes first. */
+/** Compares two values; negative if `a` is less than `b`. */
 function compare(a: unknown, b: unknown): number {
   const left = orderOf(a);
   const right = orderOf(b);
@@ -103,23 +101,23 @@ function orderOf(value: unknown): number | bigint | string {
   return duration.seconds * 1_000_000_000n + BigInt(duration.nanos ?? 0);
 }
 
-function isSorted(list: List): boolean {
+function isSorted(list: CelList): boolean {
   const items = [...list];
   return items.every((item, index) =>
     index === 0 || compare(items[index - 1], item) <= 0
   );
 }
 
-function least(list: List): unknown {
+function least(list: CelList): unknown {
   return extreme(list, "min", (a, b) => compare(a, b) <= 0);
 }
 
-function greatest(list: List): unknown {
+function greatest(list: CelList): unknown {
   return extreme(list, "max", (a, b) => compare(a, b) >= 0);
 }
 
 function extreme(
-  list: List,
+  list: CelList,
   name: string,
   wins: (a: unknown, b: unknown) => boolean,
 ): unknown {

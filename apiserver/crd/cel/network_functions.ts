@@ -2,10 +2,10 @@ import type { Environment } from "@marcbachmann/cel-js";
 import { CelFailure } from "./cel_failure.ts";
 import { CidrBlock, IpAddress } from "./ip_address.ts";
 
-/** What `ip.isCanonical` is called on. */
+/** Receiver of `ip.isCanonical()`. */
 class Ip {}
 
-/** A URL as Go's `url.ParseRequestURI` takes it. */
+/** URL as parsed by Go's `url.ParseRequestURI`. */
 class RequestUrl {
   readonly scheme: string;
   readonly host: string;
@@ -35,7 +35,7 @@ class RequestUrl {
   }
 }
 
-/** Texts read into something; a text that is none is an error. */
+/** Result of a parser; throws an error if the text is invalid. */
 function parsed<T>(value: T | undefined, what: string, text: string): T {
   if (value !== undefined) return value;
   throw new CelFailure(
@@ -43,7 +43,7 @@ function parsed<T>(value: T | undefined, what: string, text: string): T {
   );
 }
 
-/** An IPv4 address written as one of IPv6, which is refused. */
+/** IPv4-mapped IPv6 address, which is rejected. */
 const MAPPED_REGEXP = /^::ffff:/i;
 
 function ip(text: string): IpAddress {
@@ -59,7 +59,7 @@ function cidr(text: string): CidrBlock {
   return parsed(CidrBlock.parse(text), "network address", text);
 }
 
-/** `url()`, `ip()`, `cidr()` and what their values can do. */
+/** Registers `url()`, `ip()`, `cidr()` and the methods of their values. */
 export function registerNetworkFunctions(environment: Environment): void {
   registerUrls(environment);
   registerAddresses(environment);
@@ -109,7 +109,7 @@ export function registerNetworkFunctions(environment: Environment): void {
     );
 }
 
-/** The networks that the questions about an address mean. */
+/** Networks tested by the methods of addresses, such as `isLoopback()`. */
 const NETWORKS: Readonly<Record<string, readonly string[]>> = {
   isUnspecified: ["0.0.0.0/32", "::/128"],
   isLoopback: ["127.0.0.0/8", "::1/128"],
@@ -117,7 +117,7 @@ const NETWORKS: Readonly<Record<string, readonly string[]>> = {
   isLinkLocalUnicast: ["169.254.0.0/16", "fe80::/10"],
 };
 
-/** What is no global unicast address. */
+/** Networks without global unicast addresses. */
 const NOT_GLOBAL: readonly string[] = [
   "0.0.0.0/32",
   "255.255.255.255/32",

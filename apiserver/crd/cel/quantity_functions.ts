@@ -5,7 +5,7 @@ import { CelFailure } from "./cel_failure.ts";
 const NANO = 1_000_000_000n;
 const LARGEST_INT = 2n ** 63n - 1n;
 
-/** `quantity()` and what its values can do. */
+/** Registers `quantity()` and the methods of quantities. */
 export function registerQuantityFunctions(environment: Environment): void {
   const sign = ({ nano }: Quantity) => nano > 0n ? 1n : nano < 0n ? -1n : 0n;
   environment

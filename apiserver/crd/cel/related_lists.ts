@@ -1,20 +1,19 @@
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { celName } from "./cel_names.ts";
-import { celEqual, isList } from "./equality.ts";
+import { celEqual, type CelList, isList } from "./equality.ts";
 
-type List = Iterable<unknown>;
-
-/** The fields that tell the items of a keyed list apart, as rules name them. */
-const KEYS: WeakMap<ReadonlySet<unknown>, readonly string[]> = new WeakMap();
+/** Escaped names of the key fields of lists of type `map`. */
+const LIST_MAP_KEYS: WeakMap<ReadonlySet<unknown>, readonly string[]> =
+  new WeakMap();
 
 /**
- * The value of a list in rules. Where its items are a set, or told apart by
- * keys, it is a `Set`: the library compares that in any order.
+ * Value of a list in rules. Lists of type `set` and `map` become a JavaScript
+ * `Set`, which the library compares in any order.
  */
 export function listValue(
   items: readonly unknown[],
   schema: OpenApiSchema,
-): List {
+): CelList {
   switch (schema["x-kubernetes-list-type"]) {
     case "set":
       return new Set(items);
@@ -28,12 +27,13 @@ export function listValue(
 }
 
 /**
- * The sum of two values, if that is a union: the left one is a set. Of two
- * items with the same keys the right one stays, at the place of the left one.
+ * Union of two lists if the left one has type `set` or `map`; undefined
+ * otherwise. Of two items with the same keys, the right one replaces the left one
+ * at its position.
  */
-export function unionOf(a: unknown, b: unknown): List | undefined {
+export function unionOf(a: unknown, b: unknown): CelList | undefined {
   if (!(a instanceof Set) || !isList(b)) return undefined;
-  const keys = KEYS.get(a);
+  const keys = LIST_MAP_KEYS.get(a);
   if (keys !== undefined) return keyedUnion(a, b, keys);
   const sum = new Set<unknown>(a);
   for (const item of b) {
@@ -44,15 +44,15 @@ export function unionOf(a: unknown, b: unknown): List | undefined {
   return sum;
 }
 
-function keyedUnion(a: List, b: List, keys: readonly string[]): List {
+function keyedUnion(a: CelList, b: CelList, keys: readonly string[]): CelList {
   const sum = new Map<string, unknown>();
   for (const item of [...a, ...b]) sum.set(keyText(item, keys), item);
   return keyed(sum.values(), keys);
 }
 
-function keyed(items: List, keys: readonly string[]): List {
+function keyed(items: CelList, keys: readonly string[]): CelList {
   const list = new Set(items);
-  KEYS.set(list, keys);
+  LIST_MAP_KEYS.set(list, keys);
   return list;
 }
 

@@ -9,26 +9,26 @@ import { baseEnvironment } from "./cel_environment.ts";
 import { hasRules } from "./cel_library.ts";
 import { CelTypes } from "./cel_types.ts";
 import { costOf } from "./cost_estimate.ts";
-import { declaredType, mostInRequest } from "./declared_type.ts";
+import { declaredType, maxPerRequest } from "./declared_type.ts";
 import { type CompiledRule, compileNodeRules } from "./rule_compiler.ts";
-import { costOfAll, mostBelow, type RuleCosts } from "./rule_costs.ts";
+import { costOfAll, maxValuesBelow, type RuleCosts } from "./rule_costs.ts";
 
-/** Compiles the rules of a definition, node by node. */
+/** Checker of the CEL rules of a schema node. */
 export interface RuleChecker {
-  /** What is wrong with the rules of a node. */
+  /** Compiles the rules of the node and adds their costs; returns the violations. */
   check(
     schema: OpenApiSchema,
     path: string,
     uncorrelatable: string | undefined,
   ): StatusCause[];
-  /** The checker below, for a node that may have rules. */
+  /** Checker of a nested node; undefined if rules cannot access it. */
   below(schema: OpenApiSchema): RuleChecker | undefined;
 }
 
 /**
- * A checker for a structural schema; undefined if it has no rules.
+ * Checker for the root of a structural schema; undefined if it has no rules.
  *
- * @param costs What the rules cost is added to it.
+ * @param costs Accumulator of the costs of the rules.
  */
 export function ruleChecker(
   schema: OpenApiSchema,
@@ -41,15 +41,20 @@ export function ruleChecker(
   return nodeChecker(schema, 1, { types, environment, costs, root: schema });
 }
 
+/** Shared state of the checkers of a schema. */
 interface Checking {
   readonly types: CelTypes;
   readonly environment: Environment;
   readonly costs: RuleCosts;
-  /** The schema of the whole object. */
+  /** Schema of the whole object. */
   readonly root: OpenApiSchema;
 }
 
-/** @param most How many values of the node there may be; undefined if any. */
+/**
+ * Checker of a node.
+ *
+ * @param most Maximal number of values of the node; undefined if unlimited.
+ */
 function nodeChecker(
   schema: OpenApiSchema,
   most: number | undefined,
@@ -61,11 +66,11 @@ function nodeChecker(
       const type = types.typeOf(node);
       const declared = declaredType(node, node === root);
       if (type === undefined || declared === undefined) return [];
-      const values = most ?? mostInRequest(declared);
+      const values = most ?? maxPerRequest(declared);
       const compiled = compileNodeRules(node, type, environment);
-      return compiled.flatMap((one, index) => {
+      return compiled.flatMap((rule, index) => {
         const at = keyPath(childPath(path, "x-kubernetes-validations"), index);
-        const { tree, messageTree } = one;
+        const { tree, messageTree } = rule;
         const add = (name: string, field: string, cost: number) =>
           costs.add(name, cost, childPath(at, field));
         return [
@@ -79,13 +84,13 @@ function nodeChecker(
             "messageExpression",
             costOf(messageTree, declared),
           )),
-          ...ruleCauses(one, at, uncorrelatable),
+          ...ruleCauses(rule, at, uncorrelatable),
         ];
       });
     },
     below(inner) {
       if (types.typeOf(inner) === undefined) return undefined;
-      const each = mostBelow(schema);
+      const each = maxValuesBelow(schema);
       const all = most === undefined || each === undefined
         ? undefined
         : costOfAll(most, each);
@@ -124,7 +129,7 @@ function ruleCauses(
   return causes;
 }
 
-/** A rule as Go prints it. */
+/** Rule as Go prints it. */
 function ruleText(rule: ValidationRule): string {
   const { message = "", messageExpression = "", fieldPath = "" } = rule;
   return `apiextensions.ValidationRule{Rule:${goQuote(rule.rule)}, Message:${

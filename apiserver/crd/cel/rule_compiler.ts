@@ -3,7 +3,7 @@ import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { followSchemaPath } from "../schema/schema_path.ts";
 import type { CelType } from "./cel_types.ts";
-import { compileErrorText, placedText } from "./compile_error_text.ts";
+import { compileErrorText, locatedText } from "./compile_error_text.ts";
 import {
   literalProblem,
   type RuleWeight,
@@ -11,38 +11,38 @@ import {
   weightOf,
 } from "./expression_tree.ts";
 
-/** The variables of a rule. */
+/** Variables of a rule. */
 export interface RuleVariables {
   readonly self: unknown;
   readonly oldSelf?: unknown;
 }
 
-/** An expression that is ready to run. */
+/** Compiled expression. */
 export type Program = (variables: RuleVariables) => unknown;
 
-/** One rule, compiled. */
+/** Compiled rule, or the error of a rule that does not compile. */
 export interface CompiledRule {
   readonly rule: ValidationRule;
-  /** Runs it; undefined if it does not compile. */
+  /** Program of the rule; undefined if it does not compile. */
   readonly program?: Program | undefined;
-  /** Why it does not compile. */
+  /** Compile error. */
   readonly error?: string | undefined;
-  /** Gives the message; undefined if there is no expression for it. */
+  /** Program of the message expression; undefined if there is none. */
   readonly message?: Program | undefined;
   readonly messageError?: string | undefined;
-  /** Whether it compares with the old value. */
+  /** Whether the rule is a transition rule, which uses `oldSelf`. */
   readonly usesOldSelf: boolean;
-  /** The path of the field to blame, below the rule's own. */
+  /** Path of the field to report, relative to the node of the rule. */
   readonly fieldPath: string;
-  /** How many nodes a run visits at most, for each value of the data. */
+  /** Weight of the rule, which bounds its evaluation. */
   readonly weight: RuleWeight;
-  /** The library's tree of it; undefined if it does not compile. */
+  /** Expression tree of the rule; undefined if it does not compile. */
   readonly tree?: unknown;
-  /** The tree of the message, where that compiles. */
+  /** Expression tree of the message; undefined if there is none or it does not compile. */
   readonly messageTree?: unknown;
 }
 
-/** Compiles the rules of one node of a schema. */
+/** Compiles the rules of a schema node. */
 export function compileNodeRules(
   schema: OpenApiSchema,
   type: CelType,
@@ -104,10 +104,10 @@ interface Compiled {
   readonly tree: unknown;
 }
 
-/** @returns What is wrong, if it does not compile. */
+/** Compiles an expression; returns the error text if that fails. */
 function compile(source: string, environment: Environment): Compiled | string {
   try {
-    // The library lets has() ask for fields that do not exist.
+    // The library accepts has() for unknown fields, which Kubernetes rejects.
     const asked = source.replace(/\bhas\(/g, "dyn(");
     const { error: missing } = environment.check(asked);
     if (asked !== source && missing?.code === "no_such_key") {
@@ -117,7 +117,7 @@ function compile(source: string, environment: Environment): Compiled | string {
     const { valid, type = "dyn", error } = parsed.check();
     if (!valid) return errorText(error, source, environment);
     const problem = literalProblem(parsed.ast);
-    if (problem) return placedText(source, problem.start, problem.why);
+    if (problem) return locatedText(source, problem.start, problem.why);
     uniteSets(parsed.ast);
     return {
       program: (variables) => parsed({ ...variables }),
@@ -139,11 +139,11 @@ function errorText(
     error,
     source,
     (name) =>
-      environment.getDefinitions().functions.some((one) => one.name === name),
+      environment.getDefinitions().functions.some((each) => each.name === name),
   );
 }
 
-/** Texts and fields may bear the name too. */
+/** Whether the source uses the variable `oldSelf`, outside of texts and field names. */
 function mentionsOldSelf(source: string): boolean {
   const code = source.replace(/"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/g, "''");
   return /(?<![\w.])oldSelf\b/.test(code);

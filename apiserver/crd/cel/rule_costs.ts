@@ -3,35 +3,36 @@ import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { fieldError } from "../../status.ts";
 import { times, UNBOUNDED } from "./size_range.ts";
 
-/** The most that one expression may cost, in all places of an object. */
+/** Maximal cost of one expression, over all values of an object. */
 const EXPRESSION_LIMIT = 10_000_000;
 
-/** The most that all expressions of a schema may cost together. */
+/** Maximal total cost of the expressions of a schema. */
 const SCHEMA_LIMIT = 100_000_000;
 
-/** Only so many of the dearest expressions are told. */
-const TOLD = 4;
+/** Number of the most expensive expressions that are reported. */
+const MAX_REPORTED = 4;
 
-/** The costs of all rules of a schema, as they are met. */
+/** Accumulated costs of the rules of a schema. */
 export class RuleCosts {
-  /** Whether expressions are held to their limit, each for itself. */
+  /** Whether the limit for a single expression applies. */
   readonly #limited: boolean;
-  readonly #dearest: { readonly field: string; readonly cost: number }[] = [];
+  readonly #mostExpensive: { readonly field: string; readonly cost: number }[] =
+    [];
   #total = 0;
 
-  /** @param limited Whether each expression is held to a limit. */
+  /** @param limited Whether the limit for a single expression applies. */
   constructor(limited: boolean) {
     this.#limited = limited;
   }
 
   /**
-   * Adds an expression.
+   * Adds the cost of an expression; returns the violation of its limit.
    *
-   * @param name What it is, as the message calls it.
+   * @param name Name of the expression in the message.
    */
   add(name: string, cost: number, field: string): StatusCause[] {
     this.#total = Math.min(this.#total + cost, UNBOUNDED);
-    if (cost >= SCHEMA_LIMIT / 100) this.#dearest.push({ field, cost });
+    if (cost >= SCHEMA_LIMIT / 100) this.#mostExpensive.push({ field, cost });
     return this.#limited && cost > EXPRESSION_LIMIT
       ? [excess(`estimated ${name} cost`, cost, {
         limit: EXPRESSION_LIMIT,
@@ -41,17 +42,19 @@ export class RuleCosts {
   }
 
   /**
-   * What is wrong with all of them together.
+   * Checks the total cost; returns the violations.
    *
-   * @param field Where the schema stands.
+   * @param field Path of the schema.
    */
   totalCauses(field: string): StatusCause[] {
     if (this.#total <= SCHEMA_LIMIT) return [];
-    const dearest = this.#dearest.toSorted((a, b) => b.cost - a.cost);
+    const mostExpensive = this.#mostExpensive.toSorted((a, b) =>
+      b.cost - a.cost
+    );
     return [
-      ...dearest.slice(0, TOLD).map((one) =>
+      ...mostExpensive.slice(0, MAX_REPORTED).map((expression) =>
         fieldError.forbidden(
-          one.field,
+          expression.field,
           "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema",
         )
       ),
@@ -65,10 +68,10 @@ export class RuleCosts {
 }
 
 /**
- * How many values there may be of what is right below a node, for each value of
- * the node; undefined where no limit is declared.
+ * Maximal number of child values of each value of a node; undefined if no limit is
+ * declared.
  */
-export function mostBelow(schema: OpenApiSchema): number | undefined {
+export function maxValuesBelow(schema: OpenApiSchema): number | undefined {
   const { type, additionalProperties } = schema;
   const limit = type === "array"
     ? schema["maxItems"]
@@ -78,7 +81,7 @@ export function mostBelow(schema: OpenApiSchema): number | undefined {
   return typeof limit === "number" ? Math.max(0, limit) : undefined;
 }
 
-/** The cost of an expression that may run for so many values. */
+/** Cost of an expression that is evaluated for a number of values. */
 export function costOfAll(cost: number, values: number): number {
   return times(cost, values);
 }

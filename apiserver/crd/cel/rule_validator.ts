@@ -1,3 +1,11 @@
+/**
+ * CEL validation rules of custom resources: the functions of Kubernetes on top of
+ * the CEL library, compilation with cel-go's messages, evaluation with a step
+ * budget, and kube-apiserver's cost estimate. The library is loaded lazily by
+ * `cel_library.ts`. Must not import storage, requests or HTTP.
+ *
+ * @module
+ */
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
@@ -15,20 +23,20 @@ import type { RuleWeight } from "./expression_tree.ts";
 import { type CompiledRule, compileNodeRules } from "./rule_compiler.ts";
 import { ownField } from "../schema/json_tree.ts";
 
-/** How a validation is done. */
+/** Options of a validation. */
 export interface RuleOptions {
-  /** Where the value stands. */
+  /** Path of the value in the object. */
   readonly path?: string | undefined;
   /**
-   * New and old value of an update. Rules without a look at the old value are
-   * not held against what did not change.
+   * Correlation of new and old value of an update. Values that did not change may
+   * violate rules that do not use the old value.
    */
   readonly correlation?: Correlation | undefined;
-  /** Told of what would be wrong had it changed. */
+  /** Receives the violations of values that did not change, as warnings. */
   readonly warn?: ((text: string) => void) | undefined;
 }
 
-/** The rules of one node of a schema, and of those below it. */
+/** Compiled rules of a schema node and its nested nodes. */
 interface RuleNode {
   readonly schema: OpenApiSchema;
   readonly type: CelType;
@@ -38,32 +46,32 @@ interface RuleNode {
   readonly properties: ReadonlyMap<string, RuleNode>;
 }
 
-/** The steps that all rules of one validation may take together. */
+/** Maximal number of evaluation steps of one validation. */
 const STEP_BUDGET = 10_000_000;
 
-/** The longest message that an expression may give. */
-const LONGEST_MESSAGE = 5_120;
+/** Maximal length of the result of a message expression in characters. */
+const MAX_MESSAGE_CHARS = 5_120;
 
 const OUT_OF_BUDGET =
   "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/** All CEL rules of a schema, compiled. */
+/** Validator with the compiled CEL rules of a schema. */
 export class RuleValidator {
   readonly #root: RuleNode;
   readonly #types: CelTypes;
 
-  /** Made by {@linkcode compileRules}. */
+  /** Use {@linkcode compileRules}. */
   constructor(root: RuleNode, types: CelTypes) {
     this.#root = root;
     this.#types = types;
   }
 
   /**
-   * What the rules object to.
+   * Evaluates the rules; returns the violations.
    *
-   * @param value The new value, with its defaults.
-   * @param old The old value of an update; undefined on create. Rules that look
-   * at it run only where there is one.
+   * @param value New value, with its defaults.
+   * @param old Old value of an update; undefined on create. Transition rules run
+   * only if there is one.
    */
   validate(
     value: unknown,
@@ -82,9 +90,9 @@ export class RuleValidator {
 }
 
 /**
- * Compiles the rules of a schema and below; undefined where there are none.
+ * Compiles the CEL rules of a schema; returns undefined if it has none.
  *
- * @param root Whether it is the schema of a whole object.
+ * @param root Whether the schema is that of a whole object.
  */
 export function compileRules(
   schema: OpenApiSchema,
@@ -107,7 +115,7 @@ type CompileNode = (
   schema: OpenApiSchema,
 ) => readonly CompiledRule[];
 
-/** Nodes without rules at them or below are left out. */
+/** Compiles a node; returns undefined if neither it nor a nested node has rules. */
 function ruleNode(
   schema: OpenApiSchema | undefined,
   types: CelTypes,
@@ -133,16 +141,16 @@ function ruleNode(
   };
 }
 
-/** Where a run is. */
+/** Position of the value being validated. */
 interface RulePosition {
   readonly path: string;
   readonly correlation: Correlation | undefined;
-  /** The nearest place above whose old value is known. */
+  /** Correlation of the nearest ancestor that has an old value. */
   readonly ancestor: Correlation | undefined;
   readonly root: boolean;
 }
 
-/** One validation. */
+/** State of one validation. */
 class RuleRun {
   readonly causes: StatusCause[] = [];
   readonly #types: CelTypes;
@@ -243,11 +251,11 @@ class RuleRun {
         self,
         oldSelf: optional ? optionalOf(oldSelf) : oldSelf,
       };
-      this.#one(compiled, variables, { position, type });
+      this.#evaluate(compiled, variables, { position, type });
     }
   }
 
-  #one(
+  #evaluate(
     { rule, program, message, usesOldSelf, fieldPath }: CompiledRule,
     variables: { readonly self: unknown; readonly oldSelf: unknown },
     { position, type }: {
@@ -302,7 +310,7 @@ function optionalOf(value: unknown): unknown {
   return value === undefined ? Optional.none() : Optional.of(value);
 }
 
-/** How many values a piece of JSON is made of. */
+/** Number of values in a JSON tree. */
 function sizeOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 1;
   let size = 1;
@@ -310,7 +318,7 @@ function sizeOf(value: unknown): number {
   return size;
 }
 
-/** What a run may cost at most: each loop may go over all values. */
+/** Maximal number of evaluation steps; each loop may iterate over all values. */
 function steps({ size, depth }: RuleWeight, values: number): number {
   return size * values ** depth;
 }
@@ -323,7 +331,7 @@ function messageOf(rule: ValidationRule): string {
   return rule.message?.trim() || `failed rule: ${shownRule(rule)}`;
 }
 
-/** The message of an expression; undefined if it fails or says nothing. */
+/** Result of a message expression; undefined if it fails or is not a usable text. */
 function evaluatedMessage(
   program: NonNullable<CompiledRule["message"]>,
   variables: { readonly self: unknown; readonly oldSelf: unknown },
@@ -333,7 +341,7 @@ function evaluatedMessage(
     if (typeof text !== "string") return undefined;
     const trimmed = text.trim();
     return trimmed === "" || trimmed.includes("\n") ||
-        trimmed.length > LONGEST_MESSAGE
+        trimmed.length > MAX_MESSAGE_CHARS
       ? undefined
       : trimmed;
   } catch {

@@ -1,6 +1,6 @@
 /**
- * How many characters, bytes, items or entries a value has at least and at
- * most.
+ * Range of the size of a value: its minimal and maximal number of characters,
+ * bytes, items or entries.
  */
 export interface SizeRange {
   readonly min: number;
@@ -8,29 +8,29 @@ export interface SizeRange {
 }
 
 /**
- * What no estimate exceeds: the largest count of cel-go. Estimates beyond 2^53
- * are not exact, and far beyond every limit.
+ * Maximal cost and size, as in cel-go. Values beyond 2^53 are not exact, but far
+ * beyond every limit.
  */
 export const UNBOUNDED: number = 2 ** 64;
 
-/** The cost of looking at one character of a text. */
+/** Cost of traversing one character. */
 export const TRAVERSAL = 0.1;
 
-/** The cost of one character of a pattern, for each character it is held to. */
+/** Cost of one character of a pattern for each character it is matched against. */
 export const PATTERN = 0.25;
 
-/** Nothing is known of the size. */
+/** Size range of a value of unknown size. */
 export const ANY_SIZE: SizeRange = { min: 0, max: UNBOUNDED };
 
-/** The size of what has one part. */
+/** Size range of a scalar. */
 export const ONE: SizeRange = { min: 1, max: 1 };
 
-/** A product that does not exceed {@linkcode UNBOUNDED}, rounded up. */
+/** Product, rounded up and limited to {@linkcode UNBOUNDED}. */
 export function times(a: number, b: number): number {
   return Math.min(Math.ceil(a * b), UNBOUNDED);
 }
 
-/** The size of two values put together. */
+/** Size range of the concatenation of two values. */
 export function sizeSum(a: SizeRange, b: SizeRange): SizeRange {
   return {
     min: Math.min(a.min + b.min, UNBOUNDED),
@@ -38,12 +38,12 @@ export function sizeSum(a: SizeRange, b: SizeRange): SizeRange {
   };
 }
 
-/** The size of values of one size, as many as the other tells. */
+/** Size range of a number of values of a size. */
 export function sizeProduct(a: SizeRange, b: SizeRange): SizeRange {
   return { min: times(a.min, b.min), max: times(a.max, b.max) };
 }
 
-/** The size of a value that is one of two. */
+/** Size range of a value that is one of two. */
 export function sizeUnion(a: SizeRange, b: SizeRange): SizeRange {
   return { min: Math.min(a.min, b.min), max: Math.max(a.max, b.max) };
 }

@@ -3,10 +3,10 @@ import { goNumber } from "../../go_value.ts";
 import { goRegExp } from "../schema/regular_expression.ts";
 import { CelFailure, celTypeName } from "./cel_failure.ts";
 
-/** What `strings.quote` is called on. */
+/** Receiver of `strings.quote()`. */
 class Strings {}
 
-/** The functions on texts that Kubernetes adds to CEL's own. */
+/** Registers the functions on texts that Kubernetes adds to CEL. */
 export function registerStringFunctions(environment: Environment): void {
   environment
     .registerType("StringsNamespace", { ctor: Strings })
@@ -48,7 +48,7 @@ function charAt(text: string, position: bigint): string {
   return characters[Number(position)] ?? "";
 }
 
-/** The first `most` occurrences; all when it is negative. */
+/** Replaces the first `most` occurrences; all if it is negative. */
 function replace(
   text: string,
   from: string,
@@ -86,35 +86,37 @@ function findAll(text: string, pattern: string, most: bigint = -1n): string[] {
   return most < 0n ? found : found.slice(0, Number(most));
 }
 
-/** A piece of a parsed expression. */
-interface Node {
+/** Node of a parsed expression. */
+interface MacroNode {
   readonly op: string;
   readonly args: unknown;
 }
 
-/** The part of the library's checker that a macro works with. */
+/** Type checker of the library, as passed to macros. */
 interface Checker {
-  check(node: Node, context: unknown): unknown;
+  check(node: MacroNode, context: unknown): unknown;
   getType(name: string): unknown;
 }
 
-/** The part of the library's evaluator that a macro works with. */
+/** Evaluator of the library, as passed to macros. */
 interface Evaluator {
-  run(node: Node, context: unknown): unknown;
+  run(node: MacroNode, context: unknown): unknown;
 }
 
 /**
- * Elsewhere the items of a list must have one type; what is written down as the
- * list of values to format may have many, so that it is looked at item by item.
+ * Macro of `format()`. List literals must have items of one type, except the
+ * argument of `format()`; the macro checks and evaluates its items one by one.
  */
 function formatMacro(
   { args, receiver }: {
-    readonly args: readonly Node[];
-    readonly receiver: Node;
+    readonly args: readonly MacroNode[];
+    readonly receiver: MacroNode;
   },
 ): object {
-  const [list] = args as [Node];
-  const items = list.op === "list" ? list.args as readonly Node[] : undefined;
+  const [list] = args as [MacroNode];
+  const items = list.op === "list"
+    ? list.args as readonly MacroNode[]
+    : undefined;
   return {
     typeCheck(checker: Checker, _: unknown, context: unknown): unknown {
       checker.check(receiver, context);
@@ -133,7 +135,7 @@ function formatMacro(
 
 const VERB_REGEXP = /%(?:%|(\.\d+)?([sdfebxXo]))|%/g;
 
-/** Go's verbs, of those that CEL has. */
+/** Formats values by the subset of Go's verbs that CEL supports. */
 function format(template: string, values: readonly unknown[]): string {
   let next = 0;
   return template.replace(
@@ -190,7 +192,7 @@ function formatted(value: unknown, verb: string, digits: number): string {
 
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-/** `1.5 × 10⁰³`: the exponent has two digits at least. */
+/** Number in scientific notation; the exponent has at least two digits. */
 function scientific(value: number, digits: number): string {
   const [mantissa = "", exponent = ""] = value.toExponential(digits).split("e");
   const sign = exponent.startsWith("-") ? "⁻" : "";
@@ -203,7 +205,7 @@ function hexOf(bytes: Uint8Array): string {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** A value as `%s` shows it; within lists and maps texts are quoted. */
+/** Text of a value for `%s`; texts within lists and maps are quoted. */
 function shown(value: unknown): string {
   if (typeof value === "number") return goNumber(value);
   if (value === null) return "null";

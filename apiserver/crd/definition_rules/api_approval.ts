@@ -4,7 +4,7 @@ import { fieldError } from "../../status.ts";
 
 const ANNOTATION = "api-approved.kubernetes.io";
 
-/** Groups of the Kubernetes project need its approval, by an annotation. */
+/** Checks the approval annotation that CRDs in protected Kubernetes groups need; returns the violations. */
 export function approvalCauses(
   object: UntypedObject,
   live: UntypedObject | undefined,

@@ -8,7 +8,7 @@ const { required, invalid, forbidden, notSupported } = fieldError;
 const STRATEGIES: readonly string[] = ["None", "Webhook"];
 const REVIEW_VERSIONS: readonly string[] = ["v1", "v1beta1"];
 
-/** What a definition says of conversion between its versions. */
+/** Conversion settings of a CRD. */
 interface Conversion {
   readonly strategy?: string;
   readonly webhook?: {
@@ -17,7 +17,7 @@ interface Conversion {
   };
 }
 
-/** What is wrong with the conversion of a definition. */
+/** Validates the conversion settings of a CRD; returns the violations. */
 export function conversionCauses(
   conversion: Conversion | undefined,
 ): StatusCause[] {

@@ -4,7 +4,7 @@ import { label1035Problems } from "../../names.ts";
 import { fieldError } from "../../status.ts";
 import { childPath, keyPath } from "../../field_path.ts";
 
-/** What is wrong with the names in the spec of a definition. */
+/** Validates the names in the spec of a CRD; returns the violations. */
 export function nameCauses(
   names: Partial<CrdNames>,
 ): StatusCause[] {

@@ -1,3 +1,10 @@
+/**
+ * Validation of CustomResourceDefinitions with kube-apiserver's messages: names,
+ * versions, structural schemas, list types, defaults, conversion and CEL rules.
+ * Pure functions of a CRD; must not import storage, requests or HTTP.
+ *
+ * @module
+ */
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import type { CrdVersion } from "../../../core/crd/crd_manifest.ts";
@@ -15,7 +22,7 @@ import { conversionCauses } from "./conversion_rules.ts";
 import { defaultCauses } from "./default_rules.ts";
 import { childPath, keyPath } from "../../field_path.ts";
 import { nameCauses } from "./crd_name_rules.ts";
-import { saysUnsupported, schemaRuleCauses } from "./schema_rules.ts";
+import { schemaRuleCauses, usesUnsupportedKeyword } from "./schema_rules.ts";
 import { structuralCauses } from "./structural_rules.ts";
 import {
   columnCauses,
@@ -24,13 +31,13 @@ import {
   subresourceCauses,
 } from "./version_rules.ts";
 
-/** What the server accepts of a definition whose parts may all be missing. */
-type Loose = Partial<CrdObject["spec"]> & {
+/** Spec of a CRD before validation; any field may be missing. */
+type UncheckedSpec = Partial<CrdObject["spec"]> & {
   readonly preserveUnknownFields?: boolean;
   readonly conversion?: Readonly<Record<string, unknown>>;
 };
 
-/** What is wrong with a new definition, in the words of kube-apiserver. */
+/** Validates a new CRD; returns the violations with kube-apiserver's messages. */
 export function createCauses(object: UntypedObject): StatusCause[] {
   const { spec, status } = parts(object);
   const { names } = spec;
@@ -49,7 +56,7 @@ export function createCauses(object: UntypedObject): StatusCause[] {
   ];
 }
 
-/** What is wrong with a change of a definition. */
+/** Validates an update of a CRD; returns the violations. */
 export function updateCauses(
   object: UntypedObject,
   live: UntypedObject,
@@ -64,7 +71,7 @@ export function updateCauses(
       ? []
       : [fieldError.invalid(field, next, "field is immutable")];
   return [
-    ...specCauses(spec, keptSchemas(spec, old.spec)),
+    ...specCauses(spec, unchangedSchemas(spec, old.spec)),
     ...(established
       ? [
         ...immutable("spec.scope", spec.scope, old.spec.scope),
@@ -89,16 +96,19 @@ export function updateCauses(
 
 function parts(
   object: UntypedObject,
-): { readonly spec: Loose; readonly status: CrdObject["status"] } {
+): { readonly spec: UncheckedSpec; readonly status: CrdObject["status"] } {
   const { spec, status } = object as unknown as Partial<CrdObject>;
   return { spec: spec ?? {}, status };
 }
 
-/** Stands for a list that is not there, which Go prints otherwise. */
+/** Replacement for an absent list, recognized by identity because Go prints it differently. */
 const NO_VERSIONS: readonly CrdVersion[] = [];
 
-/** The versions whose schemas an update leaves as they are. */
-function keptSchemas(spec: Loose, old: Loose): ReadonlySet<string> {
+/** Names of the versions whose schemas do not change in an update. */
+function unchangedSchemas(
+  spec: UncheckedSpec,
+  old: UncheckedSpec,
+): ReadonlySet<string> {
   const before = new Map(old.versions?.map((one) => [one.name, one]));
   return new Set(
     spec.versions?.filter((version) => {
@@ -108,8 +118,15 @@ function keptSchemas(spec: Loose, old: Loose): ReadonlySet<string> {
   );
 }
 
-/** @param kept The versions whose rules were accepted before. */
-function specCauses(spec: Loose, kept: ReadonlySet<string>): StatusCause[] {
+/**
+ * Validates the spec of a CRD.
+ *
+ * @param unchanged Names of the versions whose schemas were accepted before.
+ */
+function specCauses(
+  spec: UncheckedSpec,
+  unchanged: ReadonlySet<string>,
+): StatusCause[] {
   const { group = "", scope = "" as string } = spec;
   const versions = spec.versions ?? NO_VERSIONS;
   const causes: StatusCause[] = [];
@@ -130,22 +147,22 @@ function specCauses(spec: Loose, kept: ReadonlySet<string>): StatusCause[] {
   }
   return [
     ...causes,
-    ...versionsCauses(versions, kept),
+    ...versionsCauses(versions, unchanged),
     ...nameCauses(spec.names ?? {}),
-    ...sharedPartCauses(versions, kept),
+    ...sharedPartCauses(versions, unchanged),
     ...conversionCauses(spec.conversion),
   ];
 }
 
-/** Parts that all versions say alike are reported once, as of the whole. */
-interface Shared {
+/** Fields that are equal in all versions; their violations are reported once, for the spec. */
+interface SharedFields {
   readonly schema: boolean;
   readonly subresources: boolean;
   readonly columns: boolean;
   readonly selectableFields: boolean;
 }
 
-function sharedParts(versions: readonly CrdVersion[]): Shared {
+function sharedParts(versions: readonly CrdVersion[]): SharedFields {
   const [first] = versions;
   const same = (part: keyof CrdVersion) =>
     versions.every((version) => jsonEquals(version[part], first?.[part]));
@@ -159,7 +176,7 @@ function sharedParts(versions: readonly CrdVersion[]): Shared {
 
 function versionsCauses(
   versions: readonly CrdVersion[],
-  kept: ReadonlySet<string>,
+  unchanged: ReadonlySet<string>,
 ): StatusCause[] {
   const shared = sharedParts(versions);
   const causes: StatusCause[] = [];
@@ -186,7 +203,7 @@ function versionsCauses(
       const status = version.subresources?.status !== undefined;
       causes.push(...schemaCauses(version, childPath(path, "schema"), {
         status,
-        kept: kept.has(version.name),
+        unchanged: unchanged.has(version.name),
       }));
     }
     if (!shared.subresources) causes.push(...subresourceCauses(version, path));
@@ -207,7 +224,7 @@ function versionsCauses(
   if (storages !== 1) {
     wrong("must have exactly one version marked as storage version");
   }
-  // The first version is told a second time, under its old field.
+  // The first version is reported again, under the deprecated field.
   const first = versions[0]?.name;
   const problems = first === undefined ? [] : label1035Problems(first);
   if (problems.length > 0) {
@@ -219,7 +236,7 @@ function versionsCauses(
 
 function sharedPartCauses(
   versions: readonly CrdVersion[],
-  kept: ReadonlySet<string>,
+  unchanged: ReadonlySet<string>,
 ): StatusCause[] {
   const [first] = versions;
   if (first === undefined) return [];
@@ -231,7 +248,7 @@ function sharedPartCauses(
     ...(shared.schema
       ? schemaCauses(first, "spec.validation", {
         status,
-        kept: kept.has(first.name),
+        unchanged: unchanged.has(first.name),
       })
       : []),
     ...(shared.subresources ? subresourceCauses(first, "spec") : []),
@@ -244,7 +261,7 @@ function schemaOf(version: CrdVersion | undefined): OpenApiSchema | undefined {
   return version?.schema?.openAPIV3Schema;
 }
 
-/** Keywords that may stand at the root where the status is checked apart. */
+/** Keywords allowed at the root of a schema if the status subresource is enabled. */
 const ROOT_KEYWORDS: ReadonlySet<string> = new Set([
   "description",
   "type",
@@ -271,13 +288,18 @@ const ROOT_KEYWORDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * @param options.status Whether the status is checked apart.
- * @param options.kept Whether the schema was accepted before.
+ * Validates the schema of a version.
+ *
+ * @param options.status Whether the status subresource is enabled.
+ * @param options.unchanged Whether the schema was accepted before.
  */
 function schemaCauses(
   version: CrdVersion,
   path: string,
-  { status, kept }: { readonly status: boolean; readonly kept: boolean },
+  { status, unchanged }: {
+    readonly status: boolean;
+    readonly unchanged: boolean;
+  },
 ): StatusCause[] {
   const schema = schemaOf(version);
   if (schema === undefined) return [];
@@ -289,13 +311,13 @@ function schemaCauses(
     const why = "nullable cannot be true at the root";
     causes.push(fieldError.forbidden(field, why));
   }
-  // What no schema may say at all is told alone.
-  const readable = !saysUnsupported(schema);
+  // Unsupported keywords are reported alone, without further checks.
+  const readable = !usesUnsupportedKeyword(schema);
   const structural = readable ? structuralCauses(schema, schemaPath) : [];
   const wrong = readable && structural.length === 0
     ? defaultCauses(schema, schemaPath, compileRules)
     : structural;
-  const costs = new RuleCosts(!kept);
+  const costs = new RuleCosts(!unchanged);
   const rules = readable && wrong.length === 0
     ? ruleChecker(schema, costs)
     : undefined;
@@ -338,7 +360,7 @@ function goFieldName(keyword: string): string {
 }
 
 function storedVersionCauses(
-  spec: Loose,
+  spec: UncheckedSpec,
   storedVersions: readonly string[] | null | undefined,
 ): StatusCause[] {
   const stored = storedVersions ?? [];
@@ -369,7 +391,10 @@ function storedVersionCauses(
   ];
 }
 
-function preserveCauses(spec: Loose, live: Loose | undefined): StatusCause[] {
+function preserveCauses(
+  spec: UncheckedSpec,
+  live: UncheckedSpec | undefined,
+): StatusCause[] {
   if (!spec.preserveUnknownFields || live?.preserveUnknownFields) return [];
   return [fieldError.invalid(
     "spec.preserveUnknownFields",
@@ -378,7 +403,7 @@ function preserveCauses(spec: Loose, live: Loose | undefined): StatusCause[] {
   )];
 }
 
-/** Versions as Go prints them, the parts that stand elsewhere left out. */
+/** Versions as Go prints them, without the fields that are reported separately. */
 function versionsText(versions: readonly CrdVersion[]): string {
   const name = "apiextensions.CustomResourceDefinitionVersion";
   const texts = versions.map((version) =>

@@ -9,17 +9,18 @@ import { pruneUnknown, pruneValue } from "../schema/pruning.ts";
 import { findingCauses } from "../schema/schema_findings.ts";
 import { validateSchema } from "../schema/schema_validator.ts";
 
-/** Compiles the rules of a schema; undefined where there are none. */
+/** Compiles the CEL rules of a schema; returns undefined if it has none. */
 export type CompileRules = (
   schema: OpenApiSchema,
   root: boolean,
 ) => RuleValidator | undefined;
 
 /**
- * What is wrong with the defaults of a schema: each must itself fit where it
- * stands, rules included.
+ * Validates the defaults in a schema: each must be valid for its own schema,
+ * including CEL rules.
  *
- * @param path Where the schema stands in the definition.
+ * @param path Path of the schema in the CRD.
+ * @returns Violations.
  */
 export function defaultCauses(
   schema: OpenApiSchema,

@@ -9,7 +9,7 @@ const { required, invalid, notSupported, forbidden } = fieldError;
 const LIST_TYPES: readonly string[] = ["atomic", "set", "map"];
 const MAP_TYPES: readonly string[] = ["atomic", "granular"];
 
-/** What is wrong with `x-kubernetes-list-type`, its keys, and map types. */
+/** Validates `x-kubernetes-list-type`, its keys and `x-kubernetes-map-type`; returns the violations. */
 export function listTypeRuleCauses(
   schema: OpenApiSchema,
   path: string,
@@ -53,7 +53,7 @@ export function listTypeRuleCauses(
   return listType === "map" ? [...causes, ...keyCauses(schema, path)] : causes;
 }
 
-/** The items of a set must be replaced as a whole. */
+/** Checks that the items of a set are scalars or atomic. */
 function setItemCauses(items: OpenApiSchema, path: string): StatusCause[] {
   const why =
     "must be atomic as item of a list with x-kubernetes-list-type=set";
@@ -115,7 +115,7 @@ function keyCauses(schema: OpenApiSchema, path: string): StatusCause[] {
   return causes;
 }
 
-/** Items of sets and maps, and the keys of maps, must always be there. */
+/** Checks that items of sets and maps are not nullable, and that map keys are required or have defaults. */
 export function listMapCauses(
   schema: OpenApiSchema,
   path: string,

@@ -7,20 +7,20 @@ import { childPath, keyPath } from "../../field_path.ts";
 import { listMapCauses, listTypeRuleCauses } from "./list_type_rules.ts";
 import { followSchemaPath } from "../schema/schema_path.ts";
 
-/** What is known on the way down a schema. */
+/** State of the walk through a schema. */
 interface Descent {
   readonly path: string;
   readonly root: boolean;
-  /** Why no default may stand here; undefined where one may. */
+  /** Reason why defaults are forbidden here; undefined if they are allowed. */
   readonly noDefault?: string | undefined;
   readonly insideMetadata?: boolean | undefined;
-  /** The first place above whose old value an update cannot know. */
+  /** Path of the nearest ancestor whose items have no corresponding old values. */
   readonly uncorrelatable?: string | undefined;
-  /** Compiles CEL rules; undefined where the schema is not fit for it. */
+  /** Checker of CEL rules; undefined if rules are not compiled here. */
   readonly rules?: RuleChecker | undefined;
 }
 
-/** Causes apart: rules are compiled only where the schema itself is right. */
+/** Violations of the schema and of its CEL rules; rules are compiled only in valid schemas. */
 interface SchemaCauses {
   readonly schema: StatusCause[];
   readonly rules: StatusCause[];
@@ -48,7 +48,7 @@ const REASONS: readonly string[] = [
   "FieldValueRequired",
 ];
 
-/** Keywords that a definition may not use at all. */
+/** Keywords that structural schemas do not support, with the messages. */
 const UNSUPPORTED: readonly (readonly [string, string])[] = [
   ["id", "id is not supported"],
   ["additionalItems", "additionalItems is not supported"],
@@ -58,24 +58,23 @@ const UNSUPPORTED: readonly (readonly [string, string])[] = [
   ["$ref", "$ref is not supported"],
 ];
 
-/** Whether a schema uses, anywhere, a keyword that no definition may use. */
-export function saysUnsupported(schema: OpenApiSchema): boolean {
+/** Whether a schema, or a schema in it, uses an unsupported keyword. */
+export function usesUnsupportedKeyword(schema: OpenApiSchema): boolean {
   const { properties = {}, additionalProperties, items } = schema;
   return UNSUPPORTED.some(([keyword]) => schema[keyword] !== undefined) ||
     Array.isArray(items) ||
-    Object.values(properties).some(saysUnsupported) ||
+    Object.values(properties).some(usesUnsupportedKeyword) ||
     (typeof additionalProperties === "object" &&
-      saysUnsupported(additionalProperties)) ||
-    (items !== undefined && saysUnsupported(items)) ||
-    combined(schema, "").some(([inner]) => saysUnsupported(inner));
+      usesUnsupportedKeyword(additionalProperties)) ||
+    (items !== undefined && usesUnsupportedKeyword(items)) ||
+    combined(schema, "").some(([inner]) => usesUnsupportedKeyword(inner));
 }
 
 /**
- * What is wrong with the keywords of a schema, other than that it is not
- * structural.
+ * Validates the keywords of a schema, beside those that make it structural.
  *
- * @param rules Compiles the CEL rules; undefined if the schema is not fit for
- * that.
+ * @param rules Checker of CEL rules; undefined if they are not to be compiled.
+ * @returns Violations.
  */
 export function schemaRuleCauses(
   schema: OpenApiSchema,
@@ -234,7 +233,7 @@ function keywordCauses(schema: OpenApiSchema, at: Descent): StatusCause[] {
 
 const LINE_BREAK = /[\n\r]/;
 
-/** What is wrong with the texts of rules, before any is compiled. */
+/** Checks the fields of CEL rules that need no compilation. */
 function ruleTextCauses(schema: OpenApiSchema, path: string): StatusCause[] {
   const rules = schema["x-kubernetes-validations"];
   if (!Array.isArray(rules)) return [];

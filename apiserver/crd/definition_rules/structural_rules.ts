@@ -5,10 +5,10 @@ import { fieldError } from "../../status.ts";
 import { childPath, keyPath } from "../../field_path.ts";
 import { goRegExp, goRegExpProblem } from "../schema/regular_expression.ts";
 
-/** Where a schema stands: some rules hold for the root or for items only. */
+/** Position of a schema; some rules apply to the root or to items only. */
 type Level = "root" | "item" | "field";
 
-/** What a missing type is told as at each level. */
+/** Message for a missing type, by position. */
 const MISSING_TYPE: Readonly<Record<Level, string>> = {
   root: "must not be empty at the root",
   item: "must not be empty for specified array items",
@@ -20,7 +20,7 @@ const INT_OR_STRING_BRANCHES: readonly OpenApiSchema[] = [
   { type: "string" },
 ];
 
-/** The keywords of JSON Schema that combine schemas. */
+/** JSON Schema keywords that combine schemas. */
 interface Alternatives {
   readonly allOf?: readonly OpenApiSchema[];
   readonly anyOf?: readonly OpenApiSchema[];
@@ -29,12 +29,12 @@ interface Alternatives {
 }
 
 /**
- * What keeps a schema from being structural: every value needs one type, and
- * whatever `allOf`, `anyOf`, `oneOf` and `not` speak of must be named outside
- * of them.
+ * Checks that a schema is structural: every value has one type, and all fields
+ * within `allOf`, `anyOf`, `oneOf` and `not` are also specified outside of them.
  *
- * @param schema The schema of a whole object.
- * @param path Where it stands in the definition.
+ * @param schema Schema of a whole object.
+ * @param path Path of the schema in the CRD.
+ * @returns Violations.
  */
 export function structuralCauses(
   schema: OpenApiSchema,
@@ -50,7 +50,7 @@ export function structuralCauses(
   );
 }
 
-/** The schemas within `allOf`, `anyOf`, `oneOf` and `not`, with their paths. */
+/** Schemas within `allOf`, `anyOf`, `oneOf` and `not`, with their paths. */
 function nested(
   schema: OpenApiSchema,
   path: string,
@@ -151,7 +151,7 @@ function typeCauses(
   return causes;
 }
 
-/** `kind`, `apiVersion` and `metadata` are the same in all objects. */
+/** Checks the schemas of `kind`, `apiVersion` and `metadata`, which every object has. */
 function metadataCauses(
   schema: OpenApiSchema,
   level: Level,
@@ -199,7 +199,7 @@ function saysOnlyNames(metadata: OpenApiSchema): boolean {
     );
 }
 
-/** Which unions of integer and string say what int-or-string means. */
+/** Combinations in which integer and string stand for `x-kubernetes-int-or-string`. */
 interface IntOrStringUnion {
   readonly anyOf: boolean;
   readonly firstAllOf: boolean;
@@ -243,7 +243,7 @@ function valueCauses(
   return causes;
 }
 
-/** What may not stand within a combination, and how that is said. */
+/** Keywords forbidden within a combination, with the messages. */
 const NOT_NESTED: readonly (readonly [string, string])[] = [
   ["type", "must be empty to be structural"],
   ["additionalProperties", "must be undefined to be structural"],
@@ -288,17 +288,17 @@ function nestedCauses(
   return causes;
 }
 
-/** Where the outer and the inner schema of a comparison stand. */
-interface Places {
+/** Paths of the outer and the inner schema of a comparison. */
+interface SchemaPaths {
   readonly path: string;
   readonly innerPath: string;
 }
 
-/** Whatever a nested schema names must be named by the outer one. */
+/** Checks that everything specified by the inner schema is specified by the outer one. */
 function completenessCauses(
   inner: OpenApiSchema,
   outer: OpenApiSchema | undefined,
-  { path, innerPath }: Places,
+  { path, innerPath }: SchemaPaths,
 ): StatusCause[] {
   if (outer === undefined) {
     return [

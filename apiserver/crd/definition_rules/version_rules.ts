@@ -28,7 +28,7 @@ const COLUMN_FORMATS: readonly string[] = [
 const MOST_SELECTABLE_FIELDS = 8;
 const LONGEST_WARNING = 256;
 
-/** What is wrong with the deprecation of a version. */
+/** Validates the deprecation of a version; returns the violations. */
 export function deprecationCauses(
   { deprecated, deprecationWarning: text }: CrdVersion,
   path: string,
@@ -52,7 +52,7 @@ export function deprecationCauses(
   return problems.map((problem) => invalid(field, text, problem));
 }
 
-/** What is wrong with the paths of the scale subresource. */
+/** Validates the paths of the scale subresource; returns the violations. */
 export function subresourceCauses(
   { subresources }: CrdVersion,
   path: string,
@@ -87,7 +87,7 @@ export function subresourceCauses(
   ];
 }
 
-/** What is wrong with the printer columns of a version. */
+/** Validates the printer columns of a version; returns the violations. */
 export function columnCauses(
   { additionalPrinterColumns = [] }: CrdVersion,
   path: string,
@@ -122,7 +122,7 @@ function simplePathCauses(text: string, field: string): StatusCause[] {
     : [invalid(field, text, "must be a simple json path starting with .")];
 }
 
-/** What is wrong with the fields that selectors may name. */
+/** Validates the selectable fields of a version; returns the violations. */
 export function selectableFieldCauses(
   { selectableFields = [], schema }: CrdVersion,
   path: string,

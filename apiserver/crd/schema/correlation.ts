@@ -7,12 +7,12 @@ import {
 import { canonicalText, ownField } from "./json_tree.ts";
 
 /**
- * A value of a new object beside the value that stood in the same place of the
- * old one. What did not change is not held against an update (ratcheting), and
- * transition rules compare the two.
+ * Value of an updated object together with the corresponding value of the old
+ * object (upstream's `CorrelatedObject`). With it, invalid values that did not
+ * change are accepted (ratcheting), and transition rules compare both.
  *
- * Fields of maps correspond by name, items of a list of type `map` by their
- * keys; items of other lists correspond to nothing.
+ * Fields correspond by name, items of lists of type `map` by their keys; items
+ * of other lists correspond to nothing.
  */
 export class Correlation {
   readonly value: unknown;
@@ -22,9 +22,9 @@ export class Correlation {
   #unchanged: boolean | undefined;
 
   /**
-   * @param value The new value.
-   * @param old The old one; never undefined.
-   * @param schema The schema of both.
+   * @param value New value.
+   * @param old Old value; never undefined.
+   * @param schema Schema of both values.
    */
   constructor(value: unknown, old: unknown, schema: OpenApiSchema) {
     this.value = value;
@@ -32,12 +32,12 @@ export class Correlation {
     this.#schema = schema;
   }
 
-  /** Whether new and old are the same. */
+  /** Whether the new and the old value are equal. */
   get unchanged(): boolean {
     return this.#unchanged ??= jsonEquals(this.value, this.old);
   }
 
-  /** The values of a field; undefined if one of them is missing. */
+  /** Correlation of a field; undefined if the field is missing in either value. */
   key(name: string): Correlation | undefined {
     if (!isJsonObject(this.value) || !isJsonObject(this.old)) return undefined;
     if (!Object.hasOwn(this.value, name) || !Object.hasOwn(this.old, name)) {
@@ -48,7 +48,7 @@ export class Correlation {
       new Correlation(this.value[name], this.old[name], schema);
   }
 
-  /** The values of an item; undefined if the old list has none like it. */
+  /** Correlation of an item; undefined if no item of the old list corresponds. */
   index(index: number): Correlation | undefined {
     const { items } = this.#schema;
     const keys = this.#schema["x-kubernetes-list-map-keys"];
@@ -67,7 +67,7 @@ export class Correlation {
   }
 }
 
-/** The schema of a field, named or not. */
+/** Schema of a field, from `properties` or `additionalProperties`. */
 export function fieldSchema(
   schema: OpenApiSchema,
   name: string,
@@ -81,7 +81,7 @@ export function fieldSchema(
     : undefined;
 }
 
-/** What tells an item of a list of type `map` from the others. */
+/** Key of an item in a list of type `map`, as text. */
 export function itemKey(item: JsonObject, keys: readonly string[]): string {
   return canonicalText(keys.map((key) => ownField(item, key) ?? null));
 }

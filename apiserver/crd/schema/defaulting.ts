@@ -4,8 +4,8 @@ import { fieldSchema } from "./correlation.ts";
 import { setField } from "./json_tree.ts";
 
 /**
- * Fills in the defaults of a structural schema, in place: where a field is
- * missing, or is null and may not be.
+ * Sets the defaults of a structural schema, in place, for fields that are
+ * missing, or null without being nullable.
  */
 export function setSchemaDefaults(
   value: unknown,

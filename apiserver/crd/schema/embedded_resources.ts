@@ -13,12 +13,12 @@ import { childPath, keyPath } from "../../field_path.ts";
 import { decodeObjectMeta, DecodingError } from "./object_meta_decoder.ts";
 
 /**
- * Decodes the `metadata` of every embedded resource below an object, in place:
- * unknown fields and empty values go.
+ * Decodes the `metadata` of every embedded resource in an object, in place;
+ * drops unknown fields and empty values.
  *
- * @returns The paths of the unknown fields, in order of the alphabet.
- * @throws {DecodingError} If one is not what it must be; the message names the
- * place.
+ * @returns Paths of the unknown fields in alphabetical order.
+ * @throws {DecodingError} If a value has the wrong type; the message contains
+ * its path.
  */
 export function decodeEmbedded(
   value: unknown,
@@ -75,7 +75,7 @@ function decodeMeta(object: JsonObject, path: string): string[] {
   }
 }
 
-/** What is wrong with the embedded resources below a value. */
+/** Validates the embedded resources in a value; returns the violations. */
 export function embeddedCauses(
   value: unknown,
   schema: OpenApiSchema | undefined,

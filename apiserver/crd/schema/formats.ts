@@ -1,9 +1,9 @@
 import { isIPv4, isIPv6 } from "node:net";
 
-/** Whether a text has a format. */
+/** Check whether a text has a format. */
 type FormatCheck = (text: string) => boolean;
 
-/** Sixteen bytes in hexadecimal, with or without dashes. */
+/** Check of a UUID with the given version and variant digits; dashes are optional. */
 function uuid(version: string, variant: string): FormatCheck {
   const regexp = new RegExp(
     `^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`,
@@ -17,8 +17,8 @@ function matching(regexp: RegExp): FormatCheck {
 }
 
 /**
- * The formats that kube-apiserver checks in custom resources, by their names
- * without dashes; all others it lets pass.
+ * Formats that kube-apiserver checks in custom resources, by name without
+ * dashes; other formats are ignored.
  */
 const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
   ["bsonobjectid", matching(/^[0-9a-f]{24}$/i)],
@@ -57,12 +57,12 @@ const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
   ["uuid5", uuid("5", "[89ab]")],
 ]);
 
-/** Whether the server checks a format. */
+/** Whether kube-apiserver checks the format. */
 export function isKnownFormat(format: string): boolean {
   return FORMATS.has(format.replaceAll("-", ""));
 }
 
-/** Whether a text has a format; true for a format that is not checked. */
+/** Whether the text has the format; true if the format is not checked. */
 export function matchesFormat(format: string, text: string): boolean {
   return FORMATS.get(format.replaceAll("-", ""))?.(text) ?? true;
 }
@@ -77,7 +77,7 @@ function isDate(text: string): boolean {
     month >= 1;
 }
 
-/** Seconds and an offset are needed; the character before fractions is not. */
+/** Checks a time with seconds and offset (RFC 3339); as upstream, any character may precede a fraction. */
 function isDateTime(text: string): boolean {
   const [date = "", time] = text.toLowerCase().split("t");
   if (time === undefined || !isDate(date)) return false;
@@ -95,12 +95,12 @@ const GO_DURATION_REGEXP = new RegExp(
 const UNIT_WORDS_REGEXP =
   /^(?:ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*)$/i;
 
-/** Whether a text is a duration as Go writes it. */
+/** Whether the text is a duration in Go's syntax. */
 export function isDuration(text: string): boolean {
   return GO_DURATION_REGEXP.test(text);
 }
 
-/** Go's durations, and words such as `2 days` anywhere in the text. */
+/** Checks a duration in Go's syntax, or with words such as `2 days` anywhere in the text. */
 function isWordyDuration(text: string): boolean {
   if (isDuration(text)) return true;
   return [...text.matchAll(/\d+\s*([A-Za-zµ]+)/g)].some(([, unit = ""]) =>
@@ -108,7 +108,7 @@ function isWordyDuration(text: string): boolean {
   );
 }
 
-/** An address of RFC 5322, alone or with a name before it. */
+/** Checks an email address (RFC 5322), with or without a display name. */
 function isEmail(text: string): boolean {
   const bracketed = /^(?:[^<>@]*)<([^<>]+)>$/.exec(text.trim());
   const address = bracketed?.[1] ?? text.trim();
@@ -131,12 +131,12 @@ function isCidr(text: string): boolean {
   return isIPv6(address) && !address.includes("%") && Number(length) <= 128;
 }
 
-/** The server still takes `010.0.0.1`, as Go did for long. */
+/** IPv4 address without leading zeros, which kube-apiserver still accepts. */
 function withoutLeadingZeros(address: string): string {
   return address.replace(/\b0+(?=\d)/g, "");
 }
 
-/** An absolute URI, or an absolute path. */
+/** Checks an absolute URI or an absolute path. */
 function isRequestUri(text: string): boolean {
   if (/[\s\p{Cc}]/u.test(text) || /%(?![0-9a-fA-F]{2})/.test(text)) {
     return false;

@@ -10,8 +10,8 @@ import { childPath, keyPath } from "../../field_path.ts";
 import { canonicalText, setField } from "./json_tree.ts";
 
 /**
- * What is wrong with the lists of a value that are sets, or maps by keys: no
- * two items may be the same.
+ * Checks that the lists of type `set` and `map` in a value have no duplicate
+ * items or keys; returns the violations.
  */
 export function listTypeCauses(
   value: unknown,
@@ -66,7 +66,7 @@ function keysOf(item: JsonObject | null, names: readonly string[]): JsonObject {
   return keys;
 }
 
-/** Each value is reported where it comes the second time, not oftener. */
+/** Duplicates among values; each is reported once, at its second occurrence. */
 function repeated(
   values: readonly unknown[],
   path: string,

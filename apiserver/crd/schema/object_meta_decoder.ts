@@ -3,7 +3,7 @@ import {
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
 
-/** A value that cannot be decoded, in the words of Go's JSON library. */
+/** Error of a value that cannot be decoded, with the message of Go's JSON library. */
 export class DecodingError extends Error {
   constructor(message: string) {
     super(message);
@@ -11,13 +11,13 @@ export class DecodingError extends Error {
   }
 }
 
-/** How a field of ObjectMeta is written in Go, and what is left out when empty. */
+/** Go type of a field of ObjectMeta. */
 interface MetaField {
-  /** Go's name of the type, for messages. */
+  /** Name of the Go type in messages. */
   readonly type: string;
-  /** The fields of a struct, or of the structs in a list. */
+  /** Fields of the struct, or of the structs in the list. */
   readonly fields?: Readonly<Record<string, MetaField>>;
-  /** Whether an empty value stays. */
+  /** Whether an empty value is kept (no `omitempty`). */
   readonly keepsEmpty?: boolean;
 }
 
@@ -65,7 +65,7 @@ const OBJECT_META: Readonly<Record<string, MetaField>> = {
   },
 };
 
-/** The JSON type that each Go type is decoded from. */
+/** JSON types by Go type. */
 const JSON_TYPES: Readonly<Record<string, string>> = {
   "string": "string",
   "types.UID": "string",
@@ -77,16 +77,16 @@ const JSON_TYPES: Readonly<Record<string, string>> = {
   "v1.FieldsV1": "object",
 };
 
-/** What decoding made of a `metadata`. */
+/** Decoded `metadata`. */
 export interface DecodedMeta {
   readonly metadata: JsonObject;
-  /** The fields that ObjectMeta does not know, dotted, in order of the alphabet. */
+  /** Dotted paths of the fields unknown to ObjectMeta, in alphabetical order. */
   readonly unknown: readonly string[];
 }
 
 /**
- * Decodes the `metadata` of a custom or embedded resource, as the server does
- * into Go's ObjectMeta: unknown fields and empty values go.
+ * Decodes the `metadata` of a custom or embedded resource as Go decodes
+ * ObjectMeta; drops unknown fields and empty values.
  *
  * @throws {DecodingError} If a value has the wrong type.
  */
@@ -96,7 +96,7 @@ export function decodeObjectMeta(metadata: unknown): DecodedMeta {
   if (!isJsonObject(metadata)) {
     throw new DecodingError(
       `json: cannot unmarshal ${
-        wordOf(metadata)
+        jsonTypeName(metadata)
       } into Go value of type v1.ObjectMeta`,
     );
   }
@@ -108,9 +108,10 @@ export function decodeObjectMeta(metadata: unknown): DecodedMeta {
   return { metadata: decoded, unknown: unknown.sort() };
 }
 
+/** Path of the value being decoded, with the list of unknown fields found. */
 interface MetaPath {
   readonly struct: string;
-  /** Where in `metadata`, as Go's messages name it. */
+  /** Path in `metadata`, as in Go's messages. */
   readonly path: string;
   readonly unknown: string[];
 }
@@ -171,8 +172,8 @@ function struct(value: unknown, type: string, at: MetaPath): JsonObject {
 }
 
 function scalar(value: unknown, type: string, at: MetaPath): unknown {
-  const word = wordOf(value);
-  if (word !== JSON_TYPES[type]) throw mismatch(value, type, at);
+  const jsonType = jsonTypeName(value);
+  if (jsonType !== JSON_TYPES[type]) throw mismatch(value, type, at);
   if (type === "int64" && !Number.isInteger(value)) {
     throw mismatch(value, type, at, `number ${String(value)}`);
   }
@@ -183,15 +184,15 @@ function mismatch(
   value: unknown,
   type: string,
   at: MetaPath,
-  word: string = wordOf(value),
+  jsonType: string = jsonTypeName(value),
 ): DecodingError {
   const field = at.path.replace(/\[\d+\]/g, "");
   return new DecodingError(
-    `json: cannot unmarshal ${word} into Go struct field ${at.struct}.${field} of type ${type}`,
+    `json: cannot unmarshal ${jsonType} into Go struct field ${at.struct}.${field} of type ${type}`,
   );
 }
 
-function wordOf(value: unknown): string {
+function jsonTypeName(value: unknown): string {
   if (Array.isArray(value)) return "array";
   return typeof value === "boolean" ? "bool" : typeof value;
 }
@@ -206,7 +207,7 @@ function isEmpty(value: unknown): boolean {
 const RFC3339_REGEXP =
   /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/;
 
-/** Times are kept to the second, in UTC. */
+/** Decodes a time to UTC with second precision. */
 function decodeTime(text: string): string {
   const time = Date.parse(text);
   if (!RFC3339_REGEXP.test(text) || Number.isNaN(time)) {

@@ -2,7 +2,7 @@ import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { isJsonObject } from "../../../core/patch/json_value.ts";
 import { fieldSchema } from "./correlation.ts";
 
-/** The fields that every object has; their own schemas do not prune them. */
+/** Fields of every object, which pruning does not touch. */
 const META_FIELDS: ReadonlySet<string> = new Set([
   "apiVersion",
   "kind",
@@ -10,11 +10,11 @@ const META_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Drops, in place, the fields that a structural schema does not name, except
- * where it keeps unknown fields.
+ * Prunes a custom resource, in place: drops fields that the structural schema
+ * does not specify, except where it preserves unknown fields.
  *
- * @param object A whole custom resource.
- * @returns The paths of what was dropped, in order of the alphabet.
+ * @param object Whole custom resource.
+ * @returns Paths of the dropped fields in alphabetical order.
  */
 export function pruneUnknown(
   object: Record<string, unknown>,
@@ -28,11 +28,12 @@ export function pruneUnknown(
   return unknown.sort();
 }
 
-/** Drops the unknown fields of a value that is no whole object, in place. */
+/** Prunes a value that is not a whole object, in place. */
 export function pruneValue(value: unknown, schema: OpenApiSchema): void {
   prune(value, schema, { path: "", unknown: [] });
 }
 
+/** Path of the value being pruned, with the list of dropped fields. */
 interface PrunedValue {
   readonly path: string;
   readonly unknown: string[];
@@ -42,7 +43,7 @@ function below({ path, unknown }: PrunedValue, name: string): PrunedValue {
   return { path: path === "" ? name : `${path}.${name}`, unknown };
 }
 
-/** Without a schema nothing is known, so that every field goes. */
+/** Prunes a value; without a schema all fields are dropped. */
 function prune(
   value: unknown,
   schema: OpenApiSchema | undefined,
@@ -53,7 +54,7 @@ function prune(
     if (keeps && schema.items === undefined) return;
     for (const [index, item] of value.entries()) {
       const at = { ...pruned, path: `${pruned.path}[${index}]` };
-      // Items below a place that keeps unknown fields are kept with it.
+      // A list that preserves unknown fields preserves them in its items, too.
       prune(item, keeps ? keeping(schema.items) : schema?.items, at);
     }
     return;
@@ -80,8 +81,8 @@ function keeping(schema: OpenApiSchema | undefined): OpenApiSchema {
 }
 
 /**
- * Drops, in place, each null that may not stand where it does and that no
- * default replaces.
+ * Drops nulls, in place, in fields that are not nullable and have no default to
+ * replace them.
  */
 export function pruneNulls(
   value: unknown,

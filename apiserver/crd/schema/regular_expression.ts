@@ -1,26 +1,28 @@
 /**
- * Go's regular expressions (RE2) read as JavaScript's. The two agree but for a
- * few spellings; what RE2 refuses is refused here too.
+ * Go's regular expressions (RE2) compiled as JavaScript's. The two syntaxes differ
+ * in a few spellings; patterns that RE2 rejects are rejected here, too.
+ *
+ * @module
  */
 
-/** Look-around and back references, which RE2 has not. */
+/** Lookaround and backreferences, which RE2 does not support. */
 const NOT_IN_RE2 = /\(\?<?[=!]|\\[1-9]|\\k</;
 
-/** Compiled patterns are few and come back often; the bound is for hostile use. */
-const MOST_COMPILED = 1_000;
+/** Maximal number of cached patterns; a guard against many different patterns. */
+const MAX_CACHED_PATTERNS = 1_000;
 
 const compiled = new Map<string, RegExp | undefined>();
 
-/** Compiles a pattern; undefined if Go would refuse it. */
+/** Compiles a pattern; returns undefined if Go would reject it. */
 export function goRegExp(pattern: string): RegExp | undefined {
   if (!compiled.has(pattern)) {
-    if (compiled.size >= MOST_COMPILED) compiled.clear();
+    if (compiled.size >= MAX_CACHED_PATTERNS) compiled.clear();
     compiled.set(pattern, compile(pattern));
   }
   return compiled.get(pattern);
 }
 
-/** Why Go refuses a pattern, in its words as far as they can be known. */
+/** Reason why Go rejects a pattern, with Go's message where it can be derived. */
 export function goRegExpProblem(pattern: string): string {
   const perl = NOT_IN_RE2.exec(pattern.replaceAll("\\\\", ""));
   if (perl) {
@@ -46,19 +48,19 @@ export function goRegExpProblem(pattern: string): string {
 function compile(pattern: string): RegExp | undefined {
   if (NOT_IN_RE2.test(pattern.replaceAll("\\\\", ""))) return undefined;
   const { source, flags } = translate(pattern);
-  // Unicode mode counts in characters as Go does; it refuses escapes of
-  // characters that need none, which Go allows.
+  // Unicode mode counts code points as Go does, but rejects unnecessary escapes,
+  // which Go allows.
   for (const mode of ["u", ""]) {
     try {
       return new RegExp(source, flags + mode);
     } catch {
-      // The next mode may take it.
+      // The next mode may accept the pattern.
     }
   }
   return undefined;
 }
 
-/** Go's spellings of what JavaScript writes otherwise. */
+/** Translates a pattern from Go's syntax to JavaScript's. */
 function translate(pattern: string): { source: string; flags: string } {
   const leading = /^\(\?([ims]+)\)/.exec(pattern);
   const source = (leading ? pattern.slice(leading[0].length) : pattern)
@@ -83,7 +85,7 @@ function translate(pattern: string): { source: string; flags: string } {
   return { source, flags: leading?.[1] ?? "" };
 }
 
-/** The classes of POSIX that RE2 knows within brackets. */
+/** POSIX character classes that RE2 supports within brackets. */
 const POSIX: Readonly<Record<string, string>> = {
   alnum: "0-9A-Za-z",
   alpha: "A-Za-z",

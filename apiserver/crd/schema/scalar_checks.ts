@@ -15,7 +15,7 @@ export function typesOf(schema: OpenApiSchema): readonly string[] {
   return schema.type ? [schema.type] : [];
 }
 
-/** The format if the server knows it; it takes no notice of others. */
+/** Format of a schema; empty if the server does not check it. */
 export function formatOf({ format }: OpenApiSchema): string {
   return format !== undefined && isKnownFormat(format) ? format : "";
 }
@@ -53,7 +53,7 @@ export function checkType(subject: Subject): Findings | undefined {
   if (format !== "" && !textual && !fits) {
     return wrong(format, NUMBER_FORMATS[word] ?? "");
   }
-  // A format stands for the type, so that a list passes for a formatted text.
+  // With a format the type is not checked, as upstream: a list passes as a formatted text.
   if (format !== "" && textual && !numeric) return passed;
   return fits ? passed : wrong(types.join(","), word);
 }
@@ -96,7 +96,7 @@ export function checkFormat(subject: Subject): Findings | undefined {
   return found(subject, { kind: "type", text, value });
 }
 
-/** A whole number is compared in whole numbers: limits lose their fraction. */
+/** Checks the limits of a number; an integer is compared with the integer part of the limit. */
 export function checkNumber(subject: Subject): Findings {
   const { path, schema } = subject;
   const value = subject.value as number;
@@ -139,7 +139,7 @@ export function checkNumber(subject: Subject): Findings {
   return merge(results);
 }
 
-/** A quotient counts as whole if it is so but for the error of doubles. */
+/** Whether a number is a multiple, up to the rounding error of doubles. */
 function isMultiple(value: number, factor: number): boolean {
   if (Number.isInteger(value)) return value % factor === 0;
   const quotient = factor < 1 ? (1 / factor) * value : value / factor;
@@ -148,7 +148,7 @@ function isMultiple(value: number, factor: number): boolean {
     (distance === 0 || distance / Math.abs(quotient) < 1e-9);
 }
 
-/** Null is never among the values, even where it is listed. */
+/** Checks `enum`; null is never allowed, even if listed. */
 export function checkEnum(subject: Subject): Findings | undefined {
   const { value, schema, path } = subject;
   const values = schema.enum;
@@ -161,7 +161,7 @@ export function checkEnum(subject: Subject): Findings | undefined {
   return found(subject, { kind: "enum", text, value, values });
 }
 
-/** A fraction is cut off before it is compared with a whole number. */
+/** Whether an enum value matches; fractions are truncated for integers. */
 function isListed(listed: unknown, value: unknown): boolean {
   if (Number.isInteger(listed) && typeof value === "number") {
     return listed === Math.trunc(value);

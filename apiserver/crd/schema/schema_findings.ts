@@ -5,19 +5,19 @@ import { fieldError } from "../../status.ts";
 import { childPath, fieldOf } from "../../field_path.ts";
 import type { Correlation } from "./correlation.ts";
 
-/** A value that is being checked, and where it stands. */
+/** Value to validate, with its schema and path. */
 export interface Subject {
   readonly value: unknown;
   readonly schema: OpenApiSchema;
-  /** Dotted, as `spec.list[0]`; empty for the validated value itself. */
+  /** Dotted path such as `spec.list[0]`; empty for the root value. */
   readonly path: string;
-  /** The old value, where an update is checked and there was one. */
+  /** Correlation with the old value of an update, if there is one. */
   readonly correlation?: Correlation | undefined;
 }
 
-/** What one check of a schema found wrong. */
+/** Violation of a schema. */
 export interface Finding {
-  /** Which check; those not named here are told by their text. */
+  /** Kind of the violation; `value`, `type` and `schema` are reported with their text. */
   readonly kind:
     | "enum"
     | "items"
@@ -27,24 +27,24 @@ export interface Finding {
     | "type"
     | "value"
     | "schema";
-  /** The place below the validated value, dotted; may begin with a dot. */
+  /** Dotted path below the root value; may begin with a dot. */
   readonly name: string;
   readonly text: string;
   readonly value?: unknown;
-  /** The limit that was passed. */
+  /** Limit that was exceeded. */
   readonly limit?: number;
-  /** The values of an enum. */
+  /** Supported values of an enum. */
   readonly values?: readonly unknown[];
 }
 
-/** Findings in order, and how much of the schema the value went through. */
+/** Violations in order, with the number of schema checks that passed. */
 export interface Findings {
   readonly list: readonly Finding[];
-  /** Of several alternatives, the one with the most matches explains best. */
+  /** Number of passed checks; of several failed alternatives, the one with the most is reported. */
   readonly matches: number;
 }
 
-/** Joins findings; the same text is told once. */
+/** Merges findings; equal messages are reported once. */
 export function merge(all: readonly Findings[]): Findings {
   const byText = new Map<string, Finding>();
   let matches = 0;
@@ -58,6 +58,7 @@ export function merge(all: readonly Findings[]): Findings {
   return { list: [...byText.values()], matches };
 }
 
+/** Findings with a single violation of the subject. */
 export function found(
   subject: Subject,
   finding: Omit<Finding, "name"> & { readonly name?: string },
@@ -69,9 +70,9 @@ export function found(
 }
 
 /**
- * Findings as causes.
+ * Converts findings to causes.
  *
- * @param base Where the validated value stands in the object.
+ * @param base Path of the root value in the object.
  */
 export function findingCauses(
   findings: readonly Finding[],

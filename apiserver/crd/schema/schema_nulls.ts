@@ -3,10 +3,10 @@ import {
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
 
-/** Keywords of which null is a value. */
+/** Keywords for which null is a value. */
 const VALUES: ReadonlySet<string> = new Set(["default", "enum", "example"]);
 
-/** Keywords that hold schemas by name. */
+/** Keywords whose value maps names to schemas. */
 const MAPS: readonly string[] = [
   "properties",
   "patternProperties",
@@ -14,15 +14,15 @@ const MAPS: readonly string[] = [
   "dependencies",
 ];
 
-/** Keywords that hold lists of schemas. */
+/** Keywords whose value is a list of schemas. */
 const LISTS: readonly string[] = ["allOf", "anyOf", "oneOf"];
 
-/** Keywords that hold a schema. */
+/** Keywords whose value is a schema. */
 const SCHEMAS: readonly string[] = ["items", "additionalProperties", "not"];
 
 /**
- * Reads null in a schema as Go's types do, in place: a keyword that is not
- * there, or, among schemas, one that says nothing.
+ * Removes nulls from a schema as Go decodes it, in place: a null keyword counts as
+ * absent, a null schema in a map or list as empty.
  */
 export function dropSchemaNulls(schema: JsonObject): void {
   for (const [keyword, value] of Object.entries(schema)) {

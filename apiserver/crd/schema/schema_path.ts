@@ -1,9 +1,9 @@
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { childPath, keyPath } from "../../field_path.ts";
 
-/** A path of field names that a schema knows, and what it leads to. */
+/** Field in a schema, found by its path. */
 export interface SchemaField {
-  /** As causes write it, without a leading dot. */
+  /** Path as causes contain it, without a leading dot. */
   readonly path: string;
   readonly schema: OpenApiSchema;
 }
@@ -23,9 +23,9 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Follows a path such as `.spec.map['a key']` through a schema.
+ * Resolves a path such as `.spec.map['a key']` in a schema.
  *
- * @returns The place, or what is wrong with the path in the server's words.
+ * @returns Field, or the violation in the words of the server.
  */
 export function followSchemaPath(
   text: string,

@@ -1,3 +1,11 @@
+/**
+ * Application of structural schemas to objects: validation here, pruning, defaults,
+ * list types and embedded resources in the other files, correlation of old and new
+ * values for ratcheting. Pure functions of JSON values and schemas; must not import
+ * CEL, storage or requests.
+ *
+ * @module
+ */
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import {
   isJsonObject,
@@ -22,22 +30,22 @@ import {
   type Subject,
 } from "./schema_findings.ts";
 
-/** One after the other, as kube-openapi runs them: texts come out in its order. */
+/** Check of a value; checks run in the order of kube-openapi, which determines the order of messages. */
 type Check = (subject: Subject) => Findings | undefined;
 
 const NOTHING: Findings = { list: [], matches: 0 };
 
-/** The fields whose old values an update never sees: both are converted. */
+/** Fields without ratcheting, because old and new object are converted to the same version. */
 const TYPE_FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind"]);
 
 /**
- * Checks a value against a structural schema, as kube-apiserver does by its
- * kube-openapi library and in the same words.
+ * Validates a value by a structural schema, with the messages of kube-openapi,
+ * which kube-apiserver uses.
  *
- * @param value Plain JSON.
- * @param schema What it must be.
- * @param correlation The old value of an update; what did not change since may
- * stay wrong.
+ * @param value JSON value.
+ * @param schema Structural schema.
+ * @param correlation Correlation with the old value of an update; invalid values
+ * that did not change are accepted.
  */
 export function validateSchema(
   value: unknown,
@@ -47,7 +55,7 @@ export function validateSchema(
   return ratchet({ value, schema, path: "", correlation }).list;
 }
 
-/** Checks a value, and forgives what is as it was. */
+/** Validates a value; accepts it if it did not change. */
 function ratchet(subject: Subject): Findings {
   const findings = validate(subject);
   return findings.list.length > 0 && subject.correlation?.unchanged
@@ -181,7 +189,7 @@ function checkFields(subject: Subject, value: JsonObject): Findings[] {
   return results;
 }
 
-/** `allOf`, `anyOf`, `oneOf` and `not`. */
+/** Checks `allOf`, `anyOf`, `oneOf` and `not`. */
 function checkAlternatives(subject: Subject): Findings {
   const { schema, path } = subject;
   const { anyOf, oneOf, allOf, not } = schema as {
@@ -237,7 +245,7 @@ function checkAlternatives(subject: Subject): Findings {
   return merge(results);
 }
 
-/** The failed alternative that went furthest, the first of several. */
+/** Failed alternative with the most matches; the first one of several. */
 function mostMatches(all: readonly Findings[]): Findings {
-  return all.reduce((best, one) => one.matches > best.matches ? one : best);
+  return all.reduce((best, each) => each.matches > best.matches ? each : best);
 }
