@@ -10,7 +10,7 @@ import {
   UNREPRESENTABLE,
 } from "./json_schema.ts";
 import { isDefinedKind } from "./kind_definition.ts";
-import type { StandardPath, StandardSchema } from "./standard_schema.ts";
+import type { StandardIssue, StandardSchema } from "./standard_schema.ts";
 
 /** How many problems a message names. */
 const MOST_ISSUES = 5;
@@ -185,7 +185,9 @@ function withDates(
   );
 }
 
-function stepOf(step: StandardPath[number]): string | number {
+function stepOf(
+  step: NonNullable<StandardIssue["path"]>[number],
+): string | number {
   const key = typeof step === "object" ? step.key : step;
   return typeof key === "number" ? key : String(key);
 }

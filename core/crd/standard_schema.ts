@@ -1,27 +1,11 @@
-/** Where in a value something is wrong. */
-export type StandardPath = ReadonlyArray<
-  PropertyKey | { readonly key: PropertyKey }
->;
-
-/** One reason why a value does not fit a schema. */
+/** Reason why a value does not match a schema. */
 export interface StandardIssue {
-  /** The reason, for people. */
+  /** Reason, for people. */
   readonly message: string;
-  /** Where in the value; the value itself if absent. */
-  readonly path?: StandardPath | undefined;
-}
-
-/** What checking a value gives: the value with its defaults, or issues. */
-export type StandardResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: ReadonlyArray<StandardIssue> };
-
-/** What a library is asked for when it writes a schema as JSON Schema. */
-export interface JsonSchemaOptions {
-  /** The dialect. */
-  readonly target: "openapi-3.0";
-  /** What only the library itself understands. */
-  readonly libraryOptions?: Record<string, unknown> | undefined;
+  /** Path in the value; absent for the value itself. */
+  readonly path?:
+    | readonly (PropertyKey | { readonly key: PropertyKey })[]
+    | undefined;
 }
 
 /**
@@ -37,11 +21,24 @@ export interface StandardSchema<Input = unknown, Output = Input> {
     readonly version: 1;
     /** The name of the library. */
     readonly vendor: string;
-    readonly validate: (
-      value: unknown,
-    ) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    /** Validates a value: returns it with defaults, or the issues. */
+    readonly validate: (value: unknown) =>
+      | { readonly value: Output; readonly issues?: undefined }
+      | { readonly issues: readonly StandardIssue[] }
+      | Promise<
+        | { readonly value: Output; readonly issues?: undefined }
+        | { readonly issues: readonly StandardIssue[] }
+      >;
+    /** Converts the schema to JSON Schema. */
     readonly jsonSchema: {
-      readonly input: (options: JsonSchemaOptions) => Record<string, unknown>;
+      readonly input: (
+        options: {
+          /** Dialect of JSON Schema. */
+          readonly target: "openapi-3.0";
+          /** Options of the library itself. */
+          readonly libraryOptions?: Record<string, unknown> | undefined;
+        },
+      ) => Record<string, unknown>;
     };
     /** Never set: it only carries the types. */
     readonly types?:

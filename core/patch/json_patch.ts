@@ -1,71 +1,33 @@
 import { isJsonObject, jsonEquals, type JsonObject } from "./json_value.ts";
 
-/** Puts a value at a path: a new field, or an item before the one there. */
-export interface JsonPatchAdd {
-  /** Adds a field or an item. */
-  readonly op: "add";
-  /** A JSON pointer; `-` as its last step is the end of a list. */
-  readonly path: string;
-  /** What is added. */
-  readonly value: unknown;
-}
-
-/** Takes away what is at a path. */
-export interface JsonPatchRemove {
-  /** Takes a value away. */
-  readonly op: "remove";
-  /** Where it is. */
-  readonly path: string;
-}
-
-/** Puts a value in the place of what is at a path. */
-export interface JsonPatchReplace {
-  /** Puts a value in place of another. */
-  readonly op: "replace";
-  /** Where it is. */
-  readonly path: string;
-  /** The new value. */
-  readonly value: unknown;
-}
-
-/** Takes what is at one path to another. */
-export interface JsonPatchMove {
-  /** Takes a value from one place to another. */
-  readonly op: "move";
-  /** Where it was. */
-  readonly from: string;
-  /** Where it goes. */
-  readonly path: string;
-}
-
-/** Puts what is at one path at another too. */
-export interface JsonPatchCopy {
-  /** Adds a value that is elsewhere, too. */
-  readonly op: "copy";
-  /** Where it is. */
-  readonly from: string;
-  /** Where it goes. */
-  readonly path: string;
-}
-
-/** Fails the whole patch unless a value is at a path. */
-export interface JsonPatchTest {
-  /** Fails the whole patch unless a value is as given. */
-  readonly op: "test";
-  /** Where it is. */
-  readonly path: string;
-  /** What it must be. */
-  readonly value: unknown;
-}
-
-/** One step of a JSON Patch (RFC 6902). */
+/**
+ * Operation of a JSON Patch (RFC 6902). Paths are JSON pointers; `-` as the last
+ * segment of an `add` is the end of a list. A `test` that fails rejects the whole
+ * patch.
+ */
 export type JsonPatchOperation =
-  | JsonPatchAdd
-  | JsonPatchRemove
-  | JsonPatchReplace
-  | JsonPatchMove
-  | JsonPatchCopy
-  | JsonPatchTest;
+  | {
+    /** Adds a value, replaces one, or compares with one. */
+    readonly op: "add" | "replace" | "test";
+    /** Target of the operation. */
+    readonly path: string;
+    /** Value to add, to replace with, or to compare with. */
+    readonly value: unknown;
+  }
+  | {
+    /** Removes a value. */
+    readonly op: "remove";
+    /** Value to remove. */
+    readonly path: string;
+  }
+  | {
+    /** Moves or copies a value. */
+    readonly op: "move" | "copy";
+    /** Source of the value. */
+    readonly from: string;
+    /** Target of the value. */
+    readonly path: string;
+  };
 
 /** A JSON Patch does not fit the document, or a test in it failed. */
 export class JsonPatchError extends Error {
