@@ -209,11 +209,7 @@ export { TokenBucket, type TokenBucketOptions } from "./queue/token_bucket.ts";
 export { type RateLimitWindow, WindowLimiter } from "./queue/window_limiter.ts";
 
 // From an event to a run, and from a run's result to a write.
-export {
-  causeText,
-  type CauseType,
-  type RunCause,
-} from "./controller/cause.ts";
+export type { RunCause } from "./controller/cause.ts";
 export type {
   ControllerHealth,
   ObjectHistory,
@@ -228,16 +224,7 @@ export type { EventOptions } from "./controller/event_recorder.ts";
 export * from "./controller/expectations.ts";
 export { allOf, anyOf, type Filters, not } from "./controller/filters.ts";
 export * from "./controller/managed_workflow.ts";
-export type {
-  ContextApplyOptions,
-  ContextCreateOptions,
-  ContextDeleteOptions,
-  ContextMatchOptions,
-  ContextPatchOptions,
-  ContextWriteOptions,
-  ContextWrites,
-  OwnedOption,
-} from "./controller/context_writes.ts";
+export type * from "./controller/context.ts";
 export * from "./controller/reconciler.ts";
 export * from "./controller/result.ts";
 export type { AbortedRun, RecordedRun } from "./controller/run_observers.ts";

@@ -29,7 +29,7 @@ import { type Namespaces, namespaceSet } from "./namespaces.ts";
 import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./result_writer.ts";
-import type { RunEnvironment } from "./run_environment.ts";
+import type { RunDeps } from "./run_context.ts";
 import {
   type AbortedRun,
   OverdueRuns,
@@ -40,7 +40,7 @@ import {
 import type { ShardAssignment } from "./shard.ts";
 import { SourceGroup } from "./source_group.ts";
 import { WatchGroup } from "./watch_group.ts";
-import { writeObserver } from "./write_observer.ts";
+import { WriteObserver } from "./write_loop.ts";
 
 /** How a controller fares. */
 export interface ControllerHealth {
@@ -454,7 +454,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       component: controller,
       instance: deps.instance,
     });
-    const environment: RunEnvironment<P> = {
+    const runDeps: RunDeps<P> = {
       ...common,
       kind,
       fieldManager,
@@ -467,7 +467,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       sources,
       recorder,
       applied: rememberedApplies(),
-      onWrite: writeObserver<P>(common),
+      writeObserver: new WriteObserver(common),
     };
     const dispatcher = new Dispatcher<P>({
       reconciler: this.#reconciler,
@@ -477,9 +477,9 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       pauseAnnotation: settings.pauseAnnotation,
       log,
       tracer: deps.tracer,
-      environment,
+      runDeps,
       writer: new ResultWriter<P>({
-        environment,
+        runDeps,
         serverSideApply: settings.serverSideApply,
         finalizer,
       }),
@@ -528,7 +528,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 }
 
 /** What was applied, remembered from the first apply on: it needs hashes. */
-function rememberedApplies(): RunEnvironment<KubernetesObject>["applied"] {
+function rememberedApplies(): RunDeps<KubernetesObject>["applied"] {
   let memory: Promise<ApplyMemory> | undefined;
   return () =>
     memory ??= import("./apply_memory.ts").then(({ ApplyMemory }) =>

@@ -1,70 +1,73 @@
+import { milliseconds } from "../api/duration.ts";
+import { kindText } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
+import { mutableCopy } from "../json/prune_guards.ts";
 import type { Logger } from "../logger.ts";
 import { inSpan, isPromise, spanFailed, type Tracer } from "../tracing.ts";
 import { causeText } from "./cause.ts";
-import { kindText } from "../api/kind.ts";
 import { hasFinalizer } from "./finalizer.ts";
 import type { ManagedWorkflow } from "./managed_workflow.ts";
-import { milliseconds } from "../api/duration.ts";
-import { mutableCopy } from "./mutable_copy.ts";
 import type { Reconciler } from "./reconciler.ts";
-import {
-  CleanupResult,
-  ReconcileResult,
-  removeFinalizer,
-  type RunOutcome,
-} from "./result.ts";
+import { CleanupResult, ReconcileResult, removeFinalizer } from "./result.ts";
 import type { ResultWriter } from "./result_writer.ts";
 import type { Run, RunResult } from "./run.ts";
-import { RunContext } from "./run_context.ts";
-import type { RunEnvironment } from "./run_environment.ts";
+import { RunContext, type RunDeps } from "./run_context.ts";
 import { decideStep, type RunEnd, type RunMode } from "./run_state.ts";
 
-/** What a {@linkcode Dispatcher} works with. */
-export interface DispatcherOptions<P extends KubernetesObject> {
+/** Dependencies of a {@linkcode Dispatcher}. */
+export interface DispatcherDeps<P extends KubernetesObject> {
   readonly reconciler: Reconciler<P>;
   readonly workflow: ManagedWorkflow<P> | undefined;
-  readonly environment: RunEnvironment<P>;
+  readonly runDeps: RunDeps<P>;
   readonly writer: ResultWriter<P>;
   readonly mode: RunMode;
-  /** The finalizer of the controller; undefined when it uses none. */
+  /** Finalizer of the controller; undefined if it uses none. */
   readonly finalizer: string | undefined;
-  /** The annotation that pauses an object; undefined when none does. */
+  /** Annotation that pauses an object; undefined if there is none. */
   readonly pauseAnnotation: string | undefined;
   readonly log: Logger;
-  /** Traces runs and their phases; undefined when nobody does. */
   readonly tracer: Tracer | undefined;
 }
 
+/** Run whose reconciler is called. */
+interface ActiveRun<P extends KubernetesObject> {
+  readonly run: Run<P>;
+  readonly context: RunContext<P>;
+  /** State that the reconciler gets a copy of. */
+  readonly primary: P;
+}
+
 const DONE: RunEnd = Object.freeze({ type: "done" });
-/** What most runs end with; made once. */
+/** Result of most runs, shared by them. */
 const SUCCEEDED: RunResult = Object.freeze({ end: DONE });
-const GONE: RunEnd = Object.freeze({ type: "finalizerRemoved" });
+const FINALIZER_REMOVED: RunEnd = Object.freeze({ type: "finalizerRemoved" });
 
 /**
- * Does one run: looks at the object, adds the finalizer, calls the workflow and
- * the reconciler or its cleanup, and writes what they ask for.
+ * Executes one run: decides on its step, adds the finalizer, calls the workflow
+ * and the reconciler or its cleanup, and writes their result.
  */
 export class Dispatcher<P extends KubernetesObject> {
-  readonly #options: DispatcherOptions<P>;
+  readonly #deps: DispatcherDeps<P>;
 
-  /** @param options What it works with. */
-  constructor(options: DispatcherOptions<P>) {
-    this.#options = options;
+  /** @param deps Its dependencies. */
+  constructor(deps: DispatcherDeps<P>) {
+    this.#deps = deps;
   }
 
   /**
-   * Does a run: within the call if nothing in it has to wait, which costs a
-   * fraction. Neither throws nor rejects: a failure is a result.
+   * Executes a run. A run in which nothing has to wait ends within the call,
+   * which is much cheaper than a promise.
+   *
+   * @returns The result, which is also that of a failure: nothing is thrown.
    */
   dispatch(run: Run<P>): RunResult | Promise<RunResult> {
-    const { tracer } = this.#options;
+    const { tracer } = this.#deps;
     return tracer === undefined ? this.#try(run) : this.#traced(run, tracer);
   }
 
-  /** Puts a run into a span, in which its phases and requests have theirs. */
+  /** Puts a run into a span that contains those of its phases and requests. */
   async #traced(run: Run<P>, tracer: Tracer): Promise<RunResult> {
-    const { controller, kind } = this.#options.environment;
+    const { controller, kind } = this.#deps.runDeps;
     return await inSpan<RunResult>(tracer, `run ${controller}`, {
       attributes: {
         "coracle.controller": controller,
@@ -90,7 +93,7 @@ export class Dispatcher<P extends KubernetesObject> {
 
   #try(run: Run<P>): RunResult | Promise<RunResult> {
     try {
-      const result = run.isUnread ? this.#readFirst(run) : this.#dispatch(run);
+      const result = run.isUnread ? this.#readFirst(run) : this.#step(run);
       return isPromise(result) ? result.catch(failure) : result;
     } catch (error) {
       return failure(error);
@@ -98,60 +101,60 @@ export class Dispatcher<P extends KubernetesObject> {
   }
 
   async #readFirst(run: Run<P>): Promise<RunResult> {
-    const { primaries } = this.#options.environment;
-    const primary = await primaries.read(run.key);
+    const primary = await this.#deps.runDeps.primaries.read(run.key);
     run.throwIfAborted();
-    // If it is gone, an event is on its way that says so.
-    if (primary === undefined) return { end: DONE };
+    // The event of its deletion follows.
+    if (primary === undefined) return SUCCEEDED;
     run.primary = primary;
-    return await this.#dispatch(run);
+    return await this.#step(run);
   }
 
-  #dispatch(run: Run<P>): RunResult | Promise<RunResult> {
-    const { environment, mode, finalizer, pauseAnnotation } = this.#options;
+  #step(run: Run<P>): RunResult | Promise<RunResult> {
+    const { mode, finalizer, pauseAnnotation } = this.#deps;
     const { metadata } = run.primary;
-    const step = decideStep({
+    run.step = decideStep({
       deleting: metadata.deletionTimestamp !== undefined,
       hasFinalizer: finalizer !== undefined &&
         hasFinalizer(run.primary, finalizer),
       paused: pauseAnnotation !== undefined && !run.deleted &&
         metadata.annotations?.[pauseAnnotation] === "true",
     }, mode);
-    run.step = step;
-    switch (step) {
+    switch (run.step) {
       case "nothing":
-        return { end: GONE };
+        return { end: FINALIZER_REMOVED };
       case "paused":
-        return { end: DONE };
+        return SUCCEEDED;
       case "cleanup":
-        return this.#cleanup(run);
+        return this.#cleanup(this.#activate(run));
       case "reconcile":
-        return this.#reconcile(
-          run,
-          run.primary,
-          new RunContext(run, environment),
-        );
+        return this.#reconcile(this.#activate(run));
       case "addFinalizer":
-        return this.#addFinalizer(run);
+        return this.#addFinalizer(this.#activate(run));
     }
   }
 
-  async #addFinalizer(run: Run<P>): Promise<RunResult> {
-    const { environment, writer } = this.#options;
-    const primary = await this.#phase("write", () => writer.addFinalizer(run));
-    // If it is gone or was marked meanwhile, an event says what to do.
+  #activate(run: Run<P>): ActiveRun<P> {
+    const context = new RunContext(run, this.#deps.runDeps);
+    return { run, context, primary: run.primary };
+  }
+
+  async #addFinalizer({ run, context }: ActiveRun<P>): Promise<RunResult> {
+    const { writer } = this.#deps;
+    const primary = await this.#phase(
+      "write",
+      () => writer.addFinalizer(context, run.primary),
+    );
+    // After a deletion in the meantime, its event causes the next run.
     if (
       primary === undefined ||
       primary.metadata.deletionTimestamp !== undefined
-    ) return { end: DONE };
+    ) return SUCCEEDED;
     run.step = "reconcile";
-    const context = new RunContext(run, environment);
-    return await this.#reconcile(run, primary, context);
+    return await this.#reconcile({ run, context, primary });
   }
 
-  async #cleanup(run: Run<P>): Promise<RunResult> {
-    const { reconciler, workflow, environment, writer } = this.#options;
-    const context = new RunContext(run, environment);
+  async #cleanup({ run, context }: ActiveRun<P>): Promise<RunResult> {
+    const { reconciler, workflow, writer } = this.#deps;
     const primary = mutableCopy(run.primary);
     await reconciler.initContext?.(primary, context);
     if (!workflow?.explicit || reconciler.cleanup === undefined) {
@@ -168,197 +171,141 @@ export class Dispatcher<P extends KubernetesObject> {
     context.workflow ??= workflow?.resultIn(context);
     if (result.finalizerRemoved && context.workflow?.done !== false) {
       run.isReleasing = true;
-      await this.#phase("write", () => writer.removeFinalizer(run));
-      return { end: GONE };
+      await this.#phase("write", () => writer.removeFinalizer(context));
+      return { end: FINALIZER_REMOVED };
     }
     const { delay = workflowDelay(context) } = result;
     return { end: { type: "done", delay } };
   }
 
-  #reconcile(
-    run: Run<P>,
-    primary: P,
-    context: RunContext<P>,
-  ): RunResult | Promise<RunResult> {
+  #reconcile(active: ActiveRun<P>): RunResult | Promise<RunResult> {
     try {
-      const outcome = this.#outcome(primary, context);
-      if (isPromise(outcome)) {
-        return this.#reconcileLater(run, primary, [outcome, context]);
-      }
-      const result = this.#settle(run, primary, [outcome, context]);
-      return isPromise(result)
-        ? result.catch((error) =>
-          this.#failed(primary, error, { run, context })
-        )
-        : result;
+      const result = this.#callReconciler(active);
+      if (isPromise(result)) return this.#reconcileLater(active, result);
+      const written = this.#finish(active, result);
+      return isPromise(written)
+        ? written.catch((error) => this.#handleError(active, error))
+        : written;
     } catch (error) {
-      return this.#failed(primary, error, { run, context });
+      return this.#handleError(active, error);
     }
   }
 
-  /** Goes on with a run that waits; what a reconciler gives may be any thenable. */
+  /** Continues a run that waits; the result of a reconciler may be any thenable. */
   async #reconcileLater(
-    run: Run<P>,
-    primary: P,
-    [outcome, context]: readonly [
-      Promise<RunOutcome | void>,
-      RunContext<P>,
-    ],
+    active: ActiveRun<P>,
+    result: Promise<ReconcileResult | void>,
   ): Promise<RunResult> {
     try {
-      return await this.#settle(run, primary, [await outcome, context]);
+      return await this.#finish(active, await result);
     } catch (error) {
-      return await this.#failed(primary, error, { run, context });
+      return await this.#handleError(active, error);
     }
-  }
-
-  /** Calls the reconciler, after what comes before it. */
-  #outcome(
-    primary: P,
-    context: RunContext<P>,
-  ): RunOutcome | void | Promise<RunOutcome | void> {
-    const { reconciler, workflow } = this.#options;
-    const copy = mutableCopy(primary);
-    const managed = workflow?.explicit ? undefined : workflow;
-    return reconciler.initContext === undefined && managed === undefined
-      ? this.#callReconciler(copy, context)
-      : this.#prepare(copy, context, managed);
   }
 
   #callReconciler(
-    copy: P,
-    context: RunContext<P>,
-  ): RunOutcome | void | Promise<RunOutcome | void> {
-    const { reconciler } = this.#options;
-    return this.#phase("reconcile", () => reconciler.reconcile(copy, context));
-  }
-
-  /** Does what comes before the reconciler, and calls it. */
-  async #prepare(
-    copy: P,
-    context: RunContext<P>,
-    managed: ManagedWorkflow<P> | undefined,
-  ): Promise<RunOutcome | void> {
-    await this.#options.reconciler.initContext?.(copy, context);
-    if (managed !== undefined) {
-      context.workflow = await this.#phase(
-        "workflow",
-        () => managed.reconcile(copy, context),
-      );
+    { context, primary }: ActiveRun<P>,
+  ): ReconcileResult | void | Promise<ReconcileResult | void> {
+    const { reconciler, workflow } = this.#deps;
+    const copy = mutableCopy(primary);
+    const managed = workflow?.explicit ? undefined : workflow;
+    const reconcile = () =>
+      this.#phase("reconcile", () => reconciler.reconcile(copy, context));
+    if (reconciler.initContext === undefined && managed === undefined) {
+      return reconcile();
     }
-    return await this.#callReconciler(copy, context);
+    return (async () => {
+      await reconciler.initContext?.(copy, context);
+      if (managed !== undefined) {
+        context.workflow = await this.#phase(
+          "workflow",
+          () => managed.reconcile(copy, context),
+        );
+      }
+      return await reconcile();
+    })();
   }
 
-  /** Does what a run that went well asks for. */
-  #settle(
-    run: Run<P>,
-    primary: P,
-    [outcome, context]: readonly [RunOutcome | void, RunContext<P>],
+  /** Checks the result of a reconciler, and writes it. */
+  #finish(
+    { run, context, primary }: ActiveRun<P>,
+    result: ReconcileResult | void,
   ): RunResult | Promise<RunResult> {
-    const { workflow, writer } = this.#options;
+    const { workflow, writer } = this.#deps;
     context.workflow ??= workflow?.resultIn(context);
-    // A run that is out of time is not a success, whatever it says.
+    // A run after its timeout failed, even if its reconciler has succeeded.
     if (run.aborted === "timeout") run.throwIfAborted();
-    if (outcome !== undefined) {
-      checkResult(outcome, ReconcileResult, "reconcile");
-    }
-    if (run.deleted) return { end: this.#deletionEnd(run, outcome) };
-    const { delay = workflowDelay(context) } = outcome ?? {};
-    const result: RunResult = delay === undefined
+    if (result !== undefined) checkResult(result, ReconcileResult, "reconcile");
+    if (run.deleted) return this.#finishDeletion(run, result);
+    const { delay = workflowDelay(context) } = result ?? {};
+    const ended: RunResult = delay === undefined
       ? SUCCEEDED
       : { end: { type: "done", delay } };
-    return writer.hasWork(primary, outcome)
-      ? this.#write(run, primary, [outcome, result])
-      : result;
-  }
-
-  /**
-   * Writes what a run that went well asks for.
-   *
-   * @returns Its result.
-   */
-  async #write(
-    run: Run<P>,
-    primary: P,
-    [outcome, result]: readonly [RunOutcome | void, RunResult],
-  ): Promise<RunResult> {
-    const { writer } = this.#options;
+    if (!writer.hasWork(primary, result)) return ended;
     const { signal } = run;
-    await this.#phase(
-      "write",
-      () =>
-        writer.write(run, { primary, outcome }, { signal, succeeded: true }),
-    );
-    return result;
-  }
-
-  /** Does a part of a run, traced where runs are. */
-  #phase<R>(name: string, work: () => R | Promise<R>): R | Promise<R> {
-    const { tracer } = this.#options;
-    return tracer === undefined ? work() : inSpan<R>(tracer, name, { work });
-  }
-
-  /** Of a deleted object nothing can be written, and nothing be revisited. */
-  #deletionEnd(run: Run<P>, result: RunOutcome | void): RunEnd {
-    const { log } = this.#options;
-    if (result === undefined) return DONE;
-    if (result.delay !== undefined || result.status || result.resource) {
-      log.warn("Result ignored: the object is deleted", { object: run.key });
-    }
-    return DONE;
-  }
-
-  async #failed(
-    primary: P,
-    error: unknown,
-    { run, context }: {
-      readonly run: Run<P>;
-      readonly context: RunContext<P>;
-    },
-  ): Promise<RunResult> {
-    const { reconciler, log } = this.#options;
-    const unhandled: RunResult = {
-      end: { type: "failed", final: false },
-      error,
+    const write = async () => {
+      await this.#phase(
+        "write",
+        () =>
+          writer.write(context, { primary, result, signal, succeeded: true }),
+      );
+      return ended;
     };
-    const outOfTime = run.aborted !== undefined && run.aborted !== "timeout";
-    if (reconciler.onError === undefined || outOfTime) return unhandled;
-    let result: RunOutcome | void;
+    return write();
+  }
+
+  /** Ends the run of a deleted object, which has nothing to write or reschedule. */
+  #finishDeletion(run: Run<P>, result: ReconcileResult | void): RunResult {
+    const { delay, status, resource } = result ?? {};
+    if (delay !== undefined || status || resource) {
+      this.#deps.log.warn("Result ignored: the object is deleted", {
+        object: run.key,
+      });
+    }
+    return SUCCEEDED;
+  }
+
+  /** Calls `onError`, and writes its result. */
+  async #handleError(
+    active: ActiveRun<P>,
+    error: unknown,
+  ): Promise<RunResult> {
+    const { reconciler, log } = this.#deps;
+    const { run, context, primary } = active;
+    const aborted = run.aborted !== undefined && run.aborted !== "timeout";
+    if (reconciler.onError === undefined || aborted) return failure(error);
+    let result: ReconcileResult | void;
     try {
       const copy = mutableCopy(primary);
       result = await this.#phase(
         "onError",
         () => reconciler.onError?.(copy, error, context),
       );
-      if (result === undefined) return unhandled;
+      if (result === undefined) return failure(error);
       checkResult(result, ReconcileResult, "onError");
     } catch (second) {
       log.error("onError has thrown", { object: run.key, error: second });
-      return unhandled;
+      return failure(error);
     }
-    if (!run.deleted) await this.#writeErrorStatus(primary, result, run);
+    if (!run.deleted) await this.#writeErrorStatus(active, result);
     const { delay } = result;
     const final = !result.retry || delay !== undefined;
     return { end: { type: "failed", final, delay }, error, handled: true };
   }
 
-  /** What this write does wrong must not hide the error that it tells of. */
+  /** A failure of this write is logged: the run already has its error. */
   async #writeErrorStatus(
-    primary: P,
-    result: RunOutcome,
-    run: Run<P>,
+    { run, context, primary }: ActiveRun<P>,
+    result: ReconcileResult,
   ): Promise<void> {
-    const { writer, log } = this.#options;
+    const { writer, log } = this.#deps;
     try {
-      // The signal of a run that is out of time has fired: it would end this.
+      // After a timeout, the aborted signal of the run would end this write.
       const signal = run.aborted === undefined ? run.signal : NEVER;
       await this.#phase(
         "write",
         () =>
-          writer.write(run, { primary, outcome: result }, {
-            signal,
-            succeeded: false,
-          }),
+          writer.write(context, { primary, result, signal, succeeded: false }),
       );
     } catch (error) {
       const level = run.hasNewEvent()
@@ -371,6 +318,12 @@ export class Dispatcher<P extends KubernetesObject> {
         error,
       });
     }
+  }
+
+  /** Executes a part of a run, in a span if there is a tracer. */
+  #phase<R>(name: string, work: () => R | Promise<R>): R | Promise<R> {
+    const { tracer } = this.#deps;
+    return tracer === undefined ? work() : inSpan<R>(tracer, name, { work });
   }
 }
 
@@ -389,7 +342,7 @@ function workflowDelay<P extends KubernetesObject>(
     : milliseconds(delay, "workflow.rescheduleAfter");
 }
 
-/** Two copies of the library may be loaded: results are known by their shape. */
+/** Checks the shape of a result: its class may be that of another copy of this library. */
 function checkResult(
   result: unknown,
   type: typeof ReconcileResult | typeof CleanupResult,
@@ -398,7 +351,7 @@ function checkResult(
   const mark = type === CleanupResult ? "finalizerRemoved" : "retry";
   if (typeof result === "object" && result !== null && mark in result) return;
   throw new TypeError(
-    `Cannot use what "${method}" returned: it must be ${
+    `Cannot use the result of "${method}": it must be ${
       type === CleanupResult
         ? "removeFinalizer() or keepFinalizer()"
         : "noUpdate(), patchStatus(…), patchResource(…), patchResourceAndStatus(…)"

@@ -1,11 +1,11 @@
 import { ApiError } from "../api/api_error.ts";
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { apiVersionOf, type ResolvedKind } from "../api/kind.ts";
-import type { KubernetesObject } from "../api/object.ts";
+import type { DeepPartial, KubernetesObject } from "../api/object.ts";
 import { timestamp } from "../api/timestamp.ts";
 import { type Clock, deadline } from "../clock.ts";
 import type { Logger } from "../logger.ts";
-import type { PatchBody, ResourceClient } from "./resource_client.ts";
+import type { Client } from "../client/client.ts";
 
 /** Whether a Kubernetes Event tells good or bad news. */
 export type EventType = "Normal" | "Warning";
@@ -89,7 +89,7 @@ const LONGEST_REASON = 128;
 
 /** What an {@linkcode EventRecorder} works with. */
 export interface EventRecorderOptions {
-  readonly client: ResourceClient;
+  readonly client: Pick<Client, "find" | "create" | "patch">;
   readonly clock: Clock;
   readonly log: Logger;
   /** Who reports: the name of the controller. */
@@ -239,7 +239,7 @@ export class EventRecorder {
       message,
       ...(labels !== undefined && { metadata: { labels } }),
     };
-    await client.patch(EVENT, key, body as PatchBody<EventObject>, {
+    await client.patch(EVENT, key, body as DeepPartial<EventObject>, {
       type: "merge",
       signal,
     });

@@ -7,7 +7,8 @@ import type {
   PrimaryEvent,
   SourceContext,
 } from "./event_source.ts";
-import type { Context, MaybePromise } from "./reconciler.ts";
+import type { Context } from "./context.ts";
+import type { MaybePromise } from "./reconciler.ts";
 
 /** Something that a reconciler waits for. */
 export interface Expectation<P extends KubernetesObject> {

@@ -1,33 +1,31 @@
 import { apiVersionOf, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject, OwnerReference } from "../api/object.ts";
-import type { OwnedOption } from "./context_writes.ts";
 
-/** The metadata that {@linkcode placedObject} fills in. */
-interface Placed {
+/** Metadata that {@linkcode placedObject} fills in. */
+interface PlacedMetadata {
   readonly name?: string | undefined;
   readonly namespace?: string | undefined;
   readonly ownerReferences?: OwnerReference[] | undefined;
 }
 
-/** The primary that an object belongs to. */
+/** Primary that an object belongs to. */
 export interface Owner {
   readonly primary: KubernetesObject;
   readonly primaryKind: ResolvedKind;
+  /** Whether the primary becomes the owner; by default where it can. */
+  readonly owned?: boolean | undefined;
 }
 
 /**
- * An object in its namespace, by default that of the primary, and with the
- * primary as its owner where that can be.
+ * Object with a namespace, by default that of the primary, and with the primary
+ * as its owner if it can be.
  *
- * @param kind The kind of the object.
- * @param object The object.
- * @param options Whose it becomes.
- * @throws {TypeError} If it shall be owned across namespaces.
+ * @throws {TypeError} If an owner in another namespace is requested.
  */
-export function placedObject<O extends { readonly metadata: Placed }>(
+export function placedObject<O extends { readonly metadata: PlacedMetadata }>(
   kind: ResolvedKind,
   object: O,
-  { primary, primaryKind, owned: wanted }: Owner & OwnedOption,
+  { primary, primaryKind, owned: wanted }: Owner,
 ): O {
   const home = primary.metadata.namespace;
   const namespace = kind.scope === "Cluster"
@@ -38,8 +36,8 @@ export function placedObject<O extends { readonly metadata: Placed }>(
   const owned = wanted ?? canOwn;
   if (owned && !canOwn) {
     throw new TypeError(
-      `Cannot own ${kind.kind} ${name}: an owner must be in the same namespace or in none: received ${
-        namespace ?? "a cluster-scoped object"
+      `Cannot own ${kind.kind} ${name}: an owner must be cluster-scoped or in the same namespace: received ${
+        namespace === undefined ? "no namespace" : `namespace ${namespace}`
       } for an owner in ${home}`,
     );
   }
@@ -52,7 +50,7 @@ export function placedObject<O extends { readonly metadata: Placed }>(
   return { ...object, metadata };
 }
 
-/** Owner references with the primary as the controlling one among them. */
+/** Owner references with the primary as the controlling owner. */
 function withOwner(
   references: readonly OwnerReference[],
   primary: KubernetesObject,

@@ -1,123 +1,110 @@
 import { ApiError } from "../api/api_error.ts";
-import { apiVersionOf, kindText } from "../api/kind.ts";
-import type { Kind } from "../api/kind.ts";
+import { apiVersionOf, type Kind, kindText } from "../api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../api/object.ts";
 import { keyOf, keyText } from "../api/object_key.ts";
+import { isExplainedBy } from "../cache/informer/explained_change.ts";
+import { statusSchemaOf } from "../crd/check_status.ts";
 import { diffJsonPatch, type JsonPatchOperation } from "../patch/json_patch.ts";
+import { isJsonObject } from "../patch/json_value.ts";
 import { applyMergePatch } from "../patch/merge_patch.ts";
 import {
   addFinalizerPatch,
   hasFinalizer,
   removeFinalizerPatch,
 } from "./finalizer.ts";
-import {
-  OBSERVED,
-  observedGeneration,
-  tellsGeneration,
-  toldGeneration,
-} from "./observed_generation.ts";
-import type { RunOutcome, WriteMethod } from "./result.ts";
-import type { Run } from "./run.ts";
-import type { RunEnvironment } from "./run_environment.ts";
-import { RunWrites } from "./run_writes.ts";
+import type { ReconcileResult } from "./result.ts";
+import type { RunContext, RunDeps } from "./run_context.ts";
 
-/** What a {@linkcode ResultWriter} works with. */
-export interface ResultWriterOptions<P extends KubernetesObject> {
-  readonly environment: RunEnvironment<P>;
+/** Dependencies of a {@linkcode ResultWriter}. */
+export interface ResultWriterDeps<P extends KubernetesObject> {
+  readonly runDeps: RunDeps<P>;
   readonly serverSideApply: boolean;
-  /** The finalizer of the controller; undefined when it uses none. */
+  /** Finalizer of the controller; undefined if it uses none. */
   readonly finalizer: string | undefined;
 }
 
-/** A write as it is told when the server has stored it. */
-export interface StoredWrite {
-  /** What was done: `apply`, `patch` … */
-  readonly verb: string;
-  readonly kind: Kind;
-  /** What was sent. */
-  readonly body: unknown;
-  /** The object before, as far as a cache had it. */
-  readonly before: KubernetesObject | undefined;
-  /** The object as the server answered it. */
-  readonly after: KubernetesObject;
-}
-
-/** What a result is written for. */
-interface WriteOptions {
-  /** Ends the requests. */
+/** Result of a run, and the object that it is about. */
+interface ResultWrite<P extends KubernetesObject> {
+  /** State that the reconciler was given. */
+  readonly primary: P;
+  readonly result: ReconcileResult | void;
+  /** Aborts the requests. */
   readonly signal: AbortSignal;
-  /** Whether the run went well, so that its generation counts as observed. */
+  /** Whether the run succeeded, so that it has observed the generation. */
   readonly succeeded: boolean;
 }
 
-/** How fields of a primary are sent. */
+/** Options of one request. */
 interface SendOptions {
   readonly signal: AbortSignal;
   readonly subresource?: "status" | undefined;
 }
 
-/** A body that is only part of an object. */
+/** Body with a part of an object. */
 type Body = Record<string, unknown>;
 
+/** Status field with the generation that a controller has observed. */
+const OBSERVED = "observedGeneration";
+
 /**
- * Writes what runs ask for to their primary: finalizer, fields and status.
+ * Writer of the results of runs to their primary: finalizer, fields and status.
  *
  * Guarantees
- * - Each write goes to the incarnation that the run was about: the uid is sent
- *   along, so that an object that was deleted meanwhile is not made again, and
- *   one that was made anew is not touched.
+ * - Each write applies to the object that the run was about: its UID is sent
+ *   along, so that a deleted object is not created again, and a new object of the
+ *   same name is not changed.
  * - The answer is in the cache before the run ends.
- * - What the cache shows to be so already is not sent.
+ * - A write is not sent if the cache shows that it would change nothing.
  */
 export class ResultWriter<P extends KubernetesObject> {
-  readonly #options: ResultWriterOptions<P>;
-  readonly #tellsGeneration: boolean;
+  readonly #deps: ResultWriterDeps<P>;
+  /** Whether the status of the kind has the field {@linkcode OBSERVED}. */
+  readonly #observes: boolean;
 
-  /** @param options What it works with. */
-  constructor(options: ResultWriterOptions<P>) {
-    this.#options = options;
-    this.#tellsGeneration = tellsGeneration(options.environment.kind);
+  /** @param deps Its dependencies. */
+  constructor(deps: ResultWriterDeps<P>) {
+    this.#deps = deps;
+    this.#observes = hasObservedGeneration(deps.runDeps.kind);
   }
 
-  /** Whether there is anything to write after a run that went well. */
-  hasWork(primary: P, outcome: RunOutcome | void): boolean {
-    const { resource, status, observed = true } = outcome ?? {};
+  /** Whether there is something to write after a successful run. */
+  hasWork(primary: P, result: ReconcileResult | void): boolean {
+    const { resource, status, observed = true } = result ?? {};
     if (resource !== undefined || status !== undefined) return true;
-    if (!observed || !this.#tellsGeneration) return false;
-    const told = toldGeneration(primary);
-    // A cache without the status cannot say what is told already.
-    const { cacheIsPartial } = this.#options.environment;
-    return told !== primary.metadata.generation &&
-      (told !== undefined || !cacheIsPartial);
+    if (!observed || !this.#observes) return false;
+    const stored = storedGeneration(primary);
+    // A cache without the status does not show the stored generation.
+    return stored !== primary.metadata.generation &&
+      (stored !== undefined || !this.#deps.runDeps.cacheIsPartial);
   }
 
   /**
    * Adds the finalizer of the controller.
    *
-   * @returns The object as it is now; undefined if it is gone.
+   * @returns Current state of the object; undefined if it was deleted.
    */
-  async addFinalizer(run: Run<P>): Promise<P | undefined> {
-    const { serverSideApply, finalizer } = this.#options;
-    const { primary } = run;
+  async addFinalizer(
+    context: RunContext<P>,
+    primary: P,
+  ): Promise<P | undefined> {
+    const { serverSideApply, finalizer, runDeps: { kind } } = this.#deps;
     if (finalizer === undefined) return primary;
-    const writes = this.#writes(run);
     if (!serverSideApply) {
-      return await writes.changeFinalizers((object) =>
+      return await context.changeFinalizers((object) =>
         hasFinalizer(object, finalizer)
           ? undefined
           : addFinalizerPatch(object, finalizer)
       );
     }
-    const { kind } = this.#options.environment;
-    const intent = this.#intent(primary, {}, {});
-    return await writes.apply(kind, intent, { owned: false, match: false });
+    const intent = this.#intent(primary, {}, undefined);
+    return await context.apply(kind, intent, { owned: false, match: false });
   }
 
-  /** Removes the finalizer of the controller, if the object still has it. */
-  async removeFinalizer(run: Run<P>): Promise<void> {
-    const { finalizer } = this.#options;
+  /** Removes the finalizer of the controller if the object has it. */
+  async removeFinalizer(context: RunContext<P>): Promise<void> {
+    const { finalizer } = this.#deps;
     if (finalizer === undefined) return;
-    await this.#writes(run).changeFinalizers((object) =>
+    await context.changeFinalizers((object) =>
       hasFinalizer(object, finalizer)
         ? removeFinalizerPatch(object, finalizer)
         : undefined
@@ -125,69 +112,59 @@ export class ResultWriter<P extends KubernetesObject> {
   }
 
   /**
-   * Writes fields of the object and then its status, as far as asked for, and
+   * Writes fields of the object and then its status, if the result has them, and
    * the generation that the run has observed.
-   *
-   * @param run Which run asks.
-   * @param primary The object as the run has it.
-   * @param outcome What is asked for.
-   * @param options What ends the requests.
    */
   async write(
-    run: Run<P>,
-    { primary, outcome }: {
-      readonly primary: P;
-      readonly outcome: RunOutcome | void;
-    },
-    { signal, succeeded }: WriteOptions,
+    context: RunContext<P>,
+    { primary, result, signal, succeeded }: ResultWrite<P>,
   ): Promise<void> {
-    const { serverSideApply } = this.#options;
-    const { resource, status, observed = true, method } = outcome ?? {};
-    const by = method ?? (serverSideApply ? "apply" : "merge");
-    const writes = this.#writes(run);
+    const { resource, status, observed = true, method } = result ?? {};
+    const by = method ?? (this.#deps.serverSideApply ? "apply" : "merge");
     let object = primary;
     if (resource !== undefined) {
       const { status: _, ...fields } = resource as Body;
-      object = await this.#send(writes, { by, primary, fields }, { signal });
+      object = await this.#send(context, { by, primary, fields }, { signal });
     }
-    const generation = succeeded && observed && this.#tellsGeneration
+    const generation = succeeded && observed && this.#observes
       ? observedGeneration(primary, object, resource)
       : undefined;
     if (
-      status === undefined && (generation === undefined || run.hasNewEvent())
+      status === undefined &&
+      (generation === undefined || context.nextImminent)
     ) {
-      // The run that follows at once observes a newer one.
+      // The next run follows immediately and observes a newer generation.
       return;
     }
-    const told = generation === undefined ? {} : { [OBSERVED]: generation };
-    await this.#send(writes, {
-      // An apply of this field alone would give up the rest of the status.
+    const written = generation === undefined ? {} : { [OBSERVED]: generation };
+    await this.#send(context, {
+      // An apply of this field alone would remove the rest of the status.
       by: status === undefined ? "merge" : by,
       primary: object,
-      fields: { status: { ...told, ...status } },
+      fields: { status: { ...written, ...status } },
     }, { signal, subresource: "status" });
   }
 
   async #send(
-    writes: RunWrites<P>,
+    context: RunContext<P>,
     { by, primary, fields }: {
-      readonly by: WriteMethod;
+      readonly by: NonNullable<ReconcileResult["method"]>;
       readonly primary: P;
       readonly fields: Body;
     },
     options: SendOptions,
   ): Promise<P> {
-    const { kind } = this.#options.environment;
+    const { kind } = this.#deps.runDeps;
     const { uid } = primary.metadata;
     const key = keyOf(primary);
     switch (by) {
       case "apply": {
-        const intent = this.#intent(primary, fields, options);
-        return await writes.apply(kind, intent, { ...options, owned: false });
+        const intent = this.#intent(primary, fields, options.subresource);
+        return await context.apply(kind, intent, { ...options, owned: false });
       }
       case "merge": {
         const metadata = { ...fields.metadata as Body, uid };
-        return await writes.patch(kind, key, { ...fields, metadata }, options);
+        return await context.patch(kind, key, { ...fields, metadata }, options);
       }
       case "json": {
         const base = await this.#base(primary, options.signal);
@@ -195,22 +172,20 @@ export class ResultWriter<P extends KubernetesObject> {
           { op: "test", path: "/metadata/uid", value: uid },
           ...diffJsonPatch(base, applyMergePatch(base, fields)),
         ];
-        return await writes.patch(kind, key, patch, {
-          ...options,
-          type: "json",
-        });
+        const type = "json";
+        return await context.patch(kind, key, patch, { ...options, type });
       }
       case "replace": {
         const base = await this.#base(primary, options.signal);
         const object = applyMergePatch(base, fields) as P;
-        return await writes.replace(kind, object, options);
+        return await context.replace(kind, object, options);
       }
     }
   }
 
-  /** The object as the reconciler was given it, in full. */
+  /** Complete object in the state that the reconciler was given. */
   async #base(primary: P, signal: AbortSignal): Promise<P> {
-    const { client, kind, cacheIsPartial } = this.#options.environment;
+    const { client, kind, cacheIsPartial } = this.#deps.runDeps;
     if (!cacheIsPartial) return primary;
     const key = keyOf(primary);
     const full = await client.find(kind, key, { signal });
@@ -219,20 +194,20 @@ export class ResultWriter<P extends KubernetesObject> {
     throw new ApiError(
       `Cannot write ${kindText(kind)} ${
         keyText(key)
-      }: it was changed by others since the run began: received resourceVersion ${
+      }: it was changed since the run began: received resourceVersion ${
         full?.metadata.resourceVersion ?? "none"
       } in place of ${resourceVersion}`,
       { status: 409, reason: "Conflict" },
     );
   }
 
-  /** Fields as they are applied: of this incarnation, with the finalizer. */
+  /** Apply configuration of fields, with UID and finalizer. */
   #intent(
     primary: P,
     fields: Body,
-    { subresource }: Pick<SendOptions, "subresource">,
+    subresource: "status" | undefined,
   ): ApplyObject<P> {
-    const { finalizer, environment: { kind } } = this.#options;
+    const { finalizer, runDeps: { kind } } = this.#deps;
     const { name, namespace, uid } = primary.metadata;
     const { finalizers = [], ...given } = (fields.metadata ?? {}) as {
       finalizers?: string[];
@@ -253,8 +228,36 @@ export class ResultWriter<P extends KubernetesObject> {
       },
     } as unknown as ApplyObject<P>;
   }
+}
 
-  #writes(run: Run<P>): RunWrites<P> {
-    return new RunWrites(run, this.#options.environment);
-  }
+/** Whether the status of a kind has a field for the observed generation. */
+function hasObservedGeneration(kind: Kind): boolean {
+  return Object.hasOwn(statusSchemaOf(kind)?.properties ?? {}, OBSERVED);
+}
+
+/** Observed generation in the status of an object, if the cache keeps it. */
+function storedGeneration(object: KubernetesObject): unknown {
+  // The getter of a pruned status would throw.
+  const status: unknown = Object.getOwnPropertyDescriptor(object, "status")
+    ?.value;
+  return isJsonObject(status) ? status[OBSERVED] : undefined;
+}
+
+/**
+ * Generation that a run has observed, including its own changes of the spec. A
+ * generation that another client may have contributed to is not observed, and its
+ * event causes another run.
+ *
+ * @param primary State that the reconciler was given.
+ * @param object State after the run has written the object.
+ * @param written Fields that the run wrote; undefined if it wrote none.
+ */
+function observedGeneration(
+  primary: KubernetesObject,
+  object: KubernetesObject,
+  written: object | undefined,
+): number | undefined {
+  const isOurs = written !== undefined &&
+    isExplainedBy(written, primary, object);
+  return (isOurs ? object : primary).metadata.generation;
 }

@@ -3,8 +3,8 @@ import { type ObjectKey, parseKey } from "../api/object_key.ts";
 import type { Clock, Timer } from "../clock.ts";
 import type { Span } from "../tracing.ts";
 import { causeText, type RunCause } from "./cause.ts";
-import type { WorkflowResult } from "./managed_workflow.ts";
-import type { RetryInfo } from "./reconciler.ts";
+import type { WorkflowResult } from "./context.ts";
+import type { RetryInfo } from "./context.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
 
 /** Why a run was asked to end early. */

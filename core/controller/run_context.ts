@@ -1,46 +1,137 @@
-import { type Kind, sameKind } from "../api/kind.ts";
+import { ApiError } from "../api/api_error.ts";
+import {
+  isResolved,
+  type Kind,
+  kindText,
+  type ResolvedKind,
+  sameKind,
+} from "../api/kind.ts";
 import type {
   ApplyObject,
+  DeepPartial,
   KubernetesObject,
   NewObject,
 } from "../api/object.ts";
-import type { ObjectKey } from "../api/object_key.ts";
+import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
+import { checkOptions, type OptionRules } from "../api/options.ts";
+import type { OwnWrite } from "../cache/informer/shared_informer.ts";
 import type { Client } from "../client/client.ts";
+import { checkStatusPatch } from "../crd/check_status.ts";
+import { mutableCopy } from "../json/prune_guards.ts";
 import type { Logger } from "../logger.ts";
+import type { JsonPatchOperation } from "../patch/json_patch.ts";
+import { isJsonObject } from "../patch/json_value.ts";
 import { spanFields } from "../tracing.ts";
+import type { ApplyMemory } from "./apply_memory.ts";
 import type { RunCause } from "./cause.ts";
 import type {
-  ContextApplyOptions,
-  ContextCreateOptions,
-  ContextDeleteOptions,
-  ContextMatchOptions,
-  ContextPatchOptions,
-  OwnedOption,
-} from "./context_writes.ts";
+  Context,
+  ContextWriteOptions,
+  PrimaryEvents,
+  RetryInfo,
+  WorkflowResult,
+} from "./context.ts";
+import type { EventRecorder } from "./event_recorder.ts";
 import type { EventSource, PrimaryCache } from "./event_source.ts";
-import type { WorkflowResult } from "./managed_workflow.ts";
-import type { Context, PrimaryEvents, RetryInfo } from "./reconciler.ts";
+import {
+  addFinalizerPatch,
+  changeFinalizers,
+  checkFinalizer,
+  hasFinalizer,
+  removeFinalizerPatch,
+} from "./finalizer.ts";
+import { placedObject } from "./owner.ts";
+import type { PrimarySource } from "./primary_source.ts";
 import type { Run } from "./run.ts";
-import type { RunEnvironment } from "./run_environment.ts";
-import { RunWrites } from "./run_writes.ts";
-import { scopedKey } from "./scoped_key.ts";
+import { allWrites, type SourceGroup } from "./source_group.ts";
 import type { SourceRegistry } from "./source_registry.ts";
+import type { WriteObserver } from "./write_loop.ts";
+import {
+  jsonPatchChanges,
+  mergePatchChanges,
+  prunedField,
+  replacementChanges,
+} from "./write_match.ts";
 
-/** {@linkcode Context} of one run. What is rarely used is made when asked for. */
+/** Dependencies of the contexts of all runs of a controller. */
+export interface RunDeps<P extends KubernetesObject> {
+  readonly controller: string;
+  readonly kind: ResolvedKind<P>;
+  readonly fieldManager: string;
+  /** Finalizer of the controller, whether it uses one or not. */
+  readonly finalizer: string;
+  /** Whether the cache of primaries leaves out more than managed fields. */
+  readonly cacheIsPartial: boolean;
+  readonly client: Client;
+  readonly log: Logger;
+  readonly primaries: PrimarySource<P>;
+  readonly sources: SourceGroup<P>;
+  readonly recorder: EventRecorder;
+  /** Memory of what was applied, loaded on first use. */
+  readonly applied: () => Promise<ApplyMemory>;
+  readonly writeObserver: WriteObserver;
+}
+
+/** Options of `ctx.patch`. */
+type PatchWriteOptions = NonNullable<Parameters<Context<never>["patch"]>[3]>;
+/** Options of `ctx.delete`. */
+type DeleteWriteOptions = NonNullable<Parameters<Context<never>["delete"]>[2]>;
+
+const OWNED_RULES = { owned: "boolean?" } as const;
+const CREATE_RULES = {
+  trigger: "boolean?",
+  signal: "signal?",
+  ...OWNED_RULES,
+} as const;
+const MATCH_RULES: OptionRules<Omit<ContextWriteOptions, "owned">> = {
+  trigger: "boolean?",
+  signal: "signal?",
+  match: "boolean?",
+  subresource: ["status", undefined],
+};
+const APPLY_RULES: OptionRules<ContextWriteOptions> = {
+  ...MATCH_RULES,
+  ...OWNED_RULES,
+};
+const PATCH_RULES: OptionRules<PatchWriteOptions> = {
+  ...MATCH_RULES,
+  type: ["merge", "json", "strategic", undefined],
+};
+const DELETE_RULES: OptionRules<DeleteWriteOptions> = {
+  signal: "signal?",
+  propagationPolicy: ["Background", "Foreground", "Orphan", undefined],
+  uid: "name?",
+};
+
+/** Number of attempts of `ctx.modify` when other clients cause conflicts. */
+const MODIFY_ATTEMPTS = 10;
+
+/** One write, apart from what all writes have in common. */
+interface Write<T extends KubernetesObject> {
+  readonly verb: "apply" | "create" | "patch" | "update";
+  readonly body: object;
+  readonly options: ContextWriteOptions;
+  /** Whether the write would change the object that a cache holds. */
+  readonly changes: (cached: KubernetesObject) => boolean;
+  readonly send: (signal: AbortSignal) => Promise<T>;
+  /** Called with the stored object once it is in the cache. */
+  readonly learn?: (cached: KubernetesObject, stored: T) => void;
+}
+
+/** {@linkcode Context} of one run. Rarely used parts are created on first use. */
 export class RunContext<P extends KubernetesObject> implements Context<P> {
   readonly #run: Run<P>;
-  readonly #environment: RunEnvironment<P>;
+  readonly #deps: RunDeps<P>;
   #attributes: Map<unknown, unknown> | undefined;
   #log: Logger | undefined;
-  #writer: RunWrites<P> | undefined;
 
   /**
    * @param run The run.
-   * @param environment What all runs share.
+   * @param deps Dependencies that all runs share.
    */
-  constructor(run: Run<P>, environment: RunEnvironment<P>) {
+  constructor(run: Run<P>, deps: RunDeps<P>) {
     this.#run = run;
-    this.#environment = environment;
+    this.#deps = deps;
   }
 
   get workflow(): WorkflowResult | undefined {
@@ -60,12 +151,12 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   get client(): Client {
-    return this.#environment.client;
+    return this.#deps.client;
   }
 
   get log(): Logger {
-    this.#log ??= this.#environment.log.with({
-      ...logFields(this.#run.primary, this.#environment.kind),
+    this.#log ??= this.#deps.log.with({
+      ...logFields(this.#run.primary, this.#deps.kind),
       ...spanFields(this.#run.span),
     });
     return this.#log;
@@ -80,11 +171,11 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   get controller(): string {
-    return this.#environment.controller;
+    return this.#deps.controller;
   }
 
   get fieldManager(): string {
-    return this.#environment.fieldManager;
+    return this.#deps.fieldManager;
   }
 
   get key(): ObjectKey {
@@ -92,7 +183,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   get current(): P | undefined {
-    return this.#environment.primaries.get(this.#run.key);
+    return this.#deps.primaries.get(this.#run.key);
   }
 
   get nextImminent(): boolean {
@@ -113,15 +204,15 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   get primaries(): PrimaryCache<P> {
-    return this.#environment.primaries;
+    return this.#deps.primaries;
   }
 
   get sources(): SourceRegistry<P> {
-    return this.#environment.sources;
+    return this.#deps.sources;
   }
 
   get events(): PrimaryEvents {
-    const { recorder, kind } = this.#environment;
+    const { recorder, kind } = this.#deps;
     const { primary } = this.#run;
     const record =
       (type: "Normal" | "Warning"): PrimaryEvents["normal"] =>
@@ -136,11 +227,8 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     namespace: string | undefined = this.#run.primary.metadata.namespace,
   ): Promise<T | undefined> {
     this.#run.throwIfAborted();
-    const { client, sources, primaries } = this.#environment;
-    const key = await scopedKey(client, kind, {
-      namespace,
-      name,
-    });
+    const { client, sources, primaries } = this.#deps;
+    const key = await this.#scopedKey(kind, { namespace, name });
     if (this.#isPrimaryKind(kind)) {
       return await primaries.read(key) as T | undefined;
     }
@@ -155,7 +243,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     namespace: string | undefined = this.#run.primary.metadata.namespace,
   ): Promise<readonly T[]> {
     this.#run.throwIfAborted();
-    const { client, sources, primaries } = this.#environment;
+    const { client, sources, primaries } = this.#deps;
     const where = namespace === "*" ? undefined : namespace;
     if (this.#isPrimaryKind(kind)) {
       const all = await primaries.readList(where);
@@ -177,7 +265,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const found = await this.secondaries(which as Kind);
     if (found.length > 1) {
       throw new RangeError(
-        `Cannot choose the secondary: there is more than one, use ctx.secondaries: received ${found.length}`,
+        `Cannot choose the secondary: there is more than one, so use ctx.secondaries: received ${found.length}`,
       );
     }
     return found[0];
@@ -193,86 +281,343 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     this.#run.throwIfAborted();
     const { primary } = this.#run;
     if ("start" in which) return await which.secondaries?.(primary) ?? [];
-    return await this.#environment.sources.secondaries(which, primary);
+    return await this.#deps.sources.secondaries(which, primary);
   }
 
-  apply<T extends KubernetesObject>(
+  async apply<T extends KubernetesObject>(
     kind: Kind<T>,
     object: ApplyObject<T>,
-    options?: ContextApplyOptions,
+    options: ContextWriteOptions = {},
   ): Promise<T> {
-    return this.#writes.apply(kind, object, options);
+    checkOptions(options, APPLY_RULES, "ctx.apply()");
+    const { fieldManager, applied } = this.#deps;
+    const subresource = options.subresource !== undefined;
+    const { owned = subresource ? false : undefined } = options;
+    const intent = await this.#placed(kind, object, owned);
+    const key = keyOf(intent as KubernetesObject);
+    const id = `${kindText(kind)} ${keyText(key)}`;
+    const memory = await applied();
+    return await this.#write(kind, key, {
+      verb: "apply",
+      body: intent,
+      options,
+      changes: (cached) =>
+        !memory.isNeedless({ id, intent, subresource, cached }),
+      send: (signal) =>
+        this.#writer(options).apply(kind, intent, {
+          signal,
+          fieldManager,
+          force: true,
+        }),
+      learn: (cached, stored) =>
+        memory.learn({ id, intent, subresource, cached }, stored),
+    });
   }
 
   intent<T extends KubernetesObject>(
     kind: Kind<T>,
     object: ApplyObject<T>,
-    options?: OwnedOption,
+    options: Pick<ContextWriteOptions, "owned"> = {},
   ): Promise<ApplyObject<T>> {
-    return this.#writes.intent(kind, object, options);
+    checkOptions(options, OWNED_RULES, "ctx.intent()");
+    return this.#placed(kind, object, options.owned);
   }
 
-  create<T extends KubernetesObject>(
+  async create<T extends KubernetesObject>(
     kind: Kind<T>,
     object: NewObject<T>,
-    options?: ContextCreateOptions,
+    options: Pick<ContextWriteOptions, "owned" | "signal" | "trigger"> = {},
   ): Promise<T> {
-    return this.#writes.create(kind, object, options);
+    checkOptions(options, CREATE_RULES, "ctx.create()");
+    const { client, fieldManager } = this.#deps;
+    const intent = await this.#placed(kind, object, options.owned);
+    const { name } = intent.metadata;
+    const key = name === undefined
+      ? undefined
+      : keyOf(intent as KubernetesObject);
+    return await this.#write(kind, key, {
+      verb: "create",
+      body: intent,
+      options,
+      changes: () => true,
+      send: (signal) => client.create(kind, intent, { signal, fieldManager }),
+    });
   }
 
-  patch<T extends KubernetesObject>(
+  async patch<T extends KubernetesObject>(
     kind: Kind<T>,
     key: string | ObjectKey,
     body: unknown,
-    options?: ContextPatchOptions,
+    options: PatchWriteOptions = {},
   ): Promise<T> {
-    return this.#writes.patch(kind, key, body, options);
+    checkOptions(options, PATCH_RULES, "ctx.patch()");
+    const { fieldManager } = this.#deps;
+    const { type = "merge" } = options;
+    const target = await this.#keyOf(kind, key);
+    return await this.#write(kind, target, {
+      verb: "patch",
+      body: body as object,
+      options,
+      changes(cached) {
+        if (type === "strategic") return true;
+        return type === "merge"
+          ? mergePatchChanges(cached, body)
+          : jsonPatchChanges(cached, body as readonly JsonPatchOperation[]);
+      },
+      send: (signal) =>
+        this.#writer(options).patch(kind, target, body as DeepPartial<T>, {
+          type,
+          signal,
+          fieldManager,
+        }),
+    });
   }
 
-  replace<T extends KubernetesObject>(
+  async replace<T extends KubernetesObject>(
     kind: Kind<T>,
     object: T,
-    options?: ContextMatchOptions,
+    options: Omit<ContextWriteOptions, "owned"> = {},
   ): Promise<T> {
-    return this.#writes.replace(kind, object, options);
+    checkOptions(options, MATCH_RULES, "ctx.replace()");
+    const { fieldManager } = this.#deps;
+    const { resourceVersion } = object.metadata;
+    const what = `Cannot replace ${kindText(kind)} ${keyText(keyOf(object))}`;
+    if (!resourceVersion) {
+      throw new TypeError(
+        `${what}: it needs the metadata.resourceVersion that it was read with`,
+      );
+    }
+    const part = options.subresource === undefined
+      ? object
+      : { status: (object as { status?: unknown }).status };
+    const pruned = prunedField(part);
+    if (pruned !== undefined) {
+      throw new TypeError(
+        `${what}: its cache does not keep "${pruned}", which would be lost; use apply, patch or modify`,
+      );
+    }
+    return await this.#write(kind, keyOf(object), {
+      verb: "update",
+      body: object,
+      options,
+      changes: (cached) =>
+        cached.metadata.resourceVersion !== resourceVersion ||
+        replacementChanges(cached, object, options.subresource),
+      send: (signal) =>
+        this.#writer(options).replace(kind, object, { signal, fieldManager }),
+    });
   }
 
-  modify<T extends KubernetesObject>(
+  async modify<T extends KubernetesObject>(
     kind: Kind<T>,
     key: string | ObjectKey,
     change: (object: T) => void,
-    options?: ContextMatchOptions,
+    options: Omit<ContextWriteOptions, "owned"> = {},
   ): Promise<T | undefined> {
-    return this.#writes.modify(kind, key, change, options);
+    checkOptions(options, MATCH_RULES, "ctx.modify()");
+    const { client } = this.#deps;
+    const { signal = this.#run.signal } = options;
+    const target = await this.#keyOf(kind, key);
+    for (let attempt = 1;; attempt++) {
+      const read = await client.find(kind, target, { signal });
+      if (read === undefined) return undefined;
+      const changed = mutableCopy(read);
+      change(changed);
+      if (!replacementChanges(read, changed, options.subresource)) return read;
+      try {
+        return await this.replace(kind, changed, options);
+      } catch (error) {
+        if (!ApiError.is(error)) throw error;
+        if (error.isNotFound) return undefined;
+        if (!error.isConflict || attempt === MODIFY_ATTEMPTS) throw error;
+      }
+    }
   }
 
-  delete<T extends KubernetesObject>(
+  async delete<T extends KubernetesObject>(
     kind: Kind<T>,
     key: string | ObjectKey,
-    options?: ContextDeleteOptions,
+    options: DeleteWriteOptions = {},
   ): Promise<void> {
-    return this.#writes.delete(kind, key, options);
+    checkOptions(options, DELETE_RULES, "ctx.delete()");
+    this.#run.throwIfAborted();
+    const { signal = this.#run.signal, propagationPolicy, uid } = options;
+    const target = await this.#keyOf(kind, key);
+    try {
+      await this.#deps.client.delete(kind, target, {
+        signal,
+        propagationPolicy: propagationPolicy ?? "Background",
+        ...(uid !== undefined && { preconditions: { uid } }),
+      });
+      this.#run.wrote(`delete ${kindText(kind)} ${keyText(target)}`);
+    } catch (error) {
+      if (!ApiError.is(error) || !error.isNotFound) throw error;
+    }
   }
 
-  addFinalizer(finalizer?: string): Promise<void> {
-    return this.#writes.addFinalizer(finalizer);
+  async addFinalizer(
+    finalizer: string = this.#deps.finalizer,
+  ): Promise<void> {
+    checkFinalizer(finalizer);
+    await this.changeFinalizers((object) =>
+      hasFinalizer(object, finalizer)
+        ? undefined
+        : addFinalizerPatch(object, finalizer)
+    );
   }
 
-  removeFinalizer(finalizer?: string): Promise<void> {
-    return this.#writes.removeFinalizer(finalizer);
+  async removeFinalizer(
+    finalizer: string = this.#deps.finalizer,
+  ): Promise<void> {
+    await this.changeFinalizers((object) =>
+      hasFinalizer(object, finalizer)
+        ? removeFinalizerPatch(object, finalizer)
+        : undefined
+    );
   }
 
-  get #writes(): RunWrites<P> {
-    this.#writer ??= new RunWrites(this.#run, this.#environment);
-    return this.#writer;
+  /**
+   * Changes the finalizers of the primary; repeated after a conflict.
+   *
+   * @param change Computes the patch, or returns undefined if none is needed.
+   * @returns Current state of the primary; undefined if it was deleted.
+   */
+  async changeFinalizers(
+    change: (object: P) => readonly JsonPatchOperation[] | undefined,
+  ): Promise<P | undefined> {
+    const { client, kind, primaries } = this.#deps;
+    const { key, objectKey, primary, signal } = this.#run;
+    const current = await primaries.read(key);
+    const isSame = current?.metadata.uid === primary.metadata.uid;
+    return await changeFinalizers(isSame ? current as P : primary, {
+      kind,
+      read: () => client.find(kind, objectKey, { signal }),
+      patch: (patch) =>
+        this.patch(kind, objectKey, patch, { type: "json", match: false }),
+    }, change);
+  }
+
+  /** Sends a write unless it would change nothing, and updates the caches. */
+  async #write<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey | undefined,
+    write: Write<T>,
+  ): Promise<T> {
+    const { trigger = false, match = true, subresource } = write.options;
+    const { signal } = write.options;
+    if (signal === undefined) this.#run.throwIfAborted();
+    const { verb, body } = write;
+    const before = key && await this.#cached(kind, key);
+    if (match && before !== undefined && !write.changes(before)) {
+      return before as T;
+    }
+    if (subresource !== undefined) await this.#checkStatus(kind, body, before);
+    const own = key && this.#beginWrite(kind, key);
+    try {
+      const object = await write.send(signal ?? this.#run.signal);
+      (own ?? this.#beginWrite(kind, keyOf(object))).succeed(object, {
+        sent: sentPart(verb, body),
+        base: verb === "update"
+          ? (body as KubernetesObject).metadata.resourceVersion
+          : undefined,
+        subresource: subresource !== undefined,
+      });
+      const after = write.learn && await this.#cached(kind, keyOf(object));
+      if (after !== undefined) write.learn?.(after, object);
+      const action = subresource ? `${verb} ${subresource} of` : verb;
+      this.#deps.writeObserver.observe(this.#run, {
+        verb: action,
+        body,
+        kind,
+        before,
+        after: object,
+      });
+      if (trigger) this.#run.requestAnother();
+      return object;
+    } catch (error) {
+      own?.fail();
+      throw error;
+    }
+  }
+
+  #writer(
+    { subresource }: ContextWriteOptions,
+  ): Pick<Client, "apply" | "patch" | "replace"> {
+    const { client } = this.#deps;
+    return subresource === undefined ? client : client.status;
+  }
+
+  /** Reads an object from the caches; a bounded cache may have to fetch it. */
+  async #cached<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+  ): Promise<KubernetesObject | undefined> {
+    const { sources, primaries } = this.#deps;
+    return this.#isPrimaryKind(kind)
+      ? await primaries.read(key)
+      : await sources.get(kind, key);
+  }
+
+  #beginWrite(kind: Kind, key: ObjectKey): OwnWrite {
+    const { sources, primaries } = this.#deps;
+    const write = sources.beginWrite(kind, key);
+    if (!this.#isPrimaryKind(kind)) return write;
+    return allWrites([write, primaries.beginWrite(key) as OwnWrite]);
   }
 
   #isPrimaryKind(kind: Kind): boolean {
-    return sameKind(kind, this.#environment.kind);
+    return sameKind(kind, this.#deps.kind);
+  }
+
+  /** Key without a namespace if the kind is cluster-scoped. */
+  async #scopedKey(kind: Kind, key: ObjectKey): Promise<ObjectKey> {
+    const { scope } = isResolved(kind)
+      ? kind
+      : await this.#deps.client.resolve(kind);
+    return scope === "Cluster" ? { name: key.name } : key;
+  }
+
+  #keyOf(kind: Kind, key: string | ObjectKey): Promise<ObjectKey> {
+    const { namespace } = this.#run.primary.metadata;
+    const named = typeof key === "string" ? { namespace, name: key } : key;
+    return this.#scopedKey(kind, named);
+  }
+
+  /** Object with its namespace, and with the primary as its owner. */
+  async #placed<O extends Parameters<typeof placedObject>[1]>(
+    kind: Kind,
+    object: O,
+    owned: boolean | undefined,
+  ): Promise<O> {
+    const { client, kind: primaryKind } = this.#deps;
+    const { primary } = this.#run;
+    const resolved = await client.resolve(kind);
+    return placedObject(resolved, object, { primary, primaryKind, owned });
+  }
+
+  /** Checks a status against the schema of its kind. */
+  async #checkStatus(
+    kind: Kind,
+    body: object,
+    before: KubernetesObject | undefined,
+  ): Promise<void> {
+    const { status: patch } = body as { status?: unknown };
+    if (!isJsonObject(patch)) return;
+    const whole = this.#isPrimaryKind(kind) &&
+      !this.#deps.cacheIsPartial;
+    const current = Object.entries(before ?? {})
+      .find(([name]) => name === "status")?.[1] ?? (whole ? {} : undefined);
+    await checkStatusPatch(kind, patch, current as object | undefined);
   }
 }
 
-/** What every log line about an object says of it. */
+/** Fields that a write sends, if it sends only a part of the object. */
+function sentPart(verb: string, body: unknown): unknown {
+  const isPart = verb === "apply" || (verb === "patch" && !Array.isArray(body));
+  return isPart ? body : undefined;
+}
+
+/** Fields of every log line about an object. */
 export function logFields(
   object: KubernetesObject,
   kind: Kind,

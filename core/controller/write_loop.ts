@@ -1,20 +1,30 @@
 import { type Kind, kindText } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyOf, keyText } from "../api/object_key.ts";
+import type { Clock } from "../clock.ts";
+import type { Logger } from "../logger.ts";
+import type { Counter, MetricLabels, Metrics } from "../metrics.ts";
 import { diffJsonPatch } from "../patch/json_patch.ts";
+import type { Run } from "./run.ts";
 
-/** One write that the server stored. */
-export interface ObservedWrite {
-  /** The primary whose run wrote. */
-  readonly key: string;
-  /** What was sent. */
-  readonly body: unknown;
+/** Write that the server has stored. */
+export interface StoredWrite {
+  /** Verb for people: `apply`, `patch` and so on. */
+  readonly verb: string;
   readonly kind: Kind;
-  /** The object before, as far as a cache had it. */
+  /** Body that was sent. */
+  readonly body: unknown;
+  /** Object before the write; undefined if no cache held it. */
   readonly before: KubernetesObject | undefined;
-  /** The object as the server answered it. */
+  /** Object that the server answered with. */
   readonly after: KubernetesObject;
-  /** By the clock of the controller. */
+}
+
+/** Stored write of the run of a primary. */
+interface ObservedWrite extends Omit<StoredWrite, "verb"> {
+  /** Key of the primary. */
+  readonly key: string;
+  /** Time by the clock of the controller, in milliseconds. */
   readonly now: number;
 }
 
@@ -91,6 +101,50 @@ export class WriteLoopDetector {
       fields: changedFields(before, after),
       pause: Math.min(FIRST_PAUSE * 2 ** (times - LOOP), LONGEST_PAUSE),
     };
+  }
+}
+
+/**
+ * Observer of the writes of runs: lists them in their run, and delays objects
+ * whose runs repeat the same write.
+ */
+export class WriteObserver {
+  readonly #detector: WriteLoopDetector = new WriteLoopDetector();
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #labels: MetricLabels;
+  readonly #loops: Counter;
+
+  /** @param deps Its dependencies. */
+  constructor({ controller, clock, log, metrics }: {
+    readonly controller: string;
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly metrics: Metrics;
+  }) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#labels = Object.freeze({ controller });
+    this.#loops = metrics.counter({
+      name: "coracle_write_loops_total",
+      help: "Writes that repeated an earlier one that did not last.",
+    });
+  }
+
+  /** Records a write of a run. */
+  observe<P extends KubernetesObject>(run: Run<P>, write: StoredWrite): void {
+    const { verb, kind, after } = write;
+    const { key } = run;
+    run.wrote(`${verb} ${kindText(kind)} ${keyText(keyOf(after))}`);
+    const now = this.#clock.now();
+    const loop = this.#detector.observe({ ...write, key, now });
+    if (loop === undefined) return;
+    run.pause = Math.max(run.pause, loop.pause);
+    this.#loops.add(1, this.#labels);
+    this.#log.warn(
+      "Runs repeat the same write: another client reverts it, or the server stores it in another form",
+      { object: key, ...loop },
+    );
   }
 }
 

@@ -85,7 +85,7 @@ const guardsByObject: WeakMap<object, Record<string, PropertyDescriptor>> =
  * not kept, and read what is kept of a list. What is copied from the copy does
  * not.
  */
-export function copyGuards(source: object, target: object): void {
+function copyGuards(source: object, target: object): void {
   const guards = guardsByObject.get(source);
   if (guards === undefined) return;
   const kept = keptByObject.get(source);
@@ -93,4 +93,34 @@ export function copyGuards(source: object, target: object): void {
   for (const name in guards) {
     Object.defineProperty(target, name, guards[name] as PropertyDescriptor);
   }
+}
+
+/**
+ * Deep copy of a decoded object, which may be changed. Fields that the cache does
+ * not keep still throw when they are read, and may be set.
+ *
+ * @param value JSON value.
+ */
+export function mutableCopy<T>(value: T): T {
+  return copy(value) as T;
+}
+
+function copy(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(copy);
+  const source = value as Record<string, unknown>;
+  // The engine copies an object of a known shape in one step. A name like
+  // "__proto__" becomes an own field, which a later assignment then finds.
+  const result = { ...source };
+  // A list of the names would take as much memory as the copy itself.
+  for (const name in source) {
+    const part = source[name];
+    if (
+      typeof part === "object" && part !== null && Object.hasOwn(source, name)
+    ) {
+      result[name] = copy(part);
+    }
+  }
+  copyGuards(source, result);
+  return result;
 }

@@ -5,7 +5,11 @@ import {
   kindText,
   parseApiVersion,
 } from "../../core/api/kind.ts";
-import type { KubernetesObject, ObjectMeta } from "../../core/api/object.ts";
+import type {
+  DeepPartial,
+  KubernetesObject,
+  ObjectMeta,
+} from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import {
   checkOptions,
@@ -22,8 +26,7 @@ import {
   type RebaseOptions,
 } from "./condition_rebase.ts";
 import type { Client } from "../../core/client/client.ts";
-import type { Context } from "../../core/controller/reconciler.ts";
-import type { PatchBody } from "../../core/controller/resource_client.ts";
+import type { Context } from "../../core/controller/context.ts";
 
 /** What a {@linkcode SharedStatus} works with. */
 export interface SharedStatusOptions<P extends Conditioned>
@@ -435,7 +438,7 @@ export function accessByClient<P extends KubernetesObject>(
     read: () => client.get(kind, key, { signal }),
     patch(body, part) {
       const writer = part === "status" ? client.status : client;
-      return writer.patch(kind, key, body as PatchBody<P>, {
+      return writer.patch(kind, key, body as DeepPartial<P>, {
         type: "merge",
         fieldManager,
         signal,

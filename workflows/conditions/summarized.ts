@@ -1,6 +1,6 @@
 import { checkKind, type Kind } from "../../core/api/kind.ts";
+import type { Context } from "../../core/controller/context.ts";
 import type {
-  Context,
   MaybePromise,
   Reconciler,
 } from "../../core/controller/reconciler.ts";

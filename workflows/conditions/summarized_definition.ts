@@ -25,10 +25,8 @@ import {
   type RequestNames,
   requestsOf,
 } from "./requests.ts";
-import type {
-  Context,
-  MaybePromise,
-} from "../../core/controller/reconciler.ts";
+import type { Context } from "../../core/controller/context.ts";
+import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { RunInterruptedError } from "../../core/controller/run.ts";
 import {
   Failed,

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
-import type { Context } from "../../core/controller/reconciler.ts";
+import type { Context } from "../../core/controller/context.ts";
 
 /** What was done to bring a dependent in line. */
 export type Operation = "created" | "updated" | "none";

@@ -10,10 +10,8 @@ import { isPromise } from "../../core/tracing.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import type { OptionRules } from "../../core/api/options.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
-import type {
-  Context,
-  MaybePromise,
-} from "../../core/controller/reconciler.ts";
+import type { Context } from "../../core/controller/context.ts";
+import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import type { WatchSource } from "../../sources/watch_source_options.ts";
 import {
   PRIMARY_NAME_ANNOTATION,

@@ -4,10 +4,8 @@ import {
   checkParts,
   type OptionRules,
 } from "../../core/api/options.ts";
-import type {
-  Context,
-  MaybePromise,
-} from "../../core/controller/reconciler.ts";
+import type { Context } from "../../core/controller/context.ts";
+import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import {
   type DependentResult,
   type ReconciledDependent,

@@ -7,10 +7,8 @@ import {
   type OptionRules,
 } from "../../core/api/options.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
-import type {
-  Context,
-  MaybePromise,
-} from "../../core/controller/reconciler.ts";
+import type { Context } from "../../core/controller/context.ts";
+import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { ConfigMap } from "../../core/kinds/core_v1.ts";
 import { watch } from "../../sources/watch_source.ts";
 

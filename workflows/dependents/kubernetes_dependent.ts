@@ -8,10 +8,8 @@ import {
 } from "../../core/api/options.ts";
 import { isPromise } from "../../core/tracing.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
-import type {
-  Context,
-  MaybePromise,
-} from "../../core/controller/reconciler.ts";
+import type { Context } from "../../core/controller/context.ts";
+import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { watch } from "../../sources/watch_source.ts";
 import type { WatchSourceOptions } from "../../sources/watch_source_options.ts";
 import { byAnnotation } from "../../sources/mappers.ts";

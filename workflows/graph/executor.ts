@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
-import type { Context } from "../../core/controller/reconciler.ts";
+import type { Context } from "../../core/controller/context.ts";
 import type { Activation } from "./activation.ts";
 import {
   asVerdict,

@@ -4,10 +4,8 @@ import type { Dependent } from "../dependents/dependent.ts";
 import type { CrdPresent } from "./crd_presence.ts";
 import type { GraphNode } from "./graph.ts";
 import type { Duration } from "../../core/api/duration.ts";
-import type {
-  Context,
-  MaybePromise,
-} from "../../core/controller/reconciler.ts";
+import type { Context } from "../../core/controller/context.ts";
+import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { statusOf } from "../kstatus/status_of.ts";
 
 /** When a node does what, and after which others. */

@@ -8,7 +8,7 @@ import {
 } from "../../core/api/options.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { ManagedWorkflow } from "../../core/controller/managed_workflow.ts";
-import type { Context } from "../../core/controller/reconciler.ts";
+import type { Context } from "../../core/controller/context.ts";
 import { SOURCE_PARTS } from "../dependents/kubernetes_dependent.ts";
 import type { Dependent } from "../dependents/dependent.ts";
 import { Activation } from "./activation.ts";

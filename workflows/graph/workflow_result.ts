@@ -1,6 +1,6 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
-import type { WorkflowResult } from "../../core/controller/managed_workflow.ts";
+import type { WorkflowResult } from "../../core/controller/context.ts";
 import {
   type Condition,
   type NewCondition,

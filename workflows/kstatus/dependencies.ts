@@ -2,7 +2,7 @@ import { keyText, type ObjectKey } from "../../core/api/object_key.ts";
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { checkOption } from "../../core/api/options.ts";
-import type { Context } from "../../core/controller/reconciler.ts";
+import type { Context } from "../../core/controller/context.ts";
 import { type CelPredicate, celPredicates } from "./cel_rules.ts";
 import { type Conditioned, isReady } from "../conditions/condition.ts";
 import { Stalled, Waiting } from "../conditions/outcome.ts";

@@ -7,8 +7,8 @@ import {
   type OptionRules,
 } from "../../core/api/options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
+import type { Context } from "../../core/controller/context.ts";
 import type {
-  Context,
   MaybePromise,
   Reconciler,
 } from "../../core/controller/reconciler.ts";

@@ -1,11 +1,8 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { systemClock } from "../../core/clock.ts";
-import type {
-  Context,
-  PrimaryEvents,
-  Reconciler,
-} from "../../core/controller/reconciler.ts";
+import type { Context, PrimaryEvents } from "../../core/controller/context.ts";
+import type { Reconciler } from "../../core/controller/reconciler.ts";
 import {
   type CleanupResult,
   keepFinalizer,

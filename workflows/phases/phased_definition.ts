@@ -1,11 +1,8 @@
 import type { Duration } from "../../core/api/duration.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import type { Clock } from "../../core/clock.ts";
-import type {
-  Context,
-  MaybePromise,
-  PrimaryEvents,
-} from "../../core/controller/reconciler.ts";
+import type { Context, PrimaryEvents } from "../../core/controller/context.ts";
+import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import type { Metrics } from "../../core/metrics.ts";
 import type { SpecDiff } from "./change_map.ts";
 import { type ErrorReportOptions, REPORT_RULES } from "./error_report.ts";

@@ -3,8 +3,8 @@ import { checkKind, type Kind } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
+import type { Context } from "../../core/controller/context.ts";
 import type {
-  Context,
   MaybePromise,
   Reconciler,
 } from "../../core/controller/reconciler.ts";

@@ -7,7 +7,7 @@ import {
   type EventOptions,
   EventRecorder,
 } from "../../../core/controller/event_recorder.ts";
-import type { ResourceClient } from "../../../core/controller/resource_client.ts";
+import type { Client } from "../../../core/client/client.ts";
 import { ConfigMap, Event } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
@@ -153,7 +153,7 @@ test("EventRecorder gives up an event that the server forbids, and fails nothing
     client: {
       find: () => Promise.resolve(undefined),
       create: () => Promise.reject(forbidden),
-    } as unknown as ResourceClient,
+    } as unknown as Client,
     clock: new VirtualClock(),
     log: { ...silentLogger, warn: (message) => warnings.push(message) },
     component: "engines",

@@ -7,7 +7,7 @@ import {
   type Expectation,
   Expectations,
 } from "../../../core/controller/expectations.ts";
-import type { Context } from "../../../core/controller/reconciler.ts";
+import type { Context } from "../../../core/controller/context.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 type Ctx = Context<KubernetesObject>;

@@ -35,12 +35,12 @@ test("placedObject owns nothing across namespaces, and refuses where it is asked
       [
         (owned?: true) =>
           placedObject(ConfigMap, elsewhere, { ...OWNER, owned }),
-        /Cannot own ConfigMap two: .*: received other for an owner in default$/,
+        /Cannot own ConfigMap two: .*: received namespace other for an owner in default$/,
       ],
       [
         (owned?: true) =>
           placedObject(PersistentVolume, volume, { ...OWNER, owned }),
-        /Cannot own PersistentVolume disk: .*: received a cluster-scoped object for an owner in default$/,
+        /Cannot own PersistentVolume disk: .*: received no namespace for an owner in default$/,
       ],
     ] as const
   ) {

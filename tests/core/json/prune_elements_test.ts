@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
-import { mutableCopy } from "../../../core/controller/mutable_copy.ts";
+import { mutableCopy } from "../../../core/json/prune_guards.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../core/json/event_scanner.ts";
 import { parseFieldPath } from "../../../core/json/field_path.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { KubernetesObject } from "../../../core/api/object.ts";
 import { keyText } from "../../../core/api/object_key.ts";
 import type { EventSource } from "../../../core/controller/event_source.ts";
-import type { Context } from "../../../core/controller/reconciler.ts";
+import type { Context } from "../../../core/controller/context.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
 import { ObjectKeeper } from "../../../workflows/dependents/dependent_resource.ts";

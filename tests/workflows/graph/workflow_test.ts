@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import type { KubernetesObject } from "../../../core/api/object.ts";
-import type { Context } from "../../../core/controller/reconciler.ts";
+import type { Context } from "../../../core/controller/context.ts";
 import type { NodeState, WorkflowNode } from "../../../workflows/graph/node.ts";
 import { Workflow } from "../../../workflows/graph/workflow.ts";
 

@@ -1,10 +1,8 @@
 import { ApiError } from "../../../core/api/api_error.ts";
 import type { Kind } from "../../../core/api/kind.ts";
 import type { Client } from "../../../core/client/client.ts";
-import type {
-  Context,
-  Reconciler,
-} from "../../../core/controller/reconciler.ts";
+import type { Context } from "../../../core/controller/context.ts";
+import type { Reconciler } from "../../../core/controller/reconciler.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import type { TaskObject } from "../../../workflows/phases/one_shot_task.ts";
