@@ -214,8 +214,10 @@ export type {
   ControllerHealth,
   ObjectHistory,
 } from "./controller/controller.ts";
-export type { ControllerOptions } from "./controller/controller_options.ts";
-export type { PrimaryCacheOptions } from "./controller/primary_source.ts";
+export type {
+  ControllerOptions,
+  PrimaryCacheOptions,
+} from "./controller/controller_options.ts";
 export type { Namespaces } from "./controller/namespaces.ts";
 export type { StaticShard } from "./controller/shard.ts";
 export * from "./controller/event_source.ts";

@@ -293,6 +293,8 @@ function resolve(
 
 function resolvedValue(value: unknown, row: AnyRow): unknown {
   const type = typeOf(row.type);
+  // Infinity is a default only: no duration of the user is infinite.
+  if (value === Infinity) return value;
   if (type === "duration") return milliseconds(value as string | number);
   if (type === "bytes") return parseByteSize(value as string | number);
   const table = row.options as AnyTable | undefined;

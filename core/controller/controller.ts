@@ -15,7 +15,7 @@ import {
   type ControllerSettings,
   controllerSettings,
   finalizerOf,
-} from "./controller_settings.ts";
+} from "./controller_options.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { EventProcessor } from "./event_processor.ts";
 import { EventRecorder } from "./event_recorder.ts";

@@ -1,205 +1,454 @@
 import type { Duration } from "../api/duration.ts";
-import type { FieldRequirement, FieldSelector } from "../api/field_selector.ts";
-import type { LabelRequirement } from "../api/label_requirement.ts";
-import type { LabelSelector } from "../api/label_selector.ts";
+import type { ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
+import {
+  checkOptions,
+  checkParts,
+  type OptionRules,
+  type OptionTable,
+  resolveOptions,
+  type Settings,
+  typeText,
+} from "../api/options.ts";
+import { SELECTION_OPTIONS, type SelectionOptions } from "../api/selection.ts";
+import { checkIndex } from "../cache/store/object_indexes.ts";
 import type { IndexDefinition } from "../cache/store/object_store.ts";
+import { pruneTree } from "../json/prune_tree.ts";
 import type { Limiter } from "../queue/limiter.ts";
-import type { RetryPolicy, RetryPolicyOptions } from "../queue/retry_policy.ts";
-import type { TokenBucketOptions } from "../queue/token_bucket.ts";
-import type { RateLimitWindow } from "../queue/window_limiter.ts";
+import {
+  exponentialBackoff,
+  noRetry,
+  RETRY_POLICY_RULES,
+  type RetryPolicy,
+  type RetryPolicyOptions,
+} from "../queue/retry_policy.ts";
+import {
+  BUCKET_RULES,
+  TokenBucket,
+  type TokenBucketOptions,
+} from "../queue/token_bucket.ts";
+import {
+  type RateLimitWindow,
+  WINDOW_RULES,
+  WindowLimiter,
+} from "../queue/window_limiter.ts";
 import type { EventSource } from "./event_source.ts";
-import type { Filters } from "./filters.ts";
+import { FILTER_RULES, type Filters } from "./filters.ts";
+import { checkFinalizer, defaultFinalizer } from "./finalizer.ts";
 import type { ManagedWorkflow } from "./managed_workflow.ts";
-import type { Namespaces } from "./namespaces.ts";
-import type { PrimaryCacheOptions } from "./primary_source.ts";
-import type { StaticShard } from "./shard.ts";
+import { type Namespaces, NAMESPACES_OPTION } from "./namespaces.ts";
+import type { Reconciler } from "./reconciler.ts";
+import {
+  type ShardAssignment,
+  type StaticShard,
+  staticShard,
+} from "./shard.ts";
 
-/** How a controller behaves. */
+/** Options for the cached copies of the primaries. */
+export interface PrimaryCacheOptions {
+  /**
+   * Paths that are removed before an object is stored, such as
+   * `metadata.managedFields`. Reading one of them throws an error that names it.
+   *
+   * @default {["metadata.managedFields"]}
+   */
+  readonly prune?: readonly string[] | undefined;
+  /**
+   * Whether only the metadata is watched and kept.
+   *
+   * @default {false}
+   */
+  readonly metadataOnly?: boolean | undefined;
+  /**
+   * Whether objects beyond the memory budget of the operator are kept by their
+   * keys only, and fetched again for each run. Status changes of these objects
+   * then trigger runs as well, because their previous state is not known.
+   *
+   * @default {false}
+   */
+  readonly bounded?: boolean | undefined;
+}
+
+/** Options of a controller. */
 export interface ControllerOptions<
   P extends KubernetesObject = KubernetesObject,
-> {
+> extends SelectionOptions {
   /**
-   * Unique within the operator; seen in logs and metrics, and the field manager
-   * of its writes.
-   *
-   * @default {the kind in lower case, such as "webpage"}
+   * Name of the controller, unique within the operator; it appears in logs,
+   * metrics and field managers. Defaults to the kind in lower case, such as
+   * `"webpage"`.
    */
   readonly name?: string | undefined;
-  /**
-   * Which namespaces are watched.
-   *
-   * @default {that of the operator, which is "all"}
-   */
+  /** Namespaces to watch. Defaults to those of the operator. */
   readonly namespaces?: Namespaces | undefined;
   /**
-   * Only primaries with such labels.
-   *
-   * @default {all}
-   */
-  readonly labelSelector?:
-    | string
-    | LabelSelector
-    | readonly LabelRequirement[]
-    | undefined;
-  /**
-   * Only primaries with such fields.
-   *
-   * @default {all}
-   */
-  readonly fieldSelector?:
-    | string
-    | FieldSelector
-    | readonly FieldRequirement[]
-    | undefined;
-  /**
-   * Only primaries of such a shard, as `shardSelector()` writes it, so that
-   * several deployments of the operator share them: each receives and keeps its
-   * own alone where the server knows shards (KEP-5866, Kubernetes 1.36), and
-   * keeps its own alone where not.
-   *
-   * @default {all}
-   */
-  readonly shardSelector?: string | undefined;
-  /**
-   * Only the primaries of one of a fixed number of equal parts, by their names:
-   * unlike with `shardSelector`, all are kept, and one that is made anew stays in
-   * its part. See `sharding` of the operator for
-   * parts that follow the number of replicas.
-   *
-   * @default {all}
+   * Static shard: the controller runs only the primaries of one of a fixed
+   * number of equal parts. The part of an object follows from its name, and so
+   * stays the same when it is recreated. In contrast to `shardSelector`, all
+   * primaries are cached. For shards that follow the number of replicas, see
+   * the `sharding` option of the operator. Defaults to all primaries.
    */
   readonly shard?: StaticShard | undefined;
   /**
-   * The finalizer, where the reconciler has a `cleanup`.
-   *
-   * @default {"<plural>.<group>/finalizer"}
+   * Finalizer that is added to the primaries when the reconciler has a
+   * `cleanup` method. Defaults to `<plural>.<group>/finalizer`.
    */
   readonly finalizer?: string | undefined;
   /**
-   * Whether changes of a primary that leave its generation as it was, such as
-   * those of its status and labels, are ignored.
+   * Whether to ignore updates that do not change the generation of a primary,
+   * such as updates of its status or labels.
    *
    * @default {true}
    */
   readonly generationAware?: boolean | undefined;
   /**
-   * Annotations by which people and other programs ask for a run: an update that
-   * gives one of them a new value counts, although the generation stays. Which
-   * value it is means nothing.
+   * Annotations that request a run: an update that sets one of them to a new
+   * value triggers a run, even if the generation does not change.
    *
    * @default {[]}
    */
   readonly requestAnnotations?: readonly string[] | undefined;
   /**
-   * Whether the framework's own filters apply; without them `filters` alone
-   * decide.
+   * Whether the filters of the framework apply; otherwise only `filters` does.
    *
    * @default {true}
    */
   readonly defaultFilters?: boolean | undefined;
-  /**
-   * Which events of the primaries matter.
-   *
-   * @default {all}
-   */
+  /** Filters for the events of the primaries. Defaults to all events. */
   readonly filters?: Filters<P> | undefined;
   /**
-   * Indexes over the primaries, by name, for `primaries.byIndex`. Those by label,
-   * annotation and owner decode nothing.
+   * Indexes of the primaries by name, for `primaries.byIndex`. Indexes by
+   * label, annotation or owner do not decode the objects.
    *
    * @default {{}}
    */
   readonly indexes?: Readonly<Record<string, IndexDefinition<P>>> | undefined;
   /**
-   * What else triggers runs.
+   * Further event sources that trigger runs.
    *
    * @default {[]}
    */
   readonly sources?: readonly EventSource<P>[] | undefined;
-  /**
-   * Runs before the reconciler.
-   *
-   * @default {none}
-   */
+  /** Workflow that runs before the reconciler. Defaults to no workflow. */
   readonly workflow?: ManagedWorkflow<P> | undefined;
   /**
-   * How failed runs are repeated; `false` for not at all.
-   *
-   * @default {after 2 s, then 1.5 times later each, 5 times}
+   * Retry policy for failed runs, or `false` for no retries. Defaults to 5
+   * retries, the first after 2 s and each further one after 1.5 times as long.
    */
   readonly retry?: RetryPolicyOptions | RetryPolicy | false | undefined;
   /**
-   * How often one object may run: a number of runs in a period, or a limiter of
-   * your own.
-   *
-   * @default {no limit}
+   * Rate limit per object: a number of runs in a period, or a limiter of your
+   * own. Defaults to no limit.
    */
   readonly rateLimit?: RateLimitWindow | Limiter | undefined;
   /**
-   * How many runs may begin, over all objects.
-   *
-   * @default {no limit}
+   * Rate limit over all objects of the controller, as a token bucket. Defaults
+   * to no limit.
    */
   readonly throughput?: TokenBucketOptions | undefined;
   /**
-   * After how long without a run an object runs again; `false` for never. The
+   * Longest time between two runs of an object, or `false` for no limit. The
    * default is that of controller-runtime and of the Java Operator SDK.
    *
    * @default {"10h"}
    */
   readonly maxInterval?: Duration | false | undefined;
   /**
-   * How many objects may run at once.
+   * Maximum number of concurrent runs.
    *
    * @default {10}
    */
   readonly concurrency?: number | undefined;
   /**
-   * After how long `ctx.signal` fires and the run counts as failed. A run cannot
-   * be ended from outside: one that does not heed the signal keeps its place, and
-   * its object waits, until it ends by itself. From ten seconds after the signal
-   * on a warning tells of it, with pauses that double up to an hour, and so do
-   * `overdue` of the health, `coracle_reconciliations_overdue` and `coracle why`.
-   *
-   * @default {no limit}
+   * Time limit of a run, after which `ctx.signal` aborts and the run counts as
+   * failed. A run that ignores the signal cannot be ended: it occupies one of
+   * the concurrent runs, and its object waits, until it returns. Ten seconds
+   * after the signal a warning is logged, and repeated at intervals that double
+   * up to an hour; the health (`overdue`), the metric
+   * `coracle_reconciliations_overdue` and `coracle why` report it as well.
+   * Defaults to no limit.
    */
   readonly timeout?: Duration | undefined;
-  /** What of the primaries is kept. */
+  /** Options for the cached copies of the primaries. */
   readonly cache?: PrimaryCacheOptions | undefined;
   /**
-   * The annotation by which a person pauses an object, with the value `"true"`:
-   * it is not reconciled and not cleaned up until the annotation goes; `false`
-   * for none.
+   * Annotation that pauses an object while its value is `"true"`: the object is
+   * neither reconciled nor cleaned up. `false` disables the feature.
    *
    * @default {"coracle.dev/paused"}
    */
   readonly pauseAnnotation?: string | false | undefined;
   /**
-   * Whether `reconcile` is called for primaries marked for deletion and for
-   * deleted ones, too. The framework then adds no finalizer.
+   * Whether `reconcile` also runs for primaries that are being deleted or were
+   * deleted. The framework then adds no finalizer.
    *
    * @default {false}
    */
   readonly allEvents?: boolean | undefined;
-  /**
-   * Whose fields the controller's writes are.
-   *
-   * @default {the name of the controller}
-   */
+  /** Field manager of writes. Defaults to the name of the controller. */
   readonly fieldManager?: string | undefined;
   /**
-   * Whether results are written by server-side apply, and otherwise by merge
-   * patches.
+   * Whether results are written by server-side apply; otherwise by merge patch.
    *
    * @default {true}
    */
   readonly serverSideApply?: boolean | undefined;
   /**
-   * Whether the CustomResourceDefinition of the kind is applied at start; the
+   * Whether the CustomResourceDefinition of the kind is applied at start. The
    * kind must be one of `defineKind`.
    *
    * @default {false}
    */
   readonly install?: boolean | undefined;
+}
+
+const WORKFLOW_PARTS: OptionRules<ManagedWorkflow<never>> = {
+  needsFinalizer: "boolean",
+  explicit: "boolean?",
+  sources: "array",
+  reconcile: "function",
+  cleanup: "function",
+  resultIn: "function",
+  toMermaid: "function?",
+};
+const RETRY_PARTS: OptionRules<RetryPolicy> = {
+  delay: "function",
+  maxAttempts: "number",
+};
+const LIMITER_PARTS: OptionRules<Limiter> = { admit: "function" };
+const SHARD_OPTIONS: OptionRules<StaticShard> = {
+  index: "number",
+  count: "number",
+};
+const CACHE_OPTIONS: OptionTable<PrimaryCacheOptions> = {
+  prune: {
+    type: "strings",
+    default: ["metadata.managedFields"],
+    configurable: false,
+    check: pruneTree,
+  },
+  metadataOnly: { type: "boolean", default: false },
+  bounded: { type: "boolean", default: false },
+};
+
+/** Options of a controller that stay undefined when they are left out. */
+type Undefined =
+  | keyof SelectionOptions
+  | "name"
+  | "namespaces"
+  | "shard"
+  | "finalizer"
+  | "workflow"
+  | "rateLimit"
+  | "throughput"
+  | "pauseAnnotation"
+  | "fieldManager";
+
+/** Table of {@linkcode ControllerOptions}. */
+export const CONTROLLER_OPTIONS: OptionTable<
+  ControllerOptions<never>,
+  Undefined
+> = {
+  ...SELECTION_OPTIONS,
+  name: { type: "name?", configurable: false, check: checkName },
+  namespaces: NAMESPACES_OPTION,
+  shard: { type: "object?", options: SHARD_OPTIONS },
+  finalizer: { type: "string?", check: checkFinalizer },
+  generationAware: { type: "boolean", default: true },
+  requestAnnotations: { type: "strings", default: [] },
+  defaultFilters: { type: "boolean", default: true },
+  filters: { type: "object", default: {}, check: checkFilters },
+  indexes: { type: "object", default: {}, check: checkIndexes },
+  sources: { type: "array", default: [] },
+  workflow: {
+    type: "object?",
+    check: (workflow, subject) =>
+      checkParts(workflow, WORKFLOW_PARTS, `${subject}, workflow`),
+  },
+  retry: {
+    type: "object",
+    default: {},
+    off: noRetry,
+    options: RETRY_POLICY_RULES,
+    custom: RETRY_PARTS,
+  },
+  rateLimit: { type: "object?", options: WINDOW_RULES, custom: LIMITER_PARTS },
+  throughput: { type: "object?", options: BUCKET_RULES },
+  maxInterval: { type: "duration", default: "10h", off: Infinity },
+  concurrency: { type: "count", default: 10 },
+  timeout: { type: "duration", default: Infinity },
+  cache: { type: "object", default: {}, options: CACHE_OPTIONS },
+  pauseAnnotation: {
+    type: "name",
+    default: "coracle.dev/paused",
+    off: undefined,
+  },
+  allEvents: { type: "boolean", default: false },
+  fieldManager: "name?",
+  serverSideApply: { type: "boolean", default: true },
+  install: { type: "boolean", default: false },
+};
+
+/** Selection and form of the primaries in the cache. */
+export interface PrimarySelection extends SelectionOptions {
+  /** Paths that are removed before an object is stored. */
+  readonly prune: readonly string[];
+  /** Whether only the metadata is watched and kept. */
+  readonly metadataOnly: boolean;
+  /** Whether objects beyond the memory budget are kept by their keys only. */
+  readonly bounded: boolean;
+}
+
+/** Options of a controller, checked and with defaults; times in milliseconds. */
+export interface ControllerSettings<
+  P extends KubernetesObject = KubernetesObject,
+> extends
+  Omit<
+    Settings<ControllerOptions<P>, Undefined>,
+    "shard" | "retry" | "rateLimit" | "throughput" | "cache"
+  > {
+  readonly name: string;
+  readonly fieldManager: string;
+  readonly shard: ShardAssignment | undefined;
+  readonly retry: RetryPolicy;
+  /** Rate limit per object. */
+  readonly limiter: Limiter | undefined;
+  /** Rate limit over all objects. */
+  readonly throughput: TokenBucket | undefined;
+  /** Whether the reconciler or the workflow needs a finalizer. */
+  readonly usesFinalizer: boolean;
+  readonly selection: PrimarySelection;
+}
+
+/**
+ * Checks the options of a controller and fills in the defaults.
+ *
+ * @param kind The kind of the primaries.
+ * @param reconciler The reconciler of the user.
+ * @param options The options of the user.
+ * @throws {TypeError | RangeError | SyntaxError} If an option is not valid; the
+ * error names it.
+ */
+export function controllerSettings<P extends KubernetesObject>(
+  kind: { readonly kind: string },
+  reconciler: Reconciler<P>,
+  options: ControllerOptions<P>,
+): ControllerSettings<P> {
+  checkReconciler(kind.kind, reconciler);
+  const { name = kind.kind.toLowerCase() } = options;
+  const subject = `controller "${name}"`;
+  checkOptions(options, CONTROLLER_OPTIONS, subject);
+  const { shard, retry, rateLimit, throughput, cache, ...settings } =
+    resolveOptions<ControllerOptions<P>, Undefined>(
+      options,
+      CONTROLLER_OPTIONS as unknown as OptionTable<
+        ControllerOptions<P>,
+        Undefined
+      >,
+    );
+  const { workflow, allEvents } = settings;
+  const needsCleanup = reconciler.cleanup !== undefined ||
+    workflow?.needsFinalizer === true;
+  if (allEvents && (needsCleanup || workflow !== undefined)) {
+    throw new TypeError(
+      `Cannot register ${subject}: "allEvents" hands deletions to reconcile, so that neither a cleanup nor a workflow can be combined with it`,
+    );
+  }
+  return {
+    ...settings,
+    name,
+    fieldManager: settings.fieldManager ?? name,
+    shard: shard && staticShard(shard),
+    sources: checkSources(
+      [...settings.sources, ...workflow?.sources ?? []],
+      subject,
+    ),
+    retry: "delay" in retry ? retry : exponentialBackoff(retry),
+    limiter: rateLimit === undefined || "admit" in rateLimit
+      ? rateLimit
+      : new WindowLimiter(rateLimit),
+    throughput: throughput && new TokenBucket(throughput),
+    maxInterval: settings.maxInterval || Infinity,
+    usesFinalizer: needsCleanup && !allEvents,
+    selection: {
+      labelSelector: settings.labelSelector,
+      fieldSelector: settings.fieldSelector,
+      shardSelector: settings.shardSelector,
+      ...cache as Settings<PrimaryCacheOptions>,
+    },
+  };
+}
+
+/** Finalizer of a controller; undefined if it needs none. */
+export function finalizerOf(
+  settings: Pick<ControllerSettings, "finalizer" | "usesFinalizer">,
+  kind: ResolvedKind,
+): string | undefined {
+  if (!settings.usesFinalizer) return undefined;
+  return settings.finalizer ?? defaultFinalizer(kind);
+}
+
+const METHODS: readonly (keyof Reconciler<never>)[] = [
+  "reconcile",
+  "initContext",
+  "cleanup",
+  "onError",
+];
+
+function checkReconciler(kind: string, reconciler: object): void {
+  for (const name of METHODS) {
+    const method = (reconciler as Record<string, unknown> | undefined)?.[name];
+    if (typeof method === "function") continue;
+    if (name !== "reconcile" && method === undefined) continue;
+    throw new TypeError(
+      `Cannot register a controller for ${kind}: its reconciler needs ${
+        name === "reconcile"
+          ? 'a method "reconcile(primary, ctx)"'
+          : `"${name}" to be a method`
+      }: received ${typeText(method)}`,
+    );
+  }
+}
+
+function checkName(name: string): void {
+  if (/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name)) return;
+  throw new TypeError(
+    `Cannot register a controller: its name must be of lower-case letters, digits, dashes and dots: received "${name}"`,
+  );
+}
+
+function checkFilters(filters: object, subject: string): void {
+  // Deletions of primaries cannot be filtered: they must always be handled.
+  const { delete: _always, ...rules } = FILTER_RULES;
+  checkOptions(filters, rules, `${subject}, filters of primaries`);
+}
+
+function checkIndexes(
+  indexes: Readonly<Record<string, IndexDefinition<never>>>,
+): void {
+  for (const [name, index] of Object.entries(indexes)) checkIndex(name, index);
+}
+
+function checkSources<P extends KubernetesObject>(
+  sources: readonly EventSource<P>[],
+  subject: string,
+): readonly EventSource<P>[] {
+  const names = new Set<string>();
+  for (const source of sources) {
+    const { name } = source ?? {};
+    if (!name || typeof source.start !== "function") {
+      throw new TypeError(
+        `Cannot register ${subject}: its event sources must have a name and a method "start": received ${
+          typeText(source)
+        }`,
+      );
+    }
+    if (names.has(name)) {
+      throw new TypeError(
+        `Cannot register ${subject}: its event sources must have different names: received "${name}" twice`,
+      );
+    }
+    names.add(name);
+  }
+  return sources;
 }

@@ -1,5 +1,5 @@
 import type { ResolvedKind } from "../api/kind.ts";
-import { typeText } from "../api/options.ts";
+import { type OptionRow, typeText } from "../api/options.ts";
 import type { NamespaceSet } from "./event_source.ts";
 
 /**
@@ -46,8 +46,15 @@ export function checkNamespaces(
   }
 }
 
-/** What may stand for the namespaces of operators and controllers. */
+/** Texts that stand for the namespaces of operators and controllers. */
 export const NAMESPACE_WORDS: readonly string[] = ["all", "current"];
+
+/** Row of an option that is a set of namespaces, in a table of options. */
+export const NAMESPACES_OPTION: OptionRow<Namespaces | undefined> = {
+  type: "any?",
+  words: NAMESPACE_WORDS,
+  check: (value, subject) => checkNamespaces(value, NAMESPACE_WORDS, subject),
+};
 
 /**
  * Which namespaces are meant.

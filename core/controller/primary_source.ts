@@ -16,42 +16,6 @@ import type {
 } from "../cache/informer/shared_informer.ts";
 import type { NamespaceSet, PrimaryCache } from "./event_source.ts";
 
-/** What of the primaries is kept. */
-export interface PrimaryCacheOptions {
-  /**
-   * Paths that are cut out before an object is stored, such as
-   * `metadata.managedFields`. Reading one throws an error that names it.
-   *
-   * @default {["metadata.managedFields"]}
-   */
-  readonly prune?: readonly string[] | undefined;
-  /**
-   * Whether only the metadata is watched and kept.
-   *
-   * @default {false}
-   */
-  readonly metadataOnly?: boolean | undefined;
-  /**
-   * Whether the keys alone may be kept of primaries that the budget of the
-   * operator leaves no room for: each is then fetched for its run. Changes of
-   * their status alone trigger, too, since the state before is not known.
-   *
-   * @default {false}
-   */
-  readonly bounded?: boolean | undefined;
-}
-
-/** Which primaries are watched, and what of them is kept. */
-export interface PrimarySelection extends
-  Pick<
-    InformerSelection,
-    "labelSelector" | "fieldSelector" | "shardSelector"
-  > {
-  readonly prune: readonly string[];
-  readonly metadataOnly: boolean;
-  readonly bounded: boolean;
-}
-
 /** What a {@linkcode PrimarySource} works with. */
 export interface PrimarySourceOptions<P extends KubernetesObject> {
   /** Shown by logs and metrics of the informers. */

@@ -7,7 +7,7 @@ import type {
   ObjectHistory,
 } from "../controller/controller.ts";
 import type { ControllerDeps } from "../controller/controller.ts";
-import type { ControllerSettings } from "../controller/controller_settings.ts";
+import type { ControllerSettings } from "../controller/controller_options.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";

@@ -2,7 +2,7 @@ import type { KubernetesObject } from "../../core/api/object.ts";
 import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
 import { ConcurrencyCap } from "../../core/controller/concurrency_cap.ts";
 import type { ControllerOptions } from "../../core/controller/controller_options.ts";
-import { controllerSettings } from "../../core/controller/controller_settings.ts";
+import { controllerSettings } from "../../core/controller/controller_options.ts";
 import { EventProcessor } from "../../core/controller/event_processor.ts";
 import type { Run, RunResult } from "../../core/controller/run.ts";
 import type { RunObserver } from "../../core/controller/run_observers.ts";

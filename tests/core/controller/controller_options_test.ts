@@ -4,7 +4,7 @@ import type { ControllerOptions } from "../../../core/controller/controller_opti
 import {
   controllerSettings,
   finalizerOf,
-} from "../../../core/controller/controller_settings.ts";
+} from "../../../core/controller/controller_options.ts";
 import type { EventSource } from "../../../core/controller/event_source.ts";
 import { namespaceSet } from "../../../core/controller/namespaces.ts";
 import type { Reconciler } from "../../../core/controller/reconciler.ts";

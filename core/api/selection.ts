@@ -1,0 +1,43 @@
+import { fieldRequirements } from "./field_selector.ts";
+import type { FieldRequirement, FieldSelector } from "./field_selector.ts";
+import type { LabelRequirement } from "./label_requirement.ts";
+import { labelRequirements } from "./label_selector.ts";
+import type { LabelSelector } from "./label_selector.ts";
+import type { OptionRules } from "./options.ts";
+import { parseShardSelector } from "./shard_selector.ts";
+
+/** Selectors that choose among the objects of a kind. */
+export interface SelectionOptions {
+  /**
+   * Label selector; only matching objects are selected. Defaults to all
+   * objects.
+   */
+  readonly labelSelector?:
+    | string
+    | LabelSelector
+    | readonly LabelRequirement[]
+    | undefined;
+  /**
+   * Field selector; only matching objects are selected. Defaults to all
+   * objects.
+   */
+  readonly fieldSelector?:
+    | string
+    | FieldSelector
+    | readonly FieldRequirement[]
+    | undefined;
+  /**
+   * Shard selector, as `shardSelector()` returns it, by which several
+   * deployments share the objects (KEP-5866). Servers before Kubernetes 1.36
+   * ignore it and send all objects; informers and controllers then filter them
+   * by their headers. Defaults to all objects.
+   */
+  readonly shardSelector?: string | undefined;
+}
+
+/** Table of {@linkcode SelectionOptions}. */
+export const SELECTION_OPTIONS: OptionRules<SelectionOptions> = {
+  labelSelector: { type: "selector?", check: labelRequirements },
+  fieldSelector: { type: "selector?", check: fieldRequirements },
+  shardSelector: { type: "string?", check: parseShardSelector },
+};
