@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { convertAutoscaler } from "../../../apiserver/builtin/autoscaler_conversion.ts";
 
-/** One autoscaler as a Kubernetes 1.32 server showed it in both versions. */
+/** HorizontalPodAutoscaler as returned by Kubernetes 1.32 in both versions. */
 interface RecordedAutoscaler {
   readonly v1: UntypedObject;
   readonly v2: UntypedObject;
@@ -16,13 +16,13 @@ const recorded = readFileSync(
 ).trimEnd().split("\n").map((line): RecordedAutoscaler => JSON.parse(line));
 
 for (const { v1, v2 } of recorded) {
-  test(`convertAutoscaler shows ${v2.metadata.name} in autoscaling/v1 as a real server does`, () => {
+  test(`convertAutoscaler converts ${v2.metadata.name} to v1 as recorded`, () => {
     const converted = convertAutoscaler(v2, "autoscaling/v1");
     assert.deepEqual(withoutZeroCounts(converted), withoutZeroCounts(v1));
   });
 }
 
-test("convertAutoscaler brings back from autoscaling/v1 what it kept there", () => {
+test("convertAutoscaler restores v2 fields from the annotations of v1", () => {
   const [{ v2 } = assert.fail()] = recorded;
   const back = convertAutoscaler(
     convertAutoscaler(v2, "autoscaling/v1"),
@@ -40,7 +40,7 @@ test("convertAutoscaler brings back from autoscaling/v1 what it kept there", () 
   assert.deepEqual(back.metadata, v2.metadata);
 });
 
-test("convertAutoscaler wants 80 % of the CPU where nothing is wanted", () => {
+test("convertAutoscaler defaults to a CPU utilization of 80 %", () => {
   const autoscaler = {
     apiVersion: "autoscaling/v1",
     kind: "HorizontalPodAutoscaler",
@@ -75,7 +75,7 @@ test("convertAutoscaler wants 80 % of the CPU where nothing is wanted", () => {
   });
 });
 
-/** An object without counts of zero, which some versions always show. */
+/** Object without zero counts, which only some versions contain. */
 function withoutZeroCounts(object: UntypedObject): unknown {
   return JSON.parse(
     JSON.stringify(

@@ -9,7 +9,7 @@ import {
 } from "../../../apiserver/builtin/columns/table_rows.ts";
 import { builtinDefinitions } from "../../../apiserver/builtin/builtin_definitions.ts";
 
-/** An object that a Kubernetes 1.32 server held, and the row it showed then. */
+/** Object with the table row that Kubernetes 1.32 returned for it. */
 interface RecordedRow {
   readonly resource: string;
   readonly now: string;
@@ -23,7 +23,7 @@ const recorded = readFileSync(
   "utf8",
 ).trimEnd().split("\n").map((line): RecordedRow => JSON.parse(line));
 
-/** Ages of a few seconds depend on how fast the recording server was. */
+/** Cells without ages of a few seconds, which depend on the speed of the recorded server. */
 function comparable(cells: readonly unknown[]): readonly unknown[] {
   return cells.map((cell) =>
     typeof cell === "string" && /^\ds$/.test(cell) ? "0s" : cell
@@ -32,14 +32,14 @@ function comparable(cells: readonly unknown[]): readonly unknown[] {
 
 for (const [index, row] of recorded.entries()) {
   const { resource, object, now, cells, conditions } = row;
-  test(`rowOf shows the ${resource} ${object.metadata.name} as a real server does (${index})`, () => {
+  test(`rowOf returns the recorded row of ${resource} ${object.metadata.name} (${index})`, () => {
     const received = rowOf(resource, object, Date.parse(now));
     assert.deepEqual(comparable(received), comparable(cells));
     assert.deepEqual(rowConditionsOf(resource, object), conditions);
   });
 }
 
-test("rowOf has a cell for each column of every built-in resource", () => {
+test("rowOf returns a cell for each column of every built-in resource", () => {
   const spec = {
     template: {},
     jobTemplate: { spec: { template: {} } },
@@ -71,7 +71,7 @@ test("rowOf has a cell for each column of every built-in resource", () => {
   }
 });
 
-test("rowOf names the controller of a revision with its group", () => {
+test("rowOf returns the controller of a revision with its group", () => {
   const revision = {
     metadata: {
       name: "web-1",

@@ -9,14 +9,14 @@ import type {
 } from "../../../apiserver/registry.ts";
 import type { StatusCause } from "../../../core/api/api_error.ts";
 
-/** When everything in these tests happens. */
+/** Time of all requests of these tests, in milliseconds since the epoch. */
 export const NOW: number = Date.UTC(2026, 0, 1);
 export const NOW_TEXT = "2026-01-01T00:00:00Z";
 export const UID = "11111111-2222-3333-4444-555555555555";
 
 const definitions = builtinDefinitions();
 
-/** The definition and version that an object is of. */
+/** Definition and version of an object. */
 export function builtinOf(
   object: UntypedObject,
 ): { definition: ResourceDefinition; version: ResourceVersion } {
@@ -29,7 +29,7 @@ export function builtinOf(
   throw new ReferenceError(`Cannot find a kind: received ${object.kind}`);
 }
 
-/** A context for hooks in a cluster of some objects. */
+/** Hook context in a cluster with the given objects. */
 export function hookContext(
   version: string,
   objects: readonly UntypedObject[] = [],
@@ -55,7 +55,7 @@ export function hookContext(
   };
 }
 
-/** What a server makes of a new object, as it does it; and what it objects to. */
+/** Processes a new object as a server does; returns the stored object and the violations. */
 export function createBuiltin(
   body: UntypedObject,
   objects: readonly UntypedObject[] = [],

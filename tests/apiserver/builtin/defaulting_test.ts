@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { createBuiltin } from "./create_builtin.ts";
 
-/** A body, and what a Kubernetes 1.32 server stored for it. */
+/** Request body with the object that Kubernetes 1.32 stored for it. */
 interface DefaultingPair {
   readonly request: { readonly body: UntypedObject };
   readonly stored: UntypedObject;
@@ -12,7 +12,7 @@ interface DefaultingPair {
 
 const folder = new URL("./defaulting/", import.meta.url);
 
-/** Values that a server draws at random, where recordings have placeholders. */
+/** Random values of a server, which are placeholders in the recordings. */
 const PLACEHOLDERS: readonly (readonly [RegExp, string])[] = [
   [/"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"/g, '"<uid>"'],
   [/"\d{4}-\d\d-\d\dT00:00:00Z"/g, '"<time>"'],
@@ -22,7 +22,7 @@ const PLACEHOLDERS: readonly (readonly [RegExp, string])[] = [
   [/"healthCheckNodePort":3\d{4}/g, '"healthCheckNodePort":"<port>"'],
 ];
 
-/** An object without what differs from server to server, in one order. */
+/** Object without values that differ between servers, with sorted keys. */
 function comparable(object: UntypedObject): unknown {
   const { resourceVersion: _, ...metadata } = object.metadata;
   let text = JSON.stringify({ ...object, metadata });
@@ -32,7 +32,7 @@ function comparable(object: UntypedObject): unknown {
   return JSON.parse(text);
 }
 
-/** Objects that some of the recordings need to be there. */
+/** Existing objects to which the recordings refer. */
 const CLUSTER: readonly UntypedObject[] = [{
   apiVersion: "v1",
   kind: "ServiceAccount",
@@ -41,7 +41,7 @@ const CLUSTER: readonly UntypedObject[] = [{
 
 function check(name: string, { request, stored }: DefaultingPair): void {
   const { body } = request;
-  test(`builtinDefinitions stores a ${body.kind} as a real server does (${name})`, () => {
+  test(`builtinDefinitions stores a ${body.kind} as recorded (${name})`, () => {
     const { object, causes } = createBuiltin(body, CLUSTER);
     assert.deepEqual(causes, []);
     assert.deepEqual(comparable(object), comparable(stored));

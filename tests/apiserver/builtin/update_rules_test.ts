@@ -13,11 +13,11 @@ const BALANCER = { type: "LoadBalancer", ports: PORTS };
 interface Change {
   readonly what: string;
   readonly path: string;
-  /** The object without its name, and the fields of its spec that change. */
+  /** Object without name, followed by the changed fields of its spec. */
   readonly made: Record<string, unknown>;
   readonly spec?: Record<string, unknown>;
   readonly data?: Record<string, unknown>;
-  /** What Kubernetes 1.32 objects to; undefined if to nothing. */
+  /** Message of Kubernetes 1.32; undefined if the update is allowed. */
   readonly refused?: string;
 }
 
@@ -37,7 +37,7 @@ const CHANGES: readonly Change[] = [
     refused: "data: Forbidden: field is immutable when `immutable` is set",
   },
   {
-    what: "the deadline of a Pod, to a later one",
+    what: "the deadline of a Pod to a later time",
     path: `${NAMESPACE}/pods`,
     made: { spec: { containers: CONTAINERS, activeDeadlineSeconds: 5 } },
     spec: { activeDeadlineSeconds: 9 },
@@ -45,7 +45,7 @@ const CHANGES: readonly Change[] = [
       "spec.activeDeadlineSeconds: Invalid value: 9: must be less than or equal to previous value",
   },
   {
-    what: "the deadline of a Pod, to none",
+    what: "the deadline of a Pod to none",
     path: `${NAMESPACE}/pods`,
     made: { spec: { containers: CONTAINERS, activeDeadlineSeconds: 5 } },
     spec: { activeDeadlineSeconds: undefined },
@@ -53,7 +53,7 @@ const CHANGES: readonly Change[] = [
       'spec.activeDeadlineSeconds: Invalid value: "null": must not update from a positive integer to nil value',
   },
   {
-    what: "the deadline of a Pod, to an earlier one",
+    what: "the deadline of a Pod to an earlier time",
     path: `${NAMESPACE}/pods`,
     made: { spec: { containers: CONTAINERS, activeDeadlineSeconds: 5 } },
     spec: { activeDeadlineSeconds: 4 },
@@ -72,7 +72,7 @@ const CHANGES: readonly Change[] = [
       "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds",
   },
   {
-    what: "the scheduling gates of a Pod, by one more",
+    what: "the scheduling gates of a Pod by adding one",
     path: `${NAMESPACE}/pods`,
     made: {
       spec: {
@@ -150,8 +150,8 @@ const CHANGES: readonly Change[] = [
 ];
 
 for (const { what, path, made, spec, data, refused } of CHANGES) {
-  const verb = refused === undefined ? "lets" : "refuses";
-  test(`an update ${verb} change ${what}`, async () => {
+  const outcome = refused === undefined ? "accepted" : "rejected";
+  test(`changing ${what} is ${outcome}`, async () => {
     const server = new TestServer({ builtin });
     const { status, body } = await server.send("POST", path, {
       metadata: { name: "a" },

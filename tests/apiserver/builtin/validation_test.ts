@@ -4,12 +4,12 @@ import { test } from "node:test";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { createBuiltin } from "./create_builtin.ts";
 
-/** A valid body in which one value is changed, or taken out. */
+/** Valid body in which one value is changed or removed. */
 interface InvalidCase {
   readonly case: string;
   readonly path: readonly (string | number)[];
   readonly value?: unknown;
-  /** What a Kubernetes 1.32 server objected to: field, reason and message. */
+  /** Causes returned by Kubernetes 1.32: field, reason and message. */
   readonly causes: readonly (readonly [string, string, string])[];
 }
 
@@ -30,7 +30,7 @@ const CLUSTER: readonly UntypedObject[] = [{
   metadata: { name: "sa", namespace: "h6" },
 }];
 
-/** A copy with another value at a path; without one if none is given. */
+/** Copy with a changed value at a path; removes the value if none is given. */
 function changed(
   body: UntypedObject,
   { path, value }: Pick<InvalidCase, "path" | "value">,
@@ -47,29 +47,32 @@ function changed(
   return copy;
 }
 
-/** What the rules object to in a case. */
-function received(one: InvalidCase): InvalidCase["causes"] {
-  const body = bodies.get(one.case) ??
-    assert.fail(`no such case: ${one.case}`);
-  return createBuiltin(changed(body, one), CLUSTER).causes
+/** Causes of a case. */
+function received(testCase: InvalidCase): InvalidCase["causes"] {
+  const body = bodies.get(testCase.case) ??
+    assert.fail(`no such case: ${testCase.case}`);
+  return createBuiltin(changed(body, testCase), CLUSTER).causes
     .map(({ field = "", reason = "", message = "" }) =>
       [field, reason, message] as const
     );
 }
 
-for (const [index, one] of lines<InvalidCase>("./invalid.ndjson").entries()) {
-  const { case: name, path, causes } = one;
-  test(`validateCreate refuses ${name} for its ${path.join(".")} as a real server does (${index})`, () => {
-    assert.deepEqual(received(one), causes);
+for (
+  const [index, testCase] of lines<InvalidCase>("./invalid.ndjson").entries()
+) {
+  const { case: name, path, causes } = testCase;
+  test(`validateCreate rejects ${name} by ${path.slice(-3).join(".")} (${index})`, () => {
+    assert.deepEqual(received(testCase), causes);
   });
 }
 
-// These were not recorded: the words are those of the source of Kubernetes 1.32.
+// These messages are from the source of Kubernetes 1.32; they were not recorded.
 for (
-  const [index, one] of lines<InvalidCase>("./invalid_words.ndjson").entries()
+  const [index, testCase] of lines<InvalidCase>("./invalid_words.ndjson")
+    .entries()
 ) {
-  const { case: name, path, causes } = one;
-  test(`validateCreate has the words of Kubernetes for ${name} with another ${path.join(".")} (${index})`, () => {
-    assert.deepEqual(received(one), causes);
+  const { case: name, path, causes } = testCase;
+  test(`validateCreate rejects unrecorded ${name} by ${path.slice(-3).join(".")} (${index})`, () => {
+    assert.deepEqual(received(testCase), causes);
   });
 }

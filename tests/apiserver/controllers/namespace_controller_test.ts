@@ -17,7 +17,7 @@ async function inNamespace(
   assert.equal(clock.pendingTimers, 0);
 }
 
-test("a namespace gets its service account and authority, and again", async () => {
+test("a namespace gets its service account and CA certificate, also after deletion", async () => {
   await inNamespace(async (server, clock) => {
     const account = `${N}/x/serviceaccounts/default`;
     assert.equal((await server.send("GET", account)).status, 200);
@@ -32,7 +32,7 @@ test("a namespace gets its service account and authority, and again", async () =
   });
 });
 
-test("a deleted namespace takes in nothing, is emptied and goes", async () => {
+test("a deleted namespace rejects new objects, is emptied and removed", async () => {
   await inNamespace(async (server, clock) => {
     const { body } = await server.send("DELETE", `${N}/x`);
     assert.equal(body.status.phase, "Terminating");
@@ -50,7 +50,7 @@ test("a deleted namespace takes in nothing, is emptied and goes", async () => {
   });
 });
 
-test("a namespace waits for the finalizers of what is in it", async () => {
+test("a deleted namespace waits for the finalizers of its objects", async () => {
   await inNamespace(async (server, clock) => {
     await server.send("POST", `${N}/x/configmaps`, {
       metadata: { name: "held", finalizers: ["example.com/hold"] },
@@ -66,7 +66,7 @@ test("a namespace waits for the finalizers of what is in it", async () => {
   });
 });
 
-test("the namespaces of every cluster cannot be deleted", async () => {
+test("the built-in namespaces cannot be deleted", async () => {
   await inNamespace(async (server) => {
     for (const name of ["default", "kube-system", "kube-public"]) {
       assert.equal((await server.send("DELETE", `${N}/${name}`)).status, 403);

@@ -4,7 +4,7 @@ import { ApiServer } from "../../../apiserver/server.ts";
 import { PersistentVolumeClaim, Pod } from "../../../core/kinds/mod.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
-test("a deleted claim goes when no pod uses it any more", async () => {
+test("a deleted claim is removed once no pod uses it", async () => {
   const clock = new VirtualClock();
   const server = await ApiServer.start({ port: false, clock });
   const { client } = server;

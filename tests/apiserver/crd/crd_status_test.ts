@@ -33,7 +33,7 @@ function condition(status: unknown, type: string): string | undefined {
   return found && `${found.status} ${found.reason} ${found.message}`;
 }
 
-/** A definition that has been accepted. */
+/** CRD with accepted names. */
 function accepted(
   plural: string,
   names?: Record<string, unknown>,
@@ -42,7 +42,7 @@ function accepted(
   return { ...crd, status: nextCrdStatus(crd, [], 0) };
 }
 
-test("nextCrdStatus() accepts names that nobody holds", () => {
+test("nextCrdStatus() accepts free names", () => {
   const status = nextCrdStatus(definition("boats"), [], 1_000);
   assert.equal(
     condition(status, "NamesAccepted"),
@@ -59,12 +59,12 @@ test("nextCrdStatus() accepts names that nobody holds", () => {
   );
 });
 
-test("nextCrdStatus() gives the same status when nothing changes", () => {
+test("nextCrdStatus() returns the same status if nothing changes", () => {
   const crd = accepted("boats");
   assert.equal(nextCrdStatus(crd, [crd], 99_000), crd.status);
 });
 
-test("nextCrdStatus() refuses a name that another definition of the group holds", () => {
+test("nextCrdStatus() rejects a name of another CRD in the group", () => {
   const other = accepted("boats", { shortNames: ["bt"] });
   const crd = definition("ships", { shortNames: ["bt", "sh"] });
   const status = nextCrdStatus(crd, [other, crd], 0);
@@ -80,7 +80,7 @@ test("nextCrdStatus() refuses a name that another definition of the group holds"
   assert.equal((status as Status).acceptedNames?.shortNames, undefined);
 });
 
-test("nextCrdStatus() lets other groups use the same names", () => {
+test("nextCrdStatus() accepts equal names in other groups", () => {
   const other = accepted("boats");
   (other.spec as { group: string }).group = "b.dev";
   const crd = definition("ships", { kind: "boats" });
@@ -88,7 +88,7 @@ test("nextCrdStatus() lets other groups use the same names", () => {
   assert.match(condition(status, "NamesAccepted") ?? "", /^True/);
 });
 
-test("nextCrdStatus() keeps a definition established and its names held", () => {
+test("nextCrdStatus() keeps a CRD established and its names accepted", () => {
   const other = accepted("boats", { shortNames: ["bt"] });
   const crd = accepted("ships", { shortNames: ["sh"] });
   (crd.spec as CrdObject["spec"] & { names: unknown }).names = {
@@ -101,7 +101,7 @@ test("nextCrdStatus() keeps a definition established and its names held", () => 
   assert.deepEqual((status as Status).acceptedNames?.shortNames, ["sh"]);
 });
 
-test("nextCrdStatus() remembers every version that was the storage version", () => {
+test("nextCrdStatus() keeps all former storage versions", () => {
   const crd = accepted("boats");
   (crd.spec as { versions: unknown }).versions = [
     { name: "v1", storage: false },

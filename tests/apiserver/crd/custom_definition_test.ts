@@ -100,7 +100,7 @@ function decoded(body: unknown): ReturnType<
   return version.decode(body as UntypedObject);
 }
 
-test("A custom resource is decoded without unknown fields, which are named", () => {
+test("Decoding drops and reports unknown fields of a custom resource", () => {
   const { object, problems } = decoded({
     ...boat({ spec: { n: 1, zzz: 1 }, extra: {} }),
     metadata: { name: "a", nope: 1, labels: {}, generation: 0 },
@@ -118,7 +118,7 @@ test("A custom resource is decoded without unknown fields, which are named", () 
   ]);
 });
 
-test("The metadata of an embedded resource is decoded as all metadata is", () => {
+test("Decoding treats embedded metadata like that of objects", () => {
   const pod = {
     apiVersion: "v1",
     kind: "Pod",
@@ -160,7 +160,7 @@ const WRONG_METADATA: readonly (readonly [unknown, string])[] = [
 ];
 
 for (const [metadata, text] of WRONG_METADATA) {
-  test(`Metadata ${JSON.stringify(metadata)} cannot be decoded`, () => {
+  test(`Decoding rejects metadata ${JSON.stringify(metadata)}`, () => {
     assert.throws(
       () => decoded({ ...boat(), metadata }),
       (error: unknown) =>
@@ -172,13 +172,13 @@ for (const [metadata, text] of WRONG_METADATA) {
   });
 }
 
-test("A new object has no status where that is a subresource", () => {
+test("Create drops the status if there is a status subresource", () => {
   const object = boat({ status: { ready: true } });
   served({ status: true }).prepareForCreate?.(object, context());
   assert.equal(object.status, undefined);
 });
 
-test("A write keeps the status, and moves the generation with the spec only", () => {
+test("Update keeps the status and increments the generation for spec changes only", () => {
   const definition = served({ status: true });
   const live = boat({ status: { ready: true } });
   const update = (next: UntypedObject) => {
@@ -192,13 +192,13 @@ test("A write keeps the status, and moves the generation with the spec only", ()
   assert.deepEqual(update(boat({ spec: { n: 2 } })), [2, { ready: true }]);
 });
 
-test("Without a status subresource the status moves the generation too", () => {
+test("Status changes increment the generation without a status subresource", () => {
   const next = boat({ status: { ready: true } });
   served().prepareForUpdate?.(next, boat(), context());
   assert.equal(next.metadata.generation, 2);
 });
 
-test("A write of the status changes no metadata but who wrote", () => {
+test("A status update changes no metadata but managedFields", () => {
   const next = boat({ status: { ready: true } });
   next.metadata = {
     ...next.metadata,
@@ -217,7 +217,7 @@ test("A write of the status changes no metadata but who wrote", () => {
   });
 });
 
-test("Conversion changes the version and drops what that version lacks", () => {
+test("Conversion changes the version and drops unknown fields", () => {
   const definition = served();
   const object = boat({ spec: { n: 1, color: "blue" } });
   const converted = definition.convert(object, "v2");
@@ -226,14 +226,14 @@ test("Conversion changes the version and drops what that version lacks", () => {
   assert.deepEqual(object.spec, { n: 1, color: "blue" });
 });
 
-test("Conversion from a version that is gone fails as it does on a real server", () => {
+test("Conversion from a removed version fails like in kube-apiserver", () => {
   assert.throws(
     () => served().convert({ ...boat(), apiVersion: "a.dev/v9" }, "v1"),
     /request to convert CR from an invalid group\/version: a\.dev\/v9/,
   );
 });
 
-test("Conversion by a webhook is refused with a clear word", () => {
+test("Conversion by a webhook is rejected with a clear message", () => {
   const definition = served({ conversion: { strategy: "Webhook" } });
   assert.equal(definition.convert(boat(), "v1").apiVersion, "a.dev/v1");
   assert.throws(
@@ -242,7 +242,7 @@ test("Conversion by a webhook is refused with a clear word", () => {
   );
 });
 
-test("A deprecated version warns and names a better one", () => {
+test("A deprecated version warns and recommends another version", () => {
   const { versions } = served({
     versions: [
       { name: "v1beta1", deprecated: true },

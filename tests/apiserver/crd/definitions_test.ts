@@ -16,7 +16,7 @@ interface RecordedDefinition {
   readonly causes: readonly StatusCause[];
 }
 
-test("Definitions are judged as recorded", async () => {
+test("CRDs are validated as recorded", async () => {
   await loadCel();
   for (
     const { name, crd, causes } of recordedLines<RecordedDefinition>(
@@ -67,7 +67,7 @@ function changed(
   return copy;
 }
 
-test("updateCauses() keeps scope, kind, group and plural of an established definition", () => {
+test("updateCauses() rejects changed scope, kind, group or plural once established", () => {
   const live = definition(true);
   const next = changed(live, (spec) => {
     spec.scope = "Cluster";
@@ -82,13 +82,13 @@ test("updateCauses() keeps scope, kind, group and plural of an established defin
   );
 });
 
-test("updateCauses() lets the scope change until the definition is established", () => {
+test("updateCauses() allows a changed scope before the CRD is established", () => {
   const live = definition(false);
   const next = changed(live, (spec) => spec.scope = "Cluster");
   assert.deepEqual(updateCauses(next, live), []);
 });
 
-test("updateCauses() keeps versions in which objects may be stored", () => {
+test("updateCauses() rejects the removal of stored versions", () => {
   const live = definition(true);
   const next = changed(live, (spec) => {
     const [version] = spec.versions as Record<string, unknown>[];
@@ -100,7 +100,7 @@ test("updateCauses() keeps versions in which objects may be stored", () => {
   ]);
 });
 
-test("createCauses() wants what allOf, anyOf and not name to be there", async () => {
+test("createCauses() requires fields of allOf, anyOf and not in the schema", async () => {
   await loadCel();
   const crd = definition(false);
   const { versions } = crd.spec as { versions: { schema: object }[] };
@@ -111,7 +111,7 @@ test("createCauses() wants what allOf, anyOf and not name to be there", async ()
       properties: {
         a: { type: "string" },
         list: { type: "array", items: b },
-        // Only what stands at the root is looked at.
+        // Only the schema at the root is checked.
         spec: { ...b, anyOf: [{ properties: { none: { minLength: 1 } } }] },
       },
       anyOf: [

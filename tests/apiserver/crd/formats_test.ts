@@ -5,7 +5,7 @@ import {
   matchesFormat,
 } from "../../../apiserver/crd/schema/formats.ts";
 
-/** Formats as kube-openapi reads them, with what has them and what has not. */
+/** Formats of kube-openapi with valid and invalid texts. */
 const CASES: readonly (readonly [
   format: string,
   has: readonly string[],
@@ -41,14 +41,14 @@ const CASES: readonly (readonly [
 ];
 
 for (const [format, has, hasNot] of CASES) {
-  test(`matchesFormat tells what is a ${format}`, () => {
+  test(`matchesFormat recognizes a ${format}`, () => {
     assert.ok(isKnownFormat(format));
     for (const text of has) assert.ok(matchesFormat(format, text), text);
     for (const text of hasNot) assert.ok(!matchesFormat(format, text), text);
   });
 }
 
-test("matchesFormat takes anything for a format that nobody checks", () => {
+test("matchesFormat accepts any text for an unknown format", () => {
   assert.equal(isKnownFormat("colour"), false);
   assert.ok(matchesFormat("colour", "x"));
 });

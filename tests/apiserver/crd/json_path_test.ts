@@ -48,12 +48,12 @@ for (const [path, values] of FOUND) {
 }
 
 for (const path of [".a[", ".a[]", ".a[x]", ".a[?(@.b==1)", "a"]) {
-  test(`compileJsonPath() refuses ${path}`, () => {
+  test(`compileJsonPath() rejects ${path}`, () => {
     assert.throws(() => compileJsonPath(path), SyntaxError);
   });
 }
 
-test("printerColumns() shows cells by the type of their column", () => {
+test("printerColumns() formats cells by the type of their column", () => {
   const column = (type: string, jsonPath: string, priority?: number) => ({
     name: jsonPath,
     type,
@@ -87,7 +87,7 @@ test("printerColumns() shows cells by the type of their column", () => {
   assert.equal(columns[2]?.priority, 1);
 });
 
-test("printerColumns() shows the age where no columns are named", () => {
+test("printerColumns() defaults to the age", () => {
   const { columns, cells } = printerColumns({});
   assert.deepEqual(columns.map(({ name }) => name), ["Name", "Age"]);
   const now = Date.parse("2024-01-01T00:00:59Z");

@@ -16,7 +16,7 @@ import { causeTexts, recordedLines } from "./recorded_lines.ts";
 interface RecordedObject {
   readonly schema: OpenApiSchema;
   readonly value: unknown;
-  /** The value with its defaults and without unknown fields. */
+  /** Value after pruning and defaulting. */
   readonly stored: unknown;
   readonly unknown: readonly string[];
   readonly causes: readonly StatusCause[];
@@ -73,7 +73,7 @@ function wrongFields(value: unknown, old: unknown): string[] {
     .sort();
 }
 
-test("validateSchema() forgives on update what did not change", () => {
+test("validateSchema() accepts unchanged invalid values on update", () => {
   const old = {
     name: "long name",
     parts: [{ id: "a", size: 9 }, { id: "b", size: 9 }],
@@ -83,7 +83,7 @@ test("validateSchema() forgives on update what did not change", () => {
   assert.deepEqual(wrongFields({ ...old, name: "other name" }, old), ["name"]);
 });
 
-test("validateSchema() finds the old item of a keyed list wherever it stood", () => {
+test("validateSchema() correlates items of a map list at any index", () => {
   const old = { parts: [{ id: "a", size: 9 }, { id: "b", size: 9 }] };
   const moved = {
     parts: [{ id: "new", size: 9 }, { id: "b", size: 9 }, { id: "a", size: 8 }],
@@ -91,12 +91,12 @@ test("validateSchema() finds the old item of a keyed list wherever it stood", ()
   assert.deepEqual(wrongFields(moved, old), ["parts[0].size", "parts[2].size"]);
 });
 
-test("validateSchema() holds a changed atomic list to all its items", () => {
+test("validateSchema() validates all items of a changed atomic list", () => {
   const old = { tags: ["long", "x"] };
   assert.deepEqual(wrongFields({ tags: ["long", "y"] }, old), ["tags[0]"]);
 });
 
-test("Pruning and defaulting treat __proto__ as a field like others", () => {
+test("Pruning and defaulting treat __proto__ as an ordinary field", () => {
   const schema = JSON.parse(
     '{"type":"object","properties":{"__proto__":{"type":"string","default":"x"}}}',
   ) as OpenApiSchema;

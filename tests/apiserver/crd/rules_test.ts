@@ -27,7 +27,7 @@ async function validator(schema: OpenApiSchema): Promise<RuleValidator> {
   return compiled;
 }
 
-/** An object whose spec has properties and rules. */
+/** Schema of an object whose spec has the given properties and rules. */
 function withRules(
   properties: Readonly<Record<string, OpenApiSchema>>,
   ...rules: readonly ValidationRule[]
@@ -49,7 +49,7 @@ const NUMBERS: Readonly<Record<string, OpenApiSchema>> = {
   max: { type: "integer" },
 };
 
-test("CEL rules hold and fail as recorded", async () => {
+test("CEL rules pass and fail as recorded", async () => {
   const [first, ...rules] = recordedLines<RecordedRules>("rules");
   assert.ok(first);
   for (const { rule, causes } of rules) {
@@ -60,7 +60,7 @@ test("CEL rules hold and fail as recorded", async () => {
   }
 });
 
-test("A failed rule is told by its message, reason and field", async () => {
+test("A failed rule is reported with its message, reason and field", async () => {
   const rules = await validator(withRules(NUMBERS, {
     rule: "self.min <= self.max",
     message: "min must not exceed max",
@@ -74,7 +74,7 @@ test("A failed rule is told by its message, reason and field", async () => {
   }]);
 });
 
-test("A message expression gives the message, or gives way when it fails", async () => {
+test("A message expression sets the message unless it fails", async () => {
   const rules = await validator(withRules(
     NUMBERS,
     {
@@ -96,7 +96,7 @@ test("A message expression gives the message, or gives way when it fails", async
   );
 });
 
-test("A transition rule runs only where there is an old value", async () => {
+test("A transition rule runs only if there is an old value", async () => {
   const rules = await validator(withRules(NUMBERS, {
     rule: "self.max >= oldSelf.max",
     message: "max may only grow",
@@ -107,7 +107,7 @@ test("A transition rule runs only where there is an old value", async () => {
   assert.deepEqual(rules.validate(value, { spec: { max: 1 } }), []);
 });
 
-test("A rule with optionalOldSelf runs on creation too", async () => {
+test("A rule with optionalOldSelf runs on create, too", async () => {
   const rules = await validator(withRules(NUMBERS, {
     rule: "oldSelf.hasValue() || self.min == 0",
     optionalOldSelf: true,
@@ -118,7 +118,7 @@ test("A rule with optionalOldSelf runs on creation too", async () => {
   assert.deepEqual(rules.validate(value, { spec: { min: 0 } }), []);
 });
 
-test("Rules on items of a keyed list see the old item with the same keys", async () => {
+test("Rules on items of a map list see the old item with the same keys", async () => {
   const rules = await validator({
     type: "object",
     properties: {
@@ -144,7 +144,7 @@ test("Rules on items of a keyed list see the old item with the same keys", async
   );
 });
 
-test("An update is not held to a rule about what it leaves alone", async () => {
+test("Rules are not enforced for unchanged values on update", async () => {
   const schema = withRules(NUMBERS, { rule: "self.min > 5", message: "small" });
   const rules = await validator(schema);
   const old = { metadata: { name: "a" }, spec: { min: 1, max: 1 } };
@@ -163,7 +163,7 @@ test("An update is not held to a rule about what it leaves alone", async () => {
   assert.equal(rules.validate(changed, old, { correlation }).length, 1);
 });
 
-test("Rules of one object take a bounded number of steps", async () => {
+test("The evaluation steps of an object are limited", async () => {
   const rules = await validator(withRules(
     { list: { type: "array", items: { type: "integer" } } },
     {
@@ -181,7 +181,7 @@ test("Rules of one object take a bounded number of steps", async () => {
   );
 });
 
-test("celName() escapes what is no identifier", () => {
+test("celName() escapes names that are not identifiers", () => {
   const names = {
     plain: "plain",
     "my-field": "my__dash__field",

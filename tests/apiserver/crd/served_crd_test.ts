@@ -41,7 +41,7 @@ const Boat = defineKind({
 
 const PATH = "/apis/sample.coracle.dev/v1/namespaces/default/boats";
 
-/** A server without a socket, stopped when the test ends. */
+/** Runs a test with a server without socket, which is stopped afterwards. */
 async function withServer(
   run: (server: ApiServer) => Promise<void>,
   options: { readonly data?: string } = {},
@@ -87,13 +87,13 @@ async function read(
   return { status, headers: response.headers, body: parsed(text) };
 }
 
-/** An answer need not be JSON: that nothing is there is plain text. */
-// deno-lint-ignore no-explicit-any -- tests look at whatever is there
+/** Parsed response; plain text, such as that of a 404, is returned as is. */
+// deno-lint-ignore no-explicit-any -- tests read arbitrary fields
 function parsed(text: string): any {
   return text.startsWith("{") ? JSON.parse(text) : text;
 }
 
-test("a rule that compares with the old value holds, also after a restart", async () => {
+test("a transition rule is enforced, also after a restart", async () => {
   await withServer(async (server) => {
     const { client } = server;
     await installCrd(client, Boat);
@@ -104,7 +104,7 @@ test("a rule that compares with the old value holds, also after a restart", asyn
   });
 });
 
-test("a server that opens a data file serves the kinds and rules in it", async () => {
+test("a server serves the kinds and rules of its data file", async () => {
   const folder = await mkdtemp(join(tmpdir(), "coracle-"));
   const data = join(folder, "data.ndjson");
   try {
@@ -123,7 +123,7 @@ test("a server that opens a data file serves the kinds and rules in it", async (
   }
 });
 
-test("a kind's columns, fields, scale and lists by key are served", async () => {
+test("a kind is served with its columns, fields, scale and map lists", async () => {
   await withServer(async (server) => {
     const { client } = server;
     await installCrd(client, Boat);
@@ -158,7 +158,7 @@ test("a kind's columns, fields, scale and lists by key are served", async () => 
   });
 });
 
-test("OpenAPI describes a kind as long as it is served", async () => {
+test("OpenAPI contains a kind while it is served", async () => {
   await withServer(async (server) => {
     const { client } = server;
     await installCrd(client, Boat);
@@ -176,7 +176,7 @@ test("OpenAPI describes a kind as long as it is served", async () => {
   });
 });
 
-test("a definition waits for its objects and meanwhile takes no more", async () => {
+test("a deleted CRD waits for its objects and rejects new ones", async () => {
   await withServer(async ({ client }) => {
     await installCrd(client, Boat);
     const key = { namespace: "default", name: "a" };
@@ -202,7 +202,7 @@ test("a definition waits for its objects and meanwhile takes no more", async () 
   });
 });
 
-test("names that another definition holds are not accepted", async () => {
+test("names of another CRD are not accepted", async () => {
   await withServer(async ({ client }) => {
     await installCrd(client, Boat);
     const other = defineKind({
@@ -218,7 +218,7 @@ test("names that another definition holds are not accepted", async () => {
   });
 });
 
-test("an older version is served with a warning and its own shape", async () => {
+test("an older version is served with a warning and its own schema", async () => {
   const Yacht = defineKind({
     group: "sample.coracle.dev",
     version: "v2",

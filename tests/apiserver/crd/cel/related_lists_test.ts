@@ -5,20 +5,20 @@ import { compileRules } from "../../../../apiserver/crd/cel/rule_validator.ts";
 import type { OpenApiSchema } from "../../../../core/patch/schema.ts";
 import { recordedLines } from "../recorded_lines.ts";
 
-/** A rule on an updated object, and what kube-apiserver 1.32.2 found. */
+/** Rule on an updated object, with the result of kube-apiserver 1.32.2. */
 interface RecordedRule {
   readonly rule: string;
   readonly holds: boolean;
 }
 
-/** The first line: what all rules are about. */
+/** First line of the file: the update that all rules validate. */
 interface RecordedUpdate {
   readonly properties: Readonly<Record<string, OpenApiSchema>>;
   readonly value: unknown;
   readonly old: unknown;
 }
 
-test("Lists of type set and map are compared and added as recorded", async () => {
+test("Lists of type set and map are compared and united as recorded", async () => {
   await loadCel();
   const [update, ...rules] = recordedLines<RecordedUpdate & RecordedRule>(
     "../cel/data/related_lists",
@@ -43,7 +43,7 @@ test("Lists of type set and map are compared and added as recorded", async () =>
   }
 });
 
-test("Of items with the same keys a sum keeps the right one in its place", async () => {
+test("A union keeps the right one of two items with equal keys", async () => {
   await loadCel();
   const item: OpenApiSchema = {
     type: "object",

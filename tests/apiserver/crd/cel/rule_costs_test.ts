@@ -12,7 +12,7 @@ import type { ValidationRule } from "../../../../core/crd/crd_manifest.ts";
 import type { OpenApiSchema } from "../../../../core/patch/schema.ts";
 import { causeTexts, recordedLines } from "../recorded_lines.ts";
 
-/** What kube-apiserver 1.32.2 says of a schema. */
+/** Answer of kube-apiserver 1.32.2 to a schema. */
 interface RecordedLimit {
   readonly name: string;
   readonly schema: OpenApiSchema;
@@ -20,15 +20,15 @@ interface RecordedLimit {
 }
 
 /**
- * What kube-apiserver 1.32.2 says a rule costs on the items of a list. Lists
- * are as long as brings the factor between 1 and 1.5, where six digits of it
- * are told, if the rule is cheap enough.
+ * Cost of a rule on the items of a list in kube-apiserver 1.32.2. The list lengths
+ * bring the factor between 1 and 1.5 where possible, because such factors are
+ * reported with six digits.
  */
 interface RecordedCost {
   readonly rule: ValidationRule;
   readonly self: OpenApiSchema;
   readonly maxItems: number;
-  /** By how much the limit is exceeded; null if it is not. */
+  /** Factor by which the limit is exceeded; null if it is not. */
   readonly factor: string | null;
 }
 
@@ -59,7 +59,7 @@ function definition(...schemas: readonly OpenApiSchema[]): UntypedObject {
   return crd;
 }
 
-test("Definitions whose rules cost too much are refused as recorded", async () => {
+test("CRDs whose rules are too costly are rejected as recorded", async () => {
   await loadCel();
   const recorded = recordedLines<RecordedLimit>("../cel/data/cost_limits");
   for (const { name, schema, causes } of recorded) {
@@ -68,7 +68,7 @@ test("Definitions whose rules cost too much are refused as recorded", async () =
   }
 });
 
-test("Rules are estimated at the recorded costs", async () => {
+test("Costs of rules are estimated as recorded", async () => {
   await loadCel();
   for (
     const { rule, self, maxItems, factor } of recordedLines<RecordedCost>(
@@ -112,7 +112,7 @@ function dear(description: string): OpenApiSchema {
   };
 }
 
-test("An update is not held to the cost of rules in a schema that it keeps", async () => {
+test("An update ignores the rule costs of unchanged schemas", async () => {
   await loadCel();
   const live = definition(dear("old"));
   assert.equal(createCauses(live).length, 1);
@@ -123,7 +123,7 @@ test("An update is not held to the cost of rules in a schema that it keeps", asy
   ]);
 });
 
-test("Each version is held to the costs of its own schema", async () => {
+test("Cost limits apply to each version separately", async () => {
   await loadCel();
   const live = definition(dear("one"), dear("two"));
   const fields = updateCauses(definition(dear("one"), dear("three")), live)
