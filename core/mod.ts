@@ -147,7 +147,7 @@ export {
   type PortListener,
 } from "./client/pods/port_forward.ts";
 export { StreamRefusedError } from "./client/transport/transport_error.ts";
-export type { TransportSettings } from "./client/transport/transport_settings.ts";
+export type { TransportOptions } from "./client/transport/transport_options.ts";
 export type {
   BookmarkObject,
   WatchBookmark,

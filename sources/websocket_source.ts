@@ -6,7 +6,7 @@ import {
   type OptionRules,
 } from "../core/api/options.ts";
 import { BackOff } from "../core/cache/watch/back_off.ts";
-import type { TransportSettings } from "../core/client/transport/transport_settings.ts";
+import type { TransportOptions } from "../core/client/transport/transport_options.ts";
 import type { StreamConnection } from "../core/client/transport/transport.ts";
 import type {
   EventSource,
@@ -64,7 +64,7 @@ export interface WebsocketOptions<
    *
    * @default {the runtime's own}
    */
-  readonly tls?: Omit<TransportSettings, "server"> | undefined;
+  readonly tls?: Omit<TransportOptions, "server"> | undefined;
   /**
    * Gives a number from 0 to below 1, for jitter.
    *

@@ -6,7 +6,7 @@ import type {
 import type { Middleware } from "./middleware.ts";
 import type { StreamConnection, StreamRequest } from "./transport/transport.ts";
 import { StreamRefusedError } from "./transport/transport_error.ts";
-import { basicAuthorization } from "./transport/transport_settings.ts";
+import { basicAuthorization } from "./transport/transport_options.ts";
 
 /** Headers of a credential and of an impersonation. */
 export interface IdentityHeaders {

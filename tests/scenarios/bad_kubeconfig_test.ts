@@ -136,7 +136,9 @@ test("An operator says at once that nobody answers, goes on trying, and can be s
     env: { KUBECONFIG: file },
   });
   try {
-    await operator.says(/No answer yet.*Cannot reach https:\/\/127\.0\.0\.1:1/);
+    await operator.says(
+      /A request failed and is retried.*Cannot reach https:\/\/127\.0\.0\.1:1/,
+    );
     await operator.end("SIGTERM");
     assert(!operator.output.includes(SECRET), "it told the secret");
   } finally {

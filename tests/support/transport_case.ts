@@ -5,7 +5,7 @@ import type {
   HttpResponse,
   HttpTransport,
 } from "../../core/client/transport/transport.ts";
-import type { TransportSettings } from "../../core/client/transport/transport_settings.ts";
+import type { TransportOptions } from "../../core/client/transport/transport_options.ts";
 
 /** Makes a request that reads a path. */
 export type Get = (path: string, parts?: Partial<HttpRequest>) => HttpRequest;
@@ -52,7 +52,7 @@ export async function json(
 
 /** Runs with a transport that is closed at the end. */
 export async function withTransport(
-  settings: TransportSettings,
+  settings: TransportOptions,
   run: (transport: HttpTransport) => Promise<void>,
 ): Promise<void> {
   const transport = await openHttpTransport(settings);

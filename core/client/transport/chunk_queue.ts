@@ -1,14 +1,14 @@
-/** What a {@linkcode ChunkQueue} asks of whoever fills it. */
+/** Source of a {@linkcode ChunkQueue}, as the queue controls it. */
 export interface ChunkSource {
-  /** Enough is waiting: hold the sender back. */
+  /** Stops pushing: the queue is full. */
   pause(): void;
-  /** The reader caught up: go on. */
+  /** Continues pushing: the reader has caught up. */
   resume(): void;
-  /** The reader left before the end: nothing more is wanted. */
+  /** Ends the source: the reader left before the end. */
   leave(): void;
   /**
-   * The reader asked for what follows a chunk: it is done with this one. Not
-   * told of chunks that are lost when the reading fails or is left.
+   * Returns a chunk: the reader has requested the next one. Not called for
+   * chunks that are dropped when reading fails or the reader leaves.
    */
   release?(chunk: Uint8Array): void;
 }
@@ -16,14 +16,14 @@ export interface ChunkSource {
 /** Options of {@linkcode ChunkQueue}. */
 export interface ChunkQueueOptions {
   /**
-   * How many bytes may wait before the source is paused.
+   * Size of the queue above which the source is paused, in bytes.
    *
    * @default {262_144}
    */
   readonly highWaterMark?: number | undefined;
   /**
-   * How many bytes may wait at all; more make the reading fail. It matters only
-   * where the source cannot be paused.
+   * Maximum size of the queue, in bytes; reading fails beyond it. For sources
+   * that cannot be paused.
    *
    * @default {Infinity}
    */
@@ -41,8 +41,9 @@ const DONE: IteratorResult<Uint8Array, void> = Object.freeze({
 });
 
 /**
- * Chunks on their way from a source that pushes to one reader that pulls. What
- * was pushed before a failure is read before the failure is thrown.
+ * Queue of chunks between a source that pushes and one reader that pulls, with
+ * back-pressure. Chunks that were pushed before a failure are read before the
+ * failure is thrown.
  */
 export class ChunkQueue
   implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, void> {
@@ -55,7 +56,7 @@ export class ChunkQueue
   #state: "open" | "ended" | "failed" | "left" = "open";
   #failure: unknown;
   #waiter: Waiter | undefined;
-  /** The chunk that the reader is at. */
+  /** Chunk that the reader is processing. */
   #read: Uint8Array | undefined;
 
   constructor(source: ChunkSource, options: ChunkQueueOptions = {}) {
@@ -64,12 +65,12 @@ export class ChunkQueue
     this.#limit = options.limit ?? Infinity;
   }
 
-  /** Whether nothing more will be pushed or read. */
+  /** Whether the queue has ended, failed or been left. */
   get closed(): boolean {
     return this.#state !== "open";
   }
 
-  /** Adds a chunk; ignored after the end. */
+  /** Appends a chunk; ignored after the end. */
   push(chunk: Uint8Array): void {
     if (this.#state !== "open") return;
     const waiter = this.#waiter;
@@ -88,14 +89,14 @@ export class ChunkQueue
     if (this.#bytes > this.#limit) {
       this.fail(
         new RangeError(
-          `Cannot read on: what arrives must be read before it is ${this.#limit} bytes: received ${this.#bytes}`,
+          `Cannot read a stream: at most ${this.#limit} bytes may be unread: received ${this.#bytes}`,
         ),
       );
       this.#source.leave();
     }
   }
 
-  /** Says that all was pushed. */
+  /** Ends the queue: no further chunk follows. */
   end(): void {
     if (this.#state !== "open") return;
     this.#state = "ended";
@@ -103,7 +104,7 @@ export class ChunkQueue
     this.#waiter = undefined;
   }
 
-  /** Says that nothing more will come, and why. */
+  /** Fails the queue: no further chunk follows. */
   fail(error: unknown): void {
     if (this.#state !== "open") return;
     this.#state = "failed";
@@ -151,7 +152,7 @@ export class ChunkQueue
   }
 }
 
-/** The text of chunks of UTF-8, which may be cut anywhere. */
+/** Decodes chunks of UTF-8, which may be split anywhere, as one text. */
 export async function textOf(
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<string> {

@@ -13,33 +13,33 @@ import type {
   Transport,
 } from "./transport.ts";
 import { closedError } from "./transport_error.ts";
-import { serverAddress, type TransportSettings } from "./transport_settings.ts";
+import { serverAddress, type TransportOptions } from "./transport_options.ts";
 import type { OpenStream } from "./web_socket.ts";
 
-/** A pool of connections and what it was opened with. */
+/** Connection pool and the options that it was opened with. */
 interface Pool {
-  readonly settings: TransportSettings;
+  readonly options: TransportOptions;
   readonly transport: Promise<HttpTransport>;
 }
 
 /**
- * The transport to a configured cluster. It opens the first connection when
- * the first request comes, and a new pool when the authorities or the client
- * certificate have changed; the old pool closes once its last answer is read.
+ * Transport to a configured cluster. It connects with the first request, and
+ * opens a new connection pool when the certificate authorities or the client
+ * certificate have changed; the old pool closes when its last response is read.
  */
 export class ClusterTransport implements Transport {
   readonly #config: ClusterConfig;
   readonly #credentials: CredentialSource;
   readonly #streams = new Set<OpenStream>();
-  /** The present pool and the retired ones, whose answers are still read. */
+  /** The current pool and retired ones, whose responses are still being read. */
   readonly #pools = new Set<Pool>();
   #pool: Pool | undefined;
   #closed = false;
 
   /**
-   * @param config The cluster.
-   * @param credentials Gives the client certificate of the moment.
-   * @throws {TypeError} If the server is no URL.
+   * @param config Configuration of the cluster.
+   * @param credentials Source of the current client certificate.
+   * @throws {TypeError} If the server is not a URL.
    */
   constructor(config: ClusterConfig, credentials: CredentialSource) {
     serverAddress(config.server);
@@ -49,18 +49,18 @@ export class ClusterTransport implements Transport {
 
   async send(request: HttpRequest): Promise<HttpResponse> {
     while (true) {
-      const pool = this.#poolFor(await this.#settings());
+      const pool = this.#poolFor(await this.#options());
       const transport = await pool.transport;
-      // A pool that was retired meanwhile takes no more requests.
+      // A pool that has been retired in the meantime takes no further requests.
       if (pool === this.#pool) return await transport.send(request);
     }
   }
 
   async connect(request: StreamRequest): Promise<StreamConnection> {
-    const settings = await this.#settings();
+    const options = await this.#options();
     this.#checkOpen();
     const { openWebSocket } = await import("./web_socket.ts");
-    const stream = await openWebSocket(request, settings);
+    const stream = await openWebSocket(request, options);
     this.#streams.add(stream);
     void stream.ended.then(() => this.#streams.delete(stream));
     if (this.#closed) await stream.abort(closedError(this.#config.server));
@@ -76,7 +76,7 @@ export class ClusterTransport implements Transport {
     ]);
   }
 
-  async #settings(): Promise<TransportSettings> {
+  async #options(): Promise<TransportOptions> {
     const { certificateAuthority, proxyUrl, serverName } = this.#config;
     const { certificate, key } = await this.#credentials.current();
     return {
@@ -93,17 +93,17 @@ export class ClusterTransport implements Transport {
     };
   }
 
-  /** The pool with these settings: the present one unless they changed. */
-  #poolFor(settings: TransportSettings): Pool {
+  /** The pool with these options: the current one unless they changed. */
+  #poolFor(options: TransportOptions): Pool {
     this.#checkOpen();
-    const present = this.#pool;
-    if (present !== undefined && sameSecrets(present.settings, settings)) {
-      return present;
+    const current = this.#pool;
+    if (current !== undefined && sameSecrets(current.options, options)) {
+      return current;
     }
-    const pool = { settings, transport: openHttpTransport(settings) };
+    const pool = { options, transport: openHttpTransport(options) };
     this.#pool = pool;
     this.#pools.add(pool);
-    if (present !== undefined) void this.#retire(present);
+    if (current !== undefined) void this.#retire(current);
     return pool;
   }
 
@@ -111,7 +111,7 @@ export class ClusterTransport implements Transport {
     try {
       await (await pool.transport).retire();
     } catch {
-      // It never opened, or was closed meanwhile.
+      // It never opened, or was closed in the meantime.
     }
     this.#pools.delete(pool);
   }
@@ -125,7 +125,7 @@ async function closePool(pool: Pool): Promise<void> {
   try {
     await (await pool.transport).close();
   } catch {
-    // It never opened: whoever sent a request was told why.
+    // It never opened; the callers of its requests received the error.
   }
 }
 
@@ -134,7 +134,7 @@ function repeatsHeaders(impersonate: Impersonation | undefined): boolean {
   return [groups, ...Object.values(extra)].some(({ length }) => length > 1);
 }
 
-function sameSecrets(a: TransportSettings, b: TransportSettings): boolean {
+function sameSecrets(a: TransportOptions, b: TransportOptions): boolean {
   return a.certificateAuthority === b.certificateAuthority &&
     a.certificate === b.certificate && a.key === b.key;
 }

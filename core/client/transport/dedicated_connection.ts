@@ -1,81 +1,83 @@
-import { buildConnector } from "undici/index.js";
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { setImmediate } from "node:timers";
+import { buildConnector } from "undici/index.js";
 import { headerLines, type HttpRequest } from "./transport.ts";
-import { AnswerReader } from "./response_parser.ts";
-import type { Carrier, HttpExchange } from "./response_stream.ts";
-import type { TlsOptions } from "./transport_settings.ts";
+import { ResponseParser } from "./response_parser.ts";
+import type { ResponseController, ResponseStream } from "./response_stream.ts";
+import type { TlsOptions } from "./transport_options.ts";
 
-/** What may be sent as a path. */
+/** Valid paths: printable ASCII without spaces. */
 const PATH = /^[\x21-\x7e]+$/;
 
-/** A buffer with less space is full: a record of TLS is as long. */
-const LEAST_SPACE = 16 << 10;
+/** Size of a TLS record; a buffer with less free space counts as full. */
+const MIN_FREE_BYTES = 16 << 10;
 
-/** How a server is connected to, with TLS or without. */
+/** Options of a TCP or TLS connection to a server. */
 export interface ConnectOptions extends TlsOptions {
-  /** How long connecting may take, in milliseconds. */
+  /** Time limit for connecting, in milliseconds. */
   readonly timeout: number;
 }
 
-/** What a {@linkcode SocketCarrier} needs. */
-export interface SocketCarrierOptions {
-  /** The server; its path is not used. */
+/** Dependencies of {@linkcode DedicatedConnection}. */
+export interface DedicatedConnectionDeps {
+  /** URL of the server; its path is not used. */
   readonly server: URL;
+  /** Options of the connection. */
   readonly connect: ConnectOptions;
-  /** Where it reads into. */
+  /** Pool of read buffers. */
   readonly buffers: ReadBuffers;
 }
 
 /**
- * Carries one GET over a connection of its own, which ends with it. It reads a
- * long stream with less than half of undici's work: the socket reads into the
- * same memory again and again, and what it read is handed on where it lies, while
- * undici copies all of it into the memory of WebAssembly.
+ * Connection for a single GET request with a long response, such as a watch. It
+ * needs less than half of the CPU time of undici: the socket reads into reused
+ * buffers, whose bytes are delivered without copying, while undici copies all
+ * bytes into the memory of WebAssembly.
  *
- * What comes in one turn of the event loop is handed on in one piece, as far as
- * it lies in one buffer: a record of TLS, or a chunk that the server sent, may be
- * much smaller. The connection itself is made by undici.
+ * Bytes that arrive within one turn of the event loop are delivered as one chunk
+ * per buffer; TLS records and HTTP chunks may be much smaller. The connection
+ * itself is opened by undici's connector.
  */
-export class SocketCarrier implements Carrier {
-  readonly #exchange: HttpExchange;
+export class DedicatedConnection implements ResponseController {
+  readonly #stream: ResponseStream;
   readonly #buffers: ReadBuffers;
-  readonly #answer: AnswerReader = new AnswerReader();
-  readonly #stopped: AbortController = new AbortController();
+  readonly #parser: ResponseParser = new ResponseParser();
+  readonly #aborted: AbortController = new AbortController();
   #socket: Socket | undefined;
   #isBegun = false;
-  /** Whether its reader borrows what it is given: errors are for others to read. */
+  /** Whether chunks are borrowed; those of error responses are copied. */
   #lends = false;
-  /** Where it reads: handed on up to `#start`, read up to `#end`. */
+  /** Current buffer: delivered up to `#start`, filled up to `#end`. */
   #buffer: Buffer;
   #start = 0;
   #end = 0;
-  /** Whether what was read is handed on at the end of this turn. */
+  /** Whether a delivery at the end of this turn is scheduled. */
   #isDue = false;
 
   /**
    * Connects and sends a request.
    *
-   * @param exchange Is told of the answer.
-   * @param head The request, as {@linkcode requestHead} makes it.
+   * @param stream Receives the response.
+   * @param head The encoded request, from {@linkcode requestHead}.
+   * @param deps Server, connection options and buffers.
    */
   constructor(
-    exchange: HttpExchange,
+    stream: ResponseStream,
     head: string,
-    options: SocketCarrierOptions,
+    deps: DedicatedConnectionDeps,
   ) {
-    const { buffers, server } = options;
-    this.#exchange = exchange;
+    const { buffers, server } = deps;
+    this.#stream = stream;
     this.#buffers = buffers;
     this.#buffer = buffers.take();
-    exchange.carriedBy(this);
+    stream.attach(this);
     const connect = buildConnector({
-      ...options.connect,
+      ...deps.connect,
       allowH2: false,
-      signal: this.#stopped.signal,
+      signal: this.#aborted.signal,
       onread: {
-        // Asked for anew after each read.
+        // Called again after each read.
         buffer: () => this.#buffer.subarray(this.#end),
         callback: (length) => this.#onRead(length),
       },
@@ -83,7 +85,7 @@ export class SocketCarrier implements Carrier {
     const { host, port, protocol } = server;
     const hostname = server.hostname.replace(/^\[|\]$/g, "");
     connect({ host, hostname, port, protocol }, (error, socket) => {
-      if (error !== null) return exchange.fail(error);
+      if (error !== null) return stream.fail(error);
       this.#socket = socket;
       socket.on("error", (error) => this.#fail(error));
       socket.on("end", () => this.#onEnd());
@@ -99,26 +101,27 @@ export class SocketCarrier implements Carrier {
     this.#socket?.resume();
   }
 
-  stop(): void {
-    this.#stopped.abort();
+  abort(): void {
+    this.#aborted.abort();
   }
 
   release({ buffer, byteLength, byteOffset }: Uint8Array): void {
     if (!this.#lends) return;
     const left = buffer.byteLength - byteOffset - byteLength;
-    // The last part of a buffer is the one behind which nothing more was read.
-    if (left < LEAST_SPACE) this.#buffers.give(buffer);
+    // Only the last chunk of a buffer has so little space behind it.
+    if (left < MIN_FREE_BYTES) this.#buffers.give(buffer);
   }
 
-  /** Takes what was read; says that reading may go on. */
+  /** Parses the bytes of a read; returns true to continue reading. */
   #onRead(length: number): boolean {
-    const answer = this.#answer;
+    const parser = this.#parser;
     try {
-      this.#end = answer.read(this.#buffer, this.#end, this.#end + length);
+      this.#end = parser.read(this.#buffer, this.#end, this.#end + length);
       this.#begin();
-      if (answer.isComplete) this.#finish();
-      else if (this.#buffer.length - this.#end < LEAST_SPACE) this.#turnOver();
-      else if (!this.#isDue && this.#end > this.#start) {
+      if (parser.isComplete) this.#finish();
+      else if (this.#buffer.length - this.#end < MIN_FREE_BYTES) {
+        this.#nextBuffer();
+      } else if (!this.#isDue && this.#end > this.#start) {
         this.#isDue = true;
         setImmediate(this.#atEndOfTurn);
       }
@@ -129,36 +132,36 @@ export class SocketCarrier implements Carrier {
     return true;
   }
 
-  /** Tells of the head, once. */
+  /** Reports the head, once. */
   #begin(): void {
-    const { head } = this.#answer;
+    const { head } = this.#parser;
     if (this.#isBegun || head === undefined) return;
     this.#isBegun = true;
     this.#lends = head.status < 300;
-    this.#exchange.answer(head);
+    this.#stream.respond(head);
   }
 
   readonly #atEndOfTurn = (): void => {
     this.#isDue = false;
-    this.#handOn();
+    this.#deliver();
   };
 
-  #turnOver(): void {
-    this.#handOn();
+  #nextBuffer(): void {
+    this.#deliver();
     this.#buffer = this.#buffers.take();
     this.#start = this.#end = 0;
   }
 
-  #handOn(): void {
+  #deliver(): void {
     if (this.#start === this.#end) return;
     const part = this.#buffer.subarray(this.#start, this.#end);
     this.#start = this.#end;
-    this.#exchange.push(this.#lends ? part : Uint8Array.from(part));
+    this.#stream.push(this.#lends ? part : Uint8Array.from(part));
   }
 
   #onEnd(): void {
     try {
-      this.#answer.finish();
+      this.#parser.finish();
       this.#finish();
     } catch (error) {
       this.#fail(error);
@@ -166,23 +169,23 @@ export class SocketCarrier implements Carrier {
   }
 
   #finish(): void {
-    this.#handOn();
-    this.#exchange.end();
-    this.stop();
+    this.#deliver();
+    this.#stream.end();
+    this.abort();
   }
 
   #fail(error: unknown): void {
-    this.#handOn();
-    this.#exchange.fail(error);
-    this.stop();
+    this.#deliver();
+    this.#stream.fail(error);
+    this.abort();
   }
 }
 
 /**
- * Writes a GET down as it is sent.
+ * Encodes the head of a GET request.
  *
- * @param path Path and query, the server's own before them.
- * @throws {TypeError} If it has what cannot be sent.
+ * @param address Host and complete path, including the server's prefix.
+ * @throws {TypeError} If the path or a header is invalid.
  */
 export function requestHead(
   request: HttpRequest,
@@ -209,28 +212,28 @@ export function requestHead(
   return `GET ${path} HTTP/1.1\r\n${headers.join("")}\r\n`;
 }
 
-/** What one read of TCP brings at most. */
+/** Size of a buffer; a TCP read returns at most this much. */
 const BUFFER_BYTES = 64 << 10;
-/** How many buffers wait to be used again. */
-const MOST_FREE = 8;
+/** Maximum number of free buffers that are kept. */
+const MAX_FREE_BUFFERS = 8;
 
 /**
- * Memory for sockets to read into, used again. New memory for each read would
- * cost more than the read: the collector has to find out that it is free, and
- * the system has to give and clear it.
+ * Pool of read buffers for sockets. Allocating a buffer for each read would cost
+ * more than the read itself, because of garbage collection and of clearing
+ * memory.
  */
 export class ReadBuffers {
   readonly #free: ArrayBufferLike[] = [];
 
-  /** Gives memory that nobody else has; what is in it is anybody's. */
+  /** Takes a buffer out of the pool; its content is arbitrary. */
   take(): Buffer {
     return Buffer.from(
       this.#free.pop() ?? Buffer.allocUnsafeSlow(BUFFER_BYTES).buffer,
     );
   }
 
-  /** Takes memory back that nobody reads any more. */
+  /** Returns memory that is no longer read to the pool. */
   give(memory: ArrayBufferLike): void {
-    if (this.#free.length < MOST_FREE) this.#free.push(memory);
+    if (this.#free.length < MAX_FREE_BUFFERS) this.#free.push(memory);
   }
 }

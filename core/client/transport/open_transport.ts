@@ -1,6 +1,6 @@
 import { currentRuntime } from "./runtime.ts";
 import type { HttpTransport } from "./transport.ts";
-import { serverAddress, type TransportSettings } from "./transport_settings.ts";
+import { serverAddress, type TransportOptions } from "./transport_options.ts";
 
 /**
  * Opens the transport of the runtime that this is. Only its module is loaded.
@@ -8,7 +8,7 @@ import { serverAddress, type TransportSettings } from "./transport_settings.ts";
  * @throws {TypeError} If the server or the proxy is no URL that it can use.
  */
 export async function openHttpTransport(
-  settings: TransportSettings,
+  settings: TransportOptions,
 ): Promise<HttpTransport> {
   serverAddress(settings.server);
   switch (currentRuntime()) {

@@ -1,9 +1,9 @@
-/** The longest head, and the longest trailers, in bytes: as those of Node. */
-const LONGEST_HEAD = 16 * 1024;
-/** The longest line before a chunk; all it needs is a number. */
-const LONGEST_SIZE_LINE = 1024;
-/** Hexadecimal digits of a chunk's size: numbers count exactly up to here. */
-const MOST_DIGITS = 13;
+/** Maximum size of a head and of trailers, in bytes; Node has the same limit. */
+const MAX_HEAD_BYTES = 16 * 1024;
+/** Maximum length of the line before a chunk, in bytes. */
+const MAX_SIZE_LINE_BYTES = 1024;
+/** Maximum number of hexadecimal digits of a chunk size; numbers stay exact. */
+const MAX_SIZE_DIGITS = 13;
 
 const TAB = 0x09;
 const LINE_FEED = 0x0a;
@@ -12,7 +12,7 @@ const SPACE = 0x20;
 const SEMICOLON = 0x3b;
 const DELETE = 0x7f;
 
-/** What the next byte belongs to. */
+/** State: the part of the response that the next byte belongs to. */
 type Part =
   | "head"
   | "body"
@@ -26,53 +26,55 @@ type Part =
   | "nothing";
 
 /**
- * Reads one answer of HTTP/1.1 to a GET, from bytes that may be cut anywhere
- * (RFC 9112). It does no I/O and copies nothing of the body.
+ * Incremental parser for one HTTP/1.1 response to a GET request (RFC 9112). The
+ * input may be split anywhere. It does no I/O and does not copy the body.
  *
- * Interim answers (1xx) are skipped, and so are extensions of chunks and
- * trailers. It is strict, since what two programs read differently can be used
- * to smuggle: lines end in CR LF, headers are not folded, a body has one length
- * at most. Whatever the peer sends, no more than the head is kept.
+ * Interim responses (1xx), chunk extensions and trailers are skipped. The parser
+ * is strict, because a message that two parsers read differently enables request
+ * smuggling: lines end with CR LF, headers are not folded, a body has at most one
+ * length. It buffers nothing but the head, whose size is limited.
  *
- * The line feeds of the protocol are checked by a state for each place where a
- * read may end, so that a read of any length goes on where the last one ended.
+ * There is a state for each position where the input may be split, so that
+ * parsing continues exactly where the previous input ended.
  */
-export class AnswerReader {
+export class ResponseParser {
   #part: Part = "head";
-  /** Lines of the head that are complete, and the start of the next. */
+  /** Complete lines of the head. */
   #lines: string[] = [];
+  /** Beginning of the current line. */
   #line = "";
-  /** Bytes of the head, of trailers or of the line before a chunk so far. */
+  /** Number of bytes read of the head, of trailers or of a chunk size line. */
   #length = 0;
-  /** Bytes of the body, or of its chunk, that are still to come. */
+  /** Number of bytes of the body, or of its chunk, that are not read yet. */
   #left = 0;
+  /** Number of digits read of a chunk size. */
   #digits = 0;
-  #head: AnswerHead | undefined;
+  #head: ResponseHead | undefined;
   #framing: Framing = 0;
 
-  /** The head, once it is complete. */
-  get head(): AnswerHead | undefined {
+  /** Head of the response; `undefined` until it is complete. */
+  get head(): ResponseHead | undefined {
     return this.#head;
   }
 
-  /** Whether the answer is complete: what follows is not part of it. */
+  /** Whether the response is complete; further bytes are not part of it. */
   get isComplete(): boolean {
     return this.#part === "nothing";
   }
 
   /**
-   * Takes the next bytes, `bytes[from, to)`.
+   * Parses the next bytes, `bytes[from, to)`. Bytes of the body are moved to
+   * `from` as one contiguous range; everything else in the range is lost.
    *
-   * @returns Where the part of them that is body ends: it is moved to `from`, in
-   * one piece, and what stands around it is gone.
-   * @throws {SyntaxError} If they are no answer.
+   * @returns The end of the body's bytes.
+   * @throws {SyntaxError} If the bytes are not a valid response.
    */
   read(bytes: Uint8Array, from = 0, to: number = bytes.length): number {
     let end = from;
     let at = from;
     while (at < to && this.#part !== "nothing") {
       if (this.#part !== "body" && this.#part !== "chunk") {
-        at = this.#readAround(bytes, at, to);
+        at = this.#readFraming(bytes, at, to);
         continue;
       }
       const next = Math.min(to, at + this.#left);
@@ -87,22 +89,22 @@ export class AnswerReader {
   }
 
   /**
-   * Takes note that the peer closed the connection.
+   * Handles the end of the connection.
    *
-   * @throws {Error} If the answer is not complete.
+   * @throws {Error} If the response is not complete.
    */
   finish(): void {
     if (this.#framing === "until close") this.#part = "nothing";
     if (this.#part === "nothing") return;
     throw new Error(
-      `Cannot read an answer: it must be complete: received the end of the connection within the ${
+      `Cannot read a response: the connection ended within the ${
         this.#head === undefined ? "head" : "body"
       }`,
     );
   }
 
-  /** Reads from `at` what is not body, to the end of its part or of the bytes. */
-  #readAround(bytes: Uint8Array, at: number, to: number): number {
+  /** Parses from `at` one part that is not body, or to the end of the bytes. */
+  #readFraming(bytes: Uint8Array, at: number, to: number): number {
     switch (this.#part) {
       case "head":
       case "trailers":
@@ -133,13 +135,13 @@ export class AnswerReader {
     this.#left = 0;
   }
 
-  /** Reads the line before a chunk: its size, and extensions to be skipped. */
+  /** Parses the line before a chunk: its size, and extensions to skip. */
   #readSize(bytes: Uint8Array, at: number, to: number): number {
     for (let position = at; position < to; position++) {
       const byte = bytes[position] as number;
       const digit = this.#part === "size" ? hexadecimal(byte) : -1;
       if (digit >= 0) {
-        if (++this.#digits > MOST_DIGITS) throw sizeError("more digits");
+        if (++this.#digits > MAX_SIZE_DIGITS) throw sizeError("more digits");
         this.#left = this.#left * 16 + digit;
       } else if (this.#digits === 0) throw sizeError("no digit");
       else if (byte === CARRIAGE_RETURN) {
@@ -153,19 +155,21 @@ export class AnswerReader {
       } else if ((byte < SPACE && byte !== TAB) || byte === DELETE) {
         throw sizeError("a control character");
       }
-      if (++this.#length > LONGEST_SIZE_LINE) throw sizeError("a longer line");
+      if (++this.#length > MAX_SIZE_LINE_BYTES) {
+        throw sizeError("a longer line");
+      }
     }
     return to;
   }
 
-  /** Reads a line of the head or of trailers; an empty one ends them. */
+  /** Parses a line of the head or of trailers; an empty one ends them. */
   #readLine(bytes: Uint8Array, at: number, to: number): number {
     const feed = bytes.subarray(0, to).indexOf(LINE_FEED, at);
     const end = feed < 0 ? to : feed + 1;
     this.#length += end - at;
-    if (this.#length > LONGEST_HEAD) {
+    if (this.#length > MAX_HEAD_BYTES) {
       throw new SyntaxError(
-        `Cannot read an answer: its ${this.#part} must have at most ${LONGEST_HEAD} bytes: received more`,
+        `Cannot read a response: its ${this.#part} exceeds ${MAX_HEAD_BYTES} bytes`,
       );
     }
     this.#line += latin1(bytes.subarray(at, end));
@@ -173,7 +177,7 @@ export class AnswerReader {
     const line = this.#line;
     if (!line.endsWith("\r\n")) {
       throw new SyntaxError(
-        `Cannot read an answer: lines of its ${this.#part} must end with CR LF: received LF`,
+        `Cannot read a response: lines of its ${this.#part} must end with CR LF: received LF alone`,
       );
     }
     this.#line = "";
@@ -193,14 +197,14 @@ export class AnswerReader {
     this.#lines = [];
     if (head.status === 101) {
       throw new SyntaxError(
-        "Cannot read an answer: it must be of HTTP/1.1: received 101 Switching Protocols",
+        "Cannot read a response: it must not switch protocols: received 101 Switching Protocols",
       );
     }
-    // The final answer follows. Its bytes are counted on, so that interim
-    // answers come to an end.
+    // The final response follows. The count of bytes goes on, which limits the
+    // number of interim responses.
     if (head.status < 200) return;
     this.#head = head;
-    this.#framing = framingOf(head);
+    this.#framing = bodyFraming(head);
     if (this.#framing === "chunked") return this.#beginChunk();
     this.#left = this.#framing === "until close" ? Infinity : this.#framing;
     this.#part = this.#left > 0 ? "body" : "nothing";
@@ -210,70 +214,69 @@ export class AnswerReader {
 function expect(received: number | undefined, wanted: number): void {
   if (received === wanted) return;
   throw new SyntaxError(
-    `Cannot read an answer: a chunk and its size must end with CR LF: received byte ${received}`,
+    `Cannot read a response: a chunk and its size must end with CR LF: received byte ${received}`,
   );
 }
 
 function sizeError(received: string): SyntaxError {
   return new SyntaxError(
-    `Cannot read an answer: a chunk must begin with a line of its size, at most ${MOST_DIGITS} hexadecimal digits: received ${received}`,
+    `Cannot read a response: a chunk must begin with a line of its size, at most ${MAX_SIZE_DIGITS} hexadecimal digits: received ${received}`,
   );
 }
 
-/** The value of a hexadecimal digit; -1 for anything else. */
+/** Value of a hexadecimal digit; -1 for any other byte. */
 function hexadecimal(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const lower = byte | 0x20;
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-/** One character a byte, whatever the bytes; those of a head are few. */
+/** Decodes bytes as Latin-1; for short input only. */
 function latin1(bytes: Uint8Array): string {
   return String.fromCharCode(...bytes);
 }
 
-/** The head of an answer of HTTP/1.1. */
-export interface AnswerHead {
-  /** The HTTP status code. */
+/** Head of an HTTP/1.1 response. */
+export interface ResponseHead {
+  /** HTTP status code. */
   readonly status: number;
   /** Header names in lower case; repeated headers joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * How it is known where a body ends: by its length in bytes, by chunks that
- * carry theirs, or by the end of the connection.
+ * Framing of a body: its length in bytes, chunked, or terminated by the end of
+ * the connection.
  */
 export type Framing = number | "chunked" | "until close";
 
-/** How much of a line goes into an error message. */
-const LONGEST_QUOTE = 40;
+/** Maximum number of characters quoted in an error message. */
+const MAX_QUOTE_LENGTH = 40;
 const STATUS_LINE =
   /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
-// No space before the colon, and no line that continues the one before: both
-// are read differently by different programs.
+// No space before the colon and no folded lines: parsers disagree about both.
 const HEADER_LINE =
   /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/;
-/** No body is longer than what a number counts exactly. */
+/** Content lengths that a number represents exactly. */
 const LENGTH = /^\d{1,15}$/;
 
 /**
- * Takes the lines of a head apart.
+ * Parses the lines of a head.
  *
- * @param lines The status line and the headers, one byte a character.
- * @throws {SyntaxError} If they are no head of HTTP/1.0 or HTTP/1.1.
+ * @param lines The status line and the header lines, decoded as Latin-1.
+ * @throws {SyntaxError} If they are not a head of HTTP/1.0 or HTTP/1.1.
  */
-export function parseHead(lines: readonly string[]): AnswerHead {
+export function parseHead(lines: readonly string[]): ResponseHead {
   const [first = "", ...rest] = lines;
   const [, minor, status] = STATUS_LINE.exec(first) ?? [];
   if (status === undefined) {
     throw new SyntaxError(
-      `Cannot read an answer: it must begin with a status line of HTTP/1.1: received ${
-        JSON.stringify(first.slice(0, LONGEST_QUOTE))
+      `Cannot read a response: it must begin with a status line of HTTP/1.1: received ${
+        JSON.stringify(first.slice(0, MAX_QUOTE_LENGTH))
       }`,
     );
   }
-  // Not an object: a name such as "constructor" is there already.
+  // A Map, because an object has names such as "constructor" already.
   const headers = new Map<string, string>();
   for (const line of rest) {
     const [name, value] = parseHeader(line);
@@ -282,43 +285,42 @@ export function parseHead(lines: readonly string[]): AnswerHead {
   }
   if (minor === "0" && headers.has("transfer-encoding")) {
     throw new SyntaxError(
-      "Cannot read an answer: its body must not be chunked before HTTP/1.1: received HTTP/1.0",
+      "Cannot read a response: its body must not be chunked in HTTP/1.0",
     );
   }
   return { status: Number(status), headers: Object.fromEntries(headers) };
 }
 
 /**
- * Takes one line of a head or of trailers apart: the name in lower case, and the
+ * Parses a line of a head or of trailers into the name, in lower case, and the
  * value.
  *
- * @throws {SyntaxError} If it is no header; it may be secret, so that the
- * message does not tell it.
+ * @throws {SyntaxError} If it is not a header. The message does not quote the
+ * line, which may be secret.
  */
 export function parseHeader(line: string): readonly [string, string] {
   const [, name, value] = HEADER_LINE.exec(line) ?? [];
   if (name === undefined || value === undefined) {
     throw new SyntaxError(
-      `Cannot read an answer: each line of its head must be a name, a colon and a value: received another one of ${line.length} bytes`,
+      `Cannot read a response: a header line must have a name, a colon and a value: received a line of ${line.length} bytes`,
     );
   }
   return [name.toLowerCase(), value];
 }
 
 /**
- * Finds out where the body of an answer to GET ends. What could be read in two
- * ways is refused.
+ * Determines the framing of the body of a response to GET.
  *
- * @throws {SyntaxError} If the head does not say it clearly.
+ * @throws {SyntaxError} If the headers are ambiguous.
  */
-export function framingOf({ status, headers }: AnswerHead): Framing {
+export function bodyFraming({ status, headers }: ResponseHead): Framing {
   const coding = headers["transfer-encoding"];
   const length = headers["content-length"];
   if (coding !== undefined) {
     if (coding.toLowerCase() !== "chunked" || length !== undefined) {
       throw new SyntaxError(
-        `Cannot read an answer: its body must be chunked or have a length: received ${
-          JSON.stringify(coding.slice(0, LONGEST_QUOTE))
+        `Cannot read a response: its body must be chunked or have a length: received ${
+          JSON.stringify(coding.slice(0, MAX_QUOTE_LENGTH))
         } and ${length === undefined ? "no length" : "a length"}`,
       );
     }
@@ -326,8 +328,8 @@ export function framingOf({ status, headers }: AnswerHead): Framing {
   }
   if (length !== undefined && !LENGTH.test(length)) {
     throw new SyntaxError(
-      `Cannot read an answer: its length must be one number: received ${
-        JSON.stringify(length.slice(0, LONGEST_QUOTE))
+      `Cannot read a response: its length must be one number: received ${
+        JSON.stringify(length.slice(0, MAX_QUOTE_LENGTH))
       }`,
     );
   }

@@ -1,64 +1,72 @@
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import type { AnswerHead } from "./response_parser.ts";
+import type { ResponseHead } from "./response_parser.ts";
 import { ChunkQueue, type ChunkSource } from "./chunk_queue.ts";
-import type { HttpResponse, OpenExchange, OpenExchanges } from "./transport.ts";
+import type { HttpResponse, OpenRequest, OpenRequests } from "./transport.ts";
 import { socketQueueOptions } from "./runtime.ts";
 import { connectionError } from "./transport_error.ts";
-import { SHORT_BODY } from "./transport_settings.ts";
+import { SHORT_BODY_BYTES } from "./transport_options.ts";
 
-/** What brings the answer of an {@linkcode HttpExchange}. */
-export interface Carrier {
-  /** Holds the sender back. */
+/** Control over the connection that delivers a {@linkcode ResponseStream}. */
+export interface ResponseController {
+  /** Pauses reading. */
   pause(): void;
-  /** Goes on. */
+  /** Resumes reading. */
   resume(): void;
-  /** Ends it at once: nobody waits for more. */
-  stop(): void;
-  /** Takes the memory of a chunk back, if it was lent. */
+  /** Ends the request; its response is no longer needed. */
+  abort(): void;
+  /** Returns the memory of a borrowed chunk. */
   release?(chunk: Uint8Array): void;
 }
 
-/** What an {@linkcode HttpExchange} needs. */
-export interface HttpExchangeOptions {
+/** Dependencies of {@linkcode ResponseStream}. */
+export interface ResponseStreamDeps {
+  /** Origin of the server, for errors. */
   readonly origin: string;
+  /** Signal of the request. */
   readonly signal: AbortSignal | undefined;
-  /** Where it is noted until it ends. */
-  readonly exchanges: OpenExchanges;
+  /** Requests in progress; the stream registers itself until it ends. */
+  readonly requests: OpenRequests;
+  /** Called with the response when its head has arrived. */
   readonly resolve: (response: HttpResponse) => void;
+  /** Called if there is no response. */
   readonly reject: (error: unknown) => void;
 }
 
-/** One request and its answer, as whoever carries them tells of them. */
-export class HttpExchange implements ChunkSource, OpenExchange {
-  readonly #options: HttpExchangeOptions;
+/**
+ * Response of a request in progress: connections push its head and chunks, the
+ * caller reads them as an {@linkcode HttpResponse}.
+ */
+export class ResponseStream implements ChunkSource, OpenRequest {
+  readonly #deps: ResponseStreamDeps;
   readonly #body: ChunkQueue = new ChunkQueue(this, socketQueueOptions());
-  #carrier: Carrier | undefined;
-  #stopped = false;
+  #controller: ResponseController | undefined;
+  #aborted = false;
 
-  constructor(options: HttpExchangeOptions) {
-    this.#options = options;
-    options.exchanges.add(this);
-    options.signal?.addEventListener("abort", this.#onAbort, { once: true });
+  constructor(deps: ResponseStreamDeps) {
+    this.#deps = deps;
+    deps.requests.add(this);
+    deps.signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  readonly #onAbort = (): void => this.abort(this.#options.signal?.reason);
+  readonly #onAbort = (): void => this.abort(this.#deps.signal?.reason);
 
+  /** Ends the request; the caller receives the reason. */
   abort(reason: unknown): void {
     this.#end();
-    this.#options.reject(reason);
+    this.#deps.reject(reason);
     this.#body.fail(reason);
-    this.#stop();
+    this.#abortController();
   }
 
-  /** Who brings the answer from now on. */
-  carriedBy(carrier: Carrier): void {
-    this.#carrier = carrier;
-    if (this.#stopped) carrier.stop();
+  /** Sets the connection that delivers the response. */
+  attach(controller: ResponseController): void {
+    this.#controller = controller;
+    if (this.#aborted) controller.abort();
   }
 
-  /** The head of the answer came. */
-  answer({ status, headers: received }: AnswerHead): void {
+  /** Reports the head of the response. */
+  respond({ status, headers: received }: ResponseHead): void {
     const headers = { ...received };
     let body: AsyncIterable<Uint8Array> = this.#body;
     if (headers["content-encoding"] === "gzip") {
@@ -66,7 +74,7 @@ export class HttpExchange implements ChunkSource, OpenExchange {
       delete headers["content-encoding"];
     }
     const length = Number(headers["content-length"] ?? Infinity);
-    this.#options.resolve({
+    this.#deps.resolve({
       status,
       headers,
       body,
@@ -74,55 +82,55 @@ export class HttpExchange implements ChunkSource, OpenExchange {
     });
   }
 
-  /** The next bytes of its body came. */
+  /** Reports the next chunk of the body. */
   push(chunk: Uint8Array): void {
     this.#body.push(chunk);
   }
 
-  /** Its body is complete. */
+  /** Reports that the body is complete. */
   end(): void {
     this.#end();
     this.#body.end();
   }
 
-  /** There is no answer, or no more of it. */
+  /** Reports that the request or the rest of the response failed. */
   fail(error: unknown): void {
     this.#end();
-    const failure = connectionError(this.#options.origin, error);
-    this.#options.reject(failure);
+    const failure = connectionError(this.#deps.origin, error);
+    this.#deps.reject(failure);
     this.#body.fail(failure);
   }
 
   pause(): void {
-    this.#carrier?.pause();
+    this.#controller?.pause();
   }
 
   resume(): void {
-    this.#carrier?.resume();
+    this.#controller?.resume();
   }
 
   release(chunk: Uint8Array): void {
-    this.#carrier?.release?.(chunk);
+    this.#controller?.release?.(chunk);
   }
 
   leave(): void {
     this.#end();
-    this.#stop();
+    this.#abortController();
   }
 
   async #cancel(length: number): Promise<void> {
-    if (length > SHORT_BODY) await this.#body.return();
+    if (length > SHORT_BODY_BYTES) await this.#body.return();
     try {
       for await (const _chunk of this.#body);
     } catch {
-      // The connection broke: there is nothing left to cancel.
+      // The connection failed: there is nothing to cancel.
     }
   }
 
   async *#decompressed(): AsyncGenerator<Uint8Array, void, undefined> {
     const gunzip = createGunzip();
-    // Streams ask for the next chunk before they are done with the last.
-    const chunks = this.#carrier?.release ? copies(this.#body) : this.#body;
+    // Node streams request the next chunk before they have processed the last.
+    const chunks = this.#controller?.release ? copies(this.#body) : this.#body;
     const source = Readable.from(chunks, { objectMode: false });
     source.on("error", (error) => gunzip.destroy(error));
     try {
@@ -133,16 +141,16 @@ export class HttpExchange implements ChunkSource, OpenExchange {
     }
   }
 
-  // A request that waits for a connection may have no carrier yet: it is stopped
-  // as soon as it gets one, and its caller does not wait for that.
-  #stop(): void {
-    this.#stopped = true;
-    this.#carrier?.stop();
+  // A request that waits for a connection has no controller yet: it is aborted
+  // when it gets one, and its caller does not wait for that.
+  #abortController(): void {
+    this.#aborted = true;
+    this.#controller?.abort();
   }
 
   #end(): void {
-    this.#options.exchanges.delete(this);
-    this.#options.signal?.removeEventListener("abort", this.#onAbort);
+    this.#deps.requests.delete(this);
+    this.#deps.signal?.removeEventListener("abort", this.#onAbort);
   }
 }
 

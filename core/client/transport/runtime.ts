@@ -1,9 +1,9 @@
 import type { ChunkQueueOptions } from "./chunk_queue.ts";
 
-/** A JavaScript runtime that the library runs on. */
+/** JavaScript runtime. */
 export type Runtime = "node" | "deno" | "bun";
 
-/** Which runtime this is. */
+/** Detects the current runtime. */
 export function currentRuntime(): Runtime {
   if ("Deno" in globalThis) return "deno";
   if ("Bun" in globalThis) return "bun";
@@ -11,8 +11,8 @@ export function currentRuntime(): Runtime {
 }
 
 /**
- * How much of what sockets of `node:tls` deliver may wait for its reader. Deno's
- * go on reading when they are paused, so that only a bound helps there.
+ * Queue options for data of `node:tls` sockets. Deno's sockets do not stop
+ * reading when they are paused, so that the queue needs a limit there.
  */
 export function socketQueueOptions(): ChunkQueueOptions {
   return currentRuntime() === "deno"

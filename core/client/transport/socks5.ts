@@ -17,21 +17,23 @@ const REPLIES: Readonly<Record<number, string>> = {
   8: "address type not supported",
 };
 
-/** What {@linkcode socks5Connect} asks for. */
+/** Target of {@linkcode socks5Connect}. */
 export interface Socks5Target {
-  /** The host; a name is resolved by the proxy. */
+  /** Host; the proxy resolves names. */
   readonly host: string;
+  /** Port of the host. */
   readonly port: number;
-  /** For proxies that want it. */
+  /** User name, if the proxy requires authentication. */
   readonly username?: string | undefined;
+  /** Password of the user. */
   readonly password?: string | undefined;
 }
 
 /**
- * Asks a SOCKS5 proxy, at the other end of a socket, for a connection to a host
- * (RFC 1928, with a password by RFC 1929).
+ * Requests a connection to a host from the SOCKS5 proxy at the other end of a
+ * socket (RFC 1928; with a password, RFC 1929).
  *
- * @throws {Error} With what the proxy answered, if that is no.
+ * @throws {Error} If the proxy refuses.
  */
 export async function socks5Connect(
   socket: Socket,
@@ -73,7 +75,7 @@ function addressOf(host: string): Buffer {
   return Buffer.concat([Buffer.of(ADDRESS.name), counted(host)]);
 }
 
-/** The address of a URL, which writes it in hexadecimal groups alone. */
+/** Encodes an address from a URL, which consists of hexadecimal groups. */
 function ipv6Bytes(host: string): Buffer {
   const [head = [], tail = []] = host.split("::").map((part) =>
     part.split(":").filter((group) => group !== "")
@@ -102,7 +104,7 @@ function counted(text: string): Buffer {
   return Buffer.concat([Buffer.of(bytes.byteLength), bytes]);
 }
 
-/** Reads exactly so many bytes and leaves what follows in the socket. */
+/** Reads exactly `length` bytes; leaves further bytes in the socket. */
 function read(socket: Socket, length: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const done = (settle: () => void) => {
@@ -116,7 +118,8 @@ function read(socket: Socket, length: number): Promise<Buffer> {
       if (bytes !== null) done(() => resolve(bytes));
     };
     const onError = (error: Error) => done(() => reject(error));
-    const onEnd = () => onError(new Error("Cannot connect: it hung up"));
+    const onEnd = () =>
+      onError(new Error("Cannot connect: the proxy closed the connection"));
     socket.on("readable", look);
     socket.on("end", onEnd);
     socket.on("error", onError);
@@ -126,6 +129,6 @@ function read(socket: Socket, length: number): Promise<Buffer> {
 
 function fail(received: string): never {
   throw new Error(
-    `Cannot connect: the SOCKS5 proxy must agree: received ${received}`,
+    `Cannot connect: the SOCKS5 proxy refused: received ${received}`,
   );
 }

@@ -1,113 +1,112 @@
-/** One HTTP request as a value: nothing is sent until a transport gets it. */
+/** HTTP request as a value. */
 export interface HttpRequest {
-  /** What to do with what the path names. */
+  /** HTTP method. */
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path and query, such as `/api/v1/pods?limit=500`. */
   readonly path: string;
   /** Header names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Headers with one line for each value, which must not be joined. */
+  /** Headers with one line per value, which must not be joined. */
   readonly repeatedHeaders?:
     | Readonly<Record<string, readonly string[]>>
     | undefined;
-  /** What is sent along. */
+  /** Body of the request. */
   readonly body?: Uint8Array | string | undefined;
-  /** Ends the request, and the reading of its answer, when aborted. */
+  /** Signal that ends the request and the reading of its response. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Whether the reader is done with each chunk of the answer when it asks for
-   * the next one, so that its memory may be used again. It is for long streams:
-   * a transport may give them a connection of their own and read them without
-   * copies. Chunks of answers that say no (any status from 300) are never
-   * borrowed, since others than the reader may look at them.
+   * Whether chunks of the response are only valid until the reader requests the
+   * next one, so that their memory can be reused. For long streams: a transport
+   * may give them a connection of their own and avoid copies. Chunks of error
+   * responses (any status from 300) are never borrowed.
    *
    * @default {false}
    */
   readonly borrowsChunks?: boolean | undefined;
 }
 
-/** The answer to an {@linkcode HttpRequest}; its body must be read or cancelled. */
+/** Response to an {@linkcode HttpRequest}; its body must be read or cancelled. */
 export interface HttpResponse {
-  /** The HTTP status code. */
+  /** HTTP status code. */
   readonly status: number;
   /** Header names in lower case; repeated headers joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * The body as it arrives, decompressed. Not reading holds the sender back.
-   * Leaving the loop closes the connection or gives it back to the pool.
+   * Body in chunks as they arrive, decompressed, with back-pressure. Leaving the
+   * loop closes the connection or returns it to the pool.
    */
   readonly body: AsyncIterable<Uint8Array>;
-  /** Reads the body away, or closes the connection when it is long. */
+  /** Discards the rest of the body; closes the connection if the body is long. */
   cancel(): Promise<void>;
 }
 
-/** What a WebSocket upgrade asks for. */
+/** Request for a WebSocket. */
 export interface StreamRequest {
   /** Path and query. */
   readonly path: string;
   /** Header names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Headers with one line for each value, which must not be joined. */
+  /** Headers with one line per value, which must not be joined. */
   readonly repeatedHeaders?:
     | Readonly<Record<string, readonly string[]>>
     | undefined;
   /** Subprotocols in order of preference, such as `v5.channel.k8s.io`. */
   readonly protocols: readonly string[];
-  /** Ends the attempt, and later the stream, when aborted. */
+  /** Signal that ends the attempt and, once open, the WebSocket. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An open WebSocket to the API server. */
+/** Open WebSocket to the API server. */
 export interface StreamConnection {
-  /** The subprotocol that the server chose. */
+  /** Subprotocol that the server chose. */
   readonly protocol: string;
-  /** Messages in order; ends when the peer closes, throws when the line breaks. */
+  /** Received messages; ends when the peer closes, throws if the connection fails. */
   readonly messages: AsyncIterable<Uint8Array>;
-  /** Sends one binary message; resolves when it was handed to the socket. */
+  /** Sends a binary message; resolves when the socket has accepted it. */
   send(message: Uint8Array): Promise<void>;
-  /** Closes in order; never throws. */
+  /** Closes the WebSocket with a close handshake; never throws. */
   close(code?: number, reason?: string): Promise<void>;
 }
 
 /**
- * The only thing that talks to a network. There is one for each runtime, and
- * the embedded API server is one too, so that tests need no socket.
+ * HTTP transport: sends requests over a network. There is one per runtime; the
+ * embedded API server implements it as well, so that tests need no sockets.
  *
- * A transport owns one pool of connections and the TLS settings; it knows
- * nothing of credentials in headers, retries or Kubernetes.
+ * A transport owns a connection pool and the TLS configuration. Credentials in
+ * headers, retries and anything specific to Kubernetes belong to the client.
  */
 export interface Transport {
   /**
-   * Sends a request and resolves when the head of the answer is there,
+   * Sends a request and resolves when the head of the response has arrived,
    * whatever its status.
    *
-   * @throws {Error} If no answer came: the connection failed or was aborted.
+   * @throws {Error} If there is no response: the connection failed or was aborted.
    */
   send(request: HttpRequest): Promise<HttpResponse>;
-  /** Opens a WebSocket; absent where a transport cannot. */
+  /** Opens a WebSocket; absent if the transport does not support them. */
   connect?(request: StreamRequest): Promise<StreamConnection>;
-  /** Closes every connection, those in use too. Safe to call twice. */
+  /** Closes all connections, including those in use. Safe to call twice. */
   close(): Promise<void>;
 }
 
-/** The part of a {@linkcode Transport} that differs between runtimes. */
+/** Part of a {@linkcode Transport} that differs between runtimes. */
 export interface HttpTransport extends Omit<Transport, "connect"> {
   /**
-   * Closes as soon as everything under way has ended, and resolves then;
-   * nothing new may be sent.
+   * Waits until all requests in progress have ended, then closes. No further
+   * request may be sent.
    */
   retire(): Promise<void>;
 }
 
-/** What may be the name of a header, and what its value (RFC 9110). */
+/** Valid names and values of headers (RFC 9110). */
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * The headers of a request, a line each.
+ * Lists the header lines of a request.
  *
- * @throws {TypeError} If one cannot be sent. It may be secret, so that the
- * message, other than those of some runtimes, has its name only.
+ * @throws {TypeError} If a header is invalid. The message contains its name only,
+ * because the value may be secret.
  */
 export function headerLines(
   request: Pick<HttpRequest, "headers" | "repeatedHeaders">,
@@ -122,45 +121,45 @@ export function headerLines(
   for (const [name, value] of lines) {
     if (NAME.test(name) && VALUE.test(value)) continue;
     throw new TypeError(
-      `Cannot send a request: a header must be a token with a value of one line: received ${
+      `Cannot send a request: the name or value of a header is invalid: received ${
         JSON.stringify(name)
-      } with something else`,
+      }`,
     );
   }
   return lines;
 }
 
-/** A request that was sent and whose answer is not read to its end. */
-export interface OpenExchange {
-  /** Ends it; its reader gets the reason. */
+/** Request in progress: its response has not been read completely. */
+export interface OpenRequest {
+  /** Ends the request; its reader receives the reason. */
   abort(reason: unknown): void;
 }
 
-/** What a transport has under way, so that it can wait for it or end it. */
-export class OpenExchanges {
-  readonly #exchanges = new Set<OpenExchange>();
+/** Requests in progress of a transport. */
+export class OpenRequests {
+  readonly #requests = new Set<OpenRequest>();
   #onIdle: (() => void) | undefined;
 
-  /** Takes note of an exchange. */
-  add(exchange: OpenExchange): void {
-    this.#exchanges.add(exchange);
+  /** Registers a request. */
+  add(request: OpenRequest): void {
+    this.#requests.add(request);
   }
 
-  /** Forgets an exchange that has ended; safe to call twice. */
-  delete(exchange: OpenExchange): void {
-    this.#exchanges.delete(exchange);
-    if (this.#exchanges.size === 0) this.#onIdle?.();
+  /** Removes a request that has ended; safe to call twice. */
+  delete(request: OpenRequest): void {
+    this.#requests.delete(request);
+    if (this.#requests.size === 0) this.#onIdle?.();
   }
 
-  /** Resolves as soon as nothing is under way. */
+  /** Resolves as soon as no request is in progress. */
   idle(): Promise<void> {
-    return this.#exchanges.size === 0
+    return this.#requests.size === 0
       ? Promise.resolve()
       : new Promise((resolve) => this.#onIdle = resolve);
   }
 
-  /** Ends everything that is under way. */
+  /** Aborts all requests in progress. */
   abortAll(reason: unknown): void {
-    for (const exchange of this.#exchanges) exchange.abort(reason);
+    for (const request of this.#requests) request.abort(reason);
   }
 }

@@ -1,14 +1,14 @@
 import type { HttpTransport } from "./transport.ts";
 import { FetchTransport } from "./transport_fetch.ts";
-import type { TransportSettings } from "./transport_settings.ts";
+import type { TransportOptions } from "./transport_options.ts";
 
 /**
- * Opens a transport over Bun's own `fetch`, which takes certificates and a proxy
- * with every call and keeps connections apart by them. What it cannot do, headers
- * of several lines and SOCKS proxies, goes through undici.
+ * Opens a transport over Bun's `fetch`, which takes certificates and a proxy per
+ * call. Headers with several lines and SOCKS proxies, which it does not support,
+ * use undici.
  */
 export async function openHttpTransport(
-  settings: TransportSettings,
+  settings: TransportOptions,
 ): Promise<HttpTransport> {
   if (settings.repeatsHeaders || settings.proxyUrl?.startsWith("socks")) {
     const { openHttpTransport } = await import("./transport_node.ts");
@@ -24,7 +24,7 @@ export async function openHttpTransport(
         rejectUnauthorized: !settings.insecureSkipTlsVerify,
       },
       ...(settings.proxyUrl && { proxy: settings.proxyUrl }),
-      // A watch may be silent for longer than Bun waits by default.
+      // A watch may be silent for longer than Bun's default timeout.
       timeout: false,
     },
     close() {},

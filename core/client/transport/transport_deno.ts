@@ -1,8 +1,8 @@
 import type { HttpTransport } from "./transport.ts";
 import { FetchTransport } from "./transport_fetch.ts";
-import type { TransportSettings } from "./transport_settings.ts";
+import type { TransportOptions } from "./transport_options.ts";
 
-/** What is used of the `Deno` global. */
+/** Part of the `Deno` global that is used here. */
 interface DenoRuntime {
   createHttpClient(options: {
     readonly caCerts?: readonly string[] | undefined;
@@ -17,13 +17,13 @@ interface DenoRuntime {
 }
 
 /**
- * Opens a transport over Deno's own `fetch`, whose HTTP client holds the pool
- * and the certificates. What that client cannot do, another name or no check of
- * the server's certificate, goes through undici, which Deno runs as well, though
- * without holding the sender back.
+ * Opens a transport over Deno's `fetch`, whose HTTP client has the connection
+ * pool and the certificates. A different server name and unverified server
+ * certificates, which it does not support, use undici, which runs in Deno too, but
+ * without back-pressure.
  */
 export async function openHttpTransport(
-  settings: TransportSettings,
+  settings: TransportOptions,
 ): Promise<HttpTransport> {
   if (settings.insecureSkipTlsVerify || settings.serverName) {
     const { openHttpTransport } = await import("./transport_node.ts");

@@ -1,4 +1,4 @@
-/** What a runtime's network errors may carry. */
+/** Fields of network errors of the runtimes. */
 interface NetworkError {
   readonly message?: unknown;
   readonly code?: unknown;
@@ -6,11 +6,11 @@ interface NetworkError {
 }
 
 /**
- * The error of a request that got no answer, or only a part of one: the same
- * words on every runtime, and the runtime's own error as its cause.
+ * Creates the error of a request without a complete response: the same message
+ * on every runtime, with the error of the runtime as its cause.
  *
- * @param origin The server, without credentials.
- * @param error What the runtime threw.
+ * @param origin Origin of the server.
+ * @param error Error of the runtime.
  */
 export function connectionError(origin: string, error: unknown): Error {
   return new Error(
@@ -21,14 +21,14 @@ export function connectionError(origin: string, error: unknown): Error {
   );
 }
 
-/** The error of a request on a transport that was closed. */
+/** Creates the error of a request on a closed transport. */
 export function closedError(origin: string): Error {
   return new Error(
-    `Cannot reach ${origin}: the connections were closed: received a request`,
+    `Cannot reach ${origin}: the connections were closed`,
   );
 }
 
-/** Runtimes wrap the reason in errors that say nothing; the last one says it. */
+/** Text of the innermost cause; runtimes wrap it in generic errors. */
 function innermostText(error: unknown): string {
   let reason: NetworkError | undefined;
   let next: unknown = error;
@@ -42,24 +42,26 @@ function innermostText(error: unknown): string {
   return message.includes(code) ? message : `${code} ${message}`.trim();
 }
 
-/** The server answered a request for a WebSocket with something else. */
+/** Error of a WebSocket request that the server refused. */
 export class StreamRefusedError extends Error {
-  /** The HTTP status code. */
+  /** HTTP status code. */
   readonly status: number;
-  /** What the server said, usually a Status as JSON. */
+  /** Body of the response, usually a Status as JSON. */
   readonly body: string;
 
   /**
-   * Keeps what was answered.
+   * Creates the error.
    *
-   * @param origin The server, without credentials.
-   * @param answer The HTTP status code and what the server said.
+   * @param origin Origin of the server.
+   * @param response HTTP status code and body of the response.
    */
   constructor(
     origin: string,
     { status, body }: { readonly status: number; readonly body: string },
   ) {
-    super(`Cannot open a stream to ${origin}: it refused: received ${status}`);
+    super(
+      `Cannot open a WebSocket to ${origin}: the server refused: received ${status}`,
+    );
     this.name = "StreamRefusedError";
     this.status = status;
     this.body = body;

@@ -3,37 +3,36 @@ import {
   type HttpRequest,
   type HttpResponse,
   type HttpTransport,
-  type OpenExchange,
-  OpenExchanges,
+  type OpenRequest,
+  OpenRequests,
 } from "./transport.ts";
 import { closedError, connectionError } from "./transport_error.ts";
 import {
   type ServerAddress,
   serverAddress,
-  SHORT_BODY,
-  type TransportSettings,
-} from "./transport_settings.ts";
+  SHORT_BODY_BYTES,
+  type TransportOptions,
+} from "./transport_options.ts";
 
-/** What a runtime adds to `fetch`. */
+/** Extensions of a runtime to `fetch`. */
 export interface FetchRuntime {
-  /** Options of the runtime's own that every call takes. */
+  /** Additional options for every call. */
   readonly init: Readonly<Record<string, unknown>>;
-  /** Frees the runtime's connections. */
+  /** Closes the connections of the runtime. */
   close(): void;
 }
 
 /**
- * A transport over a runtime's own `fetch`, for the runtimes whose `fetch` can
- * be told certificates and proxies. Connections, their reuse and decompression
- * are the runtime's work.
+ * Transport over the `fetch` of a runtime, for runtimes whose `fetch` supports
+ * certificates and proxies. The runtime manages connections and decompression.
  */
 export class FetchTransport implements HttpTransport {
   readonly #address: ServerAddress;
   readonly #runtime: FetchRuntime;
-  readonly #exchanges = new OpenExchanges();
+  readonly #requests = new OpenRequests();
   #closed = false;
 
-  constructor(settings: TransportSettings, runtime: FetchRuntime) {
+  constructor(settings: TransportOptions, runtime: FetchRuntime) {
     this.#address = serverAddress(settings.server);
     this.#runtime = runtime;
   }
@@ -43,12 +42,12 @@ export class FetchTransport implements HttpTransport {
     if (this.#closed) throw closedError(origin);
     request.signal?.throwIfAborted();
     const headers = headerLines(request);
-    const exchange = new FetchExchange({
+    const fetching = new FetchRequest({
       origin,
       signal: request.signal,
-      exchanges: this.#exchanges,
+      requests: this.#requests,
     });
-    return await exchange.run(`${origin}${prefix}${request.path}`, {
+    return await fetching.run(`${origin}${prefix}${request.path}`, {
       ...this.#runtime.init,
       method: request.method,
       headers,
@@ -58,46 +57,48 @@ export class FetchTransport implements HttpTransport {
   }
 
   async retire(): Promise<void> {
-    await this.#exchanges.idle();
+    await this.#requests.idle();
     await this.close();
   }
 
   close(): Promise<void> {
     if (this.#closed) return Promise.resolve();
     this.#closed = true;
-    this.#exchanges.abortAll(closedError(this.#address.origin));
+    this.#requests.abortAll(closedError(this.#address.origin));
     this.#runtime.close();
     return Promise.resolve();
   }
 }
 
-interface FetchExchangeParts {
+interface FetchRequestDeps {
+  /** Origin of the server, for errors. */
   readonly origin: string;
+  /** Signal of the request. */
   readonly signal: AbortSignal | undefined;
-  /** Where it is noted until it ends. */
-  readonly exchanges: OpenExchanges;
+  /** Requests in progress; the request registers itself until it ends. */
+  readonly requests: OpenRequests;
 }
 
-/** One request and its answer. */
-class FetchExchange implements OpenExchange {
-  readonly #parts: FetchExchangeParts;
+/** A request in progress and its response. */
+class FetchRequest implements OpenRequest {
+  readonly #deps: FetchRequestDeps;
   readonly #controller = new AbortController();
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
 
-  constructor(parts: FetchExchangeParts) {
-    this.#parts = parts;
-    parts.exchanges.add(this);
-    parts.signal?.addEventListener("abort", this.#onAbort, { once: true });
+  constructor(deps: FetchRequestDeps) {
+    this.#deps = deps;
+    deps.requests.add(this);
+    deps.signal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  readonly #onAbort = (): void => this.abort(this.#parts.signal?.reason);
+  readonly #onAbort = (): void => this.abort(this.#deps.signal?.reason);
 
   abort(reason: unknown): void {
-    // What nobody has begun to read would never tell of its end.
+    // A body that is not being read would never report its end.
     this.#end();
     this.#controller.abort(reason);
-    // Deno does not always hear of the abort while it waits for a chunk: the
-    // connection would stay, and with it the process.
+    // Deno does not always notice the abort while it waits for a chunk: the
+    // connection would stay open and keep the process alive.
     this.#reader?.cancel(reason).catch(() => {});
   }
 
@@ -109,7 +110,7 @@ class FetchExchange implements OpenExchange {
       });
       const { body } = response;
       const headers = Object.fromEntries(response.headers);
-      // The runtime took the compression off the body, but not off the headers.
+      // The runtime decompresses the body but leaves the header.
       delete headers["content-encoding"];
       if (body === null) this.#end();
       const reader = this.#reader = body?.getReader();
@@ -140,7 +141,7 @@ class FetchExchange implements OpenExchange {
       throw this.#failure(error);
     } finally {
       this.#end();
-      // After the end this does nothing; before it, it closes the connection.
+      // Closes the connection, unless the body has ended.
       await reader.cancel().catch(() => {});
     }
   }
@@ -149,7 +150,7 @@ class FetchExchange implements OpenExchange {
     reader: ReadableStreamDefaultReader<Uint8Array> | undefined,
     length: number,
   ): Promise<void> {
-    if (length > SHORT_BODY) {
+    if (length > SHORT_BODY_BYTES) {
       this.#end();
       await reader?.cancel().catch(() => {});
       return;
@@ -157,7 +158,7 @@ class FetchExchange implements OpenExchange {
     try {
       for await (const _chunk of this.#read(reader));
     } catch {
-      // The connection broke: there is nothing left to cancel.
+      // The connection failed: there is nothing to cancel.
     }
   }
 
@@ -166,11 +167,11 @@ class FetchExchange implements OpenExchange {
     const { signal } = this.#controller;
     return signal.aborted
       ? signal.reason
-      : connectionError(this.#parts.origin, error);
+      : connectionError(this.#deps.origin, error);
   }
 
   #end(): void {
-    this.#parts.signal?.removeEventListener("abort", this.#onAbort);
-    this.#parts.exchanges.delete(this);
+    this.#deps.signal?.removeEventListener("abort", this.#onAbort);
+    this.#deps.requests.delete(this);
   }
 }

@@ -1,59 +1,59 @@
 import { connect as tlsConnect, type TLSSocket } from "node:tls";
 import { Agent, type buildConnector, type Dispatcher } from "undici/index.js";
-import { type Carrier, HttpExchange } from "./response_stream.ts";
+import { type ResponseController, ResponseStream } from "./response_stream.ts";
 import {
   type HttpRequest,
   type HttpResponse,
   type HttpTransport,
-  OpenExchanges,
+  OpenRequests,
 } from "./transport.ts";
 import {
   type ConnectOptions,
+  DedicatedConnection,
+  type DedicatedConnectionDeps,
   ReadBuffers,
   requestHead,
-  SocketCarrier,
-  type SocketCarrierOptions,
 } from "./dedicated_connection.ts";
 import { currentRuntime } from "./runtime.ts";
 import {
-  CONNECT_TIMEOUT,
+  CONNECT_TIMEOUT_MS,
   type ServerAddress,
   serverAddress,
   tlsOptions,
-  type TransportSettings,
-} from "./transport_settings.ts";
+  type TransportOptions,
+} from "./transport_options.ts";
 import { closedError } from "./transport_error.ts";
 import { openTunnel } from "./tunnel.ts";
 
-/** API servers keep idle connections for 90 seconds; ours go before that. */
-const KEEP_ALIVE_TIMEOUT = 60_000;
+/** Lifetime of idle connections; API servers close them after 90 seconds. */
+const KEEP_ALIVE_TIMEOUT_MS = 60_000;
 
 /**
- * Opens a transport over one pool of undici, on its lowest layer: chunks go from
- * the socket to the reader with no stream object between. Long streams get
- * connections of their own: see {@linkcode SocketCarrier}.
+ * Opens a transport over a connection pool of undici. It uses undici's dispatch
+ * API, which delivers chunks without stream objects. Long streams use a
+ * {@linkcode DedicatedConnection}.
  *
- * The import names undici's file, since Bun replaces the bare name by a copy of
- * its own that ignores certificates.
+ * undici is imported by file name, because Bun replaces the bare name by its own
+ * implementation, which ignores certificates.
  */
-export function openHttpTransport(settings: TransportSettings): HttpTransport {
+export function openHttpTransport(settings: TransportOptions): HttpTransport {
   return new NodeTransport(settings);
 }
 
-function connectOptions(settings: TransportSettings): ConnectOptions {
+function connectOptions(settings: TransportOptions): ConnectOptions {
   return {
     ...tlsOptions(settings),
-    timeout: settings.connectTimeout ?? CONNECT_TIMEOUT,
+    timeout: settings.connectTimeout ?? CONNECT_TIMEOUT_MS,
   };
 }
 
 function openPool(
-  settings: TransportSettings,
+  settings: TransportOptions,
   tls: ConnectOptions,
 ): Dispatcher {
   const { proxyUrl } = settings;
   return new Agent({
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     // HTTP/2 would put all watches on one connection and its flow control.
     allowH2: false,
     connect: proxyUrl === undefined
@@ -62,12 +62,12 @@ function openPool(
   });
 }
 
-/** Connects by a proxy; undici knows some itself, but not all of them well. */
+/** Connects through a proxy; undici does not support all kinds of them. */
 function connectThrough(
   proxyUrl: string,
-  settings: TransportSettings & { readonly tls: ConnectOptions },
+  settings: TransportOptions & { readonly tls: ConnectOptions },
 ): buildConnector.connector {
-  const { connectTimeout = CONNECT_TIMEOUT, server, tls } = settings;
+  const { connectTimeout = CONNECT_TIMEOUT_MS, server, tls } = settings;
   const url = new URL(server);
   return (_target, done) => {
     openTunnel(proxyUrl, url, { timeout: connectTimeout }).then((tunnel) => {
@@ -82,13 +82,13 @@ function connectThrough(
   };
 }
 
-/** Waits for the end of a TLS handshake; a late or broken one is ended. */
+/** Waits for a TLS handshake; destroys the socket if it is late. */
 function whenSecure(socket: TLSSocket, limit: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() =>
       socket.destroy(
         new Error(
-          `Cannot connect: TLS must be agreed within ${limit} ms: received nothing`,
+          `Cannot connect: the TLS handshake took longer than ${limit} ms`,
         ),
       ), limit);
     const onError = (error: Error) => {
@@ -108,20 +108,20 @@ class NodeTransport implements HttpTransport {
   readonly #address: ServerAddress;
   readonly #pool: Dispatcher;
   /**
-   * How streams get a connection of their own. Proxies are the pool's to pass, and
-   * sockets of Deno do not read into memory that they are given.
+   * Dependencies of dedicated connections; `undefined` behind a proxy, which only
+   * the pool supports, and on Deno, whose sockets cannot read into given buffers.
    */
-  readonly #direct: SocketCarrierOptions | undefined;
-  readonly #exchanges = new OpenExchanges();
+  readonly #dedicated: DedicatedConnectionDeps | undefined;
+  readonly #requests = new OpenRequests();
   #closed = false;
 
-  constructor(settings: TransportSettings) {
+  constructor(settings: TransportOptions) {
     this.#address = serverAddress(settings.server);
     const connect = connectOptions(settings);
     this.#pool = openPool(settings, connect);
     if (settings.proxyUrl === undefined && currentRuntime() === "node") {
       const server = new URL(settings.server);
-      this.#direct = { server, connect, buffers: new ReadBuffers() };
+      this.#dedicated = { server, connect, buffers: new ReadBuffers() };
     }
   }
 
@@ -131,38 +131,31 @@ class NodeTransport implements HttpTransport {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(closedError(origin));
       if (signal?.aborted) return reject(signal.reason);
-      const exchanges = this.#exchanges;
-      const exchange = new HttpExchange({
-        origin,
-        signal,
-        exchanges,
-        resolve,
-        reject,
-      });
-      if (!this.#stream(request, exchange)) this.#dispatch(request, exchange);
+      const requests = this.#requests;
+      const deps = { origin, signal, requests, resolve, reject };
+      const stream = new ResponseStream(deps);
+      if (this.#dedicated !== undefined && isLongRead(request)) {
+        this.#connect(request, stream, this.#dedicated);
+      } else this.#dispatch(request, stream);
     });
   }
 
-  /** Sends what is read as a stream; returns whether it was that. */
-  #stream(request: HttpRequest, exchange: HttpExchange): boolean {
-    const { body, borrowsChunks, method, path } = request;
-    const direct = this.#direct;
-    if (direct === undefined || !borrowsChunks) return false;
-    if (method !== "GET" || body !== undefined) return false;
+  #connect(
+    request: HttpRequest,
+    stream: ResponseStream,
+    deps: DedicatedConnectionDeps,
+  ): void {
     try {
-      const { host } = direct.server;
-      const head = requestHead(request, {
-        host,
-        path: this.#address.prefix + path,
-      });
-      new SocketCarrier(exchange, head, direct);
+      const { host } = deps.server;
+      const path = this.#address.prefix + request.path;
+      const head = requestHead(request, { host, path });
+      new DedicatedConnection(stream, head, deps);
     } catch (error) {
-      exchange.fail(error);
+      stream.fail(error);
     }
-    return true;
   }
 
-  #dispatch(request: HttpRequest, exchange: HttpExchange): void {
+  #dispatch(request: HttpRequest, stream: ResponseStream): void {
     const { origin, prefix } = this.#address;
     const { body = null, headers, method, path } = request;
     this.#pool.dispatch({
@@ -177,20 +170,25 @@ class NodeTransport implements HttpTransport {
       body,
       headersTimeout: 0,
       bodyTimeout: 0,
-    }, new PoolCarrier(exchange));
+    }, new PoolHandler(stream));
   }
 
   async retire(): Promise<void> {
-    await this.#exchanges.idle();
+    await this.#requests.idle();
     await this.close();
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#exchanges.abortAll(closedError(this.#address.origin));
+    this.#requests.abortAll(closedError(this.#address.origin));
     await this.#pool.destroy();
   }
+}
+
+/** Whether a request reads a stream whose chunks are borrowed. */
+function isLongRead({ body, borrowsChunks, method }: HttpRequest): boolean {
+  return borrowsChunks === true && method === "GET" && body === undefined;
 }
 
 function repeatedLines(request: HttpRequest): Record<string, string[]> {
@@ -198,18 +196,18 @@ function repeatedLines(request: HttpRequest): Record<string, string[]> {
   return Object.fromEntries(lines.map(([name, values]) => [name, [...values]]));
 }
 
-/** Carries an exchange over the pool of undici. */
-class PoolCarrier implements Dispatcher.DispatchHandler, Carrier {
-  readonly #exchange: HttpExchange;
+/** undici's handler of a request, which feeds a {@linkcode ResponseStream}. */
+class PoolHandler implements Dispatcher.DispatchHandler, ResponseController {
+  readonly #stream: ResponseStream;
   #controller: Dispatcher.DispatchController | undefined;
 
-  constructor(exchange: HttpExchange) {
-    this.#exchange = exchange;
+  constructor(stream: ResponseStream) {
+    this.#stream = stream;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    this.#exchange.carriedBy(this);
+    this.#stream.attach(this);
   }
 
   onResponseStart(
@@ -223,25 +221,25 @@ class PoolCarrier implements Dispatcher.DispatchHandler, Carrier {
       if (value === undefined) continue;
       headers[name] = Array.isArray(value) ? value.join(", ") : value;
     }
-    this.#exchange.answer({ status, headers });
+    this.#stream.respond({ status, headers });
   }
 
   onResponseData(
     _controller: Dispatcher.DispatchController,
     chunk: Uint8Array,
   ): void {
-    this.#exchange.push(chunk);
+    this.#stream.push(chunk);
   }
 
   onResponseEnd(): void {
-    this.#exchange.end();
+    this.#stream.end();
   }
 
   onResponseError(
     _controller: Dispatcher.DispatchController,
     error: Error,
   ): void {
-    this.#exchange.fail(error);
+    this.#stream.fail(error);
   }
 
   pause(): void {
@@ -252,9 +250,9 @@ class PoolCarrier implements Dispatcher.DispatchHandler, Carrier {
     this.#controller?.resume();
   }
 
-  stop(): void {
+  abort(): void {
     this.#controller?.abort(
-      new Error("Cannot go on: nobody waits for it: received an answer"),
+      new Error("Cannot continue: the response is no longer needed"),
     );
   }
 }

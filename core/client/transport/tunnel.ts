@@ -3,17 +3,17 @@ import { request as httpsRequest } from "node:https";
 import { connect as connectSocket, type Socket } from "node:net";
 import { deadline, systemClock } from "../../clock.ts";
 import { socks5Connect } from "./socks5.ts";
-import { basicAuthorization, withoutUser } from "./transport_settings.ts";
+import { basicAuthorization, withoutUser } from "./transport_options.ts";
 
-/** How {@linkcode openTunnel} connects. */
+/** Options of {@linkcode openTunnel}. */
 export interface TunnelOptions {
-  /** Ends the attempt when aborted. */
+  /** Signal that ends the attempt. */
   readonly signal?: AbortSignal | undefined;
-  /** How long it may take, in milliseconds. */
+  /** Time limit, in milliseconds. */
   readonly timeout: number;
 }
 
-/** A proxy and whom it shall connect to. */
+/** Proxy and the target of the connection through it. */
 interface Route {
   readonly proxy: URL;
   readonly username: string;
@@ -23,13 +23,13 @@ interface Route {
 }
 
 /**
- * Asks a proxy for a connection to a server: one of HTTP by the method CONNECT,
- * or one of SOCKS5.
+ * Connects to a server through a proxy: an HTTP proxy, by the method CONNECT, or
+ * a SOCKS5 proxy.
  *
- * @param proxyUrl The proxy, with user and password if it wants them.
- * @param server The URL of the server.
- * @throws {TypeError} If the proxy is of another kind.
- * @throws {Error} If the proxy refuses or does not answer in time.
+ * @param proxyUrl URL of the proxy, with user and password if required.
+ * @param server URL of the server.
+ * @throws {TypeError} If the scheme of the proxy is not supported.
+ * @throws {Error} If the proxy refuses or exceeds the time limit.
  */
 export async function openTunnel(
   proxyUrl: string,
@@ -48,14 +48,14 @@ export async function openTunnel(
   const connectVia = TUNNELS[proxy.protocol];
   if (connectVia === undefined) {
     throw new TypeError(
-      `Cannot go through the proxy ${
+      `Cannot connect through the proxy ${
         withoutUser(proxy)
-      }: it must be one of http:, https: and socks5:: received ${proxy.protocol}`,
+      }: its scheme must be http:, https: or socks5:: received ${proxy.protocol}`,
     );
   }
   const failure = (received: string, options?: ErrorOptions) =>
     new Error(
-      `Cannot go through the proxy ${
+      `Cannot connect through the proxy ${
         withoutUser(proxy)
       }: it must connect to the server: received ${received}`,
       options,
@@ -117,7 +117,8 @@ async function socksTunnel(
     Number(proxy.port) || 1080,
     proxy.hostname.replace(/^\[|\]$/g, ""),
   );
-  const onAbort = () => socket.destroy(new Error("Cannot wait any longer"));
+  const onAbort = () =>
+    socket.destroy(new Error("Cannot connect: the attempt was ended"));
   signal.addEventListener("abort", onAbort);
   try {
     await new Promise<void>((resolve, reject) => {

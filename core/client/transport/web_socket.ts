@@ -5,52 +5,52 @@ import { type ClientOptions, type RawData, WebSocket } from "ws";
 import { ChunkQueue } from "./chunk_queue.ts";
 import { currentRuntime, socketQueueOptions } from "./runtime.ts";
 import {
-  CONNECT_TIMEOUT,
+  CONNECT_TIMEOUT_MS,
   serverAddress,
   tlsOptions,
-  type TransportSettings,
-} from "./transport_settings.ts";
+  type TransportOptions,
+} from "./transport_options.ts";
 import type { StreamConnection, StreamRequest } from "./transport.ts";
 import { connectionError, StreamRefusedError } from "./transport_error.ts";
 import { openTunnel } from "./tunnel.ts";
 
-/** How often a silent peer is asked whether it is there, in milliseconds. */
-const HEARTBEAT = 30_000;
-/** How much of a refusal is kept for the error. */
-const LONGEST_REFUSAL = 64 << 10;
-/** The longest message that is taken; API servers send 32 KiB at most. */
-const LONGEST_MESSAGE = 16 << 20;
+/** Interval of pings; a peer that does not respond within it is disconnected. */
+const HEARTBEAT_MS = 30_000;
+/** Maximum number of characters of a refusal that are read. */
+const MAX_REFUSAL_LENGTH = 64 << 10;
+/** Maximum size of a message; API servers send at most 32 KiB. */
+const MAX_MESSAGE_BYTES = 16 << 20;
 
-/** An open WebSocket that can be ended without the peer's consent. */
+/** Open WebSocket that can be ended without a close handshake. */
 export interface OpenStream extends StreamConnection {
-  /** Resolves when the connection has ended, in whatever way. */
+  /** Resolves when the connection has ended for any reason. */
   readonly ended: Promise<void>;
-  /** Ends the connection at once; its reader gets the reason. */
+  /** Ends the connection immediately; its reader receives the reason. */
   abort(reason: unknown): Promise<void>;
 }
 
 /**
- * Opens a WebSocket with certificates and headers, by the ws package: the
- * runtimes' own cannot be given both.
+ * Opens a WebSocket with the `ws` package, because the WebSockets of the runtimes
+ * do not support both certificates and headers.
  *
- * @throws {StreamRefusedError} If the server answers without upgrading.
+ * @throws {StreamRefusedError} If the server refuses the upgrade.
  * @throws {Error} If the connection fails or the request is aborted.
  */
 export async function openWebSocket(
   request: StreamRequest,
-  settings: TransportSettings,
+  options: TransportOptions,
 ): Promise<OpenStream> {
-  const { origin, prefix } = serverAddress(settings.server);
+  const { origin, prefix } = serverAddress(options.server);
   request.signal?.throwIfAborted();
   const socket = new WebSocket(
     `${origin.replace(/^http/, "ws")}${prefix}${request.path}`,
     [...request.protocols],
     {
-      ...tlsOptions(settings),
-      ...await proxyOptions(new URL(origin), settings, request.signal),
+      ...tlsOptions(options),
+      ...await proxyOptions(new URL(origin), options, request.signal),
       headers: headerLines(request),
-      handshakeTimeout: settings.connectTimeout ?? CONNECT_TIMEOUT,
-      maxPayload: LONGEST_MESSAGE,
+      handshakeTimeout: options.connectTimeout ?? CONNECT_TIMEOUT_MS,
+      maxPayload: MAX_MESSAGE_BYTES,
       perMessageDeflate: false,
     },
   );
@@ -70,23 +70,23 @@ function headerLines(request: StreamRequest): Record<string, string> {
     currentRuntime() === "bun" && lines.some(([, { length }]) => length > 1)
   ) {
     throw new TypeError(
-      `Cannot open a stream: Bun sends no header of several lines with a WebSocket: received ${
+      `Cannot open a WebSocket: Bun does not support headers with several lines: received ${
         lines.map(([name]) => name).join(", ")
       }`,
     );
   }
-  // Node's HTTP client, under ws, takes lists of values as well.
+  // Node's HTTP client, which ws uses, accepts lists of values as well.
   const repeated = Object.fromEntries(lines) as Record<string, never>;
   return { ...request.headers, ...repeated };
 }
 
-/** Bun's ws takes a proxy; the others are given a socket that went through. */
+/** Bun's ws supports proxies; others get a socket that is connected through one. */
 async function proxyOptions(
   server: URL,
-  settings: TransportSettings,
+  options: TransportOptions,
   signal: AbortSignal | undefined,
 ): Promise<ClientOptions> {
-  const { proxyUrl, connectTimeout = CONNECT_TIMEOUT } = settings;
+  const { proxyUrl, connectTimeout = CONNECT_TIMEOUT_MS } = options;
   if (proxyUrl === undefined) return {};
   if (currentRuntime() === "bun") return { proxy: proxyUrl } as ClientOptions;
   const tunnel = await openTunnel(proxyUrl, server, {
@@ -97,7 +97,7 @@ async function proxyOptions(
   const host = server.hostname.replace(/^\[|\]$/g, "");
   return {
     createConnection: () =>
-      tlsConnect({ host, ...tlsOptions(settings), socket: tunnel }),
+      tlsConnect({ host, ...tlsOptions(options), socket: tunnel }),
   };
 }
 
@@ -109,7 +109,7 @@ class WebSocketStream implements OpenStream {
   readonly ended: Promise<void>;
   readonly #heartbeat: ReturnType<typeof setInterval>;
   #failure: unknown;
-  #heard = true;
+  #received = true;
 
   constructor(socket: WebSocket, origin: string) {
     this.#socket = socket;
@@ -118,7 +118,7 @@ class WebSocketStream implements OpenStream {
       resume: () => socket.resume(),
       leave: () => void this.abort(undefined),
     }, socketQueueOptions());
-    this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT);
+    this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS);
     this.opened = new Promise((resolve, reject) => {
       socket.on("open", resolve);
       socket.on("unexpected-response", (request, response) => {
@@ -141,7 +141,7 @@ class WebSocketStream implements OpenStream {
       socket.on("close", (code) => {
         clearInterval(this.#heartbeat);
         if (code === 1006) {
-          this.#failure ??= connectionError(origin, "a broken stream");
+          this.#failure ??= connectionError(origin, "an abnormal end");
         }
         if (this.#failure === undefined) this.#messages.end();
         else this.#messages.fail(this.#failure);
@@ -149,10 +149,10 @@ class WebSocketStream implements OpenStream {
       });
     });
     socket.on("message", (data) => {
-      this.#heard = true;
+      this.#received = true;
       this.#messages.push(bytesOf(data));
     });
-    socket.on("pong", () => this.#heard = true);
+    socket.on("pong", () => this.#received = true);
   }
 
   get protocol(): string {
@@ -174,7 +174,7 @@ class WebSocketStream implements OpenStream {
 
   async close(code = 1000, reason = ""): Promise<void> {
     this.#socket.close(code, reason);
-    // A close frame cannot be read while nobody reads what comes before it.
+    // The close frame is only read after all messages before it.
     this.#messages.end();
     if (this.#socket.isPaused) this.#socket.resume();
     await this.ended;
@@ -186,17 +186,17 @@ class WebSocketStream implements OpenStream {
     await this.ended;
   }
 
-  /** A peer that says nothing, not even to a ping, is gone. */
+  /** Ends the connection if nothing was received since the last ping. */
   #beat(): void {
-    if (!this.#heard) {
+    if (!this.#received) {
       void this.abort(
         new Error(
-          `Cannot read on: the peer must answer within ${HEARTBEAT} ms: received nothing`,
+          `Cannot read a WebSocket: the peer did not respond within ${HEARTBEAT_MS} ms`,
         ),
       );
       return;
     }
-    this.#heard = this.#socket.isPaused;
+    this.#received = this.#socket.isPaused;
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping();
   }
 }
@@ -212,10 +212,10 @@ async function readRefusal(response: IncomingMessage): Promise<string> {
     response.setEncoding("utf8");
     for await (const text of response) {
       body += text;
-      if (body.length > LONGEST_REFUSAL) break;
+      if (body.length > MAX_REFUSAL_LENGTH) break;
     }
   } catch {
-    // What came until here says enough.
+    // The part that was received is enough for the error.
   }
   return body;
 }

@@ -3,20 +3,20 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { fc } from "../../../support/property.ts";
 import {
-  type AnswerHead,
-  AnswerReader,
+  type ResponseHead,
+  ResponseParser,
 } from "../../../../core/client/transport/response_parser.ts";
 
 /** What a reader made of an answer. */
 interface Read {
-  readonly head: AnswerHead | undefined;
+  readonly head: ResponseHead | undefined;
   readonly body: string;
   readonly isComplete: boolean;
 }
 
 /** Reads an answer that arrives in parts, and then the end of the connection. */
 function readParts(parts: readonly Uint8Array[]): Read {
-  const reader = new AnswerReader();
+  const reader = new ResponseParser();
   const around = Buffer.from("<>");
   const body = parts.map((part) => {
     const memory = Buffer.concat([around, part, around]);
@@ -57,7 +57,7 @@ const EXTENSION = fc.constantFrom("", ";a", " ; a=b", ';a="b c";d', "\t");
 /** An answer as it is sent, and what is to be read of it. */
 interface Answer {
   readonly sent: string;
-  readonly head: AnswerHead;
+  readonly head: ResponseHead;
   readonly body: string;
   readonly isComplete: boolean;
 }
@@ -115,7 +115,7 @@ const ANSWER: fc.Arbitrary<Answer> = fc.record({
   };
 });
 
-test("AnswerReader reads the same however an answer is cut", () => {
+test("ResponseParser reads the same however an answer is cut", () => {
   fc.assert(fc.property(
     ANSWER,
     fc.array(fc.nat(), { maxLength: 30, size: "max" }),
@@ -129,13 +129,13 @@ test("AnswerReader reads the same however an answer is cut", () => {
   ));
 });
 
-test("AnswerReader fails, or reads the same, however a damaged answer is cut", () => {
+test("ResponseParser fails, or reads the same, however a damaged answer is cut", () => {
   const outcome = (parts: readonly Uint8Array[]) => {
     try {
       return readParts(parts);
     } catch (error) {
       assert.ok(error instanceof Error);
-      assert.match(error.message, /^Cannot read an answer: .*: received /);
+      assert.match(error.message, /^Cannot read a response: /);
       return error.message;
     }
   };
@@ -151,7 +151,7 @@ test("AnswerReader fails, or reads the same, however a damaged answer is cut", (
   ));
 });
 
-test("AnswerReader ignores what follows a complete answer", () => {
+test("ResponseParser ignores what follows a complete answer", () => {
   const answers = [
     `${HEAD}content-length: 2\r\n\r\nok`,
     `${CHUNKED}2\r\nok\r\n0\r\n\r\n`,
@@ -163,7 +163,7 @@ test("AnswerReader ignores what follows a complete answer", () => {
   }
 });
 
-test("AnswerReader reads no body where there is none", () => {
+test("ResponseParser reads no body where there is none", () => {
   for (
     const head of [
       "HTTP/1.1 204 No Content\r\n\r\n",
@@ -177,7 +177,7 @@ test("AnswerReader reads no body where there is none", () => {
   }
 });
 
-test("AnswerReader joins repeated headers and takes any name for one", () => {
+test("ResponseParser joins repeated headers and takes any name for one", () => {
   const { head } = read(
     `${HEAD}X-A: one\r\nx-a:two\r\nconstructor: \t3 \r\n__proto__: 4\r\n\r\n`,
   );
@@ -190,8 +190,8 @@ test("AnswerReader joins repeated headers and takes any name for one", () => {
   ]);
 });
 
-test("AnswerReader squeezes the chunks of one read together in place", () => {
-  const reader = new AnswerReader();
+test("ResponseParser squeezes the chunks of one read together in place", () => {
+  const reader = new ResponseParser();
   const answer = Buffer.from(`${CHUNKED}3\r\none\r\n4;x=y\r\nfour\r\n2\r\nen`);
   assert.equal(answer.toString("latin1", 0, reader.read(answer)), "onefouren");
   const more = Buffer.from("\r\n1\r\nd\r\n");
@@ -243,15 +243,15 @@ const REFUSED: Readonly<Record<string, string>> = {
 };
 
 for (const [what, answer] of Object.entries(REFUSED)) {
-  test(`AnswerReader refuses ${what}`, () => {
+  test(`ResponseParser refuses ${what}`, () => {
     assert.throws(() => read(answer), {
       name: "SyntaxError",
-      message: /^Cannot read an answer: .*: received /,
+      message: /^Cannot read a response: /,
     });
   });
 }
 
-test("AnswerReader refuses an answer that breaks off", () => {
+test("ResponseParser refuses an answer that breaks off", () => {
   const answers = [
     `${HEAD}content-length: 2\r\n\r\nok`,
     `${CHUNKED}2\r\nok\r\n0\r\na: b\r\n\r\n`,
@@ -261,13 +261,13 @@ test("AnswerReader refuses an answer that breaks off", () => {
       assert.throws(() => read(answer.slice(0, length)), {
         name: "Error",
         message:
-          /^Cannot read an answer: it must be complete: received the end of the connection within the (head|body)$/,
+          /^Cannot read a response: the connection ended within the (head|body)$/,
       });
     }
   }
 });
 
-test("AnswerReader refuses heads, trailers and extensions without end", () => {
+test("ResponseParser refuses heads, trailers and extensions without end", () => {
   const filler = Buffer.from(`a: ${"b".repeat(500)}\r\n`);
   const endless: readonly [string, Buffer][] = [
     [HEAD, filler],
@@ -278,7 +278,7 @@ test("AnswerReader refuses heads, trailers and extensions without end", () => {
     [CHUNKED, Buffer.from("0")],
   ];
   for (const [start, more] of endless) {
-    const reader = new AnswerReader();
+    const reader = new ResponseParser();
     reader.read(Buffer.from(start));
     assert.throws(() => {
       for (let sent = 0; sent < 1 << 20; sent += more.length) {
@@ -288,7 +288,7 @@ test("AnswerReader refuses heads, trailers and extensions without end", () => {
   }
 });
 
-test("AnswerReader tells no header that it refuses, since it may be secret", () => {
+test("ResponseParser tells no header that it refuses, since it may be secret", () => {
   assert.throws(
     () => read(`${HEAD}set-cookie: secret\0\r\n\r\n`),
     (error: Error) => !error.message.includes("secret"),

@@ -114,7 +114,7 @@ test("socks5Connect tells what the proxy refused", async () => {
     [user, [[5, 2], [1, 1]], /received a refusal of user and password$/],
     [{}, [[5, 0], [5, 5, 0, 1, 0, 0, 0, 0, 0, 0]], /connection refused$/],
     [{}, [[5, 0], [5, 99, 0, 1, 0, 0, 0, 0, 0, 0]], /received reply 99$/],
-    [{}, [[5, 0]], /^Error: Cannot connect: it hung up$/],
+    [{}, [[5, 0]], /^Error: Cannot connect: the proxy closed the connection$/],
     [
       { ...user, username: "é".repeat(128) },
       [[5, 2]],

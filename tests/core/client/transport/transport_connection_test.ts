@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type { TransportSettings } from "../../../../core/client/transport/transport_settings.ts";
+import type { TransportOptions } from "../../../../core/client/transport/transport_options.ts";
 import { startTlsServer } from "../../../support/tls_server.ts";
 import {
   get,
@@ -13,7 +13,7 @@ import {
 const server = await startTlsServer();
 after(() => server.stop());
 
-const TRUSTED: TransportSettings = {
+const TRUSTED: TransportOptions = {
   server: server.url,
   certificateAuthority: server.authority,
 };

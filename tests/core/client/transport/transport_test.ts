@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { after, test } from "node:test";
 import { openHttpTransport } from "../../../../core/client/transport/open_transport.ts";
-import type { TransportSettings } from "../../../../core/client/transport/transport_settings.ts";
+import type { TransportOptions } from "../../../../core/client/transport/transport_options.ts";
 import { LineSplitter } from "../../../../core/json/line_splitter.ts";
 import { nextTurn } from "../../../../core/clock.ts";
 import { startTlsServer } from "../../../support/tls_server.ts";
@@ -17,7 +17,7 @@ import {
 const server = await startTlsServer();
 after(() => server.stop());
 
-const TRUSTED: TransportSettings = {
+const TRUSTED: TransportOptions = {
   server: server.url,
   certificateAuthority: server.authority,
 };

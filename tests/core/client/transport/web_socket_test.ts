@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { currentRuntime } from "../../../../core/client/transport/runtime.ts";
 import { StreamRefusedError } from "../../../../core/client/transport/transport_error.ts";
-import type { TransportSettings } from "../../../../core/client/transport/transport_settings.ts";
+import type { TransportOptions } from "../../../../core/client/transport/transport_options.ts";
 import {
   type OpenStream,
   openWebSocket,
@@ -13,7 +13,7 @@ import { until } from "../../../support/until.ts";
 const server = await startTlsServer();
 after(() => server.stop());
 
-const SETTINGS: TransportSettings = {
+const SETTINGS: TransportOptions = {
   server: server.url,
   certificateAuthority: server.authority,
   ...server.clients.jane,
@@ -22,7 +22,7 @@ const SETTINGS: TransportSettings = {
 function open(
   path: string,
   parts: {
-    readonly settings?: Partial<TransportSettings>;
+    readonly settings?: Partial<TransportOptions>;
     readonly headers?: Record<string, string>;
     readonly signal?: AbortSignal;
   } = {},
@@ -211,6 +211,6 @@ test("openWebSocket ends a stream whose peer answers no ping", async () => {
   beat();
   await assert.rejects(
     () => messages.next(),
-    /^Error: Cannot read on: the peer must answer within 30000 ms: received nothing$/,
+    /^Error: Cannot read a WebSocket: the peer did not respond within 30000 ms$/,
   );
 });

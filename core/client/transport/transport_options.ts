@@ -1,70 +1,69 @@
 import { Buffer } from "node:buffer";
 import type { ConnectionOptions } from "node:tls";
 
-/** Where and how a transport connects. */
-export interface TransportSettings {
-  /** The URL of the API server; its path stands before every request's. */
+/** Options of a transport: server, TLS and proxy. */
+export interface TransportOptions {
+  /** URL of the API server; its path is the prefix of every request path. */
   readonly server: string;
   /**
-   * Whom the server's certificate may come from, in PEM.
-   *
-   * @default {the runtime's own authorities}
+   * Certificate authorities for the server's certificate, in PEM. Defaults to
+   * those of the runtime.
    */
   readonly certificateAuthority?: string | undefined;
   /**
-   * The name that the server's certificate must have.
-   *
-   * @default {the host of `server`}
+   * Name that the server's certificate must have. Defaults to the host of
+   * `server`.
    */
   readonly serverName?: string | undefined;
   /**
-   * Whether to accept any server certificate.
+   * Whether to accept any server certificate. Insecure: connections can be
+   * intercepted.
    *
    * @default {false}
    */
   readonly insecureSkipTlsVerify?: boolean | undefined;
-  /** The client certificate with its chain, in PEM. */
+  /** Client certificate with its chain, in PEM. */
   readonly certificate?: string | undefined;
-  /** The private key of `certificate`, in PEM. */
+  /** Private key of `certificate`, in PEM. */
   readonly key?: string | undefined;
   /**
-   * The proxy to go through: `http:`, `https:` or `socks5:`.
-   *
-   * @default {none}
+   * URL of a proxy, with the scheme `http:`, `https:` or `socks5:`. Connections
+   * are direct by default.
    */
   readonly proxyUrl?: string | undefined;
   /**
-   * Whether requests will have headers of several lines.
+   * Whether requests will have headers with several lines, as impersonation with
+   * groups needs.
    *
    * @default {false}
    */
   readonly repeatsHeaders?: boolean | undefined;
   /**
-   * How long connecting may take, in milliseconds.
+   * Time limit for connecting, in milliseconds.
    *
    * @default {10_000}
    */
   readonly connectTimeout?: number | undefined;
 }
 
-/** How long connecting may take unless told otherwise, in milliseconds. */
-export const CONNECT_TIMEOUT = 10_000;
+/** Default time limit for connecting. */
+export const CONNECT_TIMEOUT_MS = 10_000;
 
-/** How long a body may be to be read away instead of closing its connection. */
-export const SHORT_BODY: number = 64 << 10;
+/** Maximum size of a body that is read, rather than closing its connection. */
+export const SHORT_BODY_BYTES: number = 64 << 10;
 
-/** The server's URL in the two parts that requests are made of. */
+/** URL of a server, split into origin and path prefix. */
 export interface ServerAddress {
   /** Scheme, host and port. */
   readonly origin: string;
-  /** What stands before every path: empty, or a path without a last slash. */
+  /** Prefix of every path: empty, or a path without a trailing slash. */
   readonly prefix: string;
 }
 
 /**
- * Takes the URL of a server apart.
+ * Splits the URL of a server.
  *
- * @throws {TypeError} If it is no URL of HTTP or HTTPS.
+ * @throws {TypeError} If it is not an HTTP or HTTPS URL.
  */
 export function serverAddress(server: string): ServerAddress {
   const url = URL.canParse(server) ? new URL(server) : undefined;
@@ -78,7 +77,7 @@ export function serverAddress(server: string): ServerAddress {
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, "") };
 }
 
-/** A URL for people: without the user and password that it may hold. */
+/** Formats a URL for logs and errors, without user name and password. */
 export function withoutUser(url: URL): string {
   const shown = new URL(url);
   shown.username = "";
@@ -86,19 +85,19 @@ export function withoutUser(url: URL): string {
   return shown.href;
 }
 
-/** The value of a header for basic authentication. */
+/** Encodes the value of an authorization header for basic authentication. */
 export function basicAuthorization(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
 }
 
-/** What TLS needs of a {@linkcode TransportSettings}, in the names of Node. */
+/** TLS options of Node. */
 export type TlsOptions = Pick<
   ConnectionOptions,
   "ca" | "cert" | "key" | "rejectUnauthorized" | "servername"
 >;
 
-/** What is trusted and shown when a server is connected to with TLS. */
-export function tlsOptions(settings: TransportSettings): TlsOptions {
+/** Derives the TLS options of Node from those of a transport. */
+export function tlsOptions(settings: TransportOptions): TlsOptions {
   const { certificateAuthority, certificate, key, serverName } = settings;
   return {
     ...(certificateAuthority && { ca: certificateAuthority }),
