@@ -38,7 +38,7 @@ function configMap(i: number): string {
   });
 }
 
-/** Counts the lines of a watch until it has seen so many. */
+/** Reads a watch until it has delivered a number of events. */
 async function countEvents(server: ApiServer, count: number): Promise<void> {
   const { body } = await server.transport.send({
     method: "GET",
@@ -55,7 +55,9 @@ async function countEvents(server: ApiServer, count: number): Promise<void> {
   verify(seen === count, "a watch must see each create once");
 }
 
-/** Creates ConfigMaps while some watch; all in one process. */
+/**
+ * Subject: creates of ConfigMaps with a number of watches, all in one process.
+ */
 function creates(count: number, watches: number): Subject {
   const run = async () => {
     const server = await ApiServer.start({ port: false });
@@ -88,7 +90,7 @@ function creates(count: number, watches: number): Subject {
   return { name, run };
 }
 
-/** Creates over sockets, from a client in this process. */
+/** Subject: creates over sockets, from a client in this process. */
 function remoteCreates(
   scheme: "http" | "https",
   { count, connections, watches }: {
@@ -141,7 +143,10 @@ function remoteCreates(
   return { name, run };
 }
 
-/** Servers of tests: each is started, asked once and stopped. */
+/**
+ * Subject: servers of tests; each is started, receives one request and is
+ * stopped.
+ */
 const restarts: Subject = {
   name: "start and stop",
   run: async () => {
@@ -163,7 +168,7 @@ const restarts: Subject = {
   },
 };
 
-/** What stored Pods take. */
+/** Subject: memory of stored Pods. */
 function pods(count: number): Subject {
   const run = async () => {
     const server = await ApiServer.start({ port: false });
@@ -171,7 +176,8 @@ function pods(count: number): Subject {
     const before = memoryNow();
     for (let i = 0; i < count; i++) {
       const pod = JSON.parse(factory.text(i));
-      // Their owners are not here, so that they would be collected.
+      // Their owners do not exist here; the garbage collector would delete the
+      // Pods.
       delete pod.metadata.ownerReferences;
       delete pod.metadata.resourceVersion;
       pod.metadata.namespace = "default";
@@ -198,7 +204,7 @@ function pods(count: number): Subject {
 
 export const bench: Bench = {
   name: "apiserver",
-  what: "the embedded API server, within the process and in one of its own",
+  what: "the embedded API server, in this process and in one of its own",
   subjects: [
     restarts,
     creates(20_000, 0),

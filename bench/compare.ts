@@ -1,10 +1,10 @@
 /**
- * Compares the working tree with another state of it:
- * `compare.ts REF [--only NAME]… [--rounds N]`.
+ * Compares the working tree with another commit: `compare.ts REF [--only NAME]…
+ * [--rounds N]`.
  *
  * The benchmarks of the working tree run against the library of both, each
- * subject in fresh processes that take turns, so that whatever else the machine
- * does slows both down. Rivals are left out.
+ * subject in fresh processes that alternate, so that other load on the machine
+ * slows down both. Rivals are left out.
  *
  * @module
  */
@@ -34,7 +34,7 @@ async function run(cwd: string, ...command: readonly string[]): Promise<void> {
   }
 }
 
-/** Checks a state out, with what it depends on and today's benchmarks. */
+/** Checks out a commit, with its dependencies and the current benchmarks. */
 async function checkOut(ref: string, folder: string): Promise<void> {
   await run(PROJECT, "git", "worktree", "add", "--detach", folder, ref);
   await run(folder, "npm", "ci");
@@ -53,7 +53,7 @@ async function compare(
   try {
     for (const { name: subject, rival } of bench.subjects) {
       if (rival) continue;
-      const told: { before: Measure[]; after: Measure[] } = {
+      const measured: { before: Measure[]; after: Measure[] } = {
         before: [],
         after: [],
       };
@@ -63,7 +63,7 @@ async function compare(
           : (["after", "before"] as const);
         for (const side of sides) {
           const checkout = side === "before" ? before : PROJECT;
-          told[side].push(
+          measured[side].push(
             ...await runSubject({
               bench: bench.name,
               subject,
@@ -73,7 +73,7 @@ async function compare(
           );
         }
       }
-      pairs.push({ subject, ...told });
+      pairs.push({ subject, ...measured });
     }
   } finally {
     await prepared?.stop();
@@ -96,7 +96,7 @@ async function main(): Promise<void> {
   }
   const names = benchNames(values.only);
   const given = positive("--rounds", values.rounds);
-  // Before anything is made that would have to be taken away again.
+  // Checked first, before anything is created that would have to be removed.
   await run(PROJECT, "git", "rev-parse", "--verify", `${ref}^{commit}`);
   const folder = await mkdtemp(join(tmpdir(), "coracle-compare-"));
   const before = join(folder, "before");

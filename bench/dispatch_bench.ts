@@ -17,7 +17,7 @@ const WebPage: ResolvedKind = {
   scope: "Namespaced",
 };
 
-/** A custom resource of usual size, as a list has it. */
+/** Custom resource of usual size, as in a list. */
 function webPage(i: number): object {
   return {
     metadata: {
@@ -57,12 +57,15 @@ function list(): Buffer {
   }));
 }
 
-/** Never gives anything: all objects stay as they are. */
+/** Stream of changes that stays empty. */
 const silence: AsyncIterable<Uint8Array> = {
   [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }),
 };
 
-/** Runs every object of a started operator once, by `trigger`, in rounds. */
+/**
+ * Subject: runs every object of a started operator once per round, by
+ * `trigger`.
+ */
 async function coracle(): Promise<readonly Measure[]> {
   let runs = 0;
   let done = () => {};
@@ -81,7 +84,7 @@ async function coracle(): Promise<readonly Measure[]> {
     const ended = new Promise<void>((resolve) => done = resolve);
     await begin();
     await ended;
-    // The last runs have returned, but not ended.
+    // The last runs have returned, but are not settled.
     await new Promise(setImmediate);
   };
   await round(() => operator.start());
@@ -102,7 +105,7 @@ async function coracle(): Promise<readonly Measure[]> {
 
 export const bench: Bench = {
   name: "dispatch",
-  what: `no-op runs of ${OBJECTS} objects in the cache, ten at once`,
+  what: `no-op runs of ${OBJECTS} cached objects, ten at a time`,
   rounds: 3,
   subjects: [{ name: "coracle", run: coracle }],
 };

@@ -34,14 +34,14 @@ async function measure(
   const { metadata } = JSON.parse(new PodFactory().text(OBJECTS - 1));
   verify(
     follower.version(metadata) === String(1_000_000 + EVENTS),
-    "the last Pod must be as the last event told it",
+    "the last Pod must equal the last event",
   );
   await follower.stop();
   await server.stop();
   return measures;
 }
 
-/** The same in a process of its own, which tells what it took itself. */
+/** Subject client-go, in a process of its own that measures itself. */
 async function clientGo(scheme: Scheme): Promise<readonly Measure[]> {
   const server = await startServer(scheme);
   const { version, measures } = await goEvents(server, {
@@ -50,7 +50,7 @@ async function clientGo(scheme: Scheme): Promise<readonly Measure[]> {
   });
   verify(
     version === String(1_000_000 + EVENTS),
-    "the last Pod must be as the last event told it",
+    "the last Pod must equal the last event",
   );
   await server.stop();
   return measures;

@@ -3,14 +3,14 @@ import { type Bench, type Measure, verify } from "./support/bench.ts";
 import { loadRival } from "./support/rival.ts";
 import { garbageOf, peakRss, timeOf } from "./support/sampling.ts";
 
-/** Keys as a store has them, and a cache that holds half of them. */
+/** Number of keys, and a cache that holds half of them. */
 const KEYS = Array.from(
   { length: 20_000 },
   (_, i) => `team-${i % 250}/app-${i.toString(36)}-67644bbf89-4vs5t`,
 );
 const CAPACITY = KEYS.length / 2;
 
-/** What both caches can do. */
+/** Interface of both caches. */
 interface Cache {
   get(key: string): object | undefined;
   set(key: string, value: object): unknown;
@@ -61,7 +61,7 @@ function coracle(): readonly Measure[] {
   });
 }
 
-/** What is used of lru-cache. */
+/** Part of lru-cache that is used. */
 interface LruCacheModule {
   readonly LRUCache: new (
     options:

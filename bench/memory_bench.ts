@@ -20,7 +20,7 @@ const Pod = untyped({ group: "", version: "v1", kind: "Pod" });
 const MIB = 1024 * 1024;
 const MILLION = 1_000_000;
 
-/** Whether a hundred of the Pods are as they were put, or known by key. */
+/** Verifies a hundred Pods: stored bytes, or the key alone. */
 function check(store: ObjectStore<UntypedObject>, count: number): void {
   verify(store.size === count, "every Pod must be there");
   const keysAlone = store.usage().keyOnly.objects === count;
@@ -38,7 +38,7 @@ function check(store: ObjectStore<UntypedObject>, count: number): void {
   }
 }
 
-/** What one subject holds, as it is after a collection. */
+/** Memory of one subject after garbage collection. */
 interface Held {
   readonly bytes: number;
   readonly heap: number;
@@ -46,7 +46,7 @@ interface Held {
   readonly rss: number;
 }
 
-/** Lets a cache take Pods that another process makes. */
+/** Fills a cache with Pods from another process. */
 async function hold(
   count: number,
   take: Parameters<typeof feedPods>[1],
@@ -76,16 +76,16 @@ function measures(held: Held, count: number): Measure[] {
   ];
 }
 
-/** What the store of a subject holds, and how. */
+/** Options of the store of a subject. */
 interface StoreSubject {
   readonly count: number;
   readonly budget: number | string;
-  /** Whether bodies may be given up. */
+  /** Whether bodies may be dropped. */
   readonly bounded?: boolean;
   readonly rounds?: number;
 }
 
-/** A store whose budget leads to one tier, or is given. */
+/** Subject: a store whose budget leads to one tier. */
 function coracle(name: string, options: StoreSubject): Subject {
   const { count } = options;
   const run = async () => {
@@ -117,7 +117,7 @@ function coracle(name: string, options: StoreSubject): Subject {
   return { name, run, rounds: options.rounds };
 }
 
-/** What a cache of parsed objects costs, with and without managedFields. */
+/** Subject: a cache of parsed objects, with or without managedFields. */
 function parsed(name: string, count: number, pruned: boolean): Subject {
   const run = async () => {
     const cache = new Map<string, unknown>();
@@ -133,7 +133,10 @@ function parsed(name: string, count: number, pruned: boolean): Subject {
 }
 
 const everything = "64GiB";
-/** Less than anything needs: all that can sinks. */
+/**
+ * Budget that is too small for anything, so that everything moves to the lowest
+ * tier.
+ */
 const least = 1;
 
 export const bench: Bench = {
@@ -162,7 +165,8 @@ export const bench: Bench = {
     {
       name: "operator, 1M",
       rounds: 1,
-      // Loaded here alone: the others measure stores, without an operator.
+      // Loaded only here: the other subjects measure stores without an
+      // operator.
       run: async () =>
         (await import("./support/million_operator.ts")).followMillion(),
     },

@@ -1,11 +1,12 @@
 /**
- * Whether ingest should have a thread of its own.
+ * Whether ingest should run in a worker thread.
  *
  * It should not, by `npm run bench -- --only off-thread` on two cores with Node
- * 24: a worker that has the socket and TLS takes the main thread from 23 to 11 µs
- * a Pod and the process from 35 to 39, and a sync takes as long as before, within
- * the spread. What stays is the store, which has to be where it is read. At 1,000
- * changes a second, one per cent of the main thread could be won.
+ * 24: with a worker that owns socket and TLS, the main thread falls from 23 to
+ * 11 µs per Pod and the process rises from 35 to 39, and a sync takes as long
+ * as before, within the spread. The rest is the store, which has to be where it
+ * is read. At 1,000 changes a second one per cent of the main thread could be
+ * saved.
  *
  * @module
  */
@@ -22,9 +23,12 @@ import { startPodServer } from "./support/pod_server.ts";
 const OBJECTS = 50_000;
 const Pod = untyped({ group: "", version: "v1", kind: "Pod" });
 
-/** Takes a chunk; tells whether all Pods are there. */
+/** Consumer of a chunk; returns whether all Pods are complete. */
 type Take = (chunk: Uint8Array) => boolean;
-/** Gives chunks to take until that is enough; gives what ends it. */
+/**
+ * Producer of chunks; runs until the consumer is done, and returns a function
+ * that ends it.
+ */
 type Receive = (
   address: PodStreamAddress,
   take: Take,
@@ -47,7 +51,7 @@ const worker: Receive = async (address, take) => {
   return () => receiver.terminate();
 };
 
-/** Microseconds of processor time: of all threads, and of this one. */
+/** Processor time of all threads and of this one, in microseconds. */
 function cpuTimes(): { readonly all: number; readonly main: number } {
   const sum = ({ user, system }: NodeJS.CpuUsage) => user + system;
   const main = process.threadCpuUsage?.();

@@ -15,19 +15,23 @@ function makeKeys(): readonly string[] {
   );
 }
 
-/** Does something to every key. @returns Microseconds of processor time. */
+/**
+ * Runs an operation on every key.
+ *
+ * @returns Microseconds of processor time.
+ */
 async function step(work: () => unknown): Promise<number> {
   const from = cpuTime();
   await work();
   return cpuTime() - from;
 }
 
-/** Nanoseconds a key. */
+/** Measure in nanoseconds per key. */
 function perKey(name: string, time: number): Measure {
   return { unit: `ns/${name}`, value: 1000 * time / COUNT };
 }
 
-/** The measures of all operations together: the first that count. */
+/** Measures of all operations together, which count. */
 function inAll(time: number, operations: number): readonly Measure[] {
   return [
     { unit: "ns/operation", value: 1000 * time / (operations * COUNT) },
@@ -75,15 +79,19 @@ async function coracle(): Promise<readonly Measure[]> {
   ];
 }
 
-/** A queue that knows no keys, so that the same one may wait twice. */
+/** Queue without keys, in which equal items may wait twice. */
 interface PlainQueue {
   pause(): void;
   add(key: string): void;
-  /** Lets it work. @returns Fulfilled when nothing is left. */
+  /**
+   * Starts the queue.
+   *
+   * @returns Resolves when it is empty.
+   */
   drain(): Promise<void>;
 }
 
-/** Measures a queue that hands each key to `take`; none is added again. */
+/** Subject: a queue that passes each key to `take`; none is added again. */
 async function plain(
   make: (take: (key: string) => void) => PlainQueue,
 ): Promise<readonly Measure[]> {
@@ -112,7 +120,7 @@ async function plain(
   ];
 }
 
-/** What is used of fastq. */
+/** Part of fastq that is used. */
 interface FastqModule {
   readonly default: (
     worker: (key: string, done: (error: null) => void) => void,
@@ -125,7 +133,10 @@ interface FastqModule {
   };
 }
 
-/** Its workers must not end within their call, or its stack overflows. */
+/**
+ * Subject fastq. Its workers must not end synchronously, or its stack
+ * overflows.
+ */
 async function fastq(): Promise<readonly Measure[]> {
   const { default: make } = await loadRival<FastqModule>("fastq");
   return await plain((take) => {
@@ -145,7 +156,7 @@ async function fastq(): Promise<readonly Measure[]> {
   });
 }
 
-/** What is used of p-queue. */
+/** Part of p-queue that is used. */
 interface PQueueModule {
   readonly default: new (options: { concurrency: number }) => {
     add(work: () => void): Promise<void>;
@@ -155,7 +166,7 @@ interface PQueueModule {
   };
 }
 
-/** Each addition gives a promise. */
+/** Subject p-queue, in which each addition returns a promise. */
 async function pQueue(): Promise<readonly Measure[]> {
   const { default: PQueue } = await loadRival<PQueueModule>("p-queue");
   return await plain((take) => {
@@ -173,7 +184,7 @@ async function pQueue(): Promise<readonly Measure[]> {
 
 export const bench: Bench = {
   name: "queue",
-  what: "a million keys: added, added again, taken and done; and for later",
+  what: "a million keys: added, added again, taken and done; and delayed",
   rounds: 2,
   subjects: [
     { name: "coracle", run: coracle },

@@ -1,9 +1,9 @@
 /**
- * Writes the numbers of some runs into the README, and the charts that it shows:
- * `readme.ts [FILE…]`, where each FILE is what `run.ts --json FILE` has written
- * on Node, Deno or Bun. They are kept as `bench/results/RUNTIME.json`, from which
- * a test sees that the README says nothing else; without a FILE it is written
- * anew from those.
+ * Writes the numbers of benchmark runs into the README and its charts:
+ * `readme.ts [FILE…]`, where each FILE was written by `run.ts --json FILE` on
+ * Node, Deno or Bun. Reports are kept as `bench/results/RUNTIME.json`, against
+ * which a test checks the README; without a FILE the README is rewritten from
+ * those.
  *
  * @module
  */

@@ -20,13 +20,13 @@ import { loadRival } from "./support/rival.ts";
 import { currentRuntime } from "./support/runtime.ts";
 import { cpuTime, peakRss } from "./support/sampling.ts";
 
-/** Something that greets, until it is stopped. */
+/** Operator of greetings that runs until it is stopped. */
 interface Greeter {
-  /** Ends it, and tells what it used where that is not this process. */
+  /** Stops the operator; returns its measures if it is another process. */
   stop(): Promise<readonly Measure[] | undefined>;
 }
 
-/** What `greeting_load.ts` tells, in milliseconds. */
+/** Output of `greeting_load.ts`, in milliseconds. */
 interface Load {
   readonly single: readonly number[];
   readonly many: readonly number[];
@@ -82,7 +82,7 @@ async function coracle(): Promise<Greeter> {
   };
 }
 
-/** What is used of client-node. */
+/** Part of client-node that is used. */
 interface ClientNode {
   readonly KubeConfig: new () => {
     loadFromFile(file: string): void;
@@ -110,7 +110,7 @@ interface CustomObjectsApi {
   ): Promise<unknown>;
 }
 
-/** A loop by hand, as one writes it with the official client. */
+/** Subject client-node: a loop by hand, as with the official client. */
 async function clientNode(): Promise<Greeter> {
   const rival = await loadRival<ClientNode>("@kubernetes/client-node");
   const config = new rival.KubeConfig();

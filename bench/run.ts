@@ -1,13 +1,13 @@
 /**
- * Runs the benchmarks:
- * `run.ts [--only NAME]… [--rounds N | --minutes N] [--json FILE]`.
+ * Runs the benchmarks: `run.ts [--only NAME]… [--rounds N | --minutes N]
+ * [--json FILE]`.
  *
- * Every subject runs in a fresh process, by turns with its rivals, in rounds
- * whose order is turned round each time; told are the medians and the spread.
+ * Every subject runs in a fresh process, alternating with its rivals, in rounds
+ * whose order is reversed each time; the output has medians and spread.
  *
- * Unless the number of rounds is given, each bench has as many as fit into its
- * share of the time, and one at least: what a short one leaves is for those that
- * follow.
+ * Unless the number of rounds is given, each bench has as many rounds as fit
+ * into its share of the time, and at least one; unused time goes to later
+ * benches.
  *
  * @module
  */
@@ -33,17 +33,17 @@ import {
 } from "./support/subject_process.ts";
 
 const DEFAULT_ROUNDS = 5;
-/** All of them are to be done within a quarter of an hour. */
+/** Time limit of all benches together. */
 const DEFAULT_MINUTES = 13;
 
-/** When a bench has done enough. */
+/** Limits of a bench. */
 interface Effort {
   readonly rounds: number;
-  /** When its time is over, as `performance.now` tells it. */
+  /** End of the bench's time, on the scale of `performance.now`. */
   readonly until: number;
 }
 
-/** Whether a subject can run here; says so if not. */
+/** Whether a subject can run here; prints the reason if not. */
 async function canRun(
   bench: Bench,
   { name, needs }: Subject,
@@ -81,8 +81,8 @@ async function runBench(
       for (const { name: subject, rounds: most = Infinity } of subjects) {
         if (round >= most) continue;
         const { name } = bench;
-        const told = await runSubject({ bench: name, subject, prepared });
-        measures.get(subject)?.push(told);
+        const measured = await runSubject({ bench: name, subject, prepared });
+        measures.get(subject)?.push(measured);
       }
       longest = Math.max(longest, performance.now() - from);
     }
@@ -94,7 +94,7 @@ async function runBench(
   );
 }
 
-/** How one gets the same again. */
+/** Command that repeats the run. */
 function commandText(
   { only, ...effort }: {
     readonly only: string[];
@@ -148,7 +148,7 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  // What a subject said is part of the message.
+  // The output of the subject is part of the message.
   process.stderr.write(`${(error as Error).message}\n`);
   process.exitCode = 1;
 }

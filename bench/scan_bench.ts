@@ -11,7 +11,7 @@ function makeEvents(): Buffer[] {
   return Array.from({ length: EVENTS }, (_, i) => pods.event("MODIFIED", i));
 }
 
-/** What a consumer reads of each event to know what to do. */
+/** Fields that a consumer reads of each event. */
 interface Seen {
   readonly type: string;
   readonly name: string;
@@ -75,7 +75,7 @@ function jsonParse(): readonly Measure[] {
 
 export const bench: Bench = {
   name: "scan",
-  what: "the header of a watch event of a real Pod (7 KB)",
+  what: "scan of a watch event of a real Pod (7 KB)",
   subjects: [
     { name: "coracle", run: () => Promise.resolve(coracle()) },
     {

@@ -14,7 +14,7 @@ const PROBE = fileURLToPath(
   new URL("./support/import_probe.js", import.meta.url),
 );
 
-/** Imports a module in a process that does nothing else. */
+/** Measures the import of a module in a fresh process. */
 async function measure(
   specifier: string,
   leastNames: number,
@@ -30,7 +30,7 @@ async function measure(
   return measures;
 }
 
-/** What users load is built: from the sources as they are now. */
+/** Builds the package, since users load built files. */
 async function build(): Promise<Prepared> {
   const { code, stderr } = await runCommand(["npm", "run", "-s", "build"], {
     cwd: PROJECT,
@@ -42,7 +42,7 @@ async function build(): Promise<Prepared> {
 
 export const bench: Bench = {
   name: "startup",
-  what: "importing the entry point for everything, as it is built",
+  what: "import of the built main entry point",
   rounds: 9,
   prepare: build,
   subjects: [

@@ -12,7 +12,7 @@ import { watchUsage } from "./support/watch_usage.ts";
 
 const OBJECTS = 50_000;
 
-/** Loads what a subject needs. */
+/** Work of a subject with a server. */
 type Load = (server: PodServer) => Promise<unknown>;
 
 const openTransport = (server: PodServer) =>
@@ -24,7 +24,7 @@ const loadOwn: Load = async (server) => (await openTransport(server)).close();
 const loadClientNode: Load = () => loadRival("@kubernetes/client-node");
 
 /**
- * Measures work with a server; what it needs is loaded before, since `startup`
+ * Measures work with a server. Modules are loaded before, since `startup`
  * measures that.
  */
 async function withServer(
@@ -56,7 +56,7 @@ function sync(
   });
 }
 
-/** The same in a process of its own, which tells what it took itself. */
+/** Subject client-go, in a process of its own that measures itself. */
 async function clientGo(): Promise<readonly Measure[]> {
   let measures: readonly Measure[] = [];
   await withServer(() => Promise.resolve(), async (server) => {
@@ -68,7 +68,7 @@ async function clientGo(): Promise<readonly Measure[]> {
   return measures;
 }
 
-/** Only reads the bytes of one list. */
+/** Subject: reads the bytes of one list only. */
 function download(): Promise<readonly Measure[]> {
   return withServer(loadOwn, async (server) => {
     const transport = await openTransport(server);

@@ -13,7 +13,7 @@ import { collectGarbage, cpuTime, peakRss } from "./support/sampling.ts";
 const OBJECTS = 2_000;
 const WARM_UP = 16_000;
 const EVENTS = 16_000;
-/** Few enough that no collection comes between. */
+/** Number of events, small enough that no garbage collection occurs. */
 const GARBAGE_EVENTS = 250;
 const GARBAGE_TRIES = 8;
 const ALL = WARM_UP + EVENTS + GARBAGE_EVENTS * GARBAGE_TRIES;
@@ -26,13 +26,17 @@ const Pod: ResolvedKind = {
   scope: "Namespaced",
 };
 
-/** Hands chunks on when it is told to. */
+/** Stream that delivers chunks on request. */
 class Feed implements AsyncIterable<Uint8Array> {
   #chunks: Iterator<Uint8Array> = [].values();
   #wake: () => void = () => {};
   #rested: () => void = () => {};
 
-  /** Lets these chunks be read. @returns Fulfilled when more are wanted. */
+  /**
+   * Delivers chunks.
+   *
+   * @returns Resolves when more are requested.
+   */
   async give(chunks: Iterable<Uint8Array>): Promise<void> {
     this.#chunks = chunks[Symbol.iterator]();
     const rested = new Promise<void>((resolve) => this.#rested = resolve);
@@ -52,13 +56,13 @@ class Feed implements AsyncIterable<Uint8Array> {
   }
 }
 
-/** What takes the events of a feed. */
+/** Consumer of the events of a feed. */
 interface Taker {
-  /** Fulfilled when nothing of what it was given is still to be done. */
+  /** Resolves when all events are processed. */
   settled(events: number): Promise<void>;
-  /** The version that it has of a Pod; undefined if it keeps none. */
+  /** Version of a cached Pod; undefined if it is not cached. */
   version(key: { namespace: string; name: string }): string | undefined;
-  /** What else there is to tell. */
+  /** Additional measures. */
   measures?(): readonly Measure[];
 }
 
@@ -98,7 +102,7 @@ async function measure(
   const newest = taker.version(watch.key(given - 1));
   verify(
     newest === undefined || newest === watch.version(given),
-    `the last Pod must be as the last event told it: ${newest}`,
+    `the last Pod must equal the last event: ${newest}`,
   );
   return [
     { unit: "µs CPU/event", value: cpu },
@@ -108,7 +112,7 @@ async function measure(
   ];
 }
 
-/** A whole operator, whose reconciler does nothing. */
+/** Subject: an operator whose reconciler does nothing. */
 const coracle: StartTaker = async (watch, feed) => {
   let runs = 0;
   let before = 0;
@@ -140,7 +144,7 @@ const coracle: StartTaker = async (watch, feed) => {
   };
 };
 
-/** What is used of client-node. */
+/** Part of client-node that is used. */
 interface ClientNode {
   readonly ListWatch: new (
     path: string,
@@ -157,8 +161,8 @@ interface ClientNode {
 }
 
 /**
- * The cache of the official client with a callback that only counts, fed as its
- * `Watch` feeds it: by the lines of a stream, each parsed.
+ * Subject client-node: its cache with a callback that counts, fed as by its
+ * `Watch`: by the lines of a stream, each parsed.
  */
 const clientNode: StartTaker = async (memory, feed) => {
   const { ListWatch } = await loadRival<ClientNode>("@kubernetes/client-node");
@@ -190,7 +194,9 @@ const clientNode: StartTaker = async (memory, feed) => {
   };
 };
 
-/** Only parses each line, which is cut as ours are: nothing is kept. */
+/**
+ * Subject: parses each line and keeps nothing; lines are split as in Coracle.
+ */
 const jsonParse: StartTaker = async (_memory, feed) => {
   const { LineSplitter } = await import("../core/json/line_splitter.ts");
   const { rangeText } = await import("../core/json/json_text.ts");

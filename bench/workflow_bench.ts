@@ -27,13 +27,13 @@ const WebApp = defineKind({
 });
 type App = ObjectOf<typeof WebApp>;
 
-/** The metadata of one of the objects of an app. */
+/** Metadata of one of the objects of an app. */
 function named({ metadata: { name, namespace } }: App, part: string) {
   const labels = { app: name, part };
   return { metadata: { name: `${name}-${part}`, namespace, labels }, labels };
 }
 
-/** What runs one part of an app, as a Deployment and a StatefulSet have it. */
+/** Workload spec of one part of an app, for a Deployment or StatefulSet. */
 function workload(app: App, part: string) {
   const { metadata, labels } = named(app, part);
   const container = {
@@ -129,7 +129,7 @@ function makeWorkflow(): Workflow<App> {
     .add("ingress", ingress, { dependsOn: ["webService"] });
 }
 
-/** The client of a server, and how many requests it sent that write. */
+/** Client of a server that counts its write requests. */
 function countingClient(server: ApiServer): {
   readonly client: Client;
   readonly writes: () => number;
@@ -197,7 +197,7 @@ async function coracle(): Promise<readonly Measure[]> {
 
 export const bench: Bench = {
   name: "workflow",
-  what: `a run with ${NODES} dependents in a graph, all as they should be`,
+  what: `a run with ${NODES} unchanged dependents in a graph`,
   rounds: 3,
   subjects: [{ name: "coracle", run: coracle }],
 };

@@ -10,12 +10,12 @@ import { PROJECT } from "../../tests/support/child_process.ts";
 import { coracle, Program } from "../../tests/support/program.ts";
 import type { Prepared } from "./bench.ts";
 
-/** The variable that tells subjects where the cluster is. */
+/** Environment variable with the kubeconfig of the cluster. */
 const VARIABLE = "CORACLE_BENCH_KUBECONFIG";
 
 /**
- * Starts an API server in a process of its own: a real one, that of `KUBECONFIG`
- * or of programs that are there already, else the embedded one.
+ * Starts an API server in a process of its own: a real one (that of
+ * `KUBECONFIG`, or installed binaries) if available, else the embedded one.
  */
 export async function startCluster(): Promise<Prepared> {
   const { KUBECONFIG, KUBEBUILDER_ASSETS } = process.env;
@@ -47,12 +47,12 @@ export async function startCluster(): Promise<Prepared> {
   };
 }
 
-/** Where the cluster of {@linkcode startCluster} is. */
+/** Kubeconfig of the cluster of {@linkcode startCluster}. */
 export function clusterKubeconfig(): string {
   return process.env[VARIABLE] ?? "";
 }
 
-/** A client of the cluster of {@linkcode startCluster}. */
+/** Client of the cluster of {@linkcode startCluster}. */
 export async function clusterClient(): Promise<Client> {
   return new Client(await loadConfig({ kubeconfig: clusterKubeconfig() }));
 }

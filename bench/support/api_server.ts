@@ -4,13 +4,13 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { currentRuntime } from "./runtime.ts";
 
-/** An embedded API server in a process of its own. */
+/** Embedded API server in a process of its own. */
 export interface ServerProcess {
   readonly url: URL;
   readonly token: string;
-  /** The certificate of its authority, in PEM. */
+  /** Certificate of its authority, in PEM. */
   readonly authority: string;
-  /** Stops it; gives microseconds of processor time, and MiB of peak RSS. */
+  /** Stops it; returns processor time in microseconds and peak RSS in MiB. */
   stop(): Promise<{ readonly cpu: number; readonly peak: number }>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The embedded API server in a process of its own:
- * `api_server_process.ts http|https`. Prints one line of JSON once it listens;
- * when its input ends it stops, and tells its memory in a second line.
+ * Embedded API server in a process of its own: `api_server_process.ts
+ * http|https`. Prints one line of JSON when it listens; when its input ends it
+ * stops and prints its memory in a second line.
  *
  * @module
  */

@@ -9,13 +9,15 @@ const BAR_STEP = 20;
 const TITLE_STEP = 26;
 const GROUP_GAP = 18;
 
-/** Legible on white and on black: neither scheme has to be known. */
+/** Text colour, legible on light and dark backgrounds. */
 export const TEXT_COLOR = "#7d8590";
 export const OWN_COLOR = "#2f81f7";
 export const RIVAL_COLOR = "#a0a8b0";
 export const FONT = "font-family:system-ui,sans-serif;font-size:13px";
 
-/** A chart of headlines: a group of bars for each, the longest at full width. */
+/**
+ * Bar chart of headlines: a group of bars for each, the longest at full width.
+ */
 export function barChart(
   headlines: readonly Headline[],
   report: Report,
@@ -60,7 +62,7 @@ function drawn({ name, value }: Bar, y: number, most: number): string {
   ].join("\n");
 }
 
-/** A line of text. */
+/** SVG text element. */
 export function text(
   x: number,
   y: number,
@@ -71,7 +73,7 @@ export function text(
   return `<text x="${x}" y="${y}" ${attributes}>${escaped}</text>`;
 }
 
-/** A picture of parts, with a title for those who do not see it. */
+/** SVG document with a title for screen readers. */
 export function svg(
   height: number,
   title: string,

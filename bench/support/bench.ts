@@ -1,76 +1,79 @@
-/** A value over time: seconds and values, in order. */
+/** Value over time: pairs of seconds and values, in order. */
 export type Curve = readonly (readonly [seconds: number, value: number])[];
 
-/** One number that a subject gave. */
+/** Number that a subject measured. */
 export interface Measure {
-  /** Such as `µs/event` or `B/object`. */
+  /** Unit, such as `µs/event` or `B/object`. */
   readonly unit: string;
   readonly value: number;
-  /** How it came to be, where that is of interest. */
+  /** Curve over time, if recorded. */
   readonly curve?: Curve | undefined;
 }
 
-/** One line of the report; the form that `--json` writes. */
+/** Line of the report, as `--json` writes it. */
 export interface Result {
   readonly bench: string;
   readonly subject: string;
   readonly unit: string;
-  /** The median of all rounds. */
+  /** Median of all rounds. */
   readonly value: number;
   readonly min: number;
   readonly max: number;
-  /** Of the first round, where it has one. */
+  /** Curve of the first round, if recorded. */
   readonly curve?: Curve | undefined;
 }
 
-/** One contestant of a bench. */
+/** Subject of a bench. */
 export interface Subject {
   readonly name: string;
   /**
-   * Does the work once, in a process of its own, checks that it was done, and
-   * tells what it took. The first measure is the one that counts.
+   * Does the work once, in a process of its own, verifies it, and returns the
+   * measures, the main one first.
    *
-   * @throws {Error} If the work was not done right.
+   * @throws {Error} If the work was not done correctly.
    */
   run(): Promise<readonly Measure[]>;
-  /** How many rounds of this subject, if fewer than of the others. */
+  /** Number of rounds of this subject, if fewer than of the others. */
   readonly rounds?: number | undefined;
-  /** Whether it is somebody else's, or nobody's: not Coracle. */
+  /** Whether the subject is a rival or a baseline, not Coracle. */
   readonly rival?: boolean | undefined;
   /**
-   * What must be there: the packages of `bench/package.json`, which are
-   * installed, or a Go toolchain, without which it is left out.
+   * Requirement: packages of `bench/package.json`, which are installed, or a Go
+   * toolchain, without which the subject is left out.
    */
   readonly needs?: "npm" | "go" | undefined;
 }
 
-/** What all subjects of a bench share, while it runs. */
+/** Resources that all subjects of a bench share while it runs. */
 export interface Prepared {
-  /** What to tell people of it. */
+  /** Note for the report. */
   readonly note?: string | undefined;
-  /** Tells the subjects where it is. */
+  /** Environment variables for the subjects. */
   readonly env: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }
 
-/** One question and all who answer it. A file `bench/NAME_bench.ts` exports one. */
+/** Benchmark with its subjects. A file `bench/NAME_bench.ts` exports one. */
 export interface Bench {
   readonly name: string;
-  /** What is done, in one line. */
+  /** Summary in one line. */
   readonly what: string;
   readonly subjects: readonly Subject[];
-  /** How many rounds of fresh processes at most; fewer if time runs out. */
+  /** Maximum number of rounds; fewer if time runs out. */
   readonly rounds?: number | undefined;
-  /** Starts what all subjects share. */
+  /** Starts resources that all subjects share. */
   prepare?(): Promise<Prepared>;
 }
 
-/** Throws if the work was not done: a bench must not win by doing nothing. */
+/**
+ * Throws if the work was not done, since a subject must not win by doing
+ * nothing.
+ */
 export function verify(done: boolean, what: string): void {
   if (!done) throw new Error(`Cannot count a run: ${what}`);
 }
 
-/** The bench of a name, such as `watch-path` of `watch_path_bench.ts`. */
+/** Bench with a given name, such as `watch-path` of `watch_path_bench.ts`. */
 export async function loadBench(name: string): Promise<Bench> {
   const file = `../${name.replaceAll("-", "_")}_bench.ts`;
   return (await import(file) as { bench: Bench }).bench;

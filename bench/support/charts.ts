@@ -2,10 +2,10 @@ import { barChart } from "./bar_chart.ts";
 import { curveChart } from "./curve_chart.ts";
 import { HEADLINES, type Report } from "./headlines.ts";
 
-/** What the chart of headlines shows: what is measured against other clients. */
+/** Headlines of the chart: those that compare with other clients. */
 const SHOWN: readonly string[] = ["watch-path", "events", "sync", "startup"];
 
-/** The pictures of a run, by the name of their file. */
+/** Charts of a run, by file name. */
 export function charts(report: Report): Readonly<Record<string, string>> {
   const shown = HEADLINES.filter(({ bench }) => SHOWN.includes(bench));
   const memory = report.results.find(({ bench, curve }) =>

@@ -6,14 +6,14 @@ const TOP = 28;
 const PLOT_WIDTH = 690;
 const PLOT_HEIGHT = 220;
 
-/** What a chart says beside its curve. */
+/** Labels of a chart. */
 export interface CurveChartOptions {
   readonly title: string;
-  /** What the curve should stay below. */
+  /** Limit that the curve should stay below. */
   readonly limit: { readonly value: number; readonly name: string };
 }
 
-/** A chart of one value over time. */
+/** Line chart of one value over time. */
 export function curveChart(curve: Curve, options: CurveChartOptions): string {
   const { title, limit } = options;
   const last = curve.at(-1)?.[0] ?? 1;
@@ -50,7 +50,7 @@ export function curveChart(curve: Curve, options: CurveChartOptions): string {
   ]);
 }
 
-/** About six round numbers up to the last. */
+/** About six round numbers up to a maximum. */
 function ticks(last: number): number[] {
   const step =
     [1, 2, 5, 10, 20, 30, 60, 120].find((size) => last / size <= 8) ??

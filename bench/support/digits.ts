@@ -1,4 +1,4 @@
-/** A number with three significant digits, or whole. */
+/** Text of a number with three significant digits, or as an integer. */
 export function digits(value: number): string {
   return value >= 100
     ? Math.round(value).toLocaleString("en-US")

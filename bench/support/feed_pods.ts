@@ -1,7 +1,7 @@
 /**
- * Sends the watch events of as many Pods as asked for to the first who connects
- * to the port that it prints, so that the process that measures does not make
- * them itself: `feed_pods.ts COUNT`.
+ * Sends the watch events of a number of Pods to the first connection on the
+ * port that it prints, so that the measured process does not create them:
+ * `feed_pods.ts COUNT`.
  *
  * @module
  */

@@ -7,17 +7,17 @@ import { openHttpTransport } from "../../core/client/transport/open_transport.ts
 import type { PodServer } from "./pod_server.ts";
 import { loadRival } from "./rival.ts";
 
-/** Something that keeps a cache of Pods in step with a server. */
+/** Cache of Pods that follows a server. */
 export interface Follower {
-  /** How many Pods it holds. */
+  /** Number of cached Pods. */
   readonly size: number;
-  /** How many changes of them it has told since it synced. */
+  /** Number of changes delivered since the sync. */
   readonly changes: number;
-  /** The newest resourceVersion of a Pod in its cache. */
+  /** Newest resourceVersion of a cached Pod. */
   version(key: { readonly namespace: string; readonly name: string }):
     | string
     | undefined;
-  /** Ends its watch. */
+  /** Stops the watch. */
   stop(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ const Pod = untyped({
   scope: "Namespaced",
 });
 
-/** Our informer, with a handler that only counts. */
+/** Coracle's informer, with a handler that counts. */
 export function coracle(reconnect: ReconnectOptions = {}): StartFollower {
   return async (server) => {
     const transport = await openHttpTransport({
@@ -61,7 +61,7 @@ export function coracle(reconnect: ReconnectOptions = {}): StartFollower {
   };
 }
 
-/** What is used of client-node. */
+/** Part of client-node that is used. */
 interface ClientNode {
   readonly KubeConfig: new () => {
     loadFromOptions(options: unknown): void;
@@ -81,13 +81,13 @@ interface ClientNode {
   };
 }
 
-/** The informer of the official client, with a handler that only counts. */
+/** client-node's informer, with a handler that counts. */
 export const clientNode: StartFollower = async (server) => {
   const rival = await loadRival<ClientNode>("@kubernetes/client-node");
   const config = new rival.KubeConfig();
   const trust = server.url.startsWith("https:")
     ? { caData: Buffer.from(server.authority).toString("base64") }
-    // It talks plain HTTP only to those who say that they mean it.
+    // It uses plain HTTP only if TLS verification is switched off.
     : { skipTLSVerify: true };
   config.loadFromOptions({
     clusters: [{ name: "bench", server: server.url, ...trust }],

@@ -3,22 +3,22 @@ import { verify } from "./bench.ts";
 import { startGoRival } from "./go_rivals.ts";
 import type { PodServer } from "./pod_server.ts";
 
-/** What `bench/go` tells when its cache is complete, and at the end. */
+/** Output of `bench/go` when its cache is complete, and at the end. */
 interface Followed {
   readonly size: number;
-  /** The newest resourceVersion that an event told. */
+  /** Newest resourceVersion of an event. */
   readonly version: string;
   readonly measures: readonly Measure[];
 }
 
-/** What the informer of client-go took to sync. */
+/** Measures of client-go's informer for a sync. */
 export async function goSync(server: PodServer): Promise<Followed> {
   const rival = startGoRival("follow", server.url, "0");
   rival.endInput(server.authority);
   return await rival.next() as Followed;
 }
 
-/** What the informer of client-go took to follow changes once it had synced. */
+/** Measures of client-go's informer for changes after the sync. */
 export async function goEvents(
   server: PodServer,
   { objects, events }: { readonly objects: number; readonly events: number },

@@ -4,18 +4,21 @@ import { PROJECT, runCommand } from "../../tests/support/child_process.ts";
 import { join } from "node:path";
 import type { Measure } from "./bench.ts";
 
-/** The rivals of `bench/go`, built. */
+/** Path of the built rivals of `bench/go`. */
 const PROGRAM = join(PROJECT, ".cache", "bench", "rivals");
-/** From nothing, it fetches and compiles client-go and controller-runtime. */
+/**
+ * Time limit of the build, which may have to fetch and compile client-go and
+ * controller-runtime.
+ */
 const BUILD_LIMIT_MS = 20 * 60_000;
 
 let built: Promise<boolean> | undefined;
 
 /**
- * Builds the rivals that are written in Go, once.
+ * Builds the rivals in Go, once.
  *
- * @returns Whether they are there: false where there is no Go toolchain.
- * @throws {Error} If there is one and the build fails.
+ * @returns Whether they are available: false without a Go toolchain.
+ * @throws {Error} If the build fails.
  */
 export function buildGoRivals(): Promise<boolean> {
   built ??= build();
@@ -35,19 +38,19 @@ async function build(): Promise<boolean> {
   return true;
 }
 
-/** A rival that runs. */
+/** Running rival. */
 export interface GoRival {
   /**
-   * What it tells next, from one line of JSON.
+   * Next line of its output, parsed as JSON.
    *
    * @throws {Error} If it ends before.
    */
   next(): Promise<unknown>;
-  /** Ends its input, after a last text if one is given. */
+  /** Closes its input, after an optional last text. */
   endInput(text?: string): void;
 }
 
-/** Starts a rival; it must have been built. */
+/** Starts a rival, which must have been built. */
 export function startGoRival(...args: readonly string[]): GoRival {
   const child = spawn(PROGRAM, args, { stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
@@ -65,7 +68,7 @@ export function startGoRival(...args: readonly string[]): GoRival {
   };
 }
 
-/** Runs a rival that tells nothing but its measures. */
+/** Runs a rival that prints only its measures. */
 export async function runGoRival(
   ...args: readonly string[]
 ): Promise<readonly Measure[]> {

@@ -5,13 +5,13 @@ import type {
   DefinedKind,
 } from "../../core/crd/kind_definition.ts";
 
-/** What the operators of `reconcile` greet by. */
+/** Custom resource of the bench `reconcile`. */
 export type Greeting = CustomResource<
   { name: string },
   { text?: string | undefined }
 >;
 
-/** The kind of a {@linkcode Greeting}. */
+/** Kind of a {@linkcode Greeting}. */
 export const Greeting: DefinedKind<Greeting> = defineKind({
   group: "bench.coracle.dev",
   version: "v1",
@@ -20,7 +20,7 @@ export const Greeting: DefinedKind<Greeting> = defineKind({
   status: z.object({ text: z.string() }).partial(),
 });
 
-/** What the status of one must say. */
+/** Expected text of a status. */
 export function greetingText(spec: { readonly name: string }): string {
   return `Hello, ${spec.name}.`;
 }

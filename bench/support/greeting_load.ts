@@ -1,5 +1,5 @@
 /**
- * Makes Greetings, in a process of its own, and tells after how many
+ * Creates Greetings, in a process of its own, and prints after how many
  * milliseconds each had its status: `greeting_load.ts`. First one after the
  * other, then many at once.
  *
@@ -14,15 +14,15 @@ import { Greeting, greetingText } from "./greeting.ts";
 const WARM_UP = 50;
 const ONE_BY_ONE = 300;
 const STORM = 1_000;
-/** Creates under way at once, as from as many users. */
+/** Number of concurrent creates. */
 const STORM_CREATES = 20;
 
-/** Who waits for the status of which Greeting. */
+/** Callbacks that wait for the status of a Greeting, by name. */
 const waiting: Map<string, () => void> = new Map();
 
 async function watch(client: Client, from: string): Promise<never> {
-  // A server ends the watch of somebody who is slow to read, as all are on a
-  // machine that has too much to do: it goes on from there.
+  // A server ends the watch of a slow reader, and all readers are slow on a
+  // busy machine: the watch resumes from there.
   for (let resourceVersion = from;;) {
     const events = client.watch(Greeting, {
       namespace: "default",
@@ -37,10 +37,10 @@ async function watch(client: Client, from: string): Promise<never> {
   }
 }
 
-/** Makes one, and waits for its status. */
+/** Creates a Greeting and waits for its status. */
 function greet(client: Client, name: string): {
   readonly created: Promise<unknown>;
-  /** Milliseconds from then until its status was seen. */
+  /** Milliseconds until its status was seen. */
   readonly greeted: Promise<number>;
 } {
   const start = performance.now();
@@ -89,5 +89,5 @@ const start = performance.now();
 const many = await storm(client);
 const seconds = (performance.now() - start) / 1000;
 await client.deleteCollection(Greeting, { namespace: "default" });
-const told = { single, many, perSecond: STORM / seconds };
-process.stdout.write(`${JSON.stringify(told)}\n`, () => process.exit(0));
+const measured = { single, many, perSecond: STORM / seconds };
+process.stdout.write(`${JSON.stringify(measured)}\n`, () => process.exit(0));

@@ -1,36 +1,36 @@
 import type { Result } from "./bench.ts";
 
-/** What `run.ts --json` writes. */
+/** Report of a run, as `run.ts --json` writes it. */
 export interface Report {
-  /** Such as `node 24.21.0`. */
+  /** Runtime, such as `node 24.21.0`. */
   readonly runtime: string;
-  /** Such as `2 cores, AMD EPYC 7B13`. */
+  /** Machine, such as `2 cores, AMD EPYC 7B13`. */
   readonly machine: string;
-  /** What gave it, such as `npm run bench`. */
+  /** Command that produced the report, such as `npm run bench`. */
   readonly command: string;
   readonly results: readonly Result[];
 }
 
-/** One measure of which everybody should know. */
+/** Measure that the README shows. */
 export interface Headline {
   readonly bench: string;
-  /** What is measured, for people who know no subject by its name. */
+  /** Description of the measure for readers of the README. */
   readonly what: string;
-  /** The unit among those of the bench, and how people read it. */
+  /** Unit of the bench, and unit for readers. */
   readonly unit: string;
   readonly shortUnit: string;
-  /** The subject that is Coracle's, and those beside it with a name for each. */
+  /** Coracle's subject, and the rivals with their names. */
   readonly subject: string;
   readonly rivals: Readonly<Record<string, string>>;
 }
 
 const CLIENTS = { "client-node": "client-node", "client-go": "client-go" };
 
-/** In the order in which they are shown. */
+/** Measures of the README, in order. */
 export const HEADLINES: readonly Headline[] = [
   {
     bench: "scan",
-    what: "the header of a watch event of a real Pod (7 KB)",
+    what: "scan of a watch event of a real Pod (7 KB)",
     unit: "µs/event",
     shortUnit: "µs",
     subject: "coracle",
@@ -38,7 +38,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "watch-path",
-    what: "a watch event from its bytes to the queue, where few make runs",
+    what: "a watch event from bytes to queue, when 1 in 20 causes a run",
     unit: "µs CPU/event",
     shortUnit: "µs",
     subject: "coracle, 1 in 20 changes a spec",
@@ -57,7 +57,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "events",
-    what: "CPU a watch event over HTTP from another process, all told",
+    what: "CPU per watch event over HTTP from another process, in total",
     unit: "µs CPU/event",
     shortUnit: "µs",
     subject: "coracle",
@@ -65,7 +65,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "sync",
-    what: "CPU a Pod until 50,000 are in the cache, over TLS",
+    what: "CPU per Pod for a sync of 50,000 over TLS",
     unit: "µs CPU/object",
     shortUnit: "µs",
     subject: "coracle, stream",
@@ -73,7 +73,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "sync",
-    what: "the longest that the event loop stood still meanwhile",
+    what: "longest event-loop block during the sync",
     unit: "ms longest block",
     shortUnit: "ms",
     subject: "coracle, stream",
@@ -81,7 +81,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "sync",
-    what: "peak memory meanwhile",
+    what: "peak memory during the sync",
     unit: "MiB peak RSS",
     shortUnit: "MiB",
     subject: "coracle, stream",
@@ -89,7 +89,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "memory",
-    what: "memory of a Pod in a cache under a small budget",
+    what: "memory per Pod in a cache with a small budget",
     unit: "B/object",
     shortUnit: "B",
     subject: "compressed, 50k",
@@ -105,7 +105,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "memory",
-    what: "a read of any one of them meanwhile",
+    what: "read of a random one of them during the changes",
     unit: "µs/point read",
     shortUnit: "µs",
     subject: "operator, 1M",
@@ -113,7 +113,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "queue",
-    what: "an operation of the queue, at a million keys",
+    what: "queue operation, with a million keys",
     unit: "ns/operation",
     shortUnit: "ns",
     subject: "coracle",
@@ -125,7 +125,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "dispatch",
-    what: "a run that does nothing",
+    what: "run that does nothing",
     unit: "µs CPU/run",
     shortUnit: "µs",
     subject: "coracle",
@@ -133,7 +133,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "workflow",
-    what: "a run with ten dependents, all as they should be",
+    what: "run with ten unchanged dependents",
     unit: "µs CPU/run",
     shortUnit: "µs",
     subject: "coracle",
@@ -141,7 +141,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "lru",
-    what: "a hit in a bounded cache",
+    what: "hit in a bounded cache",
     unit: "ns/hit",
     shortUnit: "ns",
     subject: "coracle",
@@ -149,7 +149,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "reconcile",
-    what: "from a create to its status, against a real API server, p50",
+    what: "create to status, against a real API server, p50",
     unit: "ms p50",
     shortUnit: "ms",
     subject: "coracle",
@@ -160,7 +160,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "reconcile",
-    what: "the same, p99",
+    what: "create to status, p99",
     unit: "ms p99",
     shortUnit: "ms",
     subject: "coracle",
@@ -171,7 +171,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "startup",
-    what: "importing it",
+    what: "import of the package",
     unit: "ms CPU/import",
     shortUnit: "ms",
     subject: "coracle",
@@ -179,7 +179,7 @@ export const HEADLINES: readonly Headline[] = [
   },
   {
     bench: "startup",
-    what: "memory once it is imported",
+    what: "memory after the import",
     unit: "MiB RSS",
     shortUnit: "MiB",
     subject: "coracle",
@@ -187,13 +187,13 @@ export const HEADLINES: readonly Headline[] = [
   },
 ];
 
-/** A number with the name of whose it is. */
+/** Value with the name of its subject. */
 export interface Bar {
   readonly name: string;
   readonly value: number;
 }
 
-/** The numbers of a headline, Coracle's first; empty where it was not measured. */
+/** Values of a headline, Coracle's first; empty if it was not measured. */
 export function barsOf(headline: Headline, report: Report): Bar[] {
   const { bench, unit, subject, rivals } = headline;
   const names = { [subject]: "Coracle", ...rivals };

@@ -5,14 +5,14 @@ import { connect as connectTls } from "node:tls";
 import type { ServerProcess } from "./api_server.ts";
 import { verify } from "./bench.ts";
 
-/** Ends the head of an answer. */
+/** End of the headers of an answer. */
 const HEAD_END = Buffer.from("\r\n\r\n");
-/** Ends an event of a watch: no text of JSON holds a line feed. */
+/** End of a watch event; JSON text has no line feed. */
 const EVENT_END = Buffer.from("}\n");
 
 /**
- * A connection that is kept alive and costs next to nothing, so that what is
- * measured is the server: requests one after the other, or one watch.
+ * Keep-alive connection with minimal cost, so that the server is measured:
+ * sequential requests, or one watch.
  */
 export class HttpConnection {
   readonly #socket: Socket;
@@ -46,7 +46,7 @@ export class HttpConnection {
     );
   }
 
-  /** Creates an object, and waits until it is there. */
+  /** Creates an object and waits for the answer. */
   post(path: string, body: string): Promise<void> {
     return new Promise((resolve, reject) => {
       let answer: Buffer = Buffer.alloc(0);
@@ -65,9 +65,10 @@ export class HttpConnection {
   }
 
   /**
-   * Watches, and tells when so many events have come.
+   * Starts a watch and counts events.
    *
-   * @returns Fulfilled when the watch is open, with what ends with the events.
+   * @returns Resolves when the watch is open, with a promise for the last
+   * event.
    */
   watch(path: string, count: number): Promise<{ ended: Promise<void> }> {
     return new Promise((opened) => {

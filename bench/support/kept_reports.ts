@@ -2,21 +2,21 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Report } from "./headlines.ts";
 
-/** In the order in which the README shows them. */
+/** Runtimes in the order of the README. */
 const RUNTIMES = ["node", "deno", "bun"] as const;
 
 function file(runtime: string): string {
   return fileURLToPath(new URL(`../results/${runtime}.json`, import.meta.url));
 }
 
-/** Keeps what a run told, in place of the last one on the same runtime. */
+/** Stores a report in place of the last one on the same runtime. */
 export function keepReport(report: Report): void {
   const [runtime = ""] = report.runtime.split(" ");
   mkdirSync(new URL("../results/", import.meta.url), { recursive: true });
   writeFileSync(file(runtime), `${JSON.stringify(report, null, 2)}\n`);
 }
 
-/** The runs whose numbers are in the README: Node's, then the others'. */
+/** Reports whose numbers are in the README: Node's, then the others'. */
 export function keptReports(): readonly [Report, ...Report[]] {
   const [node, ...others] = RUNTIMES.map(file).filter(existsSync).map((path) =>
     JSON.parse(readFileSync(path, "utf8")) as Report

@@ -1,11 +1,10 @@
 /**
- * Serves more Pods than fit into memory, in a process of its own: each is made
- * when it is sent. `live_pods_process.ts OBJECTS CHANGES_PER_SECOND` prints one
- * line of JSON once it listens, and ends when its input does.
+ * Serves more Pods than fit into memory, in a process of its own: each is
+ * generated when it is sent. `live_pods_process.ts OBJECTS CHANGES_PER_SECOND`
+ * prints one line of JSON when it listens, and ends when its input does.
  *
- * There are no ReplicaSets, although the Pods have owners: they are watched by
- * somebody who waits for them to come. Changes begin when a watch has had the
- * state, and go on.
+ * There are no ReplicaSets, although the Pods have owners; their watch stays
+ * empty. Changes begin after a watch has received the initial state.
  *
  * @module
  */
@@ -16,7 +15,7 @@ import process from "node:process";
 import { PodFactory } from "./pods.ts";
 
 const [objects = 0, perSecond = 0] = process.argv.slice(2).map(Number);
-/** The version of the state; changes count on from there. */
+/** resourceVersion of the initial state; changes continue from there. */
 const VERSION = 10_000_000;
 const PER_WRITE = 16;
 const TICK_MS = 20;

@@ -2,19 +2,19 @@ import { Buffer } from "node:buffer";
 import type { ResolvedKind } from "../../core/api/kind.ts";
 import { Client } from "../../core/client/client.ts";
 
-/** What a {@linkcode memoryCluster} serves. */
+/** Options of {@linkcode memoryCluster}. */
 export interface MemoryClusterOptions {
-  /** The only kind that it knows. */
+  /** The only kind that is served. */
   readonly kind: ResolvedKind;
-  /** The answer to each list. */
+  /** Answer to each list. */
   readonly list: Uint8Array;
-  /** What a watch reads. */
+  /** Bytes of a watch. */
   readonly changes: AsyncIterable<Uint8Array>;
 }
 
 /**
- * The client of a cluster that is but bytes in memory, so that what is measured
- * is neither a socket nor a server.
+ * Client of a cluster in memory, so that neither a socket nor a server is
+ * measured.
  */
 export function memoryCluster(options: MemoryClusterOptions): Client {
   const { kind, list, changes } = options;

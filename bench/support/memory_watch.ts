@@ -1,33 +1,39 @@
 import { Buffer } from "node:buffer";
 import { PodFactory } from "./pods.ts";
 
-/** About what one record of TLS and one write of a real server hold. */
+/**
+ * Chunk size, about that of a TLS record and of a write of a real server, in
+ * bytes.
+ */
 const CHUNK_BYTES = 64 * 1024;
-/** The version of the state; changes count on from there. */
+/** resourceVersion of the initial state; changes continue from there. */
 const VERSION = 1_000_000;
 
-/** What a {@linkcode MemoryWatch} holds. */
+/** Options of {@linkcode MemoryWatch}. */
 export interface MemoryWatchOptions {
-  /** How many Pods there are. */
+  /** Number of Pods. */
   readonly objects: number;
-  /** How many changes of them there are. */
+  /** Number of changes. */
   readonly events: number;
   /**
-   * Each so many changes of a Pod raise its generation, as a change of its
-   * spec does; the others change its status only.
+   * Interval of changes that increment a Pod's generation, like a change of its
+   * spec; the others change its status only.
    */
   readonly generationEvery: number;
 }
 
-/** A list of Pods and the changes that follow it, as bytes in memory. */
+/** List of Pods and subsequent changes, as bytes in memory. */
 export class MemoryWatch {
   readonly options: MemoryWatchOptions;
-  /** The answer to a list. */
+  /** Answer to a list. */
   readonly list: Buffer;
   readonly #events: readonly Buffer[];
   readonly #pods: PodFactory = new PodFactory();
 
-  /** @param options What it holds; all of it is made at once. */
+  /**
+   * @param options Number of Pods and changes; all of them are created
+   * immediately.
+   */
   constructor(options: MemoryWatchOptions) {
     this.options = options;
     const items = Array.from({ length: options.objects }, (_, index) => {
@@ -46,19 +52,19 @@ export class MemoryWatch {
     );
   }
 
-  /** The version of the last change of some. */
+  /** resourceVersion of the last of a number of changes. */
   version(events: number): string {
     return String(VERSION + events);
   }
 
-  /** The Pod that a change is about. */
+  /** Key of the Pod of a change. */
   key(event: number): { readonly namespace: string; readonly name: string } {
     const text = this.#pods.text(this.#object(event));
     const { namespace, name } = JSON.parse(text).metadata;
     return { namespace, name };
   }
 
-  /** Some changes as chunks of a stream, which break where they happen to. */
+  /** Range of changes as chunks of a stream, split anywhere. */
   *chunks(from: number, to: number): Generator<Buffer, void, undefined> {
     const bytes = Buffer.concat(this.#events.slice(from, to));
     for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
@@ -66,7 +72,10 @@ export class MemoryWatch {
     }
   }
 
-  /** Objects change in no order: neighbours in time are not those in a list. */
+  /**
+   * Index of the object of a change; consecutive changes concern distant
+   * objects.
+   */
   #object(event: number): number {
     const { objects } = this.options;
     return event * 7919 % objects;
@@ -82,7 +91,7 @@ export class MemoryWatch {
     return Buffer.from(`{"type":"MODIFIED","object":${pod}}\n`);
   }
 
-  /** Not all objects have the changes that raise it at the same time. */
+  /** Sets the generation; objects increment it at different changes. */
   #withGeneration(pod: string, object: number, changes: number): string {
     const { generationEvery } = this.options;
     const generation = 1 + Math.floor((object + changes) / generationEvery);

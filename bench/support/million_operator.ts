@@ -19,7 +19,7 @@ import { cpuTime, median, peakRss } from "./sampling.ts";
 
 const OBJECTS = 1_000_000;
 const CHANGES_PER_SECOND = 1_000;
-/** For how long it is kept current once it has synced. */
+/** Duration of the changes after the sync, in milliseconds. */
 const CURRENT_MS = 20_000;
 const SAMPLE_MS = 500;
 const MIB = 1024 ** 2;
@@ -46,7 +46,7 @@ async function startServer() {
   };
 }
 
-/** Looks at the memory of this process from now on. */
+/** Samples the memory of this process. */
 function watchMemory() {
   const curve: [number, number][] = [];
   const start = performance.now();
@@ -66,7 +66,7 @@ function watchMemory() {
   };
 }
 
-/** Times a read of some Pods, one after the other, in microseconds. */
+/** Times reads of some Pods, one after the other, in microseconds. */
 async function timeReads(
   read: (pod: KubernetesObject) => unknown,
   pods: readonly KubernetesObject[],
@@ -82,8 +82,8 @@ async function timeReads(
 }
 
 /**
- * Measures a whole operator that keeps a million Pods of another process current
- * while they change, and reads them by key and by owner.
+ * Measures an operator that caches a million changing Pods of another process,
+ * and reads them by key and by owner.
  */
 export async function followMillion(): Promise<readonly Measure[]> {
   limitHeapGrowth();

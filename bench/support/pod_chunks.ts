@@ -1,13 +1,13 @@
 import { openHttpTransport } from "../../core/client/transport/open_transport.ts";
 
-/** Where Pods come from. */
+/** Address of a server of Pods. */
 export interface PodStreamAddress {
   readonly url: string;
-  /** The certificate of its authority, in PEM. */
+  /** Certificate of its authority, in PEM. */
   readonly authority: string;
 }
 
-/** The bytes of a watch of all Pods, the present ones first. */
+/** Bytes of a watch of all Pods, with the initial events. */
 export async function* podChunks(
   { url, authority }: PodStreamAddress,
 ): AsyncGenerator<Uint8Array, void, undefined> {

@@ -11,10 +11,10 @@ import { currentRuntime } from "./runtime.ts";
 const CHUNK_BYTES = 64 * 1024;
 
 /**
- * Reads the watch events of Pods that another process makes, into memory that is
- * used again, as a watch is read on Node: what is measured is what is kept.
+ * Reads the watch events of Pods from another process into reused memory, as a
+ * watch is read on Node.
  *
- * @param take Gets the header of each.
+ * @param take Consumer of each header.
  */
 export async function feedPods(
   count: number,

@@ -4,19 +4,19 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { currentRuntime } from "./runtime.ts";
 
-/** What a {@linkcode PodServer} serves. */
+/** Options of a {@linkcode PodServer}. */
 export interface PodServerOptions {
-  /** How many Pods there are. */
+  /** Number of Pods. */
   readonly objects: number;
-  /** How many changes it sends when told. */
+  /** Number of changes to send on request. */
   readonly events: number;
   readonly scheme: "http" | "https";
 }
 
-/** A server of Pods in a process of its own. */
+/** Server of Pods in a process of its own. */
 export interface PodServer {
   readonly url: string;
-  /** The certificate of the authority that its own comes from, in PEM. */
+  /** Certificate of its authority, in PEM. */
   readonly authority: string;
   /** Sends the changes to every open watch. */
   send(): void;
@@ -37,7 +37,7 @@ export async function startPodServer(
   );
   const [line] = await once(createInterface(child.stdout), "line");
   const { url, authority } = JSON.parse(line) as PodServer;
-  // Over a socket of its own: the subject's pool must not know of it.
+  // A separate socket, so that the subject's connection pool is unaffected.
   const send = async () => {
     const { request } = await import(`node:${options.scheme}`);
     request(`${url}/send`, { method: "POST", ca: authority, agent: false })

@@ -1,10 +1,10 @@
 /**
- * Serves Pods to whoever is measured, in a process of its own so that its work
- * is not counted: `pod_server_process.ts OBJECTS EVENTS http|https`. Prints one
- * line of JSON once it listens, and ends when its input does.
+ * Serves Pods in a process of its own, so that its work is not measured:
+ * `pod_server_process.ts OBJECTS EVENTS http|https`. Prints one line of JSON
+ * when it listens, and ends when its input does.
  *
  * Everything is encoded before it listens. `POST /send` writes the events to
- * every open watch, as fast as these read, once there is one.
+ * every open watch with back-pressure, as soon as there is a watch.
  *
  * @module
  */
@@ -21,9 +21,12 @@ import { PodFactory } from "./pods.ts";
 
 const [objects = 0, events = 0] = process.argv.slice(2).map(Number);
 const isTls = process.argv[4] === "https";
-/** The version of the state; changes count on from there. */
+/** resourceVersion of the initial state; changes continue from there. */
 const VERSION = 1_000_000;
-/** About what one record of TLS and one write of a real server hold. */
+/**
+ * Chunk size, about that of a TLS record and of a write of a real server, in
+ * bytes.
+ */
 const CHUNK_BYTES = 64 * 1024;
 
 const factory = new PodFactory();
@@ -47,10 +50,13 @@ const endOfState = {
   },
 };
 const watches: ServerResponse[] = [];
-/** Some begin to watch a moment after the list that completes their cache. */
+/**
+ * Time limit for the first watch, since some clients start it after their list
+ * is complete.
+ */
 const watched: PromiseWithResolvers<void> = Promise.withResolvers();
 
-/** Writes parts, each with something around it, in chunks, as fast as read. */
+/** Writes parts with a prefix and suffix each, in chunks with back-pressure. */
 async function write(
   response: ServerResponse,
   parts: readonly Buffer[],

@@ -3,22 +3,22 @@ import { readFileSync } from "node:fs";
 import { Random } from "./random.ts";
 
 /**
- * As many Pods as wanted, made from real ones of `bench/data`. What differs in a
- * cluster differs here, too, or compression would be flattered: names, uids,
- * hashes, digests, container ids, addresses, nodes and times. Pods of one
- * ReplicaSet share the rest, as they do there.
+ * Any number of Pods, derived from real ones in `bench/data`. Everything that
+ * differs in a cluster differs here, or compression would look too good: names,
+ * UIDs, hashes, digests, container IDs, addresses, nodes and times. Pods of one
+ * ReplicaSet share the rest, as in a cluster.
  *
  * @module
  */
 
-/** What Kubernetes makes the random parts of names from. */
+/** Alphabet of random suffixes in Kubernetes. */
 const NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 const HEX = "0123456789abcdef";
-/** Pods of one ReplicaSet. */
+/** Number of Pods of one ReplicaSet. */
 const REPLICAS = 8;
 const PODS_PER_NODE = 60;
 
-/** A part of a Pod that is not the same in each. */
+/** Variable part of a Pod. */
 type Variable =
   | "app"
   | "templateHash"
@@ -37,7 +37,7 @@ type Variable =
   | "created"
   | "time";
 
-/** A Pod's text, cut where something varies. */
+/** Text of a Pod, split at its variable parts. */
 interface Template {
   readonly parts: readonly (string | Variable)[];
 }
@@ -115,11 +115,11 @@ function timeText(milliseconds: number): string {
 
 /** Options of {@linkcode PodFactory}. */
 export interface PodFactoryOptions {
-  /** Leave managedFields out, as a cache does that prunes them. */
+  /** Whether to leave out managedFields, as a cache that prunes them does. */
   readonly pruned?: boolean;
 }
 
-/** Makes Pods by number: the same number gives the same Pod. */
+/** Generator of Pods by number: equal numbers give equal Pods. */
 export class PodFactory {
   readonly #templates: readonly Template[];
 
@@ -137,11 +137,11 @@ export class PodFactory {
   }
 
   /**
-   * The JSON of a Pod.
+   * JSON text of a Pod.
    *
-   * @param number Which Pod.
-   * @param version Its resourceVersion; another one has other times, too, but
-   * for that of its creation.
+   * @param number Number of the Pod.
+   * @param version Its resourceVersion; another version has other times, except
+   * for the creation time.
    */
   text(number: number, version: number = number + 1000): string {
     const workload = Math.floor(number / REPLICAS);
@@ -155,12 +155,12 @@ export class PodFactory {
     return text;
   }
 
-  /** The JSON of a Pod as bytes. */
+  /** JSON bytes of a Pod. */
   bytes(number: number, version?: number): Buffer {
     return Buffer.from(this.text(number, version));
   }
 
-  /** A line of a watch that tells of a Pod, without its line feed. */
+  /** Watch event of a Pod, without the line feed. */
   event(type: string, number: number, version?: number): Buffer {
     return Buffer.from(
       `{"type":"${type}","object":${this.text(number, version)}}`,

@@ -1,7 +1,7 @@
 /**
- * The number that an option of the command line has, if it is there.
+ * Value of a numeric command-line option; undefined if absent.
  *
- * @throws {RangeError} If it is no positive number.
+ * @throws {RangeError} If it is not a positive number.
  */
 export function positive(
   name: string,

@@ -1,4 +1,4 @@
-/** Pseudo-random numbers from a seed, the same on every runtime (mulberry32). */
+/** Seeded pseudo-random numbers, equal on every runtime (mulberry32). */
 export class Random {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** A whole number below a limit. */
+  /** Integer below a limit. */
   below(limit: number): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let t = this.#state;
@@ -15,7 +15,7 @@ export class Random {
     return Math.floor(((t ^ (t >>> 14)) >>> 0) / 2 ** 32 * limit);
   }
 
-  /** A text of characters from an alphabet. */
+  /** Text of random characters of an alphabet. */
   text(alphabet: string, length: number): string {
     let text = "";
     for (let i = 0; i < length; i++) {

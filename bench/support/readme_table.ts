@@ -3,22 +3,22 @@ import { digits } from "./digits.ts";
 import { barsOf, type Headline, HEADLINES, type Report } from "./headlines.ts";
 import { verdicts } from "./targets.ts";
 
-/** Between these lines the README has what a run gave. */
+/** Markers between which the README has the numbers of a run. */
 const BEGIN = "<!-- numbers: npm run bench:readme writes these lines -->";
 const END = "<!-- end of numbers -->";
 
-/** What charts show, for those who do not see them. */
+/** Alternative texts of the charts. */
 const CHART_TEXTS: Readonly<Record<string, string>> = {
-  "headlines.svg": "The same as bars: Coracle, client-node and client-go",
+  "headlines.svg": "Bar chart of Coracle, client-node and client-go",
   "memory.svg": "Memory over time, with a million Pods",
 };
 
 /**
- * The numbers of the README: a table of what was measured beside others, and
- * one of the same on other runtimes, with the commands and the machine.
+ * Numbers section of the README: a table of the measures beside rivals, and one
+ * of the same measures on other runtimes, with the commands and the machine.
  *
- * @param report Of Node.
- * @param others Of other runtimes.
+ * @param report Report of Node.
+ * @param others Reports of other runtimes.
  */
 export function numbersSection(
   report: Report,
@@ -34,7 +34,7 @@ export function numbersSection(
     ...pictures,
     ...others.length > 0
       ? [
-        `The same on ${others.map(runtimeName).join(" and ")}:`,
+        `The same measures on ${others.map(runtimeName).join(" and ")}:`,
         commands(others),
         runtimesTable([report, ...others]),
       ]
@@ -42,7 +42,7 @@ export function numbersSection(
   ].join("\n\n");
 }
 
-/** Such as `Node 24.21.0`. */
+/** Name of a runtime, such as `Node 24.21.0`. */
 function runtimeName({ runtime }: Report): string {
   return runtime.replace(/^./, (letter) => letter.toUpperCase());
 }
@@ -57,7 +57,7 @@ function valueText({ shortUnit }: Headline, value: number): string {
 }
 
 function comparisonTable(report: Report): string {
-  const told = verdicts(report.results);
+  const measured = verdicts(report.results);
   const rows = HEADLINES.flatMap((headline) => {
     const { bench, subject, unit, what } = headline;
     const [own, ...others] = barsOf(headline, report);
@@ -65,7 +65,7 @@ function comparisonTable(report: Report): string {
     const beside = others.map(({ name, value }) =>
       `${name} ${valueText(headline, value)}`
     );
-    const aims = told.filter(({ target }) =>
+    const targets = measured.filter(({ target }) =>
       target.bench === bench && target.subject === subject &&
       target.unit === unit
     ).map(({ text, met }) => `${text}: ${met ? "met" : "missed"}`);
@@ -73,17 +73,17 @@ function comparisonTable(report: Report): string {
       what,
       `**${valueText(headline, own.value)}**`,
       beside.join("; ") || "–",
-      aims.join("; ") || "–",
+      targets.join("; ") || "–",
       `\`${bench}\``,
     ]];
   });
   return markdownTable([
-    ["what", "Coracle", "others", "aim", "bench"],
+    ["measure", "Coracle", "rivals", "target", "bench"],
     ...rows,
   ]);
 }
 
-/** Bun counts no garbage. */
+/** Measures that Bun does not support. */
 const NOT_EVERYWHERE = "B garbage/";
 
 function runtimesTable(reports: readonly Report[]): string {
@@ -96,10 +96,10 @@ function runtimesTable(reports: readonly Report[]): string {
     );
     return [[headline.what, ...texts]];
   });
-  return markdownTable([["what", ...reports.map(runtimeName)], ...rows]);
+  return markdownTable([["measure", ...reports.map(runtimeName)], ...rows]);
 }
 
-/** A table as the formatter wants it; its first row is the head. */
+/** Markdown table as the formatter writes it; the first row is the header. */
 function markdownTable(table: readonly (readonly string[])[]): string {
   const widths = (table[0] ?? []).map((_head, column) =>
     Math.max(...table.map((row) => [...row[column] ?? ""].length))
@@ -118,10 +118,10 @@ function markdownTable(table: readonly (readonly string[])[]): string {
 }
 
 /**
- * The README with the numbers of some runs in place of those that it has.
+ * Replaces the numbers in the text of the README.
  *
- * @param reports Of Node, then of other runtimes.
- * @throws {SyntaxError} If it does not say where.
+ * @param reports Reports of Node, then of other runtimes.
+ * @throws {SyntaxError} If the markers are missing.
  */
 export function withNumbers(
   readme: string,

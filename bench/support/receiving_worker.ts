@@ -1,5 +1,5 @@
 /**
- * Reads a watch in a thread of its own and hands every chunk over.
+ * Reads a watch in a worker thread and transfers every chunk.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { podChunks, type PodStreamAddress } from "./pod_chunks.ts";
 
 for await (const chunk of podChunks(workerData as PodStreamAddress)) {
-  // Memory of its own, so that it can be handed over and is not copied again.
+  // Copied into its own memory, which can be transferred without another copy.
   const own = new Uint8Array(chunk);
   parentPort?.postMessage(own, [own.buffer]);
 }

@@ -3,7 +3,7 @@ import { digits } from "./digits.ts";
 import { median } from "./sampling.ts";
 import { verdicts } from "./targets.ts";
 
-/** What one subject gave in each round. */
+/** Measures of one subject in each round. */
 export interface Rounds {
   readonly bench: Bench;
   readonly subject: string;
@@ -29,7 +29,7 @@ export function resultsOf({ bench, subject, rounds }: Rounds): Result[] {
   });
 }
 
-/** The results of one bench as a table for people. */
+/** Text table of the results of one bench. */
 export function table(bench: Bench, results: readonly Result[]): string {
   const width = Math.max(...bench.subjects.map(({ name }) => name.length));
   const base = results[0];
@@ -58,14 +58,14 @@ export function table(bench: Bench, results: readonly Result[]): string {
   return lines.join("\n");
 }
 
-/** What one subject gave before and after a change, in turns. */
+/** Measures of one subject before and after a change. */
 export interface Pair {
   readonly subject: string;
   readonly before: readonly Measure[];
   readonly after: readonly Measure[];
 }
 
-/** What a change did to the subjects of a bench, as a table for people. */
+/** Text table of the effect of a change on the subjects of a bench. */
 export function comparison(bench: Bench, pairs: readonly Pair[]): string {
   const lines = [`${bench.name}: ${bench.what}`];
   for (const { subject, before, after } of pairs) {

@@ -8,9 +8,9 @@ const INSTALL_LIMIT_MS = 10 * 60_000;
 let installed: Promise<void> | undefined;
 
 /**
- * Installs the rivals of `bench/package.json`, unless they are there.
+ * Installs the rivals of `bench/package.json` unless they are installed.
  *
- * @throws {Error} If npm fails; the message has what it said.
+ * @throws {Error} If npm fails; the message has its output.
  */
 export function installRivals(): Promise<void> {
   installed ??= install();
@@ -32,8 +32,7 @@ async function install(): Promise<void> {
 }
 
 /**
- * Loads a rival. By name, so that the project itself type-checks where the
- * rivals are not installed.
+ * Loads a rival by name, so that the project type checks without the rivals.
  *
  * @throws {Error} If it is not installed.
  */

@@ -4,18 +4,18 @@ import { collectGarbage, cpuTime, median } from "./sampling.ts";
 
 const WARM_UP_ROUNDS = 60;
 const SAMPLES = 15;
-/** Rounds at a sample, so that the clock of the processor is fine enough. */
+/** Rounds per sample, since processor time has a coarse resolution. */
 const ROUNDS_PER_SAMPLE = 10;
 
-/** How many rounds {@linkcode measureRounds} does. */
+/** Number of rounds of {@linkcode measureRounds}. */
 export const MEASURED_ROUNDS: number = WARM_UP_ROUNDS +
   SAMPLES * (ROUNDS_PER_SAMPLE + 1);
 
 /**
- * Times rounds of runs and looks at what they leave behind.
+ * Measures time and garbage of rounds of runs.
  *
  * @param round Runs every object once.
- * @param objects How many there are.
+ * @param objects Number of objects.
  */
 export async function measureRounds(
   round: () => Promise<void>,

@@ -1,7 +1,7 @@
 /**
- * One subject of one bench, in the process of its own that `run.ts` starts:
+ * Runs one subject of one bench, in the process that `run.ts` starts:
  * `run_subject.ts BENCH SUBJECT` prints its measures as one line of JSON.
- * `run_subject.ts BENCH` loads what its subjects need, and ends.
+ * `run_subject.ts BENCH` only loads its modules.
  *
  * @module
  */

@@ -1,19 +1,19 @@
 import { cpus } from "node:os";
 import process from "node:process";
 
-/** The runtime that runs this, and how it runs another file. */
+/** Current runtime, and how it runs another file. */
 export interface Runtime {
-  /** Such as `node 24.21.0`. */
+  /** Name, such as `node 24.21.0`. */
   readonly name: string;
-  /** The program. */
+  /** Path of the executable. */
   readonly program: string;
-  /** What must come before a file. */
+  /** Arguments before a file. */
   readonly command: readonly string[];
-  /** The same, so that the file can ask for collections of garbage. */
+  /** Arguments that expose garbage collection. */
   readonly flags: readonly string[];
 }
 
-/** Which runtime this is. */
+/** Current runtime. */
 export function currentRuntime(): Runtime {
   const { versions, execPath } = process;
   if (versions["deno"] !== undefined) {
@@ -40,7 +40,7 @@ export function currentRuntime(): Runtime {
   };
 }
 
-/** What this runs on, such as `2 cores, AMD EPYC 7B13`. */
+/** Machine, such as `2 cores, AMD EPYC 7B13`. */
 export function machine(): string {
   const cores = cpus();
   return `${cores.length} cores, ${cores[0]?.model.trim() ?? "unknown"}`;

@@ -1,15 +1,15 @@
 import process from "node:process";
 import type { Measure } from "./bench.ts";
 
-/** How long a function runs before it is measured, and then each sample. */
+/** Durations of the warm-up and of each sample, in milliseconds. */
 const WARM_UP_MS = 400;
 const SAMPLE_MS = 60;
 const SAMPLES = 15;
 
 /**
- * Frees what can be freed, several times, since one pass does not get all. V8
- * also forgets the compiled code of what did not run between passes: what is to
- * be timed must run a while afterwards, or not come after this.
+ * Collects garbage several times, since one pass does not free everything. V8
+ * also drops compiled code that did not run between passes: code to be timed
+ * must warm up afterwards, or run before this.
  */
 export function collectGarbage(): void {
   const collect = (globalThis as { gc?: () => void }).gc ??
@@ -23,7 +23,7 @@ export function collectGarbage(): void {
   for (let i = 0; i < 6; i++) collect();
 }
 
-/** The median of numbers. */
+/** Median of numbers. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -33,19 +33,20 @@ export function median(values: readonly number[]): number {
     : ((sorted[middle - 1] ?? NaN) + upper) / 2;
 }
 
-/** Microseconds of processor time that the process has used, all threads. */
+/** Processor time of all threads of the process, in microseconds. */
 export function cpuTime(): number {
   const { user, system } = process.cpuUsage();
   return user + system;
 }
 
 /**
- * Times a function that does some operations at a call, by processor time:
- * waiting for a busy machine does not count, and collecting garbage does.
+ * Measures the processor time of a function that does some operations per call:
+ * waiting for a busy machine does not count, garbage collection does.
  *
- * @param work Does the operations; gives something, so that none is left out.
- * @param operations How many at a call.
- * @returns Microseconds an operation: the median of fifteen samples.
+ * @param work Function to measure; returns a value, so that nothing is
+ * optimized away.
+ * @param operations Number of operations per call.
+ * @returns Microseconds per operation: the median of fifteen samples.
  */
 export function timeOf(work: () => unknown, operations: number): number {
   let sink: unknown;
@@ -67,8 +68,8 @@ export function timeOf(work: () => unknown, operations: number): number {
 }
 
 /**
- * How many bytes of heap a function leaves behind for the collector, in bytes an
- * operation; the best of several tries, since a collection may come between.
+ * Bytes of garbage per operation of a function; the lowest of several tries,
+ * since a collection may occur in between.
  */
 export function garbageOf(work: () => unknown, operations: number): number {
   let least = Infinity;
@@ -82,14 +83,14 @@ export function garbageOf(work: () => unknown, operations: number): number {
   return least;
 }
 
-/** What the process holds now, after a collection. */
+/** Memory of the process after garbage collection, in bytes. */
 export function memoryNow(): { heap: number; external: number; rss: number } {
   collectGarbage();
   const { heapUsed, arrayBuffers, rss } = process.memoryUsage();
   return { heap: heapUsed, external: arrayBuffers, rss };
 }
 
-/** The most that the process ever held. */
+/** Peak RSS of the process. */
 export function peakRss(): Measure {
   const { maxRSS } = process.resourceUsage();
   return { unit: "MiB peak RSS", value: maxRSS / 1024 };

@@ -10,24 +10,20 @@ import { currentRuntime } from "./runtime.ts";
 const SUBJECT_TIMEOUT_MS = 10 * 60_000;
 const OUTPUT_BYTES = 16 * 1024 * 1024;
 
-/** Which subject runs, and where. */
+/** Subject and the environment in which it runs. */
 export interface SubjectProcess {
   readonly bench: string;
   readonly subject: string;
-  /** What its bench prepared, if anything. */
+  /** Shared resources of its bench, if any. */
   readonly prepared: Prepared | undefined;
-  /**
-   * The folder of a checkout.
-   *
-   * @default {that of this file}
-   */
+  /** Folder of a checkout. Defaults to that of this file. */
   readonly checkout?: string | undefined;
 }
 
 /**
- * Lets Node keep what it makes of the TypeScript of a bench. The first process
- * that runs would have its compiler of types in memory, the later ones not, and
- * what is installed from a registry does not either.
+ * Fills Node's compile cache for a bench; otherwise the first process would
+ * have the type stripper in memory, and later ones and installed packages would
+ * not.
  */
 export async function compileSubjects(bench: string): Promise<void> {
   await runFile(PROJECT, [bench], {});
@@ -36,7 +32,7 @@ export async function compileSubjects(bench: string): Promise<void> {
 /**
  * Runs one subject in a fresh process.
  *
- * @throws {Error} If it fails; the message has what it said.
+ * @throws {Error} If it fails; the message has its output.
  */
 export async function runSubject(
   options: SubjectProcess,
@@ -46,7 +42,7 @@ export async function runSubject(
   return JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
 }
 
-/** Runs `run_subject.ts`; gives what it prints. */
+/** Runs `run_subject.ts`; returns its output. */
 async function runFile(
   checkout: string,
   args: readonly string[],
@@ -72,9 +68,9 @@ async function runFile(
 }
 
 /**
- * The names of all benches, or of those asked for.
+ * Names of all benches, or the requested ones.
  *
- * @throws {RangeError} If one is asked for that there is not.
+ * @throws {RangeError} If a requested one does not exist.
  */
 export function benchNames(only: readonly string[]): string[] {
   const all = readdirSync(join(PROJECT, "bench"))

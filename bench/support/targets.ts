@@ -1,7 +1,9 @@
 import { digits } from "./digits.ts";
 import type { Result } from "./bench.ts";
 
-/** What a measure of ours must reach, in one run with what it is held against. */
+/**
+ * Target of a measure, relative to other subjects of the same run or absolute.
+ */
 export interface Target {
   readonly bench: string;
   readonly subject: string;
@@ -9,23 +11,23 @@ export interface Target {
   readonly limit: Limit;
 }
 
-/** A number, or so many times what the same measure of another subject is. */
+/** Absolute number, or multiple of the same measure of another subject. */
 export type Limit =
   | { readonly atMost: number }
   | { readonly atLeast: number }
   | { readonly atMostTimes: number; readonly of: string };
 
-/** Whether a run reached a target. */
+/** Result of checking a target. */
 export interface Verdict {
   readonly target: Target;
-  /** The target as people read it, such as `≤ 1/8 of client-node`. */
+  /** Text of the target, such as `≤ 1/8 of client-node`. */
   readonly text: string;
   readonly met: boolean;
-  /** By how many times it is better than it must be; below one if missed. */
+  /** Factor by which the target is exceeded; below one if missed. */
   readonly margin: number;
 }
 
-/** The targets of some measures of one subject, each by its unit. */
+/** Targets of measures of one subject, by unit. */
 function targets(
   bench: string,
   subject: string,
@@ -43,7 +45,7 @@ const atMostTimes = (atMostTimes: number, of: string): Limit => ({
   of,
 });
 
-/** What the project aims at. */
+/** Targets of the project. */
 export const TARGETS: readonly Target[] = [
   ...targets("scan", "coracle", {
     "µs/event": atMostTimes(1 / 8, "JSON.parse"),
@@ -112,7 +114,7 @@ export const TARGETS: readonly Target[] = [
   ...targets("apiserver", "100k Pods", { "MiB RSS": atMost(1_024) }),
 ];
 
-/** The targets that a run has the numbers for, and whether it reached them. */
+/** Checks the targets for which a run has numbers. */
 export function verdicts(results: readonly Result[]): readonly Verdict[] {
   const valueOf = ({ bench, unit }: Target, subject: string) =>
     results.find((result) =>

@@ -2,13 +2,13 @@ import process from "node:process";
 import type { Measure } from "./bench.ts";
 import { peakRss } from "./sampling.ts";
 
-/** Looks at what the process does from now on, until it is asked. */
+/** Resource usage of the process since a start. */
 export interface Usage {
-  /** What was used, a piece of the work and in all. */
+  /** Measures per piece of work and in total. */
   measures(pieces: number, piece: string): readonly Measure[];
 }
 
-/** Begins to look. */
+/** Starts measuring the process. */
 export function watchUsage(): Usage {
   let longest = 0;
   let last = performance.now();
