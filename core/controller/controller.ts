@@ -101,15 +101,19 @@ export interface ControllerDeps {
   readonly informers: InformerPool;
   /** Under which names the controllers write that there are now. */
   readonly fieldManagers: () => readonly string[];
-  readonly cap: ConcurrencyCap;
+  /** Limit of concurrent runs across controllers; undefined if there is none. */
+  readonly cap: ConcurrencyCap | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Traces runs; undefined when nobody does. */
   readonly tracer: Tracer | undefined;
   readonly random: () => number;
-  /** Which primaries this replica runs, where the controller does not say. */
-  readonly shard: ShardAssignment;
+  /**
+   * Assignment of primaries to this replica, unless the controller has its own;
+   * undefined if it runs all of them.
+   */
+  readonly shard: ShardAssignment | undefined;
   /** Which replica this is. */
   readonly instance: string;
   /** What a controller without namespaces of its own watches. */
@@ -136,7 +140,7 @@ interface ControllerParts<P extends KubernetesObject> {
  * decides when which of them runs, and runs the reconciler.
  *
  * Expected flow: `start` fills the caches; `lead` begins to run what waits, and
- * `stepDown` ends that while the caches stay warm; `stop` ends everything. After
+ * `stopLeading` ends that while the caches stay warm; `stop` ends everything. After
  * that it may be started again.
  *
  * @typeParam P The type of the primaries.
@@ -255,13 +259,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   /** Begins to run what waits, as soon as the caches are complete. */
-  lead(): void {
+  startLeading(): void {
     this.#leading = true;
     if (this.#ready) this.#resume();
   }
 
   /** Runs no more, and asks what runs to end; the caches stay warm. */
-  stepDown(): void {
+  stopLeading(): void {
     this.#leading = false;
     this.#parts?.processor.pause();
     this.#parts?.processor.abortAll("leadership");
@@ -272,13 +276,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
    *
    * @returns Fulfilled when none is left.
    */
-  async yieldOthers(): Promise<void> {
-    await this.#parts?.processor.releaseForeign();
+  async releaseShard(): Promise<void> {
+    await this.#parts?.processor.releaseShard();
   }
 
   /** Runs what the shard owns now and did not own before. */
-  gained(wasOurs: (key: string) => boolean): void {
-    this.#parts?.processor.resync((key) => !wasOurs(key));
+  acquireShard(wasOwned: (key: string) => boolean): void {
+    this.#parts?.processor.resync((key) => !wasOwned(key));
   }
 
   /** Begins no more runs; what runs goes on. */
@@ -300,11 +304,11 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /** Ends everything; what still runs is on its own. */
   async stop(): Promise<void> {
     this.#leading = false;
-    await this.giveUp();
+    await this.cancelStart();
   }
 
   /** Ends what a start that failed has begun; one that works later may run. */
-  async giveUp(): Promise<void> {
+  async cancelStart(): Promise<void> {
     this.#parts?.processor.pause();
     this.#changes++;
     this.#ready = false;
@@ -494,7 +498,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       primaries,
       sources,
       shard: settings.shard ?? deps.shard,
-      dispatch: (run) => dispatcher.dispatch(run),
+      dispatcher,
       cap: deps.cap,
       clock,
       random: deps.random,

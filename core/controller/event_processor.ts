@@ -30,6 +30,7 @@ import {
 } from "./cause.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
 import type { ControllerSettings } from "./controller_options.ts";
+import type { Dispatcher } from "./dispatcher.ts";
 import type { PrimaryCache, SourceEvent } from "./event_source.ts";
 import {
   accepts,
@@ -77,9 +78,9 @@ export interface EventProcessorDeps<P extends KubernetesObject> {
   readonly sources: Pick<SourceGroup<P>, "followsPrimaries" | "primaryEvent">;
   /** Assignment of primaries to this replica; undefined if it runs all of them. */
   readonly shard: ShardAssignment | undefined;
-  /** Executes one run. Must neither throw nor reject. */
-  readonly dispatch: (run: Run<P>) => RunResult | Promise<RunResult>;
-  readonly cap: ConcurrencyCap;
+  readonly dispatcher: Pick<Dispatcher<P>, "dispatch">;
+  /** Limit of concurrent runs across controllers; undefined if there is none. */
+  readonly cap: ConcurrencyCap | undefined;
   readonly clock: Clock;
   /** Random numbers from 0 to below 1, for the jitter of retries. */
   readonly random: () => number;
@@ -300,7 +301,7 @@ export class EventProcessor<P extends KubernetesObject>
         if (this.#slice.step(0)) await this.#slice.rest();
       }
       this.#pumping = false;
-      this.#deps.cap.offer();
+      this.#deps.cap?.offer();
     });
   };
 
@@ -308,11 +309,12 @@ export class EventProcessor<P extends KubernetesObject>
     const { settings, cap } = this.#deps;
     if (
       this.#paused || this.#queue.waiting === 0 ||
-      this.#queue.running >= settings.concurrency || !cap.acquire(this.#pump)
+      this.#queue.running >= settings.concurrency ||
+      cap?.acquire(this.#pump) === false
     ) return false;
     const slot = this.#isBelowRate() ? this.#queue.take() : -1;
     if (slot < 0) {
-      cap.release();
+      cap?.release();
       return false;
     }
     let run: Run<P> | undefined;
@@ -377,7 +379,7 @@ export class EventProcessor<P extends KubernetesObject>
   // Execute: the dispatcher calls the reconciler.
 
   #execute(slot: number, run: Run<P>): void {
-    const { settings, clock, dispatch } = this.#deps;
+    const { settings, clock, dispatcher } = this.#deps;
     this.#runs.set(run.key, run);
     if (settings.timeout !== Infinity) run.limit(clock, settings.timeout);
     for (const observer of this.#deps.observers) {
@@ -387,7 +389,7 @@ export class EventProcessor<P extends KubernetesObject>
         this.#onFault("observe a run", error);
       }
     }
-    const result = dispatch(run);
+    const result = dispatcher.dispatch(run);
     if (result instanceof Promise) void this.#settleLater(slot, run, result);
     else this.#settle(slot, run, result);
   }
@@ -472,7 +474,7 @@ export class EventProcessor<P extends KubernetesObject>
 
   #end(slot: number): void {
     this.#queue.done(slot);
-    this.#deps.cap.release();
+    this.#deps.cap?.release();
     if (this.#waiters.length > 0) {
       const over = this.#waiters.filter(({ isOver }) => isOver());
       this.#waiters = this.#waiters.filter((waiter) => !over.includes(waiter));
@@ -531,7 +533,7 @@ export class EventProcessor<P extends KubernetesObject>
    *
    * @returns Fulfilled when none of them runs.
    */
-  async releaseForeign(): Promise<void> {
+  async releaseShard(): Promise<void> {
     for (const keys of [this.#deps.primaries.keys(), this.#deleted.keys()]) {
       for (const key of keys) {
         if (!this.#owns(key)) this.forget(key, "shard");
@@ -553,7 +555,7 @@ export class EventProcessor<P extends KubernetesObject>
     this.#paused = true;
     this.#throttle?.cancel();
     this.#throttle = undefined;
-    this.#deps.cap.forget(this.#pump);
+    this.#deps.cap?.forget(this.#pump);
   }
 
   /** Aborts all runs. */

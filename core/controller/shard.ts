@@ -4,9 +4,6 @@ export interface ShardAssignment {
   owns(key: string): boolean;
 }
 
-/** Everything is ours. */
-export const ALL_OBJECTS: ShardAssignment = { owns: () => true };
-
 /** One of a fixed number of equal parts. */
 export interface StaticShard {
   /** Which part, from 0. */

@@ -32,14 +32,14 @@ export interface ManagedController {
     deps: ControllerDeps,
     options?: { readonly partly?: boolean | undefined },
   ): Promise<void>;
-  lead(): void;
-  stepDown(): void;
-  yieldOthers(): Promise<void>;
-  gained(wasOurs: (key: string) => boolean): void;
+  startLeading(): void;
+  stopLeading(): void;
+  releaseShard(): Promise<void>;
+  acquireShard(wasOwned: (key: string) => boolean): void;
   pause(): void;
   abort(): void;
   whenIdle(): Promise<void>;
-  giveUp(): Promise<void>;
+  cancelStart(): Promise<void>;
   stop(): Promise<void>;
   health(): ControllerHealth;
   why(key: ObjectKey | string): ObjectHistory | undefined;
@@ -182,7 +182,7 @@ async function startAgainAndAgain(
         retryIn: pause,
         error,
       });
-      await controller.giveUp();
+      await controller.cancelStart();
       await sleep(pause, { clock: deps.clock, signal });
     }
   }

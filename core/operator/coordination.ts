@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
-import { ALL_OBJECTS, type ShardAssignment } from "../controller/shard.ts";
+import type { ShardAssignment } from "../controller/shard.ts";
 import type { Logger } from "../logger.ts";
 import type { ManagedController } from "./controller_start.ts";
 import { Fence } from "./fence.ts";
@@ -38,7 +38,7 @@ export interface Coordination {
   /** A client whose writes only get through while this replica may write. */
   readonly client: Client;
   /** Which objects this replica runs, while it runs any. */
-  readonly shard: ShardAssignment;
+  readonly shard: ShardAssignment | undefined;
   /** Whether this replica runs anything. */
   readonly isLeading: boolean;
   /** Who leads, as far as it is known; only with leader election. */
@@ -57,7 +57,7 @@ export function coordinate(options: CoordinationOptions): Coordination {
   const nothing = () => Promise.resolve();
   return {
     client: options.client,
-    shard: ALL_OBJECTS,
+    shard: undefined,
     isLeading: true,
     leader: undefined,
     start: nothing,
@@ -78,15 +78,15 @@ function byElection(
     log,
     onChange(leading) {
       for (const controller of controllers()) {
-        if (leading) controller.lead();
-        else controller.stepDown();
+        if (leading) controller.startLeading();
+        else controller.stopLeading();
       }
     },
   });
   const fence = new Fence({ client, clock, mandate: leadership.mandate });
   return {
     client: fence.client,
-    shard: ALL_OBJECTS,
+    shard: undefined,
     get isLeading() {
       return leadership.isLeading;
     },
@@ -133,11 +133,11 @@ function bySharding(
     log,
     async onYield() {
       const all = [...controllers()];
-      await Promise.all(all.map((controller) => controller.yieldOthers()));
+      await Promise.all(all.map((controller) => controller.releaseShard()));
       await fence.settled();
     },
-    onGain(wasOurs) {
-      for (const controller of controllers()) controller.gained(wasOurs);
+    onGain(wasOwned) {
+      for (const controller of controllers()) controller.acquireShard(wasOwned);
     },
     onLost() {
       for (const controller of controllers()) controller.abort();

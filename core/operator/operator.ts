@@ -56,7 +56,7 @@ type State = "stopped" | "starting" | "started" | "stopping";
 export class Operator implements OperatorHandle {
   readonly #settings: OperatorSettings;
   readonly #controllers: Map<string, ManagedController> = new Map();
-  readonly #cap: ConcurrencyCap;
+  readonly #cap: ConcurrencyCap | undefined;
   readonly #probes: ProbeServer;
   readonly #gauges: OperatorGauges;
   #deps: ControllerDeps | undefined;
@@ -85,7 +85,10 @@ export class Operator implements OperatorHandle {
   constructor(options: OperatorOptions = {}) {
     const tool = development();
     this.#settings = operatorSettings(options, tool?.logger);
-    this.#cap = new ConcurrencyCap(this.#settings.concurrency);
+    const { concurrency } = this.#settings;
+    this.#cap = concurrency === Infinity
+      ? undefined
+      : new ConcurrencyCap(concurrency);
     this.#gauges = new OperatorGauges(this.#settings.metrics);
     this.#probes = new ProbeServer({
       state: () => ({ state: this.#state }),
@@ -306,7 +309,7 @@ export class Operator implements OperatorHandle {
     signal: AbortSignal,
   ): Promise<void> {
     signal.throwIfAborted();
-    if (this.#coordination?.isLeading) controller.lead();
+    if (this.#coordination?.isLeading) controller.startLeading();
     await startController(controller, {
       ...this.#settings,
       deps,

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
-import { ConcurrencyCap } from "../../core/controller/concurrency_cap.ts";
+import type { ConcurrencyCap } from "../../core/controller/concurrency_cap.ts";
 import type { ControllerOptions } from "../../core/controller/controller_options.ts";
 import { controllerSettings } from "../../core/controller/controller_options.ts";
 import { EventProcessor } from "../../core/controller/event_processor.ts";
@@ -61,8 +61,7 @@ export class ProcessorFixture {
   #lastVersion = 0;
 
   constructor(options: ProcessorCaseOptions = {}) {
-    const { clock = new VirtualClock(), cap = new ConcurrencyCap(Infinity) } =
-      options;
+    const { clock = new VirtualClock(), cap } = options;
     this.clock = clock;
     const { primaries } = this;
     const text = (key: unknown) => key as string;
@@ -84,7 +83,7 @@ export class ProcessorFixture {
       finalizer: undefined,
       sources: { followsPrimaries: false, primaryEvent() {} },
       shard: options.shard,
-      dispatch: (run) => this.#dispatch(run),
+      dispatcher: { dispatch: (run) => this.#dispatch(run) },
       cap,
       clock,
       random: () => 0.5,

@@ -172,7 +172,7 @@ test("EventProcessor forgets a deletion that waits in all-events mode when anoth
   await fixture.settle();
   await fixture.end(KEY, FAILED);
   isOurs = false;
-  await fixture.processor.releaseForeign();
+  await fixture.processor.releaseShard();
   assert(fixture.isForgotten(KEY));
   isOurs = true;
   fixture.processor.onTrigger(KEY, "maps", {});

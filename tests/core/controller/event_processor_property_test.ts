@@ -101,7 +101,7 @@ async function take(
     case "yield":
       // Another replica runs it from now on.
       others.add(step.key);
-      void processor.releaseForeign();
+      void processor.releaseShard();
       break;
     case "gain":
       if (others.delete(step.key)) {
