@@ -1,6 +1,6 @@
 import { parseKey } from "../core/api/object_key.ts";
 import type { ObjectHistory } from "../core/controller/controller.ts";
-import type { RecordedRun } from "../core/controller/run_observers.ts";
+import type { RecordedRun } from "../core/controller/run/run_observers.ts";
 import { type Command, UsageError } from "./command.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8080";

@@ -229,12 +229,15 @@ export * from "./controller/managed_workflow.ts";
 export type * from "./controller/context.ts";
 export * from "./controller/reconciler.ts";
 export * from "./controller/result.ts";
-export type { AbortedRun, RecordedRun } from "./controller/run_observers.ts";
+export type {
+  AbortedRun,
+  RecordedRun,
+} from "./controller/run/run_observers.ts";
 export {
   type AbortCause,
   RunAbortedError,
   RunInterruptedError,
-} from "./controller/run.ts";
+} from "./controller/run/run.ts";
 
 // Controllers together.
 export type { LeaderElectionOptions } from "./operator/leader_election.ts";

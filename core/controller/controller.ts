@@ -8,16 +8,16 @@ import type { Clock } from "../clock.ts";
 import type { Logger, LogLevel } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
-import type { ApplyMemory } from "./apply_memory.ts";
-import type { ConcurrencyCap } from "./concurrency_cap.ts";
+import type { ApplyMemory } from "./run/apply_memory.ts";
+import type { ConcurrencyCap } from "./run/concurrency_cap.ts";
 import type { ControllerOptions } from "./controller_options.ts";
 import {
   type ControllerSettings,
   controllerSettings,
   finalizerOf,
 } from "./controller_options.ts";
-import { Dispatcher } from "./dispatcher.ts";
-import { EventProcessor } from "./event_processor.ts";
+import { Dispatcher } from "./run/dispatcher.ts";
+import { EventProcessor } from "./run/event_processor.ts";
 import { EventRecorder } from "./event_recorder.ts";
 import type {
   EventSource,
@@ -28,19 +28,19 @@ import { defaultFinalizer } from "./finalizer.ts";
 import { type Namespaces, namespaceSet } from "./namespaces.ts";
 import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
-import { ResultWriter } from "./result_writer.ts";
-import type { RunDeps } from "./run_context.ts";
+import { ResultWriter } from "./run/result_writer.ts";
+import type { RunDeps } from "./run/run_context.ts";
 import {
   type AbortedRun,
   OverdueRuns,
   type RecordedRun,
   RunHistory,
   RunReporter,
-} from "./run_observers.ts";
+} from "./run/run_observers.ts";
 import type { ShardAssignment } from "./shard.ts";
 import { SourceGroup } from "./source_group.ts";
 import { WatchGroup } from "./watch_group.ts";
-import { WriteObserver } from "./write_loop.ts";
+import { WriteObserver } from "./run/write_loop.ts";
 
 /** How a controller fares. */
 export interface ControllerHealth {
@@ -535,7 +535,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 function rememberedApplies(): RunDeps<KubernetesObject>["applied"] {
   let memory: Promise<ApplyMemory> | undefined;
   return () =>
-    memory ??= import("./apply_memory.ts").then(({ ApplyMemory }) =>
+    memory ??= import("./run/apply_memory.ts").then(({ ApplyMemory }) =>
       new ApplyMemory()
     );
 }

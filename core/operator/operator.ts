@@ -6,7 +6,7 @@ import { abortable } from "../signals.ts";
 import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
 import { traceRequests } from "../client/middleware.ts";
-import { ConcurrencyCap } from "../controller/concurrency_cap.ts";
+import { ConcurrencyCap } from "../controller/run/concurrency_cap.ts";
 import { Controller, type ObjectHistory } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
 import type { ControllerDeps } from "../controller/controller.ts";

@@ -1,12 +1,12 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
-import type { ConcurrencyCap } from "../../core/controller/concurrency_cap.ts";
+import type { ConcurrencyCap } from "../../core/controller/run/concurrency_cap.ts";
 import type { ControllerOptions } from "../../core/controller/controller_options.ts";
 import { controllerSettings } from "../../core/controller/controller_options.ts";
-import { EventProcessor } from "../../core/controller/event_processor.ts";
-import type { Run, RunResult } from "../../core/controller/run.ts";
-import type { RunObserver } from "../../core/controller/run_observers.ts";
-import { FRESH, type RunPlan } from "../../core/controller/run_state.ts";
+import { EventProcessor } from "../../core/controller/run/event_processor.ts";
+import type { Run, RunResult } from "../../core/controller/run/run.ts";
+import type { RunObserver } from "../../core/controller/run/run_observers.ts";
+import { FRESH, type RunPlan } from "../../core/controller/run/run_state.ts";
 import type { ShardAssignment } from "../../core/controller/shard.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";

@@ -27,7 +27,7 @@ import {
 } from "./requests.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
-import { RunInterruptedError } from "../../core/controller/run.ts";
+import { RunInterruptedError } from "../../core/controller/run/run.ts";
 import {
   Failed,
   foldResults,

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { JsonObject } from "../../core/patch/json_value.ts";
-import { textHash } from "../../core/controller/apply_memory.ts";
+import { textHash } from "../../core/controller/run/apply_memory.ts";
 import {
   firstDifference,
   type OwnedFields,

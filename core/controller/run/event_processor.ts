@@ -6,15 +6,15 @@
  *
  * @module
  */
-import type { KubernetesObject } from "../api/object.ts";
-import { parseKey } from "../api/object_key.ts";
-import type { CacheEvent } from "../cache/informer/cache_event.ts";
-import { TimeSlice } from "../cache/watch/time_slice.ts";
-import type { Clock, Timer } from "../clock.ts";
-import { type Logger, unfailingLogger } from "../logger.ts";
-import type { AddOptions } from "../queue/queue_options.ts";
-import type { RetryPolicy } from "../queue/retry_policy.ts";
-import { SchedulingQueue } from "../queue/scheduling_queue.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import { parseKey } from "../../api/object_key.ts";
+import type { CacheEvent } from "../../cache/informer/cache_event.ts";
+import { TimeSlice } from "../../cache/watch/time_slice.ts";
+import type { Clock, Timer } from "../../clock.ts";
+import { type Logger, unfailingLogger } from "../../logger.ts";
+import type { AddOptions } from "../../queue/queue_options.ts";
+import type { RetryPolicy } from "../../queue/retry_policy.ts";
+import { SchedulingQueue } from "../../queue/scheduling_queue.ts";
 import {
   ADDED,
   addedCause,
@@ -27,16 +27,16 @@ import {
   REQUESTED,
   RESCHEDULE,
   RETRY,
-} from "./cause.ts";
+} from "../cause.ts";
 import type { ConcurrencyCap } from "./concurrency_cap.ts";
-import type { ControllerSettings } from "./controller_options.ts";
+import type { ControllerSettings } from "../controller_options.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import type { PrimaryCache, SourceEvent } from "./event_source.ts";
+import type { PrimaryCache, SourceEvent } from "../event_source.ts";
 import {
   accepts,
   type DefaultFilterOptions,
   isRelevantUpdate,
-} from "./filters.ts";
+} from "../filters.ts";
 import { guardedLimiter, guardedRetry } from "./guarded.ts";
 import { type AbortCause, Run, type RunResult } from "./run.ts";
 import type { RunObserver } from "./run_observers.ts";
@@ -49,9 +49,9 @@ import {
   type RunState,
   willRetry,
 } from "./run_state.ts";
-import type { ShardAssignment } from "./shard.ts";
-import type { SourceGroup } from "./source_group.ts";
-import type { EventHandler } from "./watch_group.ts";
+import type { ShardAssignment } from "../shard.ts";
+import type { SourceGroup } from "../source_group.ts";
+import type { EventHandler } from "../watch_group.ts";
 
 /** Dependencies of an {@linkcode EventProcessor}. */
 export interface EventProcessorDeps<P extends KubernetesObject> {

@@ -1,5 +1,5 @@
-import type { KubernetesObject } from "../api/object.ts";
-import type { RetryPolicy } from "../queue/retry_policy.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import type { RetryPolicy } from "../../queue/retry_policy.ts";
 
 /**
  * What is remembered of an object between its runs, where there is anything to

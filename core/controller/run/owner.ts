@@ -1,5 +1,5 @@
-import { apiVersionOf, type ResolvedKind } from "../api/kind.ts";
-import type { KubernetesObject, OwnerReference } from "../api/object.ts";
+import { apiVersionOf, type ResolvedKind } from "../../api/kind.ts";
+import type { KubernetesObject, OwnerReference } from "../../api/object.ts";
 
 /** Metadata that {@linkcode placedObject} fills in. */
 interface PlacedMetadata {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { placedObject } from "../../../core/controller/owner.ts";
+import { placedObject } from "../../../../core/controller/run/owner.ts";
 import {
   ConfigMap,
   Namespace,
   PersistentVolume,
-} from "../../../core/kinds/core_v1.ts";
+} from "../../../../core/kinds/core_v1.ts";
 
 const primary = {
   metadata: { namespace: "default", name: "one", uid: "uid-1" },

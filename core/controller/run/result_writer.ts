@@ -1,18 +1,21 @@
-import { ApiError } from "../api/api_error.ts";
-import { apiVersionOf, type Kind, kindText } from "../api/kind.ts";
-import type { ApplyObject, KubernetesObject } from "../api/object.ts";
-import { keyOf, keyText } from "../api/object_key.ts";
-import { isExplainedBy } from "../cache/informer/explained_change.ts";
-import { statusSchemaOf } from "../crd/check_status.ts";
-import { diffJsonPatch, type JsonPatchOperation } from "../patch/json_patch.ts";
-import { isJsonObject } from "../patch/json_value.ts";
-import { applyMergePatch } from "../patch/merge_patch.ts";
+import { ApiError } from "../../api/api_error.ts";
+import { apiVersionOf, type Kind, kindText } from "../../api/kind.ts";
+import type { ApplyObject, KubernetesObject } from "../../api/object.ts";
+import { keyOf, keyText } from "../../api/object_key.ts";
+import { isExplainedBy } from "../../cache/informer/explained_change.ts";
+import { statusSchemaOf } from "../../crd/check_status.ts";
+import {
+  diffJsonPatch,
+  type JsonPatchOperation,
+} from "../../patch/json_patch.ts";
+import { isJsonObject } from "../../patch/json_value.ts";
+import { applyMergePatch } from "../../patch/merge_patch.ts";
 import {
   addFinalizerPatch,
   hasFinalizer,
   removeFinalizerPatch,
-} from "./finalizer.ts";
-import type { ReconcileResult } from "./result.ts";
+} from "../finalizer.ts";
+import type { ReconcileResult } from "../result.ts";
 import type { RunContext, RunDeps } from "./run_context.ts";
 
 /** Dependencies of a {@linkcode ResultWriter}. */

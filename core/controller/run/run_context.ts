@@ -1,50 +1,50 @@
-import { ApiError } from "../api/api_error.ts";
+import { ApiError } from "../../api/api_error.ts";
 import {
   isResolved,
   type Kind,
   kindText,
   type ResolvedKind,
   sameKind,
-} from "../api/kind.ts";
+} from "../../api/kind.ts";
 import type {
   ApplyObject,
   DeepPartial,
   KubernetesObject,
   NewObject,
-} from "../api/object.ts";
-import { keyOf, keyText, type ObjectKey } from "../api/object_key.ts";
-import { checkOptions, type OptionRules } from "../api/options.ts";
-import type { OwnWrite } from "../cache/informer/shared_informer.ts";
-import type { Client } from "../client/client.ts";
-import { checkStatusPatch } from "../crd/check_status.ts";
-import { mutableCopy } from "../json/prune_guards.ts";
-import type { Logger } from "../logger.ts";
-import type { JsonPatchOperation } from "../patch/json_patch.ts";
-import { isJsonObject } from "../patch/json_value.ts";
-import { spanFields } from "../tracing.ts";
+} from "../../api/object.ts";
+import { keyOf, keyText, type ObjectKey } from "../../api/object_key.ts";
+import { checkOptions, type OptionRules } from "../../api/options.ts";
+import type { OwnWrite } from "../../cache/informer/shared_informer.ts";
+import type { Client } from "../../client/client.ts";
+import { checkStatusPatch } from "../../crd/check_status.ts";
+import { mutableCopy } from "../../json/prune_guards.ts";
+import type { Logger } from "../../logger.ts";
+import type { JsonPatchOperation } from "../../patch/json_patch.ts";
+import { isJsonObject } from "../../patch/json_value.ts";
+import { spanFields } from "../../tracing.ts";
 import type { ApplyMemory } from "./apply_memory.ts";
-import type { RunCause } from "./cause.ts";
+import type { RunCause } from "../cause.ts";
 import type {
   Context,
   ContextWriteOptions,
   PrimaryEvents,
   RetryInfo,
   WorkflowResult,
-} from "./context.ts";
-import type { EventRecorder } from "./event_recorder.ts";
-import type { EventSource, PrimaryCache } from "./event_source.ts";
+} from "../context.ts";
+import type { EventRecorder } from "../event_recorder.ts";
+import type { EventSource, PrimaryCache } from "../event_source.ts";
 import {
   addFinalizerPatch,
   changeFinalizers,
   checkFinalizer,
   hasFinalizer,
   removeFinalizerPatch,
-} from "./finalizer.ts";
+} from "../finalizer.ts";
 import { placedObject } from "./owner.ts";
-import type { PrimarySource } from "./primary_source.ts";
+import type { PrimarySource } from "../primary_source.ts";
 import type { Run } from "./run.ts";
-import { allWrites, type SourceGroup } from "./source_group.ts";
-import type { SourceRegistry } from "./source_registry.ts";
+import { allWrites, type SourceGroup } from "../source_group.ts";
+import type { SourceRegistry } from "../source_registry.ts";
 import type { WriteObserver } from "./write_loop.ts";
 import {
   jsonPatchChanges,

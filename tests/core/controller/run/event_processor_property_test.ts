@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fc } from "../../support/property.ts";
-import { FRESH } from "../../../core/controller/run_state.ts";
-import { ProcessorFixture } from "../../support/processor_fixture.ts";
+import { fc } from "../../../support/property.ts";
+import { FRESH } from "../../../../core/controller/run/run_state.ts";
+import { ProcessorFixture } from "../../../support/processor_fixture.ts";
 
 const KEYS = ["default/a", "default/b", "other/c"];
 

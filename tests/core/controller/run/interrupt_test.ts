@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RunInterruptedError } from "../../../core/controller/run.ts";
-import { ProcessorFixture } from "../../support/processor_fixture.ts";
+import { RunInterruptedError } from "../../../../core/controller/run/run.ts";
+import { ProcessorFixture } from "../../../support/processor_fixture.ts";
 
 const POD = { namespace: "default", name: "web-0" };
 

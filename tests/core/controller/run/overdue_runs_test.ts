@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { OverdueRuns } from "../../../core/controller/run_observers.ts";
-import { type LogFields, silentLogger } from "../../../core/logger.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import { OverdueRuns } from "../../../../core/controller/run/run_observers.ts";
+import { type LogFields, silentLogger } from "../../../../core/logger.ts";
+import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 import {
   DONE,
   type Gadget,
   ProcessorFixture,
-} from "../../support/processor_fixture.ts";
+} from "../../../support/processor_fixture.ts";
 
 const KEY = "default/web";
 

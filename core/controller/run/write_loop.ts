@@ -1,10 +1,10 @@
-import { type Kind, kindText } from "../api/kind.ts";
-import type { KubernetesObject } from "../api/object.ts";
-import { keyOf, keyText } from "../api/object_key.ts";
-import type { Clock } from "../clock.ts";
-import type { Logger } from "../logger.ts";
-import type { Counter, MetricLabels, Metrics } from "../metrics.ts";
-import { diffJsonPatch } from "../patch/json_patch.ts";
+import { type Kind, kindText } from "../../api/kind.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import { keyOf, keyText } from "../../api/object_key.ts";
+import type { Clock } from "../../clock.ts";
+import type { Logger } from "../../logger.ts";
+import type { Counter, MetricLabels, Metrics } from "../../metrics.ts";
+import { diffJsonPatch } from "../../patch/json_patch.ts";
 import type { Run } from "./run.ts";
 
 /** Write that the server has stored. */

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../core/api/object.ts";
-import type { Run } from "../../../core/controller/run.ts";
-import type { RunPlan } from "../../../core/controller/run_state.ts";
-import { RunReporter } from "../../../core/controller/run_observers.ts";
-import { jsonLogger, type LogLevel } from "../../../core/logger.ts";
-import { noMetrics } from "../../../core/metrics.ts";
-import { VirtualClock } from "../../../testing/virtual_clock.ts";
+import type { KubernetesObject } from "../../../../core/api/object.ts";
+import type { Run } from "../../../../core/controller/run/run.ts";
+import type { RunPlan } from "../../../../core/controller/run/run_state.ts";
+import { RunReporter } from "../../../../core/controller/run/run_observers.ts";
+import { jsonLogger, type LogLevel } from "../../../../core/logger.ts";
+import { noMetrics } from "../../../../core/metrics.ts";
+import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 
 /** The levels and messages of a run that has failed and is retried. */
 function failedRun(

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { KubernetesObject } from "../../../core/api/object.ts";
+import type { KubernetesObject } from "../../../../core/api/object.ts";
 import {
   ApplyMemory,
   type RememberedApply,
-} from "../../../core/controller/apply_memory.ts";
+} from "../../../../core/controller/run/apply_memory.ts";
 
 interface Web extends KubernetesObject {
   spec?: object;

@@ -1,8 +1,8 @@
 import {
   applyJsonPatch,
   type JsonPatchOperation,
-} from "../patch/json_patch.ts";
-import { isJsonObject, jsonEquals } from "../patch/json_value.ts";
+} from "../../patch/json_patch.ts";
+import { isJsonObject, jsonEquals } from "../../patch/json_value.ts";
 
 /**
  * Whether a JSON merge patch would change an object. Where the object is a

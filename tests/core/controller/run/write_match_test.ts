@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fc } from "../../support/property.ts";
+import { fc } from "../../../support/property.ts";
 import {
   jsonPatchChanges,
   mergePatchChanges,
   prunedField,
   replacementChanges,
-} from "../../../core/controller/write_match.ts";
-import { applyMergePatch } from "../../../core/patch/merge_patch.ts";
-import { jsonEquals } from "../../../core/patch/json_value.ts";
-import { diffJsonPatch } from "../../../core/patch/json_patch.ts";
+} from "../../../../core/controller/run/write_match.ts";
+import { applyMergePatch } from "../../../../core/patch/merge_patch.ts";
+import { jsonEquals } from "../../../../core/patch/json_value.ts";
+import { diffJsonPatch } from "../../../../core/patch/json_patch.ts";
 
 const OBJECT = {
   metadata: {

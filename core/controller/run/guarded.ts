@@ -4,8 +4,11 @@
  *
  * @module
  */
-import type { Limiter } from "../queue/limiter.ts";
-import { exponentialBackoff, type RetryPolicy } from "../queue/retry_policy.ts";
+import type { Limiter } from "../../queue/limiter.ts";
+import {
+  exponentialBackoff,
+  type RetryPolicy,
+} from "../../queue/retry_policy.ts";
 
 /** Reports an error that user code has thrown, or a number that is not valid. */
 type OnFault = (what: string, error: unknown) => void;

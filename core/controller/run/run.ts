@@ -1,10 +1,10 @@
-import type { KubernetesObject } from "../api/object.ts";
-import { type ObjectKey, parseKey } from "../api/object_key.ts";
-import type { Clock, Timer } from "../clock.ts";
-import type { Span } from "../tracing.ts";
-import { causeText, type RunCause } from "./cause.ts";
-import type { WorkflowResult } from "./context.ts";
-import type { RetryInfo } from "./context.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import { type ObjectKey, parseKey } from "../../api/object_key.ts";
+import type { Clock, Timer } from "../../clock.ts";
+import type { Span } from "../../tracing.ts";
+import { causeText, type RunCause } from "../cause.ts";
+import type { WorkflowResult } from "../context.ts";
+import type { RetryInfo } from "../context.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
 
 /** Why a run was asked to end early. */

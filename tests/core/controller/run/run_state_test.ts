@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fc } from "../../support/property.ts";
+import { fc } from "../../../support/property.ts";
 import {
   decideAfterRun,
   decideEvent,
@@ -8,11 +8,11 @@ import {
   FRESH,
   type RunSituation,
   type RunState,
-} from "../../../core/controller/run_state.ts";
+} from "../../../../core/controller/run/run_state.ts";
 import {
   exponentialBackoff,
   noRetry,
-} from "../../../core/queue/retry_policy.ts";
+} from "../../../../core/queue/retry_policy.ts";
 
 function situation(changes: Partial<RunSituation> = {}): RunSituation {
   return {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConcurrencyCap } from "../../../core/controller/concurrency_cap.ts";
+import { ConcurrencyCap } from "../../../../core/controller/run/concurrency_cap.ts";
 import {
   DONE,
   FAILED,
   ProcessorFixture,
   running,
-} from "../../support/processor_fixture.ts";
+} from "../../../support/processor_fixture.ts";
 
 const A = "default/a";
 const B = "default/b";

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FAILED, ProcessorFixture } from "../../support/processor_fixture.ts";
+import {
+  FAILED,
+  ProcessorFixture,
+} from "../../../support/processor_fixture.ts";
 
 function failing(): never {
   throw new Error("A fault of the user");

@@ -4,13 +4,18 @@
  *
  * @module
  */
-import { ApiError } from "../api/api_error.ts";
-import type { KubernetesObject } from "../api/object.ts";
-import type { Clock, Timer } from "../clock.ts";
-import { type Logger, type LogLevel, unfailingLogger } from "../logger.ts";
-import type { Counter, Histogram, MetricLabels, Metrics } from "../metrics.ts";
-import { spanFields } from "../tracing.ts";
-import { causeText, type CauseType, type RunCause } from "./cause.ts";
+import { ApiError } from "../../api/api_error.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import type { Clock, Timer } from "../../clock.ts";
+import { type Logger, type LogLevel, unfailingLogger } from "../../logger.ts";
+import type {
+  Counter,
+  Histogram,
+  MetricLabels,
+  Metrics,
+} from "../../metrics.ts";
+import { spanFields } from "../../tracing.ts";
+import { causeText, type CauseType, type RunCause } from "../cause.ts";
 import type { AbortCause, Run, RunResult } from "./run.ts";
 import type { RunPlan } from "./run_state.ts";
 

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import type { KubernetesObject } from "../api/object.ts";
-import { LruCache } from "../cache/store/lru_cache.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import { LruCache } from "../../cache/store/lru_cache.ts";
 
 /** What is remembered of the last apply to an object. */
 interface Applied {
