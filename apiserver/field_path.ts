@@ -37,6 +37,8 @@ export class FieldPath {
   readonly #causes: StatusCause[];
 
   /**
+   * Creates a path of a value.
+   *
    * @param path Path of the value; empty for the whole object.
    * @param causes List to which violations are appended.
    */

@@ -17,7 +17,11 @@ export class Resources implements ResourceSource {
   readonly #listeners: ResourcesListener[] = [];
   #generation = 1;
 
-  /** @param builtin Built-in resources. */
+  /**
+   * Creates the registry with the built-in resources.
+   *
+   * @param builtin Built-in resources.
+   */
   constructor(builtin: Iterable<ResourceDefinition>) {
     for (const definition of builtin) {
       this.#builtin.set(resourceKey(definition), definition);

@@ -15,6 +15,8 @@ export class StatusError extends Error {
   readonly headers: Readonly<Record<string, string>>;
 
   /**
+   * Creates the error of a response.
+   *
    * @param status Status without the fields that are always the same.
    * @param headers Additional headers of the answer.
    */

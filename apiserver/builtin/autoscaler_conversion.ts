@@ -54,25 +54,27 @@ function toV1({ kind, metadata, spec, status }: V2): V1 {
   const { currentMetrics, conditions, ...counts } = status ?? {};
   const metrics = asMetrics(wanted);
   const measured = asMetrics(currentMetrics);
-  const kept: Annotations = withoutKept(metadata.annotations);
+  const annotations: Annotations = withoutV2Fields(metadata.annotations);
   const isCpu = (metric: Metric) =>
     cpuUtilization(metric, "target") !== undefined;
   const others = metrics.filter((metric) => !isCpu(metric));
-  keep(
-    kept,
+  setAnnotation(
+    annotations,
     ANNOTATIONS.metrics,
     others.map((metric) => flatMetric(metric, "target")),
   );
-  keep(
-    kept,
+  setAnnotation(
+    annotations,
     ANNOTATIONS.currentMetrics,
     measured.map((metric) => flatMetric(metric, "current")),
   );
   if (behavior !== undefined) {
-    kept[ANNOTATIONS.behavior] = JSON.stringify(internalBehavior(behavior));
+    annotations[ANNOTATIONS.behavior] = JSON.stringify(
+      internalBehavior(behavior),
+    );
   }
-  keep(
-    kept,
+  setAnnotation(
+    annotations,
     ANNOTATIONS.conditions,
     asMetrics(conditions).map((one) => inOrder(one, CONDITION)),
   );
@@ -81,7 +83,7 @@ function toV1({ kind, metadata, spec, status }: V2): V1 {
   return {
     apiVersion: "autoscaling/v1",
     kind,
-    metadata: withAnnotations(metadata, kept),
+    metadata: withAnnotations(metadata, annotations),
     spec: {
       ...scale,
       ...targetUtilization !== undefined &&
@@ -139,14 +141,16 @@ function toV2({ kind, metadata, spec, status }: V1): V2 {
       (currentCPUUtilizationPercentage === undefined
         ? undefined
         : [cpuMetric("current", currentCPUUtilizationPercentage)]);
-  const behavior = kept<InternalBehavior>(annotations[ANNOTATIONS.behavior]);
-  const conditions = kept<readonly unknown[]>(
+  const behavior = readAnnotation<InternalBehavior>(
+    annotations[ANNOTATIONS.behavior],
+  );
+  const conditions = readAnnotation<readonly unknown[]>(
     annotations[ANNOTATIONS.conditions],
   );
   return {
     apiVersion: "autoscaling/v2",
     kind,
-    metadata: withAnnotations(metadata, withoutKept(metadata.annotations)),
+    metadata: withAnnotations(metadata, withoutV2Fields(metadata.annotations)),
     spec: {
       ...scale,
       metrics: metrics.length === 0
@@ -175,14 +179,14 @@ function nestedMetrics(
   text: string | undefined,
   side: MetricSide,
 ): readonly Metric[] | undefined {
-  const metrics = kept<readonly Metric[]>(text);
+  const metrics = readAnnotation<readonly Metric[]>(text);
   return Array.isArray(metrics)
     ? metrics.map((metric: Metric) => nestedMetric(metric, side))
     : undefined;
 }
 
 /** Parsed value of an annotation; undefined if it is absent or malformed. */
-function kept<T>(text: string | undefined): T | undefined {
+function readAnnotation<T>(text: string | undefined): T | undefined {
   if (text === undefined) return undefined;
   try {
     return JSON.parse(text) ?? undefined;
@@ -191,7 +195,7 @@ function kept<T>(text: string | undefined): T | undefined {
   }
 }
 
-function keep(
+function setAnnotation(
   annotations: Annotations,
   name: string,
   values: readonly unknown[],
@@ -199,7 +203,7 @@ function keep(
   if (values.length > 0) annotations[name] = JSON.stringify(values);
 }
 
-function withoutKept(
+function withoutV2Fields(
   annotations: Readonly<Annotations> | undefined,
 ): Annotations {
   const names: readonly string[] = Object.values(ANNOTATIONS);

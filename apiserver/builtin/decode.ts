@@ -6,7 +6,11 @@ import { decodeTime } from "./time_values.ts";
 
 /** Error of a body that cannot be decoded into its kind. */
 export class DecodeError extends Error {
-  /** @param message Reason in the words of Go's decoder. */
+  /**
+   * Creates the error.
+   *
+   * @param message Reason in the words of Go's decoder.
+   */
   constructor(message: string) {
     super(message);
     this.name = "DecodeError";

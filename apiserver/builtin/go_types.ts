@@ -64,6 +64,8 @@ export class GoType {
   readonly fields: ReadonlyMap<string, GoField>;
 
   /**
+   * Creates the struct of a definition.
+   *
    * @param schema Schema of the definition.
    * @param presence Presence of the fields that are not `omitted`.
    */

@@ -14,7 +14,11 @@ export class WireReader {
   readonly #bytes: Uint8Array;
   #position = 0;
 
-  /** @param bytes Whole message. */
+  /**
+   * Creates a reader at the beginning of a message.
+   *
+   * @param bytes Whole message.
+   */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
   }

@@ -52,6 +52,8 @@ export class CrdController {
   );
 
   /**
+   * Creates the controller; it observes the store from now on.
+   *
    * @param context Shared state of the server.
    * @param crd Functions that interpret CRDs.
    * @param establishingDelay Delay before a new definition is established, in milliseconds.

@@ -45,6 +45,8 @@ export class NamespaceController {
   );
 
   /**
+   * Creates the controller; it observes the store from now on.
+   *
    * @param context Shared state of the server.
    * @param authority Returns the certificate of the authority that clients trust, in PEM.
    */

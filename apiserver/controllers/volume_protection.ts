@@ -29,7 +29,11 @@ export class VolumeProtection {
     this.#reconcile(stored)
   );
 
-  /** @param context Shared state of the server. */
+  /**
+   * Creates the controller; it observes the store from now on.
+   *
+   * @param context Shared state of the server.
+   */
   constructor(context: ApiContext) {
     this.#context = context;
     context.store.listen((change, collection) =>

@@ -22,7 +22,11 @@ export class WorkQueue<T> {
   #scheduled = false;
   #stopped = false;
 
-  /** @param work Processes one item; must not throw. */
+  /**
+   * Creates an empty queue.
+   *
+   * @param work Processes one item; must not throw.
+   */
   constructor(work: (item: T) => void) {
     this.#work = work;
   }

@@ -47,6 +47,8 @@ export class FaultProxy implements Transport {
   #down = false;
 
   /**
+   * Creates a proxy without faults.
+   *
    * @param inner Transport to the server.
    * @param clock Clock of delays and downtime.
    */

@@ -28,7 +28,11 @@ export class InProcessTransport implements Transport {
   readonly #open: Set<{ destroy(): void }> = new Set();
   #closed = false;
 
-  /** @param handle Handler of requests. */
+  /**
+   * Creates a transport that calls a handler in the same process.
+   *
+   * @param handle Handler of requests.
+   */
   constructor(handle: Handle) {
     this.#handle = handle;
   }

@@ -25,7 +25,7 @@ import { servePort, serveProcess } from "./serve_streams.ts";
 export interface ContainerCall {
   readonly http: ServerRequest;
   readonly query: URLSearchParams;
-  /** `log`, `exec`, `attach` or `portforward`. */
+  /** Subresource of the pod: `log`, `exec`, `attach` or `portforward`. */
   readonly subresource: string;
   readonly pod: UntypedObject;
   readonly container: string;

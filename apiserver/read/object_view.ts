@@ -9,7 +9,7 @@ export interface View {
   readonly version: ResourceVersion;
 }
 
-/** `apiVersion` of objects in a view. */
+/** API version of the objects in a view. */
 export function apiVersionIn({ definition, version }: View): string {
   return apiVersionOf({ group: definition.group, version: version.name });
 }

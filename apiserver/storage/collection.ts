@@ -26,6 +26,8 @@ export class Collection {
   #head: number;
 
   /**
+   * Creates an empty collection.
+   *
    * @param resource Resource of the objects.
    * @param limits Limits of the history.
    * @param floors Lowest revisions for watches and for lists.

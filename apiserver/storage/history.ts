@@ -35,6 +35,8 @@ export class History {
   #listFloor: number;
 
   /**
+   * Creates an empty history.
+   *
    * @param limits Limits of the history.
    * @param floors Lowest revisions for watches and for lists.
    */

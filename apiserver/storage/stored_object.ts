@@ -49,6 +49,8 @@ export class StoredObject {
   #fields: Map<string, string> | undefined;
 
   /**
+   * Creates the stored form of an object.
+   *
    * @param definition Resource definition.
    * @param object Object in its storage version; its resourceVersion is set.
    * @param written Revision of the write, and whether it is a new write.

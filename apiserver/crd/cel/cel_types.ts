@@ -52,7 +52,11 @@ export class CelTypes {
   readonly #items: Map<string, unknown> = new Map();
   #count = 0;
 
-  /** @param environment Environment in which object types are registered. */
+  /**
+   * Creates an empty registry of types.
+   *
+   * @param environment Environment in which object types are registered.
+   */
   constructor(environment: Environment) {
     this.#environment = environment;
   }

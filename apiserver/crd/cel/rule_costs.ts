@@ -20,7 +20,11 @@ export class RuleCosts {
     [];
   #total = 0;
 
-  /** @param limited Whether the limit for a single expression applies. */
+  /**
+   * Creates an empty accumulator.
+   *
+   * @param limited Whether the limit for a single expression applies.
+   */
   constructor(limited: boolean) {
     this.#limited = limited;
   }

@@ -60,7 +60,7 @@ export class RuleValidator {
   readonly #root: RuleNode;
   readonly #types: CelTypes;
 
-  /** Use {@linkcode compileRules}. */
+  /** Creates a validator of compiled rules; see {@linkcode compileRules}. */
   constructor(root: RuleNode, types: CelTypes) {
     this.#root = root;
     this.#types = types;

@@ -22,6 +22,8 @@ export class Correlation {
   #unchanged: boolean | undefined;
 
   /**
+   * Creates the correlation of two values of the same schema.
+   *
    * @param value New value.
    * @param old Old value; never undefined.
    * @param schema Schema of both values.
