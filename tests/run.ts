@@ -2,20 +2,21 @@
  * Runs everything that must hold before a change is kept, one step after the
  * other, and ends with one line that counts over all of them.
  *
- * A few tests that fail are run once more, alone: those that pass then depend on
- * how busy the machine is. They are told as flaky, with what went wrong, and do
- * not count as failed.
+ * A test that fails once fails. A test that does not end fails by the limit of
+ * its runtime; a process that is stuck is killed, and the file and the test that
+ * it had started are reported.
  *
  * `npm test` runs all steps but those on demand; `npm test -- node bun` only
  * those two; `npm test -- all cluster` all and one more; and
- * `npm test -- node tests/core/queue` one folder of one step.
+ * `npm test -- node tests/core/queue` one folder of one step. `FC_SEED=N` gives
+ * all property tests their seed, which is random otherwise.
  *
  * @module
  */
 
 import { globSync, readFileSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { join, relative, resolve } from "node:path";
 import process from "node:process";
 import { startControlPlane } from "./cluster/control_plane.ts";
 import { killAll, PROJECT, runCommand } from "./support/child_process.ts";
@@ -24,28 +25,37 @@ import { readJunitReport } from "./support/junit_report.ts";
 
 type Runtime = "node" | "deno" | "bun";
 
-/** One thing to run. */
+/** One check of the project. */
 interface Step {
   readonly name: string;
   readonly command: readonly string[];
-  /** Which test files the command gets; without, it counts as one test. */
+  /** Files that the command is given; a step without is one check. */
   readonly files?: (() => readonly string[]) | undefined;
-  /** Who writes the report about them. */
+  /** Runtime whose report is read. */
   readonly report?: Runtime | undefined;
-  /** Runs against a real control plane, and only when it is named. */
+  /** Processes at a time. */
+  readonly workers: number;
+  /** Files per process. */
+  readonly batch: number;
+  /** Whether it needs a real control plane; it runs only when it is named. */
   readonly cluster?: boolean | undefined;
-  /** Milliseconds after which it is killed and has failed. */
+  /** Milliseconds after which a process is killed and has failed. */
   readonly limit: number;
 }
 
-const MINUTE = 60_000;
-/** What makes many short processes start sooner, and not too many at once. */
-const QUICKLY: Readonly<Record<string, string>> = {
+const MINUTE_MS = 60_000;
+/** Milliseconds after which a single test has failed. */
+const TEST_LIMIT_MS = 90_000;
+/** Milliseconds without a test that starts or ends: the process is stuck. */
+const SILENCE_MS = TEST_LIMIT_MS + 15_000;
+/** Seed of all property tests of this run. */
+const SEED = process.env["FC_SEED"] ?? String(Date.now() % 2 ** 31);
+/** Environment of all tests: short processes start sooner with a cache. */
+const ENVIRONMENT: Readonly<Record<string, string>> = {
   NODE_COMPILE_CACHE: join(PROJECT, ".cache/node"),
-  DENO_JOBS: "2",
+  TEST_LIMIT_MS: String(TEST_LIMIT_MS),
+  FC_SEED: SEED,
 };
-/** When more tests than these fail, it is not because the machine is busy. */
-const MOST_FLAKY = 5;
 const ENTRY_POINTS: readonly string[] = [
   "mod.ts",
   "core/mod.ts",
@@ -62,7 +72,7 @@ const TESTS = "{tests,examples}/**/*_test.ts";
 const SHIPPED =
   "{mod.ts,{core,sources,workflows,apiserver,testing,cli}/**/*.ts}";
 const PACKAGE = "tests/package/**/*_test.ts";
-/** What holds against a real control plane, too. */
+/** Tests that pass against a real control plane, too. */
 const ON_CLUSTER =
   "tests/{scenarios,transcripts,core/cache,cluster}/**/*_test.ts";
 
@@ -79,40 +89,67 @@ const STEPS: readonly Step[] = [
   {
     ...tests("deno", () => files(SHIPPED)),
     name: "examples",
-    command: ["deno", "test", "-A", "--doc", "--no-check"],
+    command: ["deno", "test", "-A", "--doc", "--no-check", "--parallel"],
+    workers: 1,
+    batch: Infinity,
   },
   { ...tests("node", () => files(PACKAGE)), name: "package" },
   {
-    ...tests("node", () => files(ON_CLUSTER).filter(knowsTheSwitch)),
+    ...tests("node", () => files(ON_CLUSTER).filter(canRunOnCluster)),
     name: "cluster",
-    limit: 25 * MINUTE,
     cluster: true,
   },
 ];
 
 function check(name: string, command: readonly string[]): Step {
-  return { name, command, limit: 3 * MINUTE };
+  return { name, command, workers: 1, batch: 1, limit: 3 * MINUTE_MS };
 }
 
 function tests(runtime: Runtime, files: () => readonly string[]): Step {
-  const command = {
-    // Most of them wait for something now and then: more than one at a time. A
-    // file that never ends must not take the others along.
-    node: [
-      "node",
-      "--test",
-      "--test-reporter=junit",
-      "--test-concurrency=3",
-      `--test-timeout=${5 * MINUTE}`,
-    ],
-    deno: ["deno", "test", "-A", "--no-check", "--parallel"],
-    bun: ["bun", "test", "--timeout=60000"],
-  }[runtime];
-  return { name: runtime, command, files, report: runtime, limit: 12 * MINUTE };
+  const common = { name: runtime, files, report: runtime };
+  const limit = 6 * MINUTE_MS;
+  switch (runtime) {
+    case "node":
+      // Most tests wait now and then: more processes than there are processors.
+      return {
+        ...common,
+        command: [
+          "node",
+          "--import=./tests/support/started_tests.ts",
+          `--test-timeout=${TEST_LIMIT_MS}`,
+          "--test-reporter=junit",
+        ],
+        workers: 3,
+        batch: 1,
+        limit,
+      };
+    case "deno":
+      return {
+        ...common,
+        command: [
+          "deno",
+          "test",
+          "-A",
+          "--no-check",
+          "--preload=./tests/support/deno_test_limit.ts",
+        ],
+        workers: 2,
+        batch: 10,
+        limit,
+      };
+    case "bun":
+      return {
+        ...common,
+        command: ["bun", "test", `--timeout=${TEST_LIMIT_MS}`],
+        workers: 2,
+        batch: 20,
+        limit,
+      };
+  }
 }
 
-/** Whether a test file runs against the real control plane it is given. */
-function knowsTheSwitch(file: string): boolean {
+/** Whether a test file uses a real control plane when there is one. */
+function canRunOnCluster(file: string): boolean {
   const text = readFileSync(file, "utf8");
   return /ON_REAL_CLUSTER|ScenarioCluster|kubectlTest|[tT]estCluster|scenario\(/
     .test(text);
@@ -122,7 +159,7 @@ function files(pattern: string): readonly string[] {
   return globSync(pattern).map((file) => file.replaceAll("\\", "/")).toSorted();
 }
 
-/** The tests of every runtime; those of the package need to run only once. */
+/** Tests of every runtime; those of the package run only on one. */
 function everywhere(): readonly string[] {
   const once = new Set([
     ...files(PACKAGE),
@@ -131,7 +168,7 @@ function everywhere(): readonly string[] {
   return files(TESTS).filter((file) => !once.has(file));
 }
 
-/** The files of a step, or those of them that lie below one of some paths. */
+/** Files of a step, limited to those at or below the given paths. */
 function chosenFiles(step: Step, only: readonly string[]): readonly string[] {
   return step.files?.().filter((file) =>
     only.length === 0 ||
@@ -139,12 +176,12 @@ function chosenFiles(step: Step, only: readonly string[]): readonly string[] {
   ) ?? [];
 }
 
-/** Runs a step, against a real control plane where it asks for one. */
+/** Runs a step, against a real control plane where it needs one. */
 async function runStep(
   step: Step,
   only: readonly string[],
 ): Promise<TestReport> {
-  if (!step.cluster) return await runTwice(step, only);
+  if (!step.cluster) return await runFiles(step, only);
   const plane = await startControlPlane();
   if (plane === undefined) {
     const why = "no KUBECONFIG, no KUBEBUILDER_ASSETS, no Go toolchain";
@@ -156,7 +193,7 @@ async function runStep(
   }
   print(`${step.name.padEnd(10)} against ${plane.origin}`);
   try {
-    return await runTwice(step, only, {
+    return await runFiles(step, only, {
       CORACLE_TEST_CLUSTER: "kubeconfig",
       KUBECONFIG: plane.kubeconfig,
     });
@@ -165,75 +202,119 @@ async function runStep(
   }
 }
 
-/** Runs a step, and what has failed in it once more. */
-async function runTwice(
+/** Runs the files of a step in batches, a few at a time. */
+async function runFiles(
   step: Step,
   only: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<TestReport> {
-  const first = await runCommandOf(step, only, { env });
-  const { failed, passed } = first;
-  const titles = failed.map((test) => test.name);
-  if (
-    step.report === undefined || failed.length === 0 ||
-    failed.length > MOST_FLAKY || titles.includes(step.name)
-  ) return first;
-  const { passedNames } = await runCommandOf(step, only, { env, titles });
-  const flaky = failed.filter(({ name }) => passedNames?.has(name));
-  for (const { name, file, message } of flaky) {
-    print(`  flaky: ${name}${fileText(file)}: failed, and passed alone`);
-    print(message.replaceAll(/^/gm, "    "));
+  if (step.files === undefined) return await runCheck(step);
+  const chosen = chosenFiles(step, only);
+  const batches: (readonly string[])[] = [];
+  for (let at = 0; at < chosen.length; at += step.batch) {
+    batches.push(chosen.slice(at, at + step.batch));
   }
+  const reports: TestReport[] = [];
+  const log: string[] = [];
+  await Promise.all(Array.from({ length: step.workers }, async (_, worker) => {
+    for (let batch = batches.shift(); batch; batch = batches.shift()) {
+      const ended = await runBatch(step, batch, { env, worker });
+      log.push(ended.output);
+      reports.push(ended.report);
+      // Each file that could not be reported runs alone. The batch has failed.
+      if (!ended.complete && batch.length > 1) {
+        batches.unshift(...batch.map((file) => [file]));
+      }
+    }
+  }));
+  await writeFile(`.cache/test/${step.name}.log`, log.join(""));
   return {
-    ...first,
-    passed: passed + flaky.length,
-    failed: failed.filter((test) => !flaky.includes(test)),
+    passed: reports.reduce((sum, { passed }) => sum + passed, 0),
+    failed: reports.flatMap(({ failed }) => failed),
+    skipped: reports.flatMap(({ skipped }) => skipped),
   };
 }
 
-async function runCommandOf(
+/** Runs the command of a step that has no test files. */
+async function runCheck(step: Step): Promise<TestReport> {
+  const { limit, command } = step;
+  const result = await runCommand(command, { limit, env: ENVIRONMENT });
+  const output = result.stdout + result.stderr;
+  await writeFile(`.cache/test/${step.name}.log`, output);
+  const why = whyFailed(result.code, step);
+  return why === undefined
+    ? { passed: 1, failed: [], skipped: [] }
+    : { passed: 0, failed: [whole(step.name, why, output)], skipped: [] };
+}
+
+/** Result of one process that ran test files. */
+interface EndedBatch {
+  readonly report: TestReport;
+  /** Whether the report has all tests of the files. */
+  readonly complete: boolean;
+  readonly output: string;
+}
+
+/** Runs a few test files in one process. */
+async function runBatch(
   step: Step,
-  only: readonly string[],
-  { env, titles = [] }: {
+  batch: readonly string[],
+  { env, worker }: {
     readonly env: Readonly<Record<string, string>>;
-    /** Runs the tests of these names alone. */
-    readonly titles?: readonly string[];
+    readonly worker: number;
   },
-): Promise<TestReport> {
-  // Of this run alone: another one beside it has a report of its own.
-  const report = `.cache/test/${step.name}.${process.pid}.xml`;
-  await rm(report, { force: true });
-  const command = [...step.command];
-  if (step.report !== undefined) {
-    const chosen = chosenFiles(step, only);
-    if (chosen.length === 0) return { passed: 0, failed: [], skipped: [] };
-    command.push(...reportFlags(step.report, report));
-    if (titles.length > 0) command.push(titleFlag(step.report, titles));
-    command.push(...chosen.map((file) => `./${file}`));
-  }
-  const { limit } = step;
+): Promise<EndedBatch> {
+  // The runner may run twice at the same time.
+  const path = `.cache/test/${step.name}.${process.pid}.${worker}.xml`;
+  await rm(path, { force: true });
+  const command = [
+    ...step.command,
+    ...reportFlags(step.report ?? "node", path),
+    ...batch.map((file) => `./${file}`),
+  ];
   const { code, stdout, stderr } = await runCommand(command, {
-    limit,
-    env: { ...QUICKLY, ...env },
+    limit: step.limit * Math.min(batch.length, 4),
+    silence: step.batch === Infinity ? undefined : SILENCE_MS,
+    env: { ...ENVIRONMENT, ...env },
   });
   const output = stdout + stderr;
-  await writeFile(`.cache/test/${step.name}.log`, output);
-  if (step.report === undefined) {
-    return code === 0
-      ? { passed: 1, failed: [], skipped: [] }
-      : { passed: 0, failed: [wholeStep(step, code, output)], skipped: [] };
+  const xml = await readFile(path, "utf8").catch(() => "");
+  await rm(path, { force: true });
+  const report = withFiles(readJunitReport(xml), batch, stdout);
+  const { passed, failed, skipped } = report;
+  const count = passed + failed.length + skipped.length;
+  const why = whyFailed(code, step) ??
+    (count === 0 ? "It reported no test" : undefined);
+  // A file that does not load, and a crash, are in the exit code only.
+  if (why === undefined || (failed.length > 0 && code !== 124)) {
+    return { report, complete: true, output };
   }
-  const xml = await readFile(report, "utf8").catch(() => "");
-  await rm(report, { force: true });
-  const result = readJunitReport(xml);
-  const { passed, failed, skipped } = result;
-  if (code === 0 && passed + failed.length + skipped.length === 0) {
-    return { ...result, failed: [wholeStep(step, code, output)] };
-  }
-  // A file that does not load, or a crash, is in the exit code only.
-  return code === 0 || result.failed.length > 0
-    ? result
-    : { ...result, failed: [wholeStep(step, code, output)] };
+  const name = batch.length === 1
+    ? batch[0] ?? ""
+    : `${batch[0]} and ${batch.length - 1} more files`;
+  const failure = whole(name, why, output);
+  return {
+    report: { passed: 0, skipped: [], failed: [...failed, failure] },
+    complete: false,
+    output,
+  };
+}
+
+/** Adds the file of each failed test where the report does not have it. */
+function withFiles(
+  report: TestReport,
+  batch: readonly string[],
+  output: string,
+): TestReport {
+  const failed = report.failed.map((test) => {
+    if (batch.length === 1) return { ...test, file: batch[0] ?? "" };
+    // Deno writes the file before the names of its tests.
+    const before = output.split(`\n${test.name} ...`)[0] ?? "";
+    const [, file] = [...before.matchAll(/ tests? from \.\/(\S+)/g)].at(-1) ??
+      [];
+    return file === undefined ? test : { ...test, file };
+  });
+  return { ...report, failed };
 }
 
 function reportFlags(
@@ -250,44 +331,63 @@ function reportFlags(
   }
 }
 
-/** Makes a runtime run the tests of these names alone. */
-function titleFlag(runtime: Runtime, titles: readonly string[]): string {
-  const escaped = titles.map((title) =>
-    title.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&")
-  );
-  const pattern = `^(?:${escaped.join("|")})$`;
-  return runtime === "deno"
-    ? `--filter=/${pattern}/`
-    : `--test-name-pattern=${pattern}`;
+/** Why a process has failed as a whole; undefined if it has not. */
+function whyFailed(code: number, step: Step): string | undefined {
+  if (code === 0) return undefined;
+  if (code !== 124) return `It ended with exit code ${code}`;
+  return step.files === undefined
+    ? `It was killed after ${step.limit / 1000} s`
+    : `It was stuck and was killed: no test started or ended for ${
+      SILENCE_MS / 1000
+    } s`;
 }
 
-/** The end of what a step wrote, for one that failed as a whole. */
-function wholeStep(step: Step, code: number, output: string): FailedTest {
-  const lines = output.trimEnd().split("\n");
-  const kept = lines.slice(-60).join("\n");
-  const why = code === 0
-    ? "It told of no test, though it had files to run."
-    : code === 124
-    ? `It took longer than ${step.limit / 1000} s and was ended.`
-    : `It ended with exit code ${code}.`;
-  return { name: step.name, file: "", message: `${why}\n${kept}` };
+/** A failure that no test reported, with the end of the output. */
+function whole(name: string, why: string, output: string): FailedTest {
+  const started = [...output.matchAll(/^test started: (.*)$/gm)].at(-1)?.[1];
+  const lines = output.trimEnd().split("\n").filter((line) =>
+    !line.startsWith("test started: ")
+  );
+  const last = started === undefined ? "" : `\nLast test started: ${started}`;
+  return {
+    name,
+    file: "",
+    message: `${why}${last}\n${lines.slice(-60).join("\n")}`,
+  };
+}
+
+/** How to run a failed property again; undefined if the test is none. */
+function repeatCommand(step: Step, test: FailedTest): string | undefined {
+  const [, seed, path] = /seed: (-?\d+), path: "([\d:]+)"/.exec(test.message) ??
+    [];
+  if (seed === undefined) return undefined;
+  const replay = /replayPath="([^"]+)"/.exec(test.message)?.[1];
+  const pattern = `^${test.name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&")}$`
+    .replaceAll("'", ".");
+  const command = {
+    node: `node --test-name-pattern='${pattern}'`,
+    deno: `deno test -A --no-check --filter='/${pattern}/'`,
+    bun: `bun test --test-name-pattern='${pattern}'`,
+  }[step.report ?? "node"];
+  const variables = `FC_SEED=${seed} FC_PATH=${path}` +
+    (replay === undefined ? "" : ` FC_REPLAY_PATH='${replay}'`);
+  return `${variables} ${command} ./${relativePath(test.file)}`;
 }
 
 function print(line: string): void {
-  // Takes the place of what a person is told meanwhile.
+  // Replaces the progress that a terminal shows.
   const start = process.stdout.isTTY ? "\r\x1b[K" : "";
   process.stdout.write(`${start}${line}\n`);
 }
 
-/** Tells a person at a terminal what is under way: some of it takes minutes. */
+/** Shows the running step at a terminal: some steps take minutes. */
 function printBegin(step: Step): void {
   if (process.stdout.isTTY) process.stdout.write(`${step.name.padEnd(10)} …`);
 }
 
-/** Where a test is, behind its name. */
-function fileText(file: string): string {
-  const path = relative(PROJECT, file.replace(/^file:\/\//, ""));
-  return file === "" ? "" : `  (${path})`;
+/** Path of a file from the root of the project. */
+function relativePath(file: string): string {
+  return relative(PROJECT, resolve(PROJECT, file.replace(/^file:\/\//, "")));
 }
 
 function printReport(step: Step, report: TestReport, seconds: number): void {
@@ -298,8 +398,11 @@ function printReport(step: Step, report: TestReport, seconds: number): void {
   );
   for (const name of skipped) print(`  skipped: ${name}`);
   for (const test of failed) {
-    print(`  FAILED: ${test.name}${fileText(test.file)}`);
+    const file = test.file === "" ? "" : `  (${relativePath(test.file)})`;
+    print(`  FAILED: ${test.name}${file}`);
     print(test.message.replaceAll(/^/gm, "    "));
+    const repeat = repeatCommand(step, test);
+    if (repeat !== undefined) print(`    Again: ${repeat}`);
   }
 }
 
@@ -347,6 +450,7 @@ async function main(args: readonly string[]): Promise<number> {
     failed += report.failed.length;
     skipped += report.skipped.length;
   }
+  if (failed > 0) print(`Seed of the property tests: FC_SEED=${SEED}`);
   print(`${passed} passed, ${failed} failed, ${skipped} skipped`);
   return failed === 0 ? 0 : 1;
 }

@@ -26,11 +26,13 @@ export interface CommandOptions {
    * @default {60_000}
    */
   readonly limit?: number | undefined;
+  /** Milliseconds without output after which it is killed; none by default. */
+  readonly silence?: number | undefined;
 }
 
 /** How a command ended. */
 export interface CommandResult {
-  /** The exit code; 124 when the limit passed, as `timeout` has it. */
+  /** Exit code; 124 when it was killed by a limit, as `timeout` has it. */
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
@@ -102,17 +104,25 @@ export async function runCommand(
   command: readonly string[],
   options: CommandOptions = {},
 ): Promise<CommandResult> {
-  const { limit = 60_000 } = options;
+  const { limit = 60_000, silence } = options;
   const child = startCommand(command, options);
   let stdout = "";
   let stderr = "";
-  child.stdout?.setEncoding("utf8").on("data", (text) => stdout += text);
-  child.stderr?.setEncoding("utf8").on("data", (text) => stderr += text);
   let late = false;
-  const timer = setTimeout(() => {
+  const kill = () => {
     late = true;
     killGroup(child);
-  }, limit);
+  };
+  const timer = setTimeout(kill, limit);
+  const idle = silence === undefined ? undefined : setTimeout(kill, silence);
+  child.stdout?.setEncoding("utf8").on("data", (text) => {
+    stdout += text;
+    idle?.refresh();
+  });
+  child.stderr?.setEncoding("utf8").on("data", (text) => {
+    stderr += text;
+    idle?.refresh();
+  });
   try {
     const [code] = await once(child, "close");
     return { code: late ? 124 : code ?? 1, stdout, stderr };
@@ -120,5 +130,6 @@ export async function runCommand(
     return { code: 127, stdout, stderr: String(error) };
   } finally {
     clearTimeout(timer);
+    clearTimeout(idle);
   }
 }

@@ -1,17 +1,15 @@
-/** A test that failed, as a report tells it. */
+/** Failed test of a report. */
 export interface FailedTest {
   readonly name: string;
   readonly file: string;
   readonly message: string;
 }
 
-/** What a run of tests came to. */
+/** Results of a run of tests. */
 export interface TestReport {
   readonly passed: number;
-  /** Names of the tests that passed, where each is told. */
-  readonly passedNames?: ReadonlySet<string> | undefined;
   readonly failed: readonly FailedTest[];
-  /** Names of the tests that were skipped, with the reason where it is told. */
+  /** Names of skipped tests, with the reason where the report has it. */
   readonly skipped: readonly string[];
 }
 
@@ -29,14 +27,13 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 /**
  * Reads the JUnit report that `node --test`, `deno test` and `bun test` can all
- * write, the only account of a run that the three tell alike.
+ * write, their only common format.
  *
- * @param xml The text of the report; attributes may hold `>` in any form.
+ * @param xml Text of the report; attributes may contain an unescaped `>`.
  */
 export function readJunitReport(xml: string): TestReport {
   const failed: FailedTest[] = [];
   const skipped: string[] = [];
-  const passedNames = new Set<string>();
   let passed = 0;
   for (const [, attributes = "", body = ""] of guardAngles(xml)) {
     // Node escapes the quotes in names twice.
@@ -51,18 +48,16 @@ export function readJunitReport(xml: string): TestReport {
       continue;
     }
     const skip = SKIPPED_REGEXP.exec(body);
-    if (skip === null) {
-      passed++;
-      passedNames.add(name);
-    } else {
+    if (skip === null) passed++;
+    else {
       const why = attribute(skip[1] ?? "", "message");
       skipped.push(why === "" ? name : `${name} (${why})`);
     }
   }
-  return { passed, passedNames, failed, skipped };
+  return { passed, failed, skipped };
 }
 
-/** Node leaves `>` in attributes as it is, which would end the tag early. */
+/** Node does not escape `>` in attributes, which would end the tag early. */
 function guardAngles(xml: string): Iterable<RegExpMatchArray> {
   const guarded = xml.replace(
     /="[^"]*"/g,
