@@ -20,7 +20,7 @@ import {
 } from "@coracle/operator";
 import {
   conditionedStatus,
-  every,
+  intervalSchedule,
   Failed,
   jittered,
   persistentRetry,
@@ -226,15 +226,15 @@ const operator = new Operator();
 operator.register(
   Mirror,
   summarized<Mirror>(Mirror, {
-    cadence: ({ spec }) => every(jittered(spec.interval)),
+    schedule: ({ spec }) => intervalSchedule(jittered(spec.interval)),
     suspended: ({ spec }) => spec.suspend,
-    rolls: [{
+    summaries: [{
       target: "Ready",
       of: ["FetchFailed", "Stored"],
       abnormal: ["FetchFailed"],
     }],
     gates: ["Verified"],
-    news: {
+    notification: {
       revision: ({ status }) => status?.artifact?.digest,
       failures: ["FetchFailed"],
     },

@@ -262,7 +262,7 @@ mirrorTest(
     await ready(fixture, "tools", /True Stored/);
     fixture.source.offer("/odd", "odd");
     await create(fixture, "odd", { interval: "soon" });
-    await ready(fixture, "odd", /False InvalidCadence/);
+    await ready(fixture, "odd", /False InvalidSchedule/);
     await change(fixture, "odd", {
       spec: { interval: "1h", timeout: "never" },
     });

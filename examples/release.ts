@@ -39,7 +39,7 @@ operator.register(
         `${readyReplicas} of ${replicas} replicas are ready`;
     },
 
-    async landed({ ctx }, attempt) {
+    async isDeployed({ ctx }, attempt) {
       const found = await ctx.get(Deployment);
       return found?.metadata.annotations?.[ATTEMPT] === attempt;
     },
@@ -63,8 +63,8 @@ operator.register(
       await ctx.patch(Deployment, name, { spec: { replicas } });
     },
 
-    recover: (_, { seen }) =>
-      seen === undefined
+    recover: (_, { observed }) =>
+      observed === undefined
         ? { reason: "Recovered", message: "The Deployment was gone" }
         : undefined,
 

@@ -79,7 +79,7 @@ type StreamJob = ObjectOf<typeof StreamJob>;
 type Run = PhasedRun<StreamJob>;
 
 /** What one deployment hands to the next: where the state is, if anywhere. */
-interface Carry {
+interface Savepoint {
   readonly from: string | undefined;
 }
 
@@ -122,7 +122,7 @@ export function streamJobs(
         ? `A job cannot become another one: received ${next.program}`
         : undefined,
 
-    parked: ({ suspend }) => suspend,
+    suspended: ({ suspend }) => suspend,
 
     // Only reads. What it finds is written before anything else is done, so that
     // it stays known how a job ended when the job manager has forgotten it.
@@ -143,14 +143,14 @@ export function streamJobs(
         : undefined,
 
     // The id of a job is that of the attempt, so that it cannot be started twice.
-    async landed(run, attempt) {
+    async isDeployed(run, attempt) {
       const job = await call(run, { attempt });
       return job !== undefined && job.state !== "canceled";
     },
 
-    async deploy(run, { spec, attempt, carry }) {
+    async deploy(run, { spec, attempt, savepoint }) {
       const { program, parallelism, restoreFrom } = spec;
-      const { from } = carry as Carry | undefined ?? { from: restoreFrom };
+      const { from } = savepoint as Savepoint | undefined ?? { from: restoreFrom };
       const name = run.object.metadata.uid;
       const body = { name, program, parallelism, from };
       const job = await call(run, { attempt, method: "PUT", body });
@@ -158,7 +158,7 @@ export function streamJobs(
     },
 
     // Asked again and again until the job has stopped and its state is known.
-    async suspend(run, { seen: job, next, discard }) {
+    async suspend(run, { observed: job, next, discard }) {
       const state = stateOf(run.object.status?.job);
       const choice = chooseUpgrade({
         requested: discard ? "stateless" : next.upgradeMode,
@@ -174,7 +174,7 @@ export function streamJobs(
       const { stop, restore } = choice.plan;
       if (stop === "nothing") {
         const from = restore === "nothing" ? undefined : state;
-        return { state: "done", carry: { from } satisfies Carry, again: true };
+        return { state: "done", savepoint: { from } satisfies Savepoint, again: true };
       }
       await call(run, {
         method: "POST",
@@ -197,21 +197,21 @@ export function streamJobs(
     },
 
     // Never without state, unless that is what the user wants.
-    recover({ object: { spec, status } }, { seen: job, deployed }) {
+    recover({ object: { spec, status } }, { observed: job, deployed }) {
       const failed = job?.state === "failed" && deployed.restartFailed;
       if (job !== undefined && !failed) return undefined;
       const from = stateOf(status?.job);
       if (from === undefined && spec.upgradeMode !== "stateless") {
         throw new Stalled("StateUnknown", "No state to start again from");
       }
-      const carry: Carry = { from };
+      const savepoint: Savepoint = { from };
       return failed
-        ? { reason: "RestartFailed", message: "The job has failed", carry }
-        : { reason: "RecoverDeployment", message: "The job is lost", carry };
+        ? { reason: "RestartFailed", message: "The job has failed", savepoint }
+        : { reason: "RecoverDeployment", message: "The job is lost", savepoint };
     },
 
     // What is left of a job that has finished is kept for a while, for people.
-    async steady(run, { seen: job, deployed }) {
+    async reconcileOtherChanges(run, { observed: job, deployed }) {
       const now = clock?.wallTime() ?? Date.now();
       const { state, endedAt = now } = job ?? {};
       const isDue = now >= endedAt + deployed.keepFinished * 1_000;

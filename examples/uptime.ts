@@ -1,7 +1,7 @@
 import { defineKind, Operator } from "@coracle/operator";
 import {
   conditionedStatus,
-  every,
+  intervalSchedule,
   persistentRetry,
   readyColumns,
   REQUESTED_AT,
@@ -24,7 +24,7 @@ const operator = new Operator();
 operator.register(
   Website,
   summarized(Website, {
-    cadence: ({ spec }) => every(spec.interval),
+    schedule: ({ spec }) => intervalSchedule(spec.interval),
   }, [
     ({ object }) => {
       if (URL.canParse(object.spec.url)) return;

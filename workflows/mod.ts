@@ -1,197 +1,184 @@
 /**
- * Ways of writing reconcilers whose objects have a life: conditions that tell
- * the truth, and the state of other objects.
+ * Reconcilers for common patterns: dependent resources, workflows of them,
+ * conditions, phased rollouts, and the status of other objects.
  *
- * - **conditions/** is Flux's way: a reconciler is a list of steps, which throw
- *   `Stalled`, `Waiting` or `Failed` or return a result ({@linkcode summarized}).
- *   Pure rules turn that into conditions, the next run and an error
- *   ({@linkcode finish}), and {@linkcode SharedStatus} writes them beside others.
- * - **apply/** applies many objects as one set, in stages, and deletes what left
- *   it: {@linkcode applySet}.
- * - **graph/** brings the resources of a primary in line in their order, and
- *   deletes them in reverse: {@linkcode Workflow}.
- * - **dependents/** are what a graph works on: {@linkcode Dependent}.
- * - **phases/** rolls out what has state, by the rules of Flink's operator and
- *   with the status as write-ahead log: {@linkcode phased}. Beside it,
- *   {@linkcode oneShotTask} for what is done once, and {@linkcode states} for
- *   objects that go from state to state.
- * - **kstatus/** says in which state any object is ({@linkcode statusOf}), and
- *   waits for many by watching them ({@linkcode waitFor}).
+ * - **conditions/**: reconcilers that are lists of steps, with conditions in the
+ *   manner of Flux ({@linkcode summarized}). A step throws {@linkcode Stalled},
+ *   {@linkcode Waiting} or {@linkcode Failed}, or returns a result;
+ *   {@linkcode SharedStatus} writes conditions beside other writers.
+ * - **dependents/**: resources that belong to a primary, in the cluster or
+ *   outside ({@linkcode Dependent}).
+ * - **graph/**: workflows that reconcile dependents in the order of their
+ *   dependencies, and delete them in reverse ({@linkcode Workflow}).
+ * - **phases/**: rollouts of stateful systems by the rules of Flink's operator,
+ *   with the status as write-ahead log ({@linkcode phased}); tasks that run once
+ *   ({@linkcode oneShotTask}) and state machines ({@linkcode states}).
+ * - **kstatus/**: the status of any object ({@linkcode statusOf}), and waiting
+ *   for objects by watches ({@linkcode waitFor}).
+ * - **apply/**: sets of objects that are applied in stages and pruned
+ *   ({@linkcode applySet}).
  *
  * @module
  */
 
-export * from "./apply/apply_order.ts";
-export * from "./apply/apply_set.ts";
-export * from "./apply/change_set.ts";
-export { type FieldDifference, objectChanges } from "./apply/change_set.ts";
-export * from "./apply/apply_set.ts";
-export type {
-  ApplySetOptions,
-  SetOptions,
-  SetOwner,
-} from "./apply/set_options.ts";
-export * from "./conditions/reconcile_result.ts";
-export * from "./conditions/condition.ts";
+export { applySet, diffSet, pruneSet } from "./apply/apply_set.ts";
+export {
+  type AppliedChange,
+  ApplySetError,
+  changeSetText,
+} from "./apply/change_set.ts";
+export type { ApplySetOptions, SetOptions } from "./apply/set_options.ts";
+export {
+  type Condition,
+  type Conditioned,
+  type ConditionedStatus,
+  findCondition,
+  isReady,
+  type NewCondition,
+  removeCondition,
+  setCondition,
+} from "./conditions/condition.ts";
 export {
   aggregateConditions,
   type ConditionSource,
   type MergeOptions,
   mirrorCondition,
-  summarize,
+  summarizeConditions,
 } from "./conditions/condition_merge.ts";
+export { ConditionConflictError } from "./conditions/condition_rebase.ts";
+export { leaderId } from "./conditions/leader_id.ts";
 export {
-  ConditionConflictError,
-  rebaseConditions,
-  type RebaseOptions,
-} from "./conditions/condition_rebase.ts";
-export * from "./kstatus/dependencies.ts";
-export * from "./kstatus/dependencies.ts";
-export * from "./conditions/leader_id.ts";
-export * from "./conditions/notifier.ts";
-export * from "./conditions/outcome.ts";
+  type Notification,
+  type Notifier,
+  WebhookNotifier,
+  type WebhookNotifierOptions,
+} from "./conditions/notifier.ts";
 export {
-  type News,
-  newsOf,
-  type NewsOptions,
-} from "./conditions/summarized.ts";
-export type {
-  ProgressOptions,
-  Step,
-  StepContext,
-  StepsEnd,
-} from "./conditions/summarized_definition.ts";
-export * from "./conditions/status_schema.ts";
-export * from "./conditions/reference_access.ts";
+  Failed,
+  isOutcome,
+  Outcome,
+  type OutcomeOptions,
+  Stalled,
+  type StepResult,
+  Waiting,
+} from "./conditions/outcome.ts";
 export {
-  FORCE_AT,
-  type HandledRequests,
-  requestChanged,
+  type ComputedResult,
+  type ConditionSummary,
+  eventSchedule,
+  finalizeResult,
+  intervalSchedule,
+  jittered,
+  type ReconcileSchedule,
+} from "./conditions/reconcile_result.ts";
+export {
+  AccessDeniedError,
+  checkAccess,
+  type CrossReference,
+} from "./conditions/reference_access.ts";
+export {
   REQUESTED_AT,
   type RequestNames,
-  type Requests,
   requestsOf,
 } from "./conditions/requests.ts";
-export * from "./conditions/reconcile_result.ts";
-export * from "./conditions/summarized_definition.ts";
 export {
-  finish,
-  type FinishOptions,
-  type PassEnd,
-  PROGRESSING_WITH_RETRY,
-  recovered,
-  type Roll,
-  settle,
-  type Settled,
-} from "./conditions/reconcile_result.ts";
-export * from "./conditions/shared_status.ts";
-export * from "./conditions/shared_status.ts";
-export * from "./conditions/status_lint.ts";
-export { conditionedStatus } from "./conditions/status_schema.ts";
-export * from "./conditions/summarized.ts";
-export type { SummarizedDefinition } from "./conditions/summarized_definition.ts";
-export * from "./dependents/kubernetes_dependent.ts";
-export {
-  type Dependent,
-  type DependentResult,
-  type KeptDependent,
-  type Operation,
-  type ReconciledDependent,
-} from "./dependents/dependent.ts";
-export * from "./dependents/external_dependent.ts";
-export * from "./dependents/external_dependent.ts";
+  accessByClient,
+  accessByContext,
+  SharedStatus,
+  type SharedStatusOptions,
+} from "./conditions/shared_status.ts";
+export { lintStatus } from "./conditions/status_lint.ts";
+export { conditionedStatus, readyColumns } from "./conditions/status_schema.ts";
+export { persistentRetry, summarized } from "./conditions/summarized.ts";
 export type {
-  ExternalOperations,
-  ExternalSource,
+  Step,
+  StepContext,
+  SummarizedDefinition,
+} from "./conditions/summarized_definition.ts";
+export type {
+  Dependent,
+  DependentResult,
+  KubernetesDependent,
+  ReconciledDependent,
+} from "./dependents/dependent.ts";
+export type { KubernetesDependentOptions } from "./dependents/dependent_resource.ts";
+export {
+  externalBulkDependent,
+  externalDependent,
+  type ExternalDependentOptions,
 } from "./dependents/external_dependent.ts";
 export {
   configMapState,
-  type ExternalIds,
   type ExternalState,
   statusState,
-  type StatusStateOptions,
 } from "./dependents/external_state.ts";
 export {
-  type DependentSourceOptions,
+  bulkDependent,
   kubernetesDependent,
-  type KubernetesDependentOptions,
+  readOnlyBulkDependent,
   readOnlyDependent,
 } from "./dependents/kubernetes_dependent.ts";
-export type {
-  CompareOptions,
-  KeepOptions,
-} from "./dependents/dependent_resource.ts";
 export { UpdateLoopError } from "./dependents/update_loop.ts";
-export * from "./graph/concurrency_limit.ts";
-export { GraphError, type GraphNode } from "./graph/graph.ts";
-export { type CrdPresent, crdPresent } from "./graph/crd_presence.ts";
-export type {
-  NodeOptions,
-  NodeResult,
-  NodeState,
-  NodeVerdicts,
-  WorkflowNode,
-} from "./graph/node.ts";
+export { crdPresent } from "./graph/crd_presence.ts";
+export { GraphError } from "./graph/graph.ts";
 export {
-  type ActiveContext,
-  type ActiveWhen,
-  type ConditionName,
   isCurrent,
   isGone,
+  type NodeCondition,
   type NodeContext,
+  type NodeOptions,
+  type NodeResult,
   type Verdict,
-  type When,
+  type WorkflowNode,
 } from "./graph/node.ts";
-export * from "./graph/workflow.ts";
-export * from "./graph/workflow_result.ts";
-export * from "./kstatus/status_of.ts";
-export * from "./kstatus/cel_rules.ts";
+export { Workflow, type WorkflowOptions } from "./graph/workflow.ts";
+export { WorkflowError, WorkflowResult } from "./graph/workflow_result.ts";
+export { celRules } from "./kstatus/cel_rules.ts";
 export {
-  type ObjectReference,
-  referenceOf,
-  referenceText,
-} from "./kstatus/object_reference.ts";
-export * from "./kstatus/object_status.ts";
-export * from "./kstatus/status_of.ts";
-export * from "./kstatus/wait_for.ts";
-export { jobCompletionStatus } from "./kstatus/status_rules.ts";
-export * from "./phases/canary.ts";
-export * from "./phases/change_map.ts";
+  DependencyCycleError,
+  dependencyOrder,
+  type DependencyReference,
+  parseDependency,
+  requireReady,
+} from "./kstatus/dependencies.ts";
+export type { ObjectReference } from "./kstatus/object_reference.ts";
+export type { ObjectStatus, StatusRule } from "./kstatus/object_status.ts";
+export { augmentStatus, statusOf } from "./kstatus/status_of.ts";
 export {
-  type ErrorCause,
-  type ErrorReport,
-  errorReport,
-  type ErrorReportOptions,
-} from "./phases/error_report.ts";
-export * from "./phases/exclusive_status.ts";
-export * from "./phases/lifecycle_conditions.ts";
-export * from "./phases/lifecycle_metrics.ts";
-export * from "./phases/lifecycle_metrics.ts";
-export * from "./phases/new_failures.ts";
-export * from "./phases/one_shot_task.ts";
-export * from "./phases/phased.ts";
+  type WaitedObject,
+  WaitError,
+  waitFor,
+  type WaitOptions,
+} from "./kstatus/wait_for.ts";
+export { Canary, type CanaryOptions } from "./phases/canary.ts";
+export { changeMap, type SpecDiff } from "./phases/change_map.ts";
+export type { ErrorReportOptions } from "./phases/error_report.ts";
+export { LifecycleMetrics } from "./phases/lifecycle_metrics.ts";
+export { newFailures } from "./phases/new_failures.ts";
+export {
+  oneShotTask,
+  type TaskDefinition,
+  type TaskObject,
+} from "./phases/one_shot_task.ts";
+export { phased } from "./phases/phased.ts";
 export type {
   PhasedDefinition,
-  PhasedEvent,
   PhasedRun,
-  Recovery,
   RollbackOptions,
-  RolloutDeployment,
   RunningState,
-  SpecOf,
-  Suspension,
-  SuspensionRequest,
 } from "./phases/phased_definition.ts";
-export * from "./phases/phased_status.ts";
 export {
-  type ChosenSpec,
-  type Lifecycle,
-  lifecycleOf,
   type PhasedObject,
   type PhasedStatus,
-  type RolloutError,
-  type RolloutPhase,
-  type RolloutStatus,
+  phasedStatus,
 } from "./phases/phased_status.ts";
-export * from "./phases/states.ts";
-export * from "./phases/upgrade_choice.ts";
+export {
+  states,
+  type StatesObject,
+  type StatesOptions,
+} from "./phases/states.ts";
+export {
+  chooseUpgrade,
+  type UpgradeChoice,
+  type UpgradeSituation,
+} from "./phases/upgrade_choice.ts";

@@ -23,7 +23,7 @@ export interface RetryInfo {
 }
 
 /** Result of a workflow in one run. */
-export interface WorkflowResult {
+export interface ManagedWorkflowResult {
   /** Whether every node is reconciled and ready, or deleted. */
   readonly done: boolean;
   /**
@@ -182,7 +182,7 @@ export interface Context<P extends KubernetesObject> {
   /** Values that the parts of one run share, such as those of `initContext`. */
   readonly attributes: Map<unknown, unknown>;
   /** Result of the workflow in this run; undefined if there is no workflow. */
-  readonly workflow: WorkflowResult | undefined;
+  readonly workflow: ManagedWorkflowResult | undefined;
   /** Recorder of Kubernetes Events about the primary. */
   readonly events: PrimaryEvents;
   /** Cache of the primaries of the controller, with its indexes. */

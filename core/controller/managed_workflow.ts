@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../api/object.ts";
-import type { Context, WorkflowResult } from "./context.ts";
+import type { Context, ManagedWorkflowResult } from "./context.ts";
 import type { EventSource } from "./event_source.ts";
 
 /**
@@ -30,15 +30,15 @@ export interface ManagedWorkflow<P extends KubernetesObject> {
    *
    * @throws {unknown} Any error fails the run.
    */
-  reconcile(primary: P, ctx: Context<P>): Promise<WorkflowResult>;
+  reconcile(primary: P, ctx: Context<P>): Promise<ManagedWorkflowResult>;
   /**
    * Deletes the nodes that must be deleted explicitly.
    *
    * @throws {unknown} Any error fails the run.
    */
-  cleanup(primary: P, ctx: Context<P>): Promise<WorkflowResult>;
+  cleanup(primary: P, ctx: Context<P>): Promise<ManagedWorkflowResult>;
   /** Latest result in a run, whoever called it; undefined if it was not called. */
-  resultIn(ctx: Context<P>): WorkflowResult | undefined;
+  resultIn(ctx: Context<P>): ManagedWorkflowResult | undefined;
   /** Mermaid flowchart of the nodes and their order. */
   toMermaid?(): string;
 }

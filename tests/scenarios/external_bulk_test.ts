@@ -1,9 +1,6 @@
 import assert from "node:assert/strict";
 import { perResourcePollingSource } from "../../sources/per_resource_polling_source.ts";
-import {
-  externalBulkDependent,
-  type ExternalBulkDependentOptions,
-} from "../../workflows/dependents/external_dependent.ts";
+import { externalBulkDependent } from "../../workflows/dependents/external_dependent.ts";
 import {
   configMapState,
   type ExternalState,
@@ -23,15 +20,15 @@ interface Mailbox {
   readonly value: string;
 }
 
-/** What is asked of a mailbox. */
-type Wish = Pick<Mailbox, "slot" | "value">;
+/** Desired state of a mailbox. */
+type Desired = Pick<Mailbox, "slot" | "value">;
 
 /** The outside system, which gives ids of its own. */
 class Mailboxes {
   readonly all: Map<string, Mailbox> = new Map();
   created = 0;
 
-  create({ slot, value }: Wish, owner: string): Promise<Mailbox> {
+  create({ slot, value }: Desired, owner: string): Promise<Mailbox> {
     const box = { id: `id-${++this.created}`, owner, slot, value };
     this.all.set(box.id, box);
     return Promise.resolve(box);
@@ -45,9 +42,11 @@ class Mailboxes {
 
   /** A dependent of as many as the spec asks for. */
   dependent(
-    more: Partial<ExternalBulkDependentOptions<Gadget, Wish, Mailbox>>,
+    more: Partial<
+      Parameters<typeof externalBulkDependent<Gadget, Desired, Mailbox>>[0]
+    >,
   ) {
-    return externalBulkDependent<Gadget, Wish, Mailbox>({
+    return externalBulkDependent<Gadget, Desired, Mailbox>({
       source: perResourcePollingSource<Gadget, Mailbox>({
         name: "mailboxes",
         id: ({ id }) => id,

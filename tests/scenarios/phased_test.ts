@@ -37,7 +37,7 @@ function engines(
   return {
     clock: fixture.clock,
     diff: changeMap({ replicas: "scale" }),
-    parked: ({ suspend }) => suspend,
+    suspended: ({ suspend }) => suspend,
     async observe({ ctx, object }) {
       const found = await ctx.client.find(ConfigMap, KEY);
       object.status!.ready = found?.data?.["ready"] ?? "no";
@@ -45,7 +45,7 @@ function engines(
     },
     stable: (found) =>
       found?.data?.["ready"] === "yes" || "the engine is not ready",
-    async landed({ ctx }, attempt) {
+    async isDeployed({ ctx }, attempt) {
       const found = await ctx.client.find(ConfigMap, KEY);
       return found?.metadata.annotations?.[ATTEMPT] === attempt;
     },
@@ -55,8 +55,8 @@ function engines(
         data: { image: spec.image },
       });
     },
-    recover: (_, { seen }) =>
-      seen === undefined
+    recover: (_, { observed }) =>
+      observed === undefined
         ? { reason: "RecoverDeployment", message: "The engine is gone" }
         : undefined,
     async cleanup({ ctx }) {

@@ -1,7 +1,7 @@
 import { Event } from "../../core/kinds/core_v1.ts";
 import type { InboundSource } from "../../sources/inbound_source.ts";
 import { inboundSource } from "../../sources/inbound_source.ts";
-import { every } from "../../workflows/conditions/reconcile_result.ts";
+import { intervalSchedule } from "../../workflows/conditions/reconcile_result.ts";
 import type {
   Step,
   SummarizedDefinition,
@@ -16,7 +16,7 @@ import { Release } from "./release_kind.ts";
 
 /** A Ready that sums up a fetch, which is well when nothing is said of it. */
 export const FETCHED: Partial<SummarizedDefinition<Release>> = {
-  rolls: [{
+  summaries: [{
     target: "Ready",
     of: ["FetchFailed", "Stored"],
     abnormal: ["FetchFailed"],
@@ -48,7 +48,7 @@ export class ReleaseFixture {
       Release,
       summarized<Release>(
         Release,
-        { cadence: () => every("1m"), clock, ...definition },
+        { schedule: () => intervalSchedule("1m"), clock, ...definition },
         steps,
       ),
       {

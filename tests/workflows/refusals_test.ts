@@ -5,9 +5,9 @@ import { ConfigMap } from "../../core/kinds/mod.ts";
 import { inboundSource } from "../../sources/inbound_source.ts";
 import { applySet, pruneSet } from "../../workflows/apply/apply_set.ts";
 import {
-  every,
-  finish,
+  intervalSchedule,
   jittered,
+  summarizeResult,
 } from "../../workflows/conditions/reconcile_result.ts";
 import { requireReady } from "../../workflows/kstatus/dependencies.ts";
 import { WebhookNotifier } from "../../workflows/conditions/notifier.ts";
@@ -143,18 +143,18 @@ testRefusals([
   {
     what: "summarized()",
     make: (definition) => summarized(kind, definition, []),
-    good: { cadence: () => every("1m") },
+    good: { schedule: () => intervalSchedule("1m") },
     bad: {
-      cadence: [5, `${FUNCTION} a number`],
+      schedule: [5, `${FUNCTION} a number`],
       cleanup: [[1], "an array of functions"],
       gates: ["Ready", "an array of strings"],
     },
   },
   {
-    what: "finish()",
-    make: (options) => finish([], { result: "success" }, options),
-    good: { cadence: every("1m"), moment },
-    bad: { cadence: [undefined, "an object"], gates: ["A", "of strings"] },
+    what: "summarizeResult()",
+    make: (options) => summarizeResult([], { result: "success" }, options),
+    good: { schedule: intervalSchedule("1m"), moment },
+    bad: { schedule: [undefined, "an object"], gates: ["A", "of strings"] },
   },
   {
     what: "A SharedStatus",
@@ -264,7 +264,7 @@ testRefusals([
       diff: call,
       observe: call,
       stable: call,
-      landed: call,
+      isDeployed: call,
       deploy: call,
     },
     bad: {
@@ -306,7 +306,10 @@ testRefusals([
 const OTHERS: readonly (readonly [string, () => unknown, RegExp])[] = [
   [
     "a step that is no function",
-    () => summarized(kind, { cadence: () => every("1m") }, [1 as never]),
+    () =>
+      summarized(kind, { schedule: () => intervalSchedule("1m") }, [
+        1 as never,
+      ]),
     /"steps" must be an array of functions: received an array/,
   ],
   [

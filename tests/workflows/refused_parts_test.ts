@@ -69,7 +69,7 @@ const CASES: readonly (readonly [make: () => unknown, said: RegExp])[] = [
     () =>
       summarized(
         ConfigMap as never,
-        { cadence: () => ({}) as never, notifier: {} as never },
+        { schedule: () => ({}) as never, notifier: {} as never },
         [],
       ),
     /a summarized reconciler, notifier: "notify" must be a function/,

@@ -116,7 +116,7 @@ interface Member {
  * }
  * ```
  */
-export function summarize(
+export function summarizeConditions(
   conditions: readonly Condition[],
   target: string,
   options: MergeOptions = {},

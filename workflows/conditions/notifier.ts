@@ -6,7 +6,7 @@ import { type Clock, deadline, sleep, systemClock } from "../../core/clock.ts";
 import { type Logger, silentLogger } from "../../core/logger.ts";
 
 /** What a notifier is told. */
-export interface Notice {
+export interface Notification {
   /** Whether it is good news, bad news, or a detail. */
   readonly severity: "info" | "error" | "trace";
   /** Why, as one word for programs. */
@@ -18,7 +18,7 @@ export interface Notice {
 /** Tells something outside of the cluster what happens to objects. */
 export interface Notifier {
   /** Tells of an object; returns at once and never throws. */
-  notify(object: KubernetesObject, notice: Notice): void;
+  notify(object: KubernetesObject, notice: Notification): void;
 }
 
 /** Options of a {@linkcode WebhookNotifier}. */
@@ -159,7 +159,7 @@ export class WebhookNotifier implements Notifier {
   }
 
   /** Tells of an object; returns at once and never throws. */
-  notify(object: KubernetesObject, notice: Notice): void {
+  notify(object: KubernetesObject, notice: Notification): void {
     const { log = silentLogger } = this.#options;
     const { reason } = notice;
     if (this.#stopped.signal.aborted) return;
@@ -185,7 +185,7 @@ export class WebhookNotifier implements Notifier {
     await this.#posting;
   }
 
-  #body(object: KubernetesObject, notice: Notice): string {
+  #body(object: KubernetesObject, notice: Notification): string {
     const {
       controller,
       instance = controller,

@@ -5,39 +5,38 @@ import {
 } from "../../core/api/options.ts";
 
 /**
- * What a pass, or one step of it, concluded.
+ * Result of a run, or of one of its steps.
  *
- * - `"empty"`: nothing more to say; also what accompanies every error.
- * - `"requeue"`: run again at once.
+ * - `"empty"`: no result; accompanies every error.
+ * - `"requeue"`: run again immediately.
  * - `"success"`: the desired state is reached.
  */
-export type PassResult = "empty" | "requeue" | "success";
+export type StepResult = "empty" | "requeue" | "success";
+
+/** Combined result of the steps of a run. */
+export interface StepsResult {
+  /** Combined result of the steps; `"empty"` if one threw. */
+  readonly result: StepResult;
+  /** Error that a step threw; undefined if none did. */
+  readonly error?: unknown;
+}
 
 /**
- * Folds the results of two steps: requeue beats everything, empty says nothing.
+ * Combines the results of two steps: `"requeue"` takes precedence over
+ * `"success"`, which takes precedence over `"empty"`.
  */
-export function foldResults(a: PassResult, b: PassResult): PassResult {
+export function combineResults(a: StepResult, b: StepResult): StepResult {
   if (a === "requeue" || b === "requeue") return "requeue";
   return a === "success" || b === "success" ? "success" : "empty";
 }
 
-/** How an error is told to people. */
-export interface Telling {
-  /** Which Kubernetes Event it becomes. */
-  readonly event: "None" | "Normal" | "Warning";
-  /** Whether the framework logs it, as an error only if the event warns. */
-  readonly log: boolean;
-  /** Whether a Normal event also goes to the notification receiver. */
-  readonly notify: boolean;
-}
-
 /** Options of the errors that a step throws. */
-export interface OutcomeOptions extends Partial<Telling> {
-  /** What went wrong underneath. */
+export interface OutcomeOptions extends Partial<Outcome["reporting"]> {
+  /** Underlying error. */
   readonly cause?: unknown;
 }
 
-const TELLING_RULES: OptionRules<Partial<Telling>> = {
+const REPORTING_RULES: OptionRules<Partial<Outcome["reporting"]>> = {
   event: ["None", "Normal", "Warning", undefined],
   log: "boolean?",
   notify: "boolean?",
@@ -45,58 +44,59 @@ const TELLING_RULES: OptionRules<Partial<Telling>> = {
 
 const BRAND = Symbol.for("@coracle/operator/Outcome");
 
-/** Which of the three errors it is. */
-export type OutcomeKind = "stalled" | "waiting" | "failed";
-
-/** What {@linkcode Stalled}, {@linkcode Waiting} and {@linkcode Failed} share. */
+/** Base class of {@linkcode Stalled}, {@linkcode Waiting} and {@linkcode Failed}. */
 export abstract class Outcome extends Error {
-  /** Tells the three apart, also between two loaded copies of the library. */
-  abstract readonly outcome: OutcomeKind;
-  /** Why, as one word for programs: the reason of condition and event. */
+  /** Discriminant; also works between two loaded copies of the library. */
+  abstract readonly outcome: "stalled" | "waiting" | "failed";
+  /** Machine-readable reason of the condition and the event. */
   readonly reason: string;
-  /** How it is told to people. */
-  readonly telling: Telling;
+  /** Where the error is reported. */
+  readonly reporting: {
+    /** Type of the Kubernetes Event. */
+    readonly event: "None" | "Normal" | "Warning";
+    /** Whether it is logged: as an error if the event is a Warning. */
+    readonly log: boolean;
+    /** Whether a Normal event is also sent to the notifier. */
+    readonly notify: boolean;
+  };
 
   /**
-   * Says why the pass ends.
+   * Creates the error.
    *
-   * @param reason Why, as one word for programs.
-   * @param message Why, as a sentence for people.
-   * @param options How it is told, by default as its kind says, and its cause.
-   * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
+   * @param reason Machine-readable reason.
+   * @param message Human-readable message.
+   * @param options Where it is reported, and its cause.
+   * @throws {TypeError | RangeError} If an option is unknown or invalid.
    */
   constructor(
     reason: string,
     message: string,
-    options: OutcomeOptions & { readonly defaults: Telling },
+    options: OutcomeOptions & { readonly defaults: Outcome["reporting"] },
   ) {
-    const { cause, defaults, ...telling } = options;
+    const { cause, defaults, ...reporting } = options;
     super(message, cause === undefined ? {} : { cause });
-    checkOptions(telling, TELLING_RULES, "an outcome");
+    checkOptions(reporting, REPORTING_RULES, "an outcome");
     this.reason = reason;
-    const { event, log, notify } = { ...defaults, ...defined(telling) };
-    this.telling = { event, log, notify };
+    this.reporting = {
+      event: reporting.event ?? defaults.event,
+      log: reporting.log ?? defaults.log,
+      notify: reporting.notify ?? defaults.notify,
+    };
     Object.defineProperty(this, BRAND, { value: true });
   }
 }
 
-/** Options that are some; a spread would take anything for none. */
+/** Checks that options are an object: spreading accepts any value. */
 function checked<Options extends OutcomeOptions>(options: Options): Options {
   checkOption(options, "object", { name: "options", subject: "an outcome" });
   return options;
 }
 
-function defined(options: Partial<Telling>): Partial<Telling> {
-  return Object.fromEntries(
-    Object.entries(options).filter(([, value]) => value !== undefined),
-  );
-}
-
 /**
- * The pass cannot succeed before somebody changes something: no retry, and
- * Stalled says why.
+ * Error for a run that cannot succeed until somebody changes something. It is
+ * not retried, and sets the Stalled condition.
  *
- * @example A specification that makes no sense
+ * @example An invalid spec
  * ```ts
  * import { isOutcome, Stalled } from "@coracle/operator/workflows";
  *
@@ -105,14 +105,14 @@ function defined(options: Partial<Telling>): Partial<Telling> {
  * ```
  */
 export class Stalled extends Outcome {
-  /** Which of the three it is. */
+  /** Discriminant. */
   readonly outcome = "stalled";
 
   /**
-   * Says why it cannot go on.
+   * Creates the error.
    *
-   * @param options By default a Warning event, logged and notified.
-   * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
+   * @param options By default a Warning event, a log line and a notification.
+   * @throws {TypeError | RangeError} If an option is unknown or invalid.
    */
   constructor(reason: string, message: string, options: OutcomeOptions = {}) {
     super(reason, message, {
@@ -124,9 +124,10 @@ export class Stalled extends Outcome {
 }
 
 /**
- * Something else must happen first: no failure, come back later.
+ * Error for a run that waits for something else. It is not a failure; the run
+ * is repeated later.
  *
- * @example Come back in a minute
+ * @example Run again in a minute
  * ```ts
  * import { isOutcome, Waiting } from "@coracle/operator/workflows";
  *
@@ -137,26 +138,27 @@ export class Stalled extends Outcome {
  * ```
  */
 export class Waiting extends Outcome {
-  /** Which of the three it is. */
+  /** Discriminant. */
   readonly outcome = "waiting";
-  /** Milliseconds; undefined leaves it to the cadence. */
+  /** Delay of the next run in milliseconds; undefined for the schedule's. */
   readonly after: number | undefined;
 
   /**
-   * Says what it waits for.
+   * Creates the error.
    *
-   * @param options By default a Normal event, logged, not notified; `after` is
-   * how many milliseconds later to look again, by default as the cadence says.
-   * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
+   * @param options By default a Normal event and a log line, no notification;
+   * `after` is the delay of the next run in milliseconds, by default that of the
+   * schedule.
+   * @throws {TypeError | RangeError} If an option is unknown or invalid.
    */
   constructor(
     reason: string,
     message: string,
     options: OutcomeOptions & { readonly after?: number | undefined } = {},
   ) {
-    const { after, ...telling } = checked(options);
+    const { after, ...reporting } = checked(options);
     super(reason, message, {
-      ...telling,
+      ...reporting,
       defaults: { event: "Normal", log: true, notify: false },
     });
     checkOption(after, "number?", { name: "after", subject: "an outcome" });
@@ -166,38 +168,39 @@ export class Waiting extends Outcome {
 }
 
 /**
- * A failure with a name; it is retried, unless it is harmless.
+ * Error for a failure with a reason. It is retried, unless it is harmless.
  *
- * @example Name what went wrong
+ * @example Give a failure a reason
  * ```ts
  * import { Failed, isOutcome } from "@coracle/operator/workflows";
  *
  * const cause = new Error("connect ECONNREFUSED");
- * const error = new Failed("Unreachable", "The registry is away", { cause });
+ * const error = new Failed("Unreachable", "The registry is down", { cause });
  * if (!isOutcome(error, "failed") || error.harmless) throw error;
  * ```
  */
 export class Failed extends Outcome {
-  /** Which of the three it is. */
+  /** Discriminant. */
   readonly outcome = "failed";
-  /** Whether it stands for "nothing to do" and ends the pass in peace. */
+  /** Whether there was nothing to do, so that the run counts as a success. */
   readonly harmless: boolean;
 
   /**
-   * Says what failed.
+   * Creates the error.
    *
-   * @param options By default a Warning event, notified; the retry logs it.
-   * `harmless` stands for "nothing to do", and ends the pass in peace.
-   * @throws {TypeError | RangeError} If an option is unknown or makes no sense.
+   * @param options By default a Warning event and a notification; the retry logs
+   * it. `harmless` says that there was nothing to do, so that the run counts as
+   * a success (false by default).
+   * @throws {TypeError | RangeError} If an option is unknown or invalid.
    */
   constructor(
     reason: string,
     message: string,
     options: OutcomeOptions & { readonly harmless?: boolean | undefined } = {},
   ) {
-    const { harmless = false, ...telling } = checked(options);
+    const { harmless = false, ...reporting } = checked(options);
     super(reason, message, {
-      ...telling,
+      ...reporting,
       defaults: { event: "Warning", log: false, notify: true },
     });
     checkOption(harmless, "boolean", {
@@ -209,27 +212,30 @@ export class Failed extends Outcome {
   }
 }
 
-/** The three errors by the name of their outcome. */
-export interface Outcomes {
-  /** Nothing but a change of the object helps. */
-  readonly stalled: Stalled;
-  /** Something else has to happen first. */
-  readonly waiting: Waiting;
-  /** It is worth another try. */
-  readonly failed: Failed;
-}
-
-/** Whether a value is one of the three errors, or a certain one of them. */
-export function isOutcome<K extends OutcomeKind = OutcomeKind>(
+/** Whether a value is one of the three errors, or the given one of them. */
+export function isOutcome<
+  K extends Outcome["outcome"] = Outcome["outcome"],
+>(
   value: unknown,
   kind?: K,
-): value is Outcomes[K] {
+): value is {
+  readonly stalled: Stalled;
+  readonly waiting: Waiting;
+  readonly failed: Failed;
+}[K] {
   return typeof value === "object" && value !== null && BRAND in value &&
     (kind === undefined ||
       (value as { readonly outcome?: unknown }).outcome === kind);
 }
 
-/** Takes the query out of every URL in a text: signed ones hold secrets there. */
+/** Message of an error, without the queries of URLs. */
+export function errorText(error: unknown): string {
+  return withoutUrlQueries(
+    error instanceof Error ? error.message : String(error),
+  );
+}
+
+/** Removes the query of every URL in a text: signed URLs hold secrets there. */
 export function withoutUrlQueries(text: string): string {
   return text.replaceAll(/(https?:\/\/[^\s"'<>?]*)\?[^\s"'<>]*/gi, "$1");
 }

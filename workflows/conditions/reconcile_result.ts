@@ -1,6 +1,13 @@
+/**
+ * Computes what a reconciliation means for the object: its conditions, whether
+ * the generation counts as observed, and when the next run takes place. All
+ * functions are pure; the rules are those of Flux.
+ *
+ * @module
+ */
+
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
-import { isOutcome, type PassResult } from "./outcome.ts";
 import {
   type Condition,
   type ConditionMoment,
@@ -20,49 +27,57 @@ import {
 import {
   MERGE_RULES,
   type MergeOptions,
-  summarize,
+  summarizeConditions,
 } from "./condition_merge.ts";
+import { isOutcome, type StepResult, type StepsResult } from "./outcome.ts";
 
-/** When to come back, and whether that is because all is well. */
-export interface NextRun {
-  /** Milliseconds; zero for at once, undefined for not before an event. */
-  readonly after: number | undefined;
-  /** Whether the pass has reached the desired state. */
-  readonly success: boolean;
-}
+/** The time of the next run, and whether the current one was a success. */
+export type NextRun = ReturnType<ReconcileSchedule["next"]>;
 
-/** Decides when an object is looked at again. */
-export interface Cadence {
-  /** When to come back after a pass that ended so. */
-  next(result: PassResult, error: unknown): NextRun;
+/** Schedule that decides when an object is reconciled again. */
+export interface ReconcileSchedule {
   /**
-   * Whether a pass that calls itself a success while the object is not Ready
-   * has failed, and is retried.
+   * Computes the next run.
+   *
+   * @param result The result of the steps.
+   * @param error The error that a step threw; undefined if none did.
+   * @returns `after` is the delay in milliseconds: zero for an immediate run,
+   * undefined to wait for the next event. `success` says whether the desired
+   * state was reached.
+   */
+  next(
+    result: StepResult,
+    error: unknown,
+  ): { readonly after: number | undefined; readonly success: boolean };
+  /**
+   * Whether a run that reports success while the object is not Ready counts as
+   * failed, and is retried.
    */
   readonly retryUntilReady: boolean;
 }
 
 /**
- * Looks again at a fixed interval, for what tells nobody when it changes.
+ * Schedule with a fixed interval, for state whose changes cause no events.
  *
- * @param interval How long after a success, and after a wait that names no time.
+ * @param interval The delay after a success, and after a wait that names no
+ * delay of its own.
  * @throws {RangeError} If the interval is not a positive duration.
  *
- * @example Every minute, give or take five per cent
+ * @example Every minute, plus or minus five percent
  * ```ts
- * import { every, jittered } from "@coracle/operator/workflows";
+ * import { intervalSchedule, jittered } from "@coracle/operator/workflows";
  *
- * const cadence = every(jittered("1m", { random: () => 0.5 }));
- * if (cadence.next("success", undefined).after !== 60_000) {
+ * const schedule = intervalSchedule(jittered("1m", { random: () => 0.5 }));
+ * if (schedule.next("success", undefined).after !== 60_000) {
  *   throw new Error("Unexpected interval");
  * }
  * ```
  */
-export function every(interval: Duration): Cadence {
+export function intervalSchedule(interval: Duration): ReconcileSchedule {
   const period = milliseconds(interval, "interval");
   if (!(period > 0)) {
     throw new RangeError(
-      `Cannot make a cadence: the interval must be longer than zero: received ${interval}`,
+      `Cannot create a schedule: the interval must be longer than zero: received ${interval}`,
     );
   }
   return {
@@ -82,8 +97,8 @@ export function every(interval: Duration): Cadence {
   };
 }
 
-/** Looks again only when an event comes, or a wait names a time. */
-export function onEvents(): Cadence {
+/** Schedule without an interval: only events, and waits that name a delay. */
+export function eventSchedule(): ReconcileSchedule {
   return {
     retryUntilReady: false,
     next(result, error) {
@@ -102,39 +117,28 @@ export function onEvents(): Cadence {
   };
 }
 
-/** Options of {@linkcode jittered}. */
-export interface JitterOptions {
-  /**
-   * How far the result may be off, in per cent of the duration; less than 100.
-   * The default is that of Flux' controllers.
-   *
-   * @default {5}
-   */
-  readonly percentage?: number | undefined;
-  /**
-   * Gives a number from 0 to below 1.
-   *
-   * @default {Math.random}
-   */
-  readonly random?: (() => number) | undefined;
-}
-
-const JITTER_RULES: OptionRules<JitterOptions> = {
+const JITTER_RULES: OptionRules<NonNullable<Parameters<typeof jittered>[1]>> = {
   percentage: "number?",
   random: "function?",
 };
 
 /**
- * A duration that is a little longer or shorter, so that many objects do not
- * come due at once. Zero stays zero.
+ * Makes a duration randomly longer or shorter, so that many objects are not
+ * due at the same time. Zero stays zero.
  *
+ * @param options `percentage` is the largest deviation in percent of the
+ * duration, less than 100 (5 by default, as in Flux' controllers); `random`
+ * returns a number from 0 to below 1 (`Math.random` by default).
  * @returns Milliseconds.
  * @throws {TypeError} If an option is unknown or of another type.
  * @throws {RangeError} If the percentage is negative, or 100 or more.
  */
 export function jittered(
   duration: Duration,
-  options: JitterOptions = {},
+  options: {
+    readonly percentage?: number | undefined;
+    readonly random?: (() => number) | undefined;
+  } = {},
 ): number {
   checkOptions(options, JITTER_RULES, "jittered()");
   const { percentage = 5, random = Math.random } = options;
@@ -147,59 +151,54 @@ export function jittered(
     (1 + (percentage / 100) * (2 * random() - 1));
 }
 
-/** How a pass ended, as its steps say it. */
-export interface PassEnd {
-  /** What its steps came to. */
-  readonly result: PassResult;
-  /** What a step threw; undefined if none did. */
-  readonly error?: unknown;
-}
-
-/** What follows from the end of a pass. */
-export interface Settled {
-  /** The conditions to write. */
+/** Result of a reconciliation, computed from its steps and conditions. */
+export interface ComputedResult {
+  /** Conditions to write. */
   readonly conditions: Condition[];
-  /** Whether `status.observedGeneration` becomes the generation seen. */
+  /** Whether `status.observedGeneration` is set to the reconciled generation. */
   readonly observed: boolean;
-  /** When to come back, if there is no error. */
+  /** Time of the next run, unless there is an error. */
   readonly next: NextRun;
-  /** What the run fails with; undefined if it does not. */
+  /** Error that fails the run; undefined if it succeeds. */
   readonly error?: unknown;
 }
 
-/** The reason that Reconciling has after a pass that did not get there. */
+/** Reason of Reconciling after a run that has not reached the desired state. */
 export const PROGRESSING_WITH_RETRY = "ProgressingWithRetry";
 
 /**
- * Decides what the end of a pass means: for Reconciling and Stalled, for the
- * generation that counts as observed, for the next run and for the error.
- * Ready is left alone.
+ * Computes Reconciling and Stalled, whether the generation counts as observed,
+ * the next run and the error from the result of the steps. Ready is not
+ * changed.
  *
- * | error | Reconciling | Stalled | observed | run |
+ * | error | Reconciling | Stalled | observed | next run |
  * | --- | --- | --- | --- | --- |
- * | none, success | removed | removed | yes | the cadence |
- * | none, otherwise | kept | removed | not on requeue | the cadence |
- * | `Stalled` | removed | set | yes | never |
- * | `Waiting` | kept | removed | no | when it says |
- * | `Failed`, harmless | removed | removed | yes | the cadence |
- * | any other | kept | removed | no | fails with it |
+ * | none, success | removed | removed | yes | by the schedule |
+ * | none, otherwise | kept | removed | unless `"requeue"` | by the schedule |
+ * | `Stalled` | removed | set | yes | none |
+ * | `Waiting` | kept | removed | no | after its delay |
+ * | `Failed`, harmless | removed | removed | yes | by the schedule |
+ * | any other | kept | removed | no | the run fails |
  *
  * The rules are those of Flux' source-controller (`ComputeReconcileResult`). A
  * `Stalled` beside a result other than empty is a mistake of the caller and
- * fails the run. Nothing counts as observed while there is no condition at all.
+ * fails the run. Without any condition no generation counts as observed.
  *
- * @param conditions What the pass has left.
- * @param end Its result and error.
- * @param context How often to look, and the moment.
+ * @param conditions The conditions after the steps.
+ * @param steps The result of the steps, or their error.
+ * @param context The schedule, the time and the generation.
  */
-export function settle(
+export function computeReconcileResult(
   conditions: readonly Condition[],
-  end: PassEnd,
-  context: { readonly cadence: Cadence; readonly moment: ConditionMoment },
-): Settled {
-  const { result, error } = end;
-  const { cadence, moment } = context;
-  const next = cadence.next(result, error);
+  steps: StepsResult,
+  context: {
+    readonly schedule: ReconcileSchedule;
+    readonly moment: ConditionMoment;
+  },
+): ComputedResult {
+  const { result, error } = steps;
+  const { schedule, moment } = context;
+  const next = schedule.next(result, error);
   let list = [...conditions];
   if (error === undefined && result === "success") {
     list = removeCondition(list, RECONCILING);
@@ -224,7 +223,7 @@ export function settle(
       next,
     };
   }
-  const any = list.length > 0;
+  const hasConditions = list.length > 0;
   list = removeCondition(list, STALLED);
   if (isOutcome(error, "waiting")) {
     return { conditions: list, observed: false, next };
@@ -232,106 +231,87 @@ export function settle(
   if (isOutcome(error, "failed") && error.harmless) {
     return {
       conditions: removeCondition(list, RECONCILING),
-      observed: any,
+      observed: hasConditions,
       next,
     };
   }
   return error === undefined
-    ? { conditions: list, observed: any && result !== "requeue", next }
+    ? {
+      conditions: list,
+      observed: hasConditions && result !== "requeue",
+      next,
+    }
     : { conditions: list, observed: false, next, error };
 }
 
-/** One condition that sums up others at the end of a pass. */
-export interface Roll extends MergeOptions {
-  /** The type to make, such as Ready. */
+/** Condition that summarizes others at the end of a run. */
+export interface ConditionSummary extends MergeOptions {
+  /** Type of the summary, such as Ready. */
   readonly target: string;
 }
 
-/** What a roll must be. */
-export const ROLL_RULES: OptionRules<Roll> = { ...MERGE_RULES, target: "name" };
+/** Validation rules of a {@linkcode ConditionSummary}. */
+export const SUMMARY_RULES: OptionRules<ConditionSummary> = {
+  ...MERGE_RULES,
+  target: "name",
+};
 
-/** What {@linkcode finish} works with. */
-export interface FinishOptions {
-  /** How often to look. */
-  readonly cadence: Cadence;
-  /** When, and which generation the pass has seen. */
+/** Options of {@linkcode summarizeResult}. */
+export interface SummarizeOptions {
+  /** Decides the next run. */
+  readonly schedule: ReconcileSchedule;
+  /** Time, and generation that was reconciled. */
   readonly moment: ConditionMoment;
+  /** Summary conditions. There are none by default. */
+  readonly summaries?: readonly ConditionSummary[] | undefined;
   /**
-   * The conditions that sum up others.
+   * Condition types that make Ready False, with their reason and message, when
+   * they are False. The first in the list wins; those that are True do not
+   * affect Ready.
    *
-   * @default {none}
-   */
-  readonly rolls?: readonly Roll[] | undefined;
-  /**
-   * Types which, when False, make Ready False with their words, the earlier
-   * ones first; when True they say nothing.
-   *
-   * @default {none}
+   * @default {[]}
    */
   readonly gates?: readonly string[] | undefined;
   /**
-   * What Ready says after a success for which nothing else has set it.
-   *
-   * @default {Ready is not set}
+   * Reason and message of Ready after a success for which no step or summary
+   * has set it. By default Ready is not set.
    */
   readonly succeeded?:
     | { readonly reason: string; readonly message: string }
     | undefined;
 }
 
-const FINISH_RULES: OptionRules<FinishOptions> = {
-  cadence: "object",
+const OPTION_RULES: OptionRules<SummarizeOptions> = {
+  schedule: "object",
   moment: "object",
-  rolls: "array?",
+  summaries: "array?",
   gates: "strings?",
   succeeded: "object?",
 };
 
 /**
- * Ends a pass: {@linkcode settle}, then the summaries, then the gates. A
- * success that leaves Ready other than True is turned into an error where the
- * cadence retries until ready, so that such a pass never ends silently.
+ * Computes the final result of a run: {@linkcode computeReconcileResult}, then
+ * the summaries, then the gates. A success that leaves Ready other than True
+ * becomes an error if the schedule retries until ready, so that such a run
+ * never ends silently.
  *
- * @param conditions What the pass has left.
- * @param end Its result and error.
- * @param options How often to look, the moment, and what is summed up.
+ * @param conditions The conditions after the steps.
+ * @param steps The result of the steps, or their error.
+ * @param options The schedule, the time and generation, and the summaries.
  * @throws {TypeError} If an option is unknown, missing or of another type.
- *
- * @example A failure that Ready tells
- * ```ts
- * import { finish, onEvents, setCondition } from "@coracle/operator/workflows";
- *
- * const moment = { now: 0, generation: 3 };
- * const conditions = setCondition(
- *   [],
- *   { type: "FetchFailed", status: "True", reason: "Unreachable" },
- *   moment,
- * );
- * const end = finish(
- *   conditions,
- *   { result: "empty", error: new Error("no route") },
- *   {
- *     cadence: onEvents(),
- *     moment,
- *     rolls: [{ target: "Ready", abnormal: ["FetchFailed"] }],
- *   },
- * );
- * if (end.conditions[0]?.reason !== "Unreachable") throw new Error("Unexpected");
- * ```
  */
-export function finish(
+export function summarizeResult(
   conditions: readonly Condition[],
-  end: PassEnd,
-  options: FinishOptions,
-): Settled {
-  checkOptions(options, FINISH_RULES, "finish()");
-  const { cadence, moment, rolls = [], gates = [], succeeded } = options;
-  const settled = settle(conditions, end, { cadence, moment });
-  let list = settled.conditions;
-  for (const { target, ...sources } of rolls) {
-    const summary = summarize(list, target, sources);
-    if (summary !== undefined) list = setCondition(list, summary, moment);
-  }
+  steps: StepsResult,
+  options: SummarizeOptions,
+): ComputedResult {
+  checkOptions(options, OPTION_RULES, "summarizeResult()");
+  const { schedule, moment, summaries, gates = [], succeeded } = options;
+  const computed = computeReconcileResult(conditions, steps, {
+    schedule,
+    moment,
+  });
+  let list = withSummaries(computed.conditions, summaries, moment);
   const gate = gates
     .map((type) => findCondition(list, type))
     .find((condition) => condition?.status === "False");
@@ -343,137 +323,128 @@ export function finish(
       moment,
     );
   }
-  const done = settled.error === undefined && settled.next.success &&
+  const isDone = computed.error === undefined && computed.next.success &&
     findCondition(list, STALLED)?.status !== "True";
-  if (done && succeeded !== undefined && !findCondition(list, READY)) {
+  if (isDone && succeeded !== undefined && !findCondition(list, READY)) {
     list = setCondition(
       list,
       { ...succeeded, type: READY, status: "True" },
       moment,
     );
   }
-  const observed = settled.observed ||
-    (done && list.length > 0);
-  const notReady = done && cadence.retryUntilReady ? unready(list) : undefined;
-  const error = settled.error ?? notReady;
+  const ready = findCondition(list, READY);
+  const error = computed.error ??
+    (isDone && schedule.retryUntilReady && ready && ready.status !== "True"
+      ? notReady(ready)
+      : undefined);
   return {
     conditions: list,
-    observed,
-    next: settled.next,
+    observed: computed.observed || (isDone && list.length > 0),
+    next: computed.next,
     ...(error === undefined ? {} : { error }),
   };
 }
 
-function unready(conditions: readonly Condition[]): Error | undefined {
-  const ready = findCondition(conditions, READY);
-  if (ready === undefined || ready.status === "True") return undefined;
+function withSummaries(
+  conditions: Condition[],
+  summaries: readonly ConditionSummary[] = [],
+  moment: ConditionMoment,
+): Condition[] {
+  let list = conditions;
+  for (const { target, ...sources } of summaries) {
+    const summary = summarizeConditions(list, target, sources);
+    if (summary !== undefined) list = setCondition(list, summary, moment);
+  }
+  return list;
+}
+
+function notReady({ reason, message }: Condition): Error {
   return new Error(
-    `Cannot call the pass a success: the object is not Ready: received ${ready.reason}: ${ready.message}`,
+    `Cannot report success: the object is not Ready: received ${reason}: ${message}`,
   );
 }
 
 /**
- * Whether a pass has recovered: one of these types was there before, and none
- * is now.
+ * Whether a run has recovered from a failure: one of the failure conditions was
+ * present before, and none is present now.
  */
-export function recovered(
+export function hasRecovered(
   before: readonly Condition[],
   after: readonly Condition[],
   failures: readonly string[],
 ): boolean {
-  const failing = (list: readonly Condition[]) =>
+  const isFailing = (list: readonly Condition[]) =>
     failures.some((type) => findCondition(list, type) !== undefined);
-  return failing(before) && !failing(after);
+  return isFailing(before) && !isFailing(after);
 }
 
-/** What {@linkcode finalizeResult} works with. */
-export interface FinalizeOptions {
-  /** When, and which generation the pass has seen. */
-  readonly moment: ConditionMoment;
-  /**
-   * Whether the controller runs on events alone, so that even a success asks
-   * for no further run.
-   *
-   * @default {false}
-   */
-  readonly eventDriven?: boolean | undefined;
-  /** What Ready says after a success for which nothing else has set it. */
-  readonly succeeded: string;
-  /**
-   * The conditions that sum up others.
-   *
-   * @default {none}
-   */
-  readonly rolls?: readonly Roll[] | undefined;
-}
-
-const FINALIZE_RULES: OptionRules<FinalizeOptions> = {
+const FINALIZE_RULES: OptionRules<Parameters<typeof finalizeResult>[2]> = {
   moment: "object",
   eventDriven: "boolean?",
   succeeded: "string",
-  rolls: "array?",
+  summaries: "array?",
 };
 
 /**
- * Ends the pass of a reconciler that speaks in times and errors instead of
- * results: Ready, Reconciling and Stalled are made consistent with them. The
- * rules are those of Flux' `ResultFinalizer`.
+ * Computes the final conditions of a reconciler that returns delays and errors
+ * instead of step results. The rules are those of Flux' `ResultFinalizer`.
  *
- * - An error makes Ready False (`Failed`) unless it is already False, whose
- *   words are kept; a success makes it True (`Succeeded`) if nobody has said
- *   otherwise.
- * - What is retried is not stalled; what is done or stalled is not reconciling.
- * - A success that leaves Ready False is an error, unless the controller runs on
- *   events alone.
+ * - An error makes Ready False (reason `Failed`) unless it is already False; a
+ *   success makes it True (reason `Succeeded`) unless it was set otherwise.
+ * - A run that is retried is not Stalled; one that is done or Stalled is not
+ *   Reconciling.
+ * - A success that leaves Ready False is an error, unless the controller is
+ *   driven by events alone.
  *
- * @param conditions What the pass has left.
- * @param next When it wants to come back, and whether that means success.
- * @param error What it threw; undefined if nothing.
+ * @param conditions The conditions after the run.
+ * @param run The next run that was asked for, and the error that was thrown.
+ * @param options `moment` is the time and the reconciled generation;
+ * `eventDriven` says that the controller has no interval, so that a success
+ * asks for no further run (false by default); `succeeded` is the message of
+ * Ready after a success; `summaries` are the summary conditions.
  * @throws {TypeError | RangeError} If an option is unknown or of another type.
  */
 export function finalizeResult(
   conditions: readonly Condition[],
   { next, error }: { readonly next: NextRun; readonly error?: unknown },
-  options: FinalizeOptions,
-): Settled {
+  options: {
+    readonly moment: ConditionMoment;
+    readonly eventDriven?: boolean | undefined;
+    readonly succeeded: string;
+    readonly summaries?: readonly ConditionSummary[] | undefined;
+  },
+): ComputedResult {
   checkOptions(options, FINALIZE_RULES, "finalizeResult()");
-  const { moment, eventDriven = false, succeeded, rolls = [] } = options;
-  const ok = next.success && error === undefined;
+  const { moment, eventDriven = false, succeeded, summaries } = options;
+  const isSuccess = next.success && error === undefined;
   let list = [...conditions];
-  const unready = (words: { reason: string; message: string }) => {
+  const setNotReady = (why: { reason: string; message: string }) => {
     if (findCondition(list, READY)?.status === "False") return;
-    list = setCondition(
-      list,
-      { ...words, type: READY, status: "False" },
-      moment,
-    );
+    list = setCondition(list, { ...why, type: READY, status: "False" }, moment);
   };
   if (error !== undefined) list = removeCondition(list, STALLED);
-  if (!ok || eventDriven) {
+  if (!isSuccess || eventDriven) {
     if (next.after !== undefined && !next.success) {
       list = removeCondition(list, STALLED);
     }
     const stalled = findCondition(list, STALLED);
-    if (stalled?.status === "True") unready(stalled);
+    if (stalled?.status === "True") setNotReady(stalled);
   }
-  if (ok || isTrue(list, STALLED)) list = removeCondition(list, RECONCILING);
+  if (isSuccess || isTrue(list, STALLED)) {
+    list = removeCondition(list, RECONCILING);
+  }
   if (error !== undefined) {
     const message = error instanceof Error ? error.message : String(error);
-    unready({ reason: "Failed", message });
+    setNotReady({ reason: "Failed", message });
   }
-  for (const { target, ...sources } of rolls) {
-    const summary = summarize(list, target, sources);
-    if (summary !== undefined) list = setCondition(list, summary, moment);
-  }
+  list = withSummaries(list, summaries, moment);
   let failure = error;
   const ready = findCondition(list, READY);
-  if (ok && !eventDriven && ready?.status === "False" && !isStalled(list)) {
-    failure = new Error(
-      `Cannot call the pass a success: the object is not Ready: received ${ready.reason}: ${ready.message}`,
-    );
-  }
   if (
-    ok && failure === undefined && isUnknown(list, READY) &&
+    isSuccess && !eventDriven && ready?.status === "False" && !isStalled(list)
+  ) failure = notReady(ready);
+  if (
+    isSuccess && failure === undefined && isUnknown(list, READY) &&
     !isReconciling(list) && !isStalled(list)
   ) {
     list = setCondition(list, {
@@ -492,12 +463,13 @@ export function finalizeResult(
 }
 
 /**
- * Says that work on the present generation goes on. Ready becomes Unknown when
- * it is not known any more: after drift, or when nobody has said it yet.
+ * Sets Reconciling, for a run that is in progress. Ready becomes Unknown after
+ * drift, or if it was not set before.
  *
- * @param conditions What is there.
- * @param words Why work goes on; `drift` tells that the world has moved.
- * @param moment When, and of which generation.
+ * @param conditions The current conditions.
+ * @param progress Reason and message; `drift` says that the actual state has
+ * moved away from the desired one.
+ * @param moment The time, and the generation.
  */
 export function progressiveStatus(
   conditions: readonly Condition[],

@@ -1,26 +1,34 @@
+/**
+ * The reconciler that is a list of steps, with a status that follows the
+ * conventions of kstatus ({@linkcode summarized}).
+ *
+ * The folder holds conditions in the manner of Flux: setting and merging them,
+ * computing the result of a run, and writing a status beside other writers.
+ * Everything but {@linkcode SharedStatus}, the notifier and the run itself is
+ * pure. It must not import any other folder of `workflows`.
+ *
+ * @module
+ */
+
+import { ApiError } from "../../core/api/api_error.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
+import { keyOf, keyText } from "../../core/api/object_key.ts";
+import { checkOption } from "../../core/api/options.ts";
+import { systemClock } from "../../core/clock.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type {
   MaybePromise,
   Reconciler,
 } from "../../core/controller/reconciler.ts";
-import type { RetryPolicyOptions } from "../../core/queue/retry_policy.ts";
 import {
-  checkSummarized,
-  errorText,
-  isInterruption,
-  ownedTypes,
-  type ProgressOptions,
-  readyRolls,
-  recordRequests,
-  runFailing,
-  runSteps,
-  type Step,
-  type StepContext,
-  type StepsEnd,
-  type SummarizedDefinition,
-  tellOutcome,
-} from "./summarized_definition.ts";
+  type CleanupResult,
+  keepFinalizer,
+  noUpdate,
+  type ReconcileResult,
+  removeFinalizer,
+} from "../../core/controller/result.ts";
+import { type LinkedSignal, linkedSignal } from "../../core/signals.ts";
+import type { RetryPolicyOptions } from "../../core/queue/retry_policy.ts";
 import {
   type Condition,
   type Conditioned,
@@ -33,35 +41,44 @@ import {
   sameState,
   setCondition,
 } from "./condition.ts";
-import { checkOptions, type OptionRules } from "../../core/api/options.ts";
+import type { Notifier } from "./notifier.ts";
 import {
-  type Cadence,
-  finish,
-  onEvents,
+  combineResults,
+  errorText,
+  Failed,
+  isOutcome,
+  Stalled,
+  type StepResult,
+  type StepsResult,
+  Waiting,
+  withoutUrlQueries,
+} from "./outcome.ts";
+import {
+  type ComputedResult,
+  eventSchedule,
+  hasRecovered,
   PROGRESSING_WITH_RETRY,
   progressiveStatus,
-  recovered,
-  type Settled,
+  type ReconcileSchedule,
+  summarizeResult,
 } from "./reconcile_result.ts";
-import { isOutcome, Stalled, Waiting, withoutUrlQueries } from "./outcome.ts";
-import { ApiError } from "../../core/api/api_error.ts";
-import { keyOf, keyText } from "../../core/api/object_key.ts";
-import { systemClock } from "../../core/clock.ts";
-import {
-  type CleanupResult,
-  keepFinalizer,
-  noUpdate,
-  type ReconcileResult,
-  removeFinalizer,
-} from "../../core/controller/result.ts";
-import { type LinkedSignal, linkedSignal } from "../../core/signals.ts";
 import { requestsOf } from "./requests.ts";
 import { accessByContext, SharedStatus } from "./shared_status.ts";
+import {
+  checkSummarized,
+  type NotificationOptions,
+  ownedTypes,
+  readySummaries,
+  type ResultProcessor,
+  type Step,
+  type StepContext,
+  type SummarizedDefinition,
+} from "./summarized_definition.ts";
 
 /**
- * How failed passes are best repeated by who looks at the world at intervals:
- * for ever, with pauses from 750 ms to 15 minutes. It is the rhythm of Flux'
- * controllers.
+ * Retry policy for reconcilers that observe external state at intervals: it
+ * retries indefinitely, with delays from 750 ms to 15 minutes. These are the
+ * values of Flux' controllers.
  */
 export const persistentRetry: RetryPolicyOptions = Object.freeze({
   initial: "750ms",
@@ -71,43 +88,42 @@ export const persistentRetry: RetryPolicyOptions = Object.freeze({
 });
 
 /**
- * A reconciler that is a list of steps, and whose status tells the truth about
- * them: by the end of each pass Ready, Reconciling and Stalled say what it came
- * to, to people, to kubectl and to every program that reads conditions as
- * kstatus does.
+ * Creates a reconciler from a list of steps. By the end of each run the
+ * conditions Ready, Reconciling and Stalled report its result to users, to
+ * kubectl and to every program that reads conditions as kstatus does.
  *
- * One pass
- * 1. says Reconciling, and writes that before any slow work if the generation is
- *    new, whereupon Ready is Unknown, or if somebody asks for a run;
- * 2. runs the steps, until one throws or asks for another run;
- * 3. has the processors look at how they ended;
- * 4. decides by {@linkcode finish} what that means for the conditions, for the
- *    next run and for the error;
- * 5. writes by {@linkcode SharedStatus} what has changed of the object: its
+ * A run
+ * 1. sets Reconciling, and writes it before any slow work if the generation is
+ *    new, which makes Ready Unknown, or if a user has requested the run;
+ * 2. executes the steps, until one throws or asks for another run;
+ * 3. calls the processors with the result of the steps;
+ * 4. computes the conditions, the next run and the error from it, by the rules
+ *    of Flux' `ComputeReconcileResult`, and the summaries;
+ * 5. writes by {@linkcode SharedStatus} what has changed in the object: its
  *    conditions, its metadata and spec, its status;
- * 6. tells what is news.
+ * 6. reports a new revision, or the end of a failure.
  *
- * The generation that conditions and `status.observedGeneration` name is the one
- * that the pass has seen. A pass that is ended from outside, by a stop or the
- * loss of leadership, writes nothing. What an error says is written without the
- * queries of URLs, which may hold secrets.
+ * The conditions and `status.observedGeneration` name the generation that the
+ * run was given. A run that is aborted by a stop or by the loss of leadership
+ * writes nothing. Error messages are written without the queries of URLs, which
+ * may hold secrets.
  *
- * Give the controller {@linkcode persistentRetry}, and the annotation that asks
- * for a run as `requestAnnotations`.
+ * Give the controller {@linkcode persistentRetry}, and the annotation by which
+ * runs are requested as `requestAnnotations`.
  *
  * @param kind The kind of the objects; its status needs `conditions` and
- * `observedGeneration`, and `lastHandledReconcileAt` if people may ask for runs.
- * @param definition What is known beside the steps.
- * @param steps In their order.
- * @throws {TypeError | RangeError} If the kind is none, a step is no function, or
- * anything of the definition is unknown, missing or makes no sense.
+ * `observedGeneration`, and `lastHandledReconcileAt` if users may request runs.
+ * @param definition The schedule and the other options.
+ * @param steps The steps in their order.
+ * @throws {TypeError | RangeError} If the kind is invalid, a step is no function,
+ * or an option is unknown, missing or invalid.
  *
  * @example A certificate that is renewed
  * ```ts
  * import type { Kind } from "@coracle/operator/core";
  * import {
  *   type Conditioned,
- *   every,
+ *   intervalSchedule,
  *   Stalled,
  *   summarized,
  * } from "@coracle/operator/workflows";
@@ -122,12 +138,12 @@ export const persistentRetry: RetryPolicyOptions = Object.freeze({
  * };
  * const reconciler = summarized(
  *   kind,
- *   { cadence: () => every("1h") },
- *   [(pass) => {
- *     if (!pass.object.spec.host.includes(".")) {
- *       throw new Stalled("InvalidHost", "spec.host is no name of a host");
+ *   { schedule: () => intervalSchedule("1h") },
+ *   [(step) => {
+ *     if (!step.object.spec.host.includes(".")) {
+ *       throw new Stalled("InvalidHost", "spec.host is no host name");
  *     }
- *     pass.set({ type: "Issued", status: "True", reason: "Done" });
+ *     step.set({ type: "Issued", status: "True", reason: "Done" });
  *   }],
  * );
  * if (reconciler.cleanup !== undefined) throw new Error("Unexpected finalizer");
@@ -142,170 +158,48 @@ export function summarized<P extends Conditioned>(
   checkSummarized(definition, steps);
   const { cleanup } = definition;
   const reconcile: Reconciler<P>["reconcile"] = (object, ctx) =>
-    new SummarizedPass(kind, definition, { object, ctx }).run(steps);
+    new SummarizedRun(kind, definition, { object, ctx }).reconcile(steps);
   if (cleanup === undefined) return { reconcile };
   return {
     reconcile,
     cleanup: (object, ctx) =>
-      new SummarizedPass(kind, definition, { object, ctx }).undo(cleanup),
+      new SummarizedRun(kind, definition, { object, ctx }).cleanUp(cleanup),
   };
 }
 
-/** What of a pass that has gone well is worth an event. */
-export interface NewsOptions<P extends Conditioned> {
-  /**
-   * What the object has now: a digest or a revision from its status. Another one
-   * than before is news.
-   */
-  readonly revision: (object: P) => string | undefined;
-  /**
-   * The reason of the event about a new revision.
-   *
-   * @default {"NewArtifact"}
-   */
-  readonly reason?: string | undefined;
-  /**
-   * What the event says.
-   *
-   * @default {`Has <revision>`}
-   */
-  readonly message?: ((object: P) => string) | undefined;
-  /**
-   * The types of conditions that tell failures: their end is news, too.
-   *
-   * @default {[]}
-   */
-  readonly failures?: readonly string[] | undefined;
-}
-
-/** What the options of news must be. */
-export const NEWS_RULES: OptionRules<NewsOptions<never>> = {
-  revision: "function",
-  reason: "name?",
-  message: "function?",
-  failures: "strings?",
-};
-
-/** One thing to tell. */
-export interface News {
-  /** Why, as one word for programs. */
-  readonly reason: string;
-  /** Why, as a sentence for people. */
-  readonly message: string;
-}
-
-/**
- * What is new after a pass that did not fail: another revision, or the end of a
- * failure. Nothing is told of a pass that only found everything as it was, so
- * that events stay worth reading.
- *
- * @param before The object as the pass was given it.
- * @param after The object as the pass left it.
- * @param options What counts.
- * @throws {TypeError} If an option is unknown, missing or of another type.
- */
-export function newsOf<P extends Conditioned>(
-  before: P,
-  after: P,
-  options: NewsOptions<P>,
-): News | undefined {
-  checkOptions(options, NEWS_RULES, "newsOf()");
-  const { revision, reason = "NewArtifact", failures = [] } = options;
-  const now = revision(after);
-  if (now === undefined) return undefined;
-  const message = options.message?.(after) ?? `Has ${now}`;
-  if (revision(before) !== now) return { reason, message };
-  const conditions = (object: P): readonly Condition[] =>
-    object.status?.conditions ?? [];
-  return recovered(conditions(before), conditions(after), failures)
-    ? { reason: SUCCEEDED.reason, message }
-    : undefined;
-}
-
-/** Has Ready speak for an error that no condition of its own tells of. */
-export function withFailure(
-  conditions: readonly Condition[],
-  error: unknown,
-  moment: ConditionMoment,
-): readonly Condition[] {
-  const ready = findCondition(conditions, READY);
-  if (error === undefined || ready?.reason !== PROGRESSING_WITH_RETRY) {
-    return conditions;
-  }
-  const reason = isOutcome(error) ? error.reason : "Failed";
-  return setCondition(
-    conditions,
-    { type: READY, status: "False", reason, message: errorText(error) },
-    moment,
-  );
-}
-
-/**
- * The conditions as they are written: without what URLs in them may hide, and
- * with the time of old where, since they were written last, the pass has all in
- * all changed nothing.
- */
-export function finalConditions(
-  before: readonly Condition[],
-  after: readonly Condition[],
-): Condition[] {
-  return after.map((condition) => {
-    const old = findCondition(before, condition.type);
-    if (old !== undefined && sameState(old, condition)) {
-      return { ...condition, lastTransitionTime: old.lastTransitionTime };
-    }
-    const message = withoutUrlQueries(condition.message);
-    const clean = { ...condition, message };
-    return old !== undefined && sameState(old, clean)
-      ? { ...clean, lastTransitionTime: old.lastTransitionTime }
-      : clean;
-  });
-}
-
-/** What Ready says after a success of which nothing else tells. */
+/** Default of `succeeded`; its reason is also that of a recovery event. */
 const SUCCEEDED = {
   reason: "Succeeded",
   message: "Everything is as asked for",
 } as const;
 
-/** The pass has said itself which generation it has observed. */
+/** The run has written `observedGeneration` itself. */
 const NOT_OBSERVED = noUpdate({ observed: false });
 
-/** What one pass is about. */
-interface PassSubject<P extends Conditioned> {
-  readonly object: P;
-  readonly ctx: Context<P>;
-}
-
-/** One pass of a `summarized` reconciler over one object. */
-export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
+/** One run of a `summarized` reconciler for one object. */
+class SummarizedRun<P extends Conditioned> implements StepContext<P> {
   readonly object: P;
   readonly ctx: Context<P>;
   readonly requested: boolean;
   readonly forced: boolean;
   readonly #definition: SummarizedDefinition<P>;
   readonly #status: SharedStatus<P>;
-  readonly #dealtWith: { failures: Set<string>; set: Set<string> } = {
+  readonly #touched: { failures: Set<string>; set: Set<string> } = {
     failures: new Set(),
     set: new Set(),
   };
-  /** The types of conditions for which the view of the pass wins. */
+  /** Condition types for which the values of the run win. */
   readonly #owned: string[];
-  /** The object as the pass was given it. */
+  /** The object before the run. */
   readonly #before: P;
-  /** Ready as the pass found or made it before its first step. */
-  #readyAtFirst: Condition | undefined;
+  /** Ready condition before the first step. */
+  #initialReady: Condition | undefined;
   #waiting: LinkedSignal | undefined;
 
-  /**
-   * @param kind The kind of the object.
-   * @param definition What is known of the reconciler.
-   * @param subject The object and its run.
-   */
   constructor(
     kind: Kind<P>,
     definition: SummarizedDefinition<P>,
-    { object, ctx }: PassSubject<P>,
+    { object, ctx }: { readonly object: P; readonly ctx: Context<P> },
   ) {
     const { clock, requests } = definition;
     this.object = object;
@@ -318,9 +212,9 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
       clock,
     });
     this.#before = this.#status.base;
-    const asked = requestsOf(object, object.status, requests);
-    this.requested = asked.requested;
-    this.forced = asked.forced;
+    const { requested, forced } = requestsOf(object, object.status, requests);
+    this.requested = requested;
+    this.forced = forced;
   }
 
   get signal(): AbortSignal {
@@ -346,57 +240,78 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
     this.#conditions = removeCondition(this.#conditions, type);
   }
 
-  failing<T>(
-    words: { readonly type: string; readonly reason: string },
+  async failing<T>(
+    { type, reason }: { readonly type: string; readonly reason: string },
     body: () => MaybePromise<T>,
   ): Promise<T> {
-    this.#own(words.type, "failures");
-    return runFailing(this, words, body);
+    this.#own(type, "failures");
+    try {
+      const value = await body();
+      this.remove(type);
+      return value;
+    } catch (error) {
+      if (isInterruption(error, this.waitSignal)) throw error;
+      const failure = isOutcome(error)
+        ? error
+        : new Failed(reason, errorText(error), { cause: error });
+      this.set({
+        type,
+        status: "True",
+        reason: failure.reason,
+        message: errorText(failure),
+      });
+      throw failure;
+    }
   }
 
   async progress(
     message: string,
-    { reason = "Progressing", drift }: ProgressOptions = {},
+    { reason = "Progressing", drift }: {
+      readonly reason?: string | undefined;
+      readonly drift?: boolean | undefined;
+    } = {},
   ): Promise<void> {
-    const isOld = this.#isReadyOld;
+    const isInitial = this.#isReadyInitial;
     this.#conditions = progressiveStatus(
       this.#conditions,
       { reason, message: withoutUrlQueries(message), drift },
       this.#moment(),
     );
-    // Progress says nothing about how the pass will end.
-    if (isOld) this.#readyAtFirst = findCondition(this.#conditions, READY);
+    // Progress does not determine how the run ends.
+    if (isInitial) this.#initialReady = findCondition(this.#conditions, READY);
     await this.#status.write(this.object);
   }
 
-  /** The pass over an object that is there. */
-  async run(steps: readonly Step<P>[]): Promise<ReconcileResult<never, never>> {
+  /** Reconciles the object. */
+  async reconcile(
+    steps: readonly Step<P>[],
+  ): Promise<ReconcileResult<never, never>> {
     const suspended = this.#definition.suspended?.(this.object) ?? false;
     try {
       await (suspended ? this.#rest() : this.#begin());
     } catch (failure) {
-      if (this.#isGone(failure)) return NOT_OBSERVED;
+      if (this.#isDeleted(failure)) return NOT_OBSERVED;
       throw failure;
     }
     if (suspended) return NOT_OBSERVED;
-    const settled = await this.#finish(await this.#end(steps));
-    if (settled === undefined) return NOT_OBSERVED;
-    this.#tellNews();
-    const { after } = settled.next;
+    const result = await this.#summarizeAndPatch(await this.#runSteps(steps));
+    if (result === undefined) return NOT_OBSERVED;
+    this.#notify();
+    const { after } = result.next;
     return after === undefined
       ? NOT_OBSERVED
       : NOT_OBSERVED.rescheduleAfter(after);
   }
 
-  /** The pass over an object that is to vanish. */
-  async undo(steps: readonly Step<P>[]): Promise<CleanupResult> {
-    this.#say("Undoing what was asked for");
-    const end = await this.#end(steps);
+  /** Cleans up an object that is being deleted. */
+  async cleanUp(steps: readonly Step<P>[]): Promise<CleanupResult> {
+    this.#setProgress("Undoing what was asked for");
+    const end = await this.#runSteps(steps);
     if (end.error === undefined && end.result !== "requeue") {
       return removeFinalizer();
     }
-    const settled = await this.#finish(end);
-    const after = settled?.next.after;
+    const result = await this.#summarizeAndPatch(end);
+    const after = result?.next.after;
     return after === undefined
       ? keepFinalizer()
       : keepFinalizer().rescheduleAfter(after);
@@ -417,109 +332,120 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
     return { now: clock.wallTime(), generation };
   }
 
-  /** Notes that a condition is the business of the pass. */
+  /** Records that the run owns a condition type. */
   #own(type: string, as?: "set" | "failures"): void {
     if (!this.#owned.includes(type)) this.#owned.push(type);
-    const { failures, set } = this.#dealtWith;
+    const { failures, set } = this.#touched;
     if (as === "failures") failures.add(type);
     else if (as === "set" && !failures.has(type) && type !== READY) {
       set.add(type);
     }
   }
 
-  /** Says that work begins; at once if somebody waits to see that it does. */
+  /** Sets Reconciling; writes it for a new generation or a requested run. */
   async #begin(): Promise<void> {
     const { generation } = this.object.metadata;
     const observed = this.object.status?.observedGeneration;
     const isNew = generation !== undefined && generation !== observed;
-    // What was ready for another generation says nothing about this one.
-    this.#say(
+    // Ready of another generation says nothing about this one.
+    this.#setProgress(
       isNew
         ? `Working towards generation ${generation}`
         : "Looking whether everything is as asked for",
-      { drift: isNew && !this.#isToldBefore() },
+      isNew && !this.#isReported(),
     );
-    if (this.requested || (isNew && !this.#isToldBefore())) {
+    if (this.requested || (isNew && !this.#isReported())) {
       await this.#status.write(this.object);
     }
   }
 
-  /** Says that nobody is at work. */
+  /** Removes Reconciling from a suspended object. */
   async #rest(): Promise<void> {
     this.remove(RECONCILING);
     await this.#status.write(this.object);
   }
 
-  /** Says what goes on, in memory. */
-  #say(message: string, { drift }: Pick<ProgressOptions, "drift"> = {}): void {
+  /** Sets Reconciling in memory. */
+  #setProgress(message: string, drift = false): void {
     this.#conditions = progressiveStatus(
       this.#conditions,
       { reason: "Progressing", message, drift },
       this.#moment(),
     );
-    this.#readyAtFirst = findCondition(this.#conditions, READY);
+    this.#initialReady = findCondition(this.#conditions, READY);
   }
 
-  /** Whether a pass before has said already that this generation is worked on. */
-  #isToldBefore(): boolean {
-    const told = findCondition(
+  /** Whether an earlier run has reported Reconciling for this generation. */
+  #isReported(): boolean {
+    const reported = findCondition(
       this.#before.status?.conditions ?? [],
       RECONCILING,
     );
-    return told?.status === "True" &&
-      told.observedGeneration === this.object.metadata.generation;
+    return reported?.status === "True" &&
+      reported.observedGeneration === this.object.metadata.generation;
   }
 
-  /** Runs the steps. What is aborted from outside is thrown: nobody is told. */
-  async #end(steps: readonly Step<P>[]): Promise<StepsEnd> {
+  /** Executes the steps. Throws if the run was aborted: it must not be reported. */
+  async #runSteps(steps: readonly Step<P>[]): Promise<StepsResult> {
     try {
-      const end = await runSteps(steps, this);
-      if (end.error === undefined) return end;
-      if (this.signal.aborted) throw end.error;
-      if (!isInterruption(end.error, this.waitSignal)) return end;
-      // Not a word about it: the next run follows at once.
-      const waiting = new Waiting("Interrupted", errorText(end.error), {
+      let result: StepResult | undefined;
+      for (const step of steps) {
+        const next = await step(this);
+        if (next === "requeue") return { result: next };
+        if (next !== undefined) {
+          result = combineResults(result ?? "empty", next);
+        }
+      }
+      return { result: result ?? "success" };
+    } catch (error) {
+      if (this.signal.aborted) throw error;
+      if (!isInterruption(error, this.waitSignal)) {
+        return { result: "empty", error };
+      }
+      // Not reported: the next run follows immediately.
+      const waiting = new Waiting("Interrupted", errorText(error), {
         event: "None",
         log: false,
-        cause: end.error,
+        cause: error,
       });
-      return { result: end.result, error: waiting };
+      return { result: "empty", error: waiting };
     } finally {
       this.#waiting?.unlink();
     }
   }
 
   /**
-   * Sums up, and writes.
+   * Computes the final conditions and writes them.
    *
-   * @returns Undefined if the object is gone.
+   * @returns Undefined if the object was deleted.
    */
-  async #finish(stepsEnd: StepsEnd): Promise<Settled | undefined> {
-    const { end, cadence } = this.#paced(stepsEnd);
+  async #summarizeAndPatch(
+    steps: StepsResult,
+  ): Promise<ComputedResult | undefined> {
+    const { end, schedule } = this.#scheduled(steps);
     await this.#process(end);
     const { gates, succeeded = SUCCEEDED } = this.#definition;
     const moment = this.#moment();
-    const settled = finish(this.#withoutOldReady(end), end, {
-      cadence,
+    const computed = summarizeResult(this.#withoutInitialReady(end), end, {
+      schedule,
       moment,
-      rolls: readyRolls(this.#definition, this.#dealtWith),
+      summaries: readySummaries(this.#definition, this.#touched),
       gates,
       succeeded,
     });
-    const told = withFailure(settled.conditions, end.error, moment);
     this.#conditions = finalConditions(
       this.#status.base.status?.conditions ?? [],
-      told,
+      withFailure(computed.conditions, end.error, moment),
     );
-    const { observed, error } = settled;
+    const { observed, error } = computed;
     try {
       await this.#status.write(this.object, { observed });
     } catch (failure) {
-      if (this.#isGone(failure)) return undefined;
+      if (this.#isDeleted(failure)) return undefined;
       if (error === undefined) throw failure;
       throw new AggregateError(
         [error, failure],
-        `Cannot end the pass over ${
+        `Cannot finish the run for ${
           keyText(keyOf(this.object))
         }: it failed, and its status could not be written: received ${
           errorText(error)
@@ -527,75 +453,194 @@ export class SummarizedPass<P extends Conditioned> implements StepContext<P> {
       );
     }
     if (error !== undefined) throw error;
-    return settled;
+    return computed;
   }
 
   /**
-   * The end of a pass, and the pace of its object. A pace that cannot be read,
-   * such as an interval that a person has misspelled, is theirs to correct.
+   * Adds the schedule of the object. An invalid one, such as a misspelled
+   * interval, makes the object Stalled, because a user must correct it.
    */
-  #paced(end: StepsEnd): { readonly end: StepsEnd; readonly cadence: Cadence } {
+  #scheduled(
+    end: StepsResult,
+  ): { readonly end: StepsResult; readonly schedule: ReconcileSchedule } {
     try {
-      return { end, cadence: this.#definition.cadence(this.object) };
+      return { end, schedule: this.#definition.schedule(this.object) };
     } catch (error) {
-      const stalled = new Stalled("InvalidCadence", errorText(error), {
+      const stalled = new Stalled("InvalidSchedule", errorText(error), {
         cause: error,
       });
       const { error: first = stalled } = end;
-      return { end: { result: "empty", error: first }, cadence: onEvents() };
+      return {
+        end: { result: "empty", error: first },
+        schedule: eventSchedule(),
+      };
     }
   }
 
-  /** Whether no step has said anything of Ready. */
-  get #isReadyOld(): boolean {
-    return findCondition(this.#conditions, READY) === this.#readyAtFirst;
+  /** Whether no step has changed Ready. */
+  get #isReadyInitial(): boolean {
+    return findCondition(this.#conditions, READY) === this.#initialReady;
   }
 
-  /** Ready of before says nothing about a success that nothing else tells of. */
-  #withoutOldReady(end: StepsEnd): readonly Condition[] {
+  /** An earlier Ready does not describe a success that no condition describes. */
+  #withoutInitialReady(end: StepsResult): readonly Condition[] {
     const list = this.#conditions;
-    return this.#isReadyOld && end.error === undefined &&
+    return this.#isReadyInitial && end.error === undefined &&
         end.result === "success"
       ? removeCondition(list, READY)
       : list;
   }
 
-  async #process(end: StepsEnd): Promise<void> {
+  async #process(end: StepsResult): Promise<void> {
     const { requests, notifier, processors = [] } = this.#definition;
     const { object, ctx } = this;
     const report = { ...end, object, ctx, before: this.#before };
-    const all = [
-      recordRequests<P>(requests),
-      tellOutcome<P>(notifier),
-      ...processors,
-    ];
-    for (const process of all) {
+    const { handled } = requestsOf(object, {}, requests);
+    if (Object.keys(handled).length > 0) {
+      object.status = Object.assign(object.status ?? {}, handled);
+    }
+    for (const process of [reportOutcome<P>(notifier), ...processors]) {
       try {
         await process(report);
       } catch (error) {
-        ctx.log.warn("A result processor has thrown", { error });
+        ctx.log.warn("A result processor threw an error", { error });
       }
     }
   }
 
-  #tellNews(): void {
-    const { news, notifier } = this.#definition;
-    if (news === undefined) return;
-    const found = newsOf(this.#before, this.object, news);
+  /** Emits the event and the notification of a successful run. */
+  #notify(): void {
+    const { notification, notifier } = this.#definition;
+    if (notification === undefined) return;
+    const found = notificationOf(this.#before, this.object, notification);
     if (found === undefined) return;
     this.ctx.events.normal(found.reason, found.message);
     notifier?.notify(this.object, { severity: "info", ...found });
   }
 
   /**
-   * Whether a write failed since the object, or its incarnation, is gone. An
-   * answer that names no object means that the kind has no status to write.
+   * Whether a write failed because the object was deleted, or recreated. A 404
+   * that names no object means that the kind has no status subresource.
    */
-  #isGone(failure: unknown): boolean {
+  #isDeleted(failure: unknown): boolean {
     if (failure instanceof AggregateError) {
-      return failure.errors.every((error) => this.#isGone(error));
+      return failure.errors.every((error) => this.#isDeleted(error));
     }
     return ApiError.is(failure) && failure.isNotFound &&
       failure.details?.name === this.object.metadata.name;
   }
+}
+
+/** Maximum number of causes that are searched for an interruption. */
+const MAX_CAUSES = 8;
+
+/** Whether an error was caused by a signal that has fired. */
+function isInterruption(error: unknown, signal: AbortSignal): boolean {
+  if (!signal.aborted) return false;
+  let cause = error;
+  for (let depth = 0; depth < MAX_CAUSES; depth++) {
+    if (cause === signal.reason) return true;
+    if (!(cause instanceof Error)) return false;
+    if (cause.name === "AbortError") return true;
+    cause = cause.cause;
+  }
+  return false;
+}
+
+/**
+ * Creates the processor that reports `Stalled`, `Waiting` and `Failed`: in the
+ * log, as a Kubernetes Event, and to a notifier. Any other error is left to the
+ * controller, which logs it.
+ *
+ * @param notifier Receives warnings, and the normal events that ask for it.
+ * @throws {TypeError} If the notifier is no object.
+ */
+export function reportOutcome<P extends Conditioned>(
+  notifier?: Notifier,
+): ResultProcessor<P> {
+  checkOption(notifier, "object?", {
+    name: "notifier",
+    subject: "reportOutcome()",
+  });
+  return ({ object, ctx, error }) => {
+    if (!isOutcome(error)) return;
+    const { reason, reporting: { event, log, notify } } = error;
+    const message = errorText(error);
+    if (log) {
+      const level = event === "Warning" ? "error" : "info";
+      ctx.log[level]("The run has ended early", { reason, message });
+    }
+    if (event === "None") return;
+    const isWarning = event === "Warning";
+    ctx.events[isWarning ? "warning" : "normal"](reason, message);
+    if (isWarning || notify) {
+      const severity = isWarning ? "error" : "info";
+      notifier?.notify(object, { severity, reason, message });
+    }
+  };
+}
+
+/**
+ * Computes the notification of a successful run: for a new revision, or the end
+ * of a failure. A run that changed nothing has none, so that events stay
+ * relevant.
+ *
+ * @param before The object before the run.
+ * @param after The object after the run.
+ * @param options The revision, and the texts.
+ */
+export function notificationOf<P extends Conditioned>(
+  before: P,
+  after: P,
+  options: NotificationOptions<P>,
+): { readonly reason: string; readonly message: string } | undefined {
+  const { revision, reason = "NewArtifact", failures = [] } = options;
+  const now = revision(after);
+  if (now === undefined) return undefined;
+  const message = options.message?.(after) ?? `Has ${now}`;
+  if (revision(before) !== now) return { reason, message };
+  const conditions = (object: P) => object.status?.conditions ?? [];
+  return hasRecovered(conditions(before), conditions(after), failures)
+    ? { reason: SUCCEEDED.reason, message }
+    : undefined;
+}
+
+/** Makes Ready report an error that no other condition describes. */
+function withFailure(
+  conditions: readonly Condition[],
+  error: unknown,
+  moment: ConditionMoment,
+): readonly Condition[] {
+  const ready = findCondition(conditions, READY);
+  if (error === undefined || ready?.reason !== PROGRESSING_WITH_RETRY) {
+    return conditions;
+  }
+  const reason = isOutcome(error) ? error.reason : "Failed";
+  return setCondition(
+    conditions,
+    { type: READY, status: "False", reason, message: errorText(error) },
+    moment,
+  );
+}
+
+/**
+ * The conditions to write: without the queries of URLs, and with the earlier
+ * transition time where the run has not changed a condition since it was last
+ * written.
+ */
+function finalConditions(
+  before: readonly Condition[],
+  after: readonly Condition[],
+): Condition[] {
+  return after.map((condition) => {
+    const old = findCondition(before, condition.type);
+    if (old !== undefined && sameState(old, condition)) {
+      return { ...condition, lastTransitionTime: old.lastTransitionTime };
+    }
+    const message = withoutUrlQueries(condition.message);
+    const clean = { ...condition, message };
+    return old !== undefined && sameState(old, clean)
+      ? { ...clean, lastTransitionTime: old.lastTransitionTime }
+      : clean;
+  });
 }

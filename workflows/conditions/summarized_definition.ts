@@ -5,12 +5,8 @@ import {
   type OptionRules,
 } from "../../core/api/options.ts";
 import type { Clock } from "../../core/clock.ts";
-import {
-  type Cadence,
-  type FinishOptions,
-  type Roll,
-  ROLL_RULES,
-} from "./reconcile_result.ts";
+import type { Context } from "../../core/controller/context.ts";
+import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import {
   type Conditioned,
   type NewCondition,
@@ -19,123 +15,224 @@ import {
   STALLED,
 } from "./condition.ts";
 import type { Notifier } from "./notifier.ts";
-import { NEWS_RULES, type NewsOptions } from "./summarized.ts";
+import type { StepResult, StepsResult } from "./outcome.ts";
 import {
-  REQUEST_NAME_RULES,
-  type RequestNames,
-  requestsOf,
-} from "./requests.ts";
-import type { Context } from "../../core/controller/context.ts";
-import type { MaybePromise } from "../../core/controller/reconciler.ts";
-import { RunInterruptedError } from "../../core/controller/run/run.ts";
-import {
-  Failed,
-  foldResults,
-  isOutcome,
-  type PassResult,
-  withoutUrlQueries,
-} from "./outcome.ts";
+  type ConditionSummary,
+  type ReconcileSchedule,
+  type SummarizeOptions,
+  SUMMARY_RULES,
+} from "./reconcile_result.ts";
+import { REQUEST_NAME_RULES, type RequestNames } from "./requests.ts";
 
-/** What Ready is never True beside. */
+/**
+ * One step of a run.
+ *
+ * @returns The result of the step; undefined leaves it to the other steps, and
+ * a run whose steps all return undefined is a success. `"requeue"` ends the run.
+ * @throws {Stalled | Waiting | Failed} To end the run; any other error fails it
+ * without a reason.
+ */
+export type Step<P extends Conditioned> = (
+  context: StepContext<P>,
+) => MaybePromise<StepResult | void>;
+
+/** Context of a step: the object, the run, and the conditions to set. */
+export interface StepContext<P extends Conditioned> {
+  /** The object; changes to it are written at the end of the run. */
+  readonly object: P;
+  /** Context of the run. */
+  readonly ctx: Context<P>;
+  /** Signal that fires when the run must end; the same as `ctx.signal`. */
+  readonly signal: AbortSignal;
+  /**
+   * Signal that also fires when another run of the object is due: for waits that
+   * may be interrupted, such as for the health of applied objects. A run that
+   * it ends has not failed.
+   */
+  readonly waitSignal: AbortSignal;
+  /** Whether a user has requested this run by annotation. */
+  readonly requested: boolean;
+  /** Whether a user has forced this run by annotation. */
+  readonly forced: boolean;
+  /** Sets a condition, with the current time and the object's generation. */
+  set(condition: NewCondition): void;
+  /** Removes a condition. */
+  remove(type: string): void;
+  /**
+   * Runs a function whose failure has a condition of its own: it is True with
+   * the error while the function fails, and removed when it succeeds.
+   *
+   * @param condition Type of the condition, and its reason for errors that have
+   * none.
+   * @param body The function.
+   * @throws {Failed} With that reason, if the function throws any other error
+   * than `Stalled`, `Waiting` or `Failed`.
+   */
+  failing<T>(
+    condition: { readonly type: string; readonly reason: string },
+    body: () => MaybePromise<T>,
+  ): Promise<T>;
+  /**
+   * Reports progress in the Reconciling condition, and writes it immediately.
+   *
+   * @param message Human-readable message.
+   * @param options `reason` is the reason of the condition (`"Progressing"` by
+   * default); `drift` says that the actual state has moved away from what was
+   * Ready, so that Ready becomes Unknown (false by default).
+   */
+  progress(message: string, options?: {
+    readonly reason?: string | undefined;
+    readonly drift?: boolean | undefined;
+  }): Promise<void>;
+}
+
+/**
+ * Processes the result of the steps before the conditions are summarized, and
+ * may change the object. An error that it throws is logged and does not fail
+ * the run.
+ */
+export type ResultProcessor<P extends Conditioned> = NonNullable<
+  SummarizedDefinition<P>["processors"]
+>[number];
+
+/** Types that make Ready False while they are True, in every summary of Ready. */
 const ALWAYS_ABNORMAL: readonly string[] = [STALLED, RECONCILING];
 
-/** What `summarized` knows of a reconciler beside its steps. */
-export interface SummarizedDefinition<P extends Conditioned>
-  extends Pick<FinishOptions, "gates"> {
+/** Definition of a {@linkcode summarized} reconciler, apart from its steps. */
+export interface SummarizedDefinition<P extends Conditioned> {
   /**
-   * The conditions that sum up others. Ready always sums up Stalled and
-   * Reconciling, too, behind what is named here.
+   * Condition types that make Ready False, with their reason and message, when
+   * they are False. The first in the list wins; those that are True do not
+   * affect Ready.
    *
-   * @default {one of Ready, which sums up what the steps of the pass have set;
-   * those of `failing` are bad news and speak first}
+   * @default {[]}
    */
-  readonly rolls?: readonly Roll[] | undefined;
+  readonly gates?: SummarizeOptions["gates"];
   /**
-   * What Ready says after a success of which no other condition tells.
+   * Summary conditions. By default there is one, Ready, which summarizes the
+   * conditions that the steps have set; those of `failing` are abnormal and come
+   * first. Every summary of Ready also includes Stalled and Reconciling.
+   */
+  readonly summaries?: SummarizeOptions["summaries"];
+  /**
+   * Reason and message of Ready after a success that no other condition
+   * describes.
    *
    * @default {{ reason: "Succeeded", message: "Everything is as asked for" }}
    */
-  readonly succeeded?: FinishOptions["succeeded"];
+  readonly succeeded?: SummarizeOptions["succeeded"];
   /**
-   * How often an object is looked at, such as `every(object.spec.interval)`.
-   * What it throws is told of as Stalled: a person must correct it.
+   * Schedule of an object, such as `intervalSchedule(object.spec.interval)`. An
+   * error that it throws makes the object Stalled, because a user must correct
+   * it.
    */
-  readonly cadence: (object: P) => Cadence;
+  readonly schedule: (object: P) => ReconcileSchedule;
   /**
-   * Whether an object is to be left alone: its steps do not run, and its status
-   * stays as it is, but for Reconciling, which goes.
-   *
-   * @default {never}
+   * Whether an object is suspended: its steps do not run, and its status is not
+   * changed, except that Reconciling is removed. By default none is.
    */
   readonly suspended?: ((object: P) => boolean) | undefined;
   /**
-   * What has to be undone before an object may vanish. The finalizer goes when
-   * all have ended well, and stays while one throws or asks for another run.
-   *
-   * @default {nothing: there is no finalizer}
+   * Steps that undo everything before the object is deleted. The finalizer is
+   * removed when all have succeeded, and stays while one throws or asks for
+   * another run. Without steps there is no finalizer.
    */
   readonly cleanup?: readonly Step<P>[] | undefined;
   /**
-   * Types of conditions that only this reconciler writes, beside those of
-   * `rolls` and `gates`, those that its steps set, and Ready, Reconciling and
-   * Stalled: its view wins over what others wrote.
+   * Further condition types that only this reconciler writes, so that its values
+   * win over those of other writers. The types of `summaries` and `gates`, those
+   * that the steps set, Ready, Reconciling and Stalled are always owned.
    *
    * @default {[]}
    */
   readonly owned?: readonly string[] | undefined;
-  /**
-   * How the annotations are called by which people ask for runs.
-   *
-   * @default {as RequestNames says}
-   */
+  /** Names of the annotations by which users request runs. */
   readonly requests?: RequestNames | undefined;
   /**
-   * What looks at each end of a pass, after the library's own processors.
+   * Functions that process the result of the steps before the conditions are
+   * summarized; they run after the built-in ones and may change the object. An
+   * error that one throws is logged and does not fail the run.
    *
    * @default {[]}
    */
-  readonly processors?: readonly ResultProcessor<P>[] | undefined;
+  readonly processors?:
+    | readonly ((
+      report: StepsResult & {
+        /** The object; changes to it are written with the status. */
+        readonly object: P;
+        /** The object before the run. */
+        readonly before: P;
+        /** Context of the run. */
+        readonly ctx: Context<P>;
+      },
+    ) => MaybePromise<void>)[]
+    | undefined;
   /**
-   * Which passes that went well are worth an event.
-   *
-   * @default {none}
+   * Event and notification after a successful run, for a new revision or the end
+   * of a failure. By default there are none.
    */
-  readonly news?: NewsOptions<P> | undefined;
-  /**
-   * Whom news and failures are told besides.
-   *
-   * @default {nobody}
-   */
+  readonly notification?: {
+    /**
+     * Revision or digest that the object has now, from its status; a different
+     * one than before is reported.
+     */
+    readonly revision: (object: P) => string | undefined;
+    /**
+     * Reason of the event for a new revision.
+     *
+     * @default {"NewArtifact"}
+     */
+    readonly reason?: string | undefined;
+    /** Message of the event. Defaults to `Has <revision>`. */
+    readonly message?: ((object: P) => string) | undefined;
+    /**
+     * Types of failure conditions; their removal is reported as well.
+     *
+     * @default {[]}
+     */
+    readonly failures?: readonly string[] | undefined;
+  } | undefined;
+  /** Receiver of notifications and failures. There is none by default. */
   readonly notifier?: Notifier | undefined;
   /**
-   * Gives the times of conditions, and measures pauses.
+   * Clock for the times of conditions and for pauses.
    *
    * @default {systemClock}
    */
   readonly clock?: Clock | undefined;
 }
 
-const WORD_RULES = { reason: "name", message: "string" } as const;
+/** Options of the notification after a successful run. */
+export type NotificationOptions<P extends Conditioned> = NonNullable<
+  SummarizedDefinition<P>["notification"]
+>;
+
+const SUCCEEDED_RULES = { reason: "name", message: "string" } as const;
+const NOTIFICATION_RULES: OptionRules<NotificationOptions<never>> = {
+  revision: "function",
+  reason: "name?",
+  message: "function?",
+  failures: "strings?",
+};
 const RULES: OptionRules<SummarizedDefinition<never>> = {
-  rolls: "array?",
+  summaries: "array?",
   gates: "strings?",
   succeeded: "object?",
-  cadence: "function",
+  schedule: "function",
   suspended: "function?",
   cleanup: "functions?",
   owned: "strings?",
   requests: "object?",
   processors: "functions?",
-  news: "object?",
+  notification: "object?",
   notifier: "object?",
   clock: "clock?",
 };
 
 /**
- * Refuses a definition that cannot be one.
+ * Validates the definition of a summarized reconciler.
  *
- * @throws {TypeError | RangeError} If anything is unknown, missing or makes no
- * sense.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.
  */
 export function checkSummarized<P extends Conditioned>(
   definition: SummarizedDefinition<P>,
@@ -144,46 +241,50 @@ export function checkSummarized<P extends Conditioned>(
   const subject = "a summarized reconciler";
   checkOptions(definition, RULES, subject);
   checkOption(steps, "functions", { name: "steps", subject });
-  const { rolls = [], requests, news, succeeded } = definition;
+  const { summaries = [], requests, notification, succeeded } = definition;
   if (succeeded !== undefined) {
-    checkOptions(succeeded, WORD_RULES, `${subject}, succeeded`);
+    checkOptions(succeeded, SUCCEEDED_RULES, `${subject}, succeeded`);
   }
-  for (const roll of rolls) checkOptions(roll, ROLL_RULES, `${subject}, rolls`);
+  for (const summary of summaries) {
+    checkOptions(summary, SUMMARY_RULES, `${subject}, summaries`);
+  }
   if (requests !== undefined) {
     checkOptions(requests, REQUEST_NAME_RULES, `${subject}, requests`);
   }
-  if (news !== undefined) checkOptions(news, NEWS_RULES, `${subject}, news`);
+  if (notification !== undefined) {
+    checkOptions(notification, NOTIFICATION_RULES, `${subject}, notification`);
+  }
   if (definition.notifier !== undefined) {
     const parts = { notify: "function" } as const;
     checkParts(definition.notifier, parts, `${subject}, notifier`);
   }
 }
 
-/** Which conditions the steps of a pass have dealt with. */
-export interface DealtWith {
-  /** Those of `failing`, for which True is the bad news. */
+/** Condition types that the steps of a run have set. */
+export interface TouchedConditions {
+  /** Types of `failing`, which are abnormal while True. */
   readonly failures: ReadonlySet<string>;
-  /** Those that were set. */
+  /** Types that were set directly. */
   readonly set: ReadonlySet<string>;
 }
 
 /**
- * The summaries of a pass: that of Ready is always among them, and takes
- * Reconciling and Stalled into account, behind everything else.
+ * Computes the summaries of a run. One of Ready is always among them, and
+ * includes Reconciling and Stalled with the lowest precedence.
  */
-export function readyRolls<P extends Conditioned>(
-  { rolls = [] }: SummarizedDefinition<P>,
-  { failures, set }: DealtWith,
-): readonly Roll[] {
-  const named = rolls.some(({ target }) => target === READY) ? rolls : [
-    ...rolls,
+export function readySummaries<P extends Conditioned>(
+  { summaries = [] }: SummarizedDefinition<P>,
+  { failures, set }: TouchedConditions,
+): readonly ConditionSummary[] {
+  const named = summaries.some(({ target }) => target === READY) ? summaries : [
+    ...summaries,
     { target: READY, of: [...failures, ...set], abnormal: [...failures] },
   ];
-  return named.map((roll) => {
-    if (roll.target !== READY) return roll;
-    const { of, abnormal = [] } = roll;
+  return named.map((summary) => {
+    if (summary.target !== READY) return summary;
+    const { of, abnormal = [] } = summary;
     return {
-      ...roll,
+      ...summary,
       abnormal: [...new Set([...abnormal, ...ALWAYS_ABNORMAL])],
       ...(of !== undefined && {
         of: [...new Set([...of, ...ALWAYS_ABNORMAL])],
@@ -192,235 +293,17 @@ export function readyRolls<P extends Conditioned>(
   });
 }
 
-/** The types of conditions that are the reconciler's own in any pass. */
+/** Condition types that the reconciler owns in every run. */
 export function ownedTypes<P extends Conditioned>(
   definition: SummarizedDefinition<P>,
 ): readonly string[] {
-  const { rolls = [], gates = [], owned = [] } = definition;
-  const summed = rolls.flatMap(({ target, of = [], abnormal = [] }) => [
+  const { summaries = [], gates = [], owned = [] } = definition;
+  const summarized = summaries.flatMap(({ target, of = [], abnormal = [] }) => [
     target,
     ...of,
     ...abnormal,
   ]);
   return [
-    ...new Set([READY, ...ALWAYS_ABNORMAL, ...summed, ...gates, ...owned]),
+    ...new Set([READY, ...ALWAYS_ABNORMAL, ...summarized, ...gates, ...owned]),
   ];
-}
-
-/**
- * One step of a pass.
- *
- * @returns What it comes to; nothing leaves it to the other steps, and a pass of
- * which no step said anything is a success. `"requeue"` ends the pass.
- * @throws {Stalled | Waiting | Failed} To end the pass; anything else that is
- * thrown fails it, too, under no name.
- */
-export type Step<P extends Conditioned> = (
-  pass: StepContext<P>,
-) => MaybePromise<PassResult | void>;
-
-/** How {@linkcode StepContext.progress} tells of progress. */
-export interface ProgressOptions {
-  /**
-   * Why, as one word for programs.
-   *
-   * @default {"Progressing"}
-   */
-  readonly reason?: string | undefined;
-  /**
-   * Whether the world has moved away from what was Ready, so that Ready becomes
-   * Unknown.
-   *
-   * @default {false}
-   */
-  readonly drift?: boolean | undefined;
-}
-
-/** What a step may use. */
-export interface StepContext<P extends Conditioned> {
-  /** The object; what a step changes of it is written at the end of the pass. */
-  readonly object: P;
-  /** The run that the pass is. */
-  readonly ctx: Context<P>;
-  /** Fires when the run should end, as `ctx.signal`. */
-  readonly signal: AbortSignal;
-  /**
-   * Fires also when another run is asked for: for waiting that may be given up,
-   * such as for the health of what was applied. A pass that ends by it is no
-   * failure.
-   */
-  readonly waitSignal: AbortSignal;
-  /** Whether somebody asks for a run of this object, for once. */
-  readonly requested: boolean;
-  /** Whether somebody asks for a run by force, for once. */
-  readonly forced: boolean;
-  /** Sets a condition, with the present time and the generation of the object. */
-  set(condition: NewCondition): void;
-  /** Removes a condition. */
-  remove(type: string): void;
-  /**
-   * Does something whose failure has a condition of its own: it is True with
-   * what failed, and goes when it succeeds.
-   *
-   * @param words Its type, and the reason where the error names none.
-   * @param body What to do.
-   * @throws {Failed} With that reason, if the body throws what is no outcome.
-   */
-  failing<T>(
-    words: { readonly type: string; readonly reason: string },
-    body: () => MaybePromise<T>,
-  ): Promise<T>;
-  /** Says what goes on, and writes it at once. */
-  progress(message: string, options?: ProgressOptions): Promise<void>;
-}
-
-/** How the steps of a pass ended. */
-export interface StepsEnd {
-  /** What they came to; with an error that of the step before. */
-  readonly result: PassResult;
-  /** What a step threw. */
-  readonly error?: unknown;
-}
-
-/**
- * Runs steps one after the other, until one throws or asks for another run.
- *
- * @param steps In their order.
- * @param pass What each is given.
- */
-export async function runSteps<P extends Conditioned>(
-  steps: readonly Step<P>[],
-  pass: StepContext<P>,
-): Promise<StepsEnd> {
-  let result: PassResult | undefined;
-  for (const step of steps) {
-    try {
-      const next = await step(pass);
-      if (next === "requeue") return { result: next };
-      if (next !== undefined) result = foldResults(result ?? "empty", next);
-    } catch (error) {
-      return { result: "empty", error };
-    }
-  }
-  return { result: result ?? "success" };
-}
-
-/** The words of an error, without what URLs in it may hide. */
-export function errorText(error: unknown): string {
-  return withoutUrlQueries(
-    error instanceof Error ? error.message : String(error),
-  );
-}
-
-/** See {@linkcode StepContext.failing}. */
-export async function runFailing<P extends Conditioned, T>(
-  pass: Pick<StepContext<P>, "set" | "remove" | "waitSignal">,
-  words: { readonly type: string; readonly reason: string },
-  body: () => MaybePromise<T>,
-): Promise<T> {
-  const { type } = words;
-  try {
-    const value = await body();
-    pass.remove(type);
-    return value;
-  } catch (error) {
-    if (isInterruption(error, pass.waitSignal)) throw error;
-    const failure = isOutcome(error)
-      ? error
-      : new Failed(words.reason, errorText(error), { cause: error });
-    const { reason } = failure;
-    pass.set({ type, status: "True", reason, message: errorText(failure) });
-    throw failure;
-  }
-}
-
-/** How far down an error its causes are looked at. */
-const DEEPEST_CAUSE = 8;
-
-/** Whether an error is only that another run is asked for, or this one is over. */
-export function isInterruption(error: unknown, signal: AbortSignal): boolean {
-  if (!signal.aborted) return false;
-  let cause = error;
-  for (let depth = 0; depth < DEEPEST_CAUSE; depth++) {
-    if (cause === signal.reason) return true;
-    if (!(cause instanceof Error)) return false;
-    if (cause.name === "AbortError") return true;
-    cause = cause.cause;
-  }
-  return false;
-}
-
-/** Whether a signal fired since another run is asked for. */
-export function isInterrupted(signal: AbortSignal): boolean {
-  return signal.reason instanceof RunInterruptedError;
-}
-
-/** A pass whose steps have ended, before its conditions are summed up. */
-export interface PassReport<P extends Conditioned> extends StepsEnd {
-  /** The object; what is changed of it is written with the rest. */
-  readonly object: P;
-  /** The object as the pass was given it. */
-  readonly before: P;
-  /** The run that the pass is. */
-  readonly ctx: Context<P>;
-}
-
-/**
- * Looks at the end of a pass, and may change its object. What it throws is
- * logged: it cannot fail the pass.
- */
-export type ResultProcessor<P extends Conditioned> = (
-  report: PassReport<P>,
-) => MaybePromise<void>;
-
-/**
- * Remembers in the status which request the pass has answered: the tokens of the
- * annotations, verbatim, also blank ones. Where there is no annotation the
- * fields stay as they are.
- *
- * @param names How the annotations are called.
- * @throws {TypeError | RangeError} If an option is unknown or no name.
- */
-export function recordRequests<P extends Conditioned>(
-  names: RequestNames = {},
-): ResultProcessor<P> {
-  checkOptions(names, REQUEST_NAME_RULES, "recordRequests()");
-  return ({ object }) => {
-    const { handled } = requestsOf(object, {}, names);
-    if (Object.keys(handled).length === 0) return;
-    object.status = Object.assign(object.status ?? {}, handled);
-  };
-}
-
-/**
- * Tells people how a pass ended, as its `Stalled`, `Waiting` or `Failed` wants
- * it told: in the log, as a Kubernetes Event, and to a notifier. What was thrown
- * under no name is left to the framework, which logs it.
- *
- * @param notifier Where warnings go besides, and normal events that want to.
- * @throws {TypeError} If the notifier is no object.
- */
-export function tellOutcome<P extends Conditioned>(
-  notifier?: Notifier,
-): ResultProcessor<P> {
-  checkOption(notifier, "object?", {
-    name: "notifier",
-    subject: "tellOutcome()",
-  });
-  return ({ object, ctx, error }) => {
-    if (!isOutcome(error)) return;
-    const { reason, telling: { event, log, notify } } = error;
-    const message = errorText(error);
-    if (log) {
-      const level = event === "Warning" ? "error" : "info";
-      ctx.log[level]("The pass has ended early", { reason, message });
-    }
-    if (event === "None") return;
-    const warns = event === "Warning";
-    ctx.events[warns ? "warning" : "normal"](reason, message);
-    if (warns || notify) {
-      const severity = warns ? "error" : "info";
-      notifier?.notify(object, { severity, reason, message });
-    }
-  };
 }

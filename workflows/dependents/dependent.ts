@@ -1,31 +1,39 @@
+/**
+ * Dependents: resources that belong to a primary, in the cluster or outside,
+ * with the operations that reconcile and delete them ({@linkcode Dependent}).
+ *
+ * An object in the cluster is compared with its desired state before it is
+ * written, so that an object that matches costs no request. The folder must not
+ * import `graph` or `phases`.
+ *
+ * @module
+ */
+
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 
-/** What was done to bring a dependent in line. */
-export type Operation = "created" | "updated" | "none";
-
-/** What bringing a dependent in line came to. */
+/** Result of reconciling a dependent. */
 export interface DependentResult<S> {
-  /** What was done for it. */
-  readonly operation: Operation;
-  /** The resource as it is now; undefined if there is none. */
+  /** Operation that was performed. */
+  readonly operation: "created" | "updated" | "none";
+  /** Current state of the resource; undefined if it does not exist. */
   readonly resource: S | undefined;
 }
 
 /**
- * A resource that belongs to a primary, and how to bring it in line: an object
- * in the cluster, many of them, or something outside.
+ * Resource that belongs to a primary, with the operations that reconcile it: an
+ * object in the cluster, several of them, or something outside the cluster.
  *
- * A workflow calls `reconcile` when what it depends on is ready, and `delete`
- * when it is not wanted any more. Without `reconcile` a dependent is only read;
- * without `delete` it cannot be deleted and is left to its owner.
+ * A workflow calls `reconcile` when all dependencies are ready, and `delete`
+ * when the resource is no longer desired. A dependent without `reconcile` is
+ * only read; one without `delete` is left to its owner.
  *
- * A dependent does without a workflow, too: register its `sources` with the
+ * A dependent also works without a workflow: register its `sources` with the
  * controller, and call it from `reconcile` and, unless it is garbage collected,
- * from `cleanup`. Its writes are seen at once and cause no further run.
+ * from `cleanup`. Its writes are visible immediately and cause no further run.
  *
- * @example Called by hand
+ * @example Without a workflow
  * ```ts
  * import { Operator, untyped } from "@coracle/operator";
  * import { ConfigMap } from "@coracle/operator/kinds";
@@ -54,41 +62,43 @@ export interface DependentResult<S> {
  * @typeParam S The type of the resource; a map or list for several.
  */
 export interface Dependent<P extends KubernetesObject, S = unknown> {
-  /** Where it is read from, and what tells of its changes. */
+  /** Event sources that the resource is read from and that report its changes. */
   readonly sources?: readonly EventSource<P>[] | undefined;
   /**
-   * Whether Kubernetes' garbage collector deletes it with its primary, so that
-   * cleanup need not.
+   * Whether Kubernetes' garbage collector deletes the resource with its primary,
+   * so that no cleanup is needed.
    *
    * @default {false}
    */
   readonly garbageCollected?: boolean | undefined;
-  /** The resource as the caches know it. */
+  /** Reads the resource from the caches. */
   read(primary: P, ctx: Context<P>): S | undefined | Promise<S | undefined>;
-  /** Makes it, or changes it, so that it is as the primary asks for. */
+  /** Creates or updates the resource to match the desired state. */
   reconcile?(primary: P, ctx: Context<P>): Promise<DependentResult<S>>;
-  /** Deletes it; it is no error if it is gone already. */
+  /** Deletes the resource; it is no error if it does not exist. */
   delete?(primary: P, ctx: Context<P>): Promise<void>;
 }
 
-/** A dependent that is brought in line, and that tells of its changes. */
+/** Dependent that is reconciled, and that has event sources. */
 export interface ReconciledDependent<P extends KubernetesObject, S>
   extends Dependent<P, S> {
-  /** Where it is read from, and what tells of its changes. */
+  /** Event sources that the resource is read from and that report its changes. */
   readonly sources: readonly EventSource<P>[];
-  /** Makes it, or changes it, so that it is as the primary asks for. */
+  /** Creates or updates the resource to match the desired state. */
   reconcile(primary: P, ctx: Context<P>): Promise<DependentResult<S>>;
 }
 
-/** A dependent in the cluster that is brought in line and can be deleted. */
-export interface KeptDependent<P extends KubernetesObject, S>
+/** Dependent in the cluster, which is reconciled and can be deleted. */
+export interface KubernetesDependent<P extends KubernetesObject, S>
   extends ReconciledDependent<P, S> {
-  /** Deletes it; it is no error if it is gone already. */
+  /** Deletes the resource; it is no error if it does not exist. */
   delete(primary: P, ctx: Context<P>): Promise<void>;
 }
 
-/** What was done for several together: the most that was done for one. */
-export function strongest(...operations: readonly Operation[]): Operation {
+/** Combines the operations of several resources: created, updated, or none. */
+export function combinedOperation(
+  ...operations: readonly DependentResult<unknown>["operation"][]
+): DependentResult<unknown>["operation"] {
   return operations.includes("created")
     ? "created"
     : operations.includes("updated")

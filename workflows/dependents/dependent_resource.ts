@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { ApiError } from "../../core/api/api_error.ts";
 import {
   apiVersionOf,
@@ -6,56 +7,73 @@ import {
   type Scope,
 } from "../../core/api/kind.ts";
 import type { ApplyObject, KubernetesObject } from "../../core/api/object.ts";
-import { isPromise } from "../../core/tracing.ts";
 import { keyOf, keyText, type ObjectKey } from "../../core/api/object_key.ts";
-import type { OptionRules } from "../../core/api/options.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
-import type { WatchSource } from "../../sources/watch_source_options.ts";
+import { isPromise } from "../../core/tracing.ts";
+import { isJsonObject } from "../../core/patch/json_value.ts";
 import {
   PRIMARY_NAME_ANNOTATION,
   PRIMARY_NAMESPACE_ANNOTATION,
 } from "../../sources/mappers.ts";
+import type {
+  WatchSource,
+  WatchSourceOptions,
+} from "../../sources/watch_source_options.ts";
 import type { DependentResult } from "./dependent.ts";
 import type { MatchMemory } from "./match_memory.ts";
 import { UpdateLoops } from "./update_loop.ts";
-import { Buffer } from "node:buffer";
-import { isJsonObject } from "../../core/patch/json_value.ts";
 
-/** How objects in the cluster are made, changed and deleted. */
-export interface KeepOptions {
+/** Options of `kubernetesDependent`. */
+export interface KubernetesDependentOptions<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+> {
   /**
-   * How an object knows its primary: by an owner reference, so that Kubernetes
-   * deletes it with the primary, or by annotations, for objects in another
-   * namespace or in none.
+   * Desired state of the object; computed at most once a run. Include only the
+   * fields to own: the server keeps the fields of other owners.
+   */
+  readonly desired: (
+    primary: P,
+    ctx: Context<P>,
+  ) => MaybePromise<ApplyObject<S>>;
+  /**
+   * Key of the object, for reads and deletions that must not compute the desired
+   * state. Defaults to the key of the desired object.
+   */
+  readonly key?: ((primary: P) => ObjectKey) | undefined;
+  /**
+   * Relation of the object to its primary: an owner reference, so that
+   * Kubernetes deletes it with the primary, or annotations, for objects in
+   * another namespace or cluster-scoped ones.
    *
    * @default {"owner"}
    */
   readonly relation?: "owner" | "annotations" | undefined;
   /**
-   * What happens when the object exists already and is not among ours: it stays
-   * as it is and the run fails, or its fields become ours.
+   * Behavior if the object already exists and is not owned: the run fails and
+   * the object stays as it is, or its fields are taken over.
    *
    * @default {"refuse"}
    */
   readonly existing?: "refuse" | "adopt" | undefined;
   /**
-   * What happens when the object is not wanted any more: it is deleted, or left
-   * to itself.
+   * Behavior when the object is no longer desired: it is deleted, or left in
+   * place.
    *
    * @default {"delete"}
    */
   readonly unwanted?: "delete" | "orphan" | undefined;
   /**
-   * Whether an object is deleted and made again when a field changes that the
-   * server does not let change.
+   * Whether the object is deleted and created again when an immutable field
+   * changes.
    *
    * @default {false}
    */
   readonly recreate?: boolean | undefined;
   /**
-   * What happens to what the object itself owns when it is deleted.
+   * Propagation policy of deletions.
    *
    * @default {"Background"}
    */
@@ -64,78 +82,79 @@ export interface KeepOptions {
     | "Foreground"
     | "Orphan"
     | undefined;
-}
-
-/** How objects of a kind are compared. */
-export interface CompareOptions<S extends KubernetesObject> {
   /**
-   * Decides in place of the matcher whether a stored object is as it should be;
-   * undefined leaves it to the matcher.
-   *
-   * @default {always left to the matcher}
+   * Custom comparison of the desired and the stored object; undefined falls back
+   * to the default comparison of owned fields.
    */
   readonly matches?:
     | ((desired: ApplyObject<S>, actual: S) => boolean | undefined)
     | undefined;
+  /**
+   * Event source that is shared by several dependents of one kind. By default
+   * the dependent creates its own, by owner references or annotations.
+   */
+  readonly source?: EventSource<P, S> | undefined;
+  /** Options of the event source that the dependent creates. */
+  readonly watch?: WatchSourceOptions<P, S> | undefined;
 }
-
-/** What the options of a dependent in the cluster must be. */
-export const KEEP_RULES: OptionRules<KeepOptions & CompareOptions<never>> = {
-  relation: ["owner", "annotations", undefined],
-  existing: ["refuse", "adopt", undefined],
-  unwanted: ["delete", "orphan", undefined],
-  recreate: "boolean?",
-  propagationPolicy: ["Background", "Foreground", "Orphan", undefined],
-  matches: "function?",
-};
 
 /** A resourceVersion that no object has: an apply with it can only create. */
 const ONLY_CREATE = "1";
 
-/** How many objects are remembered where nothing tells that they are gone. */
-const MOST_REMEMBERED = 10_000;
+/** Limit of remembered objects for event sources that report no deletions. */
+const MAX_REMEMBERED = 10_000;
 
-/** What one object should be, as a run asks for it. */
-export interface Wish<S extends KubernetesObject> {
-  /** The object as the user gave it. */
+/** Desired state of one object in a run. */
+export interface DesiredResource<S extends KubernetesObject> {
+  /** Object as the user returned it. */
   readonly object: ApplyObject<S>;
-  /** The incarnation of the primary that it belongs to. */
+  /** UID of the primary. */
   readonly owner: string | undefined;
-  /** Which object it is. */
+  /** Key of the object. */
   readonly key: ObjectKey;
 }
 
+/** Comparison of one stored object with its desired state. */
+interface Comparison<S extends KubernetesObject> {
+  readonly id: string;
+  /** Hash of the desired state. */
+  readonly desired: string;
+  readonly actual: S | undefined;
+  readonly memory: MatchMemory;
+}
+
 /**
- * Keeps objects of one kind as desired, for any number of primaries: matches
- * before it writes, so that an object which is right costs no request.
+ * Reconciles and deletes the objects of a dependent, for any number of
+ * primaries. It compares before it writes, so that an object which matches costs
+ * no request.
  */
-export class ObjectKeeper<
+export class DependentResource<
   P extends KubernetesObject,
   S extends KubernetesObject,
 > {
   readonly #kind: Kind<S>;
   readonly #source: EventSource<P, S>;
-  readonly #options: KeepOptions & CompareOptions<S>;
+  readonly #options: DependentResourceOptions<S>;
   #memory: MatchMemory | undefined;
   readonly #loops: UpdateLoops = new UpdateLoops();
 
   /**
-   * Makes a keeper that knows nothing yet.
+   * Creates the resource, with an empty memory.
    *
    * @param kind The kind of the objects.
-   * @param source Where they are read from.
-   * @param options How they come and go.
+   * @param source The event source from which they are read.
+   * @param options Options of the dependent.
    */
   constructor(
     kind: Kind<S>,
     source: EventSource<P, S>,
-    options: KeepOptions & CompareOptions<S> = {},
+    options: DependentResourceOptions<S> = {},
   ) {
     this.#kind = kind;
     this.#source = source;
     this.#options = options;
-    // What a garbage collector deletes is never deleted by us.
-    if (tellsWhatIsGone(source)) source.onGone((id) => this.#forget(id));
+    // Objects that the garbage collector deletes are only seen by the source.
+    if (reportsDeletions(source)) source.onGone((id) => this.#forget(id));
   }
 
   /** Whether Kubernetes deletes the objects with their primary. */
@@ -143,33 +162,33 @@ export class ObjectKeeper<
     return this.#options.relation !== "annotations";
   }
 
-  /** Of how many objects something is remembered. */
+  /** Number of remembered objects. */
   get remembered(): number {
     return Math.max(this.#memory?.size ?? 0, this.#loops.size);
   }
 
   /**
-   * What an object should be, and which one it is.
+   * Determines the key and the owner of a desired object.
    *
    * @throws {TypeError} If it is no object with a name.
    */
-  wish(
+  desired(
     object: ApplyObject<S>,
     { primary, ctx }: { readonly primary: P; readonly ctx: Context<P> },
-  ): MaybePromise<Wish<S>> {
+  ): MaybePromise<DesiredResource<S>> {
     const { name, namespace = ctx.key.namespace } =
       namedObject(this.#kind, object).metadata;
-    const wishIn = (scope: Scope): Wish<S> => ({
+    const desiredIn = (scope: Scope): DesiredResource<S> => ({
       object,
       owner: primary.metadata.uid,
       key: scope === "Cluster" ? { name } : { namespace, name },
     });
     return isResolved(this.#kind)
-      ? wishIn(this.#kind.scope)
-      : ctx.client.resolve(this.#kind).then(({ scope }) => wishIn(scope));
+      ? desiredIn(this.#kind.scope)
+      : ctx.client.resolve(this.#kind).then(({ scope }) => desiredIn(scope));
   }
 
-  /** The stored object of a key, as the cache knows it. */
+  /** Reads a stored object from the cache. */
   read(key: ObjectKey, ctx: Context<P>): MaybePromise<S | undefined> {
     return this.#source.get === undefined
       ? ctx.get(this.#kind, key.name, key.namespace)
@@ -177,116 +196,111 @@ export class ObjectKeeper<
   }
 
   /**
-   * Makes an object as wished; within the call if nobody has touched it since it
-   * was found to be right, as is mostly so.
+   * Creates or updates an object to match its desired state. Synchronous if the
+   * object has not changed since it was last found to match, the usual case.
    *
-   * @throws {ApiError} If it exists already and is not ours, or the server
+   * @throws {ApiError} If the object exists and is not owned, or the server
    * refuses it.
-   * @throws {UpdateLoopError} If it changes back again and again.
+   * @throws {UpdateLoopError} If another writer reverts each update.
    */
-  ensure(wished: Wish<S>, ctx: Context<P>): MaybePromise<DependentResult<S>> {
-    const found = this.read(wished.key, ctx);
-    return isPromise(found) || this.#memory === undefined
-      ? this.#ensureLater(wished, ctx, found)
-      : this.#ensure(wished, ctx, { actual: found, memory: this.#memory });
+  reconcile(
+    desired: DesiredResource<S>,
+    ctx: Context<P>,
+  ): MaybePromise<DependentResult<S>> {
+    const actual = this.read(desired.key, ctx);
+    return isPromise(actual) || this.#memory === undefined
+      ? this.#reconcileLater(desired, ctx, actual)
+      : this.#reconcile(desired, ctx, { actual, memory: this.#memory });
   }
 
-  async #ensureLater(
-    wished: Wish<S>,
+  async #reconcileLater(
+    desired: DesiredResource<S>,
     ctx: Context<P>,
     found: MaybePromise<S | undefined>,
   ): Promise<DependentResult<S>> {
     const actual = await found;
-    const memory = this.#memory ?? await this.#remember();
-    return await this.#ensure(wished, ctx, { actual, memory });
+    const memory = this.#memory ?? await this.#createMemory();
+    return await this.#reconcile(desired, ctx, { actual, memory });
   }
 
-  #ensure(
-    wished: Wish<S>,
+  #reconcile(
+    { key, owner, object }: DesiredResource<S>,
     ctx: Context<P>,
-    { actual, memory }: {
-      readonly actual: S | undefined;
-      readonly memory: MatchMemory;
-    },
+    { actual, memory }: Pick<Comparison<S>, "actual" | "memory">,
   ): MaybePromise<DependentResult<S>> {
-    const id = keyText(wished.key);
-    // The owner is part of what is applied, and not of what the user gave.
-    const wish = memory.nameOf(
-      `${wished.owner} ${JSON.stringify(wished.object)}`,
-    );
+    const id = keyText(key);
+    // The owner reference is applied, but is not part of the user's object.
+    const desired = memory.nameOf(`${owner} ${JSON.stringify(object)}`);
     return actual !== undefined && this.#options.matches === undefined &&
-        memory.isUntouched({ id, wish, actual })
+        memory.isUntouched({ id, desired, actual })
       ? { operation: "none", resource: actual }
-      : this.#compare(wished.object, ctx, { id, wish, actual, memory });
+      : this.#compare(object, ctx, { id, desired, actual, memory });
   }
 
-  /** Compares an object with what was wished for, and writes it if need be. */
+  /** Compares an object with its desired state, and writes it if they differ. */
   async #compare(
     object: ApplyObject<S>,
     ctx: Context<P>,
-    { id, wish, actual, memory }: {
-      readonly id: string;
-      readonly wish: string;
-      readonly actual: S | undefined;
-      readonly memory: MatchMemory;
-    },
+    { id, desired, actual, memory }: Comparison<S>,
   ): Promise<DependentResult<S>> {
-    const { matches } = this.#options;
-    const { fieldManager } = ctx;
-    const desired = await this.#intent(object, ctx);
-    const common = {
+    const intent = await this.#intent(object, ctx);
+    const match = {
       id,
-      wish,
-      intent: desired as unknown as S,
-      fieldManager,
+      desired,
+      intent: intent as unknown as S,
+      fieldManager: ctx.fieldManager,
     };
     if (actual === undefined) {
-      const made = await this.#apply(desired, ctx, { create: true });
-      memory.applied({ ...common, actual: made });
-      return { operation: "created", resource: made };
+      const created = await this.#apply(intent, ctx, { create: true });
+      memory.applied({ ...match, actual: created });
+      return { operation: "created", resource: created };
     }
-    const decided = matches?.(desired, actual);
-    const match = decided === undefined
-      ? memory.match({ ...common, actual })
+    const decided = this.#options.matches?.(intent, actual);
+    const result = decided === undefined
+      ? memory.match({ ...match, actual })
       : { matches: decided, field: "" };
-    if (match.matches) {
+    if (result.matches) {
       this.#loops.settled(id);
       return { operation: "none", resource: actual };
     }
-    const { field } = match;
+    const { field } = result;
     const what = `${this.#kind.kind} ${id}`;
     ctx.log.debug("Updating a dependent", { dependent: what, field });
     this.#loops.beforeWrite(id, { what, field });
-    const stored = await this.#update(desired, actual, ctx);
-    memory.applied({ ...common, actual: stored });
-    return { operation: "updated", resource: stored };
+    const updated = await this.#update(intent, actual, ctx);
+    memory.applied({ ...match, actual: updated });
+    return { operation: "updated", resource: updated };
   }
 
-  /** Deletes an object, unless it is to be left, or gone already. */
-  async remove(key: ObjectKey, ctx: Context<P>): Promise<void> {
+  /** Deletes an object, unless it is to be orphaned or does not exist. */
+  async delete(key: ObjectKey, ctx: Context<P>): Promise<void> {
     this.#forget(keyText(key));
     if (this.#options.unwanted === "orphan") return;
     const actual = await this.read(key, ctx);
     if (actual === undefined || actual.metadata.deletionTimestamp) return;
+    await this.#delete(actual, key, ctx);
+  }
+
+  async #delete(actual: S, key: ObjectKey, ctx: Context<P>): Promise<void> {
     await ctx.delete(this.#kind, key, {
       uid: actual.metadata.uid,
       propagationPolicy: this.#options.propagationPolicy,
     });
   }
 
-  /** Begins to remember, which needs more code, when there is an object. */
-  async #remember(): Promise<MatchMemory> {
+  /** Loads the comparison when the first object is reconciled. */
+  async #createMemory(): Promise<MatchMemory> {
     const [{ MatchMemory }, { formOfKind }] = await Promise.all([
       import("./match_memory.ts"),
       import("./value_form.ts"),
     ]);
     return this.#memory ??= new MatchMemory({
       form: formOfKind(this.#kind),
-      limit: tellsWhatIsGone(this.#source) ? undefined : MOST_REMEMBERED,
+      limit: reportsDeletions(this.#source) ? undefined : MAX_REMEMBERED,
     });
   }
 
-  /** Forgets an object, or everything. */
+  /** Forgets an object, or all if no id is given. */
   #forget(id: string | undefined): void {
     if (id === undefined) {
       this.#memory?.clear();
@@ -297,7 +311,7 @@ export class ObjectKeeper<
     }
   }
 
-  /** An object as it would be applied, with its relation to the primary. */
+  /** Builds the object to apply, with its relation to the primary. */
   #intent(object: ApplyObject<S>, ctx: Context<P>): Promise<ApplyObject<S>> {
     const desired = desiredObject(this.#kind, object);
     if (this.garbageCollected) return ctx.intent(this.#kind, desired);
@@ -315,61 +329,69 @@ export class ObjectKeeper<
   }
 
   async #update(
-    desired: ApplyObject<S>,
+    intent: ApplyObject<S>,
     actual: S,
     ctx: Context<P>,
   ): Promise<S> {
     try {
-      return await this.#apply(desired, ctx, { create: false });
+      return await this.#apply(intent, ctx, { create: false });
     } catch (error) {
       if (!this.#options.recreate || !isImmutable(error)) throw error;
     }
-    ctx.log.info("Recreating a dependent, since a field cannot be changed", {
+    ctx.log.info("Recreating a dependent because a field is immutable", {
       kind: this.#kind.kind,
       object: keyText(keyOf(actual)),
     });
-    await ctx.delete(this.#kind, keyOf(actual), {
-      uid: actual.metadata.uid,
-      propagationPolicy: this.#options.propagationPolicy,
-    });
-    return await this.#apply(desired, ctx, { create: false });
+    await this.#delete(actual, keyOf(actual), ctx);
+    return await this.#apply(intent, ctx, { create: false });
   }
 
   #apply(
-    desired: ApplyObject<S>,
+    intent: ApplyObject<S>,
     ctx: Context<P>,
     { create }: { readonly create: boolean },
   ): Promise<S> {
     const onlyCreate = create && this.#options.existing !== "adopt";
     const object = onlyCreate
       ? {
-        ...desired,
-        metadata: { ...desired.metadata, resourceVersion: ONLY_CREATE },
+        ...intent,
+        metadata: { ...intent.metadata, resourceVersion: ONLY_CREATE },
       }
-      : desired;
-    // The intent has its owner already, and was matched.
+      : intent;
+    // The intent already has its owner reference, and was compared.
     return ctx.apply(this.#kind, object, { owned: false, match: false });
   }
 }
 
-function tellsWhatIsGone<
+/** Options of a dependent that concern its objects. */
+export type DependentResourceOptions<S extends KubernetesObject> = Pick<
+  KubernetesDependentOptions<never, S>,
+  | "relation"
+  | "existing"
+  | "unwanted"
+  | "recreate"
+  | "propagationPolicy"
+  | "matches"
+>;
+
+function reportsDeletions<
   P extends KubernetesObject,
   S extends KubernetesObject,
 >(source: EventSource<P, S>): source is WatchSource<P, S> {
   return "onGone" in source;
 }
 
-/** How servers say, of one kind or another, that a field must stay as it is. */
+/** Messages with which servers refuse to change an immutable field. */
 const IMMUTABLE =
   /immutable|(?:may not|cannot) (?:be )?change|may not add or remove|forbidden: updates to/i;
 
-/** Whether the server refused to change a field that must stay as it is. */
-function isImmutable(error: unknown): boolean {
+/** Whether the server refused to change an immutable field. */
+export function isImmutable(error: unknown): boolean {
   return ApiError.is(error) && (error.isInvalid || error.isConflict) &&
     IMMUTABLE.test(error.message);
 }
 
-/** What the server sets in metadata, which nobody can ask for. */
+/** Metadata fields that only the server sets. */
 const SERVER_METADATA = [
   "creationTimestamp",
   "deletionTimestamp",
@@ -381,7 +403,7 @@ const SERVER_METADATA = [
 ] as const;
 
 /**
- * A desired object that has a name.
+ * Checks that a desired object has a name.
  *
  * @throws {TypeError} If it has none, or is no object.
  */
@@ -392,28 +414,26 @@ export function namedObject<T extends KubernetesObject>(
   readonly metadata: { readonly name: string; readonly namespace?: string };
 } {
   if (!isJsonObject(desired)) {
-    throw refusal(kind, "it must be an object", typeof desired);
+    throw invalid(kind, `it must be an object: received ${typeof desired}`);
   }
   const { metadata } = desired as { readonly metadata?: unknown };
   const name = isJsonObject(metadata) ? metadata["name"] : undefined;
   if (typeof name !== "string" || name === "") {
-    throw refusal(kind, "it must have a name", name);
+    throw invalid(kind, `it must have a name: received ${name}`);
   }
   return desired as { metadata: { name: string; namespace?: string } };
 }
 
-function refusal(kind: Kind, why: string, value: unknown): TypeError {
-  return new TypeError(
-    `Cannot use a desired ${kind.kind}: ${why}: received ${value}`,
-  );
+function invalid(kind: Kind, why: string): TypeError {
+  return new TypeError(`Cannot use a desired ${kind.kind}: ${why}`);
 }
 
 /**
- * A desired object as it is compared and applied: with its apiVersion and kind,
- * without what only the server sets, and with the `stringData` of a Secret as
- * the `data` that it becomes.
+ * Normalizes a desired object for comparing and applying: with apiVersion and
+ * kind, without the metadata that only the server sets, and with the
+ * `stringData` of a Secret as `data`.
  *
- * @throws {TypeError} If it is no object with a name, or carries a status, which
+ * @throws {TypeError} If it is no object with a name, or has a status, which
  * only its own controller may write.
  */
 export function desiredObject<T extends KubernetesObject>(
@@ -427,16 +447,14 @@ export function desiredObject<T extends KubernetesObject>(
     readonly status?: unknown;
     readonly stringData?: unknown;
   };
-  if (status !== undefined) {
-    throw refusal(kind, "it must not have a status", "one");
-  }
+  if (status !== undefined) throw invalid(kind, "it must not have a status");
   const kept = Object.fromEntries(
     Object.entries(metadata).filter(([name, value]) =>
       value !== undefined &&
       !(SERVER_METADATA as readonly string[]).includes(name)
     ),
   );
-  // Undefined fields vanish as they would on the wire.
+  // The JSON round trip removes undefined fields, as on the wire.
   const object = JSON.parse(JSON.stringify({
     ...rest,
     apiVersion: apiVersionOf(kind),
@@ -444,16 +462,15 @@ export function desiredObject<T extends KubernetesObject>(
     metadata: kept,
   }));
   if (isJsonObject(stringData)) {
-    object.data = { ...object.data, ...encoded(stringData) };
+    object.data = {
+      ...object.data,
+      ...Object.fromEntries(
+        Object.entries(stringData).map(([name, value]) => [
+          name,
+          Buffer.from(String(value)).toString("base64"),
+        ]),
+      ),
+    };
   }
   return object;
-}
-
-function encoded(strings: Readonly<Record<string, unknown>>) {
-  return Object.fromEntries(
-    Object.entries(strings).map(([name, value]) => [
-      name,
-      Buffer.from(String(value)).toString("base64"),
-    ]),
-  );
 }

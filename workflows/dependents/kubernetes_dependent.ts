@@ -6,91 +6,65 @@ import {
   checkParts,
   type OptionRules,
 } from "../../core/api/options.ts";
-import { isPromise } from "../../core/tracing.ts";
 import type { EventSource } from "../../core/controller/event_source.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
-import { watch } from "../../sources/watch_source.ts";
-import type { WatchSourceOptions } from "../../sources/watch_source_options.ts";
+import { isPromise } from "../../core/tracing.ts";
 import { byAnnotation } from "../../sources/mappers.ts";
-import { type Dependent, type KeptDependent, strongest } from "./dependent.ts";
+import { watch } from "../../sources/watch_source.ts";
 import {
-  type CompareOptions,
-  KEEP_RULES,
-  type KeepOptions,
-  ObjectKeeper,
-  type Wish,
+  combinedOperation,
+  type Dependent,
+  type KubernetesDependent,
+} from "./dependent.ts";
+import {
+  DependentResource,
+  type DesiredResource,
+  type KubernetesDependentOptions,
 } from "./dependent_resource.ts";
 
-/** Where dependents of the cluster are read from. */
-export interface DependentSourceOptions<
-  P extends KubernetesObject,
-  S extends KubernetesObject,
-> {
-  /**
-   * A source to share, for several dependents of one kind.
-   *
-   * @default {one of its own, by owner references or annotations}
-   */
-  readonly source?: EventSource<P, S> | undefined;
-  /**
-   * How the source of its own watches.
-   *
-   * @default {as watch() does}
-   */
-  readonly watch?: WatchSourceOptions<P, S> | undefined;
-}
+/** Options of the event source of a dependent. */
+type SourceOptions<P extends KubernetesObject, S extends KubernetesObject> =
+  Pick<KubernetesDependentOptions<P, S>, "source" | "watch">;
 
-/** Options of {@linkcode kubernetesDependent}. */
-export interface KubernetesDependentOptions<
-  P extends KubernetesObject,
-  S extends KubernetesObject,
-> extends KeepOptions, CompareOptions<S>, DependentSourceOptions<P, S> {
-  /**
-   * The object as it should be; asked at most once a run. Say only what you
-   * want to own: the server keeps what others own.
-   */
-  readonly desired: (
-    primary: P,
-    ctx: Context<P>,
-  ) => MaybePromise<ApplyObject<S>>;
-  /**
-   * The key of the object, where asking for the desired state alone to learn it
-   * would be too much, as when it is deleted.
-   *
-   * @default {that of the desired object}
-   */
-  readonly key?: ((primary: P) => ObjectKey) | undefined;
-}
-
-/** What the options must be that say where a dependent is read from. */
-export const SOURCE_RULES: OptionRules<DependentSourceOptions<never, never>> = {
+const SOURCE_RULES: OptionRules<SourceOptions<never, never>> = {
   source: "object?",
   watch: "object?",
 };
-/** What an event source must have. */
+/** Validation rules of an event source. */
 export const SOURCE_PARTS: OptionRules<
   Pick<EventSource<never>, "name" | "start">
 > = { name: "name", start: "function" };
 const READ_RULES = { ...SOURCE_RULES, key: "function?" } as const;
-const RULES: OptionRules<KubernetesDependentOptions<never, never>> = {
-  ...KEEP_RULES,
+const BULK_RULES: OptionRules<
+  Omit<KubernetesDependentOptions<never, never>, "key">
+> = {
   ...SOURCE_RULES,
   desired: "function",
+  relation: ["owner", "annotations", undefined],
+  existing: ["refuse", "adopt", undefined],
+  unwanted: ["delete", "orphan", undefined],
+  recreate: "boolean?",
+  propagationPolicy: ["Background", "Foreground", "Orphan", undefined],
+  matches: "function?",
+};
+const RULES: OptionRules<KubernetesDependentOptions<never, never>> = {
+  ...BULK_RULES,
   key: "function?",
 };
 
 /**
- * One object in the cluster for each primary, kept as desired by server-side
- * apply. While nothing of ours has changed, it costs no request.
+ * Creates a dependent that is one object in the cluster for each primary, kept
+ * in its desired state by server-side apply. While neither the desired state nor
+ * the owned fields change, it costs no request.
  *
- * It is deleted with its primary by Kubernetes, unless its relation is one by
- * annotations: then cleanup deletes it.
+ * Kubernetes deletes the object with its primary, unless the relation is by
+ * annotations: then the cleanup deletes it.
  *
  * @param kind The kind of the object.
- * @param options What it should be.
- * @throws {TypeError | RangeError} If the kind is none, or an option is unknown,
- * missing or makes no sense.
+ * @param options The desired state, and how it is reconciled.
+ * @throws {TypeError | RangeError} If the kind is invalid, or an option is
+ * unknown, missing or invalid.
  *
  * @example A ConfigMap of a page
  * ```ts
@@ -115,167 +89,60 @@ export function kubernetesDependent<
 >(
   kind: Kind<S>,
   options: KubernetesDependentOptions<P, S>,
-): KeptDependent<P, S> & { readonly source: EventSource<P, S> } {
+): KubernetesDependent<P, S> & { readonly source: EventSource<P, S> } {
   checkKind(kind, "a dependent");
   checkOptions(options, RULES, `a dependent of ${kind.kind}`);
   const source = dependentSource(kind, options);
-  const keeper = new ObjectKeeper(kind, source, options);
-  // Mostly nothing has to be waited for, and then nothing is.
-  const wish = (primary: P, ctx: Context<P>): MaybePromise<Wish<S>> => {
-    const known = ctx.attributes.get(keeper) as
-      | MaybePromise<Wish<S>>
+  const resource = new DependentResource(kind, source, options);
+  // Usually nothing is asynchronous, and then nothing is awaited.
+  const desiredOf = (
+    primary: P,
+    ctx: Context<P>,
+  ): MaybePromise<DesiredResource<S>> => {
+    const known = ctx.attributes.get(resource) as
+      | MaybePromise<DesiredResource<S>>
       | undefined;
     if (known !== undefined) return known;
-    const desired = options.desired(primary, ctx);
-    const made = isPromise(desired)
-      ? desired.then((object) => keeper.wish(object, { primary, ctx }))
-      : keeper.wish(desired, { primary, ctx });
-    ctx.attributes.set(keeper, made);
-    return made;
+    const object = options.desired(primary, ctx);
+    const desired = isPromise(object)
+      ? object.then((object) => resource.desired(object, { primary, ctx }))
+      : resource.desired(object, { primary, ctx });
+    ctx.attributes.set(resource, desired);
+    return desired;
   };
   const key = async (primary: P, ctx: Context<P>) =>
-    options.key?.(primary) ?? (await wish(primary, ctx)).key;
+    options.key?.(primary) ?? (await desiredOf(primary, ctx)).key;
   return {
     source,
     sources: [source],
-    garbageCollected: keeper.garbageCollected,
+    garbageCollected: resource.garbageCollected,
     read: async (primary, ctx) =>
-      await keeper.read(await key(primary, ctx), ctx),
+      await resource.read(await key(primary, ctx), ctx),
     reconcile: async (primary, ctx) => {
-      const wished = wish(primary, ctx);
-      const kept = keeper.ensure(
-        isPromise(wished) ? await wished : wished,
+      const desired = desiredOf(primary, ctx);
+      const reconciled = resource.reconcile(
+        isPromise(desired) ? await desired : desired,
         ctx,
       );
-      return isPromise(kept) ? await kept : kept;
+      return isPromise(reconciled) ? await reconciled : reconciled;
     },
     delete: async (primary, ctx) =>
-      await keeper.remove(await key(primary, ctx), ctx),
+      await resource.delete(await key(primary, ctx), ctx),
   };
 }
 
 /**
- * An object in the cluster that is only read: others make it.
+ * Creates a dependent that is any number of objects of one kind for each
+ * primary: objects that are no longer desired are deleted first, then each
+ * desired one is created or updated.
  *
- * @param kind The kind of the object.
- * @param options Where it is read from; by default the one secondary of the
- * source.
- * @throws {TypeError | RangeError} If the kind is none, or an option is unknown
- * or makes no sense.
- *
- * @example Wait for what somebody else makes
- * ```ts
- * import { Secret } from "@coracle/operator/kinds";
- * import { readOnlyDependent, Workflow } from "@coracle/operator/workflows";
- *
- * const certificate = readOnlyDependent(Secret, {
- *   key: ({ metadata: { namespace, name } }) => ({
- *     ...(namespace && { namespace }),
- *     name: `${name}-tls`,
- *   }),
- * });
- * const flow = new Workflow().add("certificate", certificate, {
- *   readyWhen: ({ resource }) => resource?.data?.["tls.crt"] !== undefined,
- * });
- * if (flow.sources.length !== 1) throw new Error("Unexpected sources");
- * ```
- */
-export function readOnlyDependent<
-  P extends KubernetesObject,
-  S extends KubernetesObject,
->(
-  kind: Kind<S>,
-  options: DependentSourceOptions<P, S> & {
-    readonly key?: ((primary: P) => ObjectKey) | undefined;
-  } = {},
-): Dependent<P, S> {
-  checkKind(kind, "a dependent");
-  checkOptions(options, READ_RULES, `a dependent of ${kind.kind}`);
-  const source = dependentSource(kind, readOnly(options));
-  return {
-    sources: [source],
-    garbageCollected: true,
-    read: async (primary, ctx) =>
-      options.key === undefined
-        ? await ctx.secondary(source)
-        : await source.get?.(options.key(primary)),
-  };
-}
-
-/** The same options, with a source that says that nothing is written. */
-export function readOnly<
-  P extends KubernetesObject,
-  S extends KubernetesObject,
->(options: DependentSourceOptions<P, S>): DependentSourceOptions<P, S> {
-  return { ...options, watch: { readOnly: true, ...options.watch } };
-}
-
-/** How many sources were made for dependents of a kind, by its name. */
-const made: Map<string, number> = new Map();
-
-/** Sources of one controller need different names, in the order they are made. */
-function nextName(kind: Kind): string {
-  const name = kindText(kind);
-  const number = (made.get(name) ?? 0) + 1;
-  made.set(name, number);
-  return number === 1 ? name : `${name} (${number})`;
-}
-
-/**
- * The source that a dependent shares, or one of its own.
- *
- * @throws {TypeError | RangeError} If it is none.
- */
-export function dependentSource<
-  P extends KubernetesObject,
-  S extends KubernetesObject,
->(
-  kind: Kind<S>,
-  options:
-    & DependentSourceOptions<P, S>
-    & Pick<KeepOptions, "relation">,
-): EventSource<P, S> {
-  const { source } = options;
-  if (source !== undefined) {
-    checkParts(source, SOURCE_PARTS, `a dependent of ${kind.kind}, source`);
-    return source;
-  }
-  return watch(kind, {
-    name: nextName(kind),
-    ...(options.relation === "annotations" && { mapper: byAnnotation() }),
-    ...options.watch,
-  });
-}
-
-/** Options of {@linkcode bulkDependent}. */
-export interface BulkDependentOptions<
-  P extends KubernetesObject,
-  S extends KubernetesObject,
-> extends KeepOptions, CompareOptions<S>, DependentSourceOptions<P, S> {
-  /** The objects as they should be; what is there beyond them is deleted. */
-  readonly desired: (
-    primary: P,
-    ctx: Context<P>,
-  ) => MaybePromise<Iterable<ApplyObject<S>>>;
-}
-
-const BULK_RULES: OptionRules<BulkDependentOptions<never, never>> = {
-  ...KEEP_RULES,
-  ...SOURCE_RULES,
-  desired: "function",
-};
-
-/**
- * Any number of objects of one kind for each primary, kept as desired: what is
- * not wanted any more goes first, then each is made or changed.
- *
- * Its resource is a map by `namespace/name`. A source that is shared must hold
- * nothing for the primary but what this dependent makes.
+ * Its resource is a map by `namespace/name`. For a primary, a shared event
+ * source must hold only the objects of this dependent.
  *
  * @param kind The kind of the objects.
- * @param options What they should be.
- * @throws {TypeError | RangeError} If the kind is none, or an option is unknown,
- * missing or makes no sense.
+ * @param options The desired state, and how it is reconciled.
+ * @throws {TypeError | RangeError} If the kind is invalid, or an option is
+ * unknown, missing or invalid.
  *
  * @example One ConfigMap for each page of a book
  * ```ts
@@ -298,72 +165,170 @@ export function bulkDependent<
   S extends KubernetesObject,
 >(
   kind: Kind<S>,
-  options: BulkDependentOptions<P, S>,
-): KeptDependent<P, ReadonlyMap<string, S>> {
+  options: Omit<KubernetesDependentOptions<P, S>, "desired" | "key"> & {
+    /** Desired objects; any further ones of the primary are deleted. */
+    readonly desired: (
+      primary: P,
+      ctx: Context<P>,
+    ) => MaybePromise<Iterable<ApplyObject<S>>>;
+  },
+): KubernetesDependent<P, ReadonlyMap<string, S>> {
   checkKind(kind, "a dependent");
   checkOptions(options, BULK_RULES, `a dependent of ${kind.kind}`);
-  const { desired } = options;
   const source = dependentSource(kind, options);
-  const keeper = new ObjectKeeper(kind, source, options);
-  const read = reader(source);
+  const resource = new DependentResource(kind, source, options);
+  const read = readerOf(source);
   return {
     sources: [source],
-    garbageCollected: keeper.garbageCollected,
+    garbageCollected: resource.garbageCollected,
     read,
     async reconcile(primary, ctx) {
-      const wanted = new Map<string, Wish<S>>();
-      for (const object of await desired(primary, ctx)) {
-        const wish = await keeper.wish(object, { primary, ctx });
-        wanted.set(keyText(wish.key), wish);
+      const desired = new Map<string, DesiredResource<S>>();
+      for (const object of await options.desired(primary, ctx)) {
+        const one = await resource.desired(object, { primary, ctx });
+        desired.set(keyText(one.key), one);
       }
       for (const [id, object] of await read(primary, ctx)) {
-        if (!wanted.has(id)) await keeper.remove(keyOf(object), ctx);
+        if (!desired.has(id)) await resource.delete(keyOf(object), ctx);
       }
-      const resource = new Map<string, S>();
-      let operation = strongest();
-      for (const [id, wish] of wanted) {
-        const result = await keeper.ensure(wish, ctx);
-        operation = strongest(operation, result.operation);
-        if (result.resource !== undefined) resource.set(id, result.resource);
+      const resources = new Map<string, S>();
+      let operation = combinedOperation();
+      for (const [id, one] of desired) {
+        const result = await resource.reconcile(one, ctx);
+        operation = combinedOperation(operation, result.operation);
+        if (result.resource !== undefined) resources.set(id, result.resource);
       }
-      return { operation, resource };
+      return { operation, resource: resources };
     },
     async delete(primary, ctx) {
       for (const object of (await read(primary, ctx)).values()) {
-        await keeper.remove(keyOf(object), ctx);
+        await resource.delete(keyOf(object), ctx);
       }
     },
   };
 }
 
 /**
- * Any number of objects in the cluster that are only read: others make them. Its
- * resource is a map by `namespace/name`.
+ * Creates a dependent that is an object in the cluster which others create: it
+ * is only read.
+ *
+ * @param kind The kind of the object.
+ * @param options The event source, and the key of the object. Without a key it
+ * is the only secondary of the source.
+ * @throws {TypeError | RangeError} If the kind is invalid, or an option is
+ * unknown or invalid.
+ *
+ * @example Wait for a certificate that another operator issues
+ * ```ts
+ * import { Secret } from "@coracle/operator/kinds";
+ * import { readOnlyDependent, Workflow } from "@coracle/operator/workflows";
+ *
+ * const certificate = readOnlyDependent(Secret, {
+ *   key: ({ metadata: { namespace, name } }) => ({
+ *     ...(namespace && { namespace }),
+ *     name: `${name}-tls`,
+ *   }),
+ * });
+ * const flow = new Workflow().add("certificate", certificate, {
+ *   readyWhen: ({ resource }) => resource?.data?.["tls.crt"] !== undefined,
+ * });
+ * if (flow.sources.length !== 1) throw new Error("Unexpected sources");
+ * ```
+ */
+export function readOnlyDependent<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+>(
+  kind: Kind<S>,
+  options: Pick<KubernetesDependentOptions<P, S>, "source" | "watch" | "key"> =
+    {},
+): Dependent<P, S> {
+  checkKind(kind, "a dependent");
+  checkOptions(options, READ_RULES, `a dependent of ${kind.kind}`);
+  const source = dependentSource(kind, readOnly(options));
+  return {
+    sources: [source],
+    garbageCollected: true,
+    read: async (primary, ctx) =>
+      options.key === undefined
+        ? await ctx.secondary(source)
+        : await source.get?.(options.key(primary)),
+  };
+}
+
+/**
+ * Creates a dependent that is any number of objects in the cluster which others
+ * create: they are only read. Its resource is a map by `namespace/name`.
  *
  * @param kind The kind of the objects.
- * @param options Where they are read from.
- * @throws {TypeError | RangeError} If the kind is none, or an option is unknown,
- * missing or makes no sense.
+ * @param options The event source.
+ * @throws {TypeError | RangeError} If the kind is invalid, or an option is
+ * unknown, missing or invalid.
  */
 export function readOnlyBulkDependent<
   P extends KubernetesObject,
   S extends KubernetesObject,
 >(
   kind: Kind<S>,
-  options: DependentSourceOptions<P, S> = {},
+  options: Pick<KubernetesDependentOptions<P, S>, "source" | "watch"> = {},
 ): Dependent<P, ReadonlyMap<string, S>> {
   checkKind(kind, "a dependent");
   checkOptions(options, SOURCE_RULES, `a dependent of ${kind.kind}`);
   const source = dependentSource(kind, readOnly(options));
-  return { sources: [source], garbageCollected: true, read: reader(source) };
+  return { sources: [source], garbageCollected: true, read: readerOf(source) };
 }
 
-/** Reads the secondaries of a source by their keys. */
-function reader<P extends KubernetesObject, S extends KubernetesObject>(
+/** Reads the secondaries of a source, by key. */
+function readerOf<P extends KubernetesObject, S extends KubernetesObject>(
   source: EventSource<P, S>,
 ): (primary: P, ctx: Context<P>) => Promise<ReadonlyMap<string, S>> {
   return async (_primary, ctx) => {
     const objects = await ctx.secondaries(source);
     return new Map(objects.map((object) => [keyText(keyOf(object)), object]));
   };
+}
+
+/** Marks the event source of a dependent as read-only. */
+function readOnly<P extends KubernetesObject, S extends KubernetesObject>(
+  options: SourceOptions<P, S>,
+): SourceOptions<P, S> {
+  return { ...options, watch: { readOnly: true, ...options.watch } };
+}
+
+/** Number of event sources that were created for dependents, by kind. */
+const sourceCounts: Map<string, number> = new Map();
+
+/** Creates a name: those of the event sources of a controller must differ. */
+function nextName(kind: Kind): string {
+  const name = kindText(kind);
+  const number = (sourceCounts.get(name) ?? 0) + 1;
+  sourceCounts.set(name, number);
+  return number === 1 ? name : `${name} (${number})`;
+}
+
+/**
+ * Returns the shared event source of a dependent, or creates one.
+ *
+ * @throws {TypeError | RangeError} If the shared source is invalid.
+ */
+function dependentSource<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+>(
+  kind: Kind<S>,
+  options: Pick<
+    KubernetesDependentOptions<P, S>,
+    "source" | "watch" | "relation"
+  >,
+): EventSource<P, S> {
+  const { source } = options;
+  if (source !== undefined) {
+    checkParts(source, SOURCE_PARTS, `a dependent of ${kind.kind}, source`);
+    return source;
+  }
+  return watch(kind, {
+    name: nextName(kind),
+    ...(options.relation === "annotations" && { mapper: byAnnotation() }),
+    ...options.watch,
+  });
 }

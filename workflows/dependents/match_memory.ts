@@ -14,7 +14,7 @@ interface Learned {
   /** The incarnation of the object. */
   readonly uid: string;
   /** What was wished for. */
-  readonly wish: string;
+  readonly desired: string;
   /** What we owned of the stored one. */
   readonly owned: string;
   /** The newest resourceVersion that was found to be equal. */
@@ -26,7 +26,7 @@ export interface Match {
   /** Names the object in this memory. */
   readonly id: string;
   /** Names what is wished for: the same wish leads to the same intent. */
-  readonly wish: string;
+  readonly desired: string;
   /** What would be applied. */
   readonly intent: KubernetesObject;
   /** The object as it is stored. */
@@ -94,24 +94,24 @@ export class MatchMemory {
 
   /** Whether nothing has changed since an object was found to be as wished. */
   isUntouched(
-    { id, wish, actual }: Pick<Match, "id" | "wish" | "actual">,
+    { id, desired, actual }: Pick<Match, "id" | "desired" | "actual">,
   ): boolean {
     const learned = this.#learned.get(id);
     const { uid, resourceVersion } = actual.metadata;
-    return learned !== undefined && learned.wish === wish &&
+    return learned !== undefined && learned.desired === desired &&
       learned.version === resourceVersion && learned.uid === uid;
   }
 
   /** Whether a stored object is what is asked for. */
   match(match: Match): MatchResult {
-    const { id, wish, intent, actual } = match;
+    const { id, desired, intent, actual } = match;
     if (this.isUntouched(match)) return MATCHES;
     const { uid = "", resourceVersion = "" } = actual.metadata;
     const ours = ownedOf(match);
     const owned = ours ?? {};
     const learned = this.#learned.get(id);
     if (
-      learned?.uid === uid && learned.wish === wish &&
+      learned?.uid === uid && learned.desired === desired &&
       learned.owned === textHash(ownedText(actual, owned))
     ) {
       learned.version = resourceVersion;
@@ -144,11 +144,11 @@ export class MatchMemory {
     this.#learned.clear();
   }
 
-  #learn({ id, wish, actual }: Match, owned: OwnedFields): void {
+  #learn({ id, desired, actual }: Match, owned: OwnedFields): void {
     const { uid = "", resourceVersion = "" } = actual.metadata;
     this.#learned.set(id, {
       uid,
-      wish,
+      desired,
       owned: textHash(ownedText(actual, owned)),
       version: resourceVersion,
     });

@@ -12,7 +12,7 @@ import {
 import type { Graph } from "./graph.ts";
 
 /** What the executors work on. */
-export interface RunContext<P extends KubernetesObject> {
+export interface ExecutorContext<P extends KubernetesObject> {
   /** The primary, as the run was given it. */
   readonly primary: P;
   /** The context of the run. */
@@ -29,7 +29,7 @@ export interface RunContext<P extends KubernetesObject> {
  */
 export class NodeRun<P extends KubernetesObject> {
   readonly #node: WorkflowNode<P>;
-  readonly #run: RunContext<P>;
+  readonly #run: ExecutorContext<P>;
   readonly #verdicts: NodeVerdicts = {};
 
   /**
@@ -38,7 +38,7 @@ export class NodeRun<P extends KubernetesObject> {
    * @param node Which one.
    * @param run What it works on.
    */
-  constructor(node: WorkflowNode<P>, run: RunContext<P>) {
+  constructor(node: WorkflowNode<P>, run: ExecutorContext<P>) {
     this.#node = node;
     this.#run = run;
   }
@@ -147,7 +147,7 @@ type Decision =
  */
 export async function reconcileGraph<P extends KubernetesObject>(
   graph: Graph<WorkflowNode<P>>,
-  run: RunContext<P>,
+  run: ExecutorContext<P>,
 ): Promise<Map<string, NodeResult>> {
   const runs = new Map(
     graph.order.map((node) => [node, new NodeRun(node, run)]),
@@ -190,7 +190,7 @@ async function decide<P extends KubernetesObject>(
   dependencies: readonly WorkflowNode<P>[],
   { decisions, limited }: {
     readonly decisions: ReadonlyMap<WorkflowNode<P>, Promise<Decision>>;
-    readonly limited: RunContext<P>["limited"];
+    readonly limited: ExecutorContext<P>["limited"];
   },
 ): Promise<Decision> {
   let waitingFor: string[] | undefined;
@@ -238,7 +238,7 @@ async function conclude<P extends KubernetesObject>(
       readonly dependent: WorkflowNode<P>;
       readonly result: Promise<NodeResult>;
     }[];
-    readonly run: RunContext<P>;
+    readonly run: ExecutorContext<P>;
   },
 ): Promise<NodeResult> {
   const made = await decision;
@@ -257,7 +257,7 @@ export async function deleteAfter<P extends KubernetesObject>(
     readonly result: Promise<NodeResult>;
   }[],
   { run, withPrimary }: {
-    readonly run: RunContext<P>;
+    readonly run: ExecutorContext<P>;
     readonly withPrimary: boolean;
   },
 ): Promise<NodeResult> {
@@ -294,7 +294,7 @@ function isReady({ state }: NodeResult): boolean {
  */
 export async function cleanUpGraph<P extends KubernetesObject>(
   graph: Graph<WorkflowNode<P>>,
-  run: RunContext<P>,
+  run: ExecutorContext<P>,
 ): Promise<Map<string, NodeResult>> {
   const pending = new Map<WorkflowNode<P>, Promise<NodeResult>>();
   for (const node of graph.order.toReversed()) {

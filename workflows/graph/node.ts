@@ -22,27 +22,27 @@ export interface NodeOptions<P extends KubernetesObject, S> {
    *
    * @default {always}
    */
-  readonly reconcileWhen?: When<P, S> | undefined;
+  readonly reconcileWhen?: NodeCondition<P, S> | undefined;
   /**
    * Whether to leave the resource alone in this run: it is neither brought in
    * line nor deleted, and counts as ready.
    *
    * @default {never}
    */
-  readonly skipWhen?: When<P, S> | undefined;
+  readonly skipWhen?: NodeCondition<P, S> | undefined;
   /**
    * Whether the resource does its work, so that what depends on it can start.
    *
    * @default {as soon as it is reconciled}
    */
-  readonly readyWhen?: When<P, S> | undefined;
+  readonly readyWhen?: NodeCondition<P, S> | undefined;
   /**
    * Whether the resource is gone after it was deleted, so that what it depends
    * on can be deleted too.
    *
    * @default {as soon as its deletion was asked for}
    */
-  readonly deletedWhen?: When<P, S> | undefined;
+  readonly deletedWhen?: NodeCondition<P, S> | undefined;
   /**
    * Whether the node takes part at all, for kinds that a cluster may lack:
    * {@linkcode crdPresent}, or a function. If not, it is not touched, what
@@ -164,7 +164,7 @@ export interface Verdict {
 }
 
 /** Decides something about a node; asked at most once a run. */
-export type When<P extends KubernetesObject, S> = (
+export type NodeCondition<P extends KubernetesObject, S> = (
   context: NodeContext<P, S>,
 ) => MaybePromise<boolean | Verdict>;
 

@@ -12,7 +12,11 @@ import type { Context } from "../../core/controller/context.ts";
 import { SOURCE_PARTS } from "../dependents/kubernetes_dependent.ts";
 import type { Dependent } from "../dependents/dependent.ts";
 import { Activation } from "./activation.ts";
-import { cleanUpGraph, reconcileGraph, type RunContext } from "./executor.ts";
+import {
+  cleanUpGraph,
+  type ExecutorContext,
+  reconcileGraph,
+} from "./executor.ts";
 import { concurrencyLimit } from "./concurrency_limit.ts";
 import { Graph } from "./graph.ts";
 import { mermaid } from "./mermaid.ts";
@@ -22,7 +26,7 @@ import {
   type NodeResult,
   type WorkflowNode,
 } from "./node.ts";
-import { GraphResult } from "./workflow_result.ts";
+import { WorkflowResult } from "./workflow_result.ts";
 
 /** Options of a {@linkcode Workflow}. */
 export interface WorkflowOptions {
@@ -185,7 +189,7 @@ export class Workflow<
    *
    * @throws {WorkflowError} If nodes failed and errors are not collected.
    */
-  async reconcile(primary: P, ctx: Context<P>): Promise<GraphResult<N>> {
+  async reconcile(primary: P, ctx: Context<P>): Promise<WorkflowResult<N>> {
     const run = this.#run(primary, ctx);
     return this.#conclude(await reconcileGraph(this.#graph, run), ctx);
   }
@@ -195,7 +199,7 @@ export class Workflow<
    *
    * @throws {WorkflowError} If nodes failed and errors are not collected.
    */
-  async cleanup(primary: P, ctx: Context<P>): Promise<GraphResult<N>> {
+  async cleanup(primary: P, ctx: Context<P>): Promise<WorkflowResult<N>> {
     const run = this.#run(primary, ctx);
     return this.#conclude(await cleanUpGraph(this.#graph, run), ctx);
   }
@@ -208,7 +212,7 @@ export class Workflow<
    * @throws {Error} If the workflow has not run yet in this run, as when its
    * invocation is explicit and still to come.
    */
-  resultOf(ctx: Context<P>): GraphResult<N> {
+  resultOf(ctx: Context<P>): WorkflowResult<N> {
     const result = this.resultIn(ctx);
     if (result !== undefined) return result;
     throw new Error(
@@ -219,8 +223,8 @@ export class Workflow<
   }
 
   /** As {@linkcode Workflow.resultOf}; undefined if it has not run. */
-  resultIn(ctx: Context<P>): GraphResult<N> | undefined {
-    return ctx.attributes.get(this) as GraphResult<N> | undefined;
+  resultIn(ctx: Context<P>): WorkflowResult<N> | undefined {
+    return ctx.attributes.get(this) as WorkflowResult<N> | undefined;
   }
 
   /**
@@ -228,11 +232,11 @@ export class Workflow<
    *
    * @param result What became of them, to be drawn too.
    */
-  toMermaid(result?: GraphResult): string {
+  toMermaid(result?: WorkflowResult): string {
     return mermaid(this.nodes, result?.nodes);
   }
 
-  #run(primary: P, ctx: Context<P>): RunContext<P> {
+  #run(primary: P, ctx: Context<P>): ExecutorContext<P> {
     const activation = this.#activation;
     const limited = concurrencyLimit(this.#concurrency);
     return { primary, ctx, activation, limited };
@@ -241,8 +245,8 @@ export class Workflow<
   #conclude(
     nodes: ReadonlyMap<string, NodeResult>,
     ctx: Context<P>,
-  ): GraphResult<N> {
-    const result = new GraphResult<N>(nodes);
+  ): WorkflowResult<N> {
+    const result = new WorkflowResult<N>(nodes);
     ctx.attributes.set(this, result);
     if (this.#options.errors !== "collect") result.throwIfFailed();
     return result;

@@ -1,6 +1,6 @@
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
-import type { WorkflowResult } from "../../core/controller/context.ts";
+import type { ManagedWorkflowResult } from "../../core/controller/context.ts";
 import {
   type Condition,
   type NewCondition,
@@ -20,14 +20,14 @@ const DONE: ReadonlySet<NodeState> = new Set([
 /** Nodes of a workflow have failed; everything else has gone on. */
 export class WorkflowError extends AggregateError {
   /** What became of all nodes. */
-  readonly result: GraphResult;
+  readonly result: WorkflowResult;
 
   /**
    * Tells of the nodes that failed.
    *
    * @param result What became of all nodes.
    */
-  constructor(result: GraphResult) {
+  constructor(result: WorkflowResult) {
     const { errors, nodes } = result;
     const texts = Array.from(
       errors,
@@ -50,9 +50,9 @@ export class WorkflowError extends AggregateError {
  *
  * @typeParam N The types of the nodes' resources, by name.
  */
-export class GraphResult<
+export class WorkflowResult<
   N extends Record<string, unknown> = Record<string, unknown>,
-> implements WorkflowResult {
+> implements ManagedWorkflowResult {
   /** What became of each node, in the order of the graph. */
   readonly nodes: ReadonlyMap<string, NodeResult>;
   /** Whether every node is reconciled and ready, deleted, or takes no part. */

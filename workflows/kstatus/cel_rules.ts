@@ -4,9 +4,9 @@ import {
   type OptionRules,
 } from "../../core/api/options.ts";
 import {
-  current,
-  failed,
-  inProgress,
+  currentStatus,
+  failedStatus,
+  inProgressStatus,
   type ObjectStatus,
   type StatusRule,
 } from "./object_status.ts";
@@ -106,9 +106,9 @@ type Verdict = readonly [predicate: CelPredicate, status: ObjectStatus];
 
 async function celRule(check: CelHealthCheck): Promise<StatusRule> {
   const told: readonly (readonly [string | undefined, ObjectStatus])[] = [
-    [check.inProgress, inProgress("InProgress", "By its expression")],
-    [check.failed, failed("Failed", "By its expression")],
-    [check.current, current("By its expression")],
+    [check.inProgress, inProgressStatus("InProgress", "By its expression")],
+    [check.failed, failedStatus("Failed", "By its expression")],
+    [check.current, currentStatus("By its expression")],
   ];
   const given = told.filter(([source]) => source !== undefined);
   const predicates = await celPredicates(
@@ -127,7 +127,7 @@ function verdictOf(
 ): ObjectStatus {
   try {
     return verdicts.find(([isSo]) => isSo(object))?.[1] ??
-      inProgress("InProgress", "None of its expressions is true");
+      inProgressStatus("InProgress", "None of its expressions is true");
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return {

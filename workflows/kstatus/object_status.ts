@@ -18,17 +18,20 @@ export interface ObjectStatus {
 }
 
 /** The object has reached what it asks for. */
-export function current(message: string): ObjectStatus {
+export function currentStatus(message: string): ObjectStatus {
   return { status: "Current", reason: "", message };
 }
 
 /** Somebody works on it. */
-export function inProgress(reason: string, message: string): ObjectStatus {
+export function inProgressStatus(
+  reason: string,
+  message: string,
+): ObjectStatus {
   return { status: "InProgress", reason, message };
 }
 
 /** Nobody will get it there without help. */
-export function failed(reason: string, message: string): ObjectStatus {
+export function failedStatus(reason: string, message: string): ObjectStatus {
   return { status: "Failed", reason, message };
 }
 

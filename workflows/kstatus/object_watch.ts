@@ -5,8 +5,8 @@ import { Informer } from "../../core/cache/informer/informer.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import {
-  current,
-  failed,
+  currentStatus,
+  failedStatus,
   type ObjectStatus,
   type StatusRule,
 } from "./object_status.ts";
@@ -175,7 +175,9 @@ export class ObjectWatch {
       if (!informer.hasSynced) return;
       this.#tell(
         reference,
-        this.#vanishing.has(id) ? current("Job is done and gone") : NOT_FOUND,
+        this.#vanishing.has(id)
+          ? currentStatus("Job is done and gone")
+          : NOT_FOUND,
       );
       return;
     }
@@ -338,5 +340,5 @@ export function failedByPods(
   const count = pods.failures(now);
   return count === 0
     ? status
-    : failed("PodsFailed", `${count} pods have failed`);
+    : failedStatus("PodsFailed", `${count} pods have failed`);
 }

@@ -6,9 +6,9 @@ import {
   type OptionRules,
 } from "../../core/api/options.ts";
 import {
-  current,
-  failed,
-  inProgress,
+  currentStatus,
+  failedStatus,
+  inProgressStatus,
   type ObjectStatus,
   type StatusRule,
   type StatusValue,
@@ -131,7 +131,7 @@ function unsettledStatus(object: unknown): ObjectStatus | undefined {
   const observed = at(object, "status.observedGeneration");
   return typeof generation === "number" && typeof observed === "number" &&
       generation !== observed
-    ? inProgress(
+    ? inProgressStatus(
       "LatestGenerationNotObserved",
       `Generation is ${generation}, but latest observed generation is ${observed}`,
     )
@@ -142,8 +142,8 @@ function unsettledStatus(object: unknown): ObjectStatus | undefined {
 function toldStatus(object: unknown): ObjectStatus | undefined {
   for (const { type, status, reason, message } of conditionsAt(object)) {
     if (status !== "True") continue;
-    if (type === "Reconciling") return inProgress(reason, message);
-    if (type === "Stalled") return failed(reason, message);
+    if (type === "Reconciling") return inProgressStatus(reason, message);
+    if (type === "Stalled") return failedStatus(reason, message);
   }
   return undefined;
 }
@@ -151,10 +151,10 @@ function toldStatus(object: unknown): ObjectStatus | undefined {
 /** For kinds that nobody has a rule for. */
 function readyStatus(object: unknown): ObjectStatus {
   const ready = conditionsAt(object).find(({ type }) => type === "Ready");
-  if (ready?.status === "True") return current("Resource is Ready");
+  if (ready?.status === "True") return currentStatus("Resource is Ready");
   return ready === undefined
-    ? current("Resource is current")
-    : inProgress(ready.reason, ready.message);
+    ? currentStatus("Resource is current")
+    : inProgressStatus(ready.reason, ready.message);
 }
 
 /**

@@ -1,7 +1,7 @@
 import {
-  current,
-  failed,
-  inProgress,
+  currentStatus,
+  failedStatus,
+  inProgressStatus,
   type ObjectStatus,
   type StatusRule,
 } from "./object_status.ts";
@@ -63,39 +63,41 @@ export function conditionsAt(object: unknown): readonly ReadCondition[] {
 }
 
 /** For kinds that are what they ask for as soon as they exist. */
-export const alwaysCurrent: StatusRule = () => current("Resource is current");
+export const alwaysCurrent: StatusRule = () =>
+  currentStatus("Resource is current");
 
 /** Services: a load balancer needs an address. */
 export const serviceStatus: StatusRule = (object) =>
   textAt(object, "spec.type") === "LoadBalancer" &&
     textAt(object, "spec.clusterIP") === ""
-    ? inProgress(
+    ? inProgressStatus(
       "NoIPAssigned",
       "ClusterIP not set. Service type: LoadBalancer",
     )
-    : current("Service is ready");
+    : currentStatus("Service is ready");
 
 /** PersistentVolumeClaims: bound. */
 export const claimStatus: StatusRule = (object) => {
   const phase = textAt(object, "status.phase");
-  return phase === "Bound"
-    ? current("PVC is Bound")
-    : inProgress("NotBound", `PVC is not Bound. phase: ${phase || "unknown"}`);
+  return phase === "Bound" ? currentStatus("PVC is Bound") : inProgressStatus(
+    "NotBound",
+    `PVC is not Bound. phase: ${phase || "unknown"}`,
+  );
 };
 
 /** CustomResourceDefinitions: accepted and served. */
 export const crdStatus: StatusRule = (object) => {
   for (const { type, status, reason, message } of conditionsAt(object)) {
     if (type === "NamesAccepted" && status === "False") {
-      return failed(reason, message);
+      return failedStatus(reason, message);
     }
     if (type !== "Established") continue;
-    if (status === "True") return current("CRD is established");
+    if (status === "True") return currentStatus("CRD is established");
     if (status === "False" && reason !== "Installing") {
-      return failed(reason, message);
+      return failedStatus(reason, message);
     }
   }
-  return inProgress("Installing", "Install in progress");
+  return inProgressStatus("Installing", "Install in progress");
 };
 
 /**
@@ -122,15 +124,15 @@ export const podStatus: StatusRule = (object, { now }) => {
   const phase = textAt(object, "status.phase");
   switch (phase) {
     case "Succeeded":
-      return current("Pod has completed successfully");
+      return currentStatus("Pod has completed successfully");
     case "Failed":
-      return current("Pod has completed, but not successfully");
+      return currentStatus("Pod has completed, but not successfully");
     case "Running":
       return runningPod(object);
     case "Pending":
       return pendingPod(object, now);
     case "":
-      return inProgress("PodNotObserved", "Pod phase not available");
+      return inProgressStatus("PodNotObserved", "Pod phase not available");
     default:
       return {
         status: "Unknown",
@@ -142,7 +144,7 @@ export const podStatus: StatusRule = (object, { now }) => {
 
 function runningPod(object: unknown): ObjectStatus {
   const ready = conditionsAt(object).find(({ type }) => type === "Ready");
-  if (ready?.status === "True") return current("Pod is Ready");
+  if (ready?.status === "True") return currentStatus("Pod is Ready");
   const crashing = ["containerStatuses", "initContainerStatuses"]
     .flatMap((list) => listAt(object, `status.${list}`))
     .filter((container) =>
@@ -150,11 +152,11 @@ function runningPod(object: unknown): ObjectStatus {
     )
     .map((container) => textAt(container, "name"));
   return crashing.length > 0
-    ? failed(
+    ? failedStatus(
       "ContainerCrashLooping",
       `Containers in CrashLoop state: ${crashing.join(",")}`,
     )
-    : inProgress("PodRunningNotReady", "Pod is running but is not Ready");
+    : inProgressStatus("PodRunningNotReady", "Pod is running but is not Ready");
 }
 
 function pendingPod(object: unknown, now: number): ObjectStatus {
@@ -163,11 +165,11 @@ function pendingPod(object: unknown, now: number): ObjectStatus {
     condition.reason === "Unschedulable"
   );
   if (unscheduled === undefined) {
-    return inProgress("PodPending", "Pod is in the Pending phase");
+    return inProgressStatus("PodPending", "Pod is in the Pending phase");
   }
   return graceLeft(object, now) > 0
-    ? inProgress("PodNotScheduled", "Pod has not been scheduled")
-    : failed("PodUnschedulable", "Pod could not be scheduled");
+    ? inProgressStatus("PodNotScheduled", "Pod has not been scheduled")
+    : failedStatus("PodUnschedulable", "Pod could not be scheduled");
 }
 
 /** One step on the way: what is there against what should be. */
@@ -176,7 +178,7 @@ type Progress = readonly [behind: boolean, reason: string, message: string];
 /** The first step that is not done yet. */
 function firstBehind(steps: readonly Progress[]): ObjectStatus | undefined {
   for (const [behind, reason, message] of steps) {
-    if (behind) return inProgress(reason, message);
+    if (behind) return inProgressStatus(reason, message);
   }
   return undefined;
 }
@@ -192,7 +194,10 @@ const NO_DEADLINE = 2 ** 31 - 1;
 export const deploymentStatus: StatusRule = (object) => {
   const progressing = find(object, "Progressing");
   if (progressing?.reason === "ProgressDeadlineExceeded") {
-    return failed("ProgressDeadlineExceeded", "Progress deadline exceeded");
+    return failedStatus(
+      "ProgressDeadlineExceeded",
+      "Progress deadline exceeded",
+    );
   }
   const deadline = at(object, "spec.progressDeadlineSeconds");
   const rolledOut = deadline === undefined || deadline === NO_DEADLINE ||
@@ -224,13 +229,13 @@ export const deploymentStatus: StatusRule = (object) => {
       "DeploymentNotAvailable",
       "Deployment not available",
     ],
-  ]) ?? current(`Deployment is available. Replicas: ${replicas}`);
+  ]) ?? currentStatus(`Deployment is available. Replicas: ${replicas}`);
 };
 
 /** StatefulSets: every replica ready and of the newest revision. */
 export const statefulSetStatus: StatusRule = (object) => {
   if (textAt(object, "spec.updateStrategy.type") === "OnDelete") {
-    return current("StatefulSet is using the ondelete update strategy");
+    return currentStatus("StatefulSet is using the ondelete update strategy");
   }
   const wanted = numberAt(object, "spec.replicas", 1);
   const status = (name: string) => numberAt(object, `status.${name}`, 0);
@@ -250,11 +255,11 @@ export const statefulSetStatus: StatusRule = (object) => {
   if (typeof partition === "number" && partition > 0) {
     const updated = status("updatedReplicas");
     return updated < wanted - partition
-      ? inProgress(
+      ? inProgressStatus(
         "PartitionRollout",
         `updated: ${updated}/${wanted - partition}`,
       )
-      : current(`Partition rollout complete. updated: ${updated}`);
+      : currentStatus(`Partition rollout complete. updated: ${updated}`);
   }
   const currentReplicas = status("currentReplicas");
   const revision = textAt(object, "status.currentRevision");
@@ -270,14 +275,18 @@ export const statefulSetStatus: StatusRule = (object) => {
       "RevisionMismatch",
       "Waiting for updated revision to match current",
     ],
-  ]) ?? current(`All replicas scheduled as expected. Replicas: ${replicas}`);
+  ]) ??
+    currentStatus(`All replicas scheduled as expected. Replicas: ${replicas}`);
 };
 
 /** ReplicaSets: every replica labelled, available and ready. */
 export const replicaSetStatus: StatusRule = (object) => {
   const failure = find(object, "ReplicaFailure");
   if (failure?.status === "True") {
-    return inProgress("ReplicaFailure", failure.message || "Replica failure");
+    return inProgressStatus(
+      "ReplicaFailure",
+      failure.message || "Replica failure",
+    );
   }
   const wanted = numberAt(object, "spec.replicas", 1);
   const status = (name: string) => numberAt(object, `status.${name}`, 0);
@@ -294,7 +303,7 @@ export const replicaSetStatus: StatusRule = (object) => {
       "ExtraPods",
       `Pending termination: ${replicas - wanted}`,
     ],
-  ]) ?? current(`ReplicaSet is available. Replicas: ${replicas}`);
+  ]) ?? currentStatus(`ReplicaSet is available. Replicas: ${replicas}`);
 };
 
 /** DaemonSets: the newest pod ready on every node that should run one. */
@@ -328,24 +337,25 @@ export const daemonSetStatus: StatusRule = (object) => {
     [wanted > updated, "LessUpdated", `Updated: ${updated}/${wanted}`],
     [wanted > available, "LessAvailable", `Available: ${available}/${wanted}`],
     [wanted > ready, "LessReady", `Ready: ${ready}/${wanted}`],
-  ]) ?? current(`All replicas scheduled as expected. Replicas: ${wanted}`);
+  ]) ??
+    currentStatus(`All replicas scheduled as expected. Replicas: ${wanted}`);
 };
 
 /** Jobs: done, or at least at work. */
 export const jobStatus: StatusRule = (object) => {
   for (const { type, status, message } of conditionsAt(object)) {
     if (status !== "True") continue;
-    if (type === "Complete") return current(`Job Completed. ${message}`);
+    if (type === "Complete") return currentStatus(`Job Completed. ${message}`);
     if (type === "Failed") {
-      return failed("JobFailed", `Job Failed. ${message}`);
+      return failedStatus("JobFailed", `Job Failed. ${message}`);
     }
     if (type === "Suspended" && at(object, "spec.suspend") === true) {
-      return current("Job Suspended");
+      return currentStatus("Job Suspended");
     }
   }
   return at(object, "status.startTime") === undefined
-    ? inProgress("JobNotStarted", "Job not started")
-    : current("Job in progress");
+    ? inProgressStatus("JobNotStarted", "Job not started")
+    : currentStatus("Job in progress");
 };
 
 /**
@@ -355,10 +365,12 @@ export const jobStatus: StatusRule = (object) => {
 export function jobCompletionStatus(
   ...[object, context]: Parameters<StatusRule>
 ): ReturnType<StatusRule> {
-  if (at(object, "spec.suspend") === true) return current("Job Suspended");
+  if (at(object, "spec.suspend") === true) {
+    return currentStatus("Job Suspended");
+  }
   const status = jobStatus(object, context);
   const complete = find(object, "Complete")?.status === "True";
   return status.status === "Current" && !complete
-    ? inProgress("JobInProgress", "Job in progress")
+    ? inProgressStatus("JobInProgress", "Job in progress")
     : status;
 }

@@ -7,7 +7,7 @@ import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 
 /**
  * What a changed field asks for, the weakest first: nothing, a change in place,
- * an upgrade, or an upgrade that does not carry state over.
+ * an upgrade, or an upgrade that does not savepoint state over.
  */
 export type ChangeType = "none" | "scale" | "upgrade" | "redeploy";
 

@@ -12,14 +12,14 @@ import {
 } from "../conditions/condition.ts";
 import type { Lifecycle, RolloutError } from "./phased_status.ts";
 
-/** What Ready, Reconciling and Stalled say in a state of life. */
-interface Words {
+/** Ready, Reconciling and Stalled in a lifecycle state. */
+interface StateConditions {
   readonly ready: "True" | "False" | "Unknown";
   readonly also?: "Reconciling" | "Stalled";
   readonly message: string;
 }
 
-const WORDS: Readonly<Record<Lifecycle, Words>> = {
+const STATE_CONDITIONS: Readonly<Record<Lifecycle, StateConditions>> = {
   Created: {
     ready: "Unknown",
     also: "Reconciling",
@@ -42,11 +42,11 @@ const WORDS: Readonly<Record<Lifecycle, Words>> = {
   },
   Stable: { ready: "True", message: "Deployed and stable" },
   Suspended: { ready: "False", message: "Suspended, as the spec asks for" },
-  // What was asked for will not come before somebody changes it.
+  // The desired spec is not deployed until a user changes it.
   RolledBack: {
     ready: "False",
     also: "Stalled",
-    message: "The last stable spec runs instead of the present one",
+    message: "The last stable spec runs instead of the current one",
   },
   Failed: { ready: "False", also: "Stalled", message: "Failed" },
   Deleting: {
@@ -56,53 +56,37 @@ const WORDS: Readonly<Record<Lifecycle, Words>> = {
   },
 };
 
-/** Why an object is as it is: one word for programs, and one sentence. */
-export interface Reasons {
-  /** One word for programs. */
-  readonly reason: string;
-  /** One sentence for people. */
-  readonly message: string;
-}
-
-/** What is pending; without a reason, that is the state of life. */
-export interface Pending {
-  /**
-   * One word for programs.
-   *
-   * @default {the state of life}
-   */
+/** Reason why an object is not Ready yet. */
+export interface PendingReason {
+  /** Machine-readable reason. Defaults to the lifecycle state. */
   readonly reason?: string | undefined;
-  /** One sentence for people. */
+  /** Human-readable message. */
   readonly message: string;
 }
 
-/** What the conditions of a phased object are made from. */
+/** Facts from which the conditions of a phased object are computed. */
 export interface LifecycleFacts {
-  /** Where the object is in its life. */
+  /** Lifecycle state of the object. */
   readonly lifecycle: Lifecycle;
-  /** What went wrong. It is why the object is not Ready, whatever its state. */
+  /** Error; the object is not Ready while there is one. */
   readonly error?: RolloutError | undefined;
-  /** What is still to be done, or waited for, before it can be Ready. */
-  readonly pending?: Pending | undefined;
-  /**
-   * What is to be said of the state.
-   *
-   * @default {the same for every object}
-   */
+  /** Reason why the object is not Ready yet. */
+  readonly pending?: PendingReason | undefined;
+  /** Message of the conditions. Defaults to that of the lifecycle state. */
   readonly message?: string | undefined;
 }
 
 /**
- * The conditions of a state of life, as kstatus wants them: Ready always,
- * Reconciling and Stalled where they hold. Other conditions are left alone.
+ * Computes the conditions of a lifecycle state, by the conventions of kstatus:
+ * Ready always, Reconciling and Stalled only while True. Other conditions are
+ * not changed.
  *
- * Ready is True only for an object that is stable, without an error and with
- * nothing pending; an error that is tried again is Reconciling, one that needs
- * somebody's help is Stalled.
+ * Ready is True only for a stable object without an error or pending reason. An
+ * error that is retried sets Reconciling, one that needs a user sets Stalled.
  *
- * @param conditions What is there.
- * @param facts The state, the error and what is pending.
- * @param moment When, and which generation was seen.
+ * @param conditions The current conditions.
+ * @param facts The lifecycle state, the error and the pending reason.
+ * @param moment The time, and the generation.
  */
 export function lifecycleConditions(
   conditions: readonly Condition[],
@@ -110,23 +94,23 @@ export function lifecycleConditions(
   moment: ConditionMoment,
 ): Condition[] {
   const { lifecycle, error, pending } = facts;
-  const usual = WORDS[lifecycle];
-  const words = {
+  const usual = STATE_CONDITIONS[lifecycle];
+  const texts = {
     reason: error?.reason ?? pending?.reason ?? lifecycle,
     message: error?.message ?? pending?.message ?? facts.message ??
       usual.message,
   };
-  const disturbed = error !== undefined || pending !== undefined;
-  const ready = disturbed ? "False" : usual.ready;
+  const isPending = error !== undefined || pending !== undefined;
+  const ready = isPending ? "False" : usual.ready;
   let list = setCondition(
     conditions,
-    { type: READY, status: ready, ...words },
+    { type: READY, status: ready, ...texts },
     moment,
   );
   if (error?.stalled || usual.also === STALLED) {
-    list = markStalled(list, words, moment);
-  } else if (disturbed || usual.also === RECONCILING) {
-    list = markReconciling(list, words, moment);
+    list = markStalled(list, texts, moment);
+  } else if (isPending || usual.also === RECONCILING) {
+    list = markReconciling(list, texts, moment);
   } else {
     list = removeCondition(removeCondition(list, RECONCILING), STALLED);
   }
@@ -134,8 +118,8 @@ export function lifecycleConditions(
 }
 
 /**
- * The Ready condition, if there is one. Somebody may have edited the status by
- * hand, so that it need not even hold a list.
+ * Finds the Ready condition. A user may have edited the status, so that the
+ * conditions need not be a list.
  */
 export function readyCondition(conditions: unknown): Condition | undefined {
   return Array.isArray(conditions)

@@ -140,7 +140,7 @@ export class LifecycleMetrics {
     }
   }
 
-  #times(namespace: string): LifecycleTimes {
+  #times(namespace: string): LifecycleListener {
     const common = { kind: this.#kind, namespace };
     const states = this.#metrics.histogram({
       name: "coracle_lifecycle_state_seconds",
@@ -212,7 +212,7 @@ const TERMINAL: ReadonlySet<Lifecycle> = new Set([
 ]);
 
 /** Told of times, in milliseconds. */
-export interface LifecycleTimes {
+export interface LifecycleListener {
   /** A transition has come to its end. */
   readonly transition: (
     transition: LifecycleTransition,
@@ -230,7 +230,7 @@ export interface LifecycleTimes {
  */
 export class LifecycleTracker {
   readonly #times: Map<Lifecycle, { first: number; last: number }> = new Map();
-  readonly #told: LifecycleTimes;
+  readonly #told: LifecycleListener;
   #state: Lifecycle;
 
   /**
@@ -241,7 +241,7 @@ export class LifecycleTracker {
    */
   constructor(
     state: Lifecycle,
-    options: { readonly since: number; readonly told: LifecycleTimes },
+    options: { readonly since: number; readonly told: LifecycleListener },
   ) {
     this.#state = state;
     this.#told = options.told;

@@ -1,3 +1,15 @@
+/**
+ * The reconciler for stateful systems that are rolled out in phases
+ * ({@linkcode phased}), by the rules of the Flink Kubernetes operator.
+ *
+ * The folder also holds `oneShotTask` for tasks that run once, `states` for
+ * state machines, and `Canary`. All of them own the status of their objects
+ * exclusively ({@linkcode ExclusiveStatus}), and promise that a crash at any time
+ * loses no state. It must import only `conditions` of `workflows`.
+ *
+ * @module
+ */
+
 import { type Duration, milliseconds } from "../../core/api/duration.ts";
 import { checkKind, type Kind } from "../../core/api/kind.ts";
 import { systemClock } from "../../core/clock.ts";
@@ -14,7 +26,7 @@ import { errorReport } from "./error_report.ts";
 import { ExclusiveStatus } from "./exclusive_status.ts";
 import {
   lifecycleConditions,
-  type Pending,
+  type PendingReason,
   readyCondition,
 } from "./lifecycle_conditions.ts";
 import { LifecycleMetrics } from "./lifecycle_metrics.ts";
@@ -23,7 +35,7 @@ import {
   type PhasedDefinition,
   type PhasedRun,
 } from "./phased_definition.ts";
-import { type PassEnding, PhasedPass } from "./phased_pass.ts";
+import { type NextRun, PhasedExecutor } from "./phased_executor.ts";
 import {
   type Lifecycle,
   lifecycleOf,
@@ -32,26 +44,26 @@ import {
 } from "./phased_status.ts";
 
 /**
- * A reconciler for what is rolled out in phases, such as a job with state or a
- * database: it observes, validates, and then suspends, deploys, scales, recovers
- * or rolls back, with `status.rollout` as its write-ahead log. It may be killed
- * at any moment.
+ * Creates a reconciler for stateful systems that are rolled out in phases, such
+ * as a streaming job or a database: it observes, validates, and then suspends,
+ * deploys, scales, recovers or rolls back, with `status.rollout` as its
+ * write-ahead log. The operator may crash at any time.
  *
- * It alone writes the status of its objects; what somebody else changes there is
- * undone, with a Warning. Errors that a function throws end the pass and become
- * an event and the error of the status: `Stalled` waits for somebody's help,
- * `Failed` is tried again after the interval, `Waiting` soon. Anything else fails
- * the run, which is retried, and what the pass has changed in memory since its
- * last write is dropped.
+ * Only this reconciler writes the status of its objects; changes by others are
+ * reverted, with a Warning event. An error that a function throws ends the run
+ * and becomes an event and the error of the status: `Stalled` waits for a user,
+ * `Failed` is retried after the interval, `Waiting` soon. Any other error fails
+ * the run, which is retried, and discards the changes to the object since the
+ * last write.
  *
  * The control flow is that of the Flink Kubernetes operator.
  *
  * @param kind The kind of the objects.
- * @param definition What is known of the subject.
- * @throws {TypeError | RangeError} If the kind is none, or anything of the
- * definition is unknown, missing or makes no sense.
+ * @param definition The functions that observe and change the system.
+ * @throws {TypeError | RangeError} If the kind is invalid, or an option is
+ * unknown, missing or invalid.
  *
- * @example The least that works
+ * @example The required functions
  * ```ts
  * import type { Kind } from "@coracle/operator/core";
  * import { changeMap, phased, type PhasedObject } from "@coracle/operator/workflows";
@@ -67,7 +79,7 @@ import {
  *   diff: changeMap({}),
  *   observe: () => engine?.image,
  *   stable: (image) => image !== undefined,
- *   landed: (_, attempt) => engine?.attempt === attempt,
+ *   isDeployed: (_, attempt) => engine?.attempt === attempt,
  *   deploy(_, { spec, attempt }) {
  *     engine = { image: spec.image, attempt };
  *   },
@@ -75,9 +87,9 @@ import {
  * if (reconciler.cleanup === undefined) throw new Error("Unexpected");
  * ```
  */
-export function phased<P extends PhasedObject, Seen>(
+export function phased<P extends PhasedObject, Observed>(
   kind: Kind<P>,
-  definition: PhasedDefinition<P, Seen>,
+  definition: PhasedDefinition<P, Observed>,
 ): Reconciler<P> {
   const reconciler = new PhasedReconciler(kind, definition);
   const reconcile: Reconciler<P>["reconcile"] = (object, ctx) =>
@@ -88,22 +100,22 @@ export function phased<P extends PhasedObject, Seen>(
   };
 }
 
-/** The states in which a generation has come to its end, good or bad. */
-const ENDS: readonly Lifecycle[] = [
+/** Lifecycle states in which the rollout of a generation has ended. */
+const FINAL_STATES: readonly Lifecycle[] = [
   "Stable",
   "Suspended",
   "RolledBack",
   "Failed",
 ];
 
-class PhasedReconciler<P extends PhasedObject, Seen> {
+class PhasedReconciler<P extends PhasedObject, Observed> {
   readonly #kind: Kind<P>;
-  readonly #definition: PhasedDefinition<P, Seen>;
+  readonly #definition: PhasedDefinition<P, Observed>;
   readonly #statuses: ExclusiveStatus<P>;
   readonly #metrics: LifecycleMetrics | undefined;
-  readonly #waits: Readonly<Record<PassEnding, number | undefined>>;
+  readonly #delays: Readonly<Record<NextRun, number | undefined>>;
 
-  constructor(kind: Kind<P>, definition: PhasedDefinition<P, Seen>) {
+  constructor(kind: Kind<P>, definition: PhasedDefinition<P, Observed>) {
     checkKind(kind, "a phased reconciler");
     checkPhased(definition);
     const { poll = "10s", interval = "60s", onStatus, metrics } = definition;
@@ -117,7 +129,7 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
     });
     this.#metrics = metrics &&
       new LifecycleMetrics(metrics, { kind: kind.kind, clock: this.#clock });
-    this.#waits = {
+    this.#delays = {
       requeue: 0,
       poll: wait(poll, "poll"),
       interval: wait(interval, "interval"),
@@ -132,12 +144,11 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
     const run = this.#begin(object, ctx);
     let after: number | undefined;
     try {
-      const pass = this.#pass(run);
-      after = this.#waits[await pass.execute()];
+      after = this.#delays[await this.#executor(run).execute()];
     } catch (error) {
       after = await this.#failed(run, error);
     }
-    // The pass has said itself which generation it observed.
+    // The run has written `observedGeneration` itself.
     const result = noUpdate({ observed: false });
     return after === undefined ? result : result.rescheduleAfter(after);
   }
@@ -146,12 +157,12 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
     const run = this.#begin(object, ctx);
     let after: number | undefined;
     try {
-      if (await this.#undo(run)) {
+      if (await this.#cleanUp(run)) {
         this.#statuses.forget(object);
         this.#metrics?.forget(object);
         return removeFinalizer();
       }
-      after = this.#waits.poll;
+      after = this.#delays.poll;
     } catch (error) {
       after = await this.#failed(run, error);
     }
@@ -160,29 +171,33 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
       : keepFinalizer().rescheduleAfter(after);
   }
 
-  /** Takes up where the last pass ended. */
+  /** Restores the status that was last written. */
   #begin(object: P, ctx: Context<P>): PhasedRun<P> {
-    const events = heardEvents(object, ctx.events, this.#definition.onEvent);
+    const events = eventsWithListener(
+      object,
+      ctx.events,
+      this.#definition.onEvent,
+    );
     if (this.#statuses.adopt(object)) {
       events.warning(
         "StatusTampered",
-        "Somebody else has changed the status: it is restored",
+        "Another writer has changed the status: it is restored",
       );
     }
     this.#metrics?.update(object);
     return { object, ctx, events };
   }
 
-  #pass(run: PhasedRun<P>): PhasedPass<P, Seen> {
-    return new PhasedPass(this.#definition, {
+  #executor(run: PhasedRun<P>): PhasedExecutor<P, Observed> {
+    return new PhasedExecutor(this.#definition, {
       run,
       flush: (pending) => this.#flush(run, pending),
       version: this.#kind.version,
     });
   }
 
-  /** Undoes what an object that is to go has asked for. */
-  async #undo(run: PhasedRun<P>): Promise<boolean> {
+  /** Cleans up an object that is being deleted. */
+  async #cleanUp(run: PhasedRun<P>): Promise<boolean> {
     const { object, ctx, events } = run;
     const status: PhasedStatus = object.status ??= {};
     const begun = status.lifecycle === "Deleting";
@@ -192,81 +207,83 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
     }
     const message = await this.#definition.neededBy?.(run);
     if (message !== undefined) {
-      this.#tellOnce(run, { reason: "CleanupBlocked", message }, "Warning");
+      this.#emitOnce(run, { reason: "CleanupBlocked", message }, "Warning");
       await this.#flush(run, { reason: "CleanupBlocked", message });
       return false;
     }
-    // Later passes leave the words that say what the deletion waits for.
+    // Later runs keep the reason that the deletion waits for.
     if (!begun) await this.#flush(run);
-    const seen = await this.#look(run).catch((error: unknown) => {
-      ctx.log.info("Cannot look at what runs before it goes", { error });
+    const observed = await this.#observe(run).catch((error: unknown) => {
+      ctx.log.info("Cannot observe the deployment before the cleanup", {
+        error,
+      });
       return undefined;
     });
-    const done = await this.#definition.cleanup?.(run, seen) ?? true;
+    const done = await this.#definition.cleanup?.(run, observed) ?? true;
     if (done) return true;
     delete status.error;
     await this.#flush(run);
     return false;
   }
 
-  async #look(run: PhasedRun<P>): Promise<Seen | undefined> {
-    return await this.#pass(run).look();
+  async #observe(run: PhasedRun<P>): Promise<Observed | undefined> {
+    return await this.#executor(run).observe();
   }
 
-  /** Ends a pass that threw. What is not understood is thrown again. */
+  /** Ends a run whose function threw. An error without a reason is rethrown. */
   async #failed(
     run: PhasedRun<P>,
     error: unknown,
   ): Promise<number | undefined> {
     const { object, ctx } = run;
-    // A run that was told to end has not failed, and cannot write any more.
+    // An aborted run has not failed, and can no longer write.
     if (ctx.signal.aborted) throw error;
     if (!isOutcome(error)) {
-      // What was not written may be half of a change.
+      // Unwritten changes may be incomplete.
       object.status = this.#statuses.last(object) as P["status"];
-      this.#blame(run, error);
+      this.#setError(run, error);
       await this.#flush(run).catch((failure: unknown) => {
-        ctx.log.warn("Cannot write why a pass failed", { error: failure });
+        ctx.log.warn("Cannot write the error of a run", { error: failure });
       });
       throw error;
     }
     const { reason, message } = error;
-    if (error.telling.log) ctx.log.info(message, { reason });
+    if (error.reporting.log) ctx.log.info(message, { reason });
     if (isOutcome(error, "waiting")) {
-      this.#tellOnce(run, error, error.telling.event);
+      this.#emitOnce(run, error, error.reporting.event);
       await this.#flush(run, { reason, message });
-      return error.after ?? this.#waits.poll;
+      return error.after ?? this.#delays.poll;
     }
     if (isOutcome(error, "failed") && error.harmless) {
       delete object.status?.error;
       await this.#flush(run);
-      return this.#waits.interval;
+      return this.#delays.interval;
     }
-    this.#blame(run, error);
+    this.#setError(run, error);
     await this.#flush(run);
     return isOutcome(error, "stalled")
-      ? this.#waits.event
-      : this.#waits.interval;
+      ? this.#delays.event
+      : this.#delays.interval;
   }
 
-  /** Makes something thrown the error of the status. */
-  #blame(run: PhasedRun<P>, error: unknown): void {
+  /** Sets the error of the status. */
+  #setError(run: PhasedRun<P>, error: unknown): void {
     const report = errorReport(error, this.#definition.errors);
     const stalled = isOutcome(error, "stalled");
-    this.#tellOnce(
+    this.#emitOnce(
       run,
       report,
-      isOutcome(error) ? (error as Outcome).telling.event : "Warning",
+      isOutcome(error) ? (error as Outcome).reporting.event : "Warning",
     );
     const status: PhasedStatus = run.object.status ??= {};
     status.error = stalled ? { ...report, stalled } : report;
   }
 
-  /** Tells of something, unless the conditions say it already. */
-  #tellOnce(
+  /** Emits an event, unless Ready has the same reason and message. */
+  #emitOnce(
     { object, events }: PhasedRun<P>,
     { reason, message }: { readonly reason: string; readonly message: string },
-    type: Outcome["telling"]["event"],
+    type: Outcome["reporting"]["event"],
   ): void {
     if (type === "None") return;
     const ready = readyCondition(object.status?.conditions);
@@ -275,21 +292,22 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
     else events.normal(reason, message);
   }
 
-  async #flush(run: PhasedRun<P>, pending?: Pending): Promise<void> {
+  async #flush(run: PhasedRun<P>, pending?: PendingReason): Promise<void> {
     const { object, ctx } = run;
     const status: PhasedStatus = object.status ??= {};
     const { error, rollout, conditions } = status;
     const lifecycle = lifecycleOf(object);
     const { generation } = object.metadata;
     const idle = lifecycle === "Created" && error === undefined &&
-      this.#definition.parked?.(object.spec);
+      this.#definition.suspended?.(object.spec);
     const facts = {
       lifecycle: idle ? "Suspended" : lifecycle,
       error,
       pending,
       message: rolledBackText(status),
     } as const;
-    const ended = ENDS.includes(facts.lifecycle) && pending === undefined;
+    const ended = FINAL_STATES.includes(facts.lifecycle) &&
+      pending === undefined;
     if (ended || error?.stalled) status.observedGeneration = generation;
     status.lifecycle = lifecycle;
     status.conditions = lifecycleConditions(
@@ -304,12 +322,12 @@ class PhasedReconciler<P extends PhasedObject, Seen> {
     this.#metrics?.update(object);
   }
 
-  get #clock(): NonNullable<PhasedDefinition<P, Seen>["clock"]> {
+  get #clock(): NonNullable<PhasedDefinition<P, Observed>["clock"]> {
     return this.#definition.clock ?? systemClock;
   }
 }
 
-/** What was asked for and what runs instead. */
+/** Message after a rollback: the failed and the running generation. */
 function rolledBackText({ rollout }: PhasedStatus): string | undefined {
   const { phase, target, stable } = rollout ?? {};
   return phase === "RolledBack"
@@ -323,20 +341,20 @@ function revisionOf(status: unknown): number {
 }
 
 /**
- * Events about an object that a listener hears of, too. What it throws is
- * dropped: a listener must not stop a rollout.
+ * Wraps the event recorder so that a listener is called for each event. Errors
+ * of the listener are ignored: they must not stop a rollout.
  *
  * @param object The object.
- * @param events Where they are written.
- * @param listener Who hears of them.
+ * @param events The event recorder.
+ * @param listener The listener; undefined for none.
  */
-export function heardEvents<P extends PhasedObject>(
+function eventsWithListener<P extends PhasedObject>(
   object: P,
   events: PrimaryEvents,
   listener: PhasedDefinition<P, unknown>["onEvent"],
 ): PrimaryEvents {
   if (listener === undefined) return events;
-  const hear = (
+  const notify = (
     type: "Normal" | "Warning",
     reason: string,
     message: string,
@@ -350,11 +368,11 @@ export function heardEvents<P extends PhasedObject>(
   return {
     normal(reason, message, options) {
       events.normal(reason, message, options);
-      hear("Normal", reason, message);
+      notify("Normal", reason, message);
     },
     warning(reason, message, options) {
       events.warning(reason, message, options);
-      hear("Warning", reason, message);
+      notify("Warning", reason, message);
     },
   };
 }

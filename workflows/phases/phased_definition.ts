@@ -6,319 +6,295 @@ import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import type { Metrics } from "../../core/metrics.ts";
 import type { SpecDiff } from "./change_map.ts";
 import { type ErrorReportOptions, REPORT_RULES } from "./error_report.ts";
-import type { Reasons } from "./lifecycle_conditions.ts";
 import type { PhasedObject } from "./phased_status.ts";
 
-/** The type of an object's spec. */
-export type SpecOf<P extends PhasedObject> = P["spec"];
-
-/** What every function of a phased reconciler is given. */
+/** Argument of every function of a phased reconciler. */
 export interface PhasedRun<P extends PhasedObject> {
   /**
-   * The object as the pass has seen it. `observe` may keep what it learns in
-   * fields of its own in the status; they are written with the rest.
+   * The object as the run was given it. `observe` may store its results in
+   * further fields of the status; they are written with the rest.
    */
   readonly object: P;
-  /** The context of the run. */
+  /** Context of the run. */
   readonly ctx: Context<P>;
-  /** Kubernetes Events about the object; `onEvent` hears of them. */
+  /** Emits Kubernetes Events for the object; `onEvent` is called for each. */
   readonly events: PrimaryEvents;
 }
 
-/** What is to be deployed. */
-export interface RolloutDeployment<P extends PhasedObject> {
-  /** The spec: the object's own, or the last stable one in a rollback. */
-  readonly spec: SpecOf<P>;
-  /**
-   * Stamps the attempt: `<generation>.<counter>`. Put it on what is deployed, so
-   * that `landed` can tell this very attempt from any other. An attempt that did
-   * not land is tried again under the same stamp, so it also serves as an id
-   * that makes a deployment happen once.
-   */
-  readonly attempt: string;
-  /**
-   * What the suspension before it handed over; undefined for a first deployment
-   * and for one that starts anew.
-   */
-  readonly carry: unknown;
-}
-
-/** What is to be suspended, and for what. */
-export interface SuspensionRequest<P extends PhasedObject, Seen> {
-  /** What the observation found. */
-  readonly seen: Seen;
-  /** The spec of what runs. */
-  readonly deployed: SpecOf<P>;
-  /** The spec that is deployed next, or that asks for nothing to run. */
-  readonly next: SpecOf<P>;
-  /** Whether the next deployment starts anew: nothing needs to be kept. */
-  readonly discard: boolean;
+/** Observed state, and the spec that was deployed. */
+export interface RunningState<P extends PhasedObject, Observed> {
+  /** Result of `observe`. */
+  readonly observed: Observed;
+  /** Spec that was deployed. */
+  readonly deployed: P["spec"];
 }
 
 /**
- * How a suspension went.
- *
- * - `done`: nothing runs any more; `carry` goes to the next deployment, and with
- *   `again` that happens in a pass of its own, which lets a newer spec in.
- * - `pending`: it is under way; ask again.
- * - `blocked`: it cannot be done now; recovery and steady work go on.
- */
-export type Suspension =
-  | {
-    readonly state: "done";
-    readonly carry?: unknown;
-    readonly again?: boolean | undefined;
-  }
-  | { readonly state: "pending"; readonly reason: string }
-  | { readonly state: "blocked"; readonly reason: string };
-
-/** What runs, and by which spec. */
-export interface RunningState<P extends PhasedObject, Seen> {
-  /** What the observation found. */
-  readonly seen: Seen;
-  /** The spec of what runs. */
-  readonly deployed: SpecOf<P>;
-}
-
-/** That what runs, or should, is to be deployed once more as it was. */
-export interface Recovery extends Reasons {
-  /** What the deployment is given, such as the state to start from. */
-  readonly carry?: unknown;
-}
-
-/** When and how to go back to the last stable spec. */
-export interface RollbackOptions<P extends PhasedObject> {
-  /**
-   * How long after its deployment a spec must have become stable.
-   *
-   * @default {"5m"}
-   */
-  readonly after?: Duration | undefined;
-  /**
-   * Whether one can go back from the failed spec to the stable one.
-   *
-   * @default {always}
-   */
-  readonly accepts?:
-    | ((stable: SpecOf<P>, failed: SpecOf<P>) => boolean)
-    | undefined;
-  /**
-   * Whether nothing would be lost by it now.
-   *
-   * @default {always}
-   */
-  readonly safe?: ((run: PhasedRun<P>) => MaybePromise<boolean>) | undefined;
-}
-
-/**
- * What a phased reconciler knows of its subject; the order in which it is asked
- * is the framework's. Only the first five are needed.
+ * Definition of a phased reconciler: functions that observe and change the
+ * managed system. The framework decides in which order they are called. Only the
+ * first five are required.
  *
  * @typeParam P The type of the objects.
- * @typeParam Seen What an observation finds.
+ * @typeParam Observed The type of the observed state.
  */
-export interface PhasedDefinition<P extends PhasedObject, Seen> {
-  /** What changed fields of the spec ask for; see {@linkcode changeMap}. */
-  readonly diff: (before: unknown, after: unknown) => SpecDiff;
+export interface PhasedDefinition<P extends PhasedObject, Observed> {
   /**
-   * Looks at what runs. It only reads, and by the spec that was deployed.
+   * Compares two specs and determines the change that is needed; see `changeMap`.
    */
+  readonly diff: (before: unknown, after: unknown) => SpecDiff;
+  /** Observes the running deployment, by the spec that was deployed. Read-only. */
   readonly observe: (
     run: PhasedRun<P>,
-    deployed: SpecOf<P>,
-  ) => MaybePromise<Seen>;
-  /** Whether what runs does its work; a text says why it does not yet. */
-  readonly stable: (seen: Seen) => boolean | string;
+    deployed: P["spec"],
+  ) => MaybePromise<Observed>;
+  /** Whether the deployment is stable; a string says why it is not. */
+  readonly stable: (observed: Observed) => boolean | string;
   /**
-   * Whether the deployment of an attempt took place; see
-   * `RolloutDeployment.attempt`.
+   * Whether an attempt was deployed, by the id that `deploy` has put on the
+   * deployment.
    */
-  readonly landed: (
+  readonly isDeployed: (
     run: PhasedRun<P>,
     attempt: string,
   ) => MaybePromise<boolean>;
-  /** Deploys. It may be called again for an attempt that did not land. */
+  /**
+   * Deploys a spec: the object's own, or the last stable one in a rollback. It
+   * may be called again for an attempt that was not deployed.
+   *
+   * `attempt` is the id of the attempt: `<generation>.<counter>`. Put it on the
+   * deployment, so that `isDeployed` can distinguish this attempt from others.
+   * An attempt that was not deployed is retried with the same id, so it also
+   * serves as an idempotency key.
+   *
+   * `savepoint` is the state that the suspension or recovery handed over;
+   * undefined for a first deployment and for one that discards the state.
+   */
   readonly deploy: (
     run: PhasedRun<P>,
-    deployment: RolloutDeployment<P>,
+    deployment: {
+      readonly spec: P["spec"];
+      readonly attempt: string;
+      readonly savepoint: unknown;
+    },
   ) => MaybePromise<unknown>;
   /**
-   * What is wrong with a spec, or undefined; also which transitions are not
-   * allowed. An invalid spec never stops what runs: the last valid one goes on.
-   *
-   * @default {nothing is}
+   * Validates a spec, and the transition from the last valid one. Returns the
+   * problem, or undefined. An invalid spec never stops the running deployment:
+   * the last valid one stays in effect. By default every spec is valid.
    */
   readonly validate?:
     | ((
       run: PhasedRun<P>,
-      next: SpecOf<P>,
-      last: SpecOf<P> | undefined,
+      next: P["spec"],
+      last: P["spec"] | undefined,
     ) => string | undefined)
     | undefined;
+  /** Whether a spec asks for nothing to run. By default none does. */
+  readonly suspended?: ((spec: P["spec"]) => boolean) | undefined;
   /**
-   * Whether a spec asks for nothing to run.
-   *
-   * @default {never}
+   * Reason to defer changes, such as a backup in progress, or undefined. Changes
+   * wait until it returns undefined. By default they are never deferred.
    */
-  readonly parked?: ((spec: SpecOf<P>) => boolean) | undefined;
-  /**
-   * What must not be interrupted, or undefined; nothing is changed meanwhile.
-   *
-   * @default {nothing}
-   */
-  readonly busy?:
-    | ((run: PhasedRun<P>, seen: Seen | undefined) => string | undefined)
+  readonly deferChange?:
+    | ((run: PhasedRun<P>, observed: Observed | undefined) =>
+      | string
+      | undefined)
     | undefined;
   /**
-   * Stops what runs before something else is deployed. It must bear being called
-   * again after it was done, since the operator may die right after it.
+   * Stops the running deployment before the next one. It must be idempotent,
+   * because the operator may crash right after it. By default nothing is
+   * stopped: the new deployment replaces the old one.
    *
-   * @default {nothing is stopped: the deployment replaces it}
+   * `next` is the spec that is deployed next, or that asks for nothing to run.
+   * `discard` says that the next deployment starts without the old state.
+   *
+   * @returns The state of the suspension.
+   * - `done`: nothing runs; `savepoint` is handed over to the next deployment.
+   *   With `again` the deployment takes place in a separate run, which picks up
+   *   a newer spec.
+   * - `pending`: in progress; `suspend` is called again.
+   * - `blocked`: not possible now; recovery and other changes go on.
    */
   readonly suspend?:
     | ((
       run: PhasedRun<P>,
-      request: SuspensionRequest<P, Seen>,
-    ) => MaybePromise<Suspension>)
+      request: RunningState<P, Observed> & {
+        readonly next: P["spec"];
+        readonly discard: boolean;
+      },
+    ) => MaybePromise<
+      | {
+        readonly state: "done";
+        readonly savepoint?: unknown;
+        readonly again?: boolean | undefined;
+      }
+      | { readonly state: "pending"; readonly reason: string }
+      | { readonly state: "blocked"; readonly reason: string }
+    >)
     | undefined;
   /**
-   * Changes what runs in place, for differences that ask for no more.
+   * Changes the deployment in place, for differences that `diff` calls
+   * `"scale"`. By default they are upgrades.
    *
-   * @returns False if it cannot, so that it becomes an upgrade.
-   * @default {an upgrade}
+   * @returns False if it is not possible, so that it becomes an upgrade.
    */
   readonly scale?:
-    | ((run: PhasedRun<P>, spec: SpecOf<P>) => MaybePromise<boolean | void>)
+    | ((run: PhasedRun<P>, spec: P["spec"]) => MaybePromise<boolean | void>)
     | undefined;
   /**
-   * Why what runs has failed for good, or undefined. The object is then Failed,
-   * until it recovers or another spec is deployed.
-   *
-   * @default {it never has}
+   * Reason and message if the deployment has failed permanently, or undefined.
+   * The object is then Failed, until it recovers or another spec is deployed. By
+   * default no deployment counts as failed.
    */
-  readonly failed?: ((seen: Seen) => Reasons | undefined) | undefined;
+  readonly failed?:
+    | ((observed: Observed) =>
+      | { readonly reason: string; readonly message: string }
+      | undefined)
+    | undefined;
   /**
-   * Whether what was deployed must be deployed once more, because it was lost or
-   * has failed. The reason becomes a Warning event.
-   *
-   * @default {never}
+   * Decides whether the current spec must be deployed again, because the
+   * deployment was lost or has failed. Returns the reason and message of a
+   * Warning event, and the state to start from, or undefined. By default nothing
+   * is recovered.
    */
   readonly recover?:
     | ((
       run: PhasedRun<P>,
-      state: RunningState<P, Seen>,
-    ) => MaybePromise<Recovery | undefined>)
+      state: RunningState<P, Observed>,
+    ) => MaybePromise<
+      | {
+        readonly reason: string;
+        readonly message: string;
+        readonly savepoint?: unknown;
+      }
+      | undefined
+    >)
     | undefined;
   /**
-   * Looks after what runs while nothing is to be changed, such as a backup that
-   * is due.
+   * Performs other work on the running deployment while its spec does not
+   * change, such as a backup that is due.
    *
-   * @returns Whether something was done, so that it is looked at again soon.
-   * @default {nothing}
+   * @returns Whether something was done, so that the next run follows soon.
    */
-  readonly steady?:
+  readonly reconcileOtherChanges?:
     | ((
       run: PhasedRun<P>,
-      state: RunningState<P, Seen>,
+      state: RunningState<P, Observed>,
     ) => MaybePromise<boolean>)
     | undefined;
   /**
-   * When to go back to the last stable spec; a function decides by the present
-   * spec of the object, and undefined from it means never.
-   *
-   * @default {never}
+   * When to roll back to the last stable spec; a function decides by the current
+   * spec. By default, and if the function returns undefined, never.
    */
   readonly rollback?:
     | RollbackOptions<P>
-    | ((current: SpecOf<P>) => RollbackOptions<P> | undefined)
+    | ((current: P["spec"]) => RollbackOptions<P> | undefined)
     | undefined;
   /**
-   * What still needs the object, or undefined; its deletion waits meanwhile.
-   *
-   * @default {nothing}
+   * Reason why the object must not be deleted yet, or undefined. The deletion
+   * waits until it returns undefined. By default it never waits.
    */
   readonly neededBy?:
     | ((run: PhasedRun<P>) => MaybePromise<string | undefined>)
     | undefined;
   /**
-   * Undoes everything before the object may go. What runs was looked at before;
-   * nothing is seen where nothing runs, and where it could not be looked at.
+   * Undoes everything before the object is deleted. `observed` is undefined if
+   * nothing is running or it could not be observed. By default there is nothing
+   * to undo.
    *
-   * @returns Whether it is done; nothing means that it is.
-   * @default {nothing}
+   * @returns Whether it is done; undefined counts as done.
    */
   readonly cleanup?:
     | ((
       run: PhasedRun<P>,
-      seen: Seen | undefined,
+      observed: Observed | undefined,
     ) => MaybePromise<boolean | void>)
     | undefined;
   /**
-   * Reads a spec that was stored by an older version of the operator.
+   * Converts a spec that an older version of the operator has stored in
+   * `status.rollout`. By default it is used as it is.
    *
-   * @param stored The spec as it stands in `status.rollout`.
-   * @param version The version of the kind then; undefined if it is not known.
-   * @default {it is taken as it is}
+   * @param stored The stored spec.
+   * @param version The version of its kind; undefined if unknown.
    */
   readonly convert?:
-    | ((stored: unknown, version: string | undefined) => SpecOf<P>)
+    | ((stored: unknown, version: string | undefined) => P["spec"])
     | undefined;
   /**
-   * How long to wait while something is under way.
+   * Delay of the next run while a change is in progress.
    *
    * @default {"10s"}
    */
   readonly poll?: Duration | undefined;
   /**
-   * How long to wait while all is well.
+   * Delay of the next run while the object is stable.
    *
    * @default {"60s"}
    */
   readonly interval?: Duration | undefined;
-  /** How much of an error the status tells. */
+  /** Limits and labels of the errors in the status. */
   readonly errors?: ErrorReportOptions | undefined;
   /**
-   * Where time comes from.
+   * Clock for attempts, conditions and metrics.
    *
-   * @default {the machine's clock}
+   * @default {systemClock}
    */
   readonly clock?: Clock | undefined;
   /**
-   * Where states of life and the times between them are counted; see
-   * {@linkcode LifecycleMetrics}.
-   *
-   * @default {nowhere}
+   * Metrics that count lifecycle states and measure transitions; see
+   * `LifecycleMetrics`. By default nothing is counted.
    */
   readonly metrics?: Metrics | undefined;
   /**
-   * Told of each status that was written, and what was there before. What it
-   * throws is dropped.
-   *
-   * @default {nobody is told}
+   * Callback for each written status, with the previous one. Errors that it
+   * throws are ignored.
    */
   readonly onStatus?: ((object: P, previous: unknown) => void) | undefined;
   /**
-   * Told of each event about an object. What it throws is dropped.
-   *
-   * @default {nobody is told}
+   * Callback for each event of an object. Errors that it throws are ignored.
    */
-  readonly onEvent?: ((object: P, event: PhasedEvent) => void) | undefined;
+  readonly onEvent?:
+    | ((object: P, event: {
+      readonly type: "Normal" | "Warning";
+      readonly reason: string;
+      readonly message: string;
+    }) => void)
+    | undefined;
+}
+
+/** Conditions of a rollback to the last stable spec. */
+export interface RollbackOptions<P extends PhasedObject> {
+  /**
+   * Time that a deployment may take to become stable.
+   *
+   * @default {"5m"}
+   */
+  readonly after?: Duration | undefined;
+  /**
+   * Whether a rollback from the failed spec to the stable one is possible. By
+   * default it always is.
+   */
+  readonly accepts?:
+    | ((stable: P["spec"], failed: P["spec"]) => boolean)
+    | undefined;
+  /** Whether a rollback loses no state now. By default it never does. */
+  readonly safe?: ((run: PhasedRun<P>) => MaybePromise<boolean>) | undefined;
 }
 
 const RULES: OptionRules<PhasedDefinition<PhasedObject, never>> = {
   diff: "function",
   observe: "function",
   stable: "function",
-  landed: "function",
+  isDeployed: "function",
   deploy: "function",
   validate: "function?",
-  parked: "function?",
-  busy: "function?",
+  suspended: "function?",
+  deferChange: "function?",
   suspend: "function?",
   scale: "function?",
   failed: "function?",
   recover: "function?",
-  steady: "function?",
+  reconcileOtherChanges: "function?",
   rollback: "any?",
   neededBy: "function?",
   cleanup: "function?",
@@ -338,13 +314,12 @@ const ROLLBACK_RULES: OptionRules<RollbackOptions<PhasedObject>> = {
 };
 
 /**
- * Refuses a definition that cannot be one.
+ * Validates the definition of a phased reconciler.
  *
- * @throws {TypeError | RangeError} If anything is unknown, missing or makes no
- * sense.
+ * @throws {TypeError | RangeError} If an option is unknown, missing or invalid.
  */
-export function checkPhased<P extends PhasedObject, Seen>(
-  definition: PhasedDefinition<P, Seen>,
+export function checkPhased<P extends PhasedObject, Observed>(
+  definition: PhasedDefinition<P, Observed>,
 ): void {
   const subject = "a phased reconciler";
   checkOptions(definition, RULES, subject);
@@ -352,10 +327,4 @@ export function checkPhased<P extends PhasedObject, Seen>(
   checkOptions(errors, REPORT_RULES, `${subject}, errors`);
   if (typeof rollback === "function") return;
   checkOptions(rollback, ROLLBACK_RULES, `${subject}, rollback`);
-}
-
-/** An event about a phased object. */
-export interface PhasedEvent extends Reasons {
-  /** Whether it is good or bad news. */
-  readonly type: "Normal" | "Warning";
 }

@@ -1,21 +1,197 @@
-import type { StandardSchema } from "../../core/crd/standard_schema.ts";
-import { CONDITIONED_FIELDS, statusWith } from "../conditions/status_schema.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
+import type { StandardSchema } from "../../core/crd/standard_schema.ts";
 import type { Condition } from "../conditions/condition.ts";
-import type { ErrorReport } from "./error_report.ts";
+import { CONDITIONED_FIELDS, statusWith } from "../conditions/status_schema.ts";
 
-/** The fields of what is stored as it is: specs, and what went wrong. */
-const ANYTHING = {
+/** Status that phased reconcilers write. */
+export interface PhasedStatus<Spec = unknown> {
+  /**
+   * Write-ahead log of the rollout: every action is written here before it is
+   * performed, so that a crash at any time loses no state and repeats no action
+   * that must happen once.
+   */
+  rollout?: {
+    /**
+     * Phase of the rollout.
+     *
+     * - `"Upgrading"`: the target is being deployed.
+     * - `"Deployed"`: the target was deployed.
+     * - `"RollingBack"`: the last stable spec is being deployed.
+     * - `"RolledBack"`: the last stable spec was deployed instead of the target.
+     */
+    phase: "Upgrading" | "Deployed" | "RollingBack" | "RolledBack";
+    /** Whether a deployment is running, as last observed. */
+    running: boolean;
+    /** Whether the deployment was stable when last observed. */
+    healthy?: boolean | undefined;
+    /** Spec that should run; absent before the first deployment. */
+    target?: {
+      /** The spec as it was when it was chosen. */
+      readonly spec: Spec;
+      /** Generation of the object with this spec. */
+      readonly generation: number;
+      /** Whether nothing was deployed before it. */
+      readonly first?: boolean | undefined;
+      /** Version of the kind in which the spec is written, such as `v1`. */
+      readonly version?: string | undefined;
+    } | undefined;
+    /** Last spec that became stable. */
+    stable?: NonNullable<PhasedStatus<Spec>["rollout"]>["target"];
+    /** Id of the current attempt: `<generation>.<counter>`. */
+    attempt?: string | undefined;
+    /** State that the suspension hands over to the next deployment. */
+    savepoint?: unknown;
+    /** Start of the current attempt, in milliseconds since the Unix epoch. */
+    since?: number | undefined;
+    /**
+     * Number of writes of the status; distinguishes a newer status of another
+     * replica from a manual edit.
+     */
+    revision?: number | undefined;
+  } | undefined;
+  /** Lifecycle state of the object; see `lifecycleOf`. */
+  lifecycle?:
+    | "Created"
+    | "Upgrading"
+    | "RollingBack"
+    | "Suspended"
+    | "Failed"
+    | "RolledBack"
+    | "Stable"
+    | "Deployed"
+    | "Deleting"
+    | undefined;
+  /** Newest generation whose rollout has ended, successfully or not. */
+  observedGeneration?: number | undefined;
+  /** Last error, until it is resolved. */
+  error?: {
+    /** Machine-readable reason. */
+    readonly reason: string;
+    /** Human-readable message, with the causes. */
+    readonly message: string;
+    /** Causes of the error, the nearest first. */
+    readonly causes?:
+      | readonly { readonly type: string; readonly message: string }[]
+      | undefined;
+    /** Labels whose patterns match the error or one of its causes. */
+    readonly labels?: readonly string[] | undefined;
+    /** Stack trace. */
+    readonly stack?: string | undefined;
+    /** Whether a user must intervene: it is not retried. */
+    readonly stalled?: boolean | undefined;
+  } | undefined;
+  /** Ready, Reconciling and Stalled, by the conventions of kstatus. */
+  conditions?: Condition[] | undefined;
+}
+
+/** Object with a phased reconciler. */
+export interface PhasedObject<Spec = unknown> extends KubernetesObject {
+  /** Desired state. */
+  spec: Spec;
+  /** Observed state, written by the reconciler. */
+  status?: PhasedStatus<Spec> | undefined;
+}
+
+/** Write-ahead log of a rollout, in `status.rollout`. */
+export type RolloutStatus<Spec = unknown> = NonNullable<
+  PhasedStatus<Spec>["rollout"]
+>;
+
+/** Spec that was chosen for deployment, with its generation. */
+export type ChosenSpec<Spec = unknown> = NonNullable<
+  RolloutStatus<Spec>["target"]
+>;
+
+/** Error in the status of a phased object. */
+export type RolloutError = NonNullable<PhasedStatus["error"]>;
+
+/** Lifecycle state of an object, for users and metrics. */
+export type Lifecycle = NonNullable<PhasedStatus["lifecycle"]>;
+
+/** Reason of the error, event and condition for an invalid spec. */
+export const INVALID_SPEC = "ValidationError";
+
+/**
+ * Computes the lifecycle state of an object: the first that applies, in the
+ * order of the Flink operator's lifecycle states. An error that is retried does
+ * not change the state. One that needs a user makes it `"Failed"`, unless a
+ * change is in progress or only the spec is invalid while the last valid one
+ * runs.
+ *
+ * @param object The object with its status.
+ */
+export function lifecycleOf(object: PhasedObject): Lifecycle {
+  const { rollout, error } = object.status ?? {};
+  if (object.metadata.deletionTimestamp !== undefined) return "Deleting";
+  if (rollout?.target === undefined) {
+    return error?.stalled ? "Failed" : "Created";
+  }
+  const { phase, running, healthy, target, stable } = rollout;
+  if (phase === "Upgrading" || phase === "RollingBack") return phase;
+  if (!running) return "Suspended";
+  if (error?.stalled && error.reason !== INVALID_SPEC) return "Failed";
+  if (phase === "RolledBack") return phase;
+  return healthy && sameChoice(target, stable) ? "Stable" : "Deployed";
+}
+
+/** Whether two chosen specs are of the same generation. */
+export function sameChoice(
+  a: ChosenSpec | undefined,
+  b: ChosenSpec | undefined,
+): boolean {
+  return a !== undefined && b !== undefined && a.generation === b.generation;
+}
+
+const PHASES: readonly RolloutStatus["phase"][] = [
+  "Upgrading",
+  "Deployed",
+  "RollingBack",
+  "RolledBack",
+];
+
+/**
+ * Checks a write-ahead log: a user may have edited it while no replica was
+ * running, and acting on an invalid one could lose state.
+ *
+ * @param rollout The log in the status.
+ * @returns What is wrong with it; undefined if it is valid.
+ */
+export function rolloutIssue(rollout: RolloutStatus): string | undefined {
+  const { phase, running, target, stable, attempt, since } = rollout;
+  if (!PHASES.includes(phase)) return `phase is ${JSON.stringify(phase)}`;
+  if (typeof running !== "boolean") return "running is neither true nor false";
+  if (!isChoice(target)) return "target is no spec with its generation";
+  if (!isChoice(stable)) return "stable is no spec with its generation";
+  if (attempt !== undefined && !/^\d+\.\d+$/.test(attempt)) {
+    return `attempt is ${JSON.stringify(attempt)}`;
+  }
+  if (target !== undefined && attempt === undefined && running) {
+    return "something runs without an attempt";
+  }
+  return since === undefined || Number.isFinite(since)
+    ? undefined
+    : "since is no time";
+}
+
+function isChoice(choice: ChosenSpec | undefined): boolean {
+  return choice === undefined ||
+    choice !== null && typeof choice === "object" &&
+      Number.isInteger(choice.generation) && choice.spec !== undefined;
+}
+
+/** Schema of fields that hold arbitrary objects, such as specs and errors. */
+const ANY_OBJECT = {
   type: "object",
   "x-kubernetes-preserve-unknown-fields": true,
 } as const;
 
 /**
- * The schema of the status of phased objects, for `defineKind({ status })`; with
- * it the type of the kind's objects has all of {@linkcode PhasedStatus}.
+ * Creates the schema of the status of phased objects, for
+ * `defineKind({ status })`; the objects of the kind then have all fields of
+ * {@linkcode PhasedStatus}.
  *
- * @param extra The fields of the status that are the user's own: `observe` may
- * keep in them what it learns. All of them may be absent.
+ * @param extra Schema of further fields, in which `observe` may store its
+ * results. All of them may be absent.
  *
  * @example A kind of phased objects
  * ```ts
@@ -40,176 +216,10 @@ export function phasedStatus<Extra extends object = object>(
   return statusWith(
     {
       ...CONDITIONED_FIELDS,
-      rollout: ANYTHING,
+      rollout: ANY_OBJECT,
       lifecycle: { type: "string" },
-      error: ANYTHING,
+      error: ANY_OBJECT,
     },
     extra,
   );
-}
-
-/**
- * Where a rollout is.
- *
- * - `"Upgrading"`: on the way to the target.
- * - `"Deployed"`: the target was deployed.
- * - `"RollingBack"`: on the way back to the last stable spec.
- * - `"RolledBack"`: the last stable spec was deployed instead of the target.
- */
-export type RolloutPhase =
-  | "Upgrading"
-  | "Deployed"
-  | "RollingBack"
-  | "RolledBack";
-
-/** A spec that was chosen, and of which generation it is. */
-export interface ChosenSpec<Spec = unknown> {
-  /** The spec as it was then. */
-  readonly spec: Spec;
-  /** The generation of the object that it is from. */
-  readonly generation: number;
-  /** Whether nothing was ever deployed before it. */
-  readonly first?: boolean | undefined;
-  /** The version of the kind that it is written in, such as `v1`. */
-  readonly version?: string | undefined;
-}
-
-/**
- * The write-ahead log of a rollout, in `status.rollout`: whatever is about to be
- * done is written here first, so that a crash at any moment loses nothing and
- * repeats nothing that must not be repeated.
- */
-export interface RolloutStatus<Spec = unknown> {
-  /** Where it is. */
-  phase: RolloutPhase;
-  /** Whether something runs, as far as was observed. */
-  running: boolean;
-  /** Whether it did its work when it was last looked at. */
-  healthy?: boolean | undefined;
-  /** What should run; absent before the first deployment. */
-  target?: ChosenSpec<Spec> | undefined;
-  /** What has last run well. */
-  stable?: ChosenSpec<Spec> | undefined;
-  /** Stamps the present attempt: `<generation>.<counter>`. */
-  attempt?: string | undefined;
-  /** What a suspension handed over to the deployment after it. */
-  carry?: unknown;
-  /** When the present attempt began, in milliseconds since the Unix epoch. */
-  since?: number | undefined;
-  /**
-   * How often the status was written. It tells the newer status of another
-   * replica from one that somebody has changed by hand.
-   */
-  revision?: number | undefined;
-}
-
-/** What went wrong, in the status. */
-export interface RolloutError extends ErrorReport {
-  /** Whether it needs somebody's help: it is not tried again by itself. */
-  readonly stalled?: boolean | undefined;
-}
-
-/** The reason of the error, event and condition that an invalid spec is. */
-export const INVALID_SPEC = "ValidationError";
-
-/** The status that phased reconcilers write. */
-export interface PhasedStatus<Spec = unknown> {
-  /** The write-ahead log. */
-  rollout?: RolloutStatus<Spec> | undefined;
-  /** Where the object is in its life. */
-  lifecycle?: Lifecycle | undefined;
-  /** The newest generation that was brought to an end, good or bad. */
-  observedGeneration?: number | undefined;
-  /** What went wrong last, until it is right again. */
-  error?: RolloutError | undefined;
-  /** Ready, Reconciling and Stalled, as kstatus wants them. */
-  conditions?: Condition[] | undefined;
-}
-
-/** An object whose reconciler works in phases. */
-export interface PhasedObject<Spec = unknown> extends KubernetesObject {
-  /** What somebody asks for. */
-  spec: Spec;
-  /** What the reconciler says. */
-  status?: PhasedStatus<Spec> | undefined;
-}
-
-/** Where an object is in its life, for people and metrics. */
-export type Lifecycle =
-  | "Created"
-  | "Upgrading"
-  | "RollingBack"
-  | "Suspended"
-  | "Failed"
-  | "RolledBack"
-  | "Stable"
-  | "Deployed"
-  | "Deleting";
-
-/**
- * Where an object is in its life: whichever of these fits first.
- *
- * The order is that of the Flink operator's lifecycle states. An error that is
- * tried again does not change where an object is; one that needs somebody's help
- * makes it `"Failed"`, unless a change is under way or only the spec is invalid
- * while the last valid one runs.
- *
- * @param object The object with its status.
- */
-export function lifecycleOf(object: PhasedObject): Lifecycle {
-  const { rollout, error } = object.status ?? {};
-  if (object.metadata.deletionTimestamp !== undefined) return "Deleting";
-  if (rollout?.target === undefined) {
-    return error?.stalled ? "Failed" : "Created";
-  }
-  const { phase, running, healthy, target, stable } = rollout;
-  if (phase === "Upgrading" || phase === "RollingBack") return phase;
-  if (!running) return "Suspended";
-  if (error?.stalled && error.reason !== INVALID_SPEC) return "Failed";
-  if (phase === "RolledBack") return phase;
-  return healthy && sameChoice(target, stable) ? "Stable" : "Deployed";
-}
-
-/** Whether two chosen specs are the same choice. */
-export function sameChoice(
-  a: ChosenSpec | undefined,
-  b: ChosenSpec | undefined,
-): boolean {
-  return a !== undefined && b !== undefined && a.generation === b.generation;
-}
-
-const PHASES: readonly RolloutPhase[] = [
-  "Upgrading",
-  "Deployed",
-  "RollingBack",
-  "RolledBack",
-];
-
-/**
- * What is wrong with a write-ahead log, or undefined: somebody may have edited
- * it while nobody looked, and acting upon rubbish could lose state.
- *
- * @param rollout What stands in the status.
- */
-export function rolloutIssue(rollout: RolloutStatus): string | undefined {
-  const { phase, running, target, stable, attempt, since } = rollout;
-  if (!PHASES.includes(phase)) return `phase is ${JSON.stringify(phase)}`;
-  if (typeof running !== "boolean") return "running is neither true nor false";
-  if (!isChoice(target)) return "target is no spec with its generation";
-  if (!isChoice(stable)) return "stable is no spec with its generation";
-  if (attempt !== undefined && !/^\d+\.\d+$/.test(attempt)) {
-    return `attempt is ${JSON.stringify(attempt)}`;
-  }
-  if (target !== undefined && attempt === undefined && running) {
-    return "something runs without an attempt";
-  }
-  return since === undefined || Number.isFinite(since)
-    ? undefined
-    : "since is no time";
-}
-
-function isChoice(choice: ChosenSpec | undefined): boolean {
-  return choice === undefined ||
-    choice !== null && typeof choice === "object" &&
-      Number.isInteger(choice.generation) && choice.spec !== undefined;
 }

@@ -60,7 +60,7 @@ export class RolloutLog<Spec> {
   }
 
   /** The attempt in flight did not take place. */
-  missed(asked: ChosenSpec<Spec>): void {
+  markNotDeployed(asked: ChosenSpec<Spec>): void {
     this.#unlanded = true;
     const { target } = this.status;
     if (target?.first && target.generation !== asked.generation) {
@@ -70,12 +70,12 @@ export class RolloutLog<Spec> {
   }
 
   /** The attempt took place. */
-  landed(): void {
+  markDeployed(): void {
     const { status } = this;
     status.phase = status.phase === "RollingBack" ? "RolledBack" : "Deployed";
     status.running = true;
     status.healthy = false;
-    delete status.carry;
+    delete status.savepoint;
     if (status.target?.first) {
       const { first: _, ...target } = status.target;
       status.target = target;
@@ -83,7 +83,7 @@ export class RolloutLog<Spec> {
   }
 
   /** What runs does its work, or does not. */
-  observed(healthy: boolean): void {
+  recordObservation(healthy: boolean): void {
     const { status } = this;
     status.healthy = healthy;
     if (healthy && status.phase === "Deployed") status.stable = status.target;
@@ -95,7 +95,7 @@ export class RolloutLog<Spec> {
    * @returns Whether this is new; an attempt that did not land is announced
    * already, and is tried again under its stamp.
    */
-  promise(choice: ChosenSpec<Spec>, now: number): boolean {
+  recordDeployment(choice: ChosenSpec<Spec>, now: number): boolean {
     const { status } = this;
     const [generation, counter = "0"] = status.attempt?.split(".") ?? [];
     if (this.#unlanded && generation === String(choice.generation)) {
@@ -115,7 +115,7 @@ export class RolloutLog<Spec> {
   }
 
   /** Something else is to be deployed, but what runs must be stopped first. */
-  suspending(): void {
+  markSuspending(): void {
     const { status } = this;
     // What runs after a rollback is the stable spec, from now on by that name.
     if (status.phase === "RolledBack") status.target = status.stable;
@@ -124,22 +124,22 @@ export class RolloutLog<Spec> {
   }
 
   /** Nothing runs any more. */
-  suspended(carry: unknown): void {
+  markSuspended(savepoint: unknown): void {
     this.status.running = false;
     this.status.healthy = false;
-    if (carry === undefined) delete this.status.carry;
-    else this.status.carry = carry;
+    if (savepoint === undefined) delete this.status.savepoint;
+    else this.status.savepoint = savepoint;
   }
 
   /** What was deployed is to be deployed once more. */
-  recovering(carry: unknown): void {
+  markRecovering(savepoint: unknown): void {
     const { status } = this;
     status.phase = status.phase === "RolledBack" ? "RollingBack" : "Upgrading";
-    this.suspended(carry);
+    this.markSuspended(savepoint);
   }
 
   /** What is asked for is in force without a deployment. */
-  inForce(choice: ChosenSpec<Spec>): void {
+  markInForce(choice: ChosenSpec<Spec>): void {
     this.status.phase = "Deployed";
     this.status.target = choice;
     this.status.stable = choice;

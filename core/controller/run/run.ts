@@ -3,7 +3,7 @@ import { type ObjectKey, parseKey } from "../../api/object_key.ts";
 import type { Clock, Timer } from "../../clock.ts";
 import type { Span } from "../../tracing.ts";
 import { causeText, type RunCause } from "../cause.ts";
-import type { WorkflowResult } from "../context.ts";
+import type { ManagedWorkflowResult } from "../context.ts";
 import type { RetryInfo } from "../context.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
 
@@ -125,7 +125,7 @@ export class Run<P extends KubernetesObject> {
   /** Span of the trace; undefined without a tracer. */
   span: Span | undefined;
   /** Result of the workflow of the controller. */
-  workflow: WorkflowResult | undefined;
+  workflow: ManagedWorkflowResult | undefined;
   /** Whether the run removes the finalizer: its object may vanish any moment. */
   isReleasing = false;
   /** Time before which the object must not run again, in milliseconds. */

@@ -27,9 +27,9 @@ import type { RunCause } from "../cause.ts";
 import type {
   Context,
   ContextWriteOptions,
+  ManagedWorkflowResult,
   PrimaryEvents,
   RetryInfo,
-  WorkflowResult,
 } from "../context.ts";
 import type { EventRecorder } from "../event_recorder.ts";
 import type { EventSource, PrimaryCache } from "../event_source.ts";
@@ -134,11 +134,11 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     this.#deps = deps;
   }
 
-  get workflow(): WorkflowResult | undefined {
+  get workflow(): ManagedWorkflowResult | undefined {
     return this.#run.workflow;
   }
 
-  set workflow(result: WorkflowResult | undefined) {
+  set workflow(result: ManagedWorkflowResult | undefined) {
     this.#run.workflow = result;
   }
 

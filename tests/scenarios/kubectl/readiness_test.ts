@@ -9,7 +9,7 @@ import { Pod } from "../../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { Operator } from "../../../core/operator/operator.ts";
 import { applySet, pruneSet } from "../../../workflows/apply/apply_set.ts";
-import { onEvents } from "../../../workflows/conditions/reconcile_result.ts";
+import { eventSchedule } from "../../../workflows/conditions/reconcile_result.ts";
 import { Failed, Stalled } from "../../../workflows/conditions/outcome.ts";
 import type { StepContext } from "../../../workflows/conditions/summarized_definition.ts";
 import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
@@ -96,7 +96,7 @@ async function withReleases(
   });
   const reconciler = summarized<Release>(
     Release,
-    { cadence: () => onEvents() },
+    { schedule: () => eventSchedule() },
     [rollOut],
   );
   try {

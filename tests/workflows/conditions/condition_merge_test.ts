@@ -7,7 +7,7 @@ import type {
 import {
   aggregateConditions,
   mirrorCondition,
-  summarize,
+  summarizeConditions,
 } from "../../../workflows/conditions/condition_merge.ts";
 
 function condition(
@@ -38,22 +38,26 @@ test("summarize hears abnormal True, normal False, normal True, abnormal False, 
   const statuses = ["False", "False", "True", "True", "Unknown"];
   for (const [index, worst] of ranked.entries()) {
     const list = ranked.slice(index).reverse();
-    const summary = summarize(list, "Ready", { abnormal });
+    const summary = summarizeConditions(list, "Ready", { abnormal });
     assert.equal(summary?.reason, worst.reason);
     assert.equal(summary?.status, statuses[index]);
   }
 });
 
 test("summarize inverts when the target itself is abnormal [F28]", () => {
-  const summary = summarize([condition("Fine", "True")], "Bad", { abnormal });
+  const summary = summarizeConditions([condition("Fine", "True")], "Bad", {
+    abnormal,
+  });
   assert.equal(summary?.status, "False");
-  const same = summarize([condition("Worse", "True")], "Bad", { abnormal });
+  const same = summarizeConditions([condition("Worse", "True")], "Bad", {
+    abnormal,
+  });
   assert.equal(same?.status, "True");
 });
 
 test("summarize can ignore what was observed of older generations [F29]", () => {
   const list = [condition("Bad", "True", 1), condition("Fine", "True", 2)];
-  const summary = summarize(list, "Ready", {
+  const summary = summarizeConditions(list, "Ready", {
     abnormal,
     latestGenerationOnly: true,
   });
@@ -61,18 +65,21 @@ test("summarize can ignore what was observed of older generations [F29]", () => 
 });
 
 test("summarize ignores the target and says nothing without scope [F30]", () => {
-  assert.equal(summarize([], "Ready"), undefined);
-  assert.equal(summarize([condition("Ready", "False")], "Ready"), undefined);
+  assert.equal(summarizeConditions([], "Ready"), undefined);
   assert.equal(
-    summarize([condition("A", "True")], "Ready", { of: ["B"] }),
+    summarizeConditions([condition("Ready", "False")], "Ready"),
+    undefined,
+  );
+  assert.equal(
+    summarizeConditions([condition("A", "True")], "Ready", { of: ["B"] }),
     undefined,
   );
 });
 
 test("summarize lets the declared order decide among equals [F30]", () => {
   const list = [condition("A", "False"), condition("B", "False")];
-  assert.equal(summarize(list, "Ready")?.reason, "AReason");
-  const declared = summarize(list, "Ready", { of: ["B", "A"] });
+  assert.equal(summarizeConditions(list, "Ready")?.reason, "AReason");
+  const declared = summarizeConditions(list, "Ready", { of: ["B", "A"] });
   assert.equal(declared?.reason, "BReason");
 });
 
@@ -80,13 +87,17 @@ test("summarize counts the steps that are done [F30]", () => {
   const list = [condition("A", "True"), condition("B", "False")];
   const options = { of: ["A", "B"], stepCounter: true };
   assert.equal(
-    summarize(list, "Ready", options)?.message,
+    summarizeConditions(list, "Ready", options)?.message,
     "1 of 2 completed",
   );
-  const strict = summarize([...list, condition("C", "True")], "Ready", {
-    stepCounter: true,
-    countOnlyIf: ["A", "B"],
-  });
+  const strict = summarizeConditions(
+    [...list, condition("C", "True")],
+    "Ready",
+    {
+      stepCounter: true,
+      countOnlyIf: ["A", "B"],
+    },
+  );
   assert.equal(strict?.message, "B message");
 });
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 import {
-  type Notice,
+  type Notification,
   WebhookNotifier,
   type WebhookNotifierOptions,
 } from "../../../workflows/conditions/notifier.ts";
@@ -19,7 +19,11 @@ const OBJECT = {
     annotations: { "event.coracle.dev/team": "blue", other: "no" },
   },
 };
-const NOTICE: Notice = { severity: "error", reason: "Broken", message: "Oh" };
+const NOTICE: Notification = {
+  severity: "error",
+  reason: "Broken",
+  message: "Oh",
+};
 
 /** Answers of a receiver: a status, or an error of the connection. */
 type Answer = number | Error;

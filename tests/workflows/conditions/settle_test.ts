@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  every,
-  finish,
+  computeReconcileResult,
+  eventSchedule,
+  hasRecovered,
+  intervalSchedule,
   jittered,
-  onEvents,
   PROGRESSING_WITH_RETRY,
-  recovered,
-  settle,
+  summarizeResult,
 } from "../../../workflows/conditions/reconcile_result.ts";
 import {
   type Condition,
@@ -16,17 +16,17 @@ import {
   setCondition,
 } from "../../../workflows/conditions/condition.ts";
 import {
+  combineResults,
   Failed,
-  foldResults,
   isOutcome,
-  type PassResult,
   Stalled,
+  type StepResult,
   Waiting,
   withoutUrlQueries,
 } from "../../../workflows/conditions/outcome.ts";
 
 const moment = { now: 0, generation: 7 };
-const cadence = every("1m");
+const schedule = intervalSchedule("1m");
 const MINUTE = 60_000;
 
 function conditions(
@@ -44,8 +44,8 @@ function types(list: readonly Condition[]): string {
   return list.map(({ type }) => type).join();
 }
 
-const settled = (list: Condition[], result: PassResult, error?: unknown) =>
-  settle(list, { result, error }, { cadence, moment });
+const settled = (list: Condition[], result: StepResult, error?: unknown) =>
+  computeReconcileResult(list, { result, error }, { schedule, moment });
 
 test("settle keeps Ready, observes and comes back after the interval on success [F1]", () => {
   const end = settled(conditions(["Ready", "True"]), "success");
@@ -139,23 +139,23 @@ test("settle observes nothing while there is no condition [F10]", () => {
   assert.equal(settled([], "empty").observed, false);
 });
 
-test("foldResults lets requeue beat everything and empty say nothing [F11]", () => {
-  assert.equal(foldResults("empty", "requeue"), "requeue");
-  assert.equal(foldResults("empty", "success"), "success");
-  assert.equal(foldResults("success", "requeue"), "requeue");
-  assert.equal(foldResults("success", "success"), "success");
-  assert.equal(foldResults("empty", "empty"), "empty");
+test("combineResults lets requeue beat everything and empty say nothing [F11]", () => {
+  assert.equal(combineResults("empty", "requeue"), "requeue");
+  assert.equal(combineResults("empty", "success"), "success");
+  assert.equal(combineResults("success", "requeue"), "requeue");
+  assert.equal(combineResults("success", "success"), "success");
+  assert.equal(combineResults("empty", "empty"), "empty");
 });
 
 test("recovered is true only if a failure was there before and none is now [F12]", () => {
   const failing = conditions(["FetchFailed", "True"]);
   const fine = conditions(["Ready", "True"]);
   const types = ["FetchFailed", "StoreFailed"];
-  assert.equal(recovered(failing, fine, types), true);
-  assert.equal(recovered(fine, fine, types), false);
-  assert.equal(recovered(failing, failing, types), false);
+  assert.equal(hasRecovered(failing, fine, types), true);
+  assert.equal(hasRecovered(fine, fine, types), false);
+  assert.equal(hasRecovered(failing, failing, types), false);
   assert.equal(
-    recovered(failing, conditions(["StoreFailed", "True"]), types),
+    hasRecovered(failing, conditions(["StoreFailed", "True"]), types),
     false,
   );
 });
@@ -167,10 +167,10 @@ const ready = {
 };
 
 test("finish tells in Ready why a pass failed and does not observe [F14]", () => {
-  const end = finish(
+  const end = summarizeResult(
     conditions(["Outdated", "True"], ["Reconciling", "True"]),
     { result: "empty", error: new Error("down") },
-    { cadence, moment, rolls: [ready] },
+    { schedule, moment, summaries: [ready] },
   );
   const found = findCondition(end.conditions, "Ready");
   assert.equal(found?.status, "False");
@@ -179,10 +179,10 @@ test("finish tells in Ready why a pass failed and does not observe [F14]", () =>
 });
 
 test("finish lets Ready speak for the failure beside a stall [F15]", () => {
-  const end = finish(
+  const end = summarizeResult(
     conditions(["FetchFailed", "True"]),
     { result: "empty", error: new Stalled("InvalidURL", "no such URL") },
-    { cadence, moment, rolls: [ready] },
+    { schedule, moment, summaries: [ready] },
   );
   assert.equal(
     findCondition(end.conditions, "Ready")?.reason,
@@ -193,22 +193,22 @@ test("finish lets Ready speak for the failure beside a stall [F15]", () => {
 });
 
 test("finish fails a success that is not Ready [F16]", () => {
-  const end = finish(
+  const end = summarizeResult(
     conditions(["FetchFailed", "True"]),
     { result: "success" },
-    { cadence, moment, rolls: [ready] },
+    { schedule, moment, summaries: [ready] },
   );
   assert.match(String(end.error), /FetchFailedReason/);
 });
 
 test("finish does not fail for a False summary other than Ready [F17]", () => {
-  const end = finish(
+  const end = summarizeResult(
     conditions(["FetchFailed", "True"], ["Stored", "True"]),
     { result: "success" },
     {
-      cadence,
+      schedule,
       moment,
-      rolls: [
+      summaries: [
         { target: "Ready", of: ["Stored"] },
         { target: "Healthy", of: ["FetchFailed"], abnormal: ["FetchFailed"] },
       ],
@@ -224,10 +224,10 @@ test("finish makes Ready False with the words of the first False gate [F18]", ()
     ["Signed", "False"],
     ["Stored", "True"],
   );
-  const end = finish(list, { result: "empty" }, {
-    cadence,
+  const end = summarizeResult(list, { result: "empty" }, {
+    schedule,
     moment,
-    rolls: [ready],
+    summaries: [ready],
     gates: ["Signed", "Verified"],
   });
   const found = findCondition(end.conditions, "Ready");
@@ -237,10 +237,10 @@ test("finish makes Ready False with the words of the first False gate [F18]", ()
 
 test("finish does not let a True gate beat a failure [F18]", () => {
   const list = conditions(["Verified", "True"], ["FetchFailed", "True"]);
-  const end = finish(list, { result: "empty" }, {
-    cadence,
+  const end = summarizeResult(list, { result: "empty" }, {
+    schedule,
     moment,
-    rolls: [ready],
+    summaries: [ready],
     gates: ["Verified"],
   });
   assert.equal(
@@ -251,29 +251,29 @@ test("finish does not let a True gate beat a failure [F18]", () => {
 
 test("every calls only an untroubled success a success, whatever the delays are [F19]", () => {
   const sameDelay = new Waiting("Later", "l", { after: MINUTE });
-  assert.equal(cadence.next("empty", sameDelay).success, false);
-  assert.equal(cadence.next("success", new Error()).success, false);
-  assert.equal(cadence.next("requeue", undefined).success, false);
-  assert.equal(cadence.next("empty", undefined).success, false);
-  assert.equal(cadence.next("success", undefined).success, true);
+  assert.equal(schedule.next("empty", sameDelay).success, false);
+  assert.equal(schedule.next("success", new Error()).success, false);
+  assert.equal(schedule.next("requeue", undefined).success, false);
+  assert.equal(schedule.next("empty", undefined).success, false);
+  assert.equal(schedule.next("success", undefined).success, true);
 });
 
 test("finish leaves a wait on an object that is not Ready a wait [F6] [F19]", () => {
   const waiting = new Waiting("DependencyNotReady", "db");
-  const end = finish(
+  const end = summarizeResult(
     conditions(["FetchFailed", "True"]),
     { result: "empty", error: waiting },
-    { cadence, moment, rolls: [ready] },
+    { schedule, moment, summaries: [ready] },
   );
   assert.equal(end.error, undefined);
   assert.equal(end.next.after, MINUTE);
 });
 
 test("onEvents asks for no run after a success and tolerates one that is not Ready [F23]", () => {
-  const end = finish(
+  const end = summarizeResult(
     conditions(["FetchFailed", "True"]),
     { result: "success" },
-    { cadence: onEvents(), moment, rolls: [ready] },
+    { schedule: eventSchedule(), moment, summaries: [ready] },
   );
   assert.deepEqual(end.next, { after: undefined, success: true });
   assert.equal(end.error, undefined);
@@ -281,7 +281,11 @@ test("onEvents asks for no run after a success and tolerates one that is not Rea
 
 test("finish makes Ready True where nobody else has set it", () => {
   const succeeded = { reason: "Succeeded", message: "stored" };
-  const end = finish([], { result: "success" }, { cadence, moment, succeeded });
+  const end = summarizeResult([], { result: "success" }, {
+    schedule,
+    moment,
+    succeeded,
+  });
   assert.equal(findCondition(end.conditions, "Ready")?.status, "True");
   assert.equal(end.observed, true);
 });
@@ -296,14 +300,14 @@ test("jittered stays within its bounds and leaves zero alone [F45]", () => {
 });
 
 test("every refuses an interval of zero", () => {
-  assert.throws(() => every(0), RangeError);
+  assert.throws(() => intervalSchedule(0), RangeError);
 });
 
 test("isOutcome tells the three errors apart", () => {
   assert.equal(isOutcome(new Waiting("R", "m"), "waiting"), true);
   assert.equal(isOutcome(new Waiting("R", "m"), "failed"), false);
   assert.equal(isOutcome(new Error("m")), false);
-  assert.deepEqual(new Failed("R", "m", { event: "None" }).telling, {
+  assert.deepEqual(new Failed("R", "m", { event: "None" }).reporting, {
     event: "None",
     log: false,
     notify: true,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { isReady } from "../../../workflows/conditions/condition.ts";
-import type { Notice } from "../../../workflows/conditions/notifier.ts";
+import type { Notification } from "../../../workflows/conditions/notifier.ts";
 import { Failed, Waiting } from "../../../workflows/conditions/outcome.ts";
 import { REQUESTED_AT } from "../../../workflows/conditions/requests.ts";
 import {
@@ -112,7 +112,7 @@ releaseScenario(
   async (release) => {
     const { fixture } = release;
     let [revision, broken] = ["a", false];
-    const notices: Notice[] = [];
+    const notices: Notification[] = [];
     await release.play([async (pass) => {
       await pass.failing({ type: "FetchFailed", reason: "Unreachable" }, () => {
         if (broken) throw new Failed("Timeout", "too slow", { notify: false });
@@ -121,7 +121,7 @@ releaseScenario(
       pass.set({ type: "Stored", status: "True", reason: "Stored" });
     }], {
       ...FETCHED,
-      news: {
+      notification: {
         revision: ({ status }) => status?.revision,
         failures: ["FetchFailed"],
       },

@@ -72,7 +72,7 @@ releaseScenario(
       pass.set({ type: "Scanned", status: "False", reason: "Old" });
       pass.set({ type: "Stored", status: "True", reason: "Stored" });
     }], {
-      rolls: [
+      summaries: [
         { target: "Ready", of: ["Stored"] },
         { target: "Healthy", of: ["Scanned"] },
       ],
@@ -91,7 +91,7 @@ releaseScenario(
     const { fixture } = release;
     await release.play([(pass) => {
       pass.object.status!.revision = pass.object.spec.version;
-    }], { rolls: [{ target: "Ready", of: ["Stored"] }] });
+    }], { summaries: [{ target: "Ready", of: ["Stored"] }] });
     const foreign: Condition = {
       type: "Scanned",
       status: "True",
@@ -130,7 +130,7 @@ releaseScenario(
     assert(isReady(object.status!.conditions!));
     assert(
       fixture.log.some(({ message }) =>
-        message === "A result processor has thrown"
+        message === "A result processor threw an error"
       ),
     );
   },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {
-  every,
-  onEvents,
+  eventSchedule,
+  intervalSchedule,
 } from "../../../workflows/conditions/reconcile_result.ts";
 import { isReady } from "../../../workflows/conditions/condition.ts";
 import {
@@ -242,11 +242,11 @@ releaseScenario(
     await release.play([() => {
       if (error !== undefined) throw error;
     }], {
-      cadence: ({ spec }) => every(spec.version),
+      schedule: ({ spec }) => intervalSchedule(spec.version),
     });
     assert.match(
       await release.ready(),
-      /^False InvalidCadence: .* received "1"$/,
+      /^False InvalidSchedule: .* received "1"$/,
     );
     error = new Stalled("Other", "more important");
     await release.ask({ version: "2" });
@@ -288,7 +288,7 @@ releaseScenario(
       () => {
         calls.push("second");
       },
-    ], { cadence: () => onEvents() });
+    ], { schedule: () => eventSchedule() });
     await fixture.advance(1);
     assert.deepEqual(calls, ["first", "first", "second"]);
     assert(isReady((await release.read()).status!.conditions!));

@@ -220,13 +220,13 @@ function stored(
   } as KubernetesObject;
 }
 
-/** A wish for `spec.a` and the state that it meets, as of one manager. */
+/** A desired for `spec.a` and the state that it meets, as of one manager. */
 function met(actual: KubernetesObject, a = "1h") {
   const intent = {
     metadata: { name: "x" },
     spec: { a },
   } as KubernetesObject;
-  return { id: "k", wish: a, intent, actual, fieldManager: "me" };
+  return { id: "k", desired: a, intent, actual, fieldManager: "me" };
 }
 
 test("MatchMemory does not match what we have never applied", () => {
@@ -256,7 +256,7 @@ test("MatchMemory learns what the server makes of a value", () => {
   assert.equal(memory.match(met(changed)).matches, false);
 });
 
-test("MatchMemory forgets with a new incarnation, a new wish, or when it is told", () => {
+test("MatchMemory forgets with a new incarnation, a new desired, or when it is told", () => {
   const memory = new MatchMemory();
   const actual = stored("5", { a: "1h0m0s" });
   memory.applied(met(actual));

@@ -80,7 +80,7 @@ async function play(one: MatcherCase): Promise<void> {
     spoil?.(stored);
     const result = new MatchMemory({ form: formOfKind(kind) }).match({
       id: "default/a",
-      wish: "this",
+      desired: "this",
       intent: desiredObject(kind, object(asked) as never) as never,
       actual: stored,
       fieldManager,

@@ -6,7 +6,7 @@ import type { EventSource } from "../../../core/controller/event_source.ts";
 import type { Context } from "../../../core/controller/context.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import { ConfigMap } from "../../../core/kinds/mod.ts";
-import { ObjectKeeper } from "../../../workflows/dependents/dependent_resource.ts";
+import { DependentResource } from "../../../workflows/dependents/dependent_resource.ts";
 import { gadget } from "../../support/source_context.ts";
 
 /** A server and a cache with nothing but ConfigMaps. */
@@ -82,19 +82,19 @@ class Maps {
 }
 
 async function ensure(
-  keeper: ObjectKeeper<KubernetesObject, ConfigMap>,
+  keeper: DependentResource<KubernetesObject, ConfigMap>,
   name: string,
   ctx: Context<KubernetesObject>,
 ): Promise<string> {
   const object = { metadata: { name }, data: { value: "1" } };
-  const wish = await keeper.wish(object, { primary: gadget(name), ctx });
-  return (await keeper.ensure(wish, ctx)).operation;
+  const wish = await keeper.desired(object, { primary: gadget(name), ctx });
+  return (await keeper.reconcile(wish, ctx)).operation;
 }
 
 test("ObjectKeeper remembers nothing of 10,000 objects that came and were collected", async () => {
   const maps = new Maps();
   const { ctx } = maps;
-  const keeper = new ObjectKeeper(ConfigMap, maps.source(true));
+  const keeper = new DependentResource(ConfigMap, maps.source(true));
   for (let index = 0; index < 10_000; index++) {
     const name = `m${index}`;
     assert.equal(await ensure(keeper, name, ctx), "created");
@@ -113,7 +113,7 @@ test("ObjectKeeper remembers nothing of 10,000 objects that came and were collec
 test("ObjectKeeper bounds what it remembers where nobody tells what is gone", async () => {
   const maps = new Maps();
   const { ctx } = maps;
-  const keeper = new ObjectKeeper(ConfigMap, maps.source(false));
+  const keeper = new DependentResource(ConfigMap, maps.source(false));
   for (let index = 0; index < 10_100; index++) {
     await ensure(keeper, `m${index}`, ctx);
   }
@@ -123,26 +123,26 @@ test("ObjectKeeper bounds what it remembers where nobody tells what is gone", as
 test("ObjectKeeper compares anew for a primary of the same name that was made anew", async () => {
   const maps = new Maps();
   const { ctx } = maps;
-  const keeper = new ObjectKeeper(ConfigMap, maps.source(true));
+  const keeper = new DependentResource(ConfigMap, maps.source(true));
   const object = { metadata: { name: "m" }, data: { value: "1" } };
   const reborn = gadget("m");
   reborn.metadata.uid = "another";
-  const first = await keeper.wish(object, { primary: gadget("m"), ctx });
-  const second = await keeper.wish(object, { primary: reborn, ctx });
-  assert.equal((await keeper.ensure(first, ctx)).operation, "created");
+  const first = await keeper.desired(object, { primary: gadget("m"), ctx });
+  const second = await keeper.desired(object, { primary: reborn, ctx });
+  assert.equal((await keeper.reconcile(first, ctx)).operation, "created");
   const before = maps.intents;
-  assert.equal((await keeper.ensure(first, ctx)).operation, "none");
+  assert.equal((await keeper.reconcile(first, ctx)).operation, "none");
   assert.equal(maps.intents, before, "known without being put together");
-  assert.equal((await keeper.ensure(second, ctx)).operation, "none");
+  assert.equal((await keeper.reconcile(second, ctx)).operation, "none");
   assert.equal(maps.intents, before + 1);
 });
 
 test("ObjectKeeper refuses a desired object without a name, of another shape, or with a status", async () => {
   const maps = new Maps();
   const { ctx } = maps;
-  const keeper = new ObjectKeeper(ConfigMap, maps.source(true));
+  const keeper = new DependentResource(ConfigMap, maps.source(true));
   const wish = (object: unknown) =>
-    keeper.wish(object as never, { primary: gadget("m"), ctx });
+    keeper.desired(object as never, { primary: gadget("m"), ctx });
   for (
     const object of [undefined, "text", {}, { metadata: {} }, {
       metadata: { name: 1 },
@@ -155,7 +155,7 @@ test("ObjectKeeper refuses a desired object without a name, of another shape, or
   }
   const asked = await wish({ metadata: { name: "m" }, status: { a: 1 } });
   await assert.rejects(
-    async () => await keeper.ensure(asked, ctx),
+    async () => await keeper.reconcile(asked, ctx),
     /must not have a status/,
   );
 });
@@ -163,14 +163,14 @@ test("ObjectKeeper refuses a desired object without a name, of another shape, or
 test("ObjectKeeper leaves it to a function of the user's whether an object is right [testCustomMatcher_returnsExpectedMatchBasedOnReadOnlyLabel]", async () => {
   const maps = new Maps();
   const { ctx } = maps;
-  const keeper = new ObjectKeeper(ConfigMap, maps.source(true), {
+  const keeper = new DependentResource(ConfigMap, maps.source(true), {
     matches: (_desired, actual) =>
       actual.metadata.labels?.["readonly"] === "true" ? true : undefined,
   });
   const ensureValue = async (value: string) => {
     const object = { metadata: { name: "m" }, data: { value } };
-    const wish = await keeper.wish(object, { primary: gadget("m"), ctx });
-    return (await keeper.ensure(wish, ctx)).operation;
+    const wish = await keeper.desired(object, { primary: gadget("m"), ctx });
+    return (await keeper.reconcile(wish, ctx)).operation;
   };
   assert.equal(await ensureValue("1"), "created");
   assert.equal(await ensureValue("2"), "updated");

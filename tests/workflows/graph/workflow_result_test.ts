@@ -9,12 +9,12 @@ import {
   type NodeResult,
 } from "../../../workflows/graph/node.ts";
 import {
-  GraphResult,
   WorkflowError,
+  WorkflowResult,
 } from "../../../workflows/graph/workflow_result.ts";
 
-function result(nodes: Record<string, Partial<NodeResult>>): GraphResult {
-  return new GraphResult(
+function result(nodes: Record<string, Partial<NodeResult>>): WorkflowResult {
+  return new WorkflowResult(
     new Map(
       Object.entries(nodes).map(([name, node]) => [
         name,

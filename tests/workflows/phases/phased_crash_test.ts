@@ -116,9 +116,9 @@ async function play(
 ): Promise<PhasedWorld> {
   const world = new PhasedWorld({ image: "a" }, {
     rollback: { after: "5m" },
-    recover: (_, { seen }) =>
-      seen.running === undefined
-        ? { reason: "Lost", message: "It is gone", carry: "backup" }
+    recover: (_, { observed }) =>
+      observed.running === undefined
+        ? { reason: "Lost", message: "It is gone", savepoint: "backup" }
         : undefined,
   });
   await story.begin(world);

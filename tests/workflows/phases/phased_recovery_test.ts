@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Recovery } from "../../../workflows/phases/phased_definition.ts";
-import type { Suspension } from "../../../workflows/phases/phased_definition.ts";
 import { type EngineDefinition, PhasedWorld } from "./phased_world.ts";
 
 /** Recovers an engine that is gone, from a backup. */
@@ -9,12 +7,12 @@ function recovering(
   restorable: () => boolean = () => true,
 ): EngineDefinition {
   return {
-    recover: (_, { seen }): Recovery | undefined =>
-      seen.running === undefined && restorable()
+    recover: (_, { observed }) =>
+      observed.running === undefined && restorable()
         ? {
           reason: "RecoverDeployment",
           message: "The engine is gone",
-          carry: "backup",
+          savepoint: "backup",
         }
         : undefined,
   };
@@ -25,7 +23,7 @@ test("phased deploys what was lost once more, under a stamp of its own [L23]", a
   world.engine = undefined;
   assert.equal(await world.pass(), 10_000);
   assert.deepEqual(world.actions, ["start 1.2 a"]);
-  assert.equal(world.engine!.carry, "backup");
+  assert.equal(world.engine!.savepoint, "backup");
   assert.ok(
     world.events.includes("Warning RecoverDeployment: The engine is gone"),
   );
@@ -70,12 +68,12 @@ test("phased recovers the stable spec after a rollback, and stays rolled back [L
 test("phased recovers by the old spec what an upgrade cannot suspend, then upgrades [L18]", async () => {
   const world: PhasedWorld = await PhasedWorld.stable({
     ...recovering(),
-    suspend: (_, { seen }): Suspension => {
-      if (seen.running === undefined) {
+    suspend: (_, { observed }) => {
+      if (observed.running === undefined) {
         return { state: "blocked", reason: "nothing runs to take a backup of" };
       }
       world.engine = undefined;
-      return { state: "done", carry: "newest", again: true };
+      return { state: "done", savepoint: "newest", again: true };
     },
   });
   world.engine = undefined;
@@ -84,17 +82,17 @@ test("phased recovers by the old spec what an upgrade cannot suspend, then upgra
   assert.deepEqual(world.actions, ["start 1.2 a"], "the old spec comes first");
   await world.settle();
   assert.deepEqual(world.actions, ["start 1.2 a", "start 2.3 b"]);
-  assert.equal(world.engine!.carry, "newest");
+  assert.equal(world.engine!.savepoint, "newest");
   assert.equal(world.stored.status?.lifecycle, "Stable");
 });
 
 test("phased upgrades what is not ready once that is safe, and tells why not before [L12]", async () => {
   let safe = false;
   const world: PhasedWorld = await PhasedWorld.stable({
-    suspend: (): Suspension => {
+    suspend: () => {
       if (!safe) return { state: "blocked", reason: "no checkpoint yet" };
       world.engine = undefined;
-      return { state: "done", carry: "checkpoint" };
+      return { state: "done", savepoint: "checkpoint" };
     },
   });
   world.broken.add("a");
@@ -112,20 +110,20 @@ test("phased upgrades what is not ready once that is safe, and tells why not bef
   assert.equal(world.writes, writes, "the same is not written twice");
   safe = true;
   await world.settle();
-  assert.equal(world.engine!.carry, "checkpoint");
+  assert.equal(world.engine!.savepoint, "checkpoint");
   assert.equal(world.stored.status?.lifecycle, "Stable");
 });
 
 test("phased waits for a suspension that takes its time, and suspends once", async () => {
   let asked = 0;
   const world: PhasedWorld = await PhasedWorld.stable({
-    suspend: (): Suspension => {
+    suspend: () => {
       asked++;
       if (asked < 3) {
         return { state: "pending", reason: "a savepoint is taken" };
       }
       world.engine = undefined;
-      return { state: "done", carry: "savepoint" };
+      return { state: "done", savepoint: "savepoint" };
     },
   });
   world.edit({ image: "b" });
@@ -134,7 +132,7 @@ test("phased waits for a suspension that takes its time, and suspends once", asy
   assert.equal(world.ready().message, "a savepoint is taken");
   await world.pass();
   await world.pass();
-  assert.equal(world.engine?.carry, "savepoint");
+  assert.equal(world.engine?.savepoint, "savepoint");
   assert.equal(asked, 3);
 });
 
@@ -142,7 +140,7 @@ test("phased keeps a rollback a rollback while it waits for the suspension", asy
   let pending = false;
   const world: PhasedWorld = await PhasedWorld.stable({
     rollback: { after: "1s" },
-    suspend: (): Suspension => {
+    suspend: () => {
       if (pending) return { state: "pending", reason: "it stops" };
       world.engine = undefined;
       return { state: "done" };
@@ -179,10 +177,12 @@ test("phased restarts what has failed, and calls it Failed where it does not [L2
 
   const restarted: PhasedWorld = await PhasedWorld.stable({
     ...failing,
-    recover: (_, { seen }) =>
-      seen.healthy
-        ? undefined
-        : { reason: "RestartFailed", message: "once more", carry: "backup" },
+    recover: (_, { observed }) =>
+      observed.healthy ? undefined : {
+        reason: "RestartFailed",
+        message: "once more",
+        savepoint: "backup",
+      },
   });
   restarted.broken.add("a");
   await restarted.pass();
@@ -190,7 +190,7 @@ test("phased restarts what has failed, and calls it Failed where it does not [L2
   restarted.broken.clear();
   await restarted.settle();
   assert.equal(restarted.stored.status?.lifecycle, "Stable");
-  assert.equal(restarted.engine?.carry, "backup");
+  assert.equal(restarted.engine?.savepoint, "backup");
 });
 
 test("phased restarts what is ill for too long, and nothing that only stumbles [L24]", async () => {
@@ -218,21 +218,21 @@ test("phased restarts what is ill for too long, and nothing that only stumbles [
 test("phased starts anew, in one pass, where a field asks for that", async () => {
   const discarded: boolean[] = [];
   const world: PhasedWorld = await PhasedWorld.stable({
-    suspend: (_, { discard }): Suspension => {
+    suspend: (_, { discard }) => {
       discarded.push(discard);
       world.engine = undefined;
-      return { state: "done", carry: "savepoint", again: true };
+      return { state: "done", savepoint: "savepoint", again: true };
     },
   });
   world.edit({ path: "elsewhere" });
   assert.equal(await world.pass(), 10_000);
   assert.deepEqual(discarded, [true]);
-  assert.equal(world.engine?.carry, undefined, "nothing is carried over");
+  assert.equal(world.engine?.savepoint, undefined, "nothing is carried over");
   world.edit({ suspend: true });
   await world.settle();
   world.edit({ suspend: false, path: "third" });
   await world.settle();
-  assert.equal(world.engine?.carry, undefined, "nor from a suspension");
+  assert.equal(world.engine?.savepoint, undefined, "nor from a suspension");
 });
 
 test("phased recovers the stable spec, not the failed one, while it leaves a rollback", async () => {
@@ -240,7 +240,7 @@ test("phased recovers the stable spec, not the failed one, while it leaves a rol
   const world: PhasedWorld = await PhasedWorld.stable({
     ...recovering(),
     rollback: { after: "1s" },
-    suspend: (): Suspension => {
+    suspend: () => {
       if (pending) return { state: "blocked", reason: "not now" };
       world.engine = undefined;
       return { state: "done" };

@@ -22,14 +22,14 @@ test("phased restores a status that somebody else has changed, and says so", asy
   await world.settle();
   assert.equal(world.stored.status?.lifecycle, "Stable");
   assert.equal(world.engine?.spec.image, "b");
-  assert.equal(world.engine?.carry, "savepoint", "nothing was lost");
+  assert.equal(world.engine?.savepoint, "savepoint", "nothing was lost");
 });
 
 test("phased ends a pass in which somebody changes the status, and recovers [X1]", async () => {
   const world: PhasedWorld = await stableWorld({
     suspend: () => {
       world.tamper();
-      return { state: "done", carry: "savepoint" };
+      return { state: "done", savepoint: "savepoint" };
     },
   });
   world.edit({ image: "b" });

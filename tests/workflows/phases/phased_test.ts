@@ -66,11 +66,11 @@ test("phased upgrades in two passes: suspend, then deploy with what was carried 
   assert.equal(world.stored.status?.lifecycle, "Upgrading");
   assert.deepEqual(world.events, [
     'Normal SpecChanged: image: "a" -> "b"',
-    "Normal Suspended: Suspended what was running",
+    "Normal Suspended: Suspended the deployment",
   ]);
   assert.equal(await world.pass(), 10_000);
   assert.deepEqual(world.actions, ["stop 1.1", "start 2.2 b"]);
-  assert.equal(world.engine?.carry, "savepoint");
+  assert.equal(world.engine?.savepoint, "savepoint");
   await world.settle();
   assert.equal(world.stored.status?.lifecycle, "Stable");
   assert.equal(world.stored.status?.observedGeneration, 2);
@@ -100,9 +100,9 @@ test("phased lets a newer spec in between suspension and deployment [X5]", async
 test("phased tells a failed deployment once, and a success clears it [L8]", async () => {
   let fails = true;
   const failing: PhasedWorld = new PhasedWorld({ image: "a" }, {
-    deploy: (_, { spec, attempt, carry }) => {
+    deploy: (_, { spec, attempt, savepoint }) => {
       if (fails) throw new Failed("NoQuota", "no room");
-      failing.engine = { spec, attempt, carry };
+      failing.engine = { spec, attempt, savepoint };
     },
   });
   assert.equal(await failing.pass(), 60_000);
@@ -132,10 +132,10 @@ test("phased forgets a first deployment that did not land [L10] [L34]", async ()
   let fails = true;
   const deployed: string[] = [];
   const world = new PhasedWorld({ image: "a" }, {
-    deploy: (_, { spec, attempt, carry }) => {
+    deploy: (_, { spec, attempt, savepoint }) => {
       if (fails) throw new Error("no route");
       deployed.push(spec.image);
-      world.engine = { spec, attempt, carry };
+      world.engine = { spec, attempt, savepoint };
     },
   });
   await assert.rejects(world.pass());
@@ -148,9 +148,9 @@ test("phased forgets a first deployment that did not land [L10] [L34]", async ()
 test("phased waits, and goes on, when a deployment asks it to wait [L11]", async () => {
   let ready = false;
   const world: PhasedWorld = new PhasedWorld({ image: "a" }, {
-    deploy: (_, { spec, attempt, carry }) => {
+    deploy: (_, { spec, attempt, savepoint }) => {
       if (!ready) throw new Waiting("NoBackup", "not yet", { after: 3_000 });
-      world.engine = { spec, attempt, carry };
+      world.engine = { spec, attempt, savepoint };
     },
   });
   assert.equal(await world.pass(), 3_000);
@@ -202,7 +202,7 @@ test("phased observes a change that asks for nothing without acting [L17]", asyn
 
 test("phased interrupts nothing that is busy [L19]", async () => {
   let busy: string | undefined;
-  const world = await stableWorld({ busy: () => busy });
+  const world = await stableWorld({ deferChange: () => busy });
   busy = "a backup is running";
   world.edit({ image: "b" });
   assert.equal(await world.pass(), 10_000);

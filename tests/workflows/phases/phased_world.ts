@@ -53,7 +53,7 @@ export class PhasedWorld extends PhasedStore<Engine> {
   /** Every action on the engine, with the attempt that it was for. */
   readonly actions: string[] = [];
   /** What runs. */
-  engine: { spec: EngineSpec; attempt: string; carry: unknown } | undefined;
+  engine: { spec: EngineSpec; attempt: string; savepoint: unknown } | undefined;
   /** Images that never become healthy. */
   readonly broken: Set<string> = new Set();
   readonly #definition: EngineDefinition;
@@ -98,25 +98,25 @@ export class PhasedWorld extends PhasedStore<Engine> {
     return phased<Engine, EngineSeen>(Engine, {
       clock: this.clock,
       diff: changeMap({ replicas: "scale", note: "none", path: "redeploy" }),
-      parked: ({ suspend }) => suspend === true,
+      suspended: ({ suspend }) => suspend === true,
       observe: () => ({
         running: this.engine?.attempt,
         healthy: this.engine !== undefined &&
           !this.broken.has(this.engine.spec.image),
       }),
       stable: ({ healthy }) => healthy,
-      landed: (_, attempt) => this.engine?.attempt === attempt,
+      isDeployed: (_, attempt) => this.engine?.attempt === attempt,
       suspend: () => {
         this.effect(() => {
           this.actions.push(`stop ${this.engine?.attempt}`);
           this.engine = undefined;
         });
-        return { state: "done", carry: "savepoint", again: true };
+        return { state: "done", savepoint: "savepoint", again: true };
       },
-      deploy: (_, { spec, attempt, carry }) =>
+      deploy: (_, { spec, attempt, savepoint }) =>
         this.effect(() => {
           this.actions.push(`start ${attempt} ${spec.image}`);
-          this.engine = { spec, attempt, carry };
+          this.engine = { spec, attempt, savepoint };
         }),
       cleanup: () =>
         this.effect(() => {

@@ -67,13 +67,13 @@ const STORIES: readonly Story[] = [
 /** Where a story ends: what the job manager has, and what the status says. */
 function ending(world: StreamWorld) {
   const { lifecycle, rollout, error } = world.stored.status!;
-  const { phase, running, target, stable, attempt, carry } = rollout!;
+  const { phase, running, target, stable, attempt, savepoint } = rollout!;
   return {
     gone: world.gone,
     jobs: world.manager.jobs.map(
       ({ records: _, startedAt: _started, endedAt: _ended, ...job }) => job,
     ),
-    rollout: { phase, running, target, stable, attempt, carry },
+    rollout: { phase, running, target, stable, attempt, savepoint },
     lifecycle,
     error,
   };

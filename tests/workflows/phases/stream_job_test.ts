@@ -279,7 +279,7 @@ test("stream_job loses no savepoint when somebody edits the status in the middle
   await world.pass();
   await world.between();
   await world.pass();
-  assert.deepEqual(world.stored.status?.rollout?.carry, {
+  assert.deepEqual(world.stored.status?.rollout?.savepoint, {
     from: "savepoints/uid-1-1.1",
   });
   world.write({ lifecycle: "Created" });

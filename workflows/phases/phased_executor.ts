@@ -1,0 +1,461 @@
+import { milliseconds } from "../../core/api/duration.ts";
+import { type Clock, systemClock } from "../../core/clock.ts";
+import { Stalled } from "../conditions/outcome.ts";
+import { diffText, type SpecDiff } from "./change_map.ts";
+import { type PendingReason, readyCondition } from "./lifecycle_conditions.ts";
+import type {
+  PhasedDefinition,
+  PhasedRun,
+  RunningState,
+} from "./phased_definition.ts";
+import {
+  type ChosenSpec,
+  INVALID_SPEC,
+  lifecycleOf,
+  type PhasedObject,
+  type PhasedStatus,
+  type RolloutError,
+  rolloutIssue,
+  type RolloutStatus,
+  sameChoice,
+} from "./phased_status.ts";
+import { RolloutLog } from "./rollout_log.ts";
+
+/** When the next run takes place: immediately, soon, at the interval, on an event. */
+export type NextRun = "requeue" | "poll" | "interval" | "event";
+
+/** Writes the status, with the reason why the object is not Ready yet. */
+export type Flush = (pending?: PendingReason) => Promise<void>;
+
+/** Dependencies of a {@linkcode PhasedExecutor}. */
+export interface PhasedExecutorDeps<P extends PhasedObject> {
+  /** The object, whose status is changed, and the context of the run. */
+  readonly run: PhasedRun<P>;
+  /** Writes the status. */
+  readonly flush: Flush;
+  /** Version of the kind in which specs are stored. */
+  readonly version: string;
+}
+
+/**
+ * Executes one run of a phased reconciler for one object.
+ *
+ * The order is the contract: observe, validate, write, decide, suspend, record
+ * the deployment, write, deploy, write. A crash at any point loses nothing:
+ *
+ * 1. The observed state is written before any action could destroy it.
+ * 2. A deployment is recorded, with the id of its attempt, before it is made.
+ * 3. Whether that attempt was deployed is checked before any other action.
+ * 4. An invalid spec never stops the repair of the running deployment.
+ */
+export class PhasedExecutor<P extends PhasedObject, Observed> {
+  readonly #definition: PhasedDefinition<P, Observed>;
+  readonly #run: PhasedRun<P>;
+  readonly #write: Flush;
+  readonly #clock: Clock;
+  readonly #log: RolloutLog<P["spec"]>;
+  /** Desired spec: the object's own, or the last valid one. */
+  #desired: ChosenSpec<P["spec"]>;
+  /** Error of an invalid spec, and of a failed deployment. */
+  #invalid: RolloutError | undefined;
+  #failure: RolloutError | undefined;
+  /** Observed deployment; undefined if nothing is running. */
+  #running: RunningState<P, Observed> | undefined;
+  #stable: boolean | string = false;
+  /** Reason that was last written. */
+  #pending: PendingReason | undefined;
+
+  /**
+   * Prepares the run.
+   *
+   * @param definition The definition of the reconciler.
+   * @param deps The object, and the function that writes its status.
+   * @throws {Stalled} If the log in the status is invalid.
+   */
+  constructor(
+    definition: PhasedDefinition<P, Observed>,
+    deps: PhasedExecutorDeps<P>,
+  ) {
+    const { run, flush, version } = deps;
+    this.#definition = definition;
+    this.#run = run;
+    this.#write = flush;
+    this.#clock = definition.clock ?? systemClock;
+    const { object } = run;
+    const status = object.status ??= {};
+    const rollout = status.rollout ??= { phase: "Upgrading", running: false };
+    const issue = rolloutIssue(rollout);
+    if (issue !== undefined) {
+      throw new Stalled(
+        "StatusInvalid",
+        `status.rollout is invalid: ${issue}`,
+      );
+    }
+    this.#log = new RolloutLog(rollout as RolloutStatus<P["spec"]>, {
+      version,
+      convert: definition.convert,
+    });
+    this.#desired = {
+      spec: object.spec,
+      generation: object.metadata.generation ?? 0,
+      version,
+    };
+  }
+
+  /** Executes the run; an earlier error is cleared at its end. */
+  async execute(): Promise<NextRun> {
+    const next = await this.#execute();
+    const error = this.#invalid ?? this.#failure;
+    if (this.#status.error !== undefined && error === undefined) {
+      delete this.#status.error;
+      await this.#flush(this.#pending);
+    }
+    return next;
+  }
+
+  /** Observes the running deployment, for a cleanup. */
+  async observe(): Promise<Observed | undefined> {
+    await this.#observe();
+    return this.#running?.observed;
+  }
+
+  async #execute(): Promise<NextRun> {
+    await this.#observe();
+    this.#validate();
+    const { target } = this.#log.status;
+    const diff = target &&
+      this.#definition.diff(target.spec, this.#desired.spec);
+    const changed = diff !== undefined && diff.change !== "none";
+    if (changed && !isReported(this.#run.object)) {
+      this.#run.events.normal("SpecChanged", diffText(diff));
+    }
+    this.#reportError(this.#invalid ?? this.#failure);
+    const { isChanging } = this.#log;
+    await this.#flush(
+      changed || isChanging
+        ? pendingChange(this.#run.object, isChanging ? undefined : diff)
+        : this.#unstableReason(),
+    );
+    if (target === undefined) {
+      return this.#invalid === undefined ? await this.#deployFirst() : "event";
+    }
+    if ((changed || isChanging) && await this.#isDeferred()) return "poll";
+    return await this.#change(target, diff!) ??
+      await this.#reconcileOtherChanges();
+  }
+
+  async #observe(): Promise<void> {
+    const attempt = this.#log.inFlight;
+    if (attempt !== undefined) {
+      if (await this.#definition.isDeployed(this.#run, attempt)) {
+        this.#log.markDeployed();
+      } else this.#log.markNotDeployed(this.#desired);
+    }
+    const { deployed, status } = this.#log;
+    if (!status.running || deployed === undefined) return;
+    const observed = await this.#definition.observe(this.#run, deployed.spec);
+    this.#running = { observed, deployed: deployed.spec };
+    this.#stable = this.#definition.stable(observed);
+    const failure = this.#definition.failed?.(observed);
+    if (failure !== undefined) this.#failure = { ...failure, stalled: true };
+    this.#log.recordObservation(this.#stable === true && failure === undefined);
+  }
+
+  /** Validates the spec; the last valid one stays in effect. */
+  #validate(): void {
+    const { target } = this.#log.status;
+    const issue = this.#definition.validate?.(
+      this.#run,
+      this.#run.object.spec,
+      target?.spec,
+    );
+    if (issue === undefined) return;
+    this.#invalid = { reason: INVALID_SPEC, message: issue, stalled: true };
+    if (target !== undefined) this.#desired = target;
+  }
+
+  /** Sets the error of the status, with one event when it changes. */
+  #reportError(problem: RolloutError | undefined): void {
+    const { error } = this.#status;
+    if (problem === undefined) {
+      if (error?.reason === INVALID_SPEC) delete this.#status.error;
+      return;
+    }
+    const { reason, message } = problem;
+    if (error?.reason !== reason || error.message !== message) {
+      this.#run.events.warning(reason, message);
+    }
+    this.#status.error = problem;
+  }
+
+  async #deployFirst(): Promise<NextRun> {
+    if (this.#isSuspendedSpec()) return "interval";
+    if (await this.#isDeferred()) return "poll";
+    return await this.#deploy({ ...this.#desired, first: true });
+  }
+
+  /** Performs the change that is needed; undefined if none is. */
+  async #change(
+    target: ChosenSpec<P["spec"]>,
+    diff: SpecDiff,
+  ): Promise<NextRun | undefined> {
+    const { status } = this.#log;
+    const changed = diff.change !== "none";
+    if (status.phase === "RollingBack") {
+      if (!changed) return await this.#upgrade(status.stable!);
+      status.phase = "Upgrading";
+    }
+    if (!changed && status.phase !== "Upgrading") {
+      const now = this.#clock.wallTime();
+      const state = { run: this.#run, rollout: status, now };
+      if (!await isRollbackDue(this.#definition, state)) return undefined;
+      return await this.#isDeferred() ? "poll" : await this.#rollBack(target);
+    }
+    if (status.phase === "RolledBack" && this.#isStableSpec()) {
+      // The desired spec is the one that was rolled back to.
+      this.#log.markInForce(this.#desired);
+      await this.#flush(this.#unstableReason());
+      return "poll";
+    }
+    if (diff.change === "scale" && await this.#scale()) return "poll";
+    return await this.#upgrade(this.#desired, {
+      discard: diff.change === "redeploy",
+    });
+  }
+
+  async #scale(): Promise<boolean> {
+    const { status } = this.#log;
+    const { scale } = this.#definition;
+    if (status.phase !== "Deployed" || !status.running || !scale) return false;
+    const scaled = await scale(this.#run, this.#desired.spec) ?? true;
+    if (!scaled) return false;
+    status.target = this.#desired;
+    status.since = this.#clock.wallTime();
+    await this.#flush(this.#unstableReason());
+    return true;
+  }
+
+  /** Suspends the running deployment and deploys the chosen spec. */
+  async #upgrade(
+    chosen: ChosenSpec<P["spec"]>,
+    { discard = false }: { readonly discard?: boolean } = {},
+  ): Promise<NextRun> {
+    const { status } = this.#log;
+    if (status.running) {
+      const next = await this.#suspend(chosen, discard);
+      if (next !== undefined) return next;
+    } else if (this.#isSuspendedSpec() && status.phase !== "RollingBack") {
+      return await this.#recordSuspended();
+    } else if (discard) delete status.savepoint;
+    return await this.#deploy(chosen);
+  }
+
+  /** Suspends the deployment; undefined if the next one follows in this run. */
+  async #suspend(
+    next: ChosenSpec<P["spec"]>,
+    discard: boolean,
+  ): Promise<NextRun | undefined> {
+    const { suspend } = this.#definition;
+    const suspension = await suspend?.(this.#run, {
+      ...this.#running!,
+      next: next.spec,
+      discard,
+    }) ?? { state: "done" };
+    if (suspension.state === "blocked") {
+      const message = suspension.reason;
+      const next = await this.#recoverOrOther();
+      if (next === undefined) {
+        await this.#flush({ reason: "UpgradeBlocked", message });
+      }
+      return "poll";
+    }
+    this.#log.markSuspending();
+    if (suspension.state === "pending") {
+      await this.#flush({ message: suspension.reason });
+      return "poll";
+    }
+    if (suspend !== undefined) {
+      this.#run.events.normal("Suspended", "Suspended the deployment");
+    }
+    this.#log.markSuspended(discard ? undefined : suspension.savepoint);
+    if (this.#isSuspendedSpec() && this.#log.status.phase !== "RollingBack") {
+      return await this.#recordSuspended();
+    }
+    if (!suspension.again || discard) return undefined;
+    await this.#recordDeployment(next);
+    return "requeue";
+  }
+
+  async #recordSuspended(): Promise<NextRun> {
+    this.#log.markInForce(this.#desired);
+    this.#clearFailure();
+    await this.#flush();
+    return "interval";
+  }
+
+  /** Records the next deployment, with the id of its attempt. */
+  async #recordDeployment(
+    choice: ChosenSpec<P["spec"]>,
+    pending?: PendingReason,
+  ): Promise<void> {
+    if (!this.#log.recordDeployment(choice, this.#clock.wallTime())) return;
+    this.#clearFailure();
+    await this.#flush(pending);
+  }
+
+  async #deploy(
+    choice: ChosenSpec<P["spec"]>,
+    pending?: PendingReason,
+  ): Promise<NextRun> {
+    await this.#recordDeployment(choice, pending);
+    const { attempt, savepoint } = this.#log.status;
+    this.#run.events.normal("Submit", `Deploying attempt ${attempt}`);
+    await this.#definition.deploy(this.#run, {
+      spec: choice.spec,
+      attempt: attempt!,
+      savepoint,
+    });
+    this.#log.markDeployed();
+    await this.#flush();
+    return "poll";
+  }
+
+  async #rollBack(target: ChosenSpec<P["spec"]>): Promise<NextRun> {
+    const { status } = this.#log;
+    const stable = status.stable!;
+    status.phase = "RollingBack";
+    const message =
+      `Generation ${target.generation} did not become stable: going back to generation ${stable.generation}`;
+    this.#run.events.normal("Rollback", message);
+    await this.#flush({ message });
+    return await this.#upgrade(stable);
+  }
+
+  /** Performs other work while the spec does not change. */
+  async #reconcileOtherChanges(): Promise<NextRun> {
+    if (!this.#log.status.running) return "interval";
+    return await this.#recoverOrOther() ??
+      (this.#log.status.healthy ? "interval" : "poll");
+  }
+
+  /** Recovers a lost or failed deployment, or else performs other work. */
+  async #recoverOrOther(): Promise<NextRun | undefined> {
+    const { deployed } = this.#log;
+    const state = this.#running;
+    if (state === undefined || deployed === undefined) return undefined;
+    const recovery = await this.#definition.recover?.(this.#run, state);
+    if (recovery !== undefined) {
+      const { reason, message, savepoint } = recovery;
+      this.#run.events.warning(reason, message);
+      this.#log.markRecovering(savepoint);
+      return await this.#deploy(deployed, { reason, message });
+    }
+    const acted = await this.#definition.reconcileOtherChanges?.(
+      this.#run,
+      state,
+    );
+    return acted ? "poll" : undefined;
+  }
+
+  /** Whether the change is deferred; the reason is written. */
+  async #isDeferred(): Promise<boolean> {
+    const observed = this.#running?.observed;
+    const message = this.#definition.deferChange?.(this.#run, observed);
+    if (message === undefined) return false;
+    await this.#flush({ reason: "Busy", message });
+    return true;
+  }
+
+  async #flush(pending?: PendingReason): Promise<void> {
+    this.#pending = pending;
+    await this.#write(pending);
+  }
+
+  /** Clears the error of the last attempt when a new one begins. */
+  #clearFailure(): void {
+    this.#failure = undefined;
+    if (this.#invalid === undefined) delete this.#status.error;
+    else this.#status.error = this.#invalid;
+  }
+
+  /** Reason why the deployment is not stable. */
+  #unstableReason(): PendingReason | undefined {
+    const { running, healthy } = this.#log.status;
+    return running && !healthy && typeof this.#stable === "string"
+      ? { message: this.#stable }
+      : undefined;
+  }
+
+  get #status(): PhasedStatus {
+    return this.#run.object.status!;
+  }
+
+  #isSuspendedSpec(): boolean {
+    return this.#definition.suspended?.(this.#desired.spec) ?? false;
+  }
+
+  #isStableSpec(): boolean {
+    const { stable } = this.#log.status;
+    return stable !== undefined &&
+      this.#definition.diff(stable.spec, this.#desired.spec).change === "none";
+  }
+}
+
+/** Whether an earlier run has reported the current generation of an object. */
+function isReported({ metadata, status }: PhasedObject): boolean {
+  const ready = readyCondition(status?.conditions);
+  return ready?.observedGeneration === metadata.generation;
+}
+
+/**
+ * Computes the reason to report at the start of a run, before its outcome is
+ * known. While a change is in progress, the reason of the last run stays, so
+ * that conditions do not flicker.
+ *
+ * @param object The object with its status.
+ * @param change The desired change, if it has not begun.
+ */
+function pendingChange(
+  object: PhasedObject,
+  change: SpecDiff | undefined,
+): PendingReason | undefined {
+  const { lifecycle, conditions } = object.status ?? {};
+  if (isReported(object) && lifecycle === lifecycleOf(object)) {
+    const { status, reason, message = "" } = readyCondition(conditions) ?? {};
+    if (status === "False") return { reason, message };
+  }
+  return change && { reason: "SpecChanged", message: diffText(change) };
+}
+
+/**
+ * Whether the deployment has not become stable in time, and the last stable spec
+ * can be deployed again without losing state.
+ *
+ * @param definition The definition of the reconciler.
+ * @param state The run, the rollout, and the time in milliseconds since the Unix
+ * epoch.
+ */
+async function isRollbackDue<P extends PhasedObject>(
+  definition: Pick<PhasedDefinition<P, never>, "rollback" | "suspended">,
+  { run, rollout, now }: {
+    readonly run: PhasedRun<P>;
+    readonly rollout: RolloutStatus<P["spec"]>;
+    readonly now: number;
+  },
+): Promise<boolean> {
+  const { rollback, suspended } = definition;
+  // Decided by the current spec, not by the deployed one.
+  const options = typeof rollback === "function"
+    ? rollback(run.object.spec)
+    : rollback;
+  const { phase, target, stable, since = 0, running } = rollout;
+  if (
+    options === undefined || phase !== "Deployed" || !running ||
+    target === undefined || stable === undefined ||
+    sameChoice(stable, target) || suspended?.(stable.spec)
+  ) return false;
+  const { after = "5m", accepts, safe } = options;
+  return now - since > milliseconds(after, "rollback.after") &&
+    (accepts?.(stable.spec, target.spec) ?? true) &&
+    (await safe?.(run) ?? true);
+}
