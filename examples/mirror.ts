@@ -20,8 +20,8 @@ import {
 } from "@coracle/operator";
 import {
   conditionedStatus,
-  intervalSchedule,
   Failed,
+  intervalSchedule,
   jittered,
   persistentRetry,
   readyColumns,

@@ -150,7 +150,8 @@ export function streamJobs(
 
     async deploy(run, { spec, attempt, savepoint }) {
       const { program, parallelism, restoreFrom } = spec;
-      const { from } = savepoint as Savepoint | undefined ?? { from: restoreFrom };
+      const { from } = savepoint as Savepoint | undefined ??
+        { from: restoreFrom };
       const name = run.object.metadata.uid;
       const body = { name, program, parallelism, from };
       const job = await call(run, { attempt, method: "PUT", body });
@@ -174,7 +175,11 @@ export function streamJobs(
       const { stop, restore } = choice.plan;
       if (stop === "nothing") {
         const from = restore === "nothing" ? undefined : state;
-        return { state: "done", savepoint: { from } satisfies Savepoint, again: true };
+        return {
+          state: "done",
+          savepoint: { from } satisfies Savepoint,
+          again: true,
+        };
       }
       await call(run, {
         method: "POST",
@@ -207,7 +212,11 @@ export function streamJobs(
       const savepoint: Savepoint = { from };
       return failed
         ? { reason: "RestartFailed", message: "The job has failed", savepoint }
-        : { reason: "RecoverDeployment", message: "The job is lost", savepoint };
+        : {
+          reason: "RecoverDeployment",
+          message: "The job is lost",
+          savepoint,
+        };
     },
 
     // What is left of a job that has finished is kept for a while, for people.
