@@ -1,7 +1,7 @@
 /**
- * The project's own rules for `deno lint`, so that an editor shows them at the
- * line: import direction, literal dynamic imports and the grammar of error
- * messages. They apply to what is shipped.
+ * Rules of this project for `deno lint`, which an editor shows at the line:
+ * import direction, literal dynamic imports and the form of error messages. They
+ * apply to shipped files.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { relative } from "node:path";
 import process from "node:process";
 import { importFault } from "./package/architecture.ts";
 
-/** The part of a syntax node that the rules look at. */
+/** Part of a syntax node that the rules use. */
 interface Node {
   readonly type: string;
   readonly source?: Node | null;
@@ -21,7 +21,7 @@ interface Node {
   readonly quasis?: readonly { readonly cooked: string }[];
 }
 
-/** What the linter hands to a rule for one file. */
+/** Context that the linter gives to a rule for one file. */
 interface RuleContext {
   readonly filename: string;
   report(finding: { readonly node: Node; readonly message: string }): void;
@@ -36,7 +36,7 @@ const SHIPPED_REGEXP =
 const ERROR_CLASS_REGEXP = /^(?:Error|TypeError|RangeError|SyntaxError)$/;
 const MESSAGE_REGEXP = /^(?:Cannot|\0)[^]*[^.]$/;
 
-/** A rule for shipped files, which gets the file's path within the project. */
+/** Limits a rule to shipped files and gives it their paths in the project. */
 function shippedRule(
   create: (
     context: RuleContext,
@@ -53,21 +53,21 @@ function shippedRule(
 }
 
 const importDirection = shippedRule((context, file) => {
-  const look = (node: Node) => {
+  const check = (node: Node) => {
     const specifier = node.source?.value;
     if (typeof specifier !== "string") return;
     const message = importFault(file, specifier);
     if (message !== undefined) context.report({ node, message });
   };
   return {
-    ImportDeclaration: look,
-    ExportNamedDeclaration: look,
-    ExportAllDeclaration: look,
-    ImportExpression: look,
+    ImportDeclaration: check,
+    ExportNamedDeclaration: check,
+    ExportAllDeclaration: check,
+    ImportExpression: check,
   };
 });
 
-/** A computed import passes every publishing check and fails for users. */
+/** Refuses computed imports: they pass every publishing check and fail for users. */
 const literalImport = shippedRule((context) => ({
   ImportExpression(node) {
     if (typeof node.source?.value === "string") return;
@@ -84,18 +84,18 @@ const errorMessage = shippedRule((context) => ({
     context.report({
       node,
       message:
-        'Say it as "Cannot <action>: <why>: received <value>", without a full stop',
+        'Write it as "Cannot <action>: <why>", and ": received <value>" only where there is one, without a full stop',
     });
   },
 }));
 
-/** The text of a literal message; its holes are NUL characters. */
+/** Text of a literal message; its holes are NUL characters. */
 function textOf(node: Node): string | undefined {
   if (typeof node.value === "string") return node.value;
   return node.quasis?.map((quasi) => quasi.cooked).join("\0");
 }
 
-/** What `deno lint` loads. */
+/** Plugin that `deno lint` loads. */
 const plugin: { readonly name: string; readonly rules: Record<string, Rule> } =
   {
     name: "coracle",

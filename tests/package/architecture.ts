@@ -1,6 +1,6 @@
 /**
- * Which part of the tree may import which, said once for the lint rule that
- * tells it at the line and for the test that walks the whole graph.
+ * Import rules of the source tree, for the lint rule that reports a line and for
+ * the test that checks the whole graph.
  *
  * @module
  */
@@ -9,6 +9,16 @@ import { posix } from "node:path";
 
 const BASE: readonly string[] = ["core"];
 const API: readonly string[] = [...BASE, "core/api"];
+/** What the API server shares with an operator. */
+const SHARED: readonly string[] = [
+  ...API,
+  "core/json",
+  "core/patch",
+  "core/config",
+  "core/client",
+  "core/crd",
+  "core/kinds",
+];
 const MIDDLE: readonly string[] = [
   ...API,
   "core/json",
@@ -21,9 +31,9 @@ const CACHE: readonly string[] = [...CLIENT, "core/cache", "core/crd"];
 const CORE: readonly string[] = [...CACHE, "core/controller", "core/operator"];
 
 /**
- * What the files of a folder may import beside those of the same folder; a
- * folder within one of these counts as it. `core` stands for the files right in
- * it: clock, logger and metrics.
+ * Folders from which the files of a folder may import, beside their own; a
+ * subfolder follows the rule of its parent. `core` stands for the files directly
+ * in it: clock, logger, metrics and tracing.
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "core": [],
@@ -38,23 +48,37 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "core/crd": CLIENT,
   "core/controller": CACHE,
   "core/operator": [...CACHE, "core/controller"],
-  "apiserver": [...CLIENT, "core/crd", "core/kinds"],
-  "cli": [...CORE, "core/kinds", "apiserver"],
   "sources": [...CORE, "core/kinds"],
   "workflows": [...CORE, "core/kinds", "sources"],
-  "testing": [...CLIENT, "core/crd", "core/kinds", "apiserver"],
+  "apiserver": SHARED,
+  "testing": [...SHARED, "apiserver"],
+  "cli": [
+    ...CORE,
+    "core/kinds",
+    "sources",
+    "workflows",
+    "apiserver",
+    "testing",
+  ],
 };
 
-/** The entry points of the rooms, and of which folders they show names. */
+/** Entry points over several folders, and what each may export. */
 const ENTRY_POINTS: Readonly<Record<string, readonly string[]>> = {
-  "mod.ts": ["core/mod.ts", "sources/mod.ts", "workflows/mod.ts"],
+  "mod.ts": [
+    ...CORE,
+    "sources",
+    "workflows",
+    "core/mod.ts",
+    "sources/mod.ts",
+    "workflows/mod.ts",
+  ],
   "core/mod.ts": CORE,
 };
 
-/** Only here are all kinds together, and the command line finds them by name. */
+/** All kinds in one place, for the command line, which looks them up by name. */
 const ALL_KINDS = "core/kinds/mod.ts";
 
-/** The folder of {@linkcode MAY_IMPORT} that a file belongs to. */
+/** Folder of {@linkcode MAY_IMPORT} that a file belongs to. */
 function folderOf(file: string): string | undefined {
   let folder = posix.dirname(file);
   while (!(folder in MAY_IMPORT) && folder !== ".") {
@@ -64,10 +88,10 @@ function folderOf(file: string): string | undefined {
 }
 
 /**
- * Why a file must not import another one; undefined if it may.
+ * Reason why a file must not import another one; undefined if it may.
  *
- * @param file The importing file, from the root of the project with slashes.
- * @param specifier What it imports, as written; only relative ones are judged.
+ * @param file Path of the importing file from the root of the project.
+ * @param specifier Specifier as written; only relative ones are checked.
  */
 export function importFault(
   file: string,
