@@ -76,7 +76,7 @@ function toV1({ kind, metadata, spec, status }: V2): V1 {
   setAnnotation(
     annotations,
     ANNOTATIONS.conditions,
-    asMetrics(conditions).map((one) => inOrder(one, CONDITION)),
+    asMetrics(conditions).map((condition) => inOrder(condition, CONDITION)),
   );
   const targetUtilization = utilizationOf(metrics, "target");
   const utilization = utilizationOf(measured, "current");

@@ -33,7 +33,7 @@ interface StoredPlan {
 
 const PLANS: Map<string, StoredPlan | undefined> = new Map();
 
-function planOf(type: GoType): StoredPlan | undefined {
+function planFor(type: GoType): StoredPlan | undefined {
   if (PLANS.has(type.definition)) return PLANS.get(type.definition);
   PLANS.set(type.definition, undefined);
   const lists: string[] = [];
@@ -43,7 +43,7 @@ function planOf(type: GoType): StoredPlan | undefined {
       schema.additionalProperties !== undefined;
     if (presence === "always" && isCollection) lists.push(name);
     const struct = structIn(schema);
-    const plan = struct && planOf(struct);
+    const plan = struct && planFor(struct);
     if (plan) structs.push([name, plan]);
   }
   const disabled = DISABLED.get(type.definition) ?? [];
@@ -68,13 +68,13 @@ function structIn(schema: Schema): GoType | undefined {
  * because storage (unlike a request) does not distinguish empty from null.
  */
 export function toStoredForm(type: GoType, object: JsonObject): void {
-  const plan = planOf(type);
-  if (plan) follow(plan, object);
+  const plan = planFor(type);
+  if (plan) convert(plan, object);
 }
 
-function follow(plan: StoredPlan, value: unknown): void {
+function convert(plan: StoredPlan, value: unknown): void {
   if (Array.isArray(value)) {
-    for (const item of value) follow(plan, item);
+    for (const item of value) convert(plan, item);
   } else if (isJsonObject(value)) {
     for (const name of plan.disabled) delete value[name];
     for (const name of plan.lists) {
@@ -83,6 +83,6 @@ function follow(plan: StoredPlan, value: unknown): void {
         Object.keys(list).length === 0;
       if (isEmpty) value[name] = null;
     }
-    for (const [name, below] of plan.structs) follow(below, value[name]);
+    for (const [name, below] of plan.structs) convert(below, value[name]);
   }
 }

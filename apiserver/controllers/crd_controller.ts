@@ -202,8 +202,8 @@ export class CrdController {
         conditional: false,
         mayCreate: false,
         next: (live) => {
-          live.metadata.finalizers = finalizers.filter((one) =>
-            one !== CLEANUP_FINALIZER
+          live.metadata.finalizers = finalizers.filter((finalizer) =>
+            finalizer !== CLEANUP_FINALIZER
           );
           return live;
         },

@@ -209,20 +209,20 @@ export class GarbageCollector {
     if (references.length === 0) return;
     const gone = new Set(references.map(({ uid }) => uid));
     this.#change(stored, ({ metadata }) => {
-      const kept = (metadata.ownerReferences ?? []).filter(({ uid }) =>
+      const remaining = (metadata.ownerReferences ?? []).filter(({ uid }) =>
         !gone.has(uid)
       );
-      if (kept.length > 0) metadata.ownerReferences = kept;
+      if (remaining.length > 0) metadata.ownerReferences = remaining;
       else delete metadata.ownerReferences;
     });
   }
 
   #dropFinalizer(stored: StoredObject, finalizer: string): void {
     this.#change(stored, ({ metadata }) => {
-      const kept = (metadata.finalizers ?? []).filter((one) =>
-        one !== finalizer
+      const remaining = (metadata.finalizers ?? []).filter((other) =>
+        other !== finalizer
       );
-      if (kept.length > 0) metadata.finalizers = kept;
+      if (remaining.length > 0) metadata.finalizers = remaining;
       else delete metadata.finalizers;
     });
   }

@@ -29,8 +29,8 @@ export function internalRequest(
     query: NO_QUERY,
     definition,
     version: storageVersionOf(definition),
-    subresource: definition.subresources.find((one) =>
-      one.name === target.subresource
+    subresource: definition.subresources.find((subresource) =>
+      subresource.name === target.subresource
     ),
     namespace: namespace === "" ? undefined : namespace,
     name,

@@ -33,7 +33,9 @@ export class ReadinessSimulator {
     const { group, plural } = object.definition;
     if (
       type === "DELETED" || object.terminating ||
-      !WORKLOADS.some((one) => one.group === group && one.plural === plural)
+      !WORKLOADS.some((workload) =>
+        workload.group === group && workload.plural === plural
+      )
     ) return;
     const id = `${plural}/${object.key}`;
     if (this.#timers.has(id) || isReady(object.parse())) return;
@@ -117,8 +119,8 @@ function readyStatus(object: UntypedObject, now: number): unknown {
     type,
     status: "True",
     lastUpdateTime: time,
-    lastTransitionTime:
-      conditions.find((one) => one.type === type)?.lastTransitionTime ?? time,
+    lastTransitionTime: conditions.find((condition) => condition.type === type)
+      ?.lastTransitionTime ?? time,
     reason,
     message,
   });

@@ -100,8 +100,8 @@ export class VolumeProtection {
       uid,
       next: (live) => {
         const { metadata } = live;
-        metadata.finalizers = metadata.finalizers?.filter((one) =>
-          one !== finalizer
+        metadata.finalizers = metadata.finalizers?.filter((other) =>
+          other !== finalizer
         );
         return live;
       },

@@ -137,16 +137,18 @@ function acceptNames(crd: CrdObject, taken: TakenNames): Acceptance {
     ["listKind", "ListKindConflict", taken.kinds],
   ] as const;
   for (const [name, reason, used] of single) {
-    const wished = [wanted[name] ?? []].flat();
+    const requested = [wanted[name] ?? []].flat();
     const own = [held[name] ?? []].flat();
-    const clashes = wished.filter((one) => !own.includes(one) && used.has(one));
+    const clashes = requested.filter((name) =>
+      !own.includes(name) && used.has(name)
+    );
     if (clashes.length === 0) {
       if (wanted[name] !== undefined) names[name] = wanted[name];
       continue;
     }
     if (held[name] !== undefined) names[name] = held[name];
-    const texts = clashes.map((one) =>
-      `${JSON.stringify(one)} is already in use`
+    const texts = clashes.map((name) =>
+      `${JSON.stringify(name)} is already in use`
     );
     conflict = {
       reason,

@@ -37,7 +37,7 @@ export function customResourceDefinition(
     .sort((a, b) => compareVersions(a.name, b.name));
   const storage = crd.spec.versions.find((version) => version.storage);
   const versionOf = (name: string) => {
-    const version = versions.find((one) => one.name === name);
+    const version = versions.find((candidate) => candidate.name === name);
     if (version !== undefined) return version;
     throw unknownVersion(apiVersionOf({ group, version: name }));
   };

@@ -157,7 +157,7 @@ function referencedDefinitions(
 ): Record<string, OpenApiSchema> {
   const all = builtinDefinitions();
   const found: Record<string, OpenApiSchema> = {};
-  const visit = (value: unknown): void => {
+  const addReferences = (value: unknown): void => {
     if (typeof value !== "object" || value === null) return;
     const reference = (value as OpenApiSchema).$ref;
     if (typeof reference === "string") {
@@ -165,11 +165,11 @@ function referencedDefinitions(
       const schema = all[name];
       if (schema !== undefined && found[name] === undefined) {
         found[name] = schema;
-        visit(schema);
+        addReferences(schema);
       }
     }
-    for (const inner of Object.values(value)) visit(inner);
+    for (const inner of Object.values(value)) addReferences(inner);
   };
-  visit(schemas);
+  addReferences(schemas);
   return found;
 }

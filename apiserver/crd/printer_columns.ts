@@ -36,10 +36,10 @@ export function printerColumns(
 ): PrinterColumns {
   const readable: { readonly path: JsonPath; readonly type: string }[] = [];
   const columns = [NAME_COLUMN];
-  const asked = additionalPrinterColumns?.length
+  const declared = additionalPrinterColumns?.length
     ? additionalPrinterColumns
     : DEFAULT_COLUMNS;
-  for (const { name, type, jsonPath, description, ...rest } of asked) {
+  for (const { name, type, jsonPath, description, ...rest } of declared) {
     const path = readPath(jsonPath);
     if (path === undefined) break;
     readable.push({ path, type });

@@ -5,7 +5,7 @@ import type { ScalePaths } from "../registry.ts";
 import { fieldError } from "../status.ts";
 import { ownField } from "./schema/json_tree.ts";
 
-const MOST_REPLICAS = 2 ** 31 - 1;
+const MAX_REPLICAS = 2 ** 31 - 1;
 
 /** Validates the fields of an object that the scale subresource uses; returns the violations. */
 export function scaleCauses(
@@ -42,11 +42,11 @@ function replicaCauses(object: UntypedObject, path: string): StatusCause[] {
       fieldError.invalid(path, value, "should be a non-negative integer"),
     ];
   }
-  return value as number > MOST_REPLICAS
+  return value as number > MAX_REPLICAS
     ? [fieldError.invalid(
       path,
       value,
-      `should be less than or equal to ${MOST_REPLICAS}`,
+      `should be less than or equal to ${MAX_REPLICAS}`,
     )]
     : [];
 }

@@ -10,7 +10,7 @@ import { convertAutoscaler } from "../autoscaler_conversion.ts";
 import { ageOf, nameOf } from "./cell_text.ts";
 
 const UNKNOWN = "<unknown>";
-const SHOWN_METRICS = 2;
+const MAX_METRICS = 2;
 
 /** Table cells of a HorizontalPodAutoscaler of any version. */
 export function autoscalerCells(
@@ -39,9 +39,9 @@ function metricsText({ spec, status }: HorizontalPodAutoscaler): string {
   const texts = metrics.map((metric, index) =>
     metricText(metric, status?.currentMetrics?.[index] ?? {})
   );
-  const shown = texts.slice(0, SHOWN_METRICS).join(", ");
-  return texts.length > SHOWN_METRICS
-    ? `${shown} + ${texts.length - SHOWN_METRICS} more...`
+  const shown = texts.slice(0, MAX_METRICS).join(", ");
+  return texts.length > MAX_METRICS
+    ? `${shown} + ${texts.length - MAX_METRICS} more...`
     : shown;
 }
 

@@ -54,7 +54,7 @@ export function selectorText(selector: LabelSelector | undefined): string {
       { key, operator, values },
     ) => ({ key, text: conditionText(key, operator, values) }));
     return [...labels, ...expressions]
-      .sort((one, other) => compare(one.key, other.key))
+      .sort((a, b) => compare(a.key, b.key))
       .map(({ text }) => text)
       .join(",");
   } catch {
@@ -97,6 +97,6 @@ export function firstThree(texts: readonly string[]): string {
 }
 
 /** Compares texts by code unit, as Go sorts them. */
-export function compare(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -74,7 +74,8 @@ function nodeCells(object: Node, now: number): readonly unknown[] {
   const { status } = object;
   const info = status?.nodeInfo;
   const address = (type: string) =>
-    status?.addresses?.find((one) => one.type === type)?.address ?? "<none>";
+    status?.addresses?.find((address) => address.type === type)?.address ??
+      "<none>";
   return [
     nameOf(object),
     nodeStatus(object),

@@ -100,8 +100,8 @@ function initialization(
   const statuses = status.initContainerStatuses ?? [];
   for (const [index, container] of statuses.entries()) {
     const { name, state = {}, started, ready } = container;
-    const isSidecar = containers.some((one) =>
-      one.name === name && one.restartPolicy === "Always"
+    const isSidecar = containers.some((container) =>
+      container.name === name && container.restartPolicy === "Always"
     );
     all.add(container);
     if (isSidecar) sidecars.add(container);

@@ -34,9 +34,9 @@ const SYSTEM_PRIORITIES: Readonly<Record<string, number>> = {
  * exist.
  */
 export function admitPod(pod: Pod, context: HookContext): void {
-  giveServiceAccount(pod, context);
+  setServiceAccount(pod, context);
   tolerateFailingNodes(pod.spec);
-  givePriority(pod, context);
+  setPriority(pod, context);
 }
 
 /** Admits a changed Pod: restores the fields that admission set on create. */
@@ -49,7 +49,7 @@ export function readmitPod({ spec }: Pod, live: Pod): void {
   }
 }
 
-function giveServiceAccount(pod: Pod, context: HookContext): void {
+function setServiceAccount(pod: Pod, context: HookContext): void {
   const { spec, metadata } = pod;
   const name = spec.serviceAccountName || "default";
   spec.serviceAccountName = name;
@@ -135,7 +135,7 @@ function tolerateFailingNodes(spec: PodSpec): void {
   }
 }
 
-function givePriority({ spec, metadata }: Pod, context: HookContext): void {
+function setPriority({ spec, metadata }: Pod, context: HookContext): void {
   const name = spec.priorityClassName;
   const priority = name === undefined
     ? defaultPriority(context)

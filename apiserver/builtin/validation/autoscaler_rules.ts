@@ -195,8 +195,8 @@ function checkContainerSource(
   else fieldPath.problems("container", container, labelProblems(container));
 }
 
-const LONGEST_WINDOW = 3_600;
-const LONGEST_PERIOD = 1_800;
+const MAX_WINDOW_SECONDS = 3_600;
+const MAX_PERIOD_SECONDS = 1_800;
 const SELECT_POLICIES = ["Disabled", "Max", "Min"];
 const POLICY_TYPES = ["Percent", "Pods"];
 
@@ -209,11 +209,11 @@ function checkScaling(rules: HPAScalingRules, fieldPath: FieldPath): void {
       "must be greater than or equal to zero",
     );
   }
-  if (window !== undefined && window > LONGEST_WINDOW) {
+  if (window !== undefined && window > MAX_WINDOW_SECONDS) {
     fieldPath.invalid(
       "stabilizationWindowSeconds",
       window,
-      `must be less than or equal to ${LONGEST_WINDOW}`,
+      `must be less than or equal to ${MAX_WINDOW_SECONDS}`,
     );
   }
   if (selectPolicy !== undefined && !SELECT_POLICIES.includes(selectPolicy)) {
@@ -242,11 +242,11 @@ function checkScalingPolicy(
       "must be greater than zero",
     );
   }
-  if (periodSeconds > LONGEST_PERIOD) {
+  if (periodSeconds > MAX_PERIOD_SECONDS) {
     fieldPath.invalid(
       "periodSeconds",
       periodSeconds,
-      `must be less than or equal to ${LONGEST_PERIOD}`,
+      `must be less than or equal to ${MAX_PERIOD_SECONDS}`,
     );
   }
 }

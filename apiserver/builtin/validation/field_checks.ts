@@ -17,7 +17,9 @@ export function checkFields<T>(
   return check(
     definition,
     (struct: Readonly<Record<string, unknown>>, fieldPath) => {
-      for (const [field, one] of entries) one(struct[field], field, fieldPath);
+      for (const [field, check] of entries) {
+        check(struct[field], field, fieldPath);
+      }
     },
   );
 }
@@ -96,6 +98,6 @@ export function oneOf(choices: readonly string[]): FieldCheck {
 /** Combines several checks of a field. */
 export function all(...checks: readonly FieldCheck[]): FieldCheck {
   return (value, field, fieldPath) => {
-    for (const one of checks) one(value, field, fieldPath);
+    for (const check of checks) check(value, field, fieldPath);
   };
 }

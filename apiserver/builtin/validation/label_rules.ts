@@ -46,9 +46,9 @@ function checkSelector(
   fieldPath: FieldPath,
 ): void {
   checkLabels(matchLabels, fieldPath.child("matchLabels"));
-  for (const [index, one] of matchExpressions.entries()) {
+  for (const [index, requirement] of matchExpressions.entries()) {
     const at = fieldPath.child(`matchExpressions[${index}]`);
-    const { key, operator, values = [] } = one;
+    const { key, operator, values = [] } = requirement;
     if (!checkValueCount(operator, values, at)) {
       at.invalid("operator", operator, "not a valid selector operator");
     }

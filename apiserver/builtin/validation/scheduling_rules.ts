@@ -160,11 +160,19 @@ export const SCHEDULING_RULES: ValidationRules = [
   check("api.core.v1.PodAffinityTerm", checkAffinityTerm),
   check("api.core.v1.Affinity", checkAffinity),
   check("api.core.v1.NodeSelectorTerm", (term: NodeSelectorTerm, fieldPath) => {
-    for (const [index, one] of (term.matchExpressions ?? []).entries()) {
-      checkRequirement(one, fieldPath.child(`matchExpressions[${index}]`));
+    for (
+      const [index, requirement] of (term.matchExpressions ?? []).entries()
+    ) {
+      checkRequirement(
+        requirement,
+        fieldPath.child(`matchExpressions[${index}]`),
+      );
     }
-    for (const [index, one] of (term.matchFields ?? []).entries()) {
-      checkFieldRequirement(one, fieldPath.child(`matchFields[${index}]`));
+    for (const [index, requirement] of (term.matchFields ?? []).entries()) {
+      checkFieldRequirement(
+        requirement,
+        fieldPath.child(`matchFields[${index}]`),
+      );
     }
   }),
   check("api.core.v1.PodSpec", checkSpreads, "after"),

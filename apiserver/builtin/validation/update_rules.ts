@@ -74,8 +74,8 @@ function frozenData(...fields: readonly string[]): UpdateRule {
     const why = "field is immutable when `immutable` is set";
     if (!object.immutable) fieldPath.forbidden("immutable", why);
     for (const field of fields) {
-      const [value, before] = [object, live].map((one) =>
-        (one as unknown as JsonObject)[field]
+      const [value, before] = [object, live].map((each) =>
+        (each as unknown as JsonObject)[field]
       );
       if (!jsonEquals(value, before)) fieldPath.forbidden(field, why);
     }
@@ -132,10 +132,10 @@ const podUpdate: UpdateRule = (pod: Pod, live: Pod, fieldPath) => {
   const lasting = ({ spec }: Pod) =>
     (spec.tolerations ?? []).map(({ tolerationSeconds: _, ...rest }) => rest);
   const after = lasting(pod);
-  const kept = lasting(live).every((toleration) =>
-    after.some((one) => jsonEquals(one, toleration))
+  const unchanged = lasting(live).every((toleration) =>
+    after.some((other) => jsonEquals(other, toleration))
   );
-  if (!kept) {
+  if (!unchanged) {
     fieldPath.forbidden(
       "spec.tolerations",
       "existing toleration can not be modified except its tolerationSeconds",
@@ -190,9 +190,12 @@ const balancerUpdate: UpdateRule = (
       "may not change once set",
     );
   }
-  const keepsCheck = isBalancer && spec.externalTrafficPolicy === "Local" &&
+  const needsHealthPort = isBalancer &&
+    spec.externalTrafficPolicy === "Local" &&
     before.externalTrafficPolicy === "Local";
-  if (keepsCheck && spec.healthCheckNodePort !== before.healthCheckNodePort) {
+  if (
+    needsHealthPort && spec.healthCheckNodePort !== before.healthCheckNodePort
+  ) {
     fieldPath.forbidden("spec.healthCheckNodePort", IMMUTABLE);
   }
 };

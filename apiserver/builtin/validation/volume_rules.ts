@@ -83,21 +83,23 @@ function checkProjected(
     }
     paths.add(path);
   };
-  for (const [index, one] of (source.sources ?? []).entries()) {
+  for (const [index, projected] of (source.sources ?? []).entries()) {
     const at = fieldPath.child(`sources[${index}]`);
-    for (const kind of Object.keys(one).slice(1)) {
+    for (const kind of Object.keys(projected).slice(1)) {
       at.forbidden(kind, "may not specify more than 1 volume type per source");
     }
     for (const kind of ["secret", "configMap"] as const) {
-      const projection = one[kind];
+      const projection = projected[kind];
       if (!projection) continue;
       if (!projection.name) at.required(`${kind}.name`);
       for (const { path } of projection.items ?? []) {
         claim(path, projection.name ?? "");
       }
     }
-    for (const { path } of one.downwardAPI?.items ?? []) claim(path, path);
-    checkTokenProjection(one.serviceAccountToken, at, fieldPath);
+    for (const { path } of projected.downwardAPI?.items ?? []) {
+      claim(path, path);
+    }
+    checkTokenProjection(projected.serviceAccountToken, at, fieldPath);
   }
 }
 

@@ -78,17 +78,17 @@ function replaces(
 ): CallCost {
   const size = ownSize(target);
   const old = ownSize(replaced);
-  const fresh = ownSize(replacement);
+  const next = ownSize(replacement);
   const longest = old.min === 0
-    ? times(size.max + 1, fresh.max) + size.max
-    : fresh.max <= old.min
+    ? times(size.max + 1, next.max) + size.max
+    : next.max <= old.min
     ? size.max
-    : times(Math.ceil(size.max / old.min), fresh.max);
+    : times(Math.ceil(size.max / old.min), next.max);
   const shortest = old.max === 0
-    ? times(size.min + 1, fresh.min) + size.min
-    : old.max <= fresh.min
+    ? times(size.min + 1, next.min) + size.min
+    : old.max <= next.min
     ? size.min
-    : times(Math.ceil(size.min / old.max), fresh.min);
+    : times(Math.ceil(size.min / old.max), next.min);
   return {
     cost: traversal(size, 2),
     size: { min: shortest, max: Math.min(longest, UNBOUNDED) },

@@ -15,13 +15,15 @@ let duration: CelDuration | undefined;
 /** Environment with the functions of Kubernetes; callers clone it before they register anything. */
 export function baseEnvironment(): Environment {
   if (environment === undefined) {
-    const made = new (celLibrary().Environment)({ enableOptionalTypes: true });
-    registerStringFunctions(made);
-    registerListFunctions(made);
-    registerQuantityFunctions(made);
-    registerNetworkFunctions(made);
-    registerFormatFunctions(made);
-    environment = made;
+    const created = new (celLibrary().Environment)({
+      enableOptionalTypes: true,
+    });
+    registerStringFunctions(created);
+    registerListFunctions(created);
+    registerQuantityFunctions(created);
+    registerNetworkFunctions(created);
+    registerFormatFunctions(created);
+    environment = created;
   }
   return environment;
 }

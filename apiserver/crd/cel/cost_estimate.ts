@@ -261,14 +261,17 @@ class Estimator {
     args: readonly CheckedNode[],
     node: CheckedNode,
   ): Estimate {
-    const [asked] = args;
-    if (name === "has" && asked !== undefined) {
+    const [argument] = args;
+    if (name === "has" && argument !== undefined) {
       // `has(a.b)` costs no more than `a`.
-      const [owner] = asked.args as readonly [CheckedNode, string];
+      const [owner] = argument.args as readonly [CheckedNode, string];
       return { cost: this.of(owner).cost, type: SCALAR };
     }
     const operands = this.#all(args);
-    const call = functionCost(name, operands.map((one) => this.#operand(one)));
+    const call = functionCost(
+      name,
+      operands.map((operand) => this.#operand(operand)),
+    );
     return called(call, operands, typeOf(node));
   }
 
@@ -285,7 +288,10 @@ class Estimator {
       return this.#loop(name, this.of(target), args);
     }
     const operands = this.#all([target, ...args]);
-    const call = methodCost(name, operands.map((one) => this.#operand(one)));
+    const call = methodCost(
+      name,
+      operands.map((operand) => this.#operand(operand)),
+    );
     return called(call, operands, typeOf(node));
   }
 
@@ -297,7 +303,7 @@ class Estimator {
       CheckedNode?,
     ];
     this.#ranges.push([variable.args as string, range]);
-    const one = this.of(first);
+    const body = this.of(first);
     const other = second && this.of(second);
     const item = this.of(variable);
     this.#ranges.pop();
@@ -313,18 +319,22 @@ class Estimator {
     });
     switch (name) {
       case "all":
-        return looped(1, one.cost + 3, SCALAR);
+        return looped(1, body.cost + 3, SCALAR);
       case "exists":
-        return looped(1, one.cost + 4, SCALAR);
+        return looped(1, body.cost + 4, SCALAR);
       case "exists_one":
-        return looped(2, one.cost + 2, SCALAR);
+        return looped(2, body.cost + 2, SCALAR);
       case "filter":
-        return looped(NEW_LIST + 1, one.cost + NEW_LIST + 3, listOf(item.type));
+        return looped(
+          NEW_LIST + 1,
+          body.cost + NEW_LIST + 3,
+          listOf(item.type),
+        );
       default: {
-        const made = other ?? one;
-        const step = made.cost + NEW_LIST + 2;
-        const condition = other === undefined ? 0 : one.cost;
-        return looped(NEW_LIST + 1, step + condition, listOf(made.type));
+        const result = other ?? body;
+        const step = result.cost + NEW_LIST + 2;
+        const condition = other === undefined ? 0 : body.cost;
+        return looped(NEW_LIST + 1, step + condition, listOf(result.type));
       }
     }
   }

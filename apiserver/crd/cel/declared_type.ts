@@ -155,11 +155,11 @@ function object(schema: OpenApiSchema): DeclaredType {
 function withMeta(schema: OpenApiSchema): OpenApiSchema {
   const { kind, apiVersion, metadata } = schema.properties ?? {};
   const { name, generateName } = metadata?.properties ?? {};
-  const says = metadata?.type === "object" &&
-    [kind, apiVersion, name, generateName].every((one) =>
-      one?.type === "string"
+  const declaresAll = metadata?.type === "object" &&
+    [kind, apiVersion, name, generateName].every((property) =>
+      property?.type === "string"
     );
-  return says
+  return declaresAll
     ? schema
     : { ...schema, properties: { ...schema.properties, ...META } };
 }

@@ -12,7 +12,7 @@ export function celEqual(a: unknown, b: unknown): boolean {
   if (isList(a) && isList(b)) return listsEqual(a, b);
   if (a instanceof Map && b instanceof Map) {
     return a.size === b.size &&
-      [...a].every(([key, one]) => b.has(key) && celEqual(one, b.get(key)));
+      [...a].every(([key, value]) => b.has(key) && celEqual(value, b.get(key)));
   }
   if (a.constructor !== b.constructor) return false;
   if (a instanceof Date) return a.getTime() === (b as Date).getTime();
@@ -47,6 +47,6 @@ function listsEqual(a: Iterable<unknown>, b: Iterable<unknown>): boolean {
   const right = [...b];
   if (left.length !== right.length) return false;
   return a instanceof Set || b instanceof Set
-    ? left.every((one) => right.some((other) => celEqual(one, other)))
-    : left.every((one, index) => celEqual(one, right[index]));
+    ? left.every((item) => right.some((other) => celEqual(item, other)))
+    : left.every((item, index) => celEqual(item, right[index]));
 }

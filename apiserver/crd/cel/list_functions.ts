@@ -30,21 +30,23 @@ export function registerListFunctions(environment: Environment): void {
   environment
     .registerFunction(
       "list<int>.sum(): int",
-      (list: Iterable<bigint>) => [...list].reduce((sum, one) => sum + one, 0n),
+      (list: Iterable<bigint>) =>
+        [...list].reduce((sum, item) => sum + item, 0n),
     )
     .registerFunction(
       "list<double>.sum(): double",
-      (list: Iterable<number>) => [...list].reduce((sum, one) => sum + one, 0),
+      (list: Iterable<number>) =>
+        [...list].reduce((sum, item) => sum + item, 0),
     )
     .registerFunction(
       "list<A>.indexOf(A): int",
-      (list: CelList, one: unknown) =>
-        BigInt([...list].findIndex((item) => celEqual(item, one))),
+      (list: CelList, searched: unknown) =>
+        BigInt([...list].findIndex((item) => celEqual(item, searched))),
     )
     .registerFunction(
       "list<A>.lastIndexOf(A): int",
-      (list: CelList, one: unknown) =>
-        BigInt([...list].findLastIndex((item) => celEqual(item, one))),
+      (list: CelList, searched: unknown) =>
+        BigInt([...list].findLastIndex((item) => celEqual(item, searched))),
     )
     .registerType("SetsNamespace", { ctor: Sets })
     .registerConstant("sets", "SetsNamespace", new Sets())
@@ -60,7 +62,7 @@ export function registerListFunctions(environment: Environment): void {
     .registerFunction(
       "SetsNamespace.intersects(list<A>, list<A>): bool",
       (_: Sets, list: CelList, others: CelList) =>
-        [...others].some((one) => contains(list, [one])),
+        [...others].some((item) => contains(list, [item])),
     );
 }
 

@@ -38,7 +38,8 @@ export function unionOf(a: unknown, b: unknown): CelList | undefined {
   const sum = new Set<unknown>(a);
   for (const item of b) {
     const known = sum.has(item) ||
-      (typeof item === "object" && [...sum].some((one) => celEqual(one, item)));
+      (typeof item === "object" &&
+        [...sum].some((other) => celEqual(other, item)));
     if (!known) sum.add(item);
   }
   return sum;

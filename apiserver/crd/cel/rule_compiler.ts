@@ -108,9 +108,9 @@ interface Compiled {
 function compile(source: string, environment: Environment): Compiled | string {
   try {
     // The library accepts has() for unknown fields, which Kubernetes rejects.
-    const asked = source.replace(/\bhas\(/g, "dyn(");
-    const { error: missing } = environment.check(asked);
-    if (asked !== source && missing?.code === "no_such_key") {
+    const withoutHas = source.replace(/\bhas\(/g, "dyn(");
+    const { error: missing } = environment.check(withoutHas);
+    if (withoutHas !== source && missing?.code === "no_such_key") {
       return errorText(missing, source, environment);
     }
     const parsed = environment.parse(source);

@@ -213,8 +213,8 @@ function shown(value: unknown): string {
     return `[${[...value].map(quotedWithin).join(", ")}]`;
   }
   if (value instanceof Map) {
-    const entries = [...value].map(([key, one]) =>
-      `${quotedWithin(key)}:${quotedWithin(one)}`
+    const entries = [...value].map(([key, entry]) =>
+      `${quotedWithin(key)}:${quotedWithin(entry)}`
     );
     return `{${entries.sort().join(", ")}}`;
   }

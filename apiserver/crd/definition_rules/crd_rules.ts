@@ -109,7 +109,9 @@ function unchangedSchemas(
   spec: UncheckedSpec,
   old: UncheckedSpec,
 ): ReadonlySet<string> {
-  const before = new Map(old.versions?.map((one) => [one.name, one]));
+  const before = new Map(
+    old.versions?.map((version) => [version.name, version]),
+  );
   return new Set(
     spec.versions?.filter((version) => {
       const live = before.get(version.name);

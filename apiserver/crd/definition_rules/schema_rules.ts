@@ -160,9 +160,10 @@ function combined(
   return [
     ...(not ? [[not, childPath(path, "not")] as const] : []),
     ...(["allOf", "oneOf", "anyOf"] as const).flatMap((keyword) =>
-      ((schema[keyword] ?? []) as readonly OpenApiSchema[]).map((one, index) =>
-        [one, keyPath(childPath(path, keyword), index)] as const
-      )
+      ((schema[keyword] ?? []) as readonly OpenApiSchema[]).map((
+        inner,
+        index,
+      ) => [inner, keyPath(childPath(path, keyword), index)] as const)
     ),
   ];
 }

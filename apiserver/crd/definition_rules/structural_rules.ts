@@ -57,8 +57,8 @@ function nested(
 ): (readonly [OpenApiSchema, string])[] {
   const { not, ...lists } = schema as Alternatives;
   const inner = (["allOf", "anyOf", "oneOf"] as const).flatMap((keyword) =>
-    (lists[keyword] ?? []).map((one, index) =>
-      [one, keyPath(childPath(path, keyword), index)] as const
+    (lists[keyword] ?? []).map((inner, index) =>
+      [inner, keyPath(childPath(path, keyword), index)] as const
     )
   );
   return not === undefined ? inner : [...inner, [not, childPath(path, "not")]];
@@ -182,7 +182,7 @@ function metadataCauses(
       "must be object",
     ));
   }
-  if (level === "root" && !saysOnlyNames(metadata)) {
+  if (level === "root" && !specifiesOnlyNames(metadata)) {
     causes.push(fieldError.forbidden(
       propertyPath("metadata"),
       "must not specify anything other than name and generateName, but metadata is implicitly specified",
@@ -191,7 +191,7 @@ function metadataCauses(
   return causes;
 }
 
-function saysOnlyNames(metadata: OpenApiSchema): boolean {
+function specifiesOnlyNames(metadata: OpenApiSchema): boolean {
   const { type: _, default: __, properties = {}, ...others } = metadata;
   return Object.keys(others).length === 0 &&
     Object.keys(properties).every((name) =>

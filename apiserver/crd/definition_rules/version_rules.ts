@@ -25,8 +25,8 @@ const COLUMN_FORMATS: readonly string[] = [
   "password",
 ];
 
-const MOST_SELECTABLE_FIELDS = 8;
-const LONGEST_WARNING = 256;
+const MAX_SELECTABLE_FIELDS = 8;
+const MAX_WARNING_CHARS = 256;
 
 /** Validates the deprecation of a version; returns the violations. */
 export function deprecationCauses(
@@ -37,7 +37,7 @@ export function deprecationCauses(
   const problems: string[] = [];
   if (!deprecated) problems.push("can only be set for deprecated versions");
   else {
-    if (text.length > LONGEST_WARNING) {
+    if (text.length > MAX_WARNING_CHARS) {
       problems.push("must be <= 256 characters long");
     }
     if (text === "") problems.push("must not be an empty string");
@@ -159,8 +159,8 @@ export function selectableFieldCauses(
     if (seen.has(selected.path)) causes.push(duplicate(field, jsonPath));
     seen.add(selected.path);
   }
-  if (seen.size > MOST_SELECTABLE_FIELDS) {
-    causes.push(tooMany(base, seen.size, MOST_SELECTABLE_FIELDS));
+  if (seen.size > MAX_SELECTABLE_FIELDS) {
+    causes.push(tooMany(base, seen.size, MAX_SELECTABLE_FIELDS));
   }
   return causes;
 }

@@ -32,7 +32,7 @@ const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
   ["creditcard", isCreditCard],
   ["date", isDate],
   ["datetime", isDateTime],
-  ["duration", isWordyDuration],
+  ["duration", isDurationWithWords],
   ["email", isEmail],
   ["hexcolor", matching(/^#?(?:[0-9a-f]{3}|[0-9a-f]{6})$/i)],
   ["hostname", isHostname],
@@ -101,7 +101,7 @@ export function isDuration(text: string): boolean {
 }
 
 /** Checks a duration in Go's syntax, or with words such as `2 days` anywhere in the text. */
-function isWordyDuration(text: string): boolean {
+function isDurationWithWords(text: string): boolean {
   if (isDuration(text)) return true;
   return [...text.matchAll(/\d+\s*([A-Za-zµ]+)/g)].some(([, unit = ""]) =>
     UNIT_WORDS_REGEXP.test(unit)

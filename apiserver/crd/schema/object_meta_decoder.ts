@@ -156,8 +156,8 @@ function decodeField(value: unknown, field: MetaField, at: MetaPath): unknown {
   const decoded = scalar(value, type, at);
   if (type === "map[string]string") {
     return Object.fromEntries(
-      Object.entries(decoded as JsonObject).map(([key, one]) =>
-        [key, one === null ? "" : scalar(one, "string", at)] as const
+      Object.entries(decoded as JsonObject).map(([key, entry]) =>
+        [key, entry === null ? "" : scalar(entry, "string", at)] as const
       ),
     );
   }

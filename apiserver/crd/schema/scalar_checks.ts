@@ -20,7 +20,7 @@ export function formatOf({ format }: OpenApiSchema): string {
   return format !== undefined && isKnownFormat(format) ? format : "";
 }
 
-function wordOf(value: unknown): string {
+function jsonTypeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   if (typeof value === "number") {
@@ -32,7 +32,7 @@ function wordOf(value: unknown): string {
 export function checkType(subject: Subject): Findings | undefined {
   const { value, schema, path } = subject;
   const types = typesOf(schema);
-  const word = wordOf(value);
+  const typeName = jsonTypeName(value);
   const passed = { list: [], matches: 1 };
   const wrong = (expected: string, got: string) =>
     found(subject, {
@@ -42,20 +42,20 @@ export function checkType(subject: Subject): Findings | undefined {
     });
   if (value === null) {
     return types.length > 0 && !schema.nullable
-      ? wrong(types.join(","), word)
+      ? wrong(types.join(","), typeName)
       : passed;
   }
   const format = formatOf(schema);
-  const fits = types.includes(word) ||
-    (word === "integer" && types.includes("number"));
+  const fits = types.includes(typeName) ||
+    (typeName === "integer" && types.includes("number"));
   const numeric = types.includes("number") || types.includes("integer");
-  const textual = word === "string" || word === "array";
+  const textual = typeName === "string" || typeName === "array";
   if (format !== "" && !textual && !fits) {
-    return wrong(format, NUMBER_FORMATS[word] ?? "");
+    return wrong(format, NUMBER_FORMATS[typeName] ?? "");
   }
   // With a format the type is not checked, as upstream: a list passes as a formatted text.
   if (format !== "" && textual && !numeric) return passed;
-  return fits ? passed : wrong(types.join(","), word);
+  return fits ? passed : wrong(types.join(","), typeName);
 }
 
 const NUMBER_FORMATS: Readonly<Record<string, string>> = {
@@ -124,16 +124,16 @@ export function checkNumber(subject: Subject): Findings {
   if (least !== undefined) {
     const exclusive = schema.exclusiveMinimum === true;
     if (value < least || (exclusive && value === least)) {
-      const word = exclusive ? "greater than" : "greater than or equal to";
-      wrong(`should be ${word} ${goNumber(least)}`);
+      const typeName = exclusive ? "greater than" : "greater than or equal to";
+      wrong(`should be ${typeName} ${goNumber(least)}`);
     }
   }
   const most = limit("maximum");
   if (most !== undefined) {
     const exclusive = schema.exclusiveMaximum === true;
     if (value > most || (exclusive && value === most)) {
-      const word = exclusive ? "less than" : "less than or equal to";
-      wrong(`should be ${word} ${goNumber(most)}`);
+      const typeName = exclusive ? "less than" : "less than or equal to";
+      wrong(`should be ${typeName} ${goNumber(most)}`);
     }
   }
   return merge(results);
@@ -153,10 +153,10 @@ export function checkEnum(subject: Subject): Findings | undefined {
   const { value, schema, path } = subject;
   const values = schema.enum;
   if (values === undefined || values.length === 0) return undefined;
-  if (value !== null && values.some((one) => isListed(one, value))) {
+  if (value !== null && values.some((listed) => isListed(listed, value))) {
     return undefined;
   }
-  const shown = values.map((one) => String(one)).join(" ");
+  const shown = values.map(String).join(" ");
   const text = `${path} in body should be one of [${shown}]`;
   return found(subject, { kind: "enum", text, value, values });
 }

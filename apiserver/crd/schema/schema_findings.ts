@@ -95,8 +95,8 @@ function findingCause(finding: Finding, base: string): StatusCause {
       return fieldError.notSupported(
         field,
         value,
-        values.map((one) =>
-          typeof one === "string" ? one : JSON.stringify(one)
+        values.map((supported) =>
+          typeof supported === "string" ? supported : JSON.stringify(supported)
         ),
       );
     case "length":
