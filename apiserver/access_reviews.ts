@@ -1,7 +1,7 @@
 import type { StatusCause } from "../core/api/api_error.ts";
 import type { ObjectMeta } from "../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../core/patch/json_value.ts";
-import { timestamp } from "./api_context.ts";
+import { timestamp } from "../core/api/timestamp.ts";
 import type { ServerResponse } from "./http/exchange.ts";
 import { updateManagedFields } from "./managed_fields.ts";
 import { representationOf, respondObject } from "./read/respond.ts";

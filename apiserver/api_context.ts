@@ -23,8 +23,3 @@ export interface ApiContext {
   /** User of a bearer token; undefined if it is invalid. */
   authenticate(token: string): User | undefined;
 }
-
-/** Timestamp in the format of object metadata, to the second. */
-export function timestamp(wallTime: number): string {
-  return `${new Date(wallTime).toISOString().slice(0, 19)}Z`;
-}

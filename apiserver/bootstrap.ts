@@ -1,5 +1,6 @@
 import type { UntypedObject } from "../core/api/object.ts";
-import { type ApiContext, timestamp } from "./api_context.ts";
+import { timestamp } from "../core/api/timestamp.ts";
+import type { ApiContext } from "./api_context.ts";
 import { NAMESPACES } from "./namespaces.ts";
 
 /** Namespaces of every cluster. */

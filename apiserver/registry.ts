@@ -29,6 +29,10 @@ export const CRDS: GroupResource = {
   plural: "customresourcedefinitions",
 };
 
+/** Finalizer that keeps a CustomResourceDefinition until its objects are deleted. */
+export const CRD_CLEANUP_FINALIZER =
+  "customresourcecleanup.apiextensions.k8s.io";
+
 /** Request context of a hook. */
 export interface HookContext {
   /** API version of the request. */

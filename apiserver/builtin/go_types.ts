@@ -103,7 +103,7 @@ class GoTypes {
 
   /** Published OpenAPI definitions; read-only. */
   get openApi(): Readonly<Record<string, OpenApiSchema>> {
-    return this.#openApi ??= builtinDefinitions();
+    return this.#openApi ??= builtinOpenApiDefinitions();
   }
 
   get definitions(): SchemaDefinitions {
@@ -127,7 +127,7 @@ class GoTypes {
 const TYPES: GoTypes = new GoTypes();
 
 /** OpenAPI definitions of all built-in kinds by name; a new copy on each call. */
-export function builtinDefinitions(): Record<string, OpenApiSchema> {
+export function builtinOpenApiDefinitions(): Record<string, OpenApiSchema> {
   return JSON.parse(DEFINITIONS);
 }
 
@@ -147,6 +147,38 @@ export function builtinSchema(definition: string): Schema {
  */
 export function goType(definition: string): GoType {
   return TYPES.get(definition);
+}
+
+/** Struct that a field contains, directly or as item of a list; undefined if there is none. */
+export function structIn(schema: Schema): GoType | undefined {
+  if (specialForm(schema) !== undefined) return undefined;
+  if (schema.items) return structIn(schema.items);
+  return schema.definition !== undefined && schema.properties.size > 0
+    ? goType(schema.definition)
+    : undefined;
+}
+
+/** Definitions to which a tree of schemas refers by `$ref`, directly or not. */
+export function referencedDefinitions(
+  schemas: unknown,
+  definitions: Readonly<Record<string, OpenApiSchema>>,
+): Record<string, OpenApiSchema> {
+  const found: Record<string, OpenApiSchema> = {};
+  const addReferences = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    const reference = (value as OpenApiSchema).$ref;
+    if (typeof reference === "string") {
+      const name = reference.slice(reference.lastIndexOf("/") + 1);
+      const schema = definitions[name];
+      if (schema !== undefined && found[name] === undefined) {
+        found[name] = schema;
+        addReferences(schema);
+      }
+    }
+    for (const inner of Object.values(value)) addReferences(inner);
+  };
+  addReferences(schemas);
+  return found;
 }
 
 let kinds: ReadonlyMap<string, string> | undefined;

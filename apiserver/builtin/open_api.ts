@@ -1,5 +1,7 @@
-import { builtinDefinitions } from "./go_types.ts";
-import { isJsonObject } from "../../core/patch/json_value.ts";
+import {
+  builtinOpenApiDefinitions,
+  referencedDefinitions,
+} from "./go_types.ts";
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
 import { type ResourceData, RESOURCES } from "./data/resource_table.ts";
 import type { Verb } from "../registry.ts";
@@ -38,7 +40,7 @@ type Paths = Record<string, Record<string, unknown>>;
 
 /** OpenAPI v3 document of a path such as `api/v1` or `apis/apps/v1`. */
 export function builtinOpenApi(path: string): unknown {
-  const definitions = builtinDefinitions();
+  const definitions = builtinOpenApiDefinitions();
   definitions[RAW_EXTENSION] = { type: "object" };
   const paths: Paths = {};
   const roots = new Set<string>([`${META}.DeleteOptions`, `${META}.Status`]);
@@ -59,7 +61,12 @@ export function builtinOpenApi(path: string): unknown {
     openapi: "3.0.0",
     info: { title: "Kubernetes", version: "v1.32" },
     paths,
-    components: { schemas: reachable(definitions, roots) },
+    components: {
+      schemas: referencedDefinitions(
+        [...roots].map((name) => ({ $ref: name })),
+        definitions,
+      ),
+    },
   };
 }
 
@@ -106,28 +113,4 @@ function addOperations(
     };
   }
   if (Object.keys(item).length > 0) paths[path] = item;
-}
-
-/** Root definitions and all definitions they refer to, directly or not. */
-function reachable(
-  definitions: Readonly<Record<string, OpenApiSchema>>,
-  roots: Iterable<string>,
-): Record<string, OpenApiSchema> {
-  const found: Record<string, OpenApiSchema> = {};
-  const addDefinition = (name: string): void => {
-    const schema = definitions[name];
-    if (schema === undefined || found[name] !== undefined) return;
-    found[name] = schema;
-    addReferences(schema);
-  };
-  const addReferences = (value: unknown): void => {
-    if (Array.isArray(value)) { for (const item of value) addReferences(item); }
-    if (!isJsonObject(value)) return;
-    if (typeof value.$ref === "string") {
-      addDefinition(value.$ref.slice(value.$ref.lastIndexOf("/") + 1));
-    }
-    for (const field of Object.values(value)) addReferences(field);
-  };
-  for (const root of roots) addDefinition(root);
-  return found;
 }

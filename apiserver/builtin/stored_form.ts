@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import type { Schema } from "../../core/patch/schema.ts";
-import { type GoType, goType, specialForm } from "./go_types.ts";
+import { type GoType, structIn } from "./go_types.ts";
 
 /**
  * Fields of features that are disabled by default, by definition. Clients may
@@ -52,14 +51,6 @@ function planFor(type: GoType): StoredPlan | undefined {
     : undefined;
   PLANS.set(type.definition, plan);
   return plan;
-}
-
-function structIn(schema: Schema): GoType | undefined {
-  if (schema.items) return structIn(schema.items);
-  return specialForm(schema) === undefined &&
-      schema.definition !== undefined && schema.properties.size > 0
-    ? goType(schema.definition)
-    : undefined;
 }
 
 /**

@@ -41,8 +41,3 @@ function parseProblem(text: string, form: "time" | "microTime"): string {
     LAYOUTS[form]
   }": cannot parse ${shown} as "2006"`;
 }
-
-/** Time with second precision, as the server writes it; the argument is in milliseconds since the epoch. */
-export function timeText(epoch: number): string {
-  return `${new Date(epoch).toISOString().slice(0, 19)}Z`;
-}

@@ -5,7 +5,7 @@ import { CLUSTER_DEFAULTS } from "./defaults/cluster_defaults.ts";
 import { CORE_DEFAULTS } from "./defaults/core_defaults.ts";
 import type { DefaultRule } from "./defaults/default_rule.ts";
 import { WORKLOAD_DEFAULTS } from "./defaults/workload_defaults.ts";
-import { type GoType, goType, specialForm } from "./go_types.ts";
+import { type GoType, specialForm, structIn } from "./go_types.ts";
 
 const RULES: ReadonlyMap<string, DefaultRule> = new Map([
   ...[...CORE_DEFAULTS, ...WORKLOAD_DEFAULTS, ...CLUSTER_DEFAULTS]
@@ -43,7 +43,7 @@ function defaultsOf(type: GoType): TypeDefaults {
   DEFAULTS.set(type.definition, NOTHING);
   const fields: FieldDefaults[] = [];
   for (const field of type.fields.values()) {
-    const struct = structIn(field.schema);
+    const struct = structOf(field.schema);
     const defaults = struct && defaultsOf(struct);
     const value = field.schema.default;
     const isPointer = field.presence === "pointer" ||
@@ -65,13 +65,13 @@ function defaultsOf(type: GoType): TypeDefaults {
 }
 
 /** Struct of a field, directly or as item of a list or map. */
-function structIn(schema: Schema): GoType | undefined {
+function structOf(schema: Schema): GoType | undefined {
+  const { additionalProperties, items } = schema;
   if (specialForm(schema) !== undefined) return undefined;
-  if (schema.items) return structIn(schema.items);
-  if (schema.additionalProperties) return structIn(schema.additionalProperties);
-  return schema.definition !== undefined && schema.properties.size > 0
-    ? goType(schema.definition)
-    : undefined;
+  if (items) return structOf(items);
+  return additionalProperties
+    ? structOf(additionalProperties)
+    : structIn(schema);
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Timer } from "../../core/clock.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
 import type { ApiContext } from "../api_context.ts";
 import {
+  CRD_CLEANUP_FINALIZER,
   CRDS,
   type CustomResources,
   type ResourceDefinition,
@@ -17,9 +18,6 @@ import {
   internalWrite,
 } from "./internal_request.ts";
 import { WorkQueue } from "./work_queue.ts";
-
-/** Finalizer that keeps a definition until its objects are deleted. */
-const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
 /** Fields of a CustomResourceDefinition that the controller reads. */
 interface Crd extends UntypedObject {
@@ -173,7 +171,7 @@ export class CrdController {
   /** Deletes the objects of a definition, and the definition once none are left. */
   #cleanUp(crd: Crd): void {
     const { name, finalizers = [] } = crd.metadata;
-    if (!finalizers.includes(CLEANUP_FINALIZER)) return;
+    if (!finalizers.includes(CRD_CLEANUP_FINALIZER)) return;
     const { group, names } = crd.spec;
     const { store, resources } = this.#context;
     const definition = resources.find(group, names.plural);
@@ -203,7 +201,7 @@ export class CrdController {
         mayCreate: false,
         next: (live) => {
           live.metadata.finalizers = finalizers.filter((finalizer) =>
-            finalizer !== CLEANUP_FINALIZER
+            finalizer !== CRD_CLEANUP_FINALIZER
           );
           return live;
         },

@@ -1,6 +1,7 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { Timer } from "../../core/clock.ts";
-import { type ApiContext, timestamp } from "../api_context.ts";
+import { timestamp } from "../../core/api/timestamp.ts";
+import type { ApiContext } from "../api_context.ts";
 import type { GroupResource } from "../registry.ts";
 import type { Change } from "../storage/history.ts";
 import type { StoredObject } from "../storage/stored_object.ts";

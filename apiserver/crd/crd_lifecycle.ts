@@ -1,12 +1,10 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { CrdCondition, CrdObject } from "../../core/crd/crd_object.ts";
 import { jsonEquals, type JsonObject } from "../../core/patch/json_value.ts";
-import type { ResourceDefinition } from "../registry.ts";
+import { timestamp } from "../../core/api/timestamp.ts";
+import { CRD_CLEANUP_FINALIZER, type ResourceDefinition } from "../registry.ts";
 import { createCauses, updateCauses } from "./definition_rules/crd_rules.ts";
 import { dropSchemaNulls } from "./schema/schema_nulls.ts";
-
-/** Finalizer that keeps a definition until its objects are deleted. */
-const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
 /** Lifecycle of CustomResourceDefinitions. */
 export const CRD_LIFECYCLE: Pick<
@@ -31,8 +29,8 @@ export const CRD_LIFECYCLE: Pick<
   },
   prepareForDeletion(object, { now }) {
     const { finalizers = [] } = object.metadata;
-    if (!finalizers.includes(CLEANUP_FINALIZER)) {
-      object.metadata.finalizers = [...finalizers, CLEANUP_FINALIZER];
+    if (!finalizers.includes(CRD_CLEANUP_FINALIZER)) {
+      object.metadata.finalizers = [...finalizers, CRD_CLEANUP_FINALIZER];
     }
     setTerminating(object, now);
   },
@@ -106,7 +104,7 @@ function setTerminating(object: UntypedObject, now: number): void {
   const terminating: CrdCondition = {
     type: "Terminating",
     status: "True",
-    lastTransitionTime: new Date(now).toISOString().replace(/\.\d+Z$/, "Z"),
+    lastTransitionTime: timestamp(now),
     reason: "InstanceDeletionPending",
     message:
       "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",

@@ -2,6 +2,7 @@ import type { UntypedObject } from "../../core/api/object.ts";
 import type { CrdNames } from "../../core/crd/crd_manifest.ts";
 import type { CrdCondition, CrdObject } from "../../core/crd/crd_object.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
+import { timestamp } from "../../core/api/timestamp.ts";
 
 type Names = Partial<CrdNames>;
 
@@ -82,7 +83,7 @@ function setCondition(
   const present = conditions[index];
   const lastTransitionTime = present?.status === condition.status
     ? present.lastTransitionTime
-    : new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
+    : timestamp(now);
   const next = { ...condition, lastTransitionTime };
   if (index < 0) conditions.push(next);
   else conditions[index] = next;

@@ -1,5 +1,8 @@
 import type { OpenApiSchema } from "../../core/patch/schema.ts";
-import { builtinDefinitions } from "../builtin/go_types.ts";
+import {
+  builtinOpenApiDefinitions,
+  referencedDefinitions,
+} from "../builtin/go_types.ts";
 import type { ResourceDefinition } from "../registry.ts";
 import { publishedList } from "./published_schema.ts";
 
@@ -75,7 +78,12 @@ export function customOpenApi(
     openapi: "3.0.0",
     info: { title: "Kubernetes CRD Swagger", version: "v0.1.0" },
     paths,
-    components: { schemas: { ...schemas, ...referencedDefinitions(schemas) } },
+    components: {
+      schemas: {
+        ...schemas,
+        ...referencedDefinitions(schemas, builtinOpenApiDefinitions()),
+      },
+    },
   };
 }
 
@@ -149,27 +157,4 @@ function pathItem(
 
 function capital(word: string): string {
   return word.slice(0, 1).toUpperCase() + word.slice(1);
-}
-
-/** Built-in definitions that the schemas refer to, directly or not. */
-function referencedDefinitions(
-  schemas: Readonly<Record<string, OpenApiSchema>>,
-): Record<string, OpenApiSchema> {
-  const all = builtinDefinitions();
-  const found: Record<string, OpenApiSchema> = {};
-  const addReferences = (value: unknown): void => {
-    if (typeof value !== "object" || value === null) return;
-    const reference = (value as OpenApiSchema).$ref;
-    if (typeof reference === "string") {
-      const name = reference.slice(reference.lastIndexOf("/") + 1);
-      const schema = all[name];
-      if (schema !== undefined && found[name] === undefined) {
-        found[name] = schema;
-        addReferences(schema);
-      }
-    }
-    for (const inner of Object.values(value)) addReferences(inner);
-  };
-  addReferences(schemas);
-  return found;
 }

@@ -23,7 +23,7 @@ const NAME_COLUMN: TableColumn = {
 const DEFAULT_COLUMNS: readonly CrdColumn[] = [{
   name: "Age",
   type: "date",
-  description: "When the server made the object.",
+  description: "Creation time of the object.",
   jsonPath: ".metadata.creationTimestamp",
 }];
 

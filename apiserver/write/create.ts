@@ -1,6 +1,6 @@
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
-import { timestamp } from "../api_context.ts";
+import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { updateManagedFields } from "../managed_fields.ts";
 import { checkNamespaceAccepts } from "../namespaces.ts";

@@ -1,5 +1,4 @@
 import type { UntypedObject } from "../../core/api/object.ts";
-import { timestamp } from "../api_context.ts";
 import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
 import { checkMortal, holdsContent } from "../namespaces.ts";
 import { findStored } from "../read/get.ts";
@@ -26,6 +25,7 @@ import { readSelection } from "../request/selection.ts";
 import { conflict, StatusError } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
+import { timestamp } from "../../core/api/timestamp.ts";
 
 /**
  * Accepted kinds of DeleteOptions: every group has its own, with equal fields.

@@ -15,7 +15,7 @@ import {
   StrategicPatchError,
 } from "../../core/patch/strategic_merge_patch.ts";
 import type { Schema } from "../../core/patch/schema.ts";
-import { timestamp } from "../api_context.ts";
+import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { applyPatch } from "../managed_fields.ts";
 import { apiVersionIn } from "../read/object_view.ts";

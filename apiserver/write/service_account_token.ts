@@ -1,6 +1,6 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
-import { timestamp } from "../api_context.ts";
+import { timestamp } from "../../core/api/timestamp.ts";
 import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
 import { findStored } from "../read/get.ts";
 import { asObject } from "../request/body.ts";

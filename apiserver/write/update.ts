@@ -1,7 +1,7 @@
 import { apiVersionOf } from "../../core/api/kind.ts";
 import type { ObjectMeta, UntypedObject } from "../../core/api/object.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";
-import { timestamp } from "../api_context.ts";
+import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { updateManagedFields } from "../managed_fields.ts";
 import { holdsContent } from "../namespaces.ts";

@@ -14,8 +14,8 @@ import type {
 } from "../../../core/kinds/networking_v1.ts";
 import type { StorageClass } from "../../../core/kinds/storage_v1.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
+import { timestamp } from "../../../core/api/timestamp.ts";
 import type { HookContext } from "../../registry.ts";
-import { timeText } from "../time_values.ts";
 import {
   generationLifecycle,
   incrementGeneration,
@@ -97,7 +97,7 @@ const PERSISTENT_VOLUME: Lifecycle = {
   prepareForCreate(object, { now }): void {
     object.status = {
       phase: "Pending",
-      lastPhaseTransitionTime: timeText(now),
+      lastPhaseTransitionTime: timestamp(now),
     };
   },
   prepareForUpdate(object, live, { subresource, now }): void {
@@ -108,7 +108,7 @@ const PERSISTENT_VOLUME: Lifecycle = {
     if (status.phase === before?.phase) {
       if (time) status.lastPhaseTransitionTime ??= time;
     } else if ((status.lastPhaseTransitionTime ?? time) === time) {
-      status.lastPhaseTransitionTime = timeText(now);
+      status.lastPhaseTransitionTime = timestamp(now);
     }
   },
 };

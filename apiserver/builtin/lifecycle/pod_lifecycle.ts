@@ -2,7 +2,7 @@ import { Quantity } from "../../../core/api/quantity.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import type { Pod, ResourceRequirements } from "../../../core/kinds/core_v1.ts";
 import { FieldSet } from "../../../core/patch/field_set.ts";
-import { timeText } from "../time_values.ts";
+import { timestamp } from "../../../core/api/timestamp.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { admitPod, readmitPod } from "./pod_admission.ts";
 
@@ -30,7 +30,7 @@ export const POD_LIFECYCLE: Lifecycle = {
       type: "PodScheduled",
       status: "False",
       lastProbeTime: neverProbed,
-      lastTransitionTime: timeText(context.now),
+      lastTransitionTime: timestamp(context.now),
       reason: "SchedulingGated",
       message: "Scheduling is blocked due to non-empty scheduling gates",
     }];

@@ -3,9 +3,8 @@ import {
   isJsonObject,
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
-import type { Schema } from "../../../core/patch/schema.ts";
 import { FieldPath } from "../../field_path.ts";
-import { type GoType, goType, specialForm } from "../go_types.ts";
+import { type GoType, structIn } from "../go_types.ts";
 import { ACCESS_RULES } from "./access_rules.ts";
 import { ADMISSION_RULES } from "./admission_rules.ts";
 import { AUTOSCALER_RULES } from "./autoscaler_rules.ts";
@@ -118,14 +117,6 @@ function checksOf(type: GoType): TypeChecks | undefined {
     : undefined;
   CHECKS.set(type.definition, checks);
   return checks;
-}
-
-function structIn(schema: Schema): GoType | undefined {
-  if (specialForm(schema) !== undefined) return undefined;
-  if (schema.items) return structIn(schema.items);
-  return schema.definition !== undefined && schema.properties.size > 0
-    ? goType(schema.definition)
-    : undefined;
 }
 
 /**

@@ -2,6 +2,7 @@ import {
   isJsonObject,
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
+import { timestamp } from "../../../core/api/timestamp.ts";
 
 /** Error of a value that cannot be decoded, with the message of Go's JSON library. */
 export class DecodingError extends Error {
@@ -216,5 +217,5 @@ function decodeTime(text: string): string {
       `parsing time ${shown} as "2006-01-02T15:04:05Z07:00": cannot parse ${shown} as "2006"`,
     );
   }
-  return new Date(time).toISOString().replace(/\.\d+Z$/, "Z");
+  return timestamp(time);
 }
