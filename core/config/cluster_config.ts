@@ -1,97 +1,89 @@
 import type { OptionRules } from "../api/options.ts";
 
-/** What proves to a cluster who asks. All parts are optional. */
+/** Credential of a user or service account; all fields are optional. */
 export interface Credential {
-  /** A bearer token. */
+  /** Bearer token. */
   readonly token?: string | undefined;
-  /** A user name for basic authentication. */
+  /** User name for basic authentication. */
   readonly username?: string | undefined;
-  /** The password of `username`. */
+  /** Password of `username`. */
   readonly password?: string | undefined;
-  /** A client certificate, with its chain, in PEM. */
+  /** Client certificate with its chain, in PEM. */
   readonly certificate?: string | undefined;
-  /** The private key of `certificate`, in PEM. */
+  /** Private key of `certificate`, in PEM. */
   readonly key?: string | undefined;
 }
 
-/** Credentials that change while the process lives. */
+/** Source of credentials that change while the process runs. */
 export interface CredentialSource {
-  /** The credential to use now; cheap when nothing changed. */
+  /** Returns the current credential; called for every request. */
   current(): Promise<Credential>;
   /**
-   * Called when the server refused a credential; gives a newer one, or the same
-   * when there is none.
+   * Renews a credential that the server refused with 401; returns the same
+   * credential if there is no newer one.
    */
   refresh(refused: Credential): Promise<Credential>;
 }
 
-/** On whose behalf requests are made. */
+/** User that requests impersonate. */
 export interface Impersonation {
-  /** The user's name. */
+  /** Name of the user. */
   readonly user: string;
-  /** The user's unique id. */
+  /** Unique ID of the user. */
   readonly uid?: string | undefined;
-  /** The user's groups. */
+  /** Groups of the user. */
   readonly groups?: readonly string[] | undefined;
-  /** Further facts about the user. */
+  /** Additional attributes of the user. */
   readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
 /**
- * How to reach a cluster: what a kubeconfig context or a pod's service account
- * comes down to. Write one by hand where neither fits.
+ * Configuration of a cluster: address, certificates and credentials.
+ * {@linkcode loadConfig} creates one from a kubeconfig or from the service account
+ * of the pod; it can be written by hand as well.
  */
 export interface ClusterConfig {
-  /** The URL of the API server; it may have a path. */
+  /** URL of the API server; it may have a path. */
   readonly server: string;
   /**
-   * The namespace that a person works in; calls of a client never use it by
-   * themselves.
+   * Value of `client.namespace`. Requests never use it by themselves.
    *
    * @default {"default"}
    */
   readonly namespace?: string | undefined;
   /**
-   * The certificate authorities that the server's certificate may come from, in
-   * PEM, or a function that gives the present ones.
-   *
-   * @default {the runtime's own}
+   * Certificate authorities for the server's certificate, in PEM, or a function
+   * that returns the current ones. Defaults to those of the runtime.
    */
   readonly certificateAuthority?: string | (() => Promise<string>) | undefined;
   /**
-   * The name that the server's certificate must have.
-   *
-   * @default {the host of `server`}
+   * Name that the server's certificate must have. Defaults to the host of
+   * `server`.
    */
   readonly serverName?: string | undefined;
   /**
-   * Whether to accept any server certificate. Whoever sits between can then
-   * read and change everything.
+   * Whether to accept any server certificate. Insecure: the connection can be
+   * intercepted and modified.
    *
    * @default {false}
    */
   readonly insecureSkipTlsVerify?: boolean | undefined;
   /**
-   * The proxy to go through, such as `http://proxy:3128`.
-   *
-   * @default {none}
+   * URL of a proxy, such as `http://proxy:3128`. Connections are direct by
+   * default.
    */
   readonly proxyUrl?: string | undefined;
   /**
-   * Who asks.
-   *
-   * @default {nobody: the request is anonymous}
+   * Credentials of the client. Requests are anonymous by default.
    */
   readonly credentials?: Credential | CredentialSource | undefined;
   /**
-   * On whose behalf.
-   *
-   * @default {their own}
+   * User to impersonate, if any.
    */
   readonly impersonate?: Impersonation | undefined;
 }
 
-/** What the parts of a configuration must be. */
+/** Types of the fields of a configuration. */
 export const CLUSTER_RULES: OptionRules<ClusterConfig> = {
   server: "string",
   namespace: "string?",
@@ -103,7 +95,7 @@ export const CLUSTER_RULES: OptionRules<ClusterConfig> = {
   impersonate: "object?",
 };
 
-/** Takes a credential that never changes for a source of credentials. */
+/** Converts a fixed credential into a source of credentials. */
 export function credentialSource(
   credentials: Credential | CredentialSource | undefined,
 ): CredentialSource {

@@ -1,61 +1,70 @@
+/**
+ * What an exec plug-in is told and what its answer means, without running one.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
 import type { Clock } from "../clock.ts";
 import type { Credential, CredentialSource } from "./cluster_config.ts";
-import {
-  type ExecCredential,
-  type ExecPlugin,
-  readExecCredential,
-} from "./exec_plugin.ts";
+import type {
+  FromFile,
+  KubeconfigCluster,
+  KubeconfigExec,
+  KubeconfigUser,
+} from "./kubeconfig.ts";
+import { checkCertificates, checkKey } from "./pem.ts";
 
-/** How long before its end a credential is replaced at most, in milliseconds. */
-const MARGIN = 60_000;
-/** How long to go on with a credential whose replacement failed. */
-const PAUSE = 5_000;
+/** Maximum time between the renewal of a credential and its expiry. */
+const RENEWAL_MARGIN_MS = 60_000;
+/** Delay between failed attempts to renew a credential that is still valid. */
+const RENEWAL_RETRY_MS = 5_000;
 
-/** What {@linkcode ExecCredentials} needs. */
-export interface ExecCredentialsOptions {
+/** Dependencies of {@linkcode ExecCredentials}. */
+export interface ExecCredentialsDeps {
+  /** Source of time. */
   readonly clock: Clock;
-  /** Runs the plug-in and gives what it printed. */
+  /** Runs the plugin and returns its standard output. */
   run(plugin: ExecPlugin): Promise<string>;
 }
 
 /**
- * Credentials that a program gives. It runs when there is no credential yet,
- * shortly before one ends, and when the server refused one; it never runs twice
- * at the same time, however many requests wait for it.
+ * Credentials from an exec plugin, as client-go runs it: for the first request,
+ * shortly before a credential expires, and when the server refused one. Never
+ * runs the plugin twice at the same time.
  */
 export class ExecCredentials implements CredentialSource {
   readonly #plugin: ExecPlugin;
-  readonly #options: ExecCredentialsOptions;
-  #present: ExecCredential | undefined;
-  /** From when on the present one is to be replaced, in wall time. */
+  readonly #deps: ExecCredentialsDeps;
+  #cached: ExecCredential | undefined;
+  /** Time from which the credential is renewed, in wall time. */
   #staleAt = Infinity;
   #running: Promise<Credential> | undefined;
 
-  constructor(plugin: ExecPlugin, options: ExecCredentialsOptions) {
+  constructor(plugin: ExecPlugin, deps: ExecCredentialsDeps) {
     this.#plugin = plugin;
-    this.#options = options;
+    this.#deps = deps;
   }
 
   async current(): Promise<Credential> {
-    const present = this.#present;
-    const now = this.#options.clock.wallTime();
-    if (present === undefined) return await this.#renew();
-    if (now < this.#staleAt) return present.credential;
+    const cached = this.#cached;
+    const now = this.#deps.clock.wallTime();
+    if (cached === undefined) return await this.#renew();
+    if (now < this.#staleAt) return cached.credential;
     try {
       return await this.#renew();
     } catch (error) {
-      // Until it ends, the present one is better than none.
-      const later = this.#options.clock.wallTime();
-      if (later >= (present.expiresAt ?? Infinity)) throw error;
-      this.#staleAt = later + PAUSE;
-      return present.credential;
+      // The current credential is used until it expires.
+      const later = this.#deps.clock.wallTime();
+      if (later >= (cached.expiresAt ?? Infinity)) throw error;
+      this.#staleAt = later + RENEWAL_RETRY_MS;
+      return cached.credential;
     }
   }
 
   async refresh(refused: Credential): Promise<Credential> {
-    const present = this.#present?.credential;
-    return present !== undefined && present !== refused
-      ? present
+    const cached = this.#cached?.credential;
+    return cached !== undefined && cached !== refused
+      ? cached
       : await this.#renew();
   }
 
@@ -66,14 +75,187 @@ export class ExecCredentials implements CredentialSource {
   }
 
   async #run(): Promise<Credential> {
-    const { clock, run } = this.#options;
-    const answer = readExecCredential(this.#plugin, await run(this.#plugin));
+    const { clock, run } = this.#deps;
+    const renewed = readExecCredential(this.#plugin, await run(this.#plugin));
     const now = clock.wallTime();
-    const { expiresAt = Infinity } = answer;
-    this.#present = answer;
-    // A tenth of its life, so that short-lived ones are not replaced all the
-    // time.
-    this.#staleAt = expiresAt - Math.min(MARGIN, (expiresAt - now) / 10);
-    return answer.credential;
+    const { expiresAt = Infinity } = renewed;
+    this.#cached = renewed;
+    // At most a tenth of the lifetime, so that short-lived credentials are not
+    // renewed constantly.
+    this.#staleAt = expiresAt -
+      Math.min(RENEWAL_MARGIN_MS, (expiresAt - now) / 10);
+    return renewed.credential;
   }
+}
+
+const API_GROUP = "client.authentication.k8s.io";
+const API_VERSIONS = [`${API_GROUP}/v1`, `${API_GROUP}/v1beta1`];
+const INTERACTIVE_MODES = ["Never", "IfAvailable", "Always"];
+/** Name of the cluster extension for exec plugins. */
+const EXTENSION = `${API_GROUP}/exec`;
+
+/** Configuration of an exec plugin. */
+export interface ExecPlugin {
+  /** Location in the kubeconfig, for errors. */
+  readonly origin: string;
+  /** API version of the exchanged ExecCredential objects. */
+  readonly apiVersion: string;
+  /** Program: a name to find in `PATH`, or an absolute path. */
+  readonly command: string;
+  /** Arguments of the program. */
+  readonly args: readonly string[];
+  /** Additional environment variables. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Text for the error if the program is not installed; may be empty. */
+  readonly installHint: string;
+  /** Use of the terminal. */
+  readonly interactiveMode: "Never" | "IfAvailable" | "Always";
+  /** Cluster information for the plugin, if it requests it. */
+  readonly cluster?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Credential from an exec plugin. */
+export interface ExecCredential {
+  /** The credential. */
+  readonly credential: Credential;
+  /** Expiry, in milliseconds since the Unix epoch; absent if it never expires. */
+  readonly expiresAt?: number | undefined;
+}
+
+/**
+ * Reads the `exec` field of a user.
+ *
+ * @param user The user.
+ * @param cluster The cluster, for plugins that request its information.
+ * @throws {TypeError} If a required field is missing or a value is unknown.
+ */
+export function execPlugin(
+  user: FromFile<KubeconfigUser>,
+  cluster: FromFile<KubeconfigCluster> & {
+    readonly authority?: string | undefined;
+  },
+): ExecPlugin {
+  const exec: KubeconfigExec = user.value.exec ?? {};
+  const origin = `${user.file}: "${user.path}.exec"`;
+  const fail = (field: string, expected: string): never => {
+    throw new TypeError(
+      `Cannot use ${origin}: "${field}" must be ${expected}: received ${
+        JSON.stringify(exec[field as keyof KubeconfigExec])
+      }`,
+    );
+  };
+  const { apiVersion = "", args = [], command = "", env = [] } = exec;
+  if (command === "") fail("command", "the program to run");
+  if (!API_VERSIONS.includes(apiVersion)) {
+    fail("apiVersion", API_VERSIONS.join(" or "));
+  }
+  // Required in v1; v1beta1 has a default.
+  const mode = exec.interactiveMode ??
+    (apiVersion === `${API_GROUP}/v1` ? "" : "IfAvailable");
+  if (!INTERACTIVE_MODES.includes(mode)) {
+    fail("interactiveMode", INTERACTIVE_MODES.join(", "));
+  }
+  return {
+    origin,
+    apiVersion,
+    command,
+    args,
+    env: Object.fromEntries(env.map(({ name, value }) => [name, value])),
+    installHint: exec.installHint?.trim() ?? "",
+    interactiveMode: mode as ExecPlugin["interactiveMode"],
+    cluster: exec.provideClusterInfo
+      ? clusterInfo(cluster.value, cluster.authority)
+      : undefined,
+  };
+}
+
+function clusterInfo(
+  cluster: KubeconfigCluster,
+  authority: string | undefined,
+): Record<string, unknown> {
+  return {
+    server: cluster.server,
+    "tls-server-name": cluster["tls-server-name"],
+    "insecure-skip-tls-verify": cluster["insecure-skip-tls-verify"],
+    "certificate-authority-data": authority === undefined
+      ? undefined
+      : Buffer.from(authority).toString("base64"),
+    "proxy-url": cluster["proxy-url"],
+    config: cluster.extensions?.find(({ name }) => name === EXTENSION)
+      ?.extension,
+  };
+}
+
+/** Encodes the variable `KUBERNETES_EXEC_INFO` for a plugin. */
+export function execInfo(plugin: ExecPlugin, interactive: boolean): string {
+  return JSON.stringify({
+    kind: "ExecCredential",
+    apiVersion: plugin.apiVersion,
+    spec: { cluster: plugin.cluster, interactive },
+  });
+}
+
+/**
+ * Reads the output of a plugin.
+ *
+ * @throws {TypeError} If it is not a credential; the error quotes nothing of it.
+ */
+export function readExecCredential(
+  plugin: ExecPlugin,
+  output: string,
+): ExecCredential {
+  const fail = (expected: string, received: string): never => {
+    throw new TypeError(
+      `Cannot use ${plugin.origin}: "${plugin.command}" must print ${expected}: received ${received}`,
+    );
+  };
+  const document = parseObject(output) ??
+    fail("an ExecCredential as JSON", `${output.length} characters`);
+  if (document["kind"] !== "ExecCredential") {
+    fail('the kind "ExecCredential"', typeof document["kind"]);
+  }
+  if (document["apiVersion"] !== plugin.apiVersion) {
+    fail(`the apiVersion ${plugin.apiVersion}`, "another one");
+  }
+  const status = asObject(document["status"]) ?? fail("a status", "nothing");
+  const field = (name: string): string | undefined => {
+    const value = status[name] ?? undefined;
+    return value === undefined || typeof value === "string"
+      ? value || undefined
+      : fail(`a string as status.${name}`, typeof value);
+  };
+  const token = field("token");
+  const certificate = field("clientCertificateData");
+  const key = field("clientKeyData");
+  if ((certificate === undefined) !== (key === undefined)) {
+    fail("certificate and key, or neither", "one of them");
+  }
+  if (token === undefined && certificate === undefined) {
+    fail("a token or a certificate", "neither");
+  }
+  if (certificate !== undefined && key !== undefined) {
+    const { origin } = plugin;
+    checkCertificates(certificate, `${origin}: status.clientCertificateData`);
+    checkKey(key, `${origin}: status.clientKeyData`, { certificate });
+  }
+  const expiry = field("expirationTimestamp");
+  const expiresAt = expiry === undefined ? undefined : Date.parse(expiry);
+  if (Number.isNaN(expiresAt)) {
+    fail("a time as status.expirationTimestamp", "something else");
+  }
+  return { credential: { token, certificate, key }, expiresAt };
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    return asObject(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+function asObject(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? value as Record<string, unknown>
+    : undefined;
 }

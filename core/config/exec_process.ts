@@ -1,35 +1,35 @@
 import { spawn } from "node:child_process";
 import process from "node:process";
 import { type Clock, deadline } from "../clock.ts";
-import { execInfo, type ExecPlugin } from "./exec_plugin.ts";
+import { execInfo, type ExecPlugin } from "./exec_credentials.ts";
 
-/** A credential is small; a program that prints more prints something else. */
-const MOST_BYTES = 1 << 20;
-/** How long a program may take, in milliseconds: alone, or with a person. */
-const TIMEOUTS = { alone: 60_000, withPerson: 600_000 };
+/** Maximum size of the output of a plugin. */
+const MAX_OUTPUT_BYTES = 1 << 20;
+/** Time limit of a plugin without user interaction. */
+const TIMEOUT_MS = 60_000;
+/** Time limit of a plugin that interacts with the user, such as for a login. */
+const INTERACTIVE_TIMEOUT_MS = 600_000;
 
 /**
- * Runs an exec plug-in and gives what it printed. What it writes to standard
- * error goes where the process's own does, for a person to see.
+ * Runs an exec plugin and returns its standard output. Its standard error is that
+ * of this process, so that users see it.
  *
- * @throws {Error} If the program is not there, fails, prints too much or does
- * not end in time; the error quotes nothing that it printed.
+ * @throws {Error} If the program is not installed, fails, prints too much or
+ * exceeds its time limit. The error quotes nothing of its output.
  */
 export function runExecPlugin(
   plugin: ExecPlugin,
   clock: Clock,
 ): Promise<string> {
-  const fail = (expected: string, received: string) =>
-    new Error(
-      `Cannot use ${plugin.origin}: "${plugin.command}" must ${expected}: received ${received}`,
-    );
+  const failure = (why: string) =>
+    new Error(`Cannot use ${plugin.origin}: "${plugin.command}" ${why}`);
   const terminal = process.stdin.isTTY === true;
   if (plugin.interactiveMode === "Always" && !terminal) {
-    return Promise.reject(fail("talk to a person", "no terminal"));
+    return Promise.reject(failure("needs a terminal"));
   }
   const interactive = terminal && plugin.interactiveMode !== "Never";
-  const timeout = interactive ? TIMEOUTS.withPerson : TIMEOUTS.alone;
-  const run = (late: AbortSignal) =>
+  const timeout = interactive ? INTERACTIVE_TIMEOUT_MS : TIMEOUT_MS;
+  const run = (expired: AbortSignal) =>
     new Promise<string>((resolve, reject) => {
       const child = spawn(plugin.command, [...plugin.args], {
         env: {
@@ -38,8 +38,8 @@ export function runExecPlugin(
           KUBERNETES_EXEC_INFO: execInfo(plugin, interactive),
         },
         stdio: [interactive ? "inherit" : "ignore", "pipe", "inherit"],
-        // A group of its own, so that it can be ended with all that it started;
-        // a program that talks to a person must stay with the terminal.
+        // A process group of its own, to kill the program with its children; a
+        // program that interacts with the user must stay attached to the terminal.
         detached: !interactive,
       });
       const kill = () => {
@@ -47,31 +47,32 @@ export function runExecPlugin(
         if (interactive || child.pid === undefined) child.kill("SIGKILL");
         else killGroup(child.pid);
       };
-      late.addEventListener("abort", kill, { once: true });
+      expired.addEventListener("abort", kill, { once: true });
       let output = "";
       child.stdout.setEncoding("utf8").on("data", (text: string) => {
         output += text;
-        if (output.length > MOST_BYTES) {
-          reject(fail(`print at most ${MOST_BYTES} bytes`, "more"));
+        if (output.length > MAX_OUTPUT_BYTES) {
+          reject(failure(`printed more than ${MAX_OUTPUT_BYTES} bytes`));
           kill();
         }
       });
       child.on("error", (error: Error & { readonly code?: string }) => {
         const hint = plugin.installHint && ` (${plugin.installHint})`;
-        reject(
-          error.code === "ENOENT"
-            ? fail(`be a program that is installed${hint}`, error.code)
-            : fail("be a program that can run", error.code ?? error.name),
-        );
+        const why = error.code === "ENOENT"
+          ? `is not installed${hint}`
+          : "cannot be executed";
+        reject(failure(`${why}: received ${error.code ?? error.name}`));
       });
       child.on("close", (code, signal) => {
         if (code === 0) resolve(output);
-        else reject(fail("end well", signal ?? `exit code ${code}`));
+        else {
+          reject(failure(`failed: received ${signal ?? `exit code ${code}`}`));
+        }
       });
     });
   return deadline(run, timeout, {
     clock,
-    onTimeout: () => fail(`end within ${timeout} ms`, "nothing"),
+    onTimeout: () => failure(`did not end within ${timeout} ms`),
   });
 }
 
@@ -79,6 +80,6 @@ function killGroup(leader: number): void {
   try {
     process.kill(-leader, "SIGKILL");
   } catch {
-    // It has ended meanwhile.
+    // It has ended already.
   }
 }

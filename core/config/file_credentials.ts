@@ -1,30 +1,34 @@
+import { readFile } from "node:fs/promises";
+import type { Clock } from "../clock.ts";
 import type { Credential, CredentialSource } from "./cluster_config.ts";
-import type { SecretFile } from "./secret_file.ts";
 
-/** The parts of a credential that stand in files. */
+/** Files with fields of a credential. */
 export interface CredentialFiles {
+  /** File with the token. */
   readonly token?: SecretFile | undefined;
+  /** File with the client certificate. */
   readonly certificate?: SecretFile | undefined;
+  /** File with the private key. */
   readonly key?: SecretFile | undefined;
 }
 
 /**
- * Credentials of which parts stand in files that somebody replaces from time to
- * time. The same object is given as long as no file has changed.
+ * Credentials from files that are replaced from time to time. Returns the same
+ * object until a file has changed.
  */
 export class FileCredentials implements CredentialSource {
   readonly #fixed: Credential;
   readonly #files: CredentialFiles;
-  #present: Credential;
+  #current: Credential;
 
   /**
-   * @param fixed The parts that do not change.
-   * @param files The parts that may; they stand before the fixed ones.
+   * @param fixed Fields that do not change.
+   * @param files Files of the other fields; they take precedence.
    */
   constructor(fixed: Credential, files: CredentialFiles) {
     this.#fixed = fixed;
     this.#files = files;
-    this.#present = fixed;
+    this.#current = fixed;
   }
 
   current(): Promise<Credential> {
@@ -32,7 +36,7 @@ export class FileCredentials implements CredentialSource {
   }
 
   refresh(refused: Credential): Promise<Credential> {
-    return this.#present === refused
+    return this.#current === refused
       ? this.#read((file) => file.readAgain())
       : this.current();
   }
@@ -50,10 +54,81 @@ export class FileCredentials implements CredentialSource {
         : await read(certificate),
       key: key === undefined ? fixed.key : await read(key),
     };
-    const present = this.#present;
-    const same = next.token === present.token &&
-      next.certificate === present.certificate && next.key === present.key;
-    if (!same) this.#present = next;
-    return this.#present;
+    const current = this.#current;
+    const same = next.token === current.token &&
+      next.certificate === current.certificate && next.key === current.key;
+    if (!same) this.#current = next;
+    return this.#current;
+  }
+}
+
+/** Maximum size of a file with a secret, in characters. */
+const MAX_FILE_LENGTH = 1 << 20;
+/** Time until a file is read again. */
+const CACHE_LIFETIME_MS = 60_000;
+
+/** Dependencies of {@linkcode SecretFile}. */
+export interface SecretFileDeps {
+  /** Location that names the file, such as a field of a kubeconfig, for errors. */
+  readonly origin: string;
+  /** Source of time. */
+  readonly clock: Clock;
+}
+
+/**
+ * File with a secret that is replaced from time to time, such as a token that
+ * expires. It is read again after a minute, or on request. If that fails, the
+ * previous content is used, because the file may be in the course of being
+ * replaced.
+ */
+export class SecretFile {
+  readonly #path: string;
+  readonly #deps: SecretFileDeps;
+  #content: string | undefined;
+  #readAt = Number.NEGATIVE_INFINITY;
+  #reading: Promise<string> | undefined;
+
+  constructor(path: string, deps: SecretFileDeps) {
+    this.#path = path;
+    this.#deps = deps;
+  }
+
+  /**
+   * Returns the content of the file, trimmed.
+   *
+   * @throws {Error} If the file has never been readable.
+   */
+  async read(): Promise<string> {
+    const age = this.#deps.clock.now() - this.#readAt;
+    return this.#content !== undefined && age < CACHE_LIFETIME_MS
+      ? this.#content
+      : await this.readAgain();
+  }
+
+  /** Reads the file now; concurrent calls share one read. */
+  readAgain(): Promise<string> {
+    return this.#reading ??= this.#load().finally(() => {
+      this.#reading = undefined;
+    });
+  }
+
+  async #load(): Promise<string> {
+    this.#readAt = this.#deps.clock.now();
+    let fault: string;
+    try {
+      const content = (await readFile(this.#path, "utf8")).trim();
+      if (content !== "" && content.length <= MAX_FILE_LENGTH) {
+        return this.#content = content;
+      }
+      fault = `${content.length} characters`;
+    } catch (error) {
+      fault = error instanceof Error && "code" in error
+        ? String(error.code)
+        : String(error);
+    }
+    if (this.#content !== undefined) return this.#content;
+    throw new Error(
+      `Cannot use ${this.#deps.origin}: ${this.#path} must be a readable file that is not empty: received ${fault}`,
+    );
   }
 }

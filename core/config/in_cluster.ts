@@ -2,21 +2,21 @@ import { join } from "node:path";
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../clock.ts";
 import type { ClusterConfig } from "./cluster_config.ts";
-import { FileCredentials } from "./file_credentials.ts";
+import { FileCredentials, SecretFile } from "./file_credentials.ts";
 import { checkCertificates } from "./pem.ts";
 import type { Environment } from "./proxy.ts";
-import { SecretFile } from "./secret_file.ts";
 
-/** Where a pod finds its service account. */
+/** Folder of the service account in a pod. */
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** What {@linkcode inClusterConfig} needs. */
-export interface InClusterOptions {
-  /** Says where the API server is, by `KUBERNETES_SERVICE_HOST`. */
+/** Dependencies of {@linkcode inClusterConfig}. */
+export interface InClusterDeps {
+  /** Environment variables, with `KUBERNETES_SERVICE_HOST` and `_PORT`. */
   readonly environment: Environment;
+  /** Source of time. */
   readonly clock: Clock;
   /**
-   * The folder of the service account.
+   * Folder of the service account.
    *
    * @default {"/var/run/secrets/kubernetes.io/serviceaccount"}
    */
@@ -24,15 +24,16 @@ export interface InClusterOptions {
 }
 
 /**
- * The cluster that this process runs in, by its pod's service account. Token and
- * authority are read again from time to time, since the kubelet replaces them.
+ * Creates the configuration of the cluster that this process runs in, from the
+ * service account of its pod. Token and certificate authority are read again from
+ * time to time, because the kubelet replaces them.
  *
- * @throws {Error} If its service account is not mounted.
+ * @throws {Error} If the service account is not mounted.
  */
 export async function inClusterConfig(
-  options: InClusterOptions,
+  deps: InClusterDeps,
 ): Promise<ClusterConfig> {
-  const { clock, environment, serviceAccount = SERVICE_ACCOUNT } = options;
+  const { clock, environment, serviceAccount = SERVICE_ACCOUNT } = deps;
   const host = environment["KUBERNETES_SERVICE_HOST"] ?? "";
   const port = environment["KUBERNETES_SERVICE_PORT"] || "443";
   const origin = "the pod's service account";

@@ -1,11 +1,14 @@
 /**
- * What a kubeconfig file says, in kubectl's own names: the types, and the merge
- * of several files. Nothing here reads a file.
+ * Kubeconfig files: reading, checking and merging. Field names are those of
+ * kubectl; unknown fields are ignored.
  *
  * @module
  */
+import { Buffer } from "node:buffer";
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 
-/** A cluster of a kubeconfig. */
+/** Cluster entry of a kubeconfig. */
 export interface KubeconfigCluster {
   readonly server?: string | undefined;
   readonly "certificate-authority"?: string | undefined;
@@ -16,13 +19,13 @@ export interface KubeconfigCluster {
   readonly extensions?: readonly NamedExtension[] | undefined;
 }
 
-/** A part of a kubeconfig for other tools; one of them is for exec plug-ins. */
+/** Extension of a cluster, such as configuration for exec plugins. */
 export interface NamedExtension {
   readonly name: string;
   readonly extension?: unknown;
 }
 
-/** How a program gives credentials. */
+/** Exec plugin of a user: a program that provides credentials. */
 export interface KubeconfigExec {
   readonly apiVersion?: string | undefined;
   readonly command?: string | undefined;
@@ -35,7 +38,7 @@ export interface KubeconfigExec {
   readonly interactiveMode?: string | undefined;
 }
 
-/** A user of a kubeconfig. */
+/** User entry of a kubeconfig: credentials and impersonation. */
 export interface KubeconfigUser {
   readonly "client-certificate"?: string | undefined;
   readonly "client-certificate-data"?: string | undefined;
@@ -55,35 +58,118 @@ export interface KubeconfigUser {
   readonly "auth-provider"?: { readonly name?: string | undefined } | undefined;
 }
 
-/** Which user works in which cluster. */
+/** Context entry of a kubeconfig: cluster, user and namespace. */
 export interface KubeconfigContext {
   readonly cluster?: string | undefined;
   readonly user?: string | undefined;
   readonly namespace?: string | undefined;
 }
 
-/** One kubeconfig file. */
+/** Content of one kubeconfig file, or of several merged ones. */
 export interface Kubeconfig {
   readonly "current-context"?: string | undefined;
+  /** Clusters by name. */
   readonly clusters: ReadonlyMap<string, FromFile<KubeconfigCluster>>;
+  /** Contexts by name. */
   readonly contexts: ReadonlyMap<string, FromFile<KubeconfigContext>>;
+  /** Users by name. */
   readonly users: ReadonlyMap<string, FromFile<KubeconfigUser>>;
 }
 
-/** An entry, and where it stands, for errors and for paths relative to it. */
-export interface FromFile<T> {
-  readonly value: T;
-  /** The file, as a person named it. */
+/** Origin of a kubeconfig. */
+export interface KubeconfigOrigin {
+  /** Path of the file as the user gave it, for errors. */
   readonly file: string;
-  /** The folder that its relative paths start from. */
+  /** Folder that relative paths in the file refer to. */
   readonly folder: string;
-  /** The entry's path within the file, such as `users[admin].user`. */
+}
+
+/** Entry of a kubeconfig with its origin. */
+export interface FromFile<T> extends KubeconfigOrigin {
+  /** The entry. */
+  readonly value: T;
+  /** Path of the entry within the file, such as `users[admin].user`. */
   readonly path: string;
 }
 
+/** Maximum size of a kubeconfig, in bytes. */
+const MAX_KUBECONFIG_BYTES = 16 << 20;
+
 /**
- * Merges kubeconfigs as kubectl does: of each name, the first file that has it
- * gives the whole entry, and the first that names a current context gives that.
+ * Reads a kubeconfig file.
+ *
+ * @param path Path of the file.
+ * @returns `undefined` if the file does not exist.
+ * @throws {Error} If the file cannot be read.
+ * @throws {SyntaxError} If it is not YAML.
+ * @throws {TypeError} If it is not a kubeconfig.
+ */
+export async function readKubeconfig(
+  path: string,
+): Promise<Kubeconfig | undefined> {
+  let bytes: Uint8Array;
+  try {
+    bytes = await readFile(path);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error
+      ? String(error.code)
+      : String(error);
+    if (code === "ENOENT") return undefined;
+    throw new Error(
+      `Cannot read kubeconfig ${path}: it must be a readable file: received ${code}`,
+    );
+  }
+  return await parseKubeconfig(Buffer.from(bytes).toString(), {
+    file: path,
+    folder: dirname(resolve(path)),
+  });
+}
+
+/**
+ * Parses and checks a kubeconfig.
+ *
+ * @param text YAML or JSON.
+ * @param origin Origin of the text.
+ * @throws {SyntaxError} If the text is not YAML.
+ * @throws {TypeError} If a field has the wrong type or a name occurs twice. The
+ * error names file, field and expected type, and quotes no value.
+ */
+export async function parseKubeconfig(
+  text: string,
+  origin: KubeconfigOrigin,
+): Promise<Kubeconfig> {
+  const { file } = origin;
+  if (text.length > MAX_KUBECONFIG_BYTES) {
+    throw new RangeError(
+      `Cannot read kubeconfig ${file}: it must have at most ${MAX_KUBECONFIG_BYTES} bytes: received ${text.length}`,
+    );
+  }
+  const { parse } = await import("yaml");
+  let document: unknown;
+  try {
+    document = parse(text, { logLevel: "error" });
+  } catch (error) {
+    throw new SyntaxError(
+      `Cannot read kubeconfig ${file}: it must be YAML: received ${
+        faultOf(error)
+      }`,
+    );
+  }
+  const checked = checkValue(document ?? {}, KUBECONFIG, {
+    file,
+    path: "",
+  }) as CheckedKubeconfig;
+  return {
+    "current-context": checked["current-context"],
+    clusters: byName("cluster", checked.clusters, origin),
+    contexts: byName("context", checked.contexts, origin),
+    users: byName("user", checked.users, origin),
+  };
+}
+
+/**
+ * Merges kubeconfigs as kubectl does: for each name, the first file with an entry
+ * provides it completely; the first file with a current context provides that.
  */
 export function mergeKubeconfigs(files: readonly Kubeconfig[]): Kubeconfig {
   return {
@@ -95,8 +181,195 @@ export function mergeKubeconfigs(files: readonly Kubeconfig[]): Kubeconfig {
   };
 }
 
+/**
+ * Shape of a value: a type, a required string, one constant text, a list, or an
+ * object with optional fields.
+ */
+type Shape =
+  | "any"
+  | "boolean"
+  | "string"
+  | "string!"
+  | "Config"
+  | "v1"
+  | List
+  | Fields;
+type List = readonly [Shape];
+interface Fields {
+  readonly [name: string]: Shape;
+}
+
+const USER: Fields = {
+  "client-certificate": "string",
+  "client-certificate-data": "string",
+  "client-key": "string",
+  "client-key-data": "string",
+  token: "string",
+  tokenFile: "string",
+  username: "string",
+  password: "string",
+  as: "string",
+  "as-uid": "string",
+  "as-groups": ["string"],
+  "as-user-extra": { "*": ["string"] },
+  exec: {
+    apiVersion: "string",
+    command: "string",
+    args: ["string"],
+    env: [{ name: "string!", value: "string!" }],
+    installHint: "string",
+    provideClusterInfo: "boolean",
+    interactiveMode: "string",
+  },
+  "auth-provider": { name: "string" },
+};
+
+const CLUSTER: Fields = {
+  server: "string",
+  "certificate-authority": "string",
+  "certificate-authority-data": "string",
+  "tls-server-name": "string",
+  "insecure-skip-tls-verify": "boolean",
+  "proxy-url": "string",
+  extensions: [{ name: "string!", extension: "any" }],
+};
+
+const CONTEXT: Fields = {
+  cluster: "string",
+  user: "string",
+  namespace: "string",
+};
+
+const KUBECONFIG: Fields = {
+  kind: "Config",
+  apiVersion: "v1",
+  "current-context": "string",
+  clusters: [{ name: "string!", cluster: CLUSTER }],
+  contexts: [{ name: "string!", context: CONTEXT }],
+  users: [{ name: "string!", user: USER }],
+};
+
+type Named<Part extends string, T> =
+  & { readonly name: string }
+  & { readonly [_ in Part]?: T };
+
+/** A kubeconfig of the right shape, before its entries are looked up by name. */
+interface CheckedKubeconfig {
+  readonly "current-context"?: string;
+  readonly clusters?: readonly Named<"cluster", KubeconfigCluster>[];
+  readonly contexts?: readonly Named<"context", KubeconfigContext>[];
+  readonly users?: readonly Named<"user", KubeconfigUser>[];
+}
+
+/** File and path of a value, for errors. */
+interface ValuePath {
+  readonly file: string;
+  readonly path: string;
+}
+
+/** Checks a value and drops unknown fields and nulls, which kubectl ignores. */
+function checkValue(value: unknown, shape: Shape, at: ValuePath): unknown {
+  if (shape === "any") return value;
+  if (shape === "string!") return checkType(value, "string", at);
+  if (shape === "string" || shape === "boolean") {
+    return checkType(value, shape, at);
+  }
+  if (typeof shape === "string") {
+    return value === shape ? value : fail(`be "${shape}"`, value, at);
+  }
+  const { file, path } = at;
+  if (isList(shape)) {
+    if (!Array.isArray(value)) return fail("be of type array", value, at);
+    return value.map((item: unknown, index) => {
+      const name = isObject(item) && typeof item["name"] === "string"
+        ? item["name"]
+        : index;
+      const itemPath = { file, path: `${path}[${name}]` };
+      return checkValue(item ?? undefined, shape[0], itemPath);
+    });
+  }
+  if (!isObject(value)) return fail("be of type object", value, at);
+  const checked: Record<string, unknown> = {};
+  const names = "*" in shape ? Object.keys(value) : Object.keys(shape);
+  for (const name of names) {
+    const field = shape["*"] ?? shape[name] as Shape;
+    const given = value[name] ?? undefined;
+    if (given === undefined && field !== "string!") continue;
+    checked[name] = checkValue(given, field, {
+      file,
+      path: path === "" ? name : `${path}.${name}`,
+    });
+  }
+  return checked;
+}
+
+function checkType(
+  value: unknown,
+  type: "string" | "boolean",
+  at: ValuePath,
+): unknown {
+  return typeof value === type ? value : fail(`be of type ${type}`, value, at);
+}
+
+function fail(expected: string, value: unknown, at: ValuePath): never {
+  throw new TypeError(
+    `Cannot read kubeconfig ${at.file}: ${
+      at.path === "" ? "the document" : `"${at.path}"`
+    } must ${expected}: received ${typeOf(value)}`,
+  );
+}
+
+/** Describes the type of a value; the value itself may be secret. */
+function typeOf(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "a map" : `a ${typeof value}`;
+}
+
+function isList(shape: Shape): shape is List {
+  return Array.isArray(shape);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function byName<Part extends string, T extends object>(
+  part: Part,
+  entries: readonly Named<Part, T>[] = [],
+  origin: KubeconfigOrigin,
+): Map<string, FromFile<T>> {
+  const map = new Map<string, FromFile<T>>();
+  for (const entry of entries) {
+    const { name } = entry;
+    if (map.has(name)) {
+      throw new TypeError(
+        `Cannot read kubeconfig ${origin.file}: the names in "${part}s" must differ: received "${name}" twice`,
+      );
+    }
+    const value = entry[part] as T | undefined ?? {} as T;
+    map.set(name, { value, path: `${part}s[${name}].${part}`, ...origin });
+  }
+  return map;
+}
+
 function firstOfEach<T>(
   maps: readonly ReadonlyMap<string, T>[],
 ): ReadonlyMap<string, T> {
   return new Map(maps.toReversed().flatMap((map) => [...map]));
+}
+
+/** Code and position of a syntax error; its message would quote the line. */
+function faultOf(error: unknown): string {
+  const { code, linePos } = error as {
+    readonly code?: string;
+    readonly linePos?: readonly {
+      readonly line: number;
+      readonly col: number;
+    }[];
+  };
+  const position = linePos?.[0];
+  return position === undefined
+    ? "a syntax error"
+    : `${code} at line ${position.line}, column ${position.col}`;
 }

@@ -8,7 +8,7 @@ import type {
 } from "./kubeconfig.ts";
 import { checkCertificates, decodeBase64 } from "./pem.ts";
 import { type Environment, proxyFromEnvironment } from "./proxy.ts";
-import { SecretFile } from "./secret_file.ts";
+import { SecretFile } from "./file_credentials.ts";
 import {
   fieldText,
   pathFrom,
@@ -16,29 +16,31 @@ import {
   userImpersonation,
 } from "./user_credentials.ts";
 
-/** What {@linkcode clusterConfig} needs. */
-export interface ClusterConfigOptions {
-  /** The context to use; the current one when absent. */
+/** Dependencies of {@linkcode clusterConfig}. */
+export interface ClusterConfigDeps {
+  /** Name of the context; the current context if absent. */
   readonly context?: string | undefined;
+  /** Environment variables, for the proxy. */
   readonly environment: Environment;
+  /** Source of time. */
   readonly clock: Clock;
-  /** The file or files, as a person named them. */
+  /** Path of the file or files as the user gave it, for errors. */
   readonly source: string;
 }
 
 const PROXY_PROTOCOLS = ["http:", "https:", "socks5:"];
 
 /**
- * What one context of a kubeconfig comes down to.
+ * Creates the configuration of the cluster of a context.
  *
- * @throws {Error} If something that it names is not there or cannot be used.
+ * @throws {Error} If the context, cluster or user does not exist or is invalid.
  */
 export async function clusterConfig(
   kubeconfig: Kubeconfig,
-  options: ClusterConfigOptions,
+  deps: ClusterConfigDeps,
 ): Promise<ClusterConfig> {
-  const { clock, environment } = options;
-  const context = chosenContext(kubeconfig, options);
+  const { clock, environment } = deps;
+  const context = chosenContext(kubeconfig, deps);
   const cluster = named(kubeconfig.clusters, context, "cluster");
   const user = context.value.user
     ? named(kubeconfig.users, context, "user")
@@ -64,7 +66,7 @@ export async function clusterConfig(
 
 function chosenContext(
   kubeconfig: Kubeconfig,
-  { context, source }: ClusterConfigOptions,
+  { context, source }: ClusterConfigDeps,
 ): FromFile<KubeconfigContext> {
   const name = context ?? kubeconfig["current-context"];
   const found = name === undefined ? undefined : kubeconfig.contexts.get(name);
@@ -80,7 +82,7 @@ function chosenContext(
   return found;
 }
 
-/** The entry that a context names. */
+/** Finds the cluster or user of a context. */
 function named<T>(
   entries: ReadonlyMap<string, FromFile<T>>,
   context: FromFile<KubeconfigContext>,
@@ -98,12 +100,12 @@ function named<T>(
 
 function listOf(entries: ReadonlyMap<string, unknown>): string {
   const names = [...entries.keys()].map((name) => `"${name}"`).join(", ");
-  return names === "" ? "the names there, of which there are none" : names;
+  return names === "" ? "the names in the file, which has none" : names;
 }
 
 function checkedServer(cluster: FromFile<KubeconfigCluster>): string {
   const { server = "" } = cluster.value;
-  // kubectl takes a host alone too, and tells by the rest whether to use TLS.
+  // kubectl accepts a host alone, and uses TLS if the cluster has TLS options.
   const secure = cluster.value["certificate-authority"] ||
     cluster.value["certificate-authority-data"] ||
     cluster.value["insecure-skip-tls-verify"];
@@ -136,9 +138,9 @@ function checkedProxy(
 }
 
 interface Authority {
-  /** The authorities as they are now. */
+  /** Current certificate authorities, in PEM. */
   readonly present: string | undefined;
-  /** How to get them later. */
+  /** Value of the field in the configuration. */
   readonly current: ClusterConfig["certificateAuthority"];
 }
 
@@ -156,14 +158,14 @@ async function clusterAuthority(
     throw new TypeError(
       `Cannot use ${
         origin("certificate-authority")
-      }: it must not stand beside "certificate-authority-data": received both`,
+      }: it must not be combined with "certificate-authority-data"`,
     );
   }
   if ((path || data) && insecure) {
     throw new TypeError(
       `Cannot use ${
         origin("insecure-skip-tls-verify")
-      }: it must not stand beside a certificate authority: received both`,
+      }: it must not be combined with a certificate authority`,
     );
   }
   if (data) {

@@ -4,52 +4,53 @@ import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { hostProcess } from "./host_process.ts";
 import type { ClusterConfig } from "./cluster_config.ts";
-import { mergeKubeconfigs } from "./kubeconfig.ts";
+import {
+  mergeKubeconfigs,
+  parseKubeconfig,
+  readKubeconfig,
+} from "./kubeconfig.ts";
 import type { Environment } from "./proxy.ts";
-import { parseKubeconfig, readKubeconfig } from "./read_kubeconfig.ts";
 
 /** Options of {@linkcode loadConfig}. */
 export interface LoadConfigOptions {
   /**
-   * The kubeconfig file to use.
-   *
-   * @default {what `KUBECONFIG` names, else `~/.kube/config`}
+   * Path of the kubeconfig file. Defaults to the files in `KUBECONFIG`, then to
+   * `~/.kube/config`.
    */
   readonly kubeconfig?: string | undefined;
   /**
-   * The context to use.
-   *
-   * @default {the kubeconfig's current one}
+   * Name of the context. Defaults to the current context of the kubeconfig.
    */
   readonly context?: string | undefined;
   /**
-   * The variables `KUBECONFIG`, `HTTPS_PROXY` and the like.
+   * Environment variables; `KUBECONFIG`, `KUBERNETES_SERVICE_HOST` and
+   * `KUBERNETES_SERVICE_PORT`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` are
+   * used.
    *
    * @default {process.env}
    */
   readonly environment?: Environment | undefined;
   /**
-   * The home of the user.
+   * Home folder of the user.
    *
    * @default {os.homedir()}
    */
   readonly home?: string | undefined;
   /**
-   * The folder of a pod's service account.
+   * Folder of the service account in a pod.
    *
    * @default {"/var/run/secrets/kubernetes.io/serviceaccount"}
    */
   readonly serviceAccount?: string | undefined;
   /**
-   * Tells when files and credentials are old.
+   * Source of time, for the age of files and credentials.
    *
-   * @default {the machine's clock}
+   * @default {systemClock}
    */
   readonly clock?: Clock | undefined;
 }
 
-/** What the options must be. */
-const PLACE_RULES: OptionRules<Omit<LoadConfigOptions, "clock">> = {
+const SOURCE_RULES: OptionRules<Omit<LoadConfigOptions, "clock">> = {
   kubeconfig: "name?",
   context: "name?",
   environment: "object?",
@@ -57,7 +58,7 @@ const PLACE_RULES: OptionRules<Omit<LoadConfigOptions, "clock">> = {
   serviceAccount: "string?",
 };
 const RULES: OptionRules<LoadConfigOptions> = {
-  ...PLACE_RULES,
+  ...SOURCE_RULES,
   clock: "clock?",
 };
 
@@ -66,16 +67,15 @@ const TEXT_RULES: OptionRules<
 > = { context: "name?", environment: "object?", clock: "clock?" };
 
 /**
- * Finds the cluster to work with, as kubectl does: the given kubeconfig, else
- * the files that `KUBECONFIG` names, merged, else `~/.kube/config`, else the
- * cluster that this process runs in.
+ * Loads the configuration of a cluster from the same sources as kubectl, in this
+ * order: the option `kubeconfig`; the files in `KUBECONFIG`, merged;
+ * `~/.kube/config`; the service account of the pod that this process runs in.
  *
- * @throws {TypeError} If an option is unknown or of another type.
+ * @throws {TypeError} If an option is unknown or of the wrong type.
+ * @throws {Error} If there is no configuration, or it is invalid. The error names
+ * file, field and expected value, and contains no secret.
  *
- * @throws {Error} If there is none, or one that cannot be used; the error names
- * file, field and what is expected, and no secret.
- *
- * @example The cluster of a kubeconfig
+ * @example Load a kubeconfig
  * ```ts
  * import { loadConfig } from "@coracle/operator/core";
  *
@@ -92,14 +92,14 @@ export async function loadConfig(
 ): Promise<ClusterConfig> {
   checkOptions(options, RULES, "loadConfig()");
   const { environment = hostProcess.env, clock = systemClock } = options;
-  const parts = { context: options.context, environment, clock };
+  const deps = { context: options.context, environment, clock };
   const { files, required } = kubeconfigFiles(options, environment);
   const kubeconfigs = (await Promise.all(files.map(readKubeconfig)))
     .filter((file) => file !== undefined);
   if (kubeconfigs.length > 0) {
     const { clusterConfig } = await import("./kubeconfig_cluster.ts");
     return await clusterConfig(mergeKubeconfigs(kubeconfigs), {
-      ...parts,
+      ...deps,
       source: files.join(delimiter),
     });
   }
@@ -109,23 +109,24 @@ export async function loadConfig(
     return await inClusterConfig({ environment, clock, serviceAccount });
   }
   throw new Error(
-    `Cannot find a cluster: there must be a kubeconfig, or this must run in a pod ("coracle dev FILE" runs an operator without a cluster): received no file ${
+    `Cannot find a cluster: there is no kubeconfig at ${
       files.join(delimiter)
-    }`,
+    }, and this process does not run in a pod ("coracle dev FILE" runs an operator without a cluster)`,
   );
 }
 
 /**
- * Finds the cluster as {@linkcode loadConfig} does.
+ * Loads the configuration of a cluster as {@linkcode loadConfig} does, from
+ * options that contain others as well.
  *
- * @param options Among others, those that say which one.
- * @returns It, and all options but those that only say which one.
+ * @param options Options of {@linkcode loadConfig}, and others.
+ * @returns The configuration, and the other options with the clock.
  */
 export async function loadCluster<Options extends LoadConfigOptions>(
   options: Options,
 ): Promise<{
   readonly config: ClusterConfig;
-  readonly others: Omit<Options, keyof typeof PLACE_RULES>;
+  readonly others: Omit<Options, keyof typeof SOURCE_RULES>;
 }> {
   checkOption(options, "object", { name: "options", subject: "a client" });
   const {
@@ -136,19 +137,19 @@ export async function loadCluster<Options extends LoadConfigOptions>(
     serviceAccount,
     ...others
   } = options;
-  const place = { kubeconfig, context, environment, home, serviceAccount };
-  const config = await loadConfig({ ...place, clock: options.clock });
+  const source = { kubeconfig, context, environment, home, serviceAccount };
+  const config = await loadConfig({ ...source, clock: options.clock });
   return { config, others };
 }
 
 /**
- * The cluster that the text of a kubeconfig names.
+ * Creates the configuration of a cluster from the text of a kubeconfig.
  *
- * @param text YAML or JSON. Relative paths in it start from the working folder.
- * @param options Which context, and where time comes from.
- * @throws {Error} If it cannot be used.
+ * @param text YAML or JSON. Relative paths refer to the working folder.
+ * @param options Context, environment variables and clock.
+ * @throws {Error} If the kubeconfig is invalid.
  *
- * @example A cluster from a secret
+ * @example Load a kubeconfig from a secret
  * ```ts
  * import { configFromText } from "@coracle/operator/core";
  *
@@ -181,7 +182,7 @@ export async function configFromText(
   });
 }
 
-/** Which files to read, and whether one of them must be there. */
+/** Lists the files to read, and whether one of them must exist. */
 function kubeconfigFiles(
   options: LoadConfigOptions,
   environment: Environment,

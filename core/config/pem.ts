@@ -4,25 +4,25 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 const BASE64_REGEXP = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;
 
 /**
- * Decodes what a `…-data` field of a kubeconfig holds.
+ * Decodes a `…-data` field of a kubeconfig.
  *
- * @param field Names the field for errors, which hold nothing of the value.
+ * @param field Location of the field, for errors, which never quote the value.
  * @throws {TypeError} If it is not base64.
  */
 export function decodeBase64(value: string, field: string): string {
   if (!BASE64_REGEXP.test(value)) {
     throw new TypeError(
-      `Cannot use ${field}: it must be base64: received ${value.length} characters that are not`,
+      `Cannot use ${field}: it must be base64: received a text of ${value.length} characters`,
     );
   }
   return Buffer.from(value, "base64").toString();
 }
 
 /**
- * Checks that a text holds certificates in PEM.
+ * Checks that a text contains certificates in PEM.
  *
- * @param field Names where the text comes from, for errors.
- * @throws {TypeError} If it holds none, or one that cannot be read.
+ * @param field Location of the text, for errors.
+ * @throws {TypeError} If it contains no certificate, or an invalid one.
  */
 export function checkCertificates(pem: string, field: string): void {
   const blocks = pem.match(
@@ -33,17 +33,17 @@ export function checkCertificates(pem: string, field: string): void {
       new X509Certificate(block);
     } catch {
       throw new TypeError(
-        `Cannot use ${field}: it must hold certificates in PEM: received ${pem.length} characters of something else`,
+        `Cannot use ${field}: it must contain certificates in PEM: received a text of ${pem.length} characters`,
       );
     }
   }
 }
 
 /**
- * Checks that a text holds a private key in PEM that needs no pass phrase, and
- * that it is the key of a certificate.
+ * Checks that a text contains the private key of a certificate, in PEM without a
+ * passphrase.
  *
- * @param field Names where the text comes from, for errors.
+ * @param field Location of the text, for errors.
  * @throws {TypeError} If it does not.
  */
 export function checkKey(
@@ -57,15 +57,15 @@ export function checkKey(
     );
   };
   if (/ENCRYPTED/.test(pem)) {
-    fail("be a private key without a pass phrase", "an encrypted one");
+    fail("be a private key without a passphrase", "an encrypted one");
   }
   let key: ReturnType<typeof createPrivateKey>;
   try {
     key = createPrivateKey(pem);
   } catch {
     return fail(
-      "hold a private key in PEM",
-      `${pem.length} characters of something else`,
+      "contain a private key in PEM",
+      `a text of ${pem.length} characters`,
     );
   }
   if (!new X509Certificate(certificate).checkPrivateKey(key)) {

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 
-/** Variables of the environment. */
+/** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = {
@@ -9,12 +9,12 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The proxy that the environment names for a server, by the rules that Go's
- * programs, and so kubectl, follow: `HTTPS_PROXY` or `HTTP_PROXY` by the
- * server's scheme, unless `NO_PROXY` names its host. A server on this machine
- * is never reached through a proxy.
+ * Finds the proxy for a server in the environment variables, by the rules of Go
+ * and thus of kubectl: `HTTPS_PROXY` or `HTTP_PROXY`, depending on the scheme of
+ * the server, unless `NO_PROXY` matches its host. Loopback addresses never use a
+ * proxy.
  *
- * @example A proxy for all but the own network
+ * @example Use a proxy except for the internal network
  * ```ts
  * import { proxyFromEnvironment } from "@coracle/operator/core";
  *
@@ -48,7 +48,7 @@ function isLoopback(host: string): boolean {
     (isIP(host) === 4 && host.startsWith("127."));
 }
 
-/** One part of NO_PROXY: an address, a network, a domain, each with a port. */
+/** Matches an entry of NO_PROXY: an address, a network or a domain, with port. */
 function matches(pattern: string, host: string, port: string): boolean {
   if (pattern === "") return false;
   if (pattern === "*") return true;

@@ -5,38 +5,39 @@ import type {
   CredentialSource,
   Impersonation,
 } from "./cluster_config.ts";
-import { ExecCredentials } from "./exec_credentials.ts";
-import { type ExecPlugin, execPlugin } from "./exec_plugin.ts";
-import { FileCredentials } from "./file_credentials.ts";
+import {
+  ExecCredentials,
+  type ExecPlugin,
+  execPlugin,
+} from "./exec_credentials.ts";
+import { FileCredentials, SecretFile } from "./file_credentials.ts";
 import type {
   FromFile,
   KubeconfigCluster,
   KubeconfigUser,
 } from "./kubeconfig.ts";
 import { checkCertificates, checkKey, decodeBase64 } from "./pem.ts";
-import { SecretFile } from "./secret_file.ts";
 
-/** What can stand in a header behind `Bearer`. */
+/** Valid bearer tokens. */
 const HEADER_TEXT = /^[\x21-\x7e]+$/;
 
-/** An entry and one of its fields, for errors: `file: "users[a].user.token"`. */
+/** Formats the location of a field, for errors: `file: "users[a].user.token"`. */
 export function fieldText(entry: FromFile<unknown>, field: string): string {
   return `${entry.file}: "${entry.path}.${field}"`;
 }
 
-/** A path of a kubeconfig, seen from the folder of its file. */
+/** Resolves a path in a kubeconfig relative to the folder of its file. */
 export function pathFrom(entry: FromFile<unknown>, path: string): string {
   return isAbsolute(path) ? path : resolve(entry.folder, path);
 }
 
 /**
- * What a user of a kubeconfig proves itself by.
+ * Creates the credentials of a user of a kubeconfig.
  *
  * @param user The user.
- * @param cluster The cluster and its authority, for plug-ins that want them.
- * @param clock Tells when files and credentials are old.
- * @throws {TypeError} If its fields do not go together or hold something else
- * than they should.
+ * @param cluster The cluster and its authority, for exec plugins.
+ * @param deps Source of time, for the age of files and credentials.
+ * @throws {TypeError} If fields are invalid or exclude each other.
  * @throws {Error} If a file cannot be read.
  */
 export async function userCredentials(
@@ -49,9 +50,9 @@ export async function userCredentials(
   checkMethods(user);
   const { value } = user;
   if (value.exec !== undefined) {
-    // The program is loaded only here: most configurations have none.
+    // Loaded lazily: most configurations have no exec plugin.
     const { runExecPlugin } = await import("./exec_process.ts");
-    const plugin = placed(execPlugin(user, cluster), user);
+    const plugin = resolved(execPlugin(user, cluster), user);
     return new ExecCredentials(plugin, {
       clock,
       run: (plugin) => runExecPlugin(plugin, clock),
@@ -61,7 +62,7 @@ export async function userCredentials(
     throw new TypeError(
       `Cannot use ${
         fieldText(user, "token")
-      }: it must be one line of visible characters: received ${value.token.length} characters of something else`,
+      }: it must consist of printable ASCII characters: received a text of ${value.token.length} characters`,
     );
   }
   const file = (field: keyof KubeconfigUser) => {
@@ -96,8 +97,8 @@ export async function userCredentials(
   return credentials;
 }
 
-/** A program named by a path is found from the kubeconfig's folder. */
-function placed(
+/** Resolves a program that is given by a path. */
+function resolved(
   plugin: ExecPlugin,
   user: FromFile<KubeconfigUser>,
 ): ExecPlugin {
@@ -118,7 +119,7 @@ function checkCertificate(
       throw new TypeError(
         `Cannot use ${
           given("client-certificate")
-        }: it must come with "client-key" or "client-key-data": received neither`,
+        }: "client-key" or "client-key-data" is missing`,
       );
     }
   }
@@ -127,14 +128,14 @@ function checkCertificate(
       throw new TypeError(
         `Cannot use ${
           given("client-key")
-        }: it must come with "client-certificate" or "client-certificate-data": received neither`,
+        }: "client-certificate" or "client-certificate-data" is missing`,
       );
     }
     checkKey(key, given("client-key"), { certificate });
   }
 }
 
-/** Refuses what kubectl refuses, and what was taken out of Kubernetes. */
+/** Refuses combinations that kubectl refuses, and removed auth providers. */
 function checkMethods(user: FromFile<KubeconfigUser>): void {
   const { value } = user;
   const provider = value["auth-provider"];
@@ -142,7 +143,7 @@ function checkMethods(user: FromFile<KubeconfigUser>): void {
     throw new TypeError(
       `Cannot use ${
         fieldText(user, "auth-provider")
-      }: Kubernetes took auth providers out, an "exec" plug-in must stand here: received "${
+      }: Kubernetes has removed auth providers; use an "exec" plugin: received "${
         provider.name ?? ""
       }"`,
     );
@@ -155,7 +156,7 @@ function checkMethods(user: FromFile<KubeconfigUser>): void {
   ];
   if (methods.length > 1) {
     throw new TypeError(
-      `Cannot use ${user.file}: "${user.path}" must have one way to prove who asks: received ${
+      `Cannot use ${user.file}: "${user.path}" must have only one authentication method: received ${
         methods.join(" and ")
       }`,
     );
@@ -165,16 +166,16 @@ function checkMethods(user: FromFile<KubeconfigUser>): void {
       throw new TypeError(
         `Cannot use ${
           fieldText(user, part)
-        }: it must not stand beside "${part}-data": received both`,
+        }: it must not be combined with "${part}-data"`,
       );
     }
   }
 }
 
 /**
- * On whose behalf a user of a kubeconfig asks.
+ * Reads the impersonation of a user of a kubeconfig.
  *
- * @throws {TypeError} If there are groups, a uid or more facts but no user.
+ * @throws {TypeError} If there are groups, a UID or extra attributes but no user.
  */
 export function userImpersonation(
   user: FromFile<KubeconfigUser>,
@@ -186,7 +187,7 @@ export function userImpersonation(
     throw new TypeError(
       `Cannot use ${
         fieldText(user, "as")
-      }: it must name a user where "as-uid", "as-groups" or "as-user-extra" stand: received nothing`,
+      }: it is required with "as-uid", "as-groups" or "as-user-extra"`,
     );
   }
   return undefined;

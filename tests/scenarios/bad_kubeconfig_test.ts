@@ -114,7 +114,7 @@ test("An operator tells an exec plug-in that fails from one that prints rubbish"
     await failure(kubeconfig(execUser("login")), {
       login: "#!/bin/sh\necho no luck today >&2\nexit 3\n",
     }),
-    /no luck today[^]*Cannot use .*config\.yaml.*login" must .*received .*3/,
+    /no luck today[^]*Cannot use .*config\.yaml.*login" failed: received .*3/,
   );
   assert.match(
     await failure(kubeconfig(execUser("login")), {
@@ -124,7 +124,7 @@ test("An operator tells an exec plug-in that fails from one that prints rubbish"
   );
   assert.match(
     await failure(kubeconfig(execUser("absent"))),
-    /Cannot use .*config\.yaml.*absent" must be a program that is installed/s,
+    /Cannot use .*config\.yaml.*absent" is not installed/s,
   );
 });
 

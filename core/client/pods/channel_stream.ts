@@ -1,50 +1,50 @@
 import { ChunkQueue } from "../transport/chunk_queue.ts";
 import type { StreamConnection } from "../transport/transport.ts";
 
-/** The protocol that can close one direction; servers since 1.29 know it. */
+/** Subprotocol that can close one direction; supported since Kubernetes 1.29. */
 export const CHANNEL_V5 = "v5.channel.k8s.io";
-/** The same without closing one direction. */
+/** Subprotocol without closing one direction. */
 export const CHANNEL_V4 = "v4.channel.k8s.io";
 
-/** A message with this first byte closes the channel that the second names. */
+/** First byte of a message that closes the channel in its second byte. */
 const CLOSE = 255;
 
 /**
- * Several streams of bytes over one WebSocket: the first byte of each message
- * says which one it belongs to.
+ * Several streams of bytes over one WebSocket (channels); the first byte of each
+ * message is the number of its channel.
  *
- * All channels come over the same line. While one waits for its reader, nothing
- * is taken from the line, and so the others wait as well.
+ * All channels share the connection: while the reader of one channel is slow,
+ * the other channels wait as well.
  */
 export class ChannelStream {
-  /** Settles when the line has ended and everything was handed on. */
+  /** Settles when the connection has ended and all messages are delivered. */
   readonly ended: Promise<void>;
   readonly #connection: StreamConnection;
   readonly #queues: ReadonlyMap<number, ChunkQueue>;
-  /** The channels that wait for their reader. */
-  readonly #waiting = new Set<number>();
+  /** Channels whose reader is slow. */
+  readonly #paused = new Set<number>();
   #proceed: (() => void) | undefined;
   #closed = false;
 
   /**
    * @param connection The WebSocket.
-   * @param channels The channels that will be read; others are dropped.
+   * @param channels Channels to read; messages of others are dropped.
    */
   constructor(connection: StreamConnection, channels: readonly number[]) {
     this.#connection = connection;
     this.#queues = new Map(channels.map((channel) => [
       channel,
       new ChunkQueue({
-        pause: () => this.#waiting.add(channel),
-        resume: () => this.#goOn(channel),
-        leave: () => this.#goOn(channel),
+        pause: () => this.#paused.add(channel),
+        resume: () => this.#resume(channel),
+        leave: () => this.#resume(channel),
       }),
     ]));
     this.ended = this.#pump();
-    this.ended.catch(() => {}); // The readers are told as well.
+    this.ended.catch(() => {}); // The readers receive the error as well.
   }
 
-  /** What arrives on a channel. */
+  /** Returns the data that arrives on a channel. */
   channel(channel: number): AsyncIterable<Uint8Array> {
     const queue = this.#queues.get(channel);
     if (queue !== undefined) return queue;
@@ -55,7 +55,7 @@ export class ChannelStream {
     );
   }
 
-  /** Sends bytes on a channel; resolves when the socket took them. */
+  /** Sends bytes on a channel; resolves when the socket has accepted them. */
   async send(channel: number, bytes: Uint8Array): Promise<void> {
     const message = new Uint8Array(bytes.byteLength + 1);
     message[0] = channel;
@@ -64,38 +64,38 @@ export class ChannelStream {
   }
 
   /**
-   * Says that nothing more comes on a channel.
+   * Closes the sending direction of a channel.
    *
-   * @throws {Error} If the server is too old to understand it.
+   * @throws {Error} If the server does not support it (before Kubernetes 1.29).
    */
   async end(channel: number): Promise<void> {
     const { protocol } = this.#connection;
     if (protocol !== CHANNEL_V5) {
       throw new Error(
-        `Cannot end the input: the server must know ${CHANNEL_V5}: received ${protocol}`,
+        `Cannot end the input: the server must support ${CHANNEL_V5}: received ${protocol}`,
       );
     }
     await this.#connection.send(Uint8Array.of(CLOSE, channel));
   }
 
-  /** Ends the line; never throws. */
+  /** Closes the WebSocket; never throws. */
   async close(): Promise<void> {
     this.#closed = true;
-    // What nobody reads must not keep the others from hearing of the end.
+    // A channel that is not read must not delay the end of the others.
     this.#proceed?.();
     await this.#connection.close();
   }
 
-  #goOn(channel: number): void {
-    this.#waiting.delete(channel);
-    if (this.#waiting.size === 0) this.#proceed?.();
+  #resume(channel: number): void {
+    this.#paused.delete(channel);
+    if (this.#paused.size === 0) this.#proceed?.();
   }
 
   async #pump(): Promise<void> {
     try {
       for await (const message of this.#connection.messages) {
         this.#queues.get(message[0] ?? CLOSE)?.push(message.subarray(1));
-        if (this.#waiting.size > 0 && !this.#closed) {
+        if (this.#paused.size > 0 && !this.#closed) {
           await new Promise<void>((resolve) => this.#proceed = resolve);
         }
       }

@@ -4,41 +4,41 @@ import { statusError } from "../response.ts";
 import { textOf } from "../transport/chunk_queue.ts";
 import type { StreamConnection } from "../transport/transport.ts";
 
-/** The channels of exec and attach. */
+/** Channel numbers of exec and attach. */
 const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4 };
 
-/** What a program wrote until it ended. */
+/** Exit code and complete output of a process. */
 export interface ProcessOutput {
-  /** Its exit code. */
+  /** Exit code. */
   readonly code: number;
-  /** What it wrote to its output. */
+  /** Standard output, decoded as UTF-8. */
   readonly stdout: string;
-  /** What it wrote to its error output. */
+  /** Standard error, decoded as UTF-8. */
   readonly stderr: string;
 }
 
 /**
- * A program in a container, started by `client.exec` or met by `client.attach`.
+ * Process in a container, from `client.exec` or `client.attach`.
  *
- * Output and error output come over one line: while one of them is not read,
- * the other waits as well. Read both, or ask for one alone.
+ * Standard output and standard error share a connection: while one of them is not
+ * read, the other waits as well. Read both, or request only one.
  */
 export class ContainerProcess {
-  /** What the program writes to its output. */
+  /** Standard output. */
   readonly stdout: AsyncIterable<Uint8Array>;
-  /** What the program writes to its error output. */
+  /** Standard error. */
   readonly stderr: AsyncIterable<Uint8Array>;
   /**
-   * The exit code. Fails if the line breaks, or if the program could not run.
+   * Exit code. Rejects if the connection fails or the command could not be run.
    */
   readonly exit: Promise<number>;
   readonly #stream: ChannelStream;
 
   /**
-   * Usually had from a client.
+   * Use `client.exec` or `client.attach` instead.
    *
    * @param connection The WebSocket.
-   * @param action What it is for, to read after "Cannot".
+   * @param action Description that follows "Cannot" in errors.
    */
   constructor(connection: StreamConnection, action: string) {
     const { status, stderr, stdout } = CHANNEL;
@@ -47,24 +47,24 @@ export class ContainerProcess {
     this.stdout = stream.channel(stdout);
     this.stderr = stream.channel(stderr);
     this.exit = exitCode(stream.channel(status), action);
-    this.exit.catch(() => {}); // Whoever asks is told.
+    this.exit.catch(() => {}); // Only reported to callers that await it.
   }
 
-  /** Sends to the program's input; resolves when the socket took it. */
+  /** Writes to standard input; resolves when the socket has accepted the data. */
   async write(input: Uint8Array | string): Promise<void> {
     await this.#stream.send(CHANNEL.stdin, encoded(input));
   }
 
   /**
-   * Says that the input is at its end.
+   * Closes standard input.
    *
-   * @throws {Error} If the server is too old to understand it.
+   * @throws {Error} If the server does not support it (before Kubernetes 1.29).
    */
   async end(): Promise<void> {
     await this.#stream.end(CHANNEL.stdin);
   }
 
-  /** Tells the size of the terminal, in characters. */
+  /** Sets the size of the terminal, in characters. */
   async resize(size: { width: number; height: number }): Promise<void> {
     const { width, height } = size;
     const text = JSON.stringify({ Width: width, Height: height });
@@ -72,8 +72,8 @@ export class ContainerProcess {
   }
 
   /**
-   * Waits for the end and gives everything that the program wrote. It must fit
-   * into memory.
+   * Waits for the end of the process and returns its complete output, which must
+   * fit into memory.
    */
   async output(): Promise<ProcessOutput> {
     const [code, stdout, stderr] = await Promise.all([
@@ -84,7 +84,7 @@ export class ContainerProcess {
     return { code, stdout, stderr };
   }
 
-  /** Leaves the program; an exec'd one is ended by the container runtime. */
+  /** Disconnects; the container runtime ends a process started by exec. */
   async close(): Promise<void> {
     await this.#stream.close();
   }
@@ -94,7 +94,7 @@ function encoded(input: Uint8Array | string): Uint8Array {
   return typeof input === "string" ? new TextEncoder().encode(input) : input;
 }
 
-/** Reads the Status that ends a program's life. */
+/** Reads the exit code from the Status that the server sends at the end. */
 async function exitCode(
   channel: AsyncIterable<Uint8Array>,
   action: string,

@@ -1,5 +1,6 @@
 /**
- * What is asked of a single pod beside its object, as plain values.
+ * Requests about a single pod: log, exec, attach and port forwarding, with their
+ * options. Invalid arguments are refused here.
  *
  * @module
  */
@@ -19,7 +20,7 @@ const POD: ResolvedKind = {
   scope: "Namespaced",
 };
 
-/** Reads the log of a container. */
+/** Builds the request that reads the log of a container. */
 export function logRequest(
   key: ObjectKey,
   options: LogOptions = {},
@@ -43,9 +44,9 @@ export function logRequest(
 }
 
 /**
- * Runs a command in a container.
+ * Builds the request that runs a command in a container.
  *
- * @throws {TypeError} If there is no command.
+ * @throws {TypeError} If the command is empty.
  */
 export function execRequest(
   key: ObjectKey,
@@ -67,7 +68,7 @@ export function execRequest(
   });
 }
 
-/** Connects to the program that a container runs. */
+/** Builds the request that attaches to the main process of a container. */
 export function attachRequest(
   key: ObjectKey,
   options: AttachOptions = {},
@@ -80,7 +81,7 @@ export function attachRequest(
   });
 }
 
-/** Connects to a port of a pod. */
+/** Builds the request that connects to a port of a pod. */
 export function portForwardRequest(
   key: ObjectKey,
   options: PortForwardOptions,
@@ -95,7 +96,7 @@ export function portForwardRequest(
     );
   }
   return {
-    // This protocol has no way to close one direction, so v5 is not for it.
+    // Port forwarding cannot close one direction, so that v5 is not supported.
     ...streamRequest(key, "portforward", {
       action: `connect to port ${port} of ${describe(POD, key)}`,
       query: { ports: port },
@@ -105,16 +106,14 @@ export function portForwardRequest(
   };
 }
 
-interface StreamParts {
-  readonly action: string;
-  readonly query: Parameters<typeof withQuery>[1];
-  readonly signal: AbortSignal | undefined;
-}
-
 function streamRequest(
   key: ObjectKey,
   subresource: string,
-  { action, query, signal }: StreamParts,
+  { action, query, signal }: {
+    readonly action: string;
+    readonly query: Parameters<typeof withQuery>[1];
+    readonly signal: AbortSignal | undefined;
+  },
 ): ApiStreamRequest {
   return {
     action,
@@ -138,102 +137,88 @@ function streamQuery(
   };
 }
 
-/** Options of reading a container's log. */
+/** Options of `client.logs`. */
 export interface LogOptions extends RequestOptions {
   /**
-   * Which container.
-   *
-   * @default {the pod's only one}
+   * Name of the container; required if the pod has several.
    */
   readonly container?: string | undefined;
   /**
-   * Whether to go on with what the container writes from now on, until it ends.
+   * Whether to continue with new lines until the container ends.
    *
    * @default {false}
    */
   readonly follow?: boolean | undefined;
   /**
-   * Whether to read the log of the container's last run instead.
+   * Whether to read the log of the previous instance of the container.
    *
    * @default {false}
    */
   readonly previous?: boolean | undefined;
   /**
-   * Only lines of the last so many seconds.
-   *
-   * @default {all}
+   * Maximum age of lines, in seconds.
    */
   readonly sinceSeconds?: number | undefined;
   /**
-   * Only lines since this time (RFC 3339).
-   *
-   * @default {all}
+   * Time of the oldest line to read (RFC 3339).
    */
   readonly sinceTime?: string | undefined;
   /**
-   * Only the last so many lines.
-   *
-   * @default {all}
+   * Number of lines to read from the end of the log.
    */
   readonly tailLines?: number | undefined;
   /**
-   * No more than so many bytes.
-   *
-   * @default {no limit}
+   * Maximum size of the log, in bytes; the rest is cut off.
    */
   readonly limitBytes?: number | undefined;
   /**
-   * Whether each line begins with its time.
+   * Whether each line begins with its timestamp.
    *
    * @default {false}
    */
   readonly timestamps?: boolean | undefined;
 }
 
-/** Options of attaching to a container. */
+/** Options of `client.attach`. */
 export interface AttachOptions extends RequestOptions {
   /**
-   * Which container.
-   *
-   * @default {the pod's first one, or the one an annotation names}
+   * Name of the container; required if the pod has several.
    */
   readonly container?: string | undefined;
   /**
-   * Whether there is input.
+   * Whether to open standard input.
    *
    * @default {false}
    */
   readonly stdin?: boolean | undefined;
   /**
-   * Whether the output is wanted.
+   * Whether to read standard output.
    *
    * @default {true}
    */
   readonly stdout?: boolean | undefined;
   /**
-   * Whether the error output is wanted; with a terminal it is part of the
-   * output.
-   *
-   * @default {true without a terminal}
+   * Whether to read standard error; with a terminal it is part of standard
+   * output. Defaults to `true` without a terminal.
    */
   readonly stderr?: boolean | undefined;
   /**
-   * Whether the program gets a terminal.
+   * Whether to allocate a terminal.
    *
    * @default {false}
    */
   readonly tty?: boolean | undefined;
 }
 
-/** Options of running a command in a container. */
+/** Options of `client.exec`. */
 export interface ExecOptions extends AttachOptions {
-  /** The program and its arguments; there is no shell between. */
+  /** Program and arguments; they are not interpreted by a shell. */
   readonly command: readonly string[];
 }
 
-/** Options of a connection to a port of a pod. */
+/** Options of `client.portForward`. */
 export interface PortForwardOptions extends RequestOptions {
-  /** The port in the pod. */
+  /** Port of the pod, from 1 to 65535. */
   readonly port: number;
 }
 
@@ -246,8 +231,8 @@ const ATTACH: OptionRules<AttachOptions> = {
   tty: "boolean?",
 };
 
-/** What the options of each request on a pod must be. */
-export const POD_RULES: {
+/** Types of the options of each request. */
+const POD_RULES: {
   readonly logs: OptionRules<LogOptions>;
   readonly attach: OptionRules<AttachOptions>;
   readonly exec: OptionRules<ExecOptions>;
@@ -269,12 +254,12 @@ export const POD_RULES: {
   portForward: { signal: "signal?", port: "port" },
 };
 
-/** A longer line is given in pieces. */
-const LONGEST_LINE = 1 << 20;
+/** Maximum length of a line, in characters. */
+const MAX_LINE_LENGTH = 1 << 20;
 
 /**
- * Cuts a log into its lines, empty ones too. A line longer than a mebibyte comes
- * in pieces, since logs may hold anything.
+ * Splits a log into lines, including empty ones. A line longer than 2^20
+ * characters is yielded in parts, which limits the memory.
  */
 export async function* logLines(
   chunks: AsyncIterable<Uint8Array>,
@@ -285,7 +270,7 @@ export async function* logLines(
     const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
     rest = lines.pop() ?? "";
     yield* lines;
-    if (rest.length < LONGEST_LINE) continue;
+    if (rest.length < MAX_LINE_LENGTH) continue;
     yield rest;
     rest = "";
   }

@@ -3,23 +3,22 @@ import { ChannelStream } from "./channel_stream.ts";
 import { textOf } from "../transport/chunk_queue.ts";
 import type { StreamConnection } from "../transport/transport.ts";
 
-/** The channels of the only port of a connection. */
+/** Channel numbers of the only port of a connection. */
 const CHANNEL = { data: 0, error: 1 };
 
-/** A connection to a port of a pod. */
+/** Connection to a port of a pod. */
 export class PortConnection {
   /**
-   * What the pod sends. Fails if the line breaks or the pod refuses the
-   * connection.
+   * Received data. Throws if the connection fails or the pod refuses it.
    */
   readonly data: AsyncIterable<Uint8Array>;
   readonly #stream: ChannelStream;
 
   /**
-   * Usually had from a client.
+   * Use `client.portForward` instead.
    *
    * @param connection The WebSocket.
-   * @param action What it is for, to read after "Cannot".
+   * @param action Description that follows "Cannot" in errors.
    */
   constructor(connection: StreamConnection, action: string) {
     const stream = new ChannelStream(connection, [CHANNEL.data, CHANNEL.error]);
@@ -27,19 +26,19 @@ export class PortConnection {
     this.data = this.#read(action);
   }
 
-  /** Sends to the pod; resolves when the socket took it. */
+  /** Sends data to the pod; resolves when the socket has accepted it. */
   async write(data: Uint8Array): Promise<void> {
     await this.#stream.send(CHANNEL.data, data);
   }
 
-  /** Ends the connection; never throws. */
+  /** Closes the connection; never throws. */
   async close(): Promise<void> {
     await this.#stream.close();
   }
 
   async *#read(action: string): AsyncGenerator<Uint8Array, void, undefined> {
     const errors = textOf(withoutPort(this.#stream.channel(CHANNEL.error)));
-    errors.catch(() => {}); // A broken line is told by the data as well.
+    errors.catch(() => {}); // The data channel reports a failed connection as well.
     try {
       yield* withoutPort(this.#stream.channel(CHANNEL.data));
     } finally {
@@ -48,14 +47,14 @@ export class PortConnection {
     const text = (await errors).trim();
     if (text === "") return;
     throw new Error(
-      `Cannot ${action}: the pod must accept the connection: received ${
+      `Cannot ${action}: the pod refused the connection: received ${
         JSON.stringify(text.slice(0, 200))
       }`,
     );
   }
 }
 
-/** Every channel begins with the number of its port, in two bytes. */
+/** Removes the port number, in two bytes, that every channel begins with. */
 async function* withoutPort(
   chunks: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
@@ -70,50 +69,50 @@ async function* withoutPort(
 /** Options of {@linkcode PortForward.listen}. */
 export interface ListenOptions {
   /**
-   * The local port; 0 takes any free one.
+   * Local port; 0 selects a free port.
    *
    * @default {0}
    */
   readonly port?: number | undefined;
   /**
-   * The local address.
+   * Local address to listen on.
    *
    * @default {"127.0.0.1"}
    */
   readonly host?: string | undefined;
 }
 
-/** A local port that leads to a port of a pod. */
+/** Local port that is forwarded to a port of a pod. */
 export interface PortListener {
-  /** The local port. */
+  /** Local port. */
   readonly port: number;
-  /** Ends the listening and all connections. */
+  /** Stops listening and closes all connections. */
   close(): Promise<void>;
 }
 
-/** The way to a port of a pod, had from `client.portForward`. */
+/** Forwarder to a port of a pod, from `client.portForward`. */
 export class PortForward {
   readonly #open: () => Promise<PortConnection>;
 
   /**
-   * Usually had from a client.
+   * Use `client.portForward` instead.
    *
-   * @param open Opens a connection to the port.
+   * @param open Function that opens a connection to the port.
    */
   constructor(open: () => Promise<PortConnection>) {
     this.#open = open;
   }
 
-  /** Opens one connection to the port. */
+  /** Opens a connection to the port. */
   connect(): Promise<PortConnection> {
     return this.#open();
   }
 
-  /** Listens on a local port, each connection to which becomes one to the pod. */
+  /** Listens on a local port and forwards each connection to the pod. */
   async listen(options: ListenOptions = {}): Promise<PortListener> {
     const { host = "127.0.0.1", port = 0 } = options;
     const sockets = new Set<Socket>();
-    // A peer that has sent everything may still wait for the answer.
+    // A peer that has sent everything may still wait for the response.
     const server = createServer({ allowHalfOpen: true }, (socket) => {
       sockets.add(socket);
       socket.on("close", () => sockets.delete(socket));
@@ -138,7 +137,7 @@ export class PortForward {
   async #join(socket: Socket): Promise<void> {
     try {
       const connection = await this.#open();
-      // Who has hung up meanwhile will not do so again.
+      // The local peer may have disconnected while the connection was opened.
       if (socket.destroyed) return await connection.close();
       socket.on("close", () => void connection.close());
       await Promise.all([
@@ -146,7 +145,7 @@ export class PortForward {
         fromPod(socket, connection),
       ]);
     } catch {
-      // A TCP connection cannot be told why it fails, only that it does.
+      // TCP has no way to report the reason to the local peer.
       socket.destroy();
     }
   }
@@ -169,7 +168,7 @@ async function fromPod(
   socket.end();
 }
 
-/** Waits until a socket takes more, or has closed. */
+/** Waits until a socket accepts more data or has closed. */
 function drained(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

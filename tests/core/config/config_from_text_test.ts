@@ -110,22 +110,22 @@ test("loadConfig refuses what cannot be used, by field and without secrets", asy
     [
       { "certificate-authority-data": "!s3cret!" },
       {},
-      /authority-data": it must be base64: received 8 characters/,
+      /authority-data": it must be base64: received a text of 8 characters/,
     ],
     [
       { "certificate-authority-data": base64("s3cret") },
       {},
-      /authority-data": it must hold certificates in PEM/,
+      /authority-data": it must contain certificates in PEM/,
     ],
     [
       { "certificate-authority": rubbish },
       {},
-      /cluster\.certificate-authority": it must hold certificates in PEM/,
+      /cluster\.certificate-authority": it must contain certificates in PEM/,
     ],
     [
       { "certificate-authority": join(FOLDER, "none") },
       {},
-      /certificate-authority": .*none must be a file .* received ENOENT$/,
+      /certificate-authority": .*none must be a readable file .* received ENOENT$/,
     ],
     [
       {
@@ -133,22 +133,22 @@ test("loadConfig refuses what cannot be used, by field and without secrets", asy
         "insecure-skip-tls-verify": true,
       },
       {},
-      /insecure-skip-tls-verify": it must not stand beside/,
+      /insecure-skip-tls-verify": it must not be combined with/,
     ],
     [
       { "certificate-authority-data": "YQ==", "certificate-authority": "a" },
       {},
-      /certificate-authority": it must not stand beside/,
+      /certificate-authority": it must not be combined with/,
     ],
     [
       {},
       { "client-certificate-data": DATA["client-certificate-data"] },
-      /client-certificate-data": it must come with "client-key"/,
+      /client-certificate-data": "client-key" or "client-key-data" is missing/,
     ],
     [
       {},
       { "client-key-data": DATA["client-key-data"] },
-      /client-key-data": it must come with "client-certificate"/,
+      /client-key-data": "client-certificate" or .* is missing/,
     ],
     [
       {},
@@ -158,30 +158,30 @@ test("loadConfig refuses what cannot be used, by field and without secrets", asy
     [
       {},
       { ...DATA, "client-key-data": base64("s3cret") },
-      /client-key-data": it must hold a private key in PEM/,
+      /client-key-data": it must contain a private key in PEM/,
     ],
     [
       {},
       { ...DATA, "client-certificate": "x" },
-      /client-certificate": it must not stand beside "client-certificate-data"/,
+      /client-certificate": it must not be combined with "client-certificate-data"/,
     ],
     [{}, { tokenFile: "none" }, /user\.tokenFile: none|tokenFile": .*ENOENT$/],
     [
       {},
       { token: "s3cret", username: "jane" },
-      /users\[jane\]\.user" must have one way .* received token and username$/,
+      /users\[jane\]\.user" must have only one authentication method: received token and username$/,
     ],
     [
       {},
       { "as-groups": ["a"] },
-      /user\.as": it must name a user where "as-uid"/,
+      /user\.as": it is required with "as-uid"/,
     ],
     [
       {},
       {
         "auth-provider": { name: "gcp", config: { "access-token": "s3cret" } },
       },
-      /auth-provider": Kubernetes took auth providers out, .* received "gcp"$/,
+      /auth-provider": .*received "gcp"$/,
     ],
   ];
   for (const [cluster, user, message] of cases) {

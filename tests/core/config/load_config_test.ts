@@ -153,7 +153,7 @@ test("loadConfig refuses a named file that is missing, and finding nothing", asy
   }
   await assert.rejects(
     () => loadConfig({ kubeconfig: FOLDER, environment: {} }),
-    /^Error: Cannot read kubeconfig .*: it must be a file that can be read: received EISDIR/,
+    /^Error: Cannot read kubeconfig .*: it must be a readable file: received EISDIR/,
   );
   await assert.rejects(
     () => loadConfig({ home: none, environment, serviceAccount: none }),
@@ -177,7 +177,7 @@ test("loadConfig names the context, cluster or user that is missing", async () =
   );
   await assert.rejects(
     () => read({ contexts: [] }),
-    /must be one of the names there, of which there are none: received "dev"$/,
+    /must be one of the names in the file, which has none: received "dev"$/,
   );
   await assert.rejects(
     () => read({ clusters: [{ name: "other" }] }),

@@ -85,7 +85,7 @@ test("ContainerProcess cannot end the input of an old server", async () => {
   const process = await client.attach(KEY, { stdin: true });
   await assert.rejects(
     () => process.end(),
-    /must know v5\.channel\.k8s\.io: received v4/,
+    /must support v5\.channel\.k8s\.io: received v4/,
   );
 });
 
@@ -280,7 +280,7 @@ test("Client.portForward tells why the pod refused", async () => {
     async () => {
       for await (const _chunk of connection.data);
     },
-    /^Error: Cannot connect to port 80 of Pod default\/web: the pod must accept the connection: received "nobody listens"$/,
+    /^Error: Cannot connect to port 80 of Pod default\/web: the pod refused the connection: received "nobody listens"$/,
   );
 });
 
