@@ -269,13 +269,19 @@ interface ValuePath {
 
 /** Checks a value and drops unknown fields and nulls, which kubectl ignores. */
 function checkValue(value: unknown, shape: Shape, at: ValuePath): unknown {
-  if (shape === "any") return value;
-  if (shape === "string!") return checkType(value, "string", at);
-  if (shape === "string" || shape === "boolean") {
-    return checkType(value, shape, at);
-  }
-  if (typeof shape === "string") {
-    return value === shape ? value : fail(`be "${shape}"`, value, at);
+  switch (shape) {
+    case "any":
+      return value;
+    case "boolean":
+      if (typeof value === "boolean") return value;
+      return fail("be of type boolean", value, at);
+    case "string":
+    case "string!":
+      if (typeof value === "string") return value;
+      return fail("be of type string", value, at);
+    case "Config":
+    case "v1":
+      return value === shape ? value : fail(`be "${shape}"`, value, at);
   }
   const { file, path } = at;
   if (isList(shape)) {
@@ -301,14 +307,6 @@ function checkValue(value: unknown, shape: Shape, at: ValuePath): unknown {
     });
   }
   return checked;
-}
-
-function checkType(
-  value: unknown,
-  type: "string" | "boolean",
-  at: ValuePath,
-): unknown {
-  return typeof value === type ? value : fail(`be of type ${type}`, value, at);
 }
 
 function fail(expected: string, value: unknown, at: ValuePath): never {
