@@ -5,59 +5,8 @@ import type { AddOptions } from "../queue/queue_options.ts";
 import type { SchedulingQueue } from "../queue/scheduling_queue.ts";
 import type { SourceEvent } from "./event_source.ts";
 
-/**
- * Why a run happens.
- *
- * - `"added"`, `"modified"`, `"deleted"`: the watch said so of the primary.
- * - `"initial"`: the primary was there when the controller began to watch, or
- *   became visible by a change of namespaces or leadership.
- * - `"source"`: an event source triggered it, for example since a secondary
- *   changed.
- * - `"retry"`: the run before failed.
- * - `"reschedule"`: a run asked for it with `rescheduleAfter`.
- * - `"interval"`: nothing happened for the maximal interval.
- * - `"requested"`: the program called `controller.trigger`.
- */
-export type CauseType =
-  | "added"
-  | "modified"
-  | "deleted"
-  | "initial"
-  | "source"
-  | "retry"
-  | "reschedule"
-  | "interval"
-  | "requested";
-
-/** Why a run happens, and what exactly was the reason. */
-export interface RunCause {
-  /** What kind of reason it was. */
-  readonly type: CauseType;
-  /** The event source that triggered the run. */
-  readonly source?: string | undefined;
-  /** The kind of the object whose change triggered the run. */
-  readonly kind?: string | undefined;
-  /** The object whose change triggered the run, where it is not the primary. */
-  readonly object?: ObjectKey | undefined;
-  /**
-   * How many events this one run answers; the cause is that of the most urgent
-   * and, among those, of the first.
-   */
-  readonly events: number;
-}
-
-/** A cause for people: `source pods: Pod default/web (3 events)`. */
-export function causeText(cause: RunCause): string {
-  let text: string = cause.type;
-  if (cause.source !== undefined) text += ` ${cause.source}`;
-  if (cause.object !== undefined) {
-    text += `: ${cause.kind ? `${cause.kind} ` : ""}${keyText(cause.object)}`;
-  }
-  return cause.events > 1 ? `${text} (${cause.events} events)` : text;
-}
-
-/** The causes as the queue knows them: by their place in this list. */
-const CAUSES: readonly CauseType[] = [
+/** Types of causes; the queue stores their index in this list. */
+const CAUSE_TYPES = [
   "added",
   "modified",
   "deleted",
@@ -67,33 +16,83 @@ const CAUSES: readonly CauseType[] = [
   "reschedule",
   "interval",
   "requested",
-];
+] as const satisfies readonly RunCause["type"][];
 
-/** How a cause is put into the queue; made once, since events are many. */
-function adding(type: CauseType, priority: Priority): AddOptions {
-  return Object.freeze({ cause: CAUSES.indexOf(type), priority });
+/**
+ * Cause of a run.
+ *
+ * If several events have led to one run, the cause is that of the event with the
+ * highest priority, and among these of the first.
+ */
+export interface RunCause {
+  /**
+   * Type of the cause.
+   *
+   * - `"added"`, `"modified"`, `"deleted"`: an event of the primary.
+   * - `"initial"`: the primary existed when the controller started to watch it,
+   *   became the leader, or got another namespace or shard.
+   * - `"source"`: an event source, for example after a change of a secondary.
+   * - `"retry"`: the previous run failed.
+   * - `"reschedule"`: an earlier run asked for it with `rescheduleAfter`.
+   * - `"interval"`: there was no other run during the `maxInterval`.
+   * - `"requested"`: the program called `trigger` of the controller, or a write
+   *   had the option `trigger`.
+   */
+  readonly type:
+    | "added"
+    | "modified"
+    | "deleted"
+    | "initial"
+    | "source"
+    | "retry"
+    | "reschedule"
+    | "interval"
+    | "requested";
+  /** Name of the event source that triggered the run. */
+  readonly source?: string | undefined;
+  /** Kind of the secondary whose change triggered the run. */
+  readonly kind?: string | undefined;
+  /** Key of the secondary whose change triggered the run. */
+  readonly object?: ObjectKey | undefined;
+  /** Number of events that this run answers. */
+  readonly events: number;
 }
 
-/** The watch told of a new primary. */
-export const ADDED: AddOptions = adding("added", Priority.live);
-/** The watch told of a change. */
-const MODIFIED: AddOptions = adding("modified", Priority.live);
-/** The watch told of a deletion. */
-export const DELETED: AddOptions = adding("deleted", Priority.live);
-/** It was there already, or may have been acted upon by others. */
-export const INITIAL: AddOptions = adding("initial", Priority.resync);
-/** A relist found a change. */
-const RELISTED: AddOptions = adding("modified", Priority.resync);
-/** The program asked for it. */
-export const REQUESTED: AddOptions = adding("requested", Priority.live);
-/** The run before failed. */
-export const RETRY: AddOptions = adding("retry", Priority.timer);
-/** A run asked for it. */
-export const RESCHEDULE: AddOptions = adding("reschedule", Priority.timer);
-/** Nothing happened for long. */
-export const INTERVAL: AddOptions = adding("interval", Priority.timer);
+/** Text of a cause for logs: `source pods: Pod default/web (3 events)`. */
+export function causeText(cause: RunCause): string {
+  let text: string = cause.type;
+  if (cause.source !== undefined) text += ` ${cause.source}`;
+  if (cause.object !== undefined) {
+    text += `: ${cause.kind ? `${cause.kind} ` : ""}${keyText(cause.object)}`;
+  }
+  return cause.events > 1 ? `${text} (${cause.events} events)` : text;
+}
 
-/** The watch told of a primary that is there. */
+/** Options of the queue for a cause, created once since events are many. */
+function addOptions(type: RunCause["type"], priority: Priority): AddOptions {
+  return Object.freeze({ cause: CAUSE_TYPES.indexOf(type), priority });
+}
+
+/** Watch event of a new primary. */
+export const ADDED: AddOptions = addOptions("added", Priority.live);
+/** Watch event of a changed primary. */
+const MODIFIED: AddOptions = addOptions("modified", Priority.live);
+/** Watch event of a deleted primary. */
+export const DELETED: AddOptions = addOptions("deleted", Priority.live);
+/** Existing primary, or one that another replica may have reconciled. */
+export const INITIAL: AddOptions = addOptions("initial", Priority.resync);
+/** Change that a relist has found. */
+const RELISTED: AddOptions = addOptions("modified", Priority.resync);
+/** Request of the program. */
+export const REQUESTED: AddOptions = addOptions("requested", Priority.live);
+/** Retry after a failed run. */
+export const RETRY: AddOptions = addOptions("retry", Priority.timer);
+/** Delay that a run has asked for. */
+export const RESCHEDULE: AddOptions = addOptions("reschedule", Priority.timer);
+/** End of the maximal interval. */
+export const INTERVAL: AddOptions = addOptions("interval", Priority.timer);
+
+/** Options of the queue for a watch event of an existing primary. */
 export function byWatch(
   { initial, type, relist }: Pick<CacheEvent, "initial" | "type" | "relist">,
 ): AddOptions {
@@ -102,28 +101,27 @@ export function byWatch(
   return relist ? RELISTED : MODIFIED;
 }
 
-/** A source triggered it. */
+/** Options of the queue for an event of a source. */
 export function bySource(source: string, event: SourceEvent): AddOptions {
   return {
-    cause: CAUSES.indexOf("source"),
+    cause: CAUSE_TYPES.indexOf("source"),
     priority: event.initial ? Priority.resync : Priority.live,
     detail: { source, event },
   };
 }
 
-/** Why one add was made, as a run is told it that is under way meanwhile. */
+/** Cause of the run that one add to the queue leads to. */
 export function addedCause({ cause, detail }: AddOptions): RunCause {
-  return runCause(CAUSES[cause ?? 0] as CauseType, detail, 1);
+  return runCause(cause ?? 0, detail, 1);
 }
 
-/** Why a slot was added, as its run is told it. Ask right after the take. */
+/** Cause of the run of a slot that has just been taken from the queue. */
 export function queuedCause(queue: SchedulingQueue, slot: number): RunCause {
-  const type = CAUSES[queue.cause(slot)] as CauseType;
-  return runCause(type, queue.detail(slot), queue.events(slot));
+  return runCause(queue.cause(slot), queue.detail(slot), queue.events(slot));
 }
 
-/** A cause: of that of a source, which one and which object, too. */
-function runCause(type: CauseType, detail: unknown, events: number): RunCause {
+function runCause(index: number, detail: unknown, events: number): RunCause {
+  const type = CAUSE_TYPES[index] as RunCause["type"];
   if (detail === undefined) return { type, events };
   const { source, event } = detail as { source: string; event: SourceEvent };
   return { type, source, kind: event.kind, object: event.object, events };

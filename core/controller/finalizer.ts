@@ -5,16 +5,16 @@ import type { KubernetesObject } from "../api/object.ts";
 import { keyOf, keyText } from "../api/object_key.ts";
 import type { JsonPatchOperation } from "../patch/json_patch.ts";
 
-/** How often a write is tried again when others change the object meanwhile. */
-const ATTEMPTS = 10;
+/** Number of attempts to write when other clients cause conflicts. */
+const MAX_ATTEMPTS = 10;
 
-/** A domain with a path, as the API server asks it of custom finalizers. */
-const NAME =
+/** Domain with a path, as the API server requires it of custom finalizers. */
+const FINALIZER =
   /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+\/[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?$/;
 
 /**
- * The finalizer of a controller that was not given one: `<plural>.<group>/finalizer`,
- * and under this library's domain for kinds of the core group.
+ * Default finalizer of a controller: `<plural>.<group>/finalizer`. For groups
+ * without a domain it is `<plural>.coracle.dev/finalizer`.
  */
 export function defaultFinalizer(kind: ResolvedKind): string {
   return `${kind.plural}.${
@@ -23,12 +23,12 @@ export function defaultFinalizer(kind: ResolvedKind): string {
 }
 
 /**
- * Checks the name of a finalizer.
+ * Validates the name of a finalizer.
  *
- * @throws {TypeError} If it is not a domain, a slash and a name.
+ * @throws {TypeError} If the name is not a domain, a slash and a name.
  */
 export function checkFinalizer(finalizer: string): string {
-  if (NAME.test(finalizer) && finalizer.length <= 316) return finalizer;
+  if (FINALIZER.test(finalizer) && finalizer.length <= 316) return finalizer;
   throw new TypeError(
     `Cannot use a finalizer: it must be a domain, a slash and a name, such as "gadgets.example.com/finalizer": received ${
       JSON.stringify(finalizer)
@@ -44,7 +44,7 @@ export function hasFinalizer(
   return object.metadata.finalizers?.includes(finalizer) ?? false;
 }
 
-/** Adds a finalizer by JSON Patch; it fails if the object changed meanwhile. */
+/** JSON Patch that adds a finalizer; it fails if the object was changed. */
 export function addFinalizerPatch(
   object: KubernetesObject,
   finalizer: string,
@@ -69,8 +69,8 @@ export function addFinalizerPatch(
 }
 
 /**
- * Removes a finalizer by JSON Patch. List items are removed by their place: the
- * tests make sure that it is still the finalizer's, and the object the same.
+ * JSON Patch that removes a finalizer. It removes an index of the list, so it
+ * tests first that the finalizer is still there, and that the UID is the same.
  */
 export function removeFinalizerPatch(
   object: KubernetesObject,
@@ -85,23 +85,24 @@ export function removeFinalizerPatch(
   ];
 }
 
-/** Reads and writes one object, with its writes seen by the cache. */
+/** Access to one object whose writes go into the cache. */
 export interface ObjectAccess<P extends KubernetesObject> {
   readonly kind: ResolvedKind<P>;
-  /** The object as the server has it now; undefined if it is gone. */
+  /** Reads the object from the server; undefined if it does not exist. */
   read(): Promise<P | undefined>;
   patch(patch: readonly JsonPatchOperation[]): Promise<P>;
 }
 
 /**
- * Changes the finalizers of an object, again and again while others change it
- * meanwhile (409, or 422 for a failed test).
+ * Changes the finalizers of an object. Repeated after a conflict: status 409, or
+ * 422 if a test of the patch has failed.
  *
- * @param primary The object as last seen.
- * @param access How to read and write it.
- * @param change Gives the patch, or undefined if nothing is left to do.
- * @returns The object as it is now; undefined if it, or the incarnation that
- * was meant, is gone.
+ * @param primary Last known state of the object.
+ * @param access Access to the object.
+ * @param change Computes the patch, or returns undefined if none is needed.
+ * @returns Current state of the object; undefined if it was deleted, even if there
+ * is a new object of the same name.
+ * @throws {Error} After ten conflicts.
  */
 export async function changeFinalizers<P extends KubernetesObject>(
   primary: P,
@@ -118,11 +119,11 @@ export async function changeFinalizers<P extends KubernetesObject>(
       if (!ApiError.is(error)) throw error;
       if (error.isNotFound) return undefined;
       if (!error.isConflict && !error.isInvalid) throw error;
-      if (attempt === ATTEMPTS) {
+      if (attempt === MAX_ATTEMPTS) {
         throw new Error(
           `Cannot change the finalizers of ${kindText(access.kind)} ${
             keyText(keyOf(primary))
-          }: it was changed by others ${ATTEMPTS} times in a row: received ${error.message}`,
+          }: it was changed by other clients ${MAX_ATTEMPTS} times in a row: received ${error.message}`,
           { cause: error },
         );
       }

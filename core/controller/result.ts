@@ -2,15 +2,15 @@ import { type Duration, milliseconds } from "../api/duration.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
 
-/** Lists at any depth may be read-only, as literals of results are. */
+/** Type with read-only lists and fields at any depth, as results may have them. */
 export type ReadonlyDeep<T> = T extends readonly (infer Item)[]
   ? readonly ReadonlyDeep<Item>[]
   : T extends object ? { readonly [K in keyof T]: ReadonlyDeep<T[K]> }
   : T;
 
 /**
- * Part of an object as a result carries it: every field may be left out, lists
- * are given whole, and `null` deletes a field where the write is a merge patch.
+ * Part of an object in a result. Every field may be left out, lists are complete,
+ * and `null` deletes a field if the method is a merge patch.
  */
 export type PartialDeep<T> = T extends readonly (infer Item)[]
   ? readonly ReadonlyDeep<Item>[]
@@ -18,108 +18,84 @@ export type PartialDeep<T> = T extends readonly (infer Item)[]
     ? { readonly [K in keyof T]?: PartialDeep<T[K]> | null | undefined }
   : T;
 
-/** The type of a kind's status; any object where it is not known. */
+/** Status type of a kind; any object if it is not known. */
 export type StatusOf<P extends KubernetesObject> = P extends
   { status?: infer S } ? NonNullable<S> : Record<string, unknown>;
 
-/** What `patchStatus` takes for a kind. */
+/** Argument of `patchStatus` for a kind. */
 export type StatusPatch<P extends KubernetesObject> = PartialDeep<StatusOf<P>>;
 
-/** What `patchResource` takes for a kind. */
+/** Argument of `patchResource` for a kind. */
 export type ResourcePatch<P extends KubernetesObject> = PartialDeep<
   Omit<P, "status">
 >;
 
-/**
- * How a result is written.
- *
- * - `"apply"`: server-side apply. The fields given are all that the controller
- *   wants to own: a field that it gave last time and leaves out now goes away.
- * - `"merge"`: a merge patch. Fields left out stay, `null` deletes.
- * - `"json"`: a JSON Patch of the differences between the object that the
- *   reconciler was given and the same object with the fields merged in.
- * - `"replace"`: the object that the reconciler was given, with the fields
- *   merged in, is put with its `resourceVersion`: the write fails with a
- *   conflict, and the run is retried, if anybody changed the object meanwhile.
- */
-export type WriteMethod = "apply" | "merge" | "json" | "replace";
-
-/** Options of every result of `reconcile`. */
-export interface ObservedOption {
+/** Options of the results of `reconcile` and `onError`. */
+export interface ResultOptions {
   /**
-   * Whether the generation of the object counts as observed by this run. Where
-   * the status schema of its kind has an `observedGeneration`, the framework
-   * writes it after each run that went well, unless the result says another one
-   * or this is false: for reconcilers that are not there yet, or keep the field
-   * themselves.
+   * Method of the write. Defaults to `"apply"`, and to `"merge"` for controllers
+   * with `serverSideApply: false`.
+   *
+   * - `"apply"`: server-side apply. The fields given are all that the controller
+   *   wants to own: a field that it gave before and leaves out now is removed.
+   * - `"merge"`: merge patch. Fields that are left out stay, `null` deletes.
+   * - `"json"`: JSON Patch with the differences between the object that the
+   *   reconciler was given and the same object with the fields merged in.
+   * - `"replace"`: update of the object that the reconciler was given, with the
+   *   fields merged in and its `resourceVersion`. If another client has changed
+   *   the object, the write fails with a conflict, and the run is retried.
+   */
+  readonly method?: "apply" | "merge" | "json" | "replace" | undefined;
+  /**
+   * Whether this run has observed the generation of the object. If the status
+   * schema of the kind has the field `observedGeneration`, the framework sets it
+   * after each successful run, unless the result contains another value. Set this
+   * to false if the object is not reconciled yet, or if the reconciler sets the
+   * field itself.
    *
    * @default {true}
    */
   readonly observed?: boolean | undefined;
 }
 
-/** Options of the results that write. */
-export interface ResultOptions extends ObservedOption {
-  /**
-   * How the fields are written.
-   *
-   * @default {"apply", or "merge" for controllers with `serverSideApply: false`}
-   */
-  readonly method?: WriteMethod | undefined;
-}
-
-/** What a run asks the framework to do. Made by the functions of this module. */
-export interface RunOutcome {
-  /** Fields of the object to write, before the status. */
-  readonly resource?: object | undefined;
-  /** Fields of the status to write. */
-  readonly status?: object | undefined;
-  /** How they are written. */
-  readonly method?: WriteMethod | undefined;
-  /** When to run again, in milliseconds from the end of the run. */
-  readonly delay?: number | undefined;
-  /** Whether an error is final; only `onError` decides that. */
-  readonly retry: boolean;
-  /** Whether the generation counts as observed; see `ObservedOption`. */
-  readonly observed?: boolean | undefined;
-}
-
 /**
- * What `reconcile` and `onError` return.
+ * Result of `reconcile` and `onError`: what to write, and when to run again.
+ * Created by {@linkcode noUpdate}, {@linkcode patchStatus},
+ * {@linkcode patchResource} and {@linkcode patchResourceAndStatus}.
  *
- * @typeParam Status The type of the status that is written.
- * @typeParam Resource The type of the fields that are written.
+ * @typeParam Status Type of the status fields to write.
+ * @typeParam Resource Type of the object fields to write.
  */
 export class ReconcileResult<
   out Status extends object = object,
   out Resource extends object = object,
-> implements RunOutcome {
-  /** The fields of the object to write. */
+> {
+  /** Fields of the object to write, before the status. */
   readonly resource: Resource | undefined;
-  /** The status to write. */
+  /** Fields of the status to write. */
   readonly status: Status | undefined;
-  /** How they are written. */
-  readonly method: WriteMethod | undefined;
-  /** After how many milliseconds to run again, if it was said. */
+  /** Method of the write; see {@linkcode ResultOptions.method}. */
+  readonly method: ResultOptions["method"];
+  /** Delay until the next run in milliseconds, from the end of this run. */
   readonly delay: number | undefined;
-  /** Whether a failure is retried. */
+  /** Whether a failed run is retried; only considered in results of `onError`. */
   readonly retry: boolean;
-  /** Whether the generation counts as observed. */
+  /** Whether the generation was observed; see {@linkcode ResultOptions.observed}. */
   readonly observed: boolean;
 
   /**
-   * Makes a result; the functions of this module read better.
+   * Creates a result. The functions of this module are easier to read.
    *
-   * @param outcome What the run asks for.
+   * @param outcome What to write, and when to run again.
    */
-  constructor(outcome: {
-    readonly resource?: Resource | undefined;
-    readonly status?: Status | undefined;
-    readonly method?: WriteMethod | undefined;
-    readonly delay?: number | undefined;
-    readonly retry?: boolean | undefined;
-    readonly observed?: boolean | undefined;
-  }) {
+  constructor(
+    outcome: ResultOptions & {
+      readonly resource?: Resource | undefined;
+      readonly status?: Status | undefined;
+      readonly delay?: number | undefined;
+      readonly retry?: boolean | undefined;
+    },
+  ) {
     this.resource = outcome.resource;
     this.status = outcome.status;
     this.method = outcome.method;
@@ -130,12 +106,12 @@ export class ReconcileResult<
   }
 
   /**
-   * The same result, and the object is visited again after a delay, unless
-   * something else makes it run earlier. From `onError` it replaces the retry.
+   * Copies the result with a delay until the next run, which can be earlier if an
+   * event causes it. From `onError` it replaces the retry.
    *
-   * @param delay Milliseconds or a text such as `"10s"`; zero runs again at
-   * once, behind whatever waits already.
-   * @throws {RangeError | SyntaxError} If it is not a duration.
+   * @param delay Milliseconds, or text such as `"10s"`. With 0 the object runs
+   * again immediately, after all objects that are already waiting.
+   * @throws {RangeError | SyntaxError} If the delay is not a duration.
    */
   rescheduleAfter(delay: Duration): ReconcileResult<Status, Resource> {
     return new ReconcileResult({
@@ -145,26 +121,29 @@ export class ReconcileResult<
   }
 
   /**
-   * The same result, and the error is final: the run counts as failed, but is
-   * not retried until something changes or the maximal interval has passed.
-   * Only `onError` can decide that; from `reconcile` it changes nothing.
+   * Copies the result so that the run is not retried. The run counts as failed,
+   * and the object runs again after the next event, or when the `maxInterval` of
+   * the controller has passed. Only considered in results of `onError`.
    */
   withoutRetry(): ReconcileResult<Status, Resource> {
     return new ReconcileResult({ ...this, retry: false });
   }
 }
 
-/** What `cleanup` returns. */
+/**
+ * Result of `cleanup`: whether the finalizer is removed. Created by
+ * {@linkcode removeFinalizer} and {@linkcode keepFinalizer}.
+ */
 export class CleanupResult {
-  /** Whether the finalizer goes now, so that the object can vanish. */
+  /** Whether the finalizer is removed, so that the object can be deleted. */
   readonly finalizerRemoved: boolean;
-  /** When to run again, in milliseconds from the end of the run. */
+  /** Delay until the next run in milliseconds, from the end of this run. */
   readonly delay: number | undefined;
 
   /**
-   * Makes a result; the functions of this module read better.
+   * Creates a result. The functions of this module are easier to read.
    *
-   * @param outcome What the run asks for.
+   * @param outcome Whether the finalizer is removed, and when to run again.
    */
   constructor(outcome: {
     readonly finalizerRemoved: boolean;
@@ -176,16 +155,17 @@ export class CleanupResult {
   }
 
   /**
-   * The same result, and cleanup runs again after a delay.
+   * Copies the result with a delay until the next run of `cleanup`.
    *
-   * @param delay Milliseconds or a text such as `"10s"`.
-   * @throws {TypeError} If the finalizer is removed: there is nothing left to
-   * visit.
+   * @param delay Milliseconds, or text such as `"10s"`.
+   * @throws {TypeError} If the finalizer is removed, after which there is no
+   * further run.
+   * @throws {RangeError | SyntaxError} If the delay is not a duration.
    */
   rescheduleAfter(delay: Duration): CleanupResult {
     if (this.finalizerRemoved) {
       throw new TypeError(
-        "Cannot reschedule a cleanup that removes the finalizer: nothing is left to visit: use keepFinalizer().rescheduleAfter(…)",
+        "Cannot reschedule a cleanup that removes the finalizer: use keepFinalizer().rescheduleAfter(…)",
       );
     }
     return new CleanupResult({
@@ -195,13 +175,15 @@ export class CleanupResult {
   }
 }
 
-const OBSERVED_RULES: OptionRules<ObservedOption> = { observed: "boolean?" };
+const OBSERVED_RULES: OptionRules<Pick<ResultOptions, "observed">> = {
+  observed: "boolean?",
+};
 const RESULT_RULES: OptionRules<ResultOptions> = {
   ...OBSERVED_RULES,
   method: ["apply", "merge", "json", "replace", undefined],
 };
 
-/** Refuses what a run cannot write. */
+/** Checks the arguments of a function that creates a result. */
 function checkWrite(
   subject: string,
   { options, ...parts }: {
@@ -225,13 +207,13 @@ const KEEP_FINALIZER: CleanupResult = new CleanupResult({
 });
 
 /**
- * Writes nothing but the observed generation, where the status has one. Returning
- * nothing means the same.
+ * Result without fields to write. Only the observed generation is written, if the
+ * status schema has it. To return nothing has the same effect.
  *
- * @throws {TypeError | RangeError} If an option is unknown or of another type.
+ * @throws {TypeError | RangeError} If an option is unknown or invalid.
  */
 export function noUpdate(
-  options?: ObservedOption,
+  options?: Pick<ResultOptions, "observed">,
 ): ReconcileResult<never, never> {
   if (options === undefined) return NO_UPDATE;
   checkOptions(options, OBSERVED_RULES, "noUpdate()");
@@ -239,13 +221,13 @@ export function noUpdate(
 }
 
 /**
- * Writes the status through its subresource.
+ * Result that writes the status through its subresource.
  *
- * @param status The fields that the controller wants to own, all of them.
- * @throws {TypeError | RangeError} If a part is no object, or an option is unknown
- * or of another type.
+ * @param status All status fields that the controller wants to own.
+ * @throws {TypeError | RangeError} If the status is not an object, or an option is
+ * unknown or invalid.
  *
- * @example Report and look again later
+ * @example Write a status and run again after ten seconds
  * ```ts
  * import { patchStatus } from "@coracle/operator/core";
  *
@@ -265,14 +247,14 @@ export function patchStatus<const Status extends object>(
 }
 
 /**
- * Writes fields of the object itself, such as labels or parts of the spec. The
- * finalizer of the framework is kept without being named.
+ * Result that writes fields of the object, such as labels or parts of the spec.
+ * The finalizer of the controller is kept even if it is not among the fields.
  *
- * @param resource The fields that the controller wants to own, all of them.
- * @throws {TypeError | RangeError} If a part is no object, or an option is unknown
- * or of another type.
+ * @param resource All fields that the controller wants to own.
+ * @throws {TypeError | RangeError} If the fields are not an object, or an option is
+ * unknown or invalid.
  *
- * @example Label the object itself
+ * @example Label the primary
  * ```ts
  * import { patchResource } from "@coracle/operator/core";
  *
@@ -293,12 +275,12 @@ export function patchResource<const Resource extends object>(
 }
 
 /**
- * Writes fields of the object and then its status: two requests.
+ * Result that writes fields of the object and then its status, in two requests.
  *
- * @param resource The fields of the object that the controller wants to own.
- * @param status The fields of the status that the controller wants to own.
- * @throws {TypeError | RangeError} If a part is no object, or an option is unknown
- * or of another type.
+ * @param resource All fields of the object that the controller wants to own.
+ * @param status All status fields that the controller wants to own.
+ * @throws {TypeError | RangeError} If an argument is not an object, or an option is
+ * unknown or invalid.
  */
 export function patchResourceAndStatus<
   const Resource extends object,
@@ -317,16 +299,16 @@ export function patchResourceAndStatus<
   });
 }
 
-/** Ends a cleanup: the finalizer goes, and the object may vanish. */
+/** Result that ends a cleanup: the finalizer is removed, and the object is deleted. */
 export function removeFinalizer(): CleanupResult {
   return REMOVE_FINALIZER;
 }
 
 /**
- * Holds the object: cleanup runs again on the next event, or after the delay
- * given with `rescheduleAfter`.
+ * Result that keeps the finalizer: cleanup runs again after the next event, or
+ * after the delay given with `rescheduleAfter`.
  *
- * @example Not gone yet
+ * @example Check again after five seconds
  * ```ts
  * import { keepFinalizer } from "@coracle/operator/core";
  *

@@ -1,22 +1,22 @@
-/** Which objects a controller runs, of those that it sees. */
+/** Assignment of objects to this replica. */
 export interface ShardAssignment {
-  /** Whether an object is ours, by its key as `namespace/name` or `name`. */
+  /** Whether this replica runs an object, given its key `namespace/name` or `name`. */
   owns(key: string): boolean;
 }
 
-/** One of a fixed number of equal parts. */
+/** One of a fixed number of shards. */
 export interface StaticShard {
-  /** Which part, from 0. */
+  /** Index of this shard, from 0. */
   readonly index: number;
-  /** How many parts there are. */
+  /** Number of shards. */
   readonly count: number;
 }
 
 /**
- * The objects of one of a fixed number of parts. Names decide, so that an object
- * that is made anew stays where it was.
+ * Assignment of the objects of a fixed shard. It depends on names only, so that an
+ * object that is deleted and created again stays in its shard.
  *
- * @throws {RangeError} If there is no such part.
+ * @throws {RangeError} If the index is not below the count.
  */
 export function staticShard({ index, count }: StaticShard): ShardAssignment {
   if (
@@ -31,11 +31,11 @@ export function staticShard({ index, count }: StaticShard): ShardAssignment {
 }
 
 /**
- * Gives each object to one of several members, such that a member that comes or
- * goes moves no more objects than it must (rendezvous hashing).
+ * Member that an object is assigned to by rendezvous hashing: when a member joins
+ * or leaves, only the objects that it gains or had are reassigned.
  *
- * @param key The object.
- * @param members Their names, at least one.
+ * @param key Key of the object.
+ * @param members Names of the members, at least one.
  */
 export function ownerAmong(key: string, members: readonly string[]): string {
   let owner = "";
@@ -49,7 +49,7 @@ export function ownerAmong(key: string, members: readonly string[]): string {
   return owner;
 }
 
-/** A well-mixed hash of a text, from 0 to below 2³² (FNV-1a, then murmur's end). */
+/** Hash of a text, from 0 to below 2³²: FNV-1a with the finalizer of MurmurHash3. */
 function shardHash(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) {

@@ -327,7 +327,7 @@ scenario(
     assert.deepEqual(warnings()[0], {
       level: "warn",
       message:
-        "A run goes on although its signal has fired: it keeps its place, and its object waits",
+        "A run continues although its signal was aborted: its object waits until it ends",
       fields: {
         controller: "gadget",
         object: "default/a",

@@ -1,6 +1,6 @@
 /**
- * How many runs there may be at once over several controllers. Who was refused
- * is told when there is room again, each in turn, so that none starves.
+ * Limit of the concurrent runs of several controllers. Controllers that have
+ * reached it are called back in turn when a run has ended, so that none starves.
  */
 export class ConcurrencyCap {
   readonly #limit: number;
@@ -8,28 +8,29 @@ export class ConcurrencyCap {
   #running = 0;
 
   /**
-   * @param limit How many runs; infinite for no cap.
-   * @throws {RangeError} If it is not a positive whole number or infinite.
+   * @param limit Maximum number of concurrent runs; may be infinite.
+   * @throws {RangeError} If the limit is neither a positive whole number nor
+   * infinite.
    */
   constructor(limit: number) {
     if (limit !== Infinity && (!Number.isInteger(limit) || limit < 1)) {
       throw new RangeError(
-        `Cannot cap the runs of an operator: "concurrency" must be a whole number from 1: received ${limit}`,
+        `Cannot limit the runs of an operator: "concurrency" must be a whole number from 1: received ${limit}`,
       );
     }
     this.#limit = limit;
   }
 
-  /** How many runs there are. */
+  /** Number of runs in progress. */
   get running(): number {
     return this.#running;
   }
 
   /**
-   * Makes room for one run.
+   * Reserves one run.
    *
-   * @param retry Called once, if there is none now, when there may be.
-   * @returns Whether there was.
+   * @param retry Called once, if the limit is reached, when it may no longer be.
+   * @returns Whether the run was reserved.
    */
   acquire(retry: () => void): boolean {
     if (this.#running >= this.#limit) {
@@ -40,26 +41,27 @@ export class ConcurrencyCap {
     return true;
   }
 
-  /** A run has ended. */
+  /** Releases a run that has ended. */
   release(): void {
     this.#running--;
     this.offer();
   }
 
   /**
-   * Tells the longest waiting one if there is room. Who was told and makes no use
-   * of it must call this, or the others would wait for a run that never ends.
+   * Calls the controller that has waited longest, if the limit is not reached. A
+   * controller that was called and starts no run must call this method, since no
+   * end of a run would call the others.
    */
   offer(): void {
     if (this.#running >= this.#limit) return;
     const [next] = this.#waiting;
     if (next === undefined) return;
-    // Asking again puts it at the end.
+    // A further call of `acquire` puts it at the end.
     this.#waiting.delete(next);
     next();
   }
 
-  /** Does not tell this one any more. */
+  /** Cancels a callback. */
   forget(retry: () => void): void {
     this.#waiting.delete(retry);
   }

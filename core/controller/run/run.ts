@@ -3,11 +3,14 @@ import { type ObjectKey, parseKey } from "../../api/object_key.ts";
 import type { Clock, Timer } from "../../clock.ts";
 import type { Span } from "../../tracing.ts";
 import { causeText, type RunCause } from "../cause.ts";
-import type { ManagedWorkflowResult } from "../context.ts";
-import type { RetryInfo } from "../context.ts";
+import type { ManagedWorkflowResult, RetryInfo } from "../context.ts";
 import type { RunEnd, RunStep } from "./run_state.ts";
 
-/** Why a run was asked to end early. */
+/**
+ * Cause of the abort of a run: its timeout, the deletion of its object, the loss
+ * of leadership, the shutdown of the operator, or the loss of the namespace or
+ * shard of its object.
+ */
 export type AbortCause =
   | "timeout"
   | "deletion"
@@ -16,16 +19,16 @@ export type AbortCause =
   | "namespace"
   | "shard";
 
-/** What {@linkcode Context.signal} fires with. */
+/** Reason of {@linkcode Context.signal}: the run was aborted. */
 export class RunAbortedError extends Error {
-  /** Why the run was asked to end. */
+  /** Cause of the abort. */
   readonly abortCause: AbortCause;
 
   /**
-   * Makes the reason of an aborted run.
+   * Creates the reason of an aborted run.
    *
-   * @param message What was aborted and why.
-   * @param abortCause Why.
+   * @param message Message of the error.
+   * @param abortCause Cause of the abort.
    */
   constructor(message: string, abortCause: AbortCause) {
     super(message);
@@ -34,20 +37,20 @@ export class RunAbortedError extends Error {
   }
 }
 
-/** What {@linkcode Context.interrupted} fires with. */
+/** Reason of {@linkcode Context.interrupted}: another run was requested. */
 export class RunInterruptedError extends Error {
-  /** What asks for the next run; which object it was, where one is known. */
+  /** Cause of the next run. */
   readonly runCause: RunCause;
 
   /**
-   * Makes the reason of an interruption.
+   * Creates the reason of an interrupted run.
    *
-   * @param key The object whose run it is.
-   * @param runCause What asks for the next run.
+   * @param key Key of the object.
+   * @param runCause Cause of the next run.
    */
   constructor(key: string, runCause: RunCause) {
     super(
-      `Cannot wait any longer in the run of ${key}: another one is asked for: received ${
+      `Cannot continue to wait in the run of ${key}: another run was requested: received ${
         causeText(runCause)
       }`,
     );
@@ -61,12 +64,12 @@ const ABORT_TEXTS: Readonly<Record<AbortCause, string>> = {
   deletion: "its object is being deleted",
   leadership: "leadership was lost",
   shutdown: "the operator stops",
-  namespace: "its namespace is not watched any more",
-  shard: "another replica has its object now",
+  namespace: "its namespace is no longer watched",
+  shard: "its object belongs to another replica",
 };
 
-/** How many writes of a run are remembered. */
-const MOST_WRITES = 20;
+/** Number of writes of a run that are listed. */
+const MAX_WRITES = 20;
 
 /** Part of the event processor that a run uses. */
 export interface RunScheduler {
@@ -161,33 +164,33 @@ export class Run<P extends KubernetesObject> {
     this.#scheduler.request(this.key);
   }
 
-  /** Asks it to end after so many milliseconds, if it has not by then. */
+  /** Aborts the run after a timeout in milliseconds. */
   limit(clock: Clock, timeout: number): void {
     this.#timer = clock.setTimer(() => this.abort("timeout"), timeout);
   }
 
-  /** It has ended: its time limit is no more. */
+  /** Cancels the timeout at the end of the run. */
   ended(): void {
     this.#timer?.cancel();
   }
 
-  /** Which object it is about. */
+  /** Key of the object, parsed. */
   get objectKey(): ObjectKey {
     return parseKey(this.key);
   }
 
-  /** What it wrote, for people: `apply v1 ConfigMap default/web`. */
+  /** Writes as texts such as `apply v1 ConfigMap default/web`. */
   get writes(): readonly string[] {
     return this.#writes ?? [];
   }
 
-  /** Remembers a write; of many only the first. */
-  wrote(what: string): void {
+  /** Adds a write to the list, of which the first 20 are kept. */
+  wrote(write: string): void {
     this.#writes ??= [];
-    if (this.#writes.length < MOST_WRITES) this.#writes.push(what);
+    if (this.#writes.length < MAX_WRITES) this.#writes.push(write);
   }
 
-  /** Fires when the run should end; made when first asked for. */
+  /** Signal that is aborted with the run; created on first use. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -196,18 +199,18 @@ export class Run<P extends KubernetesObject> {
     return this.#controller.signal;
   }
 
-  /** Asks the run to end; the first cause counts. */
+  /** Aborts the run; only the first cause counts. */
   abort(cause: AbortCause): void {
     if (this.aborted !== undefined) return;
     if (cause === "deletion" && this.isReleasing) return;
     this.aborted = cause;
-    // The first cause counts; the timer of a run that never ends would hold on.
+    // The timer of a run that never ends would keep the run in memory.
     this.#timer?.cancel();
     this.#controller?.abort(this.#reason());
     this.onAbort?.(this, cause);
   }
 
-  /** Fires when another run is asked for; made when first asked for. */
+  /** Signal that is aborted when another run is requested; created on first use. */
   get interrupted(): AbortSignal {
     if (this.#interruption === undefined) {
       this.#interruption = new AbortController();
@@ -219,14 +222,14 @@ export class Run<P extends KubernetesObject> {
     return this.#interruption.signal;
   }
 
-  /** Tells the run that another one is asked for; the first cause counts. */
+  /** Reports that another run was requested; only the first cause counts. */
   interrupt(cause: RunCause): void {
     if (this.#interruptedBy !== undefined) return;
     this.#interruptedBy = cause;
     this.#interruption?.abort(new RunInterruptedError(this.key, cause));
   }
 
-  /** @throws {RunAbortedError} If the run was asked to end. */
+  /** @throws {RunAbortedError} If the run was aborted. */
   throwIfAborted(): void {
     if (this.aborted !== undefined) throw this.#reason();
   }
@@ -234,18 +237,17 @@ export class Run<P extends KubernetesObject> {
   #reason(): RunAbortedError {
     const cause = this.aborted as AbortCause;
     return new RunAbortedError(
-      `Cannot go on with the run of ${this.key}: ${
-        ABORT_TEXTS[cause]
-      }: received an abort`,
+      `Cannot continue the run of ${this.key}: ${ABORT_TEXTS[cause]}`,
       cause,
     );
   }
 }
 
-/** How a run ended, and with which error if it failed. */
+/** Result of a run. */
 export interface RunResult {
   readonly end: RunEnd;
+  /** Error of a failed run. */
   readonly error?: unknown;
-  /** Whether the reconciler said that it dealt with the error. */
+  /** Whether `onError` has handled the error. */
   readonly handled?: boolean | undefined;
 }

@@ -15,7 +15,7 @@ import type {
   Metrics,
 } from "../../metrics.ts";
 import { spanFields } from "../../tracing.ts";
-import { causeText, type CauseType, type RunCause } from "../cause.ts";
+import { causeText, type RunCause } from "../cause.ts";
 import type { AbortCause, Run, RunResult } from "./run.ts";
 import type { RunPlan } from "./run_state.ts";
 
@@ -32,17 +32,18 @@ export interface RunObserver<P extends KubernetesObject> {
   ended?(run: Run<P>, result: RunResult, plan: RunPlan | undefined): void;
 }
 
-/** What a {@linkcode RunReporter} works with. */
-export interface RunReporterOptions {
+/** Dependencies of a {@linkcode RunReporter}. */
+export interface RunReporterDeps {
   readonly controller: string;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** At which level runs are logged that went well, or that `onError` handled. */
+  /** Log level of successful runs, and of failures that `onError` has handled. */
   readonly successLevel: LogLevel;
 }
 
-const DURATIONS: readonly number[] = [
+/** Buckets of the histograms, in seconds. */
+const DURATION_BUCKETS: readonly number[] = [
   0.001,
   0.01,
   0.05,
@@ -59,12 +60,12 @@ const DURATIONS: readonly number[] = [
 ];
 
 /**
- * Logs and counts the runs of a controller. A failure counts as one, whether it
- * is retried or not; a run that was aborted, or whose object is gone, counts as
- * neither.
+ * Logs and metrics of the runs of a controller. A failure counts as one, whether
+ * it is retried or not. A run that was aborted, or whose object was deleted,
+ * counts as neither success nor failure.
  */
 export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
-  readonly #options: RunReporterOptions;
+  readonly #deps: RunReporterDeps;
   readonly #labels: MetricLabels;
   readonly #duration: Histogram;
   readonly #waited: Histogram;
@@ -73,14 +74,14 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
   readonly #events: Counter;
   readonly #retries: Counter;
   readonly #exhausted: Counter;
-  /** One object of labels for each value, so that none is made for each run. */
+  /** Labels by result, shared by all runs. */
   readonly #byResult: ReadonlyMap<string, MetricLabels>;
-  readonly #byCause: Map<CauseType, MetricLabels> = new Map();
+  readonly #byCause: Map<RunCause["type"], MetricLabels> = new Map();
 
-  /** @param options What it works with. */
-  constructor(options: RunReporterOptions) {
-    const { controller, metrics } = options;
-    this.#options = options;
+  /** @param deps Its dependencies. */
+  constructor(deps: RunReporterDeps) {
+    const { controller, metrics } = deps;
+    this.#deps = deps;
     this.#labels = Object.freeze({ controller });
     this.#byResult = new Map(
       ["success", "failure", "aborted"].map((
@@ -89,13 +90,13 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     );
     this.#duration = metrics.histogram({
       name: "coracle_reconciliation_duration_seconds",
-      help: "How long runs took.",
-      buckets: DURATIONS,
+      help: "Duration of runs.",
+      buckets: DURATION_BUCKETS,
     });
     this.#waited = metrics.histogram({
       name: "coracle_queue_wait_seconds",
-      help: "How long objects waited for their run since they were ready.",
-      buckets: DURATIONS,
+      help: "Time in the queue of objects that were ready to run.",
+      buckets: DURATION_BUCKETS,
     });
     this.#ended = metrics.counter({
       name: "coracle_reconciliations_total",
@@ -107,7 +108,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     });
     this.#events = metrics.counter({
       name: "coracle_reconciliation_events_total",
-      help: "Events that runs answered; one run may answer many.",
+      help: "Events that were answered by runs; one run may answer many.",
     });
     this.#retries = metrics.counter({
       name: "coracle_reconciliation_retries_total",
@@ -123,7 +124,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     const { type } = run.cause;
     let labels = this.#byCause.get(type);
     if (labels === undefined) {
-      const { controller } = this.#options;
+      const { controller } = this.#deps;
       labels = Object.freeze({ controller, cause: type });
       this.#byCause.set(type, labels);
     }
@@ -138,7 +139,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
     { end, error, handled }: RunResult,
     plan: RunPlan | undefined,
   ): void {
-    const duration = this.#options.clock.now() - run.startedAt;
+    const duration = this.#deps.clock.now() - run.startedAt;
     this.#duration.observe(duration / 1_000, this.#labels);
     const result = end.type !== "failed"
       ? "success"
@@ -147,7 +148,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
       : "failure";
     this.#ended.add(1, this.#byResult.get(result));
     if (plan?.failure === "exhausted") this.#exhausted.add(1, this.#labels);
-    const { log, successLevel } = this.#options;
+    const { log, successLevel } = this.#deps;
     const fields: Record<string, unknown> = {
       object: run.key,
       cause: causeText(run.cause),
@@ -173,7 +174,7 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
         ...fields,
         ...(plan.failure === "retry" && {
           attempt: plan.state.attempt,
-          retryIn: Math.round(plan.timerAt - this.#options.clock.now()),
+          retryIn: Math.round(plan.timerAt - this.#deps.clock.now()),
         }),
         error,
       });
@@ -183,15 +184,15 @@ export class RunReporter<P extends KubernetesObject> implements RunObserver<P> {
 
 const FAILURES: Readonly<Record<NonNullable<RunPlan["failure"]>, string>> = {
   retry: "Run failed, it is retried",
-  event: "Run failed, it is repeated for an event that came meanwhile",
-  kept: "Run failed, the planned retry stays",
-  exhausted: "Run failed, no retry is left: it waits for an event",
-  final: "Run failed for good, as its reconciler decided",
+  event: "Run failed, an event causes the next run",
+  kept: "Run failed, the planned retry is kept",
+  exhausted: "Run failed, no retry is left: the object waits for an event",
+  final: "Run failed, onError has ruled out a retry",
 };
 
 /**
- * How much a failure matters: a conflict is part of life, what the reconciler
- * dealt with is its business, and the last attempt should be looked at.
+ * Log level of a failure: `error` after the last attempt, `info` for conflicts,
+ * which are normal, and the usual level otherwise.
  */
 function failureLevel(
   error: unknown,
@@ -203,53 +204,40 @@ function failureLevel(
   return usual;
 }
 
-/** One run as it is remembered. */
+/** Record of a past run. */
 export interface RecordedRun {
-  /** When it began, as the calendar tells it. */
+  /** Start of the run, as an RFC 3339 timestamp. */
   readonly at: string;
-  /** Why it happened. */
+  /** Cause of the run, such as `source pods: Pod default/web`. */
   readonly cause: string;
-  /** What it did: `reconcile`, `cleanup`, … */
+  /** Step that the run took: `reconcile`, `cleanup` and so on. */
   readonly step: string;
-  /** Zero for a run that was no retry. */
+  /** Number of the retry; 0 for a run that was not a retry. */
   readonly attempt: number;
-  /** How it ended. */
+  /** Outcome of the run. */
   readonly outcome: "success" | "failure" | "aborted";
-  /** How long it waited for its turn, in milliseconds. */
+  /** Time in the queue, in milliseconds. */
   readonly waited: number;
-  /** How long it took, in milliseconds. */
+  /** Duration of the run, in milliseconds. */
   readonly duration: number;
-  /** What it wrote, for people: `apply v1 ConfigMap default/web`. */
+  /** Writes as texts such as `apply v1 ConfigMap default/web`. */
   readonly writes: readonly string[];
-  /** The nodes of its workflow and what became of them, for people. */
+  /** Nodes of the workflow and their results on one line. */
   readonly workflow?: string | undefined;
-  /** What failed. */
+  /** Message of the error of a failed run. */
   readonly error?: string | undefined;
-  /** What comes next, if nothing happens before: `retry in 2000 ms`. */
+  /** Next run if nothing happens before, such as `retry in 2000 ms`. */
   readonly next?: string | undefined;
 }
 
-/** Options of a {@linkcode RunHistory}. */
-export interface RunHistoryOptions {
-  readonly clock: Clock;
-  /**
-   * How many runs of an object are remembered.
-   *
-   * @default {10}
-   */
-  readonly runs?: number | undefined;
-  /**
-   * Of how many objects runs are remembered, those that ran last.
-   *
-   * @default {1_000}
-   */
-  readonly objects?: number | undefined;
-}
+/** Number of recent runs that are kept for each object. */
+const MAX_RUNS = 10;
+/** Number of objects whose runs are kept: those that ran most recently. */
+const MAX_OBJECTS = 1_000;
+/** Maximum length of an error message that is kept, in UTF-16 code units. */
+const MAX_ERROR_LENGTH = 500;
 
-/** The longest error text that is kept, in UTF-16 code units. */
-const LONGEST_ERROR = 500;
-
-/** A run as it is kept: what is for people is made when it is asked for. */
+/** Past run in memory; its texts are made on request. */
 interface KeptRun extends
   Pick<
     RecordedRun,
@@ -265,28 +253,24 @@ interface KeptRun extends
   readonly at: number;
   readonly cause: RunCause;
   readonly step: string | undefined;
-  /** What comes next, and in how many milliseconds. */
+  /** Cause of the next run. */
   readonly next: string | undefined;
+  /** Time until the next run, in milliseconds. */
   readonly nextIn: number;
 }
 
-/** Remembers the last runs of the objects that ran last. */
+/** Recent runs of the objects that ran most recently, for `coracle why`. */
 export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
   readonly #clock: Clock;
-  readonly #runs: number;
-  readonly #objects: number;
-  /** In the order in which the objects ran last. */
+  /** In the order of the latest run of each object. */
   readonly #byKey: Map<string, KeptRun[]> = new Map();
 
-  /** @param options How much is remembered. */
-  constructor(options: RunHistoryOptions) {
-    const { clock, runs = 10, objects = 1_000 } = options;
+  /** @param deps Its dependencies. */
+  constructor({ clock }: { readonly clock: Clock }) {
     this.#clock = clock;
-    this.#runs = runs;
-    this.#objects = objects;
   }
 
-  /** The last runs of an object, the latest last; empty if there are none. */
+  /** Recent runs of an object, the latest last. */
   of(key: string): readonly RecordedRun[] {
     return (this.#byKey.get(key) ?? []).map(recorded);
   }
@@ -300,7 +284,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
     const duration = now - run.startedAt;
     const { rescheduleAt = Infinity, timerAt = Infinity } = plan ?? {};
     const runs = this.#byKey.get(run.key) ?? [];
-    if (runs.length === this.#runs) runs.shift();
+    if (runs.length === MAX_RUNS) runs.shift();
     runs.push({
       at: this.#clock.wallTime() - duration,
       cause: run.cause,
@@ -317,7 +301,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
       workflow: run.workflow?.summary,
       error: error === undefined
         ? undefined
-        : String(error).slice(0, LONGEST_ERROR),
+        : String(error).slice(0, MAX_ERROR_LENGTH),
       next: plan?.failure === "event"
         ? "event"
         : rescheduleAt < timerAt
@@ -327,7 +311,7 @@ export class RunHistory<P extends KubernetesObject> implements RunObserver<P> {
     });
     this.#byKey.delete(run.key);
     this.#byKey.set(run.key, runs);
-    if (this.#byKey.size > this.#objects) {
+    if (this.#byKey.size > MAX_OBJECTS) {
       const [oldest] = this.#byKey.keys();
       this.#byKey.delete(oldest as string);
     }
@@ -348,67 +332,56 @@ function recorded(run: KeptRun): RecordedRun {
   };
 }
 
-/** What is known of a run that was asked to end and has not ended. */
+/** Run that was aborted and has not ended. */
 export interface AbortedRun {
-  /** Why it was asked to end. */
+  /** Cause of the abort. */
   readonly because: AbortCause;
-  /** How long ago, in milliseconds. */
+  /** Time since the abort, in milliseconds. */
   readonly ago: number;
 }
 
-/** What {@linkcode OverdueRuns} works with. */
-export interface OverdueRunsOptions {
-  readonly clock: Clock;
-  readonly log: Logger;
-  /**
-   * How long after its abort a run is overdue, in milliseconds. Code that heeds
-   * the signal ends within moments, and a last write or a closing connection
-   * takes a few seconds: what goes on after ten does not listen.
-   *
-   * @default {10_000}
-   */
-  readonly grace?: number | undefined;
-}
+/**
+ * Time after its abort when a run is overdue. Code that reacts to the signal ends
+ * within moments, and a last write or the end of a connection within seconds.
+ */
+const OVERDUE_MS = 10_000;
 
 /**
- * The longest pause between two warnings of one run, in milliseconds. The pauses
- * double, so that a run that hangs for a night costs some ten lines; they stop
- * growing at an hour, so that whoever looks later still finds one.
+ * Longest pause between two warnings about one run. The pauses double up to this,
+ * so that a run that hangs for a night causes about ten log lines.
  */
-const LONGEST_PAUSE = 3_600_000;
+const LONGEST_WARNING_PAUSE_MS = 3_600_000;
 
-/** A run that was asked to end. */
-interface Waited {
+/** Abort of a run that has not ended. */
+interface Abort {
   readonly because: AbortCause;
-  /** By the clock. */
+  /** Time of the abort by the clock of the controller. */
   readonly since: number;
   timer: Timer | undefined;
 }
 
 /**
- * Tells of runs that go on although their signal has fired. Such a run cannot be
- * ended from outside, and a second one of its object must not begin beside it:
- * it keeps its place for as long as it lasts, and its object is left as it is.
- * Only its owner can mend that, who would otherwise see nothing but silence.
+ * Warnings about runs that continue although their signal was aborted. Such a run
+ * cannot be ended from outside, and no other run of its object may begin before
+ * it ends, so its object waits. Without a warning nobody would notice.
  */
 export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #grace: number;
-  readonly #aborted: Map<string, Waited> = new Map();
+  readonly #aborted: Map<string, Abort> = new Map();
   #closed = false;
 
-  /** @param options What it works with. */
-  constructor(options: OverdueRunsOptions) {
-    const { clock, log, grace = 10_000 } = options;
+  /** @param deps Its dependencies. */
+  constructor(
+    { clock, log }: { readonly clock: Clock; readonly log: Logger },
+  ) {
     this.#clock = clock;
     this.#log = unfailingLogger(log);
-    this.#grace = grace;
   }
 
-  /** How many runs are overdue. */
+  /** Number of overdue runs. */
   get size(): number {
-    const latest = this.#clock.now() - this.#grace;
+    const latest = this.#clock.now() - OVERDUE_MS;
     let count = 0;
     for (const { since } of this.#aborted.values()) {
       if (since <= latest) count++;
@@ -416,12 +389,12 @@ export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
     return count;
   }
 
-  /** The run of an object, if it was asked to end and has not ended. */
+  /** Aborted run of an object; undefined if there is none. */
   of(key: string): AbortedRun | undefined {
-    const waited = this.#aborted.get(key);
-    return waited && {
-      because: waited.because,
-      ago: this.#clock.now() - waited.since,
+    const abort = this.#aborted.get(key);
+    return abort && {
+      because: abort.because,
+      ago: this.#clock.now() - abort.since,
     };
   }
 
@@ -430,39 +403,43 @@ export class OverdueRuns<P extends KubernetesObject> implements RunObserver<P> {
   }
 
   ended(run: Run<P>, _result: RunResult): void {
-    const waited = this.#aborted.get(run.key);
-    if (waited === undefined) return;
+    const abort = this.#aborted.get(run.key);
+    if (abort === undefined) return;
     this.#aborted.delete(run.key);
-    waited.timer?.cancel();
+    abort.timer?.cancel();
   }
 
-  /** Warns no more: a timer would keep a program from its end. */
+  /** Stops all warnings, whose timers would keep the process alive. */
   close(): void {
     this.#closed = true;
     for (const { timer } of this.#aborted.values()) timer?.cancel();
   }
 
-  /** One function for all runs, of which hardly any is aborted. */
+  /** Shared by all runs, few of which are aborted. */
   readonly #onAbort = (run: Run<P>, because: AbortCause): void => {
     const since = this.#clock.now();
-    const waited: Waited = { because, since, timer: undefined };
-    this.#aborted.set(run.key, waited);
-    if (!this.#closed) this.#warnAfter(this.#grace, run, waited);
+    const abort: Abort = { because, since, timer: undefined };
+    this.#aborted.set(run.key, abort);
+    if (!this.#closed) this.#warnAfter(OVERDUE_MS, run, abort);
   };
 
-  #warnAfter(pause: number, run: Run<P>, waited: Waited): void {
-    waited.timer = this.#clock.setTimer(() => {
+  #warnAfter(pause: number, run: Run<P>, abort: Abort): void {
+    abort.timer = this.#clock.setTimer(() => {
       const now = this.#clock.now();
       this.#log.warn(
-        "A run goes on although its signal has fired: it keeps its place, and its object waits",
+        "A run continues although its signal was aborted: its object waits until it ends",
         {
           object: run.key,
-          because: waited.because,
-          abortedFor: Math.round(now - waited.since),
+          because: abort.because,
+          abortedFor: Math.round(now - abort.since),
           runningFor: Math.round(now - run.startedAt),
         },
       );
-      this.#warnAfter(Math.min(2 * pause, LONGEST_PAUSE), run, waited);
+      this.#warnAfter(
+        Math.min(2 * pause, LONGEST_WARNING_PAUSE_MS),
+        run,
+        abort,
+      );
     }, pause);
   }
 }

@@ -1,24 +1,30 @@
+/**
+ * Decisions of the run loop as pure functions: what an event leads to, which step
+ * a run takes, and what follows a run.
+ *
+ * @module
+ */
 import type { KubernetesObject } from "../../api/object.ts";
 import type { RetryPolicy } from "../../queue/retry_policy.ts";
 
 /**
- * What is remembered of an object between its runs, where there is anything to
- * remember. An object whose last run went well has none.
+ * State of an object between its runs. An object whose last run succeeded has
+ * the state {@linkcode FRESH}.
  */
 export interface RunState {
-  /** Which retry of the series runs next or ran last; 0 before the first. */
+  /** Number of the next or last retry of the series; 0 before the first. */
   readonly attempt: number;
-  /** When the planned retry is due; in the past when none is planned. */
+  /** Time of the planned retry; in the past if none is planned. */
   readonly retryAt: number;
-  /** Failed runs in a row, whether they used up an attempt or not. */
+  /** Number of consecutive failures, including those that used up no attempt. */
   readonly failures: number;
-  /** Whether all attempts are used up. */
+  /** Whether all retries are used up. */
   readonly exhausted: boolean;
-  /** Whether our finalizer was removed, so that the object should vanish. */
+  /** Whether our finalizer was removed, so that the object is about to vanish. */
   readonly leaving: boolean;
 }
 
-/** The state of an object of which nothing is remembered. */
+/** State of an object without failures. */
 export const FRESH: RunState = Object.freeze({
   attempt: 0,
   retryAt: -Infinity,
@@ -27,15 +33,15 @@ export const FRESH: RunState = Object.freeze({
   leaving: false,
 });
 
-/** How a controller treats its primaries. */
+/** Settings of a controller that decide on the step of a run. */
 export interface RunMode {
-  /** Whether a finalizer is added before the first run and awaits cleanup. */
+  /** Whether a finalizer is added before the first run, and removed by cleanup. */
   readonly usesFinalizer: boolean;
-  /** Whether `reconcile` is called for deleted objects, too. */
+  /** Whether `reconcile` is also called for deleted objects. */
   readonly allEvents: boolean;
 }
 
-/** What one run does with the object that it finds. */
+/** Step that a run takes. */
 export type RunStep =
   | "nothing"
   | "paused"
@@ -44,12 +50,11 @@ export type RunStep =
   | "reconcile";
 
 /**
- * Decides what a run does.
+ * Decides on the step of a run.
  *
- * The finalizer is added before anything else, so that nothing is made for an
- * object that could vanish without cleanup. A marked object without our
- * finalizer is none of our business any more. A paused object is left alone as it
- * is: its cleanup waits, too.
+ * The finalizer is added first, so that nothing is created for an object that
+ * could be deleted without cleanup. An object that is being deleted without our
+ * finalizer is ignored. A paused object is neither reconciled nor cleaned up.
  */
 export function decideStep(
   object: {
@@ -69,19 +74,19 @@ export function decideStep(
     : "reconcile";
 }
 
-/** What an event asks for: a run, nothing, or a run as if seen first. */
+/** Effect of an event: a run, nothing, or a run without the earlier state. */
 export type EventDecision = "run" | "ignore" | "runAfresh";
 
 /**
- * Decides whether an event that passed the filters makes its object run.
+ * Decides on the effect of an event that has passed the filters.
  *
- * After our finalizer was removed, whatever happens to the object until it is
- * gone is no concern of ours; but if it turns up unmarked, its deletion and
- * re-creation were both missed, and it is a new one.
+ * After our finalizer was removed, events of the object are ignored until it is
+ * deleted. If it then appears without a `deletionTimestamp`, its deletion and
+ * re-creation were missed, and it is a new object.
  *
- * @param state What is remembered of the object.
- * @param primary Whether the event is about the primary itself, and if so
- * whether it is marked for deletion.
+ * @param state State of the object.
+ * @param primary For an event of the primary, whether it is being deleted;
+ * undefined for events of sources.
  */
 export function decideEvent(
   state: RunState,
@@ -92,9 +97,8 @@ export function decideEvent(
 }
 
 /**
- * Whether an object only waits to vanish: our finalizer was removed. What came
- * meanwhile is no concern of ours any more, though the cache may show the
- * finalizer until the object is gone.
+ * Whether an object is about to vanish after our finalizer was removed. The cache
+ * may still show the finalizer.
  */
 export function isLeaving(
   state: RunState,
@@ -103,81 +107,91 @@ export function isLeaving(
   return state.leaving && metadata.deletionTimestamp !== undefined;
 }
 
-/** How a run ended. */
+/** End of a run. */
 export type RunEnd =
   | {
     readonly type: "done";
-    /** When the run wants the next one, in milliseconds. */
+    /** Delay until the next run that this run asks for, in milliseconds. */
     readonly delay?: number | undefined;
   }
   | { readonly type: "finalizerRemoved" }
   | {
     readonly type: "failed";
-    /** Whether the reconciler declared the error final. */
+    /** Whether `onError` has ruled out a retry. */
     readonly final: boolean;
+    /** Delay until the next run that `onError` asks for, in milliseconds. */
     readonly delay?: number | undefined;
   };
 
-/** What else the plan depends on. */
-export interface RunSituation {
+/** Circumstances in which a run ends. */
+export interface RunCircumstances {
+  /** Time by the clock of the controller, in milliseconds. */
   readonly now: number;
-  /** Whether an event came since the run began. */
+  /** Whether an event has arrived since the run began. */
   readonly eventWaiting: boolean;
   readonly retry: RetryPolicy;
-  /** A number from 0 to below 1. */
+  /** Random number from 0 to below 1. */
   readonly random: number;
-  /** The longest time without a run, in milliseconds; infinite for none. */
+  /** Longest time without a run, in milliseconds; may be infinite. */
   readonly maxInterval: number;
 }
 
-/** How a failure is dealt with. */
+/**
+ * Treatment of a failure: the waiting event causes the next run, the planned
+ * retry is kept, a new retry is planned, no retry is left, or `onError` has ruled
+ * one out.
+ */
 export type FailurePlan = "event" | "kept" | "retry" | "exhausted" | "final";
 
-/** What happens to an object after a run. */
+/** Plan for an object after a run. */
 export interface RunPlan {
-  /** What is remembered from now on. */
+  /** State from now on. */
   readonly state: RunState;
-  /** When the object runs again if nothing happens; infinite for never. */
+  /** Time of the next run if nothing happens before; may be infinite. */
   readonly timerAt: number;
   readonly timerCause: "retry" | "interval";
-  /** A visit that the run asked for; undefined leaves an earlier one alone. */
+  /**
+   * Time of the run that was asked for with `rescheduleAfter`; undefined keeps an
+   * earlier one.
+   */
   readonly rescheduleAt: number | undefined;
-  /** Before when the object does not run, whatever happens; 0 for no limit. */
+  /** Time before which the object must not run; 0 if it may run any time. */
   readonly holdUntil: number;
-  /** How a failure is dealt with; undefined when there was none. */
+  /** Treatment of the failure; undefined after a success. */
   readonly failure: FailurePlan | undefined;
 }
 
-/** The first pause between failing runs that events drive, in milliseconds. */
-const FLOOR = 100;
-/** The longest such pause, in milliseconds. */
-const HIGHEST_FLOOR = 5_000;
-/** A retry planned more milliseconds ahead is kept by a failure before it. */
-const KEPT_RETRY = 5_000;
+/** First pause between failing runs that are caused by events. */
+const FIRST_PAUSE_MS = 100;
+/** Longest pause between failing runs that are caused by events. */
+const LONGEST_PAUSE_MS = 5_000;
+/** Retries that are further ahead are kept by a failure before them. */
+const KEPT_RETRY_MS = 5_000;
 
 /**
- * Decides what happens to an object after a run.
+ * Decides on what follows a run.
  *
- * - After success nothing is remembered.
- * - After a failure the object does not run for a floor of 100 ms, doubling up
- *   to 5 s with each further failure, so that events cannot drive a failing
- *   reconciler in a hot loop.
- * - A failure with an event waiting uses up no attempt: the event runs when the
- *   floor is over.
- * - A failure well before the planned retry, of a run that an event caused, uses
- *   up no attempt either: the retry stays planned.
- * - When all attempts are used up, only an event or the maximal interval makes
- *   the object run. Further failures plan no retries until a run succeeds.
- * - A visit that a run asked for is kept until it is due or another replaces it.
+ * - A success resets the state.
+ * - After a failure the object does not run for 100 ms, which double up to 5 s
+ *   with each further failure, so that events cannot drive a failing reconciler
+ *   in a hot loop.
+ * - A failure with an event waiting uses up no attempt: the event causes a run
+ *   after the pause.
+ * - A failure long before the planned retry, of a run that an event has caused,
+ *   uses up no attempt either: the planned retry is kept.
+ * - If all attempts are used up, only an event or the maximal interval causes a
+ *   run. Further failures plan no retries until a run succeeds.
+ * - A run that was asked for with `rescheduleAfter` stays planned until it is due
+ *   or replaced by another.
  */
 export function decideAfterRun(
   state: RunState,
   end: RunEnd,
-  situation: RunSituation,
+  circumstances: RunCircumstances,
 ): RunPlan {
-  const { now } = situation;
+  const { now } = circumstances;
   if (end.type === "failed" && !end.final) {
-    return decideAfterFailure(state, situation);
+    return decideAfterFailure(state, circumstances);
   }
   if (end.type === "finalizerRemoved") {
     return {
@@ -191,7 +205,7 @@ export function decideAfterRun(
   }
   return {
     state: FRESH,
-    timerAt: now + situation.maxInterval,
+    timerAt: now + circumstances.maxInterval,
     timerCause: "interval",
     rescheduleAt: end.delay === undefined ? undefined : now + end.delay,
     holdUntil: 0,
@@ -201,13 +215,13 @@ export function decideAfterRun(
 
 function decideAfterFailure(
   state: RunState,
-  situation: RunSituation,
+  circumstances: RunCircumstances,
 ): RunPlan {
-  const { now, retry } = situation;
+  const { now, retry, maxInterval } = circumstances;
   const failures = state.failures + 1;
-  const floor = Math.min(
-    FLOOR * 2 ** Math.min(failures - 1, 10),
-    HIGHEST_FLOOR,
+  const pause = Math.min(
+    FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 10),
+    LONGEST_PAUSE_MS,
   );
   const plan = (
     failure: FailurePlan,
@@ -218,21 +232,23 @@ function decideAfterFailure(
     timerAt,
     timerCause: failure === "exhausted" ? "interval" : "retry",
     rescheduleAt: undefined,
-    holdUntil: now + floor,
+    holdUntil: now + pause,
     failure,
   });
   if (state.exhausted || state.attempt >= retry.maxAttempts) {
-    return plan("exhausted", { exhausted: true }, now + situation.maxInterval);
+    return plan("exhausted", { exhausted: true }, now + maxInterval);
   }
-  if (situation.eventWaiting) return plan("event", {}, Infinity);
-  if (state.retryAt - now > KEPT_RETRY) return plan("kept", {}, state.retryAt);
+  if (circumstances.eventWaiting) return plan("event", {}, Infinity);
+  if (state.retryAt - now > KEPT_RETRY_MS) {
+    return plan("kept", {}, state.retryAt);
+  }
   const attempt = state.attempt + 1;
-  const delay = retry.delay(attempt, situation.random);
-  const retryAt = now + Math.max(delay, floor);
+  const delay = retry.delay(attempt, circumstances.random);
+  const retryAt = now + Math.max(delay, pause);
   return plan("retry", { attempt, retryAt }, retryAt);
 }
 
-/** Whether a failed run is repeated by itself sooner or later. */
+/** Whether a failed run is repeated without a new event. */
 export function willRetry(plan: RunPlan): boolean {
   return plan.failure !== undefined && plan.failure !== "final" &&
     (plan.timerAt !== Infinity || plan.failure === "event");

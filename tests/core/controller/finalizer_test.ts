@@ -161,6 +161,9 @@ test("changeFinalizers gives up after ten conflicts in a row", async () => {
     gadget([...Array(20).fill("o.example.com/x"), OURS]),
     ...Array(20).fill(change),
   );
-  await assert.rejects(remove(server), /changed by others 10 times in a row/);
+  await assert.rejects(
+    remove(server),
+    /changed by other clients 10 times in a row/,
+  );
   assert.equal(server.patches, 10);
 });

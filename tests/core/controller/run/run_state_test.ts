@@ -6,7 +6,7 @@ import {
   decideEvent,
   decideStep,
   FRESH,
-  type RunSituation,
+  type RunCircumstances,
   type RunState,
 } from "../../../../core/controller/run/run_state.ts";
 import {
@@ -14,7 +14,9 @@ import {
   noRetry,
 } from "../../../../core/queue/retry_policy.ts";
 
-function situation(changes: Partial<RunSituation> = {}): RunSituation {
+function circumstances(
+  changes: Partial<RunCircumstances> = {},
+): RunCircumstances {
   return {
     now: 1_000_000,
     eventWaiting: false,
@@ -63,7 +65,7 @@ test("decideEvent ignores an object that should vanish until it is a new one", (
 
 test("decideAfterRun forgets failures after success and waits for the interval", () => {
   const state = { ...FRESH, attempt: 3, failures: 3 };
-  const plan = decideAfterRun(state, { type: "done" }, situation());
+  const plan = decideAfterRun(state, { type: "done" }, circumstances());
   assert.equal(plan.state, FRESH);
   assert.equal(plan.timerAt, 37_000_000);
   assert.equal(plan.timerCause, "interval");
@@ -73,7 +75,10 @@ test("decideAfterRun forgets failures after success and waits for the interval",
 
 test("decideAfterRun plans the visit that a run asked for [J15]", () => {
   const end = { type: "done", delay: 500 } as const;
-  assert.equal(decideAfterRun(FRESH, end, situation()).rescheduleAt, 1_000_500);
+  assert.equal(
+    decideAfterRun(FRESH, end, circumstances()).rescheduleAt,
+    1_000_500,
+  );
 });
 
 test("decideAfterRun retries with growing pauses and then gives up [RetryMaxAttemptIT]", () => {
@@ -81,7 +86,7 @@ test("decideAfterRun retries with growing pauses and then gives up [RetryMaxAtte
   let now = 0;
   const pauses: number[] = [];
   for (;;) {
-    const plan = decideAfterRun(state, failed, situation({ now }));
+    const plan = decideAfterRun(state, failed, circumstances({ now }));
     state = plan.state;
     if (plan.failure !== "retry") {
       assert.equal(plan.failure, "exhausted");
@@ -93,7 +98,7 @@ test("decideAfterRun retries with growing pauses and then gives up [RetryMaxAtte
     now = plan.timerAt;
   }
   assert.deepEqual(pauses, [2_000, 3_000, 4_500, 6_750, 10_125]);
-  const again = decideAfterRun(state, failed, situation({ now }));
+  const again = decideAfterRun(state, failed, circumstances({ now }));
   assert.equal(again.failure, "exhausted", "until a run succeeds");
 });
 
@@ -104,7 +109,7 @@ test("decideAfterRun uses up no attempt while an event waits, and pauses [3.9.5]
     const plan = decideAfterRun(
       state,
       failed,
-      situation({ eventWaiting: true }),
+      circumstances({ eventWaiting: true }),
     );
     assert.equal(plan.failure, "event");
     assert.equal(plan.state.attempt, 0);
@@ -116,16 +121,16 @@ test("decideAfterRun uses up no attempt while an event waits, and pauses [3.9.5]
 
 test("decideAfterRun keeps a retry that is planned well ahead [RetryIntervalHonoredOnFrequentEventsIT]", () => {
   const state = { ...FRESH, attempt: 1, retryAt: 1_060_000, failures: 1 };
-  const plan = decideAfterRun(state, failed, situation());
+  const plan = decideAfterRun(state, failed, circumstances());
   assert.equal(plan.failure, "kept");
   assert.equal(plan.state.attempt, 1);
   assert.equal(plan.timerAt, 1_060_000);
   const near = { ...state, retryAt: 1_005_000 };
-  assert.equal(decideAfterRun(near, failed, situation()).failure, "retry");
+  assert.equal(decideAfterRun(near, failed, circumstances()).failure, "retry");
 });
 
 test("decideAfterRun without retries waits for the interval [3.9.4]", () => {
-  const plan = decideAfterRun(FRESH, failed, situation({ retry: noRetry }));
+  const plan = decideAfterRun(FRESH, failed, circumstances({ retry: noRetry }));
   assert.equal(plan.failure, "exhausted");
   assert.equal(plan.state.exhausted, true);
   assert.equal(plan.timerAt, 37_000_000);
@@ -134,14 +139,18 @@ test("decideAfterRun without retries waits for the interval [3.9.4]", () => {
 test("decideAfterRun takes a final error as dealt with [J31]", () => {
   const state = { ...FRESH, attempt: 2, failures: 2 };
   const end = { type: "failed", final: true, delay: 10 } as const;
-  const plan = decideAfterRun(state, end, situation());
+  const plan = decideAfterRun(state, end, circumstances());
   assert.equal(plan.failure, "final");
   assert.equal(plan.state, FRESH);
   assert.equal(plan.rescheduleAt, 1_000_010);
 });
 
 test("decideAfterRun drops all deadlines when the finalizer is gone [J19]", () => {
-  const plan = decideAfterRun(FRESH, { type: "finalizerRemoved" }, situation());
+  const plan = decideAfterRun(
+    FRESH,
+    { type: "finalizerRemoved" },
+    circumstances(),
+  );
   assert.equal(plan.state.leaving, true);
   assert.equal(plan.timerAt, Infinity);
   assert.equal(plan.rescheduleAt, Infinity);
@@ -164,7 +173,12 @@ test("decideAfterRun always plans a next run, or an interval says when, and neve
         const plan = decideAfterRun(
           state,
           end,
-          situation({ now, eventWaiting, random, retry: exponentialBackoff() }),
+          circumstances({
+            now,
+            eventWaiting,
+            random,
+            retry: exponentialBackoff(),
+          }),
         );
         assert.ok(eventWaiting || plan.timerAt < Infinity);
         if (fails) {
