@@ -272,13 +272,13 @@ const IN_RUNS: readonly (readonly [string, () => unknown, RegExp, RegExp])[] = [
   [
     "a result that is none",
     () => ({ value: "x" }),
-    /what "reconcile" returned.*received \{"value":"x"\}/,
+    /result of "reconcile".*received \{"value":"x"\}/,
     /must be noUpdate\(\), patchStatus/,
   ],
   [
     "the result of a cleanup",
     () => keepFinalizer(),
-    /what "reconcile" returned/,
+    /result of "reconcile"/,
     /must be noUpdate\(\), patchStatus/,
   ],
 ];

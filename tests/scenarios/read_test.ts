@@ -128,7 +128,7 @@ scenario(
     );
     assert.match(
       errors[1] ?? "",
-      /^RangeError: .*more than one, use ctx\.secondaries: received 2$/,
+      /^RangeError: .*more than one, so use ctx\.secondaries: received 2$/,
     );
   },
 );
