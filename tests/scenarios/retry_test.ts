@@ -322,7 +322,7 @@ scenario(
     await fixture.start(operator);
     await fixture.create("a");
     const warnings = () =>
-      fixture.log.filter(({ message }) => message.startsWith("A run goes on"));
+      fixture.log.filter(({ message }) => message.startsWith("A run continues"));
     await fixture.until(() => warnings().length === 1);
     assert.deepEqual(warnings()[0], {
       level: "warn",

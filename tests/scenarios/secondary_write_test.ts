@@ -103,7 +103,7 @@ scenario(
     assert.ok(runs.length < 20, `${runs.length} runs in a minute`);
     assert.ok(fights > 5);
     const loop = fixture.log.find(({ message }) =>
-      message.startsWith("The same is written")
+      message.startsWith("Runs repeat the same write")
     );
     assert.deepEqual(loop?.fields["fields"], ["data.mode"]);
     assert.equal(loop?.fields["target"], "v1 ConfigMap default/a");
