@@ -322,7 +322,9 @@ scenario(
     await fixture.start(operator);
     await fixture.create("a");
     const warnings = () =>
-      fixture.log.filter(({ message }) => message.startsWith("A run continues"));
+      fixture.log.filter(({ message }) =>
+        message.startsWith("A run continues")
+      );
     await fixture.until(() => warnings().length === 1);
     assert.deepEqual(warnings()[0], {
       level: "warn",
