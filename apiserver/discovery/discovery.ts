@@ -1,3 +1,10 @@
+/**
+ * Discovery of the API server: groups, versions and resources, aggregated discovery
+ * and the OpenAPI documents. Computed from the resource definitions that are served;
+ * must not import storage or writes.
+ *
+ * @module
+ */
 import { createHash } from "node:crypto";
 import { apiVersionOf } from "../../core/api/kind.ts";
 import type {

@@ -1,3 +1,10 @@
+/**
+ * Fault injection: rules that delay, reject, cut or stall requests and watches, as a
+ * proxy in front of any transport or inside the embedded server, so that tests can
+ * observe how an operator recovers. Must not import `write`, `builtin` or `crd`.
+ *
+ * @module
+ */
 import type { ActiveFault, FaultMatch, FaultRule } from "./fault_rule.ts";
 
 /** Options of {@linkcode Faults.restart}. */

@@ -1,3 +1,12 @@
+/**
+ * HTTP of the API server: the listener over sockets, the in-process transport and
+ * WebSocket upgrades, all of which hand a `ServerRequest` to one handler and send
+ * its `ServerResponse`. Promises that a request has the same answer over any of
+ * them. Knows nothing of Kubernetes and must not import other folders of
+ * `apiserver`.
+ *
+ * @module
+ */
 import type { MessageStream } from "./message_stream.ts";
 
 /** Maximum size of a request body, as in kube-apiserver: 3 MiB. */

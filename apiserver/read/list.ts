@@ -1,3 +1,10 @@
+/**
+ * Reads: get, list and watch, and their representations (objects, partial metadata,
+ * Tables). Watches are fed by the hub in the order of revisions. Must not change the
+ * store, and must not import `write` or `controllers`.
+ *
+ * @module
+ */
 import type { ListMeta } from "../../core/api/object.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import type { Representation } from "../request/negotiation.ts";

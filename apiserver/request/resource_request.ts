@@ -1,3 +1,11 @@
+/**
+ * Parsing of requests: path, query options, selectors, content negotiation and
+ * bodies in JSON, YAML and protobuf, with the errors of kube-apiserver. Promises not
+ * to read or change stored objects. Must not import `write`, `controllers` or
+ * `discovery`.
+ *
+ * @module
+ */
 import type { ApiContext } from "../api_context.ts";
 import type { ServerRequest } from "../http/exchange.ts";
 import type {

@@ -1,3 +1,12 @@
+/**
+ * Storage of the API server: collections of objects in memory, the history that
+ * watches and lists at past revisions read, and the journal that keeps a store in
+ * a file. Promises that revisions increase by one write at a time and that
+ * listeners observe every change in order. Must not import requests, HTTP or
+ * controllers.
+ *
+ * @module
+ */
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { GroupResource, ResourceDefinition } from "../registry.ts";
 import { Collection } from "./collection.ts";

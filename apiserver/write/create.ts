@@ -1,3 +1,11 @@
+/**
+ * Writes: create, update, patch, apply, delete and the subresources, each through the
+ * steps described at `ResourceDefinition` in `apiserver/registry.ts`. Promises that a
+ * rejected or dry-run write leaves the store unchanged. Knows nothing of particular
+ * kinds and must not import `builtin`, `crd` or `controllers`.
+ *
+ * @module
+ */
 import { parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
