@@ -3,7 +3,7 @@ import type {
   StatusCause,
   StatusDetails,
 } from "../core/api/api_error.ts";
-import { goShown } from "./go_value.ts";
+import { goShown } from "./validation/go_value.ts";
 
 /**
  * Error that is answered as a Kubernetes Status; thrown anywhere in a request.

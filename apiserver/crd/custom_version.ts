@@ -18,7 +18,7 @@ import { compileRules, type RuleValidator } from "./cel/rule_validator.ts";
 import { Correlation } from "./schema/correlation.ts";
 import { setSchemaDefaults } from "./schema/defaulting.ts";
 import { decodeEmbedded, embeddedCauses } from "./schema/embedded_resources.ts";
-import { ROOT_FIELD } from "../field_path.ts";
+import { ROOT_FIELD } from "../validation/field_path.ts";
 import { compileJsonPath } from "./json_path.ts";
 import { listTypeCauses } from "./schema/list_types.ts";
 import {

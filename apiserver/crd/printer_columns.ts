@@ -1,6 +1,6 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { CrdColumn, CrdVersion } from "../../core/crd/crd_manifest.ts";
-import { goNumber } from "../go_value.ts";
+import { goNumber } from "../validation/go_value.ts";
 import { humanAge } from "../human_duration.ts";
 import type { TableColumn } from "../registry.ts";
 import { compileJsonPath, type JsonPath } from "./json_path.ts";

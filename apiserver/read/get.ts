@@ -6,7 +6,7 @@ import {
   subjectOf,
 } from "../request/resource_request.ts";
 import { badRequest, notFound, StatusError } from "../status.ts";
-import { pathSegmentProblems } from "../names.ts";
+import { pathSegmentProblems } from "../validation/names.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import { representationOf, respondStored } from "./respond.ts";
 

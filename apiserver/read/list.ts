@@ -23,7 +23,12 @@ import {
   encodeContinue,
 } from "./continue_token.ts";
 import { tooLargeVersion } from "./get.ts";
-import { apiVersionIn, bytesIn, objectIn, type View } from "./object_view.ts";
+import {
+  apiVersionIn,
+  bytesIn,
+  objectIn,
+  type View,
+} from "../storage/object_view.ts";
 import { respondValue } from "./respond.ts";
 import {
   listIsNoObject,

@@ -3,7 +3,7 @@ import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
 import { negotiate, type Representation } from "../request/negotiation.ts";
 import type { ResourceRequest } from "../request/resource_request.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
-import { bytesIn, objectIn } from "./object_view.ts";
+import { bytesIn, objectIn } from "../storage/object_view.ts";
 import {
   objectIsNoList,
   partialObject,

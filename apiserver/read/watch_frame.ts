@@ -3,7 +3,12 @@ import type { Status } from "../../core/api/api_error.ts";
 import type { Representation } from "../request/negotiation.ts";
 import type { ChangeType } from "../storage/history.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
-import { apiVersionIn, bytesIn, objectIn, type View } from "./object_view.ts";
+import {
+  apiVersionIn,
+  bytesIn,
+  objectIn,
+  type View,
+} from "../storage/object_view.ts";
 import { type IncludeObject, partialObject, table } from "./transform.ts";
 
 const encoder = new TextEncoder();

@@ -3,7 +3,10 @@ import type {
   LabelRequirement,
 } from "../../core/api/selector.ts";
 import { badRequest, fieldError } from "../status.ts";
-import { labelValueProblems, qualifiedNameProblems } from "../names.ts";
+import {
+  labelValueProblems,
+  qualifiedNameProblems,
+} from "../validation/names.ts";
 
 /**
  * Token kind of a label selector; words are names, values or operators such as

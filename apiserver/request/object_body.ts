@@ -5,7 +5,7 @@ import {
   isJsonObject,
   type JsonObject,
 } from "../../core/patch/json_value.ts";
-import { apiVersionIn } from "../read/object_view.ts";
+import { apiVersionIn } from "../storage/object_view.ts";
 import { badRequest, type StatusError } from "../status.ts";
 import {
   asObject,

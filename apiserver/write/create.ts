@@ -13,7 +13,7 @@ import type { ServerResponse } from "../http/exchange.ts";
 import { updateManagedFields } from "../managed_fields.ts";
 import { checkNamespaceAccepts } from "../namespaces.ts";
 import { CRDS } from "../registry.ts";
-import { apiVersionIn } from "../read/object_view.ts";
+import { apiVersionIn } from "../storage/object_view.ts";
 import {
   representationOf,
   respondObject,
@@ -38,7 +38,10 @@ import {
   StatusError,
 } from "../status.ts";
 import { storageKey, type StoredObject } from "../storage/stored_object.ts";
-import { finalizerWarnings, metadataProblems } from "./object_meta.ts";
+import {
+  finalizerWarnings,
+  metadataProblems,
+} from "../validation/object_meta.ts";
 
 /**
  * Result of a write: a stored object, or the object that a dry run would have

@@ -3,7 +3,7 @@ import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
 import { checkMortal, holdsContent } from "../namespaces.ts";
 import { findStored } from "../read/get.ts";
 import { listPage, respondPage } from "../read/list.ts";
-import { objectIn } from "../read/object_view.ts";
+import { objectIn } from "../storage/object_view.ts";
 import {
   representationOf,
   respondObject,

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { Schema } from "../../core/patch/schema.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { findStored } from "../read/get.ts";
-import { objectIn } from "../read/object_view.ts";
+import { objectIn } from "../storage/object_view.ts";
 import { representationOf, respondObject } from "../read/respond.ts";
 import { asObject } from "../request/body.ts";
 import { readTree } from "../request/object_body.ts";

@@ -5,7 +5,7 @@ import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
 import { updateManagedFields } from "../managed_fields.ts";
 import { holdsContent } from "../namespaces.ts";
-import { objectIn } from "../read/object_view.ts";
+import { objectIn } from "../storage/object_view.ts";
 import { representationOf } from "../read/respond.ts";
 import { readObjectBody } from "../request/object_body.ts";
 import {
@@ -33,7 +33,10 @@ import {
   respondWritten,
   type Written,
 } from "./create.ts";
-import { finalizerWarnings, metadataUpdateProblems } from "./object_meta.ts";
+import {
+  finalizerWarnings,
+  metadataUpdateProblems,
+} from "../validation/object_meta.ts";
 import { storagePath } from "./storage_path.ts";
 
 /** Handles a PUT to an object or a subresource. */

@@ -5,8 +5,11 @@ import type {
   RoleRef,
   Subject,
 } from "../../../core/kinds/rbac_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
-import { pathSegmentProblems, subdomainProblems } from "../../names.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
+import {
+  pathSegmentProblems,
+  subdomainProblems,
+} from "../../validation/names.ts";
 import { shownTexts } from "./go_shown.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 

@@ -14,12 +14,12 @@ import type {
   Validation,
 } from "../../../core/kinds/admissionregistration_v1.ts";
 import { parseApiVersion } from "../../../core/api/kind.ts";
-import type { FieldPath } from "../../field_path.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
 import {
   label1035Problems,
   qualifiedNameProblems,
   subdomainProblems,
-} from "../../names.ts";
+} from "../../validation/names.ts";
 import {
   checkFields,
   type FieldCheck,

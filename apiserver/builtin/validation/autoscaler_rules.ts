@@ -13,8 +13,8 @@ import type {
   PodsMetricSource,
   ResourceMetricSource,
 } from "../../../core/kinds/autoscaling_v2.ts";
-import type { FieldPath } from "../../field_path.ts";
-import { labelProblems, pathSegmentProblems } from "../../names.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
+import { labelProblems, pathSegmentProblems } from "../../validation/names.ts";
 import { requiredText } from "./field_checks.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 

@@ -9,8 +9,11 @@ import type {
 } from "../../../core/kinds/core_v1.ts";
 import type { RuntimeClass } from "../../../core/kinds/node_v1.ts";
 import type { PriorityClass } from "../../../core/kinds/scheduling_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
-import { labelProblems, qualifiedNameProblems } from "../../names.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
+import {
+  labelProblems,
+  qualifiedNameProblems,
+} from "../../validation/names.ts";
 import { oneOf } from "./field_checks.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 import { configKeyProblems } from "./value_problems.ts";

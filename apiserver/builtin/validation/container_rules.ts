@@ -12,8 +12,11 @@ import type {
   SecurityContext,
   TCPSocketAction,
 } from "../../../core/kinds/core_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
-import { labelProblems, qualifiedNameProblems } from "../../names.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
+import {
+  labelProblems,
+  qualifiedNameProblems,
+} from "../../validation/names.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 import { portNameProblems, portProblems } from "./value_problems.ts";
 

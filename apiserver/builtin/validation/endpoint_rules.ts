@@ -10,13 +10,13 @@ import type {
   EndpointSlice,
   ForZone,
 } from "../../../core/kinds/discovery_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
 import {
   labelProblems,
   labelValueProblems,
   qualifiedNameProblems,
   subdomainProblems,
-} from "../../names.ts";
+} from "../../validation/names.ts";
 import { checkFields, optionalText, text } from "./field_checks.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 import { addressProblems, portProblems } from "./value_problems.ts";

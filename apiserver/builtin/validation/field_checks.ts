@@ -1,4 +1,4 @@
-import type { FieldPath } from "../../field_path.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
 import { check, type DefinitionRule } from "./validation_rule.ts";
 
 /** Check of the value of a field; undefined if the field is absent. */

@@ -7,8 +7,8 @@ import type {
   PriorityLevelConfigurationSpec,
   ResourcePolicyRule,
 } from "../../../core/kinds/flowcontrol_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
-import { subdomainProblems } from "../../names.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
+import { subdomainProblems } from "../../validation/names.ts";
 import { oneOf, required } from "./field_checks.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 

@@ -5,12 +5,12 @@ import type {
   IngressClass,
   IngressSpec,
 } from "../../../core/kinds/networking_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
 import {
   label1035Problems,
   labelProblems,
   subdomainProblems,
-} from "../../names.ts";
+} from "../../validation/names.ts";
 import { optionalText, text } from "./field_checks.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 import { isAddress, portNameProblems, portProblems } from "./value_problems.ts";

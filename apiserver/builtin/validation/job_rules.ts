@@ -5,12 +5,12 @@ import type {
   PodFailurePolicyOnExitCodesRequirement,
 } from "../../../core/kinds/batch_v1.ts";
 import type { PodDisruptionBudgetSpec } from "../../../core/kinds/policy_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
 import {
   labelProblems,
   qualifiedNameProblems,
   subdomainProblems,
-} from "../../names.ts";
+} from "../../validation/names.ts";
 import { scheduleProblem, timeZoneProblem } from "./cron_schedule.ts";
 import { shownLabels } from "./go_shown.ts";
 import { selects } from "./label_rules.ts";

@@ -4,12 +4,12 @@ import type {
   NetworkPolicyPeer,
   NetworkPolicyPort,
 } from "../../../core/kinds/networking_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
 import {
   labelProblems,
   qualifiedNameProblems,
   subdomainProblems,
-} from "../../names.ts";
+} from "../../validation/names.ts";
 import { oneOf, text } from "./field_checks.ts";
 import { shownIntOrString, shownTexts } from "./go_shown.ts";
 import { checkLabels } from "./label_rules.ts";

@@ -6,12 +6,12 @@ import type {
   PodTemplateSpec,
   SeccompProfile,
 } from "../../../core/kinds/core_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
 import {
   labelProblems,
   qualifiedNameProblems,
   subdomainProblems,
-} from "../../names.ts";
+} from "../../validation/names.ts";
 import { between } from "./field_checks.ts";
 import { checkAnnotations, checkLabels } from "./label_rules.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";

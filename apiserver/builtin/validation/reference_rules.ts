@@ -10,8 +10,11 @@ import type {
   ObjectFieldSelector,
   ResourceFieldSelector,
 } from "../../../core/kinds/core_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
-import { qualifiedNameProblems, subdomainProblems } from "../../names.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
+import {
+  qualifiedNameProblems,
+  subdomainProblems,
+} from "../../validation/names.ts";
 import { checkFields, requiredText, text } from "./field_checks.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 import { configKeyProblems } from "./value_problems.ts";

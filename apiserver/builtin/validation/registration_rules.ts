@@ -2,13 +2,13 @@ import type { APIService } from "../../../core/kinds/apiregistration_v1.ts";
 import type { CertificateSigningRequestSpec } from "../../../core/kinds/certificates_v1.ts";
 import type { Node } from "../../../core/kinds/core_v1.ts";
 import type { ClusterRole } from "../../../core/kinds/rbac_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
 import {
   label1035Problems,
   labelValueProblems,
   qualifiedNameProblems,
   subdomainProblems,
-} from "../../names.ts";
+} from "../../validation/names.ts";
 import { oneOf, optionalText } from "./field_checks.ts";
 import { shownTexts } from "./go_shown.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";

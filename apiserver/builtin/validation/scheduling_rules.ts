@@ -7,8 +7,11 @@ import type {
   Toleration,
   TopologySpreadConstraint,
 } from "../../../core/kinds/core_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
-import { qualifiedNameProblems, subdomainProblems } from "../../names.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
+import {
+  qualifiedNameProblems,
+  subdomainProblems,
+} from "../../validation/names.ts";
 import { checkValueCount } from "./label_rules.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 

@@ -11,8 +11,11 @@ import type {
   StorageClass,
   VolumeAttachmentSpec,
 } from "../../../core/kinds/storage_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
-import { qualifiedNameProblems, subdomainProblems } from "../../names.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
+import {
+  qualifiedNameProblems,
+  subdomainProblems,
+} from "../../validation/names.ts";
 import { oneOf, required } from "./field_checks.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 import { driverName } from "./volume_source_rules.ts";

@@ -3,7 +3,7 @@ import {
   isJsonObject,
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
-import { FieldPath } from "../../field_path.ts";
+import { FieldPath } from "../../validation/field_path.ts";
 import { type GoType, structIn } from "../go_types.ts";
 import { ACCESS_RULES } from "./access_rules.ts";
 import { ADMISSION_RULES } from "./admission_rules.ts";

@@ -10,7 +10,7 @@ import type {
 } from "../../../core/kinds/core_v1.ts";
 import type { LabelSelector } from "../../../core/kinds/meta_v1.ts";
 import { jsonEquals, type JsonObject } from "../../../core/patch/json_value.ts";
-import { FieldPath } from "../../field_path.ts";
+import { FieldPath } from "../../validation/field_path.ts";
 import { shownSelector, shownTexts } from "./go_shown.ts";
 
 /** Check of an update: reports fields that must not change. */

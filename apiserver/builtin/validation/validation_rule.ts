@@ -1,4 +1,4 @@
-import type { FieldPath } from "../../field_path.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
 
 /** Check of a struct; appends violations to the path of the struct. */
 export type ValidationRule = (value: never, fieldPath: FieldPath) => void;

@@ -8,7 +8,7 @@ import type {
   ServiceAccountTokenProjection,
   Volume,
 } from "../../../core/kinds/core_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 
 function checkVolume(volume: Volume, fieldPath: FieldPath): void {

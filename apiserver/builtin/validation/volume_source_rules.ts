@@ -24,8 +24,8 @@ import type {
   StorageOSVolumeSource,
   VsphereVirtualDiskVolumeSource,
 } from "../../../core/kinds/core_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
-import { labelProblems, subdomainProblems } from "../../names.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
+import { labelProblems, subdomainProblems } from "../../validation/names.ts";
 import {
   all,
   between,

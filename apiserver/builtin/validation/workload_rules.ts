@@ -11,7 +11,7 @@ import type {
   ReplicationControllerSpec,
 } from "../../../core/kinds/core_v1.ts";
 import type { LabelSelector } from "../../../core/kinds/meta_v1.ts";
-import type { FieldPath } from "../../field_path.ts";
+import type { FieldPath } from "../../validation/field_path.ts";
 import { shownIntOrString, shownLabels, shownSelector } from "./go_shown.ts";
 import { selects } from "./label_rules.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";

@@ -5,7 +5,7 @@ import {
   labelValueProblems,
   qualifiedNameProblems,
   subdomainProblems,
-} from "../../names.ts";
+} from "../../validation/names.ts";
 import { matchesFormat } from "../schema/formats.ts";
 import { celLibrary } from "./cel_library.ts";
 

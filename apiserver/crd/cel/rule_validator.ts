@@ -10,10 +10,10 @@ import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { isJsonObject } from "../../../core/patch/json_value.ts";
-import { goQuote } from "../../go_value.ts";
+import { goQuote } from "../../validation/go_value.ts";
 import { fieldError } from "../../status.ts";
 
-import { childPath, fieldOf, keyPath } from "../../field_path.ts";
+import { childPath, fieldOf, keyPath } from "../../validation/field_path.ts";
 import { Correlation } from "../schema/correlation.ts";
 import { baseEnvironment } from "./cel_environment.ts";
 import { celLibrary, hasRules } from "./cel_library.ts";

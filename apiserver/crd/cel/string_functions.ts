@@ -1,5 +1,5 @@
 import type { Environment } from "@marcbachmann/cel-js";
-import { goNumber } from "../../go_value.ts";
+import { goNumber } from "../../validation/go_value.ts";
 import { goRegExp } from "../schema/regular_expression.ts";
 import { CelFailure, celTypeName } from "./cel_failure.ts";
 

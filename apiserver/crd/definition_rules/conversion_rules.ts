@@ -1,6 +1,6 @@
 import type { StatusCause } from "../../../core/api/api_error.ts";
-import { goStrings } from "../../go_value.ts";
-import { label1035Problems } from "../../names.ts";
+import { goStrings } from "../../validation/go_value.ts";
+import { label1035Problems } from "../../validation/names.ts";
 import { fieldError } from "../../status.ts";
 
 const { required, invalid, forbidden, notSupported } = fieldError;

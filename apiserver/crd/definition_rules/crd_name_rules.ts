@@ -1,8 +1,8 @@
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { CrdNames } from "../../../core/crd/crd_manifest.ts";
-import { label1035Problems } from "../../names.ts";
+import { label1035Problems } from "../../validation/names.ts";
 import { fieldError } from "../../status.ts";
-import { childPath, keyPath } from "../../field_path.ts";
+import { childPath, keyPath } from "../../validation/field_path.ts";
 
 /** Validates the names in the spec of a CRD; returns the violations. */
 export function nameCauses(

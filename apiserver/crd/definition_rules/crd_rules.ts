@@ -11,8 +11,11 @@ import type { CrdVersion } from "../../../core/crd/crd_manifest.ts";
 import type { CrdObject } from "../../../core/crd/crd_object.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
-import { goQuote, goStrings } from "../../go_value.ts";
-import { label1035Problems, subdomainProblems } from "../../names.ts";
+import { goQuote, goStrings } from "../../validation/go_value.ts";
+import {
+  label1035Problems,
+  subdomainProblems,
+} from "../../validation/names.ts";
 import { fieldError } from "../../status.ts";
 import { approvalCauses } from "./api_approval.ts";
 import { ruleChecker } from "../cel/rule_causes.ts";
@@ -20,7 +23,7 @@ import { RuleCosts } from "../cel/rule_costs.ts";
 import { compileRules } from "../cel/rule_validator.ts";
 import { conversionCauses } from "./conversion_rules.ts";
 import { defaultCauses } from "./default_rules.ts";
-import { childPath, keyPath } from "../../field_path.ts";
+import { childPath, keyPath } from "../../validation/field_path.ts";
 import { nameCauses } from "./crd_name_rules.ts";
 import { schemaRuleCauses, usesUnsupportedKeyword } from "./schema_rules.ts";
 import { structuralCauses } from "./structural_rules.ts";

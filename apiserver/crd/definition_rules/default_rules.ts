@@ -4,7 +4,7 @@ import { jsonEquals } from "../../../core/patch/json_value.ts";
 import { fieldError } from "../../status.ts";
 import type { RuleValidator } from "../cel/rule_validator.ts";
 import { embeddedCauses } from "../schema/embedded_resources.ts";
-import { childPath, keyPath } from "../../field_path.ts";
+import { childPath, keyPath } from "../../validation/field_path.ts";
 import { pruneUnknown, pruneValue } from "../schema/pruning.ts";
 import { findingCauses } from "../schema/schema_findings.ts";
 import { validateSchema } from "../schema/schema_validator.ts";

@@ -1,8 +1,8 @@
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
-import { goStrings } from "../../go_value.ts";
+import { goStrings } from "../../validation/go_value.ts";
 import { fieldError } from "../../status.ts";
-import { childPath, keyPath } from "../../field_path.ts";
+import { childPath, keyPath } from "../../validation/field_path.ts";
 
 const { required, invalid, notSupported, forbidden } = fieldError;
 

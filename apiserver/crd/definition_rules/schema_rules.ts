@@ -3,7 +3,7 @@ import type { ValidationRule } from "../../../core/crd/crd_manifest.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { fieldError } from "../../status.ts";
 import type { RuleChecker } from "../cel/rule_causes.ts";
-import { childPath, keyPath } from "../../field_path.ts";
+import { childPath, keyPath } from "../../validation/field_path.ts";
 import { listMapCauses, listTypeRuleCauses } from "./list_type_rules.ts";
 import { followSchemaPath } from "../schema/schema_path.ts";
 

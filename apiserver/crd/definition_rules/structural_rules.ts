@@ -2,7 +2,7 @@ import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
 import { fieldError } from "../../status.ts";
-import { childPath, keyPath } from "../../field_path.ts";
+import { childPath, keyPath } from "../../validation/field_path.ts";
 import { goRegExp, goRegExpProblem } from "../schema/regular_expression.ts";
 
 /** Position of a schema; some rules apply to the root or to items only. */

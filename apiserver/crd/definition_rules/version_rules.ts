@@ -1,7 +1,7 @@
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { CrdVersion } from "../../../core/crd/crd_manifest.ts";
 import { fieldError } from "../../status.ts";
-import { childPath, keyPath } from "../../field_path.ts";
+import { childPath, keyPath } from "../../validation/field_path.ts";
 import { followSchemaPath } from "../schema/schema_path.ts";
 
 const { required, invalid, duplicate, tooMany } = fieldError;

@@ -5,11 +5,11 @@ import {
   isJsonObject,
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
-import { label1035Problems } from "../../names.ts";
+import { label1035Problems } from "../../validation/names.ts";
 import { fieldError } from "../../status.ts";
-import { metadataProblems } from "../../write/object_meta.ts";
+import { metadataProblems } from "../../validation/object_meta.ts";
 import { fieldSchema } from "./correlation.ts";
-import { childPath, keyPath } from "../../field_path.ts";
+import { childPath, keyPath } from "../../validation/field_path.ts";
 import { decodeObjectMeta, DecodingError } from "./object_meta_decoder.ts";
 
 /**

@@ -6,7 +6,7 @@ import {
 } from "../../../core/patch/json_value.ts";
 import { fieldError } from "../../status.ts";
 import { fieldSchema } from "./correlation.ts";
-import { childPath, keyPath } from "../../field_path.ts";
+import { childPath, keyPath } from "../../validation/field_path.ts";
 import { canonicalText, setField } from "./json_tree.ts";
 
 /**

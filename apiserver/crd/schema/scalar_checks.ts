@@ -1,6 +1,6 @@
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
-import { goNumber, goQuote } from "../../go_value.ts";
+import { goNumber, goQuote } from "../../validation/go_value.ts";
 import { isKnownFormat, matchesFormat } from "./formats.ts";
 import { goRegExp } from "./regular_expression.ts";
 import {

@@ -1,8 +1,8 @@
 import type { StatusCause } from "../../../core/api/api_error.ts";
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
-import { goShown } from "../../go_value.ts";
+import { goShown } from "../../validation/go_value.ts";
 import { fieldError } from "../../status.ts";
-import { childPath, fieldOf } from "../../field_path.ts";
+import { childPath, fieldOf } from "../../validation/field_path.ts";
 import type { Correlation } from "./correlation.ts";
 
 /** Value to validate, with its schema and path. */

@@ -1,5 +1,5 @@
 import type { OpenApiSchema } from "../../../core/patch/schema.ts";
-import { childPath, keyPath } from "../../field_path.ts";
+import { childPath, keyPath } from "../../validation/field_path.ts";
 
 /** Field in a schema, found by its path. */
 export interface SchemaField {

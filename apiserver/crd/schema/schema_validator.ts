@@ -12,7 +12,7 @@ import {
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
 import type { Correlation } from "./correlation.ts";
-import { goQuote } from "../../go_value.ts";
+import { goQuote } from "../../validation/go_value.ts";
 import {
   checkEnum,
   checkFormat,

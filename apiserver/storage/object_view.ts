@@ -1,7 +1,7 @@
 import { apiVersionOf, parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { ResourceDefinition, ResourceVersion } from "../registry.ts";
-import { encodeObject, type StoredObject } from "../storage/stored_object.ts";
+import { encodeObject, type StoredObject } from "./stored_object.ts";
 
 /** View of stored objects: a resource in one of its versions. */
 export interface View {

@@ -1,13 +1,18 @@
 /**
- * Paths of fields as kube-apiserver writes them in causes:
- * `spec.list[0].map[key]`. The empty path is the whole object.
+ * Validation that built-in and custom kinds share: field paths, names, metadata and
+ * the formatting of values in messages, in kube-apiserver's words. The rules of
+ * built-in kinds are in `builtin/validation`, those of custom kinds in `crd`, both
+ * of which import this folder; it must not import them.
  *
  * @module
  */
-import type { StatusCause } from "../core/api/api_error.ts";
-import { fieldError } from "./status.ts";
+import type { StatusCause } from "../../core/api/api_error.ts";
+import { fieldError } from "../status.ts";
 
-/** Field of a cause that concerns the whole object. */
+/**
+ * Field of a cause that concerns the whole object. Other paths look like
+ * `spec.list[0].map[key]`; the empty path is the whole object.
+ */
 export const ROOT_FIELD = "<nil>";
 
 /** Path of a named field below another path. */

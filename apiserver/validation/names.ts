@@ -1,5 +1,5 @@
-import { fieldError } from "./status.ts";
-import type { NameRule } from "./registry.ts";
+import { fieldError } from "../status.ts";
+import type { NameRule } from "../registry.ts";
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?";

@@ -5,7 +5,7 @@ import {
   finalizerWarnings,
   metadataProblems,
   metadataUpdateProblems,
-} from "../../../apiserver/write/object_meta.ts";
+} from "../../../apiserver/validation/object_meta.ts";
 
 const RULES = {
   nameRule: "dns-subdomain",

@@ -8,8 +8,8 @@ import {
   nameProblems,
   pathSegmentProblems,
   qualifiedNameProblems,
-} from "../names.ts";
-import { goShown, goStrings } from "../go_value.ts";
+} from "./names.ts";
+import { goShown, goStrings } from "./go_value.ts";
 import type { ResourceDefinition } from "../registry.ts";
 import { fieldError } from "../status.ts";
 import { metadataChecksOf } from "./metadata_checks.ts";
