@@ -16,7 +16,7 @@ const OWNERS: Readonly<Record<string, RegExp>> = {
   "undici": /^core\/client\/transport\//,
   // Rules of CRDs and health checks in CEL; both load it with the first expression.
   "@marcbachmann/cel-js":
-    /^(?:apiserver\/|workflows\/kstatus\/cel_expression\.ts$)/,
+    /^(?:apiserver\/|workflows\/kstatus\/cel_(?:expression|rules)\.ts$)/,
 };
 
 test("Imports of shipped files follow the direction of the arrows", () => {

@@ -5,15 +5,15 @@ import type {
   DefinedKind,
 } from "../../core/crd/kind_definition.ts";
 
-/** What is soaked. */
+/** Primary of the soak. */
 export type Buoy = CustomResource<
   { value: string },
   { value?: string | undefined }
 >;
 
 /**
- * The kind of buoys. Their status has no `observedGeneration`, which would be
- * written by itself after runs that only look.
+ * Kind of the buoys. Their status has no `observedGeneration`, which would be
+ * written automatically after runs that only read.
  */
 export const Buoy: DefinedKind<Buoy> = defineKind({
   group: "soak.coracle.dev",

@@ -4,37 +4,37 @@ import { type Clock, sleep } from "../../core/clock.ts";
 import { Buoy } from "./buoy.ts";
 import type { Random } from "./random.ts";
 
-/** What a {@linkcode Churn} works with. */
-export interface ChurnOptions {
+/** Dependencies and rates of a {@linkcode Churn}. */
+export interface ChurnDeps {
   readonly client: Client;
   readonly clock: Clock;
   readonly random: Random;
-  /** How many buoys there are, most of the time. */
+  /** Number of buoys; fewer exist while some are deleted. */
   readonly objects: number;
   readonly changesPerSecond: number;
 }
 
-/** Changes buoys as the users of a cluster do, at random. */
+/** Changes random buoys, as the users of a cluster do. */
 export class Churn {
-  readonly #options: ChurnOptions;
-  /** How many changes the server has taken. */
+  readonly #deps: ChurnDeps;
+  /** Number of changes that the server accepted. */
   changes = 0;
 
-  /** @param options What it works with. */
-  constructor(options: ChurnOptions) {
-    this.#options = options;
+  /** @param deps Dependencies and rates. */
+  constructor(deps: ChurnDeps) {
+    this.#deps = deps;
   }
 
-  /** Makes all buoys. */
+  /** Creates all buoys. */
   async fill(): Promise<void> {
-    for (let index = 0; index < this.#options.objects; index++) {
+    for (let index = 0; index < this.#deps.objects; index++) {
       await this.#create(name(index));
     }
   }
 
-  /** Changes one after the other until a signal ends it. */
+  /** Makes one change after another until the signal fires. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, changesPerSecond } = this.#options;
+    const { clock, changesPerSecond } = this.#deps;
     while (!signal.aborted) {
       await sleep(1_000 / changesPerSecond, { clock, signal }).catch(() => {});
       if (!signal.aborted) await this.#change();
@@ -42,7 +42,7 @@ export class Churn {
   }
 
   async #change(): Promise<void> {
-    const { client, random, objects } = this.#options;
+    const { client, random, objects } = this.#deps;
     const key = { namespace: "default", name: name(random.below(objects)) };
     const dice = random.next();
     try {
@@ -56,20 +56,20 @@ export class Churn {
       }
       this.changes++;
     } catch (error) {
-      // Faults befall everybody; what was deleted is made anew.
+      // Faults affect this client, too; a deleted buoy is created again.
       if (ApiError.is(error) && error.isNotFound) await this.#create(key.name);
     }
   }
 
   async #create(name: string): Promise<void> {
     try {
-      await this.#options.client.create(Buoy, {
+      await this.#deps.client.create(Buoy, {
         metadata: { namespace: "default", name },
         spec: { value: "first" },
       });
       this.changes++;
     } catch {
-      // A later change of it finds that it is missing.
+      // A later change finds it missing and creates it.
     }
   }
 }

@@ -1,13 +1,13 @@
-/** Random numbers that are the same in every run with the same seed. */
+/** Random numbers that are the same for the same seed. */
 export class Random {
   #state: number;
 
-  /** @param seed A whole number. */
+  /** @param seed Any integer. */
   constructor(seed: number) {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 to below 1 (mulberry32). */
+  /** Number of at least 0 and below 1 (mulberry32). */
   readonly next = (): number => {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -16,12 +16,12 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 
-  /** A whole number from 0 to below a limit. */
+  /** Integer of at least 0 and below a limit. */
   below(limit: number): number {
     return Math.floor(this.next() * limit);
   }
 
-  /** One of several. */
+  /** Random element of a list. */
   pick<T>(values: readonly T[]): T {
     return values[this.below(values.length)] as T;
   }

@@ -1,6 +1,6 @@
 /**
- * Runs an operator for minutes against a server whose objects change and whose
- * faults come and go, and looks whether it loses a change, miscounts or leaks:
+ * Runs an operator for minutes against a server with changing objects and random
+ * faults, and fails when it loses a change, counts wrong or leaks:
  *
  * ```sh
  * npm run soak -- --minutes 10 --objects 100 --seed 1
@@ -28,7 +28,7 @@ import { SoakedOperator } from "./soaked_operator.ts";
 import { type Trend, trend } from "./trend.ts";
 
 const MEBIBYTE = 2 ** 20;
-/** How long it runs before the first sample, as a share of the whole. */
+/** Share of the duration before the first sample. */
 const WARM_UP = 0.2;
 const SAMPLES = 60;
 
@@ -37,14 +37,14 @@ const duration = positive("minutes") * 60_000;
 
 positive("objects");
 
-/** What it is told; tells of what it does not know and ends. */
+/** Reads the arguments; reports unknown ones and ends the process. */
 function readArguments() {
   try {
     return parseArgs({
       options: {
         minutes: { type: "string", default: "10" },
-        // So few that the last runs of each, which are remembered, are as many
-        // as they may be before the first sample: filling up is no leak.
+        // So few that the run history of each object is full before the first
+        // sample: filling it is not a leak.
         objects: { type: "string", default: "100" },
         seed: { type: "string", default: "1" },
       },
@@ -59,7 +59,7 @@ function readArguments() {
   }
 }
 
-/** An argument that must be a positive number; tells and ends if it is none. */
+/** Reads a positive number from the arguments; ends the process if it is not one. */
 function positive(name: "minutes" | "objects"): number {
   const value = Number(values[name]);
   if (value > 0 && value < Infinity) return value;
@@ -74,7 +74,7 @@ function positive(name: "minutes" | "objects"): number {
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-/** The other process, and the lines that it writes. */
+/** Starts the server process and reads its output. */
 async function startServer(kubeconfig: string) {
   const child = spawn(process.execPath, [
     "--conditions=@coracle/source",
@@ -93,7 +93,7 @@ async function startServer(kubeconfig: string) {
   return { child, says };
 }
 
-/** What may leak, as it is now. */
+/** Resources that may leak, at one moment. */
 interface Sample {
   readonly heap: number;
   readonly external: number;
@@ -109,7 +109,7 @@ async function sample(): Promise<Sample> {
   return { heap: heapUsed, external, handles };
 }
 
-/** Fails if something grows by more than a share of it and a little more. */
+/** Fails if a resource grows by more than a share of its mean plus a constant. */
 function checkFlat(
   what: string,
   { mean, growth }: Trend,
@@ -139,7 +139,7 @@ const soaked = new SoakedOperator({ client, metrics, clock, random });
 await soaked.operator.start();
 
 process.stderr.write(
-  `Soaks ${values.objects} objects for ${values.minutes} minutes, seed ${values.seed}…\n`,
+  `Soaking ${values.objects} objects for ${values.minutes} minutes, seed ${values.seed}…\n`,
 );
 
 const samples: Sample[] = [];

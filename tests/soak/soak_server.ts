@@ -1,6 +1,6 @@
 /**
- * The other process of a soak: an API server whose objects change, and whose
- * faults come and go, until a line on its standard input asks for rest.
+ * Server process of a soak: an API server whose objects change, with random
+ * faults, until a line on its standard input ends both.
  */
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
@@ -40,7 +40,7 @@ await once(process.stdin, "data");
 ending.abort();
 await going;
 process.stdout.write(
-  `${churn.changes} changes in the midst of ${weather.faults} faults\n`,
+  `${churn.changes} changes during ${weather.faults} faults\n`,
 );
 await once(process.stdin, "data");
 await server.stop();

@@ -8,16 +8,16 @@ import { Operator } from "../../core/operator/operator.ts";
 import { Buoy } from "./buoy.ts";
 import type { Random } from "./random.ts";
 
-/** What a {@linkcode SoakedOperator} works with. */
-export interface SoakedOperatorOptions {
-  /** Counts its requests in `metrics`. */
+/** Dependencies of a {@linkcode SoakedOperator}. */
+export interface SoakedOperatorDeps {
+  /** Client of the operator; it counts its requests in `metrics`. */
   readonly client: Client;
   readonly metrics: MetricsRegistry;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** What a reconciler itself counts. */
+/** Counters of a reconciler. */
 interface Tally {
   calls: number;
   returns: number;
@@ -25,27 +25,27 @@ interface Tally {
 }
 
 /**
- * An operator that fails at random, and a count of what it did that is kept by
- * its reconcilers.
+ * Operator that fails at random, with counters that its reconcilers keep.
  *
  * One controller writes the status and cleans up. The other only watches, in
  * all-events mode, so that each of its runs calls its reconciler exactly once.
  */
 export class SoakedOperator {
   readonly operator: Operator;
-  readonly #options: SoakedOperatorOptions;
+  readonly #deps: SoakedOperatorDeps;
   readonly #watcher: Tally = { calls: 0, returns: 0, throws: 0 };
   readonly #writer: Tally = { calls: 0, returns: 0, throws: 0 };
-  /** The last generation that the writer was given, by uid. */
+  /** Last generation that the writer was given, by uid. */
   readonly #worked: Map<string, number> = new Map();
   #cleaned = 0;
   readonly #running: Set<string> = new Set();
-  readonly #fouls: string[] = [];
+  /** Runs that began while the same object had another one. */
+  readonly #overlaps: string[] = [];
 
-  /** @param options What it works with. */
-  constructor(options: SoakedOperatorOptions) {
-    const { client, clock, metrics, random } = options;
-    this.#options = options;
+  /** @param deps Dependencies of the operator. */
+  constructor(deps: SoakedOperatorDeps) {
+    const { client, clock, metrics, random } = deps;
+    this.#deps = deps;
     this.operator = new Operator({
       client,
       clock,
@@ -72,21 +72,21 @@ export class SoakedOperator {
     }, { name: "watcher", allEvents: true, retry });
   }
 
-  /** How many runs there were, and how many objects it has cleaned up. */
+  /** Numbers of runs and of cleaned-up objects, for the report. */
   get summary(): string {
     const { calls, throws } = this.#writer;
     return `${calls} runs that write, ${throws} of which failed by themselves; ` +
       `${this.#watcher.calls} that watch; ${this.#cleaned} cleaned up`;
   }
 
-  /** How much of what it did is still remembered of objects that are gone. */
+  /** Number of objects that the writer has worked on and not cleaned up. */
   get size(): number {
     return this.#worked.size;
   }
 
   /**
-   * Whether it has come to rest, and every buoy has the status that it asks
-   * for.
+   * Whether the operator is idle and knows the same objects as the server, and
+   * every buoy has the status that its spec asks for.
    */
   async isDone(truth: Client): Promise<boolean> {
     const { controllers } = this.operator.health();
@@ -94,22 +94,29 @@ export class SoakedOperator {
       return false;
     }
     const { items } = await truth.list(Buoy);
-    return items.every(({ metadata, spec, status }) =>
-      metadata.deletionTimestamp === undefined &&
-      status?.value === spec.value &&
-      this.#worked.get(metadata.uid ?? "") === metadata.generation
+    // The server removes an object with its finalizer; the deletion event may
+    // still be on its way when the list is answered.
+    const read = metricReader(this.operator.metrics());
+    const isCurrent = ["writer", "watcher"].every((controller) =>
+      read("coracle_primaries", { controller }) === items.length
     );
+    return isCurrent &&
+      items.every(({ metadata, spec, status }) =>
+        metadata.deletionTimestamp === undefined &&
+        status?.value === spec.value &&
+        this.#worked.get(metadata.uid ?? "") === metadata.generation
+      );
   }
 
-  /** Compares what it says of itself with what was counted. */
+  /** Compares the metrics of the operator with the counters. */
   async check(truth: Client): Promise<void> {
-    assert.deepEqual(this.#fouls, [], "one run at a time");
+    assert.deepEqual(this.#overlaps, [], "one run at a time");
     const { items } = await truth.list(Buoy);
     const uids = items.map(({ metadata }) => metadata.uid ?? "");
     assert.deepEqual(
       [...this.#worked.keys()].sort(),
       uids.sort(),
-      "everything that is gone was cleaned up",
+      "every removed object was cleaned up",
     );
     const read = metricReader(this.operator.metrics());
     const ended = (controller: string, result: string) =>
@@ -150,15 +157,15 @@ export class SoakedOperator {
     { metadata }: Buoy,
     work: () => R,
   ): Promise<R> {
-    const { clock, random } = this.#options;
+    const { clock, random } = this.#deps;
     const tally = controller === "writer" ? this.#writer : this.#watcher;
     const run = `${controller} ${metadata.name}`;
-    if (this.#running.has(run)) this.#fouls.push(run);
+    if (this.#running.has(run)) this.#overlaps.push(run);
     this.#running.add(run);
     tally.calls++;
     try {
       if (random.next() < 0.2) await sleep(random.below(300), { clock });
-      if (random.next() < 0.05) throw new Error("As the dice fell");
+      if (random.next() < 0.05) throw new Error("Random failure");
       const result = work();
       tally.returns++;
       return result;
@@ -171,7 +178,7 @@ export class SoakedOperator {
   }
 }
 
-/** Adds up the values of a metric whose labels include the given ones. */
+/** Reads a metric: the sum over all series that have the given labels. */
 export function metricReader(
   text: string,
 ): (name: string, labels?: Readonly<Record<string, string>>) => number {

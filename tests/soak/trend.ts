@@ -1,7 +1,7 @@
-/** What a series of samples does over its whole length. */
+/** Trend of a series of samples over its whole length. */
 export interface Trend {
   readonly mean: number;
-  /** By how much the regression line rises from the first to the last sample. */
+  /** Rise of the regression line from the first to the last sample. */
   readonly growth: number;
 }
 

@@ -3,12 +3,12 @@ import type { ApiServer } from "../../apiserver/server.ts";
 import { type Clock, sleep } from "../../core/clock.ts";
 import type { Random } from "./random.ts";
 
-/** What {@linkcode Weather} works with. */
-export interface WeatherOptions {
+/** Dependencies and rhythm of a {@linkcode Weather}. */
+export interface WeatherDeps {
   readonly server: ApiServer;
   readonly clock: Clock;
   readonly random: Random;
-  /** How long a fault lasts, and a quiet time after it, in milliseconds. */
+  /** Duration of a fault, and of the quiet time after it, in milliseconds. */
   readonly period: number;
 }
 
@@ -25,20 +25,20 @@ const EFFECTS: readonly FaultEffect[] = [
   { withoutEndBookmark: true },
 ];
 
-/** Faults that come and go at random. */
+/** Random faults that begin and end. */
 export class Weather {
-  readonly #options: WeatherOptions;
-  /** How many faults there were. */
+  readonly #deps: WeatherDeps;
+  /** Number of faults so far. */
   faults = 0;
 
-  /** @param options What it works with. */
-  constructor(options: WeatherOptions) {
-    this.#options = options;
+  /** @param deps Dependencies and rhythm. */
+  constructor(deps: WeatherDeps) {
+    this.#deps = deps;
   }
 
-  /** Lets faults come and go until a signal ends it, and clears the last. */
+  /** Begins and ends faults until the signal fires, and clears the last one. */
   async run(signal: AbortSignal): Promise<void> {
-    const { server, clock, random, period } = this.#options;
+    const { server, clock, random, period } = this.#deps;
     const rest = () => sleep(period, { clock, signal }).catch(() => {});
     while (!signal.aborted) {
       this.faults++;
@@ -54,10 +54,10 @@ export class Weather {
     }
   }
 
-  /** Something that happens in a moment. */
+  /** Causes a fault without a duration. */
   #strike(): void {
-    const { faults } = this.#options.server;
-    const { random } = this.#options;
+    const { faults } = this.#deps.server;
+    const { random } = this.#deps;
     random.pick([
       () => faults.cutWatches(),
       () => faults.endWatches(),
