@@ -41,6 +41,8 @@ interface Step {
   readonly cluster?: boolean | undefined;
   /** Milliseconds after which a process is killed and has failed. */
   readonly limit: number;
+  /** Milliseconds without output after which a process is stuck and is killed. */
+  readonly silence?: number | undefined;
 }
 
 const MINUTE_MS = 60_000;
@@ -48,6 +50,8 @@ const MINUTE_MS = 60_000;
 const TEST_LIMIT_MS = 90_000;
 /** Milliseconds without a test that starts or ends: the process is stuck. */
 const SILENCE_MS = TEST_LIMIT_MS + 15_000;
+/** The same on a real cluster, where some tests set a longer limit. */
+const CLUSTER_SILENCE_MS = 260_000;
 /** Seed of all property tests of this run. */
 const SEED = process.env["FC_SEED"] ?? String(Date.now() % 2 ** 31);
 /** Environment of all tests: short processes start sooner with a cache. */
@@ -92,12 +96,14 @@ const STEPS: readonly Step[] = [
     command: ["deno", "test", "-A", "--doc", "--no-check", "--parallel"],
     workers: 1,
     batch: Infinity,
+    silence: undefined,
   },
   { ...tests("node", () => files(PACKAGE)), name: "package" },
   {
     ...tests("node", () => files(ON_CLUSTER).filter(canRunOnCluster)),
     name: "cluster",
     cluster: true,
+    silence: CLUSTER_SILENCE_MS,
   },
 ];
 
@@ -106,8 +112,13 @@ function check(name: string, command: readonly string[]): Step {
 }
 
 function tests(runtime: Runtime, files: () => readonly string[]): Step {
-  const common = { name: runtime, files, report: runtime };
-  const limit = 6 * MINUTE_MS;
+  const common = {
+    name: runtime,
+    files,
+    report: runtime,
+    limit: 6 * MINUTE_MS,
+    silence: SILENCE_MS,
+  };
   switch (runtime) {
     case "node":
       // Most tests wait now and then: more processes than there are processors.
@@ -121,7 +132,6 @@ function tests(runtime: Runtime, files: () => readonly string[]): Step {
         ],
         workers: 3,
         batch: 1,
-        limit,
       };
     case "deno":
       return {
@@ -135,7 +145,6 @@ function tests(runtime: Runtime, files: () => readonly string[]): Step {
         ],
         workers: 2,
         batch: 10,
-        limit,
       };
     case "bun":
       return {
@@ -143,7 +152,6 @@ function tests(runtime: Runtime, files: () => readonly string[]): Step {
         command: ["bun", "test", `--timeout=${TEST_LIMIT_MS}`],
         workers: 2,
         batch: 20,
-        limit,
       };
   }
 }
@@ -274,7 +282,7 @@ async function runBatch(
   ];
   const { code, stdout, stderr } = await runCommand(command, {
     limit: step.limit * Math.min(batch.length, 4),
-    silence: step.batch === Infinity ? undefined : SILENCE_MS,
+    silence: step.silence,
     env: { ...ENVIRONMENT, ...env },
   });
   const output = stdout + stderr;
@@ -338,7 +346,7 @@ function whyFailed(code: number, step: Step): string | undefined {
   return step.files === undefined
     ? `It was killed after ${step.limit / 1000} s`
     : `It was stuck and was killed: no test started or ended for ${
-      SILENCE_MS / 1000
+      (step.silence ?? step.limit) / 1000
     } s`;
 }
 

@@ -6,7 +6,7 @@ import { PROJECT } from "../support/child_process.ts";
 const LIST = readFileSync(`${PROJECT}/tests/BEHAVIOURS.md`, "utf8");
 /** Ids of behaviours in the order of the list. */
 const LISTED: readonly string[] = [
-  ...LIST.matchAll(/^- \*\*([\w.]+)\*\*: \S/gm),
+  ...LIST.matchAll(/^- \*\*([\w.#]+)\*\*: \S/gm),
 ]
   .map(([, id = ""]) => id);
 
@@ -17,9 +17,9 @@ function idsInTitles(): ReadonlyMap<string, string> {
   for (const file of files) {
     const text = readFileSync(`${PROJECT}/${file}`, "utf8");
     // A title is a string on one line that ends with its ids.
-    const titles = text.matchAll(/["`][^"`\n]*?((?:\s\[[\w.]+\])+)["`]/g);
+    const titles = text.matchAll(/["`][^"`\n]*?((?:\s\[[\w.#]+\])+)["`]/g);
     for (const [, ids = ""] of titles) {
-      for (const [, id = ""] of ids.matchAll(/\[([\w.]+)\]/g)) {
+      for (const [, id = ""] of ids.matchAll(/\[([\w.#]+)\]/g)) {
         found.set(id, file);
       }
     }

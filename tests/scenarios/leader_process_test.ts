@@ -16,14 +16,14 @@ async function block(fixture: ProcessFixture, duration: number): Promise<void> {
 }
 
 processScenario(
-  "Of several processes only the leader writes, through stops, kills and ends [LeaderElectionE2E]",
+  "Only the leader writes, through freezes, kills and stops [LeaderElectionE2E]",
   async (fixture) => {
     await fixture.create("a");
     run(fixture, "a");
     await fixture.writesAgain("a");
     run(fixture, "b");
 
-    // The leader stands still for longer than its lease, and wakes up again.
+    // The leader is frozen for longer than its lease, and continues.
     fixture.freeze("a");
     await fixture.writesAgain("b");
     fixture.thaw("a");
@@ -33,7 +33,7 @@ processScenario(
     await fixture.kill("b");
     await fixture.writesAgain("a");
 
-    // The leader ends in order.
+    // The leader is asked to stop.
     run(fixture, "c");
     assert.equal(await fixture.end("a"), 0);
     await fixture.writesAgain("c");
@@ -43,7 +43,7 @@ processScenario(
 );
 
 processScenario(
-  "A leader whose event loop is busy for longer than the renew deadline goes on to lead",
+  "A leader that is blocked beyond its renew deadline remains the leader",
   async (fixture) => {
     await fixture.create("a");
     run(fixture, "a", "6s");
@@ -57,13 +57,13 @@ processScenario(
 );
 
 processScenario(
-  "A leader whose event loop is busy for longer than its lease steps down, and can lead again",
+  "A leader that is blocked beyond its lease steps down and can lead again",
   async (fixture) => {
     await fixture.create("a");
     run(fixture, "a");
     await fixture.writesAgain("a");
     run(fixture, "b");
-    // The one that takes over is busy in its turn, so that both wake up too late.
+    // The next leader is blocked in turn, so that both continue too late.
     await block(fixture, 9_000);
     await fixture.until(
       "b leads, and then a",

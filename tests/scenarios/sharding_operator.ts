@@ -1,6 +1,9 @@
 /**
- * An operator that shares its gadgets, and notes when its runs begin and end. They
- * do not care whether they are aborted: others must wait for their end.
+ * Operator that shares its gadgets with other replicas and records when its runs
+ * begin and end. The runs ignore their abort signal: others must wait for them.
+ *
+ * Half of the time of a gadget is a run, so that a takeover meets many runs; few
+ * requests per second, so that leases are renewed in time on a busy machine.
  */
 import process from "node:process";
 import { setTimeout } from "node:timers/promises";
@@ -19,8 +22,8 @@ const operator = new Operator({
     name: "shards",
     namespace: "default",
     identity: IDENTITY,
-    leaseDuration: "3s",
-    renewDeadline: "2s",
+    leaseDuration: "4s",
+    renewDeadline: "3s",
     retryPeriod: "400ms",
   },
 });
@@ -35,14 +38,14 @@ operator.register(Gadget, {
     journal.note("begins", run, name);
     try {
       await write("begins");
-      await setTimeout(500);
+      await setTimeout(1_000);
       await write("ends");
     } finally {
       journal.note("ends", run, name);
     }
   },
 }, {
-  maxInterval: "500ms",
+  maxInterval: "1s",
   concurrency: 100,
   retry: { initial: "100ms", maxAttempts: Infinity },
 });

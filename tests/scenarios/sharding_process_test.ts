@@ -4,14 +4,14 @@ import {
   processScenario,
 } from "../support/process_fixture.ts";
 
-/** So many that of three replicas none is left without any. */
-const NAMES = Array.from({ length: 50 }, (_, index) => `gadget-${index}`);
+/** Enough that each of three replicas gets some. */
+const NAMES = Array.from({ length: 30 }, (_, index) => `gadget-${index}`);
 
 function run(fixture: ProcessFixture, identity: string): void {
   fixture.run("tests/scenarios/sharding_operator.ts", identity);
 }
 
-/** Waits until every gadget is written anew, and by each of these. */
+/** Waits until every gadget is written again, and each replica has written. */
 async function shared(
   fixture: ProcessFixture,
   identities: readonly string[],
@@ -31,7 +31,7 @@ async function shared(
 }
 
 processScenario(
-  "Of the processes that share objects no two run one, through joins, stops, kills and ends [#3498]",
+  "No two replicas run the same object, through joins, freezes, kills and stops [#3498]",
   async (fixture) => {
     await fixture.create(...NAMES);
     run(fixture, "a");
@@ -40,18 +40,18 @@ processScenario(
     run(fixture, "c");
     await shared(fixture, ["a", "b", "c"]);
 
-    // One stands still for longer than its lease, and comes back.
+    // A replica is frozen for longer than its lease, and continues.
     fixture.freeze("b");
     await shared(fixture, ["a", "c"]);
     fixture.thaw("b");
     await shared(fixture, ["a", "b", "c"]);
 
-    // One is killed, and comes back under its name.
+    // A replica is killed and starts again under the same identity.
     await fixture.kill("c");
     run(fixture, "c");
     await shared(fixture, ["a", "b", "c"]);
 
-    // One leaves in order, in the midst of its runs.
+    // A replica is asked to stop during its runs.
     assert.equal(await fixture.end("a"), 0);
     await shared(fixture, ["b", "c"]);
     const { interleavings } = fixture.chronicle;

@@ -3,17 +3,17 @@ import type { ApiServer } from "../../apiserver/server.ts";
 import { Lease } from "../../core/kinds/mod.ts";
 import { Gadget } from "./operator_fixture.ts";
 
-/** A write as the server has it. */
+/** One write in the order of the server. */
 interface SeenWrite {
   readonly version: string;
   readonly name: string;
-  /** The value of a gadget's status, or the holder of a Lease. */
+  /** Value of a gadget's status, or holder of a Lease. */
   readonly text: string;
 }
 
 /**
- * What processes wrote to Leases and gadgets, in the order of the server. A
- * process signs what it writes: `identity`, or `identity:run:…`.
+ * Writes of processes to Leases and gadgets, in the order of the server. Each
+ * written value begins with the writer: `identity`, or `identity:run:…`.
  */
 export class Chronicle {
   readonly #holders: SeenWrite[] = [];
@@ -42,29 +42,29 @@ export class Chronicle {
     this.#watching = Promise.allSettled([leases(), gadgets()]);
   }
 
-  /** How often somebody has written. */
-  writesOf(who: string): number {
-    return this.#writes.filter(({ text }) => signer(text) === who).length;
+  /** Number of writes of a process. */
+  writesOf(identity: string): number {
+    return this.#writes.filter(({ text }) => signer(text) === identity).length;
   }
 
-  /** How many writes there were. */
+  /** Number of writes so far. */
   get length(): number {
     return this.#writes.length;
   }
 
-  /** Who wrote each gadget last, of the writes from a place on. */
-  writersSince(place: number): ReadonlyMap<string, string> {
+  /** Last writer of each gadget among the writes from an index on. */
+  writersSince(index: number): ReadonlyMap<string, string> {
     return new Map(
-      this.#writes.slice(place).map(({ name, text }) => [name, signer(text)]),
+      this.#writes.slice(index).map(({ name, text }) => [name, signer(text)]),
     );
   }
 
-  /** Who held the only Lease, one after the other. */
+  /** Holders of the only Lease, in order. */
   get holders(): readonly string[] {
     return this.#holders.map(({ text }) => text);
   }
 
-  /** The writes of those who did not hold the only Lease at that moment. */
+  /** Writes of processes that did not hold the only Lease at that moment. */
   get usurpations(): readonly string[] {
     return this.#writes.filter(({ version, text }) => {
       const holder = this.#holders.findLast((holder) =>
@@ -74,17 +74,17 @@ export class Chronicle {
     }).map(({ version, text }) => `${text} at ${version}`);
   }
 
-  /** The writes of runs in whose midst another run wrote the same gadget. */
+  /** Writes of a run after another run has written the same gadget. */
   get interleavings(): readonly string[] {
     const last = new Map<string, string>();
-    const over = new Set<string>();
+    const ended = new Set<string>();
     const found: string[] = [];
     for (const { version, name, text } of this.#writes) {
       const run = text.split(":", 2).join(":");
       const before = last.get(name);
       if (before === run) continue;
-      if (before !== undefined) over.add(before);
-      if (over.has(run)) {
+      if (before !== undefined) ended.add(before);
+      if (ended.has(run)) {
         found.push(`${text} after ${before} to ${name} at ${version}`);
       }
       last.set(name, run);

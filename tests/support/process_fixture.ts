@@ -10,10 +10,10 @@ import { RunJournal } from "./run_journal.ts";
 import { temporaryFolder } from "./temporary_folder.ts";
 import { until } from "./until.ts";
 
-/** How long something may take on a busy machine, in milliseconds. */
-const WITHIN = 40_000;
+/** Milliseconds that one step may take on a busy machine. */
+const STEP_LIMIT_MS = 40_000;
 
-/** An API server, programs that run an operator on it, and what they wrote. */
+/** API server, processes that run an operator on it, and their writes. */
 export class ProcessFixture {
   readonly server: ApiServer;
   readonly chronicle: Chronicle;
@@ -38,7 +38,7 @@ export class ProcessFixture {
     return new ProcessFixture(server, folder);
   }
 
-  /** Makes gadgets, and gives their names. */
+  /** Creates gadgets. */
   async create(...names: readonly string[]): Promise<void> {
     for (const name of names) {
       await this.server.client.create(Gadget, {
@@ -48,7 +48,7 @@ export class ProcessFixture {
     }
   }
 
-  /** Starts a process that goes by a name. */
+  /** Starts a process under an identity. */
   run(
     file: string,
     identity: string,
@@ -66,29 +66,29 @@ export class ProcessFixture {
     this.#programs.set(identity, program);
   }
 
-  /** Has a process stand still. */
+  /** Stops a process by SIGSTOP. */
   freeze(identity: string): void {
     this.#program(identity).signal("SIGSTOP");
     this.journal.noteStop(identity);
   }
 
-  /** Has a process go on. */
+  /** Continues a stopped process. */
   thaw(identity: string): void {
     this.#program(identity).signal("SIGCONT");
   }
 
-  /** Ends a process in the midst of its work. */
+  /** Kills a process. */
   async kill(identity: string): Promise<void> {
     await this.#program(identity).end("SIGKILL");
     this.journal.noteStop(identity);
   }
 
-  /** Ends a process in order; gives its exit code. */
+  /** Ends a process by SIGTERM. @returns Its exit code. */
   end(identity: string): Promise<number> {
     return this.#program(identity).end("SIGTERM");
   }
 
-  /** Waits until somebody has written several times from now on. */
+  /** Waits until a process has written four times from now on. */
   async writesAgain(who: string): Promise<void> {
     const before = this.chronicle.writesOf(who);
     await this.until(
@@ -97,14 +97,16 @@ export class ProcessFixture {
     );
   }
 
-  /** Waits until something is so; says what the programs wrote if it is not. */
+  /** Waits for a condition; the error has the output of the processes. */
   async until(what: string, condition: () => boolean): Promise<void> {
     try {
-      await until(what, condition, { within: WITHIN });
+      await until(what, condition, { within: STEP_LIMIT_MS });
     } catch (error) {
       const programs = [...this.#programs.values()];
       const states = programs.map((program) => program.describe());
-      throw new Error(states.join("\n"), { cause: error });
+      throw new Error(`${(error as Error).message}\n${states.join("\n")}`, {
+        cause: error,
+      });
     }
   }
 
@@ -125,12 +127,12 @@ export class ProcessFixture {
   }
 }
 
-/** A test of operators in processes of their own. */
+/** Defines a test of operators in processes of their own. */
 export function processScenario(
   title: string,
   play: (fixture: ProcessFixture) => Promise<void>,
 ): void {
-  test(title, { timeout: 180_000 }, async () => {
+  test(title, async () => {
     const fixture = await ProcessFixture.start();
     try {
       await play(fixture);

@@ -1,35 +1,35 @@
 import { appendFileSync, readFileSync } from "node:fs";
 
 /**
- * A file in which processes note when their runs begin and end, and the test
- * when it stops or kills a process. Appending to a file is atomic, so that the
- * order of the lines is that of what happened, over all processes.
+ * File in which processes record when their runs begin and end, and the test
+ * when it stops or kills a process. Appending to a file is atomic, so the order
+ * of the lines is the order of events over all processes.
  */
 export class RunJournal {
   readonly #path: string;
 
-  /** @param path The file; made when there is something to note. */
+  /** @param path Path of the file; created with its first line. */
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Notes that a run begins or ends. */
+  /** Records that a run begins or ends. */
   note(what: "begins" | "ends", run: string, key: string): void {
     appendFileSync(this.#path, `${what} ${run} ${key}\n`);
   }
 
-  /** Notes that a process does not run any more, for a while or for ever. */
-  noteStop(who: string): void {
-    appendFileSync(this.#path, `stops ${who}\n`);
+  /** Records that a process was stopped or killed. */
+  noteStop(identity: string): void {
+    appendFileSync(this.#path, `stops ${identity}\n`);
   }
 
   /**
-   * The runs that began while another process ran the same object. A process
-   * that was stopped has lost its objects, as far as others are concerned.
+   * Runs that began while another process ran the same object. The runs of a
+   * stopped process do not count.
    */
   get overlaps(): readonly string[] {
     const found: string[] = [];
-    /** Which run there is of an object. */
+    /** Present run of each object. */
     const runs = new Map<string, string>();
     for (const line of readFileSync(this.#path, "utf8").trim().split("\n")) {
       const [what, run = "", key = ""] = line.split(" ");

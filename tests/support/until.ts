@@ -1,13 +1,14 @@
 /** Options of {@linkcode until}. */
 export interface UntilOptions {
   /**
-   * Milliseconds of real time after which it gives up.
+   * Milliseconds of real time until it fails: a limit for a stuck test, not a
+   * requirement, so that a busy machine does not fail it.
    *
-   * @default {10_000}
+   * @default {30_000}
    */
   readonly within?: number | undefined;
   /**
-   * Milliseconds between two looks.
+   * Milliseconds between two checks.
    *
    * @default {20}
    */
@@ -15,20 +16,20 @@ export interface UntilOptions {
 }
 
 /**
- * Waits until something that happens elsewhere, in another process or behind a
- * socket, has happened.
+ * Waits in real time for a condition, such as one of another process or behind a
+ * socket.
  *
- * @param what What is waited for, for the error.
- * @param condition Asked again and again; anything but undefined, null and
- * false ends the wait. What it throws ends the wait too.
- * @returns What the condition gave.
+ * @param what Description of the condition, for the error.
+ * @param condition Checked repeatedly; any value but undefined, null and false
+ * ends the wait, and so does an error.
+ * @returns Value of the condition.
  */
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
   options: UntilOptions = {},
 ): Promise<NonNullable<Exclude<T, false>>> {
-  const { within = 10_000, every = 20 } = options;
+  const { within = 30_000, every = 20 } = options;
   const end = performance.now() + within;
   for (;;) {
     const value = await condition();
