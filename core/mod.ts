@@ -224,7 +224,7 @@ export * from "./controller/event_source.ts";
 export type { SourceRegistry } from "./controller/source_registry.ts";
 export type { EventOptions } from "./controller/event_recorder.ts";
 export * from "./controller/expectations.ts";
-export { allOf, anyOf, type Filters, not } from "./controller/filters.ts";
+export { allOf, anyOf, type Filters, noneOf } from "./controller/filters.ts";
 export * from "./controller/managed_workflow.ts";
 export type * from "./controller/context.ts";
 export * from "./controller/reconciler.ts";

@@ -8,170 +8,178 @@ import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 
-/** Which namespaces a controller or a source watches. */
+/** Resolved namespaces that a controller or an event source watches. */
 export type NamespaceSet = "all" | readonly string[];
 
-/** Whether a source does its work. */
+/** Health of an event source. */
 export interface SourceHealth {
-  /** `"unknown"` for sources that cannot tell. */
+  /** Status; `"unknown"` for sources without health check. */
   readonly status: "healthy" | "unhealthy" | "unknown";
-  /** What is wrong, for a person. */
+  /** Description of the problem. */
   readonly message?: string | undefined;
 }
 
-/** What triggered a run, as far as the source can tell. */
+/** Event of a source that triggers a run. */
 export interface SourceEvent {
-  /** The kind of the object that changed. */
+  /** Kind of the object that changed. */
   readonly kind?: string | undefined;
-  /** The object that changed. */
+  /** Key of the object that changed. */
   readonly object?: ObjectKey | undefined;
   /**
-   * Whether the event only tells what was there already, at start or in a
-   * relist: such runs wait behind live changes.
+   * Whether the event reports an existing object, at start or after a relist. Its
+   * run has a lower priority than those of live changes.
    *
    * @default {false}
    */
   readonly initial?: boolean | undefined;
 }
 
-/** Reads the primaries that the controller knows. */
+/** Cache of the primaries of a controller. */
 export interface PrimaryCache<P extends KubernetesObject> {
   /**
-   * One primary, frozen.
+   * Reads one primary, frozen; undefined if it does not exist.
    *
-   * @throws {Error} If a bounded cache keeps only its key: `read` fetches it.
+   * @throws {Error} If a bounded cache keeps only its key; use `read` instead.
    */
   get(key: ObjectKey | string): P | undefined;
-  /** Whether there is such a primary; decodes nothing. */
+  /** Whether a primary exists; decodes nothing. */
   has(key: ObjectKey | string): boolean;
-  /** The keys of all primaries, as `namespace/name` or `name`. */
+  /** Keys of all primaries, as `namespace/name` or `name`. */
   keys(): Iterable<string>;
-  /** All primaries of a namespace, or of all; else as `get`. */
+  /**
+   * Reads all primaries of a namespace, or of all namespaces, frozen.
+   *
+   * @throws {Error} If a bounded cache keeps only the key of one; use `readList`
+   * instead.
+   */
   list(namespace?: string): readonly P[];
   /**
-   * The primaries for which an index of the controller has this value.
+   * Reads the primaries with a value in an index of the controller.
    *
-   * @throws {RangeError} If there is no such index.
+   * @param index Name of the index in the option `indexes`.
+   * @throws {RangeError} If the index does not exist.
    */
   byIndex(index: string, value: string): readonly P[];
-  /** One primary, fetched where a bounded cache keeps only its key. */
+  /** Reads one primary, from the server if a bounded cache keeps only its key. */
   read(key: ObjectKey | string): Promise<P | undefined>;
-  /** All primaries of a namespace, or of all; else as `read`. */
+  /** Reads all primaries of a namespace, or of all namespaces, like `read`. */
   readList(namespace?: string): Promise<readonly P[]>;
 }
 
-/** What a controller gives an event source when it starts it. */
+/** Context that a controller passes to an event source when it starts. */
 export interface SourceContext<P extends KubernetesObject = KubernetesObject> {
-  /** The name of the controller. */
+  /** Name of the controller. */
   readonly controller: string;
-  /** The kind of the primaries. */
+  /** Kind of the primaries. */
   readonly primaryKind: Kind<P>;
-  /** The primaries that the controller knows. */
+  /** Cache of the primaries. */
   readonly primaries: PrimaryCache<P>;
-  /** The namespaces of the controller at this moment. */
+  /** Current namespaces of the controller. */
   readonly namespaces: NamespaceSet;
-  /** Talks to the API server. */
+  /** Client of the operator. */
   readonly client: Client;
-  /** Shares informers with everybody who watches the same. */
+  /** Pool of the informers that the event sources of the operator share. */
   readonly informers: InformerPool;
   /**
-   * Under which names the controllers of the operator write: each once, sorted.
+   * Field managers of all controllers of the operator, sorted.
    */
   readonly fieldManagers: readonly string[];
-  /** Where time comes from. */
+  /** Clock for timers and the current time. */
   readonly clock: Clock;
-  /** Where the source logs. */
+  /** Logger with the controller among its fields. */
   readonly log: Logger;
-  /** Where the source counts. */
+  /** Metrics of the operator. */
   readonly metrics: Metrics;
   /**
-   * Asks for a run of a primary. Cheap; many calls before the run make one run.
-   * A primary that the controller does not know is ignored.
+   * Triggers a run of a primary. Calls are cheap; several calls before the run
+   * lead to one run. A primary that does not exist is ignored.
    *
-   * @param key The primary.
-   * @param event Why, for `ctx.cause`.
+   * @param key Key of the primary.
+   * @param event Event for `ctx.cause`.
    */
   trigger(key: ObjectKey | string, event?: SourceEvent): void;
 }
 
-/** What happened to a primary, told to sources that follow them. */
+/** Event of a primary, for event sources that follow the primaries. */
 export interface PrimaryEvent<P extends KubernetesObject> {
-  /** What happened; `deleted` also where it is not watched any more. */
+  /** Type of the event; `deleted` also if the primary is no longer watched. */
   readonly type: "added" | "modified" | "deleted";
-  /** To which primary. */
+  /** Key of the primary. */
   readonly key: ObjectKey;
-  /** The newest state, or the last one known; read lazily, frozen. */
+  /** Newest or last known state, decoded when it is read, frozen. */
   readonly object: P | undefined;
 }
 
 /**
- * Tells a controller which primaries to run, and knows the secondary resources
- * that belong to them.
+ * Event source of a controller: it triggers runs of primaries when secondary
+ * resources change, and may give access to these resources.
  *
  * Expected flow: the controller calls `start` once and waits for its promise
- * before the first run, so that every run sees complete caches; then the source
- * calls `context.trigger` whenever something changed; `stop` is called once and
- * frees everything. After `stop` the source may be started again.
+ * before the first run, so that every run sees complete caches. The source then
+ * calls `context.trigger` after each change. `stop` is called once and releases
+ * everything; after that the source may be started again.
  *
- * Sources of priority `"loader"` are started, and have synced, before the
- * others start.
+ * Sources with the start priority `"loader"` are started first, and the others
+ * start when they have synced.
  *
- * @typeParam P The type of the primaries.
- * @typeParam S The type of the secondary resources, Kubernetes objects or not.
+ * @typeParam P Type of the primaries.
+ * @typeParam S Type of the secondary resources, which need not be Kubernetes
+ * objects.
  */
 export interface EventSource<
   P extends KubernetesObject = KubernetesObject,
   S = unknown,
 > {
-  /** Unique within the controller; seen in logs, metrics and `ctx.cause`. */
+  /** Name for logs, metrics and `ctx.cause`, unique within the controller. */
   readonly name: string;
-  /** The kind of the secondaries, where they are Kubernetes objects. */
+  /** Kind of the secondaries if they are Kubernetes objects. */
   readonly kind?: Kind | undefined;
   /**
-   * Whether the reconciler never writes its objects, so that the operator needs
-   * the right to watch them and no other.
+   * Whether the reconciler never writes objects of this kind, so that the operator
+   * only needs the permissions to read them.
    *
    * @default {false}
    */
   readonly readOnly?: boolean | undefined;
   /**
-   * When it is started.
+   * Start priority: loaders start before all other sources.
    *
    * @default {"default"}
    */
   readonly startPriority?: "loader" | "default" | undefined;
   /**
-   * Begins to watch.
+   * Starts the source.
    *
-   * @returns Fulfilled when the source has synced; rejected when it cannot
-   * start at all.
+   * @returns Fulfilled when the source has synced; rejected if it cannot start.
    */
   start(context: SourceContext<P>): Promise<void>;
-  /** Frees everything. No trigger comes after it is fulfilled. */
-  stop(): Promise<void>;
   /**
-   * Whether it does its work.
+   * Stops the source and releases its resources.
    *
-   * @default {unknown}
+   * @returns Fulfilled when the source triggers no further runs.
    */
+  stop(): Promise<void>;
+  /** Health of the source; unknown without this method. */
   health?(): SourceHealth;
-  /** The secondaries of a primary, frozen where they come from a cache. */
+  /** Reads the secondaries of a primary; those from a cache are frozen. */
   secondaries?(primary: P): readonly S[] | Promise<readonly S[]>;
-  /** One secondary by its key, for sources of Kubernetes objects. */
+  /** Reads one secondary by its key, for sources of Kubernetes objects. */
   get?(key: ObjectKey): S | undefined | Promise<S | undefined>;
-  /** All secondaries in a namespace, for sources of Kubernetes objects. */
+  /** Reads all secondaries in a namespace, for sources of Kubernetes objects. */
   list?(namespace?: string): readonly S[] | Promise<readonly S[]>;
   /**
-   * Told before the controller writes an object of the source's kind. The answer
-   * then goes into the cache, and the event of the write does not trigger; what
-   * others write meanwhile does.
+   * Announces a write of the controller to an object of the kind. The object that
+   * the server answers with then goes into the cache, and the event of the write
+   * does not trigger a run, while changes of other clients do.
    */
   beginWrite?(key: ObjectKey): OwnWrite;
-  /** Follows the life of the primaries. */
+  /** Handles an event of a primary. */
   onPrimary?(event: PrimaryEvent<P>): void;
   /**
-   * Follows a change of the controller's namespaces; fulfilled when it has
-   * synced again. Sources without it keep watching what they did.
+   * Changes the namespaces of the source to those of the controller. Without this
+   * method the source keeps its namespaces.
+   *
+   * @returns Fulfilled when the source has synced again.
    */
   changeNamespaces?(namespaces: NamespaceSet): Promise<void>;
 }

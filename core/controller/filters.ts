@@ -3,35 +3,47 @@ import type { OptionRules } from "../api/options.ts";
 import type { CacheEvent } from "../cache/informer/cache_event.ts";
 
 /**
- * Which events of an informer matter. What is left out accepts everything; an
- * event goes on if the filter of its type, `generic` and `event` all accept it.
- * A filter that throws accepts, and the error is logged.
+ * Filters of the events of an informer. An event is accepted if the filter of its
+ * type, `generic` and `event` all accept it; a filter that is left out accepts
+ * everything. If a filter throws, the event is accepted and the error is logged.
  *
- * Objects are decoded when a filter of theirs is called. A filter that only
- * needs the metadata is cheaper as `event`, which reads it from the bytes.
+ * Objects are decoded for every filter except `event`, which is therefore cheaper
+ * if it only needs the metadata.
  *
- * @typeParam T The type of the objects.
+ * @typeParam T Type of the objects.
+ *
+ * @example Only changes of ConfigMaps with a label
+ * ```ts
+ * import type { Filters } from "@coracle/operator/core";
+ * import type { ConfigMap } from "@coracle/operator/kinds";
+ *
+ * const filters: Filters<ConfigMap> = {
+ *   event: ({ header }) => header.label("team") === "payments",
+ * };
+ * if (filters.add !== undefined) throw new Error("Unexpected");
+ * ```
  */
 export interface Filters<T extends KubernetesObject = KubernetesObject> {
-  /** An object is new. */
+  /** Filter of new objects. */
   readonly add?: ((object: T) => boolean) | undefined;
-  /** An object changed; the state before is not always known. */
+  /** Filter of changed objects; the previous state is not always known. */
   readonly update?:
     | ((object: T, previous: T | undefined) => boolean)
     | undefined;
   /**
-   * An object is gone. Not for primaries, whose deletion must always be known.
+   * Filter of deleted objects, given their last known state and whether a later
+   * state was missed. Not allowed for primaries, whose deletion is always handled.
    */
   readonly delete?:
     | ((object: T, finalStateUnknown: boolean) => boolean)
     | undefined;
-  /** Any of these. */
+  /** Filter of all events, given the object. */
   readonly generic?: ((object: T) => boolean) | undefined;
-  /** Any of these, as the cache tells it; valid during the call only. */
+  /** Filter of all events, given the event, which is valid during the call only. */
   readonly event?: ((event: CacheEvent<T>) => boolean) | undefined;
 }
 
-/** What filters must be. */
+/** Option rules of {@linkcode Filters}. */
 export const FILTER_RULES: OptionRules<Filters> = {
   add: "function?",
   update: "function?",
@@ -40,14 +52,14 @@ export const FILTER_RULES: OptionRules<Filters> = {
   event: "function?",
 };
 
-/** A filter that accepts what all of these accept. */
+/** Filter that accepts what all of the given filters accept. */
 export function allOf<Args extends readonly unknown[]>(
   ...filters: readonly ((...args: Args) => boolean)[]
 ): (...args: Args) => boolean {
   return (...args) => filters.every((filter) => filter(...args));
 }
 
-/** A filter that accepts what any of these accepts. */
+/** Filter that accepts what any of the given filters accepts. */
 export function anyOf<Args extends readonly unknown[]>(
   ...filters: readonly ((...args: Args) => boolean)[]
 ): (...args: Args) => boolean {
@@ -55,26 +67,26 @@ export function anyOf<Args extends readonly unknown[]>(
 }
 
 /**
- * A filter that accepts what the other does not.
+ * Filter that accepts what none of the given filters accepts.
  *
- * @example Changes of what nobody has paused
+ * @example Our ConfigMaps that are not paused
  * ```ts
- * import { allOf, not } from "@coracle/operator/core";
+ * import { allOf, noneOf } from "@coracle/operator/core";
  * import type { ConfigMap } from "@coracle/operator/kinds";
  *
  * const isPaused = ({ data }: ConfigMap) => data?.["paused"] === "true";
  * const isOurs = ({ metadata }: ConfigMap) => metadata.name.startsWith("our-");
- * const filters = { generic: allOf(isOurs, not(isPaused)) };
+ * const filters = { generic: allOf(isOurs, noneOf(isPaused)) };
  * if (!filters.generic({ metadata: { name: "our-map" } })) throw new Error("No");
  * ```
  */
-export function not<Args extends readonly unknown[]>(
-  filter: (...args: Args) => boolean,
+export function noneOf<Args extends readonly unknown[]>(
+  ...filters: readonly ((...args: Args) => boolean)[]
 ): (...args: Args) => boolean {
-  return (...args) => !filter(...args);
+  return (...args) => !filters.some((filter) => filter(...args));
 }
 
-/** Whether filters accept an event. What they throw is passed on. */
+/** Whether filters accept an event; rethrows their errors. */
 export function accepts<T extends KubernetesObject>(
   filters: Filters<T>,
   event: CacheEvent<T>,
@@ -93,23 +105,23 @@ export function accepts<T extends KubernetesObject>(
   }
 }
 
-/** What the default filter of a controller looks at. */
+/** Options of the default filter of a controller. */
 export interface DefaultFilterOptions {
-  /** The finalizer of the controller; undefined when it uses none. */
+  /** Finalizer of the controller; undefined if it uses none. */
   readonly finalizer: string | undefined;
-  /** Whether changes that leave the generation as it was are ignored. */
+  /** Whether changes that do not change the generation are ignored. */
   readonly generationAware: boolean;
-  /** The annotation that pauses an object; undefined when none does. */
+  /** Annotation that pauses an object; undefined if there is none. */
   readonly pauseAnnotation: string | undefined;
-  /** The annotations that ask for a run when they get a new value. */
+  /** Annotations that request a run when their value changes. */
   readonly requestAnnotations: readonly string[];
 }
 
 /**
- * Whether an update of a primary matters to its controller, decided on the
- * scanned metadata: its generation rose or its kind has none, our finalizer was
- * or is missing, it was marked for deletion or paused just now or is paused no
- * longer, or what it was before is not known.
+ * Default filter of the updates of primaries. It accepts an update if the
+ * generation has changed or does not exist, our finalizer was or is missing, the
+ * deletion has started, the pause annotation has changed, a request annotation
+ * has a new value, or the previous state is not known. Decodes nothing.
  */
 export function isRelevantUpdate(
   event: Pick<CacheEvent, "header" | "previousHeader" | "hasSameMetadata">,

@@ -3,21 +3,22 @@ import { type OptionRow, typeText } from "../api/options.ts";
 import type { NamespaceSet } from "./event_source.ts";
 
 /**
- * Which namespaces are watched: all, the one in which the operator runs, or
- * those named.
+ * Namespaces to watch: all, the namespace in which the operator runs, or a list of
+ * names.
  */
 export type Namespaces = "all" | "current" | readonly string[];
 
-const NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+/** Label name of RFC 1123. */
+const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /**
- * Refuses what names no namespaces.
+ * Validates the option `namespaces`.
  *
- * @param namespaces What the user gave.
- * @param words What may be said in place of names.
- * @param subject What watches them, such as `"an operator"`.
- * @throws {TypeError} If it is neither a word nor a list of names, or the list
- * is empty.
+ * @param namespaces Value of the option.
+ * @param words Words that are allowed in place of a list.
+ * @param subject Subject of the error message, such as `"an operator"`.
+ * @throws {TypeError} If the value is neither one of the words nor a list of names
+ * with at least one item.
  */
 export function checkNamespaces(
   namespaces: unknown,
@@ -37,7 +38,7 @@ export function checkNamespaces(
     );
   }
   for (const name of namespaces) {
-    if (typeof name === "string" && NAME.test(name)) continue;
+    if (typeof name === "string" && NAMESPACE_NAME.test(name)) continue;
     throw new TypeError(
       `Cannot watch namespaces for ${subject}: a name has up to 63 lower-case letters, digits and dashes: received ${
         JSON.stringify(name)
@@ -57,13 +58,13 @@ export const NAMESPACES_OPTION: OptionRow<Namespaces | undefined> = {
 };
 
 /**
- * Which namespaces are meant.
+ * Resolves the option `namespaces`.
  *
- * @param namespaces What the user gave.
- * @param current The namespace in which the operator runs, if it is known.
- * @param kind A kind without namespaces is always watched as a whole.
- * @throws {TypeError} If a name cannot be one, none is given, or the namespace
- * of the operator is not known.
+ * @param namespaces Value of the option.
+ * @param current Namespace in which the operator runs, if it is known.
+ * @param kind Kind to watch; if it is cluster-scoped, the result is `"all"`.
+ * @throws {TypeError} If the value is not valid, or is `"current"` and the
+ * namespace of the operator is not known.
  */
 export function namespaceSet(
   namespaces: Namespaces,

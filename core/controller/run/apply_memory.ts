@@ -2,16 +2,16 @@ import { hash } from "node:crypto";
 import type { KubernetesObject } from "../../api/object.ts";
 import { LruCache } from "../../cache/store/lru_cache.ts";
 
-/** What is remembered of the last apply to an object. */
+/** Memory of the last apply to an object. */
 interface Applied {
-  /** What was applied. */
+  /** Hash of the apply configuration. */
   readonly intent: string;
   /**
-   * The part of the object that an apply can change, as it was answered;
-   * undefined where the cache leaves some of it out.
+   * Hash of the part of the answer that an apply can change; undefined if the
+   * cache does not keep all of it.
    */
   readonly part: string | undefined;
-  /** The newest resourceVersion that is known to be the same. */
+  /** Newest resourceVersion in which this part is known to be the same. */
   version: string;
 }
 
@@ -25,34 +25,33 @@ export function textHash(text: string): string {
   return hash("sha1", text, "base64");
 }
 
-/** Of how many objects the last apply is remembered; some 250 bytes each. */
-const MOST_OBJECTS = 50_000;
+/** Number of objects whose last apply is kept, about 250 bytes each. */
+const MAX_OBJECTS = 50_000;
 
-/** One apply, and the object that it is about. */
+/** Apply of an object. */
 export interface RememberedApply {
-  /** Which object: unique among those that are applied. */
+  /** Kind and key of the object as text. */
   readonly id: string;
-  /** What is applied. */
+  /** Apply configuration. */
   readonly intent: object;
-  /** Whether it goes to the status alone. */
+  /** Whether only the status is applied. */
   readonly subresource: boolean;
-  /** The object as the cache has it. */
+  /** Object in the cache. */
   readonly cached: KubernetesObject;
 }
 
 /**
- * Knows whether applying the same again would change anything, without asking
- * the server and without managed fields: it would not while the object is the
- * one that the last apply was answered with. Of that, what the apply did not
- * concern may have changed: the status of an object whose spec was applied, and
- * the other way round.
+ * Memory of applies. It decides without the server and without managed fields
+ * whether an apply would change nothing: that is so while the object is the one
+ * that the server answered the same apply with. Parts that the apply cannot change
+ * may differ, such as the status if the object was applied.
  *
- * A cache that leaves out fields cannot tell whether these have changed: then
- * only an object that nobody has touched counts as the same.
+ * If a cache does not keep all fields, only an object with the same
+ * resourceVersion counts as unchanged.
  */
 export class ApplyMemory {
   readonly #applied: LruCache<string, Applied> = new LruCache({
-    maxSize: MOST_OBJECTS,
+    maxSize: MAX_OBJECTS,
   });
 
   /** Whether an apply would change nothing. */
@@ -68,10 +67,10 @@ export class ApplyMemory {
   }
 
   /**
-   * Learns from the answer to an apply.
+   * Stores the answer to an apply.
    *
-   * @param apply What was applied, and the cache after the answer.
-   * @param stored The answer.
+   * @param apply The apply, with the object in the cache after the answer.
+   * @param stored Object that the server answered with.
    */
   learn(apply: RememberedApply, stored: KubernetesObject): void {
     const part = partHash(stored, apply);
@@ -87,7 +86,7 @@ function nameOf({ id, subresource }: RememberedApply): string {
   return subresource ? `${id} status` : id;
 }
 
-/** What changes with every write, whoever did it. */
+/** Metadata that every write changes. */
 const BOOKKEEPING: ReadonlySet<string> = new Set([
   "generation",
   "managedFields",
@@ -95,15 +94,15 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Names the part of an object that an apply can change. Fields that a cache
- * leaves out are not among the entries of its objects.
+ * Hash of the part of an object that an apply can change. Fields that a cache does
+ * not keep are not among the entries of its objects.
  */
 function partHash(
   object: KubernetesObject,
   { intent, subresource }: RememberedApply,
 ): string {
   const metadata = Object.entries(object.metadata);
-  // The order is that of the server, but for items of a list, which lack some.
+  // Sorted, since the items of a list have another order than single objects.
   const fields = Object.entries(object).sort(([a], [b]) => a < b ? -1 : 1);
   const named = (names: readonly string[]) => ([name]: [string, unknown]) =>
     names.includes(name);

@@ -28,78 +28,85 @@ interface ObservedWrite extends Omit<StoredWrite, "verb"> {
   readonly now: number;
 }
 
-/** Says that a run repeats a write that does not last. */
+/** Loop of writes: runs repeat a write that does not last. */
 export interface WriteLoop {
-  /** What is written, for people: `v1 ConfigMap default/web`. */
+  /** Object that is written, such as `v1 ConfigMap default/web`. */
   readonly target: string;
-  /** How often the same was written in a row. */
+  /** Number of consecutive identical writes. */
   readonly times: number;
-  /** The fields that change with every write, as far as they are known. */
+  /** Fields that change with every write, at most five. */
   readonly fields: readonly string[];
-  /** For how long the primary should not run, in milliseconds. */
+  /** Pause before the next run of the primary, in milliseconds. */
   readonly pause: number;
 }
 
-/** How often the same write in a row is taken for a loop. */
-const LOOP = 5;
-/** Writes further apart than this are no loop, in milliseconds. */
-const WINDOW = 60_000;
-const FIRST_PAUSE = 1_000;
-const LONGEST_PAUSE = 60_000;
-/** How many targets are followed; the longest unseen one is forgotten. */
-const MOST_TARGETS = 2_000;
-/** How many fields a loop names. */
-const MOST_FIELDS = 5;
+/** Number of consecutive identical writes that count as a loop. */
+const LOOP_WRITES = 5;
+/** Longest time between two writes of a loop. */
+const LOOP_WINDOW_MS = 60_000;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+/** Number of targets in memory; the least recently written one is removed. */
+const MAX_TARGETS = 2_000;
+/** Number of fields that a loop lists. */
+const MAX_FIELDS = 5;
 
-interface Followed {
-  hash: number;
-  times: number;
-  last: number;
+/** Latest write to a target. */
+interface LastWrite {
+  /** Hash of the body. */
+  readonly hash: number;
+  /** Number of consecutive identical writes. */
+  readonly times: number;
+  /** Time by the clock of the controller, in milliseconds. */
+  readonly at: number;
 }
 
 /**
- * Finds runs that write the same again and again, each time with effect: somebody
- * else sets the fields back, or the server stores them in another form. Left
- * alone, the two would keep each other busy for ever.
+ * Detector of runs that repeat the same write, each time with an effect: another
+ * client reverts the fields, or the server stores them in another form. Without a
+ * pause the two would go on indefinitely.
  */
 export class WriteLoopDetector {
-  readonly #followed: Map<string, Followed> = new Map();
+  readonly #lastWrites: Map<string, LastWrite> = new Map();
 
   /**
-   * Takes a write into account.
+   * Records a write.
    *
-   * @returns The loop, if this write is part of one.
+   * @returns The loop that the write is part of; undefined if there is none.
    */
   observe(write: ObservedWrite): WriteLoop | undefined {
     const { key, kind, before, after, now } = write;
     const target = `${kindText(kind)} ${keyText(keyOf(after))}`;
     const id = `${key} ${target}`;
     const { resourceVersion } = after.metadata;
-    // A write that changed nothing, and one that made the object, end a loop.
+    // A write that changed nothing or created the object ends a loop.
     if (
       before === undefined || before.metadata.uid !== after.metadata.uid ||
       before.metadata.resourceVersion === resourceVersion
     ) {
-      this.#followed.delete(id);
+      this.#lastWrites.delete(id);
       return undefined;
     }
     const hash = hashOf(JSON.stringify(write.body));
-    const earlier = this.#followed.get(id);
+    const earlier = this.#lastWrites.get(id);
     const again = earlier !== undefined && earlier.hash === hash &&
-      now - earlier.last <= WINDOW;
+      now - earlier.at <= LOOP_WINDOW_MS;
     const times = again ? earlier.times + 1 : 1;
-    this.#followed.delete(id);
-    this.#followed.set(id, { hash, times, last: now });
-    if (this.#followed.size > MOST_TARGETS) {
-      const [oldest] = this.#followed.keys();
-      this.#followed.delete(oldest as string);
+    this.#lastWrites.delete(id);
+    this.#lastWrites.set(id, { hash, times, at: now });
+    if (this.#lastWrites.size > MAX_TARGETS) {
+      const [oldest] = this.#lastWrites.keys();
+      this.#lastWrites.delete(oldest as string);
     }
-    if (times < LOOP) return undefined;
+    if (times < LOOP_WRITES) return undefined;
     return {
       target,
       times,
       fields: changedFields(before, after),
-      pause: Math.min(FIRST_PAUSE * 2 ** (times - LOOP), LONGEST_PAUSE),
+      pause: Math.min(
+        FIRST_PAUSE_MS * 2 ** (times - LOOP_WRITES),
+        LONGEST_PAUSE_MS,
+      ),
     };
   }
 }
@@ -148,7 +155,7 @@ export class WriteObserver {
   }
 }
 
-/** Which fields differ, without those that every write changes. */
+/** Paths of the fields that differ, without those that every write changes. */
 function changedFields(
   before: KubernetesObject,
   after: KubernetesObject,
@@ -166,10 +173,10 @@ function changedFields(
     path.slice(1).replaceAll("/", ".").replaceAll("~1", "/")
       .replaceAll("~0", "~")
   );
-  return [...new Set(paths)].slice(0, MOST_FIELDS);
+  return [...new Set(paths)].slice(0, MAX_FIELDS);
 }
 
-/** A hash of a text (FNV-1a). */
+/** FNV-1a hash of a text. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) {

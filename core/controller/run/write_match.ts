@@ -5,17 +5,16 @@ import {
 import { isJsonObject, jsonEquals } from "../../patch/json_value.ts";
 
 /**
- * Whether a JSON merge patch would change an object. Where the object is a
- * cached one that lacks the fields in question, it counts as a change: nobody
- * can tell.
+ * Whether a JSON merge patch would change an object. Fields that the cache does
+ * not keep count as changed.
  *
- * @param object The object as a cache has it.
- * @param patch The patch.
+ * @param object Object in the cache.
+ * @param patch Merge patch.
  */
 export function mergePatchChanges(object: object, patch: unknown): boolean {
   if (!isJsonObject(patch)) return true;
   return Object.entries(patch).some(([name, value]) =>
-    // A cache may hold the metadata alone.
+    // A cache may keep only the metadata.
     value !== undefined && !(name in object) ||
     fieldChanges(object, name, value)
   );
@@ -33,11 +32,12 @@ function fieldChanges(owner: object, name: string, value: unknown): boolean {
 }
 
 /**
- * Whether a JSON Patch would change an object. What does not fit it, or touches
- * fields that a cache lacks, is for the server to answer and counts as a change.
+ * Whether a JSON Patch would change an object. A patch that cannot be applied, or
+ * uses fields that the cache does not keep, counts as a change, so that the server
+ * answers it.
  *
- * @param object The object as a cache has it.
- * @param patch The patch.
+ * @param object Object in the cache.
+ * @param patch Operations of the patch.
  */
 export function jsonPatchChanges(
   object: object,
@@ -52,12 +52,11 @@ export function jsonPatchChanges(
 }
 
 /**
- * Whether an object, or its status, differs from the stored one in anything but
- * what the server writes itself.
+ * Whether an update would change an object, apart from fields that the server sets.
  *
- * @param stored The object as a cache has it.
- * @param object What would be put in its place.
- * @param subresource Whether its status alone counts, or anything else.
+ * @param stored Object in the cache.
+ * @param object Object of the update.
+ * @param subresource Subresource of the update.
  */
 export function replacementChanges(
   stored: object,
@@ -72,7 +71,7 @@ export function replacementChanges(
   return !jsonEquals(asWritten(before), asWritten(after));
 }
 
-/** An object without what a write cannot say. */
+/** Object without the fields that a write cannot set. */
 function asWritten(object: Record<string, unknown>): unknown {
   const { metadata, apiVersion: _apiVersion, kind: _kind, ...fields } = object;
   const { managedFields: _managedFields, ...others } = withoutGuards(metadata);
@@ -84,18 +83,18 @@ function withoutGuards(value: unknown): Record<string, unknown> {
 }
 
 /**
- * The first field that a cached object lacks since the cache was told to leave
- * it out, other than its managed fields; undefined for an object that is whole.
+ * First field that is missing because the cache prunes it, apart from managed
+ * fields; undefined for a complete object.
  */
 export function prunedField(value: unknown, path = ""): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   for (const name of Object.getOwnPropertyNames(value)) {
     const field = Object.getOwnPropertyDescriptor(value, name);
-    const place = path === "" ? name : `${path}.${name}`;
+    const fieldPath = path === "" ? name : `${path}.${name}`;
     if (field?.get !== undefined) {
-      if (place !== "metadata.managedFields") return place;
+      if (fieldPath !== "metadata.managedFields") return fieldPath;
     } else if (typeof field?.value === "object") {
-      const inner = prunedField(field.value, place);
+      const inner = prunedField(field.value, fieldPath);
       if (inner !== undefined) return inner;
     }
   }

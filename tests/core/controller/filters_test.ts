@@ -7,7 +7,7 @@ import {
   allOf,
   anyOf,
   isRelevantUpdate,
-  not,
+  noneOf,
 } from "../../../core/controller/filters.ts";
 
 const FINALIZER = "example.com/finalizer";
@@ -126,5 +126,5 @@ test("filters are combined by allOf, anyOf and not", () => {
   const big = (n: number) => n > 10;
   assert.deepEqual([2, 11, 12].map(allOf(even, big)), [false, false, true]);
   assert.deepEqual([1, 2, 11].map(anyOf(even, big)), [false, true, true]);
-  assert.deepEqual([1, 2].map(not(even)), [true, false]);
+  assert.deepEqual([1, 2].map(noneOf(even)), [true, false]);
 });
