@@ -276,7 +276,7 @@ function remember(
 ): KnownJob {
   const status = object.status!;
   const news = newFailures(failures, { after: status.failuresTold });
-  for (const text of news.told) events.warning("JobException", text);
+  for (const text of news.reported) events.warning("JobException", text);
   if (news.after !== undefined) status.failuresTold = news.after;
   return status.job = { ...known, failure: failures.at(-1)?.text };
 }
@@ -291,7 +291,7 @@ function jobIn(
   try {
     if (status < 300) return Job.parse(JSON.parse(text));
   } catch {
-    // It is told below.
+    // It is reported below.
   }
   throw trouble("JobManagerConfused", `${status} ${text.slice(0, 200)}`);
 }

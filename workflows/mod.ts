@@ -159,6 +159,7 @@ export {
   oneShotTask,
   type TaskDefinition,
   type TaskObject,
+  type TaskRun,
 } from "./phases/one_shot_task.ts";
 export { phased } from "./phases/phased.ts";
 export type {

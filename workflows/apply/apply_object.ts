@@ -11,7 +11,7 @@ import {
 } from "../kstatus/object_reference.ts";
 import { waitFor, type WaitOptions } from "../kstatus/wait_for.ts";
 import {
-  type ApplyAction,
+  type AppliedChange,
   type FieldDifference,
   objectChanges,
 } from "./change_set.ts";
@@ -24,7 +24,7 @@ export interface ApplyPlan extends ObjectReference {
   /** The object as it is; undefined if it is not there. */
   readonly live: KubernetesObject | undefined;
   /** What happens to it. */
-  readonly action: ApplyAction;
+  readonly action: AppliedChange["action"];
   /** The fields that are not as they should be. */
   readonly fields: readonly FieldDifference[];
   /** Whether it must be deleted before. */

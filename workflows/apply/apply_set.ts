@@ -20,11 +20,7 @@ import { statusOf } from "../kstatus/status_of.ts";
 import { waitFor } from "../kstatus/wait_for.ts";
 import { type ApplyPlan, carryOut, planObject } from "./apply_object.ts";
 import { applyStages, compareForApply } from "./apply_order.ts";
-import {
-  type AppliedChange,
-  type ApplyAction,
-  ApplySetError,
-} from "./change_set.ts";
+import { type AppliedChange, ApplySetError } from "./change_set.ts";
 import {
   APPLY_SET_RULES,
   type ApplySetOptions,
@@ -33,14 +29,6 @@ import {
   ownerLabels,
   type SetOptions,
 } from "./set_options.ts";
-
-/** What came of applying a set. */
-export interface AppliedSet {
-  /** What happened to each object, in the order in which it did. */
-  readonly changes: readonly AppliedChange[];
-  /** What the set holds now: keep it, and give it as `previous` next time. */
-  readonly inventory: readonly ObjectReference[];
-}
 
 /**
  * Applies many objects of any kinds as one set, by server-side apply.
@@ -97,7 +85,10 @@ export async function applySet(
   client: Client,
   objects: readonly KubernetesObject[],
   options: ApplySetOptions,
-): Promise<AppliedSet> {
+): Promise<{
+  readonly changes: readonly AppliedChange[];
+  readonly inventory: readonly ObjectReference[];
+}> {
   checkSet(client, objects, { name: "applySet()", options });
   const inventory = inventoryOf(objects);
   const stages = applyStages(objects.map(withReference), options.early);
@@ -276,21 +267,7 @@ async function applyStage(
   await waitFor(client, unready, { timeout, signal, clock, rules });
 }
 
-/** Options of {@linkcode pruneSet}. */
-export interface PruneSetOptions extends Pick<SetOptions, "owner" | "signal"> {
-  /**
-   * Whether to find out only what would be deleted.
-   *
-   * @default {false}
-   */
-  readonly dryRun?: boolean | undefined;
-  /**
-   * Where what happened is added.
-   *
-   * @default {a new list}
-   */
-  readonly changes?: AppliedChange[] | undefined;
-}
+type PruneSetOptions = Parameters<typeof pruneSet>[2];
 
 const RULES: OptionRules<PruneSetOptions> = {
   owner: "object",
@@ -317,7 +294,10 @@ const RULES: OptionRules<PruneSetOptions> = {
 export async function pruneSet(
   client: Client,
   references: readonly ObjectReference[],
-  options: PruneSetOptions,
+  options: Pick<SetOptions, "owner" | "signal"> & {
+    readonly dryRun?: boolean | undefined;
+    readonly changes?: AppliedChange[] | undefined;
+  },
 ): Promise<readonly AppliedChange[]> {
   const subject = "pruneSet()";
   checkOption(references, "array", { name: "references", subject });
@@ -340,7 +320,7 @@ async function pruneObject(
   client: Client,
   reference: ObjectReference,
   { owner, dryRun, signal }: PruneSetOptions,
-): Promise<ApplyAction> {
+): Promise<AppliedChange["action"]> {
   const kind = referencedKind(reference);
   const live = await client.find(kind, reference, { signal });
   if (live === undefined) return "deleted";

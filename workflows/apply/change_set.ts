@@ -6,33 +6,40 @@ import {
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 
-/**
- * What happened to an object, or would happen.
- *
- * - `"created"`: it was not there, or was replaced.
- * - `"configured"`: it was there and not as it should be.
- * - `"unchanged"`: nothing was written.
- * - `"deleted"`: it is gone, or on its way out.
- * - `"skipped"`: its author wants it left alone, or it is not of this set.
- * - `"unknown"`: nobody can say before what it needs is there.
- */
-export type ApplyAction =
-  | "created"
-  | "configured"
-  | "unchanged"
-  | "deleted"
-  | "skipped"
-  | "unknown";
-
-/** What happened to one object of a set. */
+/** Change of one object of a set. */
 export interface AppliedChange {
-  /** Which object. */
+  /** Reference to the object. */
   readonly reference: ObjectReference;
-  /** What happened. */
-  readonly action: ApplyAction;
-  /** The fields that were not as they should be; Secrets' values are masked. */
-  readonly fields: readonly FieldDifference[];
+  /**
+   * Action that was taken, or would be taken in a dry run.
+   *
+   * - `"created"`: it did not exist, or was replaced.
+   * - `"configured"`: it existed and differed.
+   * - `"unchanged"`: nothing was written.
+   * - `"deleted"`: it is deleted, or terminating.
+   * - `"skipped"`: an annotation excludes it, or it is not in the set.
+   * - `"unknown"`: not known before its namespace or kind exists.
+   */
+  readonly action:
+    | "created"
+    | "configured"
+    | "unchanged"
+    | "deleted"
+    | "skipped"
+    | "unknown";
+  /** Fields that differed; the values of Secrets are masked. */
+  readonly fields: readonly {
+    /** JSON Pointer of the field, such as `/spec/replicas`. */
+    readonly path: string;
+    /** Current value; absent if there is none. */
+    readonly before?: unknown;
+    /** Desired value; absent if there is none. */
+    readonly after?: unknown;
+  }[];
 }
+
+/** Field of an object that differs from its desired state. */
+export type FieldDifference = AppliedChange["fields"][number];
 
 /** An object of a set could not be applied; those before it were. */
 export class ApplySetError extends Error {
@@ -102,16 +109,6 @@ export function changeSetText(changes: readonly AppliedChange[]): string {
 function fieldText(change: FieldDifference): string {
   const text = (value: unknown) => JSON.stringify(value) ?? "nothing";
   return `  ${change.path}: ${text(change.before)} -> ${text(change.after)}`;
-}
-
-/** One field that is not as it should be. */
-export interface FieldDifference {
-  /** Which one, as a JSON Pointer: `/spec/replicas`. */
-  readonly path: string;
-  /** What is there; absent if nothing. */
-  readonly before?: unknown;
-  /** What there should be; absent if nothing. */
-  readonly after?: unknown;
 }
 
 /** What stands for a value that must not be seen. */

@@ -6,23 +6,20 @@ import type { Clock } from "../../core/clock.ts";
 import type { ObjectReference } from "../kstatus/object_reference.ts";
 import type { StatusRule } from "../kstatus/object_status.ts";
 
-/** To whom a set belongs: the labels of its objects say so. */
-export interface SetOwner {
-  /**
-   * The domain of labels and annotations, such as `sample.coracle.dev`; usually
-   * the group of the kind whose objects own sets.
-   */
-  readonly group: string;
-  /** The name of the owner. */
-  readonly name: string;
-  /** The namespace of the owner; absent for owners in none. */
-  readonly namespace?: string | undefined;
-}
-
 /** What everything that works on a set takes. */
 export interface SetOptions {
-  /** To whom the set belongs. */
-  readonly owner: SetOwner;
+  /** Owner of the set; the labels of its objects name it. */
+  readonly owner: {
+    /**
+     * Domain of the labels and annotations, such as `sample.coracle.dev`; usually
+     * the API group of the owner.
+     */
+    readonly group: string;
+    /** Name of the owner. */
+    readonly name: string;
+    /** Namespace of the owner; absent for cluster-scoped owners. */
+    readonly namespace?: string | undefined;
+  };
   /**
    * Whose fields are written.
    *
@@ -83,6 +80,8 @@ export interface ApplySetOptions extends SetOptions {
    */
   readonly clock?: Clock | undefined;
 }
+
+type SetOwner = SetOptions["owner"];
 
 const OWNER_RULES: OptionRules<SetOwner> = {
   group: "name",

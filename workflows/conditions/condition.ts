@@ -1,56 +1,47 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
-import type { HandledRequests } from "./requests.ts";
 
-/** What a condition says of its type. */
-export type ConditionStatus = "True" | "False" | "Unknown";
-
-/** One entry of `status.conditions`, as Kubernetes' `metav1.Condition`. */
+/** Entry of `status.conditions`, as Kubernetes' `metav1.Condition`. */
 export interface Condition {
-  /** What it is about; unique in a list. */
+  /** Type of the condition; unique in a list. */
   type: string;
-  /** What it says. */
-  status: ConditionStatus;
-  /** Why, as one word for programs: `NewRevision`. */
+  /** Status of the condition. */
+  status: "True" | "False" | "Unknown";
+  /** Machine-readable reason in CamelCase, such as `NewRevision`. */
   reason: string;
-  /** Why, as a sentence for people. */
+  /** Human-readable message. */
   message: string;
-  /** The generation of the object that this was found out about. */
+  /** Generation of the object for which the condition was set. */
   observedGeneration?: number | undefined;
-  /** When status, reason or message last changed, to the second. */
+  /** Last change of status, reason or message, to the second. */
   lastTransitionTime: string;
 }
 
-/** What a controller says of an object by conditions. */
-export interface ConditionedStatus extends HandledRequests {
-  /** The generation that the controller has dealt with. */
+/** Status of an object with conditions. */
+export interface ConditionedStatus {
+  /** Newest generation that the controller has reconciled. */
   observedGeneration?: number | undefined;
-  /** What it says, each type once. */
+  /** Conditions, one of each type. */
   conditions?: Condition[] | undefined;
+  /** Token of the last requested run. */
+  lastHandledReconcileAt?: string | undefined;
+  /** Token of the last forced run. */
+  lastHandledForceAt?: string | undefined;
 }
 
-/** An object with conditions. */
+/** Object with conditions. */
 export interface Conditioned extends KubernetesObject {
-  /** What the controller says of the object. */
+  /** Status with conditions. */
   status?: ConditionedStatus | undefined;
 }
 
-/** What a caller says of a condition; the rest is filled in. */
+/** Condition to set; the other fields are filled in. */
 export type NewCondition =
   & Pick<Condition, "type" | "status" | "reason">
   & Partial<Pick<Condition, "message" | "lastTransitionTime">>;
 
-/** When and about what a condition is set. */
-export interface ConditionMoment {
-  /** The present, in milliseconds since the Unix epoch. */
-  readonly now: number;
-  /**
-   * The generation of the object that the pass has seen.
-   *
-   * @default {none: the condition carries no observedGeneration}
-   */
-  readonly generation?: number | undefined;
-}
+/** Time and generation with which a condition is set. */
+export type ConditionMoment = Parameters<typeof setCondition>[2];
 
 /** Whether the object serves its purpose, in the words of kstatus. */
 export const READY = "Ready";
@@ -136,7 +127,10 @@ export function sameState(a: Condition, b: Condition): boolean {
 export function setCondition(
   conditions: readonly Condition[],
   condition: NewCondition,
-  moment: ConditionMoment,
+  moment: {
+    readonly now: number;
+    readonly generation?: number | undefined;
+  },
 ): Condition[] {
   const next: Condition = {
     type: condition.type,

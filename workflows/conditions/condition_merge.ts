@@ -2,7 +2,6 @@ import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import {
   compareConditions,
   type Condition,
-  type ConditionStatus,
   type NewCondition,
 } from "./condition.ts";
 
@@ -235,7 +234,7 @@ function leadOf(group: readonly Member[], of?: readonly string[]): Member {
   return group[0]!;
 }
 
-function inverted(status: ConditionStatus): ConditionStatus {
+function inverted(status: Condition["status"]): Condition["status"] {
   if (status === "Unknown") return status;
   return status === "True" ? "False" : "True";
 }

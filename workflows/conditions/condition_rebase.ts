@@ -7,27 +7,20 @@ import {
   sameState,
 } from "./condition.ts";
 
-/** Which conditions are ours to overwrite. */
-export interface RebaseOptions {
-  /**
-   * The types that only this controller writes: its view wins.
-   *
-   * @default {[]}
-   */
+/** Options of {@linkcode rebaseConditions}. */
+interface RebaseOptions {
+  /** Current conditions on the server. */
+  readonly latest: readonly Condition[];
+  /** Types that only this controller writes, so that its values win. */
   readonly owned?: readonly string[] | undefined;
-  /**
-   * Whether our view wins for every type.
-   *
-   * @default {false}
-   */
+  /** Whether the values of this controller win for every type. */
   readonly force?: boolean | undefined;
 }
 
-/** What the options of who writes conditions beside others must be. */
-export const REBASE_RULES: OptionRules<RebaseOptions> = {
-  owned: "strings?",
-  force: "boolean?",
-};
+/** Validation rules of the options that say who owns conditions. */
+export const REBASE_RULES: OptionRules<
+  Pick<RebaseOptions, "owned" | "force">
+> = { owned: "strings?", force: "boolean?" };
 const RULES = { ...REBASE_RULES, latest: "array" } as const;
 
 /** Somebody else changed a condition that we changed too. */
@@ -67,7 +60,7 @@ export class ConditionConflictError extends Error {
 export function rebaseConditions(
   before: readonly Condition[],
   after: readonly Condition[],
-  options: RebaseOptions & { readonly latest: readonly Condition[] },
+  options: RebaseOptions,
 ): Condition[] {
   checkOptions(options, RULES, "rebaseConditions()");
   const { latest, owned = [], force = false } = options;

@@ -31,9 +31,6 @@ import {
 } from "./condition_merge.ts";
 import { isOutcome, type StepResult, type StepsResult } from "./outcome.ts";
 
-/** The time of the next run, and whether the current one was a success. */
-export type NextRun = ReturnType<ReconcileSchedule["next"]>;
-
 /** Schedule that decides when an object is reconciled again. */
 export interface ReconcileSchedule {
   /**
@@ -157,8 +154,15 @@ export interface ComputedResult {
   readonly conditions: Condition[];
   /** Whether `status.observedGeneration` is set to the reconciled generation. */
   readonly observed: boolean;
-  /** Time of the next run, unless there is an error. */
-  readonly next: NextRun;
+  /**
+   * Next run, unless there is an error: its delay in milliseconds (zero for an
+   * immediate run, undefined for the next event), and whether this run was a
+   * success.
+   */
+  readonly next: {
+    readonly after: number | undefined;
+    readonly success: boolean;
+  };
   /** Error that fails the run; undefined if it succeeds. */
   readonly error?: unknown;
 }
@@ -406,9 +410,12 @@ const FINALIZE_RULES: OptionRules<Parameters<typeof finalizeResult>[2]> = {
  */
 export function finalizeResult(
   conditions: readonly Condition[],
-  { next, error }: { readonly next: NextRun; readonly error?: unknown },
+  { next, error }: Pick<ComputedResult, "next" | "error">,
   options: {
-    readonly moment: ConditionMoment;
+    readonly moment: {
+      readonly now: number;
+      readonly generation?: number | undefined;
+    };
     readonly eventDriven?: boolean | undefined;
     readonly succeeded: string;
     readonly summaries?: readonly ConditionSummary[] | undefined;

@@ -4,32 +4,30 @@ import {
 } from "../../core/api/label_selector.ts";
 import { checkOption } from "../../core/api/options.ts";
 
-/** Who may refer to an object from other namespaces, as the object says it. */
-export interface AccessList {
-  /** Namespaces with the labels of any of these may; an empty list lets none. */
-  readonly namespaceSelectors: readonly {
-    /**
-     * All of these; an empty set lets every namespace.
-     *
-     * @default {{}}
-     */
-    readonly matchLabels?: Readonly<Record<string, string>> | undefined;
-  }[];
-}
-
-/** A reference from one object to another. */
+/** Reference from one object to another, possibly in another namespace. */
 export interface CrossReference {
-  /** The namespace of the object that refers, and its labels. */
+  /** Namespace of the referring object, and its labels. */
   readonly from: {
     readonly namespace: string;
     readonly labels?: Readonly<Record<string, string>> | undefined;
   };
-  /** The object that is referred to. */
+  /** Referenced object. */
   readonly to: {
-    /** Its namespace; that of the referring one where absent or empty. */
+    /** Namespace of the object. Defaults to that of the referring object. */
     readonly namespace?: string | undefined;
-    /** What it says of access; nothing lets nobody in from elsewhere. */
-    readonly accessFrom?: AccessList | undefined;
+    /**
+     * Access list of the object. Without one, only references from the same
+     * namespace are allowed.
+     */
+    readonly accessFrom?: {
+      /**
+       * Selectors of the allowed namespaces; a namespace must match one of them.
+       * A selector without labels matches every namespace.
+       */
+      readonly namespaceSelectors: readonly {
+        readonly matchLabels?: Readonly<Record<string, string>> | undefined;
+      }[];
+    } | undefined;
   };
 }
 

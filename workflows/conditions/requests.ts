@@ -1,50 +1,39 @@
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { OptionRules } from "../../core/api/options.ts";
+import type { ConditionedStatus } from "./condition.ts";
 
-/** The names of the annotations by which people ask for runs. */
+/** Names of the annotations by which users request runs. */
 export interface RequestNames {
   /**
-   * Asks for a run; any new value does.
+   * Annotation that requests a run whenever its value changes.
    *
    * @default {"reconcile.coracle.dev/requestedAt"}
    */
   readonly requestedAt?: string | undefined;
   /**
-   * Asks for a forced run when it has the same value as the request.
+   * Annotation that makes a requested run a forced one, if it has the same value.
    *
    * @default {"reconcile.coracle.dev/forceAt"}
    */
   readonly forceAt?: string | undefined;
 }
 
-/** What the names of annotations must be. */
+/** Validation rules of the annotation names. */
 export const REQUEST_NAME_RULES: OptionRules<RequestNames> = {
   requestedAt: "name?",
   forceAt: "name?",
 };
 
-/** The annotation by which people ask for a run, unless it is named otherwise. */
+/** Default name of the annotation that requests a run. */
 export const REQUESTED_AT = "reconcile.coracle.dev/requestedAt";
-/** The annotation by which people force a run, unless it is named otherwise. */
-export const FORCE_AT = "reconcile.coracle.dev/forceAt";
+/** Default name of the annotation that forces a run. */
+const FORCE_AT = "reconcile.coracle.dev/forceAt";
 
-/** What a status remembers of requests. */
-export interface HandledRequests {
-  /** The token of the last request that a pass has answered. */
-  lastHandledReconcileAt?: string | undefined;
-  /** The token of the last force that a pass has seen. */
-  lastHandledForceAt?: string | undefined;
-}
-
-/** Which requests an object carries, and what to remember of them. */
-export interface Requests {
-  /** Whether somebody asked for a run since the last one. */
-  readonly requested: boolean;
-  /** Whether somebody asked for a forced run since the last one. */
-  readonly forced: boolean;
-  /** What to write into the status at the end of the pass. */
-  readonly handled: HandledRequests;
-}
+/** Tokens of handled requests, as a status holds them. */
+type HandledRequests = Pick<
+  ConditionedStatus,
+  "lastHandledReconcileAt" | "lastHandledForceAt"
+>;
 
 /**
  * Reads the requests of an object. A value is an opaque token: one that differs
@@ -76,9 +65,19 @@ export interface Requests {
  */
 export function requestsOf(
   object: KubernetesObject,
-  handled: HandledRequests = {},
+  handled: Pick<
+    ConditionedStatus,
+    "lastHandledReconcileAt" | "lastHandledForceAt"
+  > = {},
   names: RequestNames = {},
-): Requests {
+): {
+  readonly requested: boolean;
+  readonly forced: boolean;
+  readonly handled: Pick<
+    ConditionedStatus,
+    "lastHandledReconcileAt" | "lastHandledForceAt"
+  >;
+} {
   const annotations = object.metadata.annotations ?? {};
   const requestedAt = annotations[names.requestedAt ?? REQUESTED_AT];
   const forceAt = annotations[names.forceAt ?? FORCE_AT];

@@ -20,27 +20,47 @@ import { type Clock, sleep, systemClock } from "../../core/clock.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 import { diffMergePatch } from "../../core/patch/merge_patch.ts";
 import type { Condition, Conditioned } from "./condition.ts";
-import {
-  REBASE_RULES,
-  rebaseConditions,
-  type RebaseOptions,
-} from "./condition_rebase.ts";
+import { REBASE_RULES, rebaseConditions } from "./condition_rebase.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Context } from "../../core/controller/context.ts";
 
-/** What a {@linkcode SharedStatus} works with. */
-export interface SharedStatusOptions<P extends Conditioned>
-  extends RebaseOptions {
-  /** How the object is read and written. */
-  readonly access: StatusAccess<P>;
+/** Options of a {@linkcode SharedStatus}. */
+export interface SharedStatusOptions<P extends Conditioned> {
   /**
-   * Measures the pauses between two attempts.
+   * Reads and writes the object; see {@linkcode accessByContext} and
+   * {@linkcode accessByClient}.
+   */
+  readonly access: {
+    /** Reads the object from the server. */
+    read(): Promise<P>;
+    /**
+     * Writes one part of the object with a JSON merge patch.
+     *
+     * @param body The patch; for the status part only its `status` counts.
+     * @param part The part of the object.
+     */
+    patch(body: object, part: "object" | "status"): Promise<P>;
+  };
+  /**
+   * Condition types that only this controller writes, so that its values win.
+   *
+   * @default {[]}
+   */
+  readonly owned?: readonly string[] | undefined;
+  /**
+   * Whether the values of this controller win for every type.
+   *
+   * @default {false}
+   */
+  readonly force?: boolean | undefined;
+  /**
+   * Clock for the pauses between two attempts.
    *
    * @default {systemClock}
    */
   readonly clock?: Clock | undefined;
   /**
-   * Gives a number from 0 to below 1, for the length of pauses.
+   * Random number from 0 to below 1, for the length of pauses.
    *
    * @default {Math.random}
    */
@@ -58,7 +78,7 @@ const ALL = { conditions: true, rest: true } as const;
 /** Any part of an object as JSON. */
 type Json = Record<string, unknown>;
 
-const ACCESS_PARTS: OptionRules<StatusAccess<never>> = {
+const ACCESS_PARTS: OptionRules<SharedStatusOptions<never>["access"]> = {
   read: "function",
   patch: "function",
 };
@@ -353,22 +373,6 @@ function isEmpty(patch: unknown): boolean {
   return isJsonObject(patch) && Object.keys(patch).length === 0;
 }
 
-/** Which part of an object a patch is about. */
-export type ObjectPart = "object" | "status";
-
-/** How one object is read and written; see {@linkcode accessByContext}. */
-export interface StatusAccess<P extends KubernetesObject> {
-  /** The object as the server has it now. */
-  read(): Promise<P>;
-  /**
-   * Changes one part by a JSON merge patch.
-   *
-   * @param body The patch; of the status part only its `status` counts.
-   * @param part Which part.
-   */
-  patch(body: object, part: ObjectPart): Promise<P>;
-}
-
 /**
  * Access to the primary of a run: what is written is seen by later reads of the
  * controller's cache at once, and triggers no further run.
@@ -376,10 +380,10 @@ export interface StatusAccess<P extends KubernetesObject> {
  * @param kind The kind of the primary.
  * @param ctx The context of the run.
  */
-export function accessByContext<P extends KubernetesObject>(
+export function accessByContext<P extends Conditioned>(
   kind: Kind<P>,
   ctx: Context<P>,
-): StatusAccess<P> {
+): SharedStatusOptions<P>["access"] {
   return {
     read: () => ctx.client.get(kind, ctx.key, { signal: ctx.signal }),
     patch: (body, part) =>
@@ -392,25 +396,11 @@ export function accessByContext<P extends KubernetesObject>(
   };
 }
 
-/** What {@linkcode accessByClient} works with. */
-export interface ClientAccessOptions {
-  /** Speaks to the cluster. */
-  readonly client: Client;
-  /**
-   * Whose fields are written.
-   *
-   * @default {the client's `fieldManager`}
-   */
-  readonly fieldManager?: string | undefined;
-  /** Ends the requests when it fires. */
-  readonly signal?: AbortSignal | undefined;
-}
-
 const CLIENT_PARTS: OptionRules<Pick<Client, "get" | "patch">> = {
   get: "function",
   patch: "function",
 };
-const CLIENT_RULES: OptionRules<ClientAccessOptions> = {
+const CLIENT_RULES: OptionRules<Parameters<typeof accessByClient>[2]> = {
   client: "object",
   fieldManager: "name?",
   signal: "signal?",
@@ -424,11 +414,15 @@ const CLIENT_RULES: OptionRules<ClientAccessOptions> = {
  * @param options The client, and how it writes.
  * @throws {TypeError} If an option is unknown, missing or of another type.
  */
-export function accessByClient<P extends KubernetesObject>(
+export function accessByClient<P extends Conditioned>(
   kind: Kind<P>,
   object: P,
-  options: ClientAccessOptions,
-): StatusAccess<P> {
+  options: {
+    readonly client: Client;
+    readonly fieldManager?: string | undefined;
+    readonly signal?: AbortSignal | undefined;
+  },
+): SharedStatusOptions<P>["access"] {
   checkKind(kind, "accessByClient()");
   checkOptions(options, CLIENT_RULES, "accessByClient()");
   const { client, fieldManager, signal } = options;

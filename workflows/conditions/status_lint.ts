@@ -10,32 +10,12 @@ import {
   STALLED,
 } from "./condition.ts";
 
-/** What a status says that it should not. */
-export interface StatusFinding {
-  /** The rule, such as `FAIL 3`, as in Flux' condition checks. */
-  readonly rule: string;
-  /** What is wrong, for a person. */
-  readonly message: string;
-}
+/** Violation of a rule: the rule, such as `FAIL 3`, and a message. */
+type StatusFinding = ReturnType<typeof lintStatus>[number];
 
-/** Options of {@linkcode lintStatus}. */
-export interface LintOptions {
-  /**
-   * The types for which True is the bad news, the worst first. Reconciling and
-   * Stalled always are.
-   *
-   * @default {[]}
-   */
-  readonly abnormal?: readonly string[] | undefined;
-  /**
-   * Whether a pass is under way, which may leave more open than its end.
-   *
-   * @default {false}
-   */
-  readonly inProgress?: boolean | undefined;
-}
-
-const RULES: OptionRules<LintOptions> = {
+const RULES: OptionRules<
+  NonNullable<Parameters<typeof lintStatus>[1]>
+> = {
   abnormal: "strings?",
   inProgress: "boolean?",
 };
@@ -68,8 +48,11 @@ const RULES: OptionRules<LintOptions> = {
  */
 export function lintStatus(
   object: Conditioned,
-  options: LintOptions = {},
-): StatusFinding[] {
+  options: {
+    readonly abnormal?: readonly string[] | undefined;
+    readonly inProgress?: boolean | undefined;
+  } = {},
+): { readonly rule: string; readonly message: string }[] {
   checkOptions(options, RULES, "lintStatus()");
   const { abnormal = [], inProgress = false } = options;
   const conditions = object.status?.conditions ?? [];

@@ -15,11 +15,10 @@ import {
   STALLED,
 } from "./condition.ts";
 import type { Notifier } from "./notifier.ts";
-import type { StepResult, StepsResult } from "./outcome.ts";
+import type { StepResult } from "./outcome.ts";
 import {
   type ConditionSummary,
   type ReconcileSchedule,
-  type SummarizeOptions,
   SUMMARY_RULES,
 } from "./reconcile_result.ts";
 import { REQUEST_NAME_RULES, type RequestNames } from "./requests.ts";
@@ -107,20 +106,22 @@ export interface SummarizedDefinition<P extends Conditioned> {
    *
    * @default {[]}
    */
-  readonly gates?: SummarizeOptions["gates"];
+  readonly gates?: readonly string[] | undefined;
   /**
    * Summary conditions. By default there is one, Ready, which summarizes the
    * conditions that the steps have set; those of `failing` are abnormal and come
    * first. Every summary of Ready also includes Stalled and Reconciling.
    */
-  readonly summaries?: SummarizeOptions["summaries"];
+  readonly summaries?: readonly ConditionSummary[] | undefined;
   /**
    * Reason and message of Ready after a success that no other condition
    * describes.
    *
    * @default {{ reason: "Succeeded", message: "Everything is as asked for" }}
    */
-  readonly succeeded?: SummarizeOptions["succeeded"];
+  readonly succeeded?:
+    | { readonly reason: string; readonly message: string }
+    | undefined;
   /**
    * Schedule of an object, such as `intervalSchedule(object.spec.interval)`. An
    * error that it throws makes the object Stalled, because a user must correct
@@ -157,7 +158,11 @@ export interface SummarizedDefinition<P extends Conditioned> {
    */
   readonly processors?:
     | readonly ((
-      report: StepsResult & {
+      report: {
+        /** Combined result of the steps; `"empty"` if one threw. */
+        readonly result: StepResult;
+        /** Error that a step threw; undefined if none did. */
+        readonly error?: unknown;
         /** The object; changes to it are written with the status. */
         readonly object: P;
         /** The object before the run. */

@@ -12,9 +12,6 @@ import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { ConfigMap } from "../../core/kinds/core_v1.ts";
 import { watch } from "../../sources/watch_source.ts";
 
-/** The ids of outside resources, by the key of each; one alone has `id`. */
-export type ExternalIds = ReadonlyMap<string, string>;
-
 /** The key of a resource that is the only one of its primary. */
 export const ONLY_KEY = "id";
 
@@ -25,9 +22,13 @@ export const ONLY_KEY = "id";
  */
 export interface ExternalState<P extends KubernetesObject> {
   /** The ids that are kept; none for a primary that has no resource. */
-  read(primary: P, ctx: Context<P>): MaybePromise<ExternalIds>;
+  read(primary: P, ctx: Context<P>): MaybePromise<ReadonlyMap<string, string>>;
   /** Keeps these ids and no others. */
-  write(primary: P, ctx: Context<P>, ids: ExternalIds): Promise<void>;
+  write(
+    primary: P,
+    ctx: Context<P>,
+    ids: ReadonlyMap<string, string>,
+  ): Promise<void>;
   /**
    * The sources that it reads from.
    *
@@ -80,18 +81,9 @@ export function configMapState<P extends KubernetesObject>(
   };
 }
 
-/** Options of {@linkcode statusState}. */
-export interface StatusStateOptions {
-  /**
-   * Whether the field is an object that holds an id for each of several
-   * resources, and not the one id as a string.
-   *
-   * @default {false}
-   */
-  readonly many?: boolean | undefined;
-}
-
-const RULES: OptionRules<StatusStateOptions> = { many: "boolean?" };
+const RULES: OptionRules<
+  NonNullable<Parameters<typeof statusState>[2]>
+> = { many: "boolean?" };
 
 /**
  * Keeps ids in a field of the primary's own status, where every later run sees
@@ -117,7 +109,7 @@ const RULES: OptionRules<StatusStateOptions> = { many: "boolean?" };
 export function statusState<P extends KubernetesObject>(
   kind: Kind<P>,
   field: string,
-  options: StatusStateOptions = {},
+  options: { readonly many?: boolean | undefined } = {},
 ): ExternalState<P> {
   const subject = "statusState()";
   checkKind(kind, subject);

@@ -9,8 +9,8 @@ import type {
 } from "../../core/controller/event_source.ts";
 import { crdName, CrdPresence } from "./crd_presence.ts";
 import {
-  type ActiveContext,
   asVerdict,
+  type NodeContext,
   type Verdict,
   type WorkflowNode,
 } from "./node.ts";
@@ -67,7 +67,7 @@ export class Activation<P extends KubernetesObject> {
    */
   async verdict(
     node: WorkflowNode<P>,
-    { primary, ctx }: ActiveContext<P>,
+    { primary, ctx }: Pick<NodeContext<P, unknown>, "primary" | "ctx">,
   ): Promise<Verdict | undefined> {
     const { activeWhen } = node.when;
     if (activeWhen === undefined) return undefined;

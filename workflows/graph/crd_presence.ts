@@ -12,12 +12,6 @@ import type {
 } from "../../core/controller/event_source.ts";
 import { CustomResourceDefinition } from "../../core/kinds/apiextensions_v1.ts";
 
-/** Says that a node is active while the cluster serves a kind. */
-export interface CrdPresent {
-  /** The kind whose definition must be there. */
-  readonly crdOf: ResolvedKind;
-}
-
 /**
  * For `activeWhen`: the node is active while the CustomResourceDefinition of a
  * kind is installed and serves its version. The definition is watched: its
@@ -46,7 +40,7 @@ export interface CrdPresent {
  * if (flow.sources.length !== 2) throw new Error("Unexpected sources");
  * ```
  */
-export function crdPresent(kind: Kind): CrdPresent {
+export function crdPresent(kind: Kind): { readonly crdOf: ResolvedKind } {
   if (!isResolved(kind)) {
     throw new TypeError(
       `Cannot watch for the definition of ${kind.kind}: its plural and scope must be given: received plural ${

@@ -6,7 +6,7 @@ import {
   type ConditionName,
   type NodeResult,
   type NodeState,
-  type NodeVerdicts,
+  type Verdict,
   type WorkflowNode,
 } from "./node.ts";
 import type { Graph } from "./graph.ts";
@@ -30,7 +30,7 @@ export interface ExecutorContext<P extends KubernetesObject> {
 export class NodeRun<P extends KubernetesObject> {
   readonly #node: WorkflowNode<P>;
   readonly #run: ExecutorContext<P>;
-  readonly #verdicts: NodeVerdicts = {};
+  readonly #verdicts: Partial<Record<ConditionName, Verdict>> = {};
 
   /**
    * Prepares a node; nothing happens yet.

@@ -1,59 +1,55 @@
+import type { Duration } from "../../core/api/duration.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import type { OptionRules } from "../../core/api/options.ts";
-import type { Dependent } from "../dependents/dependent.ts";
-import type { CrdPresent } from "./crd_presence.ts";
-import type { GraphNode } from "./graph.ts";
-import type { Duration } from "../../core/api/duration.ts";
+import type { ResolvedKind } from "../../core/api/kind.ts";
 import type { Context } from "../../core/controller/context.ts";
 import type { MaybePromise } from "../../core/controller/reconciler.ts";
+import type { Dependent } from "../dependents/dependent.ts";
 import { statusOf } from "../kstatus/status_of.ts";
 
-/** When a node does what, and after which others. */
+/** Dependencies and conditions of a workflow node. */
 export interface NodeOptions<P extends KubernetesObject, S> {
   /**
-   * The nodes that must be ready before this one.
+   * Names of the nodes that must be ready before this one.
    *
    * @default {[]}
    */
   readonly dependsOn?: readonly string[] | undefined;
   /**
-   * Whether the resource should exist. If not, it is deleted, and before it
-   * everything that depends on it.
-   *
-   * @default {always}
+   * Whether the resource should exist. If not, it is deleted, after everything
+   * that depends on it. By default it should.
    */
   readonly reconcileWhen?: NodeCondition<P, S> | undefined;
   /**
-   * Whether to leave the resource alone in this run: it is neither brought in
-   * line nor deleted, and counts as ready.
-   *
-   * @default {never}
+   * Whether to skip the node in this run: the resource is neither reconciled nor
+   * deleted, and counts as ready. By default it is not skipped.
    */
   readonly skipWhen?: NodeCondition<P, S> | undefined;
   /**
-   * Whether the resource does its work, so that what depends on it can start.
-   *
-   * @default {as soon as it is reconciled}
+   * Whether the resource is ready, so that the nodes which depend on it can
+   * start. By default it is ready once it is reconciled.
    */
   readonly readyWhen?: NodeCondition<P, S> | undefined;
   /**
-   * Whether the resource is gone after it was deleted, so that what it depends
-   * on can be deleted too.
-   *
-   * @default {as soon as its deletion was asked for}
+   * Whether the resource is gone after its deletion, so that its dependencies
+   * can be deleted too. By default a requested deletion is enough.
    */
   readonly deletedWhen?: NodeCondition<P, S> | undefined;
   /**
-   * Whether the node takes part at all, for kinds that a cluster may lack:
-   * {@linkcode crdPresent}, or a function. If not, it is not touched, what
-   * depends on it is deleted, and its event sources are not started.
-   *
-   * @default {always}
+   * Whether the node is active, for kinds that a cluster may not serve: the
+   * result of `crdPresent`, or a function. An inactive node is not touched, the
+   * nodes that depend on it are deleted, and its event sources are not started.
+   * By default it is active.
    */
-  readonly activeWhen?: ActiveWhen<P> | CrdPresent | undefined;
+  readonly activeWhen?:
+    | ((
+      context: Omit<NodeContext<P, S>, "resource">,
+    ) => MaybePromise<boolean | Verdict>)
+    | { readonly crdOf: ResolvedKind }
+    | undefined;
 }
 
-/** What the options of a node must be. */
+/** Validation rules of the options of a node. */
 export const NODE_RULES: OptionRules<
   NodeOptions<KubernetesObject, never>
 > = {
@@ -65,118 +61,98 @@ export const NODE_RULES: OptionRules<
   activeWhen: "any?",
 };
 
-/** One dependent in a workflow. */
-export interface WorkflowNode<P extends KubernetesObject, S = unknown>
-  extends GraphNode {
-  /** What is brought in line. */
+/** Node of a workflow: a dependent, its dependencies and its conditions. */
+export interface WorkflowNode<P extends KubernetesObject, S = unknown> {
+  /** Name of the node, unique in the workflow. */
+  readonly name: string;
+  /** Names of the nodes that must be ready before this one. */
+  readonly dependsOn: readonly string[];
+  /** Resource that is reconciled. */
   readonly dependent: Dependent<P, S>;
-  /** Its conditions. */
+  /** Conditions of the node. */
   readonly when: Omit<NodeOptions<P, S>, "dependsOn">;
 }
 
-/**
- * What became of a node in a run.
- *
- * - `"reconciled"`: brought in line, and ready.
- * - `"notReady"`: brought in line; `readyWhen` does not hold yet.
- * - `"waiting"`: not started, since something it depends on is not ready.
- * - `"skipped"`: left alone, as `skipWhen` says.
- * - `"inactive"`: takes no part, as `activeWhen` says.
- * - `"deleted"`: not wanted, and deleted.
- * - `"deleting"`: not wanted; it, or what depends on it, is not gone yet.
- * - `"failed"`: an error was thrown.
- */
-export type NodeState =
-  | "reconciled"
-  | "notReady"
-  | "waiting"
-  | "skipped"
-  | "inactive"
-  | "deleted"
-  | "deleting"
-  | "failed";
+/** Name of a condition of a node. */
+export type ConditionName = keyof NodeResult["verdicts"];
 
-/** The verdicts of a node's conditions; those that were not asked are absent. */
-export type NodeVerdicts = Partial<Record<ConditionName, Verdict>>;
+/** State of a node after a run. */
+export type NodeState = NodeResult["state"];
 
-/** What became of a node in a run, and why. */
+/** Result of a node in a run. */
 export interface NodeResult<S = unknown> {
-  /** What became of it. */
-  readonly state: NodeState;
-  /** What was done for it; undefined if it was not reconciled. */
+  /**
+   * State of the node.
+   *
+   * - `"reconciled"`: reconciled, and ready.
+   * - `"notReady"`: reconciled; `readyWhen` is not met yet.
+   * - `"waiting"`: not started, because a dependency is not ready.
+   * - `"skipped"`: skipped by `skipWhen`.
+   * - `"inactive"`: inactive by `activeWhen`.
+   * - `"deleted"`: not desired, and deleted.
+   * - `"deleting"`: not desired; it, or a node that depends on it, still exists.
+   * - `"failed"`: an error was thrown.
+   */
+  readonly state:
+    | "reconciled"
+    | "notReady"
+    | "waiting"
+    | "skipped"
+    | "inactive"
+    | "deleted"
+    | "deleting"
+    | "failed";
+  /** Operation that was performed; undefined if it was not reconciled. */
   readonly operation?: "created" | "updated" | "none" | undefined;
-  /** The resource after it was reconciled. */
+  /** Resource after it was reconciled. */
   readonly resource?: S | undefined;
-  /** What was thrown, if it failed. */
+  /** Error that was thrown, if the node failed. */
   readonly error?: unknown;
-  /** The nodes that it waits for. */
+  /** Names of the nodes for which it waits. */
   readonly waitingFor?: readonly string[] | undefined;
-  /** The verdicts of the conditions that were asked. */
-  readonly verdicts: Readonly<NodeVerdicts>;
+  /** Verdicts of the conditions that were evaluated. */
+  readonly verdicts: {
+    readonly activeWhen?: Verdict;
+    readonly skipWhen?: Verdict;
+    readonly reconcileWhen?: Verdict;
+    readonly readyWhen?: Verdict;
+    readonly deletedWhen?: Verdict;
+  };
 }
 
-/** Which of its conditions a node was asked. */
-export type ConditionName =
-  | "activeWhen"
-  | "skipWhen"
-  | "reconcileWhen"
-  | "readyWhen"
-  | "deletedWhen";
-
-/** The conditions that a node can have. */
-export const CONDITION_NAMES: readonly ConditionName[] = [
-  "activeWhen",
-  "skipWhen",
-  "reconcileWhen",
-  "readyWhen",
-  "deletedWhen",
-];
-
-/** What `activeWhen` decides on: the resource may be of a kind that is missing. */
-export interface ActiveContext<P extends KubernetesObject> {
-  /** The primary, as the run was given it. */
+/** Argument of the conditions of a node. */
+export interface NodeContext<P extends KubernetesObject, S> {
+  /** Primary of the run. */
   readonly primary: P;
-  /** The context of the run. */
+  /** Context of the run. */
   readonly ctx: Context<P>;
-}
-
-/** What the other conditions of a node decide on. */
-export interface NodeContext<P extends KubernetesObject, S>
-  extends ActiveContext<P> {
-  /** The resource of the node as it is now; undefined if there is none. */
+  /** Current resource of the node; undefined if it does not exist. */
   readonly resource: S | undefined;
 }
 
-/** A verdict with what it was reached on, readable from the result. */
+/** Verdict of a condition, which the result of the workflow includes. */
 export interface Verdict {
-  /** Whether the condition holds. */
+  /** Whether the condition is met. */
   readonly met: boolean;
-  /** Why, for people: it goes into the condition of the whole workflow. */
+  /** Human-readable reason, for the condition of the whole workflow. */
   readonly message?: string | undefined;
-  /** Anything else, for programs. */
+  /** Additional data for programs. */
   readonly detail?: unknown;
   /**
-   * When to ask again if no event comes before, for what no event tells of.
-   *
-   * @default {at the next event}
+   * Delay after which the condition is evaluated again, for state whose changes
+   * cause no event. By default it is evaluated at the next event.
    */
   readonly recheckAfter?: Duration | undefined;
 }
 
-/** Decides something about a node; asked at most once a run. */
+/** Condition of a node; evaluated at most once a run. */
 export type NodeCondition<P extends KubernetesObject, S> = (
   context: NodeContext<P, S>,
 ) => MaybePromise<boolean | Verdict>;
 
-/** Decides whether a node takes part; asked at most once a run. */
-export type ActiveWhen<P extends KubernetesObject> = (
-  context: ActiveContext<P>,
-) => MaybePromise<boolean | Verdict>;
-
 /**
- * For `readyWhen`: the resource has reached what it asks for, by
- * {@linkcode statusOf}; a Deployment has rolled out, a Job has ended, a custom
- * resource says that it is Ready.
+ * Condition for `readyWhen`: the resource is Current by {@linkcode statusOf}. A
+ * Deployment has rolled out, a Job has ended, a custom resource is Ready.
  *
  * @example
  * ```ts
@@ -196,7 +172,7 @@ export function isCurrent(
   return { met: status === "Current", message, detail: status };
 }
 
-/** For `deletedWhen`: the resource is gone, with all its finalizers. */
+/** Condition for `deletedWhen`: the resource no longer exists. */
 export function isGone(
   { resource }: { readonly resource: unknown },
 ): Verdict {
@@ -204,13 +180,13 @@ export function isGone(
 }
 
 /**
- * What a condition has answered, as a verdict.
+ * Converts the result of a condition to a verdict.
  *
- * @throws {TypeError} If it is none.
+ * @throws {TypeError} If it is neither a boolean nor a verdict.
  */
 export function asVerdict(
   answer: unknown,
-  asked: { readonly node: string; readonly condition: ConditionName },
+  condition: { readonly node: string; readonly condition: ConditionName },
 ): Verdict {
   if (typeof answer === "boolean") return answer ? MET : NOT_MET;
   if (
@@ -218,7 +194,7 @@ export function asVerdict(
     typeof answer.met === "boolean"
   ) return answer as Verdict;
   throw new TypeError(
-    `Cannot decide on node "${asked.node}": "${asked.condition}" must answer true, false or a verdict: received ${
+    `Cannot decide on node "${condition.node}": "${condition.condition}" must answer true, false or a verdict: received ${
       answer === null ? "null" : typeof answer
     }`,
   );

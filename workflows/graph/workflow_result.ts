@@ -96,7 +96,7 @@ export class WorkflowResult<
   }
 
   /** The names of the nodes in any of these states. */
-  inState(...states: readonly NodeState[]): string[] {
+  inState(...states: readonly NodeResult["state"][]): string[] {
     return [...this.nodes]
       .filter(([, { state }]) => states.includes(state))
       .map(([name]) => name);

@@ -11,31 +11,8 @@ import {
   type StatusRule,
 } from "./object_status.ts";
 
-/** How objects of one kind, or of a whole group, tell their state, in CEL. */
-export interface CelHealthCheck {
-  /** The API group; empty for the core group. */
-  readonly group: string;
-  /**
-   * The kind.
-   *
-   * @default {all kinds of the group}
-   */
-  readonly kind?: string | undefined;
-  /**
-   * True while somebody works on the object; asked first.
-   *
-   * @default {never}
-   */
-  readonly inProgress?: string | undefined;
-  /**
-   * True when nobody will get it there without help.
-   *
-   * @default {never}
-   */
-  readonly failed?: string | undefined;
-  /** True when the object is what it asks for. */
-  readonly current: string;
-}
+/** CEL expressions for the objects of a kind or group. */
+type CelHealthCheck = Parameters<typeof celRules>[0][number];
 
 const RULES: OptionRules<CelHealthCheck> = {
   group: "string",
@@ -78,7 +55,13 @@ const RULES: OptionRules<CelHealthCheck> = {
  * ```
  */
 export async function celRules(
-  checks: readonly CelHealthCheck[],
+  checks: readonly {
+    readonly group: string;
+    readonly kind?: string | undefined;
+    readonly inProgress?: string | undefined;
+    readonly failed?: string | undefined;
+    readonly current: string;
+  }[],
 ): Promise<ReadonlyMap<string, StatusRule>> {
   const rules = new Map<string, StatusRule>();
   checkOption(checks, "array", { name: "checks", subject: "celRules()" });

@@ -13,18 +13,6 @@ export interface DependencyReference extends ObjectKey {
   readonly readyExpr?: string | undefined;
 }
 
-/** An object and what it depends on. */
-export interface DependencyNode {
-  /** Which object. */
-  readonly key: ObjectKey;
-  /**
-   * What must be there first.
-   *
-   * @default {nothing}
-   */
-  readonly dependsOn?: readonly DependencyReference[] | undefined;
-}
-
 /** Objects depend on each other in a circle. */
 export class DependencyCycleError extends Error {
   /** The keys along the circle; the first stands again at its end. */
@@ -64,7 +52,12 @@ export class DependencyCycleError extends Error {
  * if (order.join() !== "default/db,default/web") throw new Error("Unexpected");
  * ```
  */
-export function dependencyOrder(objects: readonly DependencyNode[]): string[] {
+export function dependencyOrder(
+  objects: readonly {
+    readonly key: ObjectKey;
+    readonly dependsOn?: readonly DependencyReference[] | undefined;
+  }[],
+): string[] {
   const edges = new Map<string, readonly string[]>();
   for (const { key, dependsOn = [] } of objects) {
     edges.set(
@@ -127,16 +120,6 @@ export function parseDependency(text: string): DependencyReference {
   };
 }
 
-/** Options of {@linkcode requireReady}. */
-export interface RequireReadyOptions {
-  /**
-   * How much later to look again; the default is that of Flux' helm-controller.
-   *
-   * @default {"30s"}
-   */
-  readonly interval?: Duration | undefined;
-}
-
 /** The reason of the wait for a dependency. */
 export const DEPENDENCY_NOT_READY = "DependencyNotReady";
 
@@ -172,16 +155,17 @@ export const DEPENDENCY_NOT_READY = "DependencyNotReady";
 export async function requireReady<D extends Conditioned>(
   kind: Kind<D>,
   dependsOn: readonly DependencyReference[],
-  pass: RequireReadyOptions & {
+  step: {
     readonly object: Conditioned;
     readonly ctx: Pick<Context<Conditioned>, "get" | "key">;
+    readonly interval?: Duration | undefined;
   },
 ): Promise<void> {
   const subject = "requireReady()";
   checkKind(kind, subject);
   checkOption(dependsOn, "array", { name: "dependsOn", subject });
-  checkOption(pass, "object", { name: "pass", subject });
-  const { object, ctx, interval = "30s" } = pass;
+  checkOption(step, "object", { name: "step", subject });
+  const { object, ctx, interval = "30s" } = step;
   const after = milliseconds(interval, "interval");
   for (const { name, namespace = ctx.key.namespace, readyExpr } of dependsOn) {
     const found = await ctx.get(kind, name, namespace);

@@ -1,28 +1,25 @@
-/** In which state an object is, in the words of kstatus. */
-export type StatusValue =
-  | "InProgress"
-  | "Failed"
-  | "Current"
-  | "Terminating"
-  | "NotFound"
-  | "Unknown";
-
-/** The state of one object, and why. */
+/** Status of an object, and its reason, in the terms of kstatus. */
 export interface ObjectStatus {
-  /** The state, as one word. */
-  readonly status: StatusValue;
-  /** Why, as one word; empty for objects that are Current. */
+  /** Status value. */
+  readonly status:
+    | "InProgress"
+    | "Failed"
+    | "Current"
+    | "Terminating"
+    | "NotFound"
+    | "Unknown";
+  /** Machine-readable reason; empty if the object is Current. */
   readonly reason: string;
-  /** Why, as a sentence for people. */
+  /** Human-readable message. */
   readonly message: string;
 }
 
-/** The object has reached what it asks for. */
+/** Creates the status of an object that has reached its desired state. */
 export function currentStatus(message: string): ObjectStatus {
   return { status: "Current", reason: "", message };
 }
 
-/** Somebody works on it. */
+/** Creates the status of an object that a controller is working on. */
 export function inProgressStatus(
   reason: string,
   message: string,
@@ -30,16 +27,16 @@ export function inProgressStatus(
   return { status: "InProgress", reason, message };
 }
 
-/** Nobody will get it there without help. */
+/** Creates the status of an object that needs a user. */
 export function failedStatus(reason: string, message: string): ObjectStatus {
   return { status: "Failed", reason, message };
 }
 
-/** Gives the state of objects of one kind. */
+/** Rule that computes the status of the objects of a kind. */
 export type StatusRule = (
   object: unknown,
   context: {
-    /** The present, in milliseconds since the Unix epoch. */
+    /** Current time in milliseconds since the Unix epoch. */
     readonly now: number;
   },
 ) => ObjectStatus;

@@ -11,7 +11,6 @@ import {
   inProgressStatus,
   type ObjectStatus,
   type StatusRule,
-  type StatusValue,
 } from "./object_status.ts";
 import {
   alwaysCurrent,
@@ -56,26 +55,9 @@ const RULES: ReadonlyMap<string, StatusRule> = new Map([
   ["apiextensions.k8s.io/CustomResourceDefinition", crdStatus],
 ]);
 
-/** Options of {@linkcode statusOf}. */
-export interface StatusOptions {
-  /**
-   * The present, in milliseconds since the Unix epoch.
-   *
-   * @default {Date.now()}
-   */
-  readonly now?: number | undefined;
-  /**
-   * Rules of your own by `group/Kind` (`/Kind` for the core group) or for a whole
-   * group (`group/*`), as functions or by {@linkcode celRules}. They go before
-   * the built-in ones and before Reconciling and Stalled, but are only asked
-   * about objects that are there to stay and whose generation was observed.
-   *
-   * @default {none}
-   */
-  readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
-}
-
-const OPTION_RULES: OptionRules<StatusOptions> = {
+const OPTION_RULES: OptionRules<
+  NonNullable<Parameters<typeof statusOf>[1]>
+> = {
   now: "number?",
   rules: "map?",
 };
@@ -104,7 +86,10 @@ const OPTION_RULES: OptionRules<StatusOptions> = {
  */
 export function statusOf(
   object: KubernetesObject & { readonly status?: unknown },
-  options: StatusOptions = {},
+  options: {
+    readonly now?: number | undefined;
+    readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
+  } = {},
 ): ObjectStatus {
   checkOptions(options, OPTION_RULES, "statusOf()");
   const { now = Date.now(), rules } = options;
@@ -165,9 +150,9 @@ function readyStatus(object: unknown): ObjectStatus {
  * @param desired What all should be.
  */
 export function aggregateStatus(
-  statuses: readonly StatusValue[],
-  desired: StatusValue = "Current",
-): StatusValue {
+  statuses: readonly ObjectStatus["status"][],
+  desired: ObjectStatus["status"] = "Current",
+): ObjectStatus["status"] {
   if (statuses.includes("Failed")) return "Failed";
   if (statuses.includes("Unknown")) return "Unknown";
   return statuses.every((status) => status === desired)
@@ -199,7 +184,10 @@ export function augmentStatus<
   T extends KubernetesObject & { readonly status?: unknown },
 >(
   object: T,
-  options: StatusOptions = {},
+  options: {
+    readonly now?: number | undefined;
+    readonly rules?: ReadonlyMap<string, StatusRule> | undefined;
+  } = {},
 ): T & { readonly status: { readonly conditions: readonly Condition[] } } {
   checkOption(options, "object", {
     name: "options",

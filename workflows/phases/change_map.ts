@@ -5,65 +5,42 @@ import {
 } from "../../core/api/options.ts";
 import { isJsonObject, jsonEquals } from "../../core/patch/json_value.ts";
 
-/**
- * What a changed field asks for, the weakest first: nothing, a change in place,
- * an upgrade, or an upgrade that does not savepoint state over.
- */
-export type ChangeType = "none" | "scale" | "upgrade" | "redeploy";
+/** Difference between two specs. */
+export interface SpecDiff {
+  /**
+   * Change that is needed: the strongest of those of the fields.
+   *
+   * - `"none"`: no change.
+   * - `"scale"`: a change in place.
+   * - `"upgrade"`: a new deployment that keeps the state.
+   * - `"redeploy"`: a new deployment without the old state.
+   */
+  readonly change: "none" | "scale" | "upgrade" | "redeploy";
+  /** Fields that differ, including those that need no change. */
+  readonly fields: readonly {
+    /** Path of the field, such as `image.tag`. */
+    readonly path: string;
+    /** Value in the old spec. */
+    readonly before: unknown;
+    /** Value in the new spec. */
+    readonly after: unknown;
+    /** Change that the field needs. */
+    readonly change: SpecDiff["change"];
+  }[];
+}
 
-const STRENGTH: readonly ChangeType[] = [
+type ChangeType = SpecDiff["change"];
+type ChangeRules = Parameters<typeof changeMap>[0];
+type FieldChange = Exclude<ChangeRules[string], string>;
+type ChangedField = SpecDiff["fields"][number];
+
+/** Changes in ascending strength. */
+const CHANGES: readonly ChangeType[] = [
   "none",
   "scale",
   "upgrade",
   "redeploy",
 ];
-
-/** What a changed field asks for, in detail. */
-export interface FieldChange {
-  /** What it asks for. */
-  readonly change: ChangeType;
-  /**
-   * Whether a field that was taken away asks for nothing, as with tokens that
-   * trigger something when they are set.
-   *
-   * @default {false}
-   */
-  readonly ignoreNull?: boolean | undefined;
-  /**
-   * Which specs the rule is for, by the one that is asked for; in all others the
-   * field asks for an upgrade.
-   *
-   * @default {all}
-   */
-  readonly when?: ((spec: unknown) => boolean) | undefined;
-}
-
-/**
- * What changed fields ask for, by their path: `replicas`, `image.tag`; `backup.*`
- * is everything below a field, and `*` everything else. The longest match counts;
- * without one, it is an upgrade.
- */
-export type ChangeRules = Readonly<Record<string, ChangeType | FieldChange>>;
-
-/** A field that differs between two specs. */
-export interface ChangedField {
-  /** The path, such as `image.tag`. */
-  readonly path: string;
-  /** What it was. */
-  readonly before: unknown;
-  /** What it is. */
-  readonly after: unknown;
-  /** What that asks for. */
-  readonly change: ChangeType;
-}
-
-/** The difference between two specs. */
-export interface SpecDiff {
-  /** The strongest of what the fields ask for. */
-  readonly change: ChangeType;
-  /** The fields, those that ask for nothing too. */
-  readonly fields: readonly ChangedField[];
-}
 
 /** The longest text of a value in a description, in UTF-16 code units. */
 const LONGEST_VALUE = 80;
@@ -85,7 +62,16 @@ const LONGEST_VALUE = 80;
  * ```
  */
 export function changeMap(
-  rules: ChangeRules,
+  rules: Readonly<
+    Record<
+      string,
+      SpecDiff["change"] | {
+        readonly change: SpecDiff["change"];
+        readonly ignoreNull?: boolean | undefined;
+        readonly when?: ((spec: unknown) => boolean) | undefined;
+      }
+    >
+  >,
 ): (before: unknown, after: unknown) => SpecDiff {
   checkRules(rules);
   return (before, after) => {
@@ -95,14 +81,14 @@ export function changeMap(
     }));
     const strongest = Math.max(
       0,
-      ...fields.map(({ change }) => STRENGTH.indexOf(change)),
+      ...fields.map(({ change }) => CHANGES.indexOf(change)),
     );
-    return { change: STRENGTH[strongest]!, fields };
+    return { change: CHANGES[strongest]!, fields };
   };
 }
 
 const RULES: OptionRules<FieldChange> = {
-  change: STRENGTH,
+  change: CHANGES,
   ignoreNull: "boolean?",
   when: "function?",
 };
@@ -112,7 +98,7 @@ function checkRules(rules: ChangeRules): void {
   checkOption(rules, "object", { name: "rules", subject });
   for (const [name, rule] of Object.entries(rules)) {
     if (typeof rule === "string") {
-      checkOption(rule, STRENGTH, { name, subject });
+      checkOption(rule, CHANGES, { name, subject });
       continue;
     }
     checkOptions(rule, RULES, `${subject}, "${name}"`);

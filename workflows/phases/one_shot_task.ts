@@ -30,54 +30,42 @@ import {
 import { errorReport } from "./error_report.ts";
 import { ExclusiveStatus } from "./exclusive_status.ts";
 
-/**
- * Where a task is. `Abandoned` means that it became pointless, such as a backup
- * of something that is gone.
- */
-export type TaskState =
-  | "Pending"
-  | "InProgress"
-  | "Completed"
-  | "Failed"
-  | "Abandoned";
-
-/** The status of a task, which its reconciler alone writes. */
-export interface TaskStatus<Result = unknown> {
-  /** Where it is. */
-  state?: TaskState | undefined;
-  /** Stamps the present attempt. */
-  attempt?: string | undefined;
-  /** How often it has failed. */
-  failures?: number | undefined;
-  /** When it is tried again, in milliseconds since the Unix epoch. */
-  retryAt?: number | undefined;
-  /** What went wrong last. */
-  error?: string | undefined;
-  /** What came of it. */
-  result?: Result | undefined;
-  /** The generation that was acted upon. */
-  observedGeneration?: number | undefined;
-  /** Ready, Reconciling and Stalled. */
-  conditions?: Condition[] | undefined;
-}
-
-/** An object that is a task. */
+/** Object that represents a task. */
 export interface TaskObject<Result = unknown> extends KubernetesObject {
-  /** What is known of the task. */
-  status?: TaskStatus<Result> | undefined;
+  /** Status of the task, which only its reconciler writes. */
+  status?: {
+    /** State of the task; `Abandoned` if it has become obsolete. */
+    state?:
+      | "Pending"
+      | "InProgress"
+      | "Completed"
+      | "Failed"
+      | "Abandoned"
+      | undefined;
+    /** Id of the current attempt. */
+    attempt?: string | undefined;
+    /** Number of failed attempts. */
+    failures?: number | undefined;
+    /** Time of the next attempt, in milliseconds since the Unix epoch. */
+    retryAt?: number | undefined;
+    /** Message of the last error. */
+    error?: string | undefined;
+    /** Result of the task. */
+    result?: Result | undefined;
+    /** Generation for which the task has ended. */
+    observedGeneration?: number | undefined;
+    /** Ready, Reconciling and Stalled. */
+    conditions?: Condition[] | undefined;
+  } | undefined;
 }
 
-/** What became of a task that was started. */
-export type TaskProgress<Result> =
-  | { readonly state: "running" }
-  | { readonly state: "completed"; readonly result: Result }
-  | { readonly state: "failed"; readonly message: string };
+type TaskStatus<Result = unknown> = NonNullable<TaskObject<Result>["status"]>;
 
-/** What every function of a task is given. */
+/** Argument of every function of a task. */
 export interface TaskRun<P extends TaskObject> {
-  /** The task. */
+  /** The object of the task. */
   readonly object: P;
-  /** The context of the run. */
+  /** Context of the run. */
   readonly ctx: Context<P>;
 }
 
@@ -93,7 +81,11 @@ export interface TaskDefinition<P extends TaskObject<Result>, Result> {
   readonly check: (
     run: TaskRun<P>,
     attempt: string,
-  ) => MaybePromise<TaskProgress<Result>>;
+  ) => MaybePromise<
+    | { readonly state: "running" }
+    | { readonly state: "completed"; readonly result: Result }
+    | { readonly state: "failed"; readonly message: string }
+  >;
   /**
    * Why the task has become pointless, or undefined.
    *

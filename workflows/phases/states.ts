@@ -19,71 +19,61 @@ import {
 } from "../conditions/condition.ts";
 import { ExclusiveStatus } from "./exclusive_status.ts";
 
-/** The status of an object that goes through states. */
-export interface StatesStatus<S extends string = string> {
-  /** Where it is. */
-  state?: S | undefined;
-  /** When it has to have left the state, in milliseconds since the Unix epoch. */
-  deadline?: number | undefined;
-  /** The newest generation that a resting state was reached for. */
-  observedGeneration?: number | undefined;
-  /** Ready and Reconciling. */
-  conditions?: Condition[] | undefined;
-}
-
-/** An object that goes through states. */
+/** Object that is a state machine. */
 export interface StatesObject<S extends string = string>
   extends KubernetesObject {
-  /** What is known of it. */
-  status?: StatesStatus<S> | undefined;
+  /** Status of the object, which only its reconciler writes. */
+  status?: {
+    /** Current state. */
+    state?: S | undefined;
+    /** Time limit of the state, in milliseconds since the Unix epoch. */
+    deadline?: number | undefined;
+    /** Newest generation for which a resting state was reached. */
+    observedGeneration?: number | undefined;
+    /** Ready and Reconciling. */
+    conditions?: Condition[] | undefined;
+  } | undefined;
 }
 
-/** What the function of a state is given. */
-export interface StateRun<P extends StatesObject> {
-  /**
-   * The object; fields of its own in the status are written with the next state.
-   */
-  readonly object: P;
-  /** The context of the run. */
-  readonly ctx: Context<P>;
-}
-
-/** One state: what is done in it, and how it is left. */
-export interface StateDefinition<P extends StatesObject, S extends string> {
-  /**
-   * Does what belongs to the state. It is called until it names another state,
-   * and again after a crash, so it must bear being repeated.
-   *
-   * @returns The next state, or undefined to stay.
-   */
-  readonly run: (run: StateRun<P>) => MaybePromise<S | undefined>;
-  /**
-   * Whether the object may stay here: it is Ready, and looked at after the
-   * interval. All other states are on the way to one of these.
-   *
-   * @default {false}
-   */
-  readonly rest?: boolean | undefined;
-  /**
-   * How long it may take to leave the state.
-   *
-   * @default {for ever}
-   */
-  readonly within?: Duration | undefined;
-  /**
-   * Where it goes when that time is over; needed with `within`.
-   *
-   * @default {nowhere, where there is no such time}
-   */
-  readonly late?: S | undefined;
-}
+type StatesStatus<S extends string> = NonNullable<StatesObject<S>["status"]>;
+type StateDefinition<P extends StatesObject, S extends string> = StatesOptions<
+  P,
+  S
+>["states"][S];
+type StateRun<P extends StatesObject> = Parameters<
+  StateDefinition<P, string>["run"]
+>[0];
 
 /** How an object goes from state to state. */
 export interface StatesOptions<P extends StatesObject, S extends string> {
   /** Where a new object begins. */
   readonly initial: S;
   /** All states by their name. */
-  readonly states: Readonly<Record<S, StateDefinition<P, S>>>;
+  readonly states: Readonly<
+    Record<S, {
+      /**
+       * Performs the work of the state. It is called until it returns another
+       * state, and again after a crash, so it must be idempotent. Further fields
+       * that it sets in the status are written with the next state.
+       *
+       * @returns The next state, or undefined to stay.
+       */
+      readonly run: (
+        run: { readonly object: P; readonly ctx: Context<P> },
+      ) => MaybePromise<S | undefined>;
+      /**
+       * Whether the state is a resting one: the object is Ready. All other states
+       * are transitional.
+       *
+       * @default {false}
+       */
+      readonly rest?: boolean | undefined;
+      /** Time limit of the state. By default there is none. */
+      readonly within?: Duration | undefined;
+      /** State to enter when the time limit is exceeded; needed with `within`. */
+      readonly late?: S | undefined;
+    }>
+  >;
   /**
    * How often a state on the way is looked at.
    *
@@ -163,7 +153,7 @@ const RULES: OptionRules<StatesOptions<never, never>> = {
   interval: "duration?",
   clock: "clock?",
 };
-const STATE_RULES: OptionRules<StateDefinition<never, never>> = {
+const STATE_RULES: OptionRules<StateDefinition<StatesObject, string>> = {
   run: "function",
   rest: "boolean?",
   within: "duration?",

@@ -1,56 +1,28 @@
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 
-/** What an upgrade does with the state of what runs. */
-export type UpgradeMode = "stateless" | "savepoint" | "last-state";
-
-/**
- * How old the state may be that an upgrade goes on from. All numbers are
- * milliseconds; moments are counted since the Unix epoch.
- */
-export interface CheckpointAge {
-  /** The present. */
-  readonly now: number;
-  /** How old a checkpoint may be. */
-  readonly maxAge: number;
-  /** When the job began. */
-  readonly started: number;
-  /**
-   * When the last checkpoint was completed.
-   *
-   * @default {never}
-   */
-  readonly completed?: number | undefined;
-  /**
-   * When a checkpoint began that is still being taken.
-   *
-   * @default {never}
-   */
-  readonly pending?: number | undefined;
-}
-
-/** What is known when something with state is to be upgraded. */
+/** Facts about a stateful job that is to be upgraded. */
 export interface UpgradeSituation {
-  /** What the new spec asks for. */
-  readonly requested: UpgradeMode;
+  /** Upgrade mode of the new spec. */
+  readonly requested: "stateless" | "savepoint" | "last-state";
   /**
-   * What the job does: `ended` by itself, well or not; `canceled` by us; `unready`
-   * is everything else that is not running.
+   * State of the job: `ended` by itself, successfully or not; `canceled` by the
+   * operator; `unready` for any other job that is not running.
    */
   readonly job: "running" | "unready" | "canceling" | "canceled" | "ended";
-  /** Whether the state that an ended job has left is known. */
+  /** Whether the final state of an ended job is known. */
   readonly stateKnown: boolean;
-  /** Whether the state survives the loss of everything that runs. */
+  /** Whether the state survives the loss of the whole deployment. */
   readonly highlyAvailable: boolean;
-  /** What became of the manager of the job. */
+  /** State of the manager of the job. */
   readonly manager: "reachable" | "unreachable" | "neverStarted" | "gone";
   /**
-   * Whether the last state of the old version is no use to the new one.
+   * Whether the new version cannot use the last state of the old one.
    *
    * @default {false}
    */
   readonly versionChanged?: boolean | undefined;
   /**
-   * Whether there is a place for savepoints.
+   * Whether savepoints can be stored.
    *
    * @default {true}
    */
@@ -62,23 +34,30 @@ export interface UpgradeSituation {
    */
   readonly cancelable?: boolean | undefined;
   /**
-   * Whether to cancel even where the state is highly available.
+   * Whether to cancel the job even if its state is highly available.
    *
    * @default {false}
    */
   readonly preferCancel?: boolean | undefined;
   /**
-   * Whether the last state will do where no savepoint can be taken.
+   * Whether the last state may be used if no savepoint can be taken.
    *
    * @default {true}
    */
   readonly fallback?: boolean | undefined;
-  /**
-   * How old the last state may be.
-   *
-   * @default {any age will do}
-   */
-  readonly age?: CheckpointAge | undefined;
+  /** Age limit of the last state. By default there is none. */
+  readonly age?: {
+    /** Current time in milliseconds since the Unix epoch. */
+    readonly now: number;
+    /** Maximum age of a checkpoint in milliseconds. */
+    readonly maxAge: number;
+    /** Start of the job in milliseconds since the Unix epoch. */
+    readonly started: number;
+    /** Completion of the last checkpoint, in milliseconds since the Unix epoch. */
+    readonly completed?: number | undefined;
+    /** Start of a pending checkpoint, in milliseconds since the Unix epoch. */
+    readonly pending?: number | undefined;
+  } | undefined;
 }
 
 const RULES: OptionRules<UpgradeSituation> = {
@@ -95,30 +74,34 @@ const RULES: OptionRules<UpgradeSituation> = {
   age: "object?",
 };
 
-/** How to stop what runs, and what to start from afterwards. */
-export interface UpgradePlan {
-  /**
-   * Nothing, cancel and wait for it, stop with a savepoint, or delete what runs
-   * while its highly available state stays.
-   */
-  readonly stop: "nothing" | "cancel" | "savepoint" | "delete";
-  /**
-   * Nothing, the savepoint or other recorded state, the last state, or what the
-   * present deployment was itself to start from, since it never did.
-   */
-  readonly restore: "nothing" | "savepoint" | "last-state" | "same";
-}
-
-/** What to do: a plan, a wait, or nothing since state would be lost. */
+/**
+ * Decision on an upgrade: a plan, a wait, or no upgrade because state would be
+ * lost.
+ */
 export type UpgradeChoice =
-  | { readonly plan: UpgradePlan }
   | {
-    /** What it waits for. */
+    readonly plan: {
+      /**
+       * How to stop the job: not at all, cancel and wait, stop with a savepoint,
+       * or delete the deployment while its highly available state stays.
+       */
+      readonly stop: "nothing" | "cancel" | "savepoint" | "delete";
+      /**
+       * What to restore: nothing, the savepoint or other recorded state, the
+       * last state, or the same as the current deployment, which never started.
+       */
+      readonly restore: "nothing" | "savepoint" | "last-state" | "same";
+    };
+  }
+  | {
+    /** Reason of the wait. */
     readonly wait: string;
-    /** Whether recovery and steady work may go on meanwhile. */
+    /** Whether recovery and other changes may go on. */
     readonly othersMayAct: boolean;
   }
   | { readonly impossible: string };
+
+type UpgradePlan = Extract<UpgradeChoice, { readonly plan: unknown }>["plan"];
 
 /**
  * Chooses how something with state is upgraded, so that none is lost: by what
@@ -200,7 +183,7 @@ function chooseLastState(situation: UpgradeSituation): UpgradeChoice {
 
 /** Whether the last checkpoint is young enough to go on from. */
 function byAge(
-  age: CheckpointAge | undefined,
+  age: UpgradeSituation["age"],
   usual: UpgradeChoice,
 ): UpgradeChoice {
   if (age === undefined) return usual;

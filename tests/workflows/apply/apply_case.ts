@@ -4,10 +4,10 @@ import type { AuditEvent } from "../../../apiserver/request_handler.ts";
 import { ApiServer } from "../../../apiserver/server.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { AppliedChange } from "../../../workflows/apply/change_set.ts";
-import type { SetOwner } from "../../../workflows/apply/set_options.ts";
+import type { SetOptions } from "../../../workflows/apply/set_options.ts";
 
 /** To whom the sets of these tests belong. */
-export const OWNER: SetOwner = {
+export const OWNER: SetOptions["owner"] = {
   group: "sample.coracle.dev",
   name: "shop",
   namespace: "default",

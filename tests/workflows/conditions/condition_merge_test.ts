@@ -1,9 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type {
-  Condition,
-  ConditionStatus,
-} from "../../../workflows/conditions/condition.ts";
+import type { Condition } from "../../../workflows/conditions/condition.ts";
 import {
   aggregateConditions,
   mirrorCondition,
@@ -12,7 +9,7 @@ import {
 
 function condition(
   type: string,
-  status: ConditionStatus,
+  status: Condition["status"],
   observedGeneration = 1,
 ): Condition {
   return {

@@ -3,12 +3,14 @@ import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import {
   DependencyCycleError,
-  type DependencyNode,
   dependencyOrder,
   parseDependency,
 } from "../../../workflows/kstatus/dependencies.ts";
 
-function dependent(name: string, ...dependsOn: string[]): DependencyNode {
+function dependent(
+  name: string,
+  ...dependsOn: string[]
+): Parameters<typeof dependencyOrder>[0][number] {
   return {
     key: { namespace: "ns", name },
     dependsOn: dependsOn.map(parseDependency),

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   AccessDeniedError,
-  type AccessList,
   checkAccess,
+  type CrossReference,
 } from "../../../workflows/conditions/reference_access.ts";
 
 const FROM = { namespace: "shop", labels: { team: "blue", tier: "front" } };
 
 /** Whether an object in another namespace lets the shop in. */
-function allows(accessFrom: AccessList | undefined): boolean {
+function allows(accessFrom: CrossReference["to"]["accessFrom"]): boolean {
   try {
     checkAccess({ from: FROM, to: { namespace: "data", accessFrom } });
     return true;

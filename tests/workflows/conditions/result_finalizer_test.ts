@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   type Condition,
-  type ConditionStatus,
   findCondition,
   setCondition,
 } from "../../../workflows/conditions/condition.ts";
@@ -17,7 +16,7 @@ const success = { after: 60_000, success: true };
 const retry = { after: 5_000, success: false };
 
 function conditions(
-  ...entries: readonly (readonly [string, ConditionStatus])[]
+  ...entries: readonly (readonly [string, Condition["status"]])[]
 ): Condition[] {
   let list: Condition[] = [];
   for (const [type, status] of entries) {

@@ -11,7 +11,6 @@ import {
 } from "../../../workflows/conditions/reconcile_result.ts";
 import {
   type Condition,
-  type ConditionStatus,
   findCondition,
   setCondition,
 } from "../../../workflows/conditions/condition.ts";
@@ -30,7 +29,7 @@ const schedule = intervalSchedule("1m");
 const MINUTE = 60_000;
 
 function conditions(
-  ...entries: readonly (readonly [string, ConditionStatus, string?])[]
+  ...entries: readonly (readonly [string, Condition["status"], string?])[]
 ): Condition[] {
   let list: Condition[] = [];
   for (const [type, status, reason = `${type}Reason`] of entries) {

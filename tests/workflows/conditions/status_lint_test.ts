@@ -1,25 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type {
-  Condition,
-  ConditionStatus,
-} from "../../../workflows/conditions/condition.ts";
-import {
-  type LintOptions,
-  lintStatus,
-} from "../../../workflows/conditions/status_lint.ts";
+import type { Condition } from "../../../workflows/conditions/condition.ts";
+import { lintStatus } from "../../../workflows/conditions/status_lint.ts";
 
 interface Shape {
   readonly generation?: number;
   readonly observed?: number;
   readonly [type: string]:
-    | ConditionStatus
+    | Condition["status"]
     | Partial<Condition>
     | number
     | undefined;
 }
 
-function rules(shape: Shape, options: LintOptions = {}): string[] {
+function rules(
+  shape: Shape,
+  options: Parameters<typeof lintStatus>[1] = {},
+): string[] {
   const { generation = 1, observed = 1, ...rest } = shape;
   const conditions = Object.entries(rest).map(([type, value]): Condition => ({
     type,
@@ -29,7 +26,7 @@ function rules(shape: Shape, options: LintOptions = {}): string[] {
     observedGeneration: 1,
     lastTransitionTime: "2026-01-01T00:00:00Z",
     ...(typeof value === "string"
-      ? { status: value as ConditionStatus }
+      ? { status: value as Condition["status"] }
       : value as Partial<Condition>),
   }));
   return lintStatus({
@@ -48,25 +45,26 @@ test("lintStatus finds nothing wrong with a status that is right [F38]", () => {
   );
 });
 
-const WRONG: readonly (readonly [string, Shape, LintOptions?])[] = [
-  ["FAIL 1", { Ready: "True", Bad: "True" }],
-  ["FAIL 2", {}],
-  ["FAIL 3", { Ready: "Unknown", Reconciling: "True" }],
-  ["FAIL 4", { Ready: "Unknown", Stalled: "True" }],
-  ["FAIL 5", { Ready: "False", Reconciling: "True", Stalled: "False" }],
-  ["FAIL 6", { Ready: "False", observed: 2 }],
-  ["FAIL 7", { Ready: "True", generation: 2 }],
-  ["FAIL 8", { Ready: "True", generation: 2, observed: 2 }],
-  ["FAIL 9", { Ready: "True", observed: 0 }],
-  ["FAIL 11", { Ready: "Unknown" }, { inProgress: true }],
-  ["FAIL 2", {}, { inProgress: true }],
-  ["FAIL 4", { Stalled: "True", Ready: "True" }, { inProgress: true }],
-  ["WARN 1", { Ready: "True", Bad: "False" }],
-  ["WARN 2", { Ready: "False", Bad: { reason: "Other" } }],
-  ["WARN 3", { Ready: "True", Reconciling: "False" }],
-  ["WARN 4", { Ready: "True", Stalled: "False" }],
-  ["WARN 5", { Ready: { status: "False", observedGeneration: undefined } }],
-];
+const WRONG:
+  readonly (readonly [string, Shape, Parameters<typeof lintStatus>[1]?])[] = [
+    ["FAIL 1", { Ready: "True", Bad: "True" }],
+    ["FAIL 2", {}],
+    ["FAIL 3", { Ready: "Unknown", Reconciling: "True" }],
+    ["FAIL 4", { Ready: "Unknown", Stalled: "True" }],
+    ["FAIL 5", { Ready: "False", Reconciling: "True", Stalled: "False" }],
+    ["FAIL 6", { Ready: "False", observed: 2 }],
+    ["FAIL 7", { Ready: "True", generation: 2 }],
+    ["FAIL 8", { Ready: "True", generation: 2, observed: 2 }],
+    ["FAIL 9", { Ready: "True", observed: 0 }],
+    ["FAIL 11", { Ready: "Unknown" }, { inProgress: true }],
+    ["FAIL 2", {}, { inProgress: true }],
+    ["FAIL 4", { Stalled: "True", Ready: "True" }, { inProgress: true }],
+    ["WARN 1", { Ready: "True", Bad: "False" }],
+    ["WARN 2", { Ready: "False", Bad: { reason: "Other" } }],
+    ["WARN 3", { Ready: "True", Reconciling: "False" }],
+    ["WARN 4", { Ready: "True", Stalled: "False" }],
+    ["WARN 5", { Ready: { status: "False", observedGeneration: undefined } }],
+  ];
 
 for (const [rule, shape, options] of WRONG) {
   const when = options?.inProgress ? " in progress" : "";

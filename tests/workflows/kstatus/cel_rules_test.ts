@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  type CelHealthCheck,
-  celRules,
-} from "../../../workflows/kstatus/cel_rules.ts";
+import { celRules } from "../../../workflows/kstatus/cel_rules.ts";
 import { statusOf } from "../../../workflows/kstatus/status_of.ts";
+
+type CelHealthCheck = Parameters<typeof celRules>[0][number];
 
 const CHECK: CelHealthCheck = {
   group: "example.com",

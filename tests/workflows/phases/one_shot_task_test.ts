@@ -5,7 +5,6 @@ import {
   oneShotTask,
   type TaskDefinition,
   type TaskObject,
-  type TaskProgress,
 } from "../../../workflows/phases/one_shot_task.ts";
 import { type Kill, PhasedStore } from "./phased_store.ts";
 
@@ -22,7 +21,9 @@ const Backup: Kind<Backup> = {
 /** An API server with one Backup, and the backups that were really begun. */
 class BackupWorld extends PhasedStore<Backup> {
   readonly started: Set<string> = new Set();
-  progress: TaskProgress<string> = { state: "running" };
+  progress: Awaited<
+    ReturnType<TaskDefinition<TaskObject<string>, string>["check"]>
+  > = { state: "running" };
   disposed: string[] = [];
 
   constructor(definition: Partial<TaskDefinition<Backup, string>> = {}) {
