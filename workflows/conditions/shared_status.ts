@@ -5,11 +5,7 @@ import {
   kindText,
   parseApiVersion,
 } from "../../core/api/kind.ts";
-import type {
-  DeepPartial,
-  KubernetesObject,
-  ObjectMeta,
-} from "../../core/api/object.ts";
+import type { DeepPartial, ObjectMeta } from "../../core/api/object.ts";
 import { keyOf, keyText } from "../../core/api/object_key.ts";
 import {
   checkOptions,
