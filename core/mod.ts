@@ -173,7 +173,7 @@ export * from "./patch/schema.ts";
 export * from "./patch/json_patch.ts";
 export * from "./patch/merge_patch.ts";
 export * from "./patch/strategic_merge_patch.ts";
-export * from "./patch/field_element.ts";
+export * from "./patch/path_element.ts";
 export * from "./patch/field_set.ts";
 export * from "./patch/managed_fields.ts";
 export { ApplyError, type ApplyRefusal } from "./patch/apply_error.ts";

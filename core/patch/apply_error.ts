@@ -1,30 +1,30 @@
 import type { StatusCause } from "../api/api_error.ts";
-import { fieldPathText } from "./field_element.ts";
+import { fieldPathText } from "./path_element.ts";
 import { ownerId, ownerText } from "./field_owner.ts";
 import type { FieldConflict } from "./structured_merge.ts";
 
-/** Why an apply is refused. */
+/** Reason of a refused apply. */
 export type ApplyRefusal =
-  /** The configuration names managed fields. */
+  /** The configuration contains managed fields. */
   | "managedFields"
   /** The object or the configuration does not fit the schema. */
   | "type"
-  /** Others own fields that it would change. */
+  /** The apply would change fields of other managers. */
   | "conflict";
 
-/** An apply was refused; nothing is changed. */
+/** Error of a server-side apply that was refused. */
 export class ApplyError extends Error {
-  /** Why. */
+  /** Reason of the refusal. */
   readonly refusal: ApplyRefusal;
-  /** Which fields conflict, and with whom, as a Status tells it. */
+  /** Conflicting fields and their managers, as in a Status. */
   readonly causes: readonly StatusCause[];
 
   /**
-   * Makes the error.
+   * Creates the error.
    *
-   * @param refusal Why.
-   * @param message The same in kube-apiserver's words.
-   * @param causes Which fields conflict.
+   * @param refusal Reason of the refusal.
+   * @param message Message with the text of kube-apiserver.
+   * @param causes Conflicting fields.
    */
   constructor(
     refusal: ApplyRefusal,
@@ -38,7 +38,7 @@ export class ApplyError extends Error {
   }
 }
 
-/** The refusal of conflicts, in kube-apiserver's words and order. */
+/** Creates the error for conflicts, with the text and order of kube-apiserver. */
 export function conflictError(conflicts: readonly FieldConflict[]): ApplyError {
   const sorted = conflicts
     .map((conflict) => ({ ...conflict, id: ownerId(conflict.owner) }))

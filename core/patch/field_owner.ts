@@ -1,31 +1,34 @@
 import type { ManagedFieldsEntry } from "../api/object.ts";
 import { FieldSet, type FieldsV1 } from "./field_set.ts";
 
-/** Which fields one manager owns, decoded from `metadata.managedFields`. */
+/** Entry of `metadata.managedFields`, decoded. */
 export interface FieldOwner {
+  /** Name of the field manager. */
   readonly manager: string;
+  /** Operation: a server-side apply or any other write. */
   readonly operation: "Apply" | "Update";
-  /** The version in whose terms the fields are named. */
+  /** API version that the fields belong to. */
   readonly apiVersion: string;
-  /** Set for writes to a subresource, such as `status`. */
+  /** Subresource of the writes, such as `status`. */
   readonly subresource?: string | undefined;
-  /** When it last changed something; absent if it never did. */
+  /** Time of the last change (RFC 3339); absent if there was none. */
   readonly time?: string | undefined;
+  /** Owned fields. */
   readonly fields: FieldSet;
 }
 
-/** What makes an owner: the rest of its entry may change from write to write. */
+/** Identity of an owner: the parts of an entry that never change. */
 export type FieldOwnerIdentity = Pick<
   FieldOwner,
   "manager" | "operation" | "apiVersion" | "subresource"
 >;
 
-/** The owners of an object's fields, by {@linkcode ownerId}. */
+/** Owners of the fields of an object, by {@linkcode ownerId}. */
 export type FieldOwners = ReadonlyMap<string, FieldOwner>;
 
 /**
- * The identity of an owner as a text. An applier has one entry whatever version
- * it speaks, one that updates has one for each version.
+ * Encodes the identity of an owner as a text. Operation `Apply` has one entry per
+ * manager for all API versions, `Update` one per API version.
  */
 export function ownerId(owner: FieldOwnerIdentity): string {
   const { manager, operation, apiVersion, subresource } = owner;
@@ -34,9 +37,9 @@ export function ownerId(owner: FieldOwnerIdentity): string {
 }
 
 /**
- * Reads `metadata.managedFields`.
+ * Decodes `metadata.managedFields`.
  *
- * @throws {SyntaxError} If an entry is not as the API server writes them.
+ * @throws {SyntaxError} If an entry is malformed.
  */
 export function decodeOwners(
   entries: readonly ManagedFieldsEntry[] | undefined,
@@ -76,8 +79,8 @@ function malformed(index: number, why: string, received: unknown): SyntaxError {
 }
 
 /**
- * What to write to `metadata.managedFields`: appliers first, then by time and
- * name. Undefined if there is no owner.
+ * Encodes owners for `metadata.managedFields`: operation `Apply` first, then by
+ * time and name. `undefined` if there is no owner.
  */
 export function encodeOwners(
   owners: FieldOwners,
@@ -106,34 +109,34 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** An owner for people, as messages of conflicts name it. */
+/** Formats an owner for messages about conflicts. */
 export function ownerText(owner: FieldOwner): string {
   const name = JSON.stringify(owner.manager);
-  const place = owner.subresource
+  const described = owner.subresource
     ? `${name} with subresource ${JSON.stringify(owner.subresource)}`
     : name;
   return owner.operation === "Update"
-    ? `${place} using ${owner.apiVersion}`
-    : place;
+    ? `${described} using ${owner.apiVersion}`
+    : described;
 }
 
-/** How many owners by update are kept apart; older ones are joined. */
-const UPDATE_OWNERS_KEPT = 10;
+/** Maximum number of entries with operation `Update`; older ones are merged. */
+const MAX_UPDATE_OWNERS = 10;
 
-/** The manager in whose name the oldest updates are joined. */
-const JOINED_MANAGER = "ancient-changes";
+/** Name of the manager of the merged entries. */
+const MERGED_MANAGER = "ancient-changes";
 
-/** Joins the oldest owners by update, version by version, when too many. */
-export function joinOldOwners(owners: FieldOwners): FieldOwners {
+/** Merges the oldest entries with operation `Update` per version, if too many. */
+export function mergeOldOwners(owners: FieldOwners): FieldOwners {
   const updaters = [...owners].filter(([, owner]) =>
     owner.operation === "Update"
   );
-  let surplus = updaters.length - UPDATE_OWNERS_KEPT;
+  let surplus = updaters.length - MAX_UPDATE_OWNERS;
   if (surplus <= 0) return owners;
   updaters.sort(([idA, a], [idB, b]) =>
     compare(a.time ?? "", b.time ?? "") || compare(idA, idB)
   );
-  const joined = new Map(owners);
+  const merged = new Map(owners);
   const firsts = new Map<string, string>();
   for (const [id, owner] of updaters) {
     if (surplus <= 0) break;
@@ -144,19 +147,19 @@ export function joinOldOwners(owners: FieldOwners): FieldOwners {
     }
     const { apiVersion, time } = owner;
     const identity = {
-      manager: JOINED_MANAGER,
+      manager: MERGED_MANAGER,
       operation: "Update",
       apiVersion,
     } as const;
-    const before = joined.get(ownerId(identity)) ?? joined.get(first);
-    joined.delete(first);
-    joined.delete(id);
-    joined.set(ownerId(identity), {
+    const before = merged.get(ownerId(identity)) ?? merged.get(first);
+    merged.delete(first);
+    merged.delete(id);
+    merged.set(ownerId(identity), {
       ...identity,
       time,
       fields: owner.fields.union(before?.fields ?? FieldSet.empty),
     });
     surplus--;
   }
-  return joined;
+  return merged;
 }

@@ -1,37 +1,37 @@
 import {
-  compareElements,
-  type FieldElement,
+  comparePathElements,
   fieldNameOf,
   type FieldPath,
   fieldPathText,
-  parseFieldElement,
-} from "./field_element.ts";
+  parsePathElement,
+  type PathElement,
+} from "./path_element.ts";
 import type { Schema } from "./schema.ts";
 
-/** A field set as `fieldsV1` writes it. */
+/** Field set in the format of `fieldsV1`. */
 export interface FieldsV1 {
-  /** The fields below an element, by its name. */
+  /** Fields below an element. */
   readonly [element: string]: FieldsV1;
 }
 
-/** What a set knows of one element: is the field itself in it, and what below. */
+/** Node of a field set: membership of one element and the set below it. */
 export interface FieldSetNode {
-  /** Whether the field itself is in the set. */
+  /** Whether the field itself is a member. */
   readonly member: boolean;
-  /** What is in the set below it, with paths that start there. */
-  readonly below: FieldSet;
+  /** Fields below it, with paths relative to it. */
+  readonly children: FieldSet;
 }
 
-/** The deepest nesting that is read from outside. */
-const DEPTH_LIMIT = 1_000;
+/** Maximum nesting depth of a decoded field set. */
+const MAX_DEPTH = 1_000;
 
 /**
- * A set of fields of an object, such as one manager owns. A field may be in the
- * set with or without the fields below it, and these without it. Sets are
- * never changed: every operation gives a new one, or one of its operands when
- * that is the result.
+ * Immutable set of field paths of an object, such as the fields that a manager
+ * owns (structured-merge-diff's `fieldpath.Set`). A field may be a member with or
+ * without the fields below it. Operations return a new set, or an operand if that
+ * equals the result.
  *
- * @example What two managers share
+ * @example Intersect the fields of two managers
  * ```ts
  * import { FieldSet } from "@coracle/operator/core";
  *
@@ -42,109 +42,109 @@ const DEPTH_LIMIT = 1_000;
  * ```
  */
 export class FieldSet {
-  /** The set without a field. */
-  // By "this", since TypeScript 7.0 compiles the name to a variable without value.
+  /** Empty set. */
+  // "this", because TypeScript 7.0 compiles the class name to an undefined variable.
   static readonly empty: FieldSet = new this(new Map());
 
-  /** No node is without effect: it is a member or something below it is. */
-  readonly #nodes: ReadonlyMap<FieldElement, FieldSetNode>;
+  /** Nodes by element; each is a member or has members below it. */
+  readonly #nodes: ReadonlyMap<PathElement, FieldSetNode>;
 
-  private constructor(nodes: ReadonlyMap<FieldElement, FieldSetNode>) {
+  private constructor(nodes: ReadonlyMap<PathElement, FieldSetNode>) {
     this.#nodes = nodes;
   }
 
-  /** The set of these fields; the empty path, the object itself, is left out. */
+  /** Creates a set from paths; the empty path (the object itself) is ignored. */
   static of(paths: Iterable<FieldPath>): FieldSet {
     const builder = new FieldSetBuilder();
     for (const path of paths) builder.add(path);
     return builder.build();
   }
 
-  /** A set of the nodes that are members or have something below. */
+  /** Creates a set from nodes; nodes without members are omitted. */
   static fromNodes(
-    nodes: Iterable<readonly [FieldElement, FieldSetNode]>,
+    nodes: Iterable<readonly [PathElement, FieldSetNode]>,
   ): FieldSet {
-    const kept = new Map<FieldElement, FieldSetNode>();
+    const kept = new Map<PathElement, FieldSetNode>();
     for (const [element, node] of nodes) {
-      if (node.member || !node.below.isEmpty) kept.set(element, node);
+      if (node.member || !node.children.isEmpty) kept.set(element, node);
     }
     return kept.size === 0 ? FieldSet.empty : new FieldSet(kept);
   }
 
   /**
-   * Reads what `managedFields[].fieldsV1` holds.
+   * Decodes `managedFields[].fieldsV1`.
    *
-   * @throws {SyntaxError} If it holds something that is no field element, or is
-   * nested deeper than any object can be.
+   * @throws {SyntaxError} If it contains an invalid path element or is nested more
+   * than 1,000 levels deep.
    */
   static fromJSON(fields: FieldsV1): FieldSet {
     return FieldSet.#read(fields, 0);
   }
 
   static #read(fields: FieldsV1, depth: number): FieldSet {
-    if (depth > DEPTH_LIMIT) {
+    if (depth > MAX_DEPTH) {
       throw new SyntaxError(
-        `Cannot read a field set: it may be nested ${DEPTH_LIMIT} deep: received a deeper one`,
+        `Cannot read a field set: it is nested more than ${MAX_DEPTH} levels deep`,
       );
     }
-    const nodes = new Map<FieldElement, FieldSetNode>();
+    const nodes = new Map<PathElement, FieldSetNode>();
     for (const [key, value] of Object.entries(fields)) {
       if (key === ".") continue;
       if (typeof value !== "object" || value === null || Array.isArray(value)) {
         throw new SyntaxError(
-          `Cannot read a field set: "${key}" must hold an object: received ${
+          `Cannot read a field set: "${key}" must be an object: received ${
             JSON.stringify(value)
           }`,
         );
       }
-      const below = FieldSet.#read(value, depth + 1);
-      const member = below.isEmpty || Object.hasOwn(value, ".");
-      nodes.set(parseFieldElement(key), { member, below });
+      const children = FieldSet.#read(value, depth + 1);
+      const member = children.isEmpty || Object.hasOwn(value, ".");
+      nodes.set(parsePathElement(key), { member, children });
     }
     return FieldSet.fromNodes(nodes);
   }
 
-  /** What goes into `managedFields[].fieldsV1`. */
+  /** Encodes the set for `managedFields[].fieldsV1`. */
   toJSON(): FieldsV1 {
     const entries: [string, FieldsV1][] = this.#sorted().map(
-      ([element, { member, below }]) => {
-        const fields = below.toJSON();
+      ([element, { member, children }]) => {
+        const fields = children.toJSON();
         return [
           element,
-          member && !below.isEmpty ? { ".": {}, ...fields } : fields,
+          member && !children.isEmpty ? { ".": {}, ...fields } : fields,
         ];
       },
     );
     return Object.fromEntries(entries);
   }
 
-  /** Whether there is no field in it. */
+  /** Whether the set is empty. */
   get isEmpty(): boolean {
     return this.#nodes.size === 0;
   }
 
-  /** How many fields are in it. */
+  /** Number of members. */
   get size(): number {
     let size = 0;
-    for (const { member, below } of this.#nodes.values()) {
-      size += (member ? 1 : 0) + below.size;
+    for (const { member, children } of this.#nodes.values()) {
+      size += (member ? 1 : 0) + children.size;
     }
     return size;
   }
 
-  /** Whether this very field is in it. */
+  /** Whether exactly this field is a member. */
   has(path: FieldPath): boolean {
     let node: FieldSetNode | undefined;
     let nodes = this.#nodes;
     for (const element of path) {
       node = nodes.get(element);
       if (node === undefined) return false;
-      nodes = node.below.#nodes;
+      nodes = node.children.#nodes;
     }
     return node?.member === true;
   }
 
-  /** The fields of either. */
+  /** Returns the union with another set. */
   union(other: FieldSet): FieldSet {
     if (other.isEmpty || other === this) return this;
     if (this.isEmpty) return other;
@@ -155,71 +155,71 @@ export class FieldSet {
         element,
         ours === undefined ? theirs : {
           member: ours.member || theirs.member,
-          below: ours.below.union(theirs.below),
+          children: ours.children.union(theirs.children),
         },
       );
     }
     return new FieldSet(nodes);
   }
 
-  /** The fields of both. */
+  /** Returns the intersection with another set. */
   intersection(other: FieldSet): FieldSet {
     if (other === this) return this;
-    return this.#keep((element, { member, below }) => {
+    return this.#mapNodes((element, { member, children }) => {
       const theirs = other.#nodes.get(element);
       if (theirs === undefined) return undefined;
       return {
         member: member && theirs.member,
-        below: below.intersection(theirs.below),
+        children: children.intersection(theirs.children),
       };
     });
   }
 
-  /** The fields of this that are not in the other; each field counts alone. */
+  /** Returns the difference; fields below a removed field remain. */
   minus(other: FieldSet): FieldSet {
     if (other.isEmpty) return this;
-    return this.#keep((element, node) => {
+    return this.#mapNodes((element, node) => {
       const theirs = other.#nodes.get(element);
       if (theirs === undefined) return node;
       return {
         member: node.member && !theirs.member,
-        below: node.below.minus(theirs.below),
+        children: node.children.minus(theirs.children),
       };
     });
   }
 
-  /** The fields of this that are neither in the other nor below one of its. */
+  /** Returns the difference without fields below members of the other set. */
   minusWhole(other: FieldSet): FieldSet {
     if (other.isEmpty) return this;
-    return this.#keep((element, node) => {
+    return this.#mapNodes((element, node) => {
       const theirs = other.#nodes.get(element);
       if (theirs === undefined) return node;
       if (theirs.member) return undefined;
-      return { ...node, below: node.below.minusWhole(theirs.below) };
+      return { ...node, children: node.children.minusWhole(theirs.children) };
     });
   }
 
-  /** Whether every field of the other is in this. */
+  /** Whether the other set is a subset. */
   covers(other: FieldSet): boolean {
     for (const [element, theirs] of other.#nodes) {
       const ours = this.#nodes.get(element);
       if (ours === undefined || theirs.member && !ours.member) return false;
-      if (!ours.below.covers(theirs.below)) return false;
+      if (!ours.children.covers(theirs.children)) return false;
     }
     return true;
   }
 
-  /** Whether both hold the same fields. */
+  /** Whether both sets have the same members. */
   equals(other: FieldSet): boolean {
     return this === other || this.covers(other) && other.covers(this);
   }
 
   /**
-   * Adds each field that the schema names and that has something in the set
-   * below it, as if owning a part of a struct were owning the struct.
+   * Adds each named field of the schema that has members below it: ownership of a
+   * part of a struct implies ownership of the struct.
    */
   withNamedFields(schema: Schema | undefined): FieldSet {
-    return this.#keep((element, { member, below }) => {
+    return this.#mapNodes((element, { member, children }) => {
       const name = fieldNameOf(element);
       const named = name === undefined
         ? undefined
@@ -227,13 +227,13 @@ export class FieldSet {
       const child = named ??
         (name === undefined ? schema?.items : schema?.additionalProperties);
       return {
-        member: member || named !== undefined && !below.isEmpty,
-        below: below.withNamedFields(child),
+        member: member || named !== undefined && !children.isEmpty,
+        children: children.withNamedFields(child),
       };
     });
   }
 
-  /** The fields in it: those of a level in order, then those below them. */
+  /** Iterates over the members: those of a level in order, then those below. */
   *paths(): Generator<FieldPath, void, undefined> {
     yield* this.#pathsFrom([]);
   }
@@ -243,33 +243,33 @@ export class FieldSet {
     for (const [element, { member }] of sorted) {
       if (member) yield [...prefix, element];
     }
-    for (const [element, { below }] of sorted) {
-      if (!below.isEmpty) yield* below.#pathsFrom([...prefix, element]);
+    for (const [element, { children }] of sorted) {
+      if (!children.isEmpty) yield* children.#pathsFrom([...prefix, element]);
     }
   }
 
-  /** The fields in it for people, one a line. */
+  /** Formats the members, one per line. */
   toString(): string {
     return [...this.paths()].map(fieldPathText).join("\n");
   }
 
-  /** The elements at the top, in no particular order. */
-  get nodes(): ReadonlyMap<FieldElement, FieldSetNode> {
+  /** Nodes of the top level, unordered. */
+  get nodes(): ReadonlyMap<PathElement, FieldSetNode> {
     return this.#nodes;
   }
 
-  #sorted(): [FieldElement, FieldSetNode][] {
-    return [...this.#nodes].sort(([a], [b]) => compareElements(a, b));
+  #sorted(): [PathElement, FieldSetNode][] {
+    return [...this.#nodes].sort(([a], [b]) => comparePathElements(a, b));
   }
 
-  /** A set of what `change` makes of each node. */
-  #keep(
+  /** Maps the nodes; `undefined` removes a node. */
+  #mapNodes(
     change: (
-      element: FieldElement,
+      element: PathElement,
       node: FieldSetNode,
     ) => FieldSetNode | undefined,
   ): FieldSet {
-    const changed: [FieldElement, FieldSetNode][] = [];
+    const changed: [PathElement, FieldSetNode][] = [];
     for (const [element, node] of this.#nodes) {
       const result = change(element, node);
       if (result !== undefined) changed.push([element, result]);
@@ -278,12 +278,12 @@ export class FieldSet {
   }
 }
 
-/** Gathers fields one by one into a {@linkcode FieldSet}. */
+/** Mutable builder of a {@linkcode FieldSet}. */
 export class FieldSetBuilder {
-  readonly #below: Map<FieldElement, FieldSetBuilder> = new Map();
-  readonly #members: Set<FieldElement> = new Set();
+  readonly #children: Map<PathElement, FieldSetBuilder> = new Map();
+  readonly #members: Set<PathElement> = new Set();
 
-  /** Adds one field; the empty path, the object itself, is left out. */
+  /** Adds a path; the empty path (the object itself) is ignored. */
   add(path: FieldPath): void {
     this.#addFrom(path, 0);
   }
@@ -295,28 +295,28 @@ export class FieldSetBuilder {
     else this.at(element).#addFrom(path, depth + 1);
   }
 
-  /** Adds one field of the top. */
-  addElement(element: FieldElement): void {
+  /** Adds a field of the top level. */
+  addElement(element: PathElement): void {
     this.#members.add(element);
   }
 
-  /** The builder of what is below one element. */
-  at(element: FieldElement): FieldSetBuilder {
-    let below = this.#below.get(element);
-    if (below === undefined) {
-      below = new FieldSetBuilder();
-      this.#below.set(element, below);
+  /** Returns the builder of the set below an element. */
+  at(element: PathElement): FieldSetBuilder {
+    let children = this.#children.get(element);
+    if (children === undefined) {
+      children = new FieldSetBuilder();
+      this.#children.set(element, children);
     }
-    return below;
+    return children;
   }
 
-  /** The set of what was added so far. */
+  /** Builds the set of the fields added so far. */
   build(): FieldSet {
-    const elements = new Set([...this.#members, ...this.#below.keys()]);
+    const elements = new Set([...this.#members, ...this.#children.keys()]);
     return FieldSet.fromNodes(
       [...elements].map((element) => [element, {
         member: this.#members.has(element),
-        below: this.#below.get(element)?.build() ?? FieldSet.empty,
+        children: this.#children.get(element)?.build() ?? FieldSet.empty,
       }]),
     );
   }

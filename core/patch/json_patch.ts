@@ -29,16 +29,16 @@ export type JsonPatchOperation =
     readonly path: string;
   };
 
-/** A JSON Patch does not fit the document, or a test in it failed. */
+/** Error of a JSON Patch that does not fit the document, or whose test failed. */
 export class JsonPatchError extends Error {
-  /** Which operation, counted from zero. */
+  /** Index of the operation. */
   readonly index: number;
 
   /**
-   * Makes the error.
+   * Creates the error.
    *
-   * @param message Why.
-   * @param index Which operation, counted from zero.
+   * @param message Message.
+   * @param index Index of the operation.
    */
   constructor(message: string, index: number) {
     super(message);
@@ -47,20 +47,20 @@ export class JsonPatchError extends Error {
   }
 }
 
-/** A JSON pointer as text. */
+/** Encodes a path as a JSON pointer. */
 export function jsonPointer(path: readonly (string | number)[]): string {
   return path.map((step) =>
     `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`
   ).join("");
 }
 
-/** Thrown inside; the operation's index is added on the way out. */
-class Misfit extends Error {}
+/** Failure of an operation; the index is added by the caller. */
+class OperationError extends Error {}
 
 function parsePointer(pointer: unknown): string[] {
   if (pointer === "") return [];
   if (typeof pointer !== "string" || !pointer.startsWith("/")) {
-    throw new Misfit(
+    throw new OperationError(
       `a path must be empty or start with "/": received ${
         JSON.stringify(pointer)
       }`,
@@ -74,15 +74,15 @@ function parsePointer(pointer: unknown): string[] {
 function indexOf(step: string, limit: number): number {
   // A negative index counts from the end, as in kube-apiserver.
   const index = /^(0|-?[1-9]\d*)$/.test(step) ? Number(step) : NaN;
-  const place = index < 0 ? limit + index : index;
-  if (place >= 0 && place < limit) return place;
-  throw new Misfit(`there is no index "${step}"`);
+  const position = index < 0 ? limit + index : index;
+  if (position >= 0 && position < limit) return position;
+  throw new OperationError(`there is no index "${step}"`);
 }
 
 function child(parent: unknown, step: string): unknown {
   if (Array.isArray(parent)) return parent[indexOf(step, parent.length)];
   if (isJsonObject(parent) && Object.hasOwn(parent, step)) return parent[step];
-  throw new Misfit(`there is nothing at "${step}"`);
+  throw new OperationError(`there is nothing at "${step}"`);
 }
 
 function read(document: unknown, path: readonly string[]): unknown {
@@ -90,8 +90,8 @@ function read(document: unknown, path: readonly string[]): unknown {
 }
 
 /**
- * A copy of a document in which what is at a path is changed; only what is on
- * the way is copied.
+ * Copies a document with a change at a path; only the containers on the path are
+ * copied.
  */
 function rewrite(
   document: unknown,
@@ -121,19 +121,23 @@ function add(
   if (path.length === 0) return value;
   return rewrite(document, path, (parent, step) => {
     if (Array.isArray(parent)) {
-      // A place before the first of n items, ..., after the last: n + 1 places.
+      // Insertion is possible at n + 1 positions of n items.
       const index = step === "-"
         ? parent.length
         : indexOf(step, parent.length + 1);
       return parent.toSpliced(index, 0, value);
     }
     if (isJsonObject(parent)) return withChild(parent, step, value);
-    throw new Misfit(`nothing can be added to what is above "${step}"`);
+    throw new OperationError(
+      `the parent of "${step}" is neither an object nor a list`,
+    );
   });
 }
 
 function remove(document: unknown, path: readonly string[]): unknown {
-  if (path.length === 0) throw new Misfit("the document cannot be removed");
+  if (path.length === 0) {
+    throw new OperationError("the document cannot be removed");
+  }
   return rewrite(document, path, (parent, step) => {
     child(parent, step);
     if (Array.isArray(parent)) {
@@ -151,7 +155,7 @@ function replace(
 ): unknown {
   if (path.length === 0) return value;
   return rewrite(document, path, (parent, step) => {
-    // A field that is not there is added, as in kube-apiserver.
+    // An absent field is added, as in kube-apiserver.
     if (!isJsonObject(parent)) child(parent, step);
     return withChild(parent, step, value);
   });
@@ -178,24 +182,24 @@ function apply(document: unknown, operation: JsonPatchOperation): unknown {
     case "test": {
       const value = read(document, path);
       if (jsonEquals(value, operation.value ?? null)) return document;
-      throw new Misfit(
+      throw new OperationError(
         `the value differs from ${JSON.stringify(operation.value)}`,
       );
     }
     default: {
       const { op } = operation as { op?: unknown };
-      throw new Misfit(`unknown operation ${JSON.stringify(op)}`);
+      throw new OperationError(`unknown operation ${JSON.stringify(op)}`);
     }
   }
 }
 
 /**
- * Applies a JSON Patch (RFC 6902): all of it or nothing. The document is not
- * changed; the outcome shares what the patch did not touch.
+ * Applies a JSON Patch (RFC 6902), completely or not at all. The document is not
+ * modified; the result shares the parts that did not change.
  *
  * @throws {JsonPatchError} If an operation does not fit or a test fails.
  *
- * @example Test, then replace
+ * @example Test and replace a value
  * ```ts
  * import { applyJsonPatch } from "@coracle/operator/core";
  *
@@ -217,7 +221,7 @@ export function applyJsonPatch(
     try {
       result = apply(result, operation);
     } catch (error) {
-      if (!(error instanceof Misfit)) throw error;
+      if (!(error instanceof OperationError)) throw error;
       throw new JsonPatchError(
         `Cannot apply operation ${index} of a JSON patch at "${operation.path}": ${error.message}`,
         index,
@@ -228,8 +232,8 @@ export function applyJsonPatch(
 }
 
 /**
- * The JSON Patch that turns one document into another, with operations on the
- * deepest parts that differ; empty if they are equal.
+ * Creates the JSON Patch that turns one document into another, with operations on
+ * the deepest differing parts; empty if they are equal.
  */
 export function diffJsonPatch(
   before: unknown,
@@ -266,14 +270,14 @@ function diffFields(
     patch.push({ op: "remove", path: path + jsonPointer([name]) });
   }
   for (const [name, value] of Object.entries(after)) {
-    const place = path + jsonPointer([name]);
+    const fieldPath = path + jsonPointer([name]);
     if (Object.hasOwn(before, name)) {
-      diff(before[name], value, { path: place, patch });
-    } else patch.push({ op: "add", path: place, value });
+      diff(before[name], value, { path: fieldPath, patch });
+    } else patch.push({ op: "add", path: fieldPath, value });
   }
 }
 
-/** Equal ends stay; what is between is changed item by item. */
+/** Skips equal items at both ends and compares the others by index. */
 function diffItems(
   before: readonly unknown[],
   after: readonly unknown[],

@@ -1,15 +1,15 @@
-/** An object of a JSON tree. */
+/** JSON object. */
 export interface JsonObject {
-  /** The value of a field. */
+  /** Value of a field. */
   [name: string]: unknown;
 }
 
-/** Whether a value is a JSON object: neither null nor a list. */
+/** Whether a value is a JSON object: neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether two JSON trees are equal; the order of an object's fields is none. */
+/** Whether two JSON values are equal, regardless of the order of fields. */
 export function jsonEquals(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {
@@ -24,7 +24,7 @@ export function jsonEquals(a: unknown, b: unknown): boolean {
     );
 }
 
-/** A value as Go's `%v` shows it, which texts of kube-apiserver contain. */
+/** Formats a value as Go's `%v`, which messages of kube-apiserver contain. */
 export function goText(value: unknown): string {
   if (value === null || value === undefined) return "<nil>";
   if (Array.isArray(value)) return `[${value.map(goText).join(" ")}]`;
@@ -36,7 +36,7 @@ export function goText(value: unknown): string {
   return String(value);
 }
 
-/** The Go type that a JSON value is decoded into. */
+/** Name of the Go type that a JSON value is decoded into. */
 export function goTypeName(value: unknown): string {
   if (value === null || value === undefined) return "<nil>";
   if (Array.isArray(value)) return "[]interface {}";
@@ -46,7 +46,7 @@ export function goTypeName(value: unknown): string {
   return Number.isInteger(value) ? "int64" : "float64";
 }
 
-/** A value as Go's `%#v` shows it. */
+/** Formats a value as Go's `%#v`. */
 export function goLiteral(value: unknown): string {
   if (value === null || value === undefined) return "interface {}(nil)";
   if (typeof value === "string") return JSON.stringify(value);

@@ -6,13 +6,16 @@ import { compareTyped } from "./typed_compare.ts";
 import { fieldsOf } from "./typed_fields.ts";
 import { typeProblems } from "./typed_value.ts";
 
-/** The annotation in which `kubectl apply` keeps what it applied last. */
+/** Annotation with the last configuration of client-side `kubectl apply`. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** The largest total of annotations, in bytes of UTF-8. */
-const ANNOTATIONS_LIMIT = 256 * 1024;
+/** Maximum total size of annotations, in bytes of UTF-8. */
+const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
-/** The conflicts that a change from client-side to server-side apply leaves. */
+/**
+ * Removes conflicts about fields that client-side apply set, which a migration to
+ * server-side apply takes over.
+ */
 export function conflictsBesideLastApplied(
   schema: Schema,
   live: UntypedObject,
@@ -39,7 +42,7 @@ function parseObject(text: string | undefined): JsonObject | undefined {
   }
 }
 
-/** Keeps the annotation of client-side apply true, where there is one. */
+/** Updates the annotation of client-side apply, if the object has it. */
 export function withLastApplied(
   object: UntypedObject,
   applied: UntypedObject,
@@ -55,7 +58,7 @@ export function withLastApplied(
       : metadata,
   });
   const next = { ...annotations, [LAST_APPLIED]: `${text}\n` };
-  if (annotationsSize(next) > ANNOTATIONS_LIMIT) {
+  if (annotationsSize(next) > MAX_ANNOTATIONS_BYTES) {
     const { [LAST_APPLIED]: _, ...rest } = annotations;
     return {
       ...object,

@@ -5,7 +5,7 @@ import {
   encodeOwners,
   type FieldOwner,
   type FieldOwners,
-  joinOldOwners,
+  mergeOldOwners,
   ownerId,
 } from "./field_owner.ts";
 import { FieldSet } from "./field_set.ts";
@@ -21,28 +21,28 @@ import {
 } from "./structured_merge.ts";
 import { typeProblems, typeProblemsText } from "./typed_value.ts";
 
-/** A kind whose objects' fields are managed. */
+/** Kind with managed fields. */
 export interface ManagedKind extends VersionedKind {
   /**
-   * An object of which nothing is set: what a new object is compared with. A
-   * built-in kind has the fields that it always shows.
+   * Creates an empty object, which new objects are compared with. That of a
+   * built-in kind has the fields that are always serialized.
    */
   empty(apiVersion: string): UntypedObject;
 }
 
-/** Who writes, and how, as managed fields record it. */
+/** Write as managed fields record it. */
 export interface ManagedFieldsWrite {
-  /** The field manager. */
+  /** Field manager. */
   readonly manager: string;
-  /** The version of the request, with its group. */
+  /** API version of the request. */
   readonly apiVersion: string;
-  /** The subresource written to, such as `status`. */
+  /** Subresource that is written, such as `status`. */
   readonly subresource?: string | undefined;
-  /** The time for the entry, as in `2024-01-02T03:04:05Z`. */
+  /** Time of the write, such as `2024-01-02T03:04:05Z`. */
   readonly time: string;
 }
 
-/** The metadata that no manager owns: the server's, and the object's identity. */
+/** Fields that no manager owns: identity and metadata of the server. */
 const UNOWNED: FieldSet = FieldSet.of([
   ["f:apiVersion"],
   ["f:kind"],
@@ -60,17 +60,17 @@ const UNOWNED: FieldSet = FieldSet.of([
   ].map((name) => ["f:metadata", `f:${name}`]),
 ]);
 
-/** Owns what was there before an object's first apply, if nobody did. */
+/** Manager of the fields that had no owner before the first apply. */
 const BEFORE_FIRST_APPLY = "before-first-apply";
 
-/** The manager of `kubectl apply --server-side`, which takes over from it. */
+/** Manager of `kubectl apply --server-side`, which migrates client-side apply. */
 const KUBECTL = "kubectl";
 
 function entriesOf(object: UntypedObject): ManagedFieldsEntry[] | undefined {
   return object.metadata?.managedFields;
 }
 
-/** A copy of an object whose managed fields are these. */
+/** Copies an object with other managed fields. */
 function withEntries(
   object: UntypedObject,
   entries: ManagedFieldsEntry[] | undefined,
@@ -84,7 +84,7 @@ function withEntries(
   };
 }
 
-/** Entries that cannot be read count for nothing. */
+/** Decodes entries; malformed ones count as none. */
 function decodeOrNone(entries: ManagedFieldsEntry[] | undefined): FieldOwners {
   try {
     return decodeOwners(entries);
@@ -93,13 +93,13 @@ function decodeOrNone(entries: ManagedFieldsEntry[] | undefined): FieldOwners {
   }
 }
 
-/** Whether a request asks to forget all owners: `[]`, or one empty entry. */
+/** Whether a request resets all owners: `[]`, or one empty entry. */
 function isReset(entries: ManagedFieldsEntry[] | undefined): boolean {
   return entries !== undefined && (entries.length === 0 ||
     entries.length === 1 && Object.keys(entries[0] ?? {}).length === 0);
 }
 
-/** The owners that an update starts from: the request's if it tells any. */
+/** Owners before an update: those in the request, otherwise those stored. */
 function ownersFor(
   live: UntypedObject,
   next: UntypedObject,
@@ -143,9 +143,9 @@ function typed(write: ManagedFieldsWrite, value: UntypedObject): TypedObject {
 }
 
 /**
- * Records an update in the owners: what it changed is the writer's, beside what
- * the writer owned before, under the time of the write. A write that changes
- * nothing leaves every entry as it is.
+ * Records an update: the writer owns the fields that it changed in addition to
+ * those that it owned before. A write without changes leaves all entries and
+ * times unchanged.
  */
 function updateOwners(
   kind: ManagedKind,
@@ -155,8 +155,8 @@ function updateOwners(
 ): FieldOwners {
   const owner = ownerOf(write, "Update");
   const id = ownerId(owner);
-  // The write is compared in a name of its own, so that a field that it
-  // changes and already owned still counts as a change of its entry's time.
+  // The write is merged under an identity of its own, so that a change of a field
+  // that the manager owns already still updates the time of its entry.
   const self = "current-operation";
   const merged = withoutUnowned(
     mergeUpdate(
@@ -180,16 +180,16 @@ function updateOwners(
 }
 
 /**
- * Sets who owns which fields after a create, update or patch, in place.
+ * Updates `metadata.managedFields` after a create, update or patch, in place.
  *
- * An object that had no owners gets none by an update: its fields are first
- * tracked from its next apply on. If the owners cannot be told, the object has
- * none afterwards.
+ * An object without managed fields gets none by an update: tracking starts with
+ * its first apply. If the owners cannot be determined, the managed fields are
+ * removed.
  *
- * @param kind The versions of the object's kind.
- * @param objects The object before (undefined for a create), and as it will be
- * stored, both in the version of the request.
- * @param write Who writes.
+ * @param kind The versions of the kind.
+ * @param objects The object before the write (`undefined` for a create) and after
+ * it, both in the API version of the request.
+ * @param write The write.
  */
 export function updateManagedFields(
   kind: ManagedKind,
@@ -206,7 +206,7 @@ export function updateManagedFields(
   if (owners.size > 0 || objects.live === undefined) {
     try {
       const updated = updateOwners(kind, { live, next }, owners, write);
-      entries = encodeOwners(joinOldOwners(updated));
+      entries = encodeOwners(mergeOldOwners(updated));
     } catch (error) {
       if (!(error instanceof TypedValueError)) throw error;
     }
@@ -216,13 +216,13 @@ export function updateManagedFields(
 }
 
 /**
- * Merges an apply configuration into an object, with the owners of its fields.
- * The outcome is not yet defaulted or validated.
+ * Merges an apply configuration into an object and updates its managed fields.
+ * The result is neither defaulted nor validated.
  *
- * @param kind The versions of the object's kind.
- * @param objects The object before, in the version of the request (undefined
- * for a create), and what is applied.
- * @param write Who applies; `force` takes fields from their owners.
+ * @param kind The versions of the kind.
+ * @param objects The object before, in the API version of the request
+ * (`undefined` for a create), and the configuration.
+ * @param write The write; `force` takes over fields of other managers.
  * @returns A new object.
  * @throws {ApplyError} If the configuration does not fit the schema or conflicts.
  */
@@ -256,7 +256,7 @@ export function applyManaged(
   const result = new Map(withoutUnowned(merged.owners, id));
   const own = result.get(id);
   if (own) {
-    // A configuration that changes nothing keeps the time it had, if any.
+    // Without changes the entry keeps its time.
     const time = merged.value === undefined ? owners.get(id)?.time : write.time;
     result.set(id, { ...own, time });
   }
@@ -265,7 +265,7 @@ export function applyManaged(
   return write.manager === KUBECTL ? withLastApplied(object, applied) : object;
 }
 
-/** Gives the fields of an object that nobody owned to a manager of that name. */
+/** Assigns fields without an owner to the manager `before-first-apply`. */
 function ownersBeforeApply(
   kind: ManagedKind,
   live: UntypedObject | undefined,
@@ -290,7 +290,7 @@ function ownersBeforeApply(
   );
 }
 
-/** A version as messages show it: with its group, also the empty one. */
+/** Formats an API version for messages: with its group, even if empty. */
 function versionText(apiVersion: string): string {
   return apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
 }

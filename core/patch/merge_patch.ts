@@ -1,8 +1,8 @@
 import { isJsonObject, jsonEquals } from "./json_value.ts";
 
 /**
- * Applies a JSON merge patch (RFC 7386): objects are merged, null removes, and
- * everything else replaces. Neither operand is changed.
+ * Applies a JSON merge patch (RFC 7396): objects are merged, null removes a field,
+ * any other value replaces it. Neither argument is modified.
  *
  * @example Change one field and remove another
  * ```ts
@@ -23,9 +23,9 @@ export function applyMergePatch(target: unknown, patch: unknown): unknown {
 }
 
 /**
- * The JSON merge patch that turns one document into another; `{}` if they are
- * equal. A null in the second document cannot be told from an absent field by
- * such a patch, so it counts as absent.
+ * Creates the JSON merge patch that turns one document into another; `{}` if they
+ * are equal. A null in the second document counts as an absent field, because a
+ * merge patch cannot distinguish them.
  */
 export function diffMergePatch(before: unknown, after: unknown): unknown {
   if (!isJsonObject(before) || !isJsonObject(after)) return after;

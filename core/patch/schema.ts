@@ -1,4 +1,4 @@
-/** The JSON types that a schema can ask for. */
+/** JSON type of a schema. */
 export type SchemaType =
   | "object"
   | "array"
@@ -7,91 +7,89 @@ export type SchemaType =
   | "number"
   | "boolean";
 
-/** How the items of a list relate: replaced whole, by value, or by keys. */
+/** List type: replaced as a whole, merged by value, or merged by keys. */
 export type ListType = "atomic" | "set" | "map";
 
-/** Whether the fields of a map or struct are owned one by one or as a whole. */
+/** Map type: fields are owned individually or as a whole. */
 export type MapType = "granular" | "atomic";
 
 /**
- * A schema as OpenAPI v3 writes it, with the `x-kubernetes-*` extensions; the
- * keywords not named here are kept as they are.
+ * OpenAPI v3 schema with the `x-kubernetes-*` extensions. Other keywords are kept
+ * unchanged.
  */
 export interface OpenApiSchema {
-  /** Where the definition is; nothing beside it counts but a default and extensions. */
+  /** Reference to a definition; only a default and extensions may accompany it. */
   readonly $ref?: string | undefined;
-  /** Kubernetes puts a lone `$ref` in it to set words beside it. */
+  /** List with a single `$ref`, which allows other keywords beside it. */
   readonly allOf?: readonly OpenApiSchema[] | undefined;
-  /** The JSON type. */
+  /** JSON type. */
   readonly type?: string | undefined;
-  /** What the type does not tell, such as `int64`. */
+  /** Format of the type, such as `int64`. */
   readonly format?: string | undefined;
-  /** The fields that are named. */
+  /** Schemas of named fields. */
   readonly properties?: Readonly<Record<string, OpenApiSchema>> | undefined;
-  /** What fields that are not named may be. */
+  /** Schema of fields that are not named. */
   readonly additionalProperties?: OpenApiSchema | boolean | undefined;
-  /** What a list's items are. */
+  /** Schema of list items. */
   readonly items?: OpenApiSchema | undefined;
-  /** The fields that must be there. */
+  /** Names of required fields. */
   readonly required?: readonly string[] | undefined;
-  /** Whether null is a value. */
+  /** Whether null is allowed. */
   readonly nullable?: boolean | undefined;
-  /** The value when none is given. */
+  /** Default value. */
   readonly default?: unknown;
-  /** The only values. */
+  /** Allowed values. */
   readonly enum?: readonly unknown[] | undefined;
-  /** `atomic`, `set` or `map`. */
+  /** List type: `atomic`, `set` or `map`. */
   readonly "x-kubernetes-list-type"?: string | undefined;
-  /** The fields that identify an item of a list of type `map`. */
+  /** Names of the key fields of a list of type `map`. */
   readonly "x-kubernetes-list-map-keys"?: readonly string[] | undefined;
-  /** `granular` or `atomic`. */
+  /** Map type: `granular` or `atomic`. */
   readonly "x-kubernetes-map-type"?: string | undefined;
-  /** What a strategic merge patch does, separated by commas. */
+  /** Strategies of strategic merge patches, separated by commas. */
   readonly "x-kubernetes-patch-strategy"?: string | undefined;
-  /** The field by which a strategic merge patch tells items apart. */
+  /** Key field of list items for strategic merge patches. */
   readonly "x-kubernetes-patch-merge-key"?: string | undefined;
-  /** Whether an integer or a string may stand here. */
+  /** Whether both integers and strings are allowed. */
   readonly "x-kubernetes-int-or-string"?: boolean | undefined;
-  /** Whether fields that are not named are kept. */
+  /** Whether unknown fields are preserved. */
   readonly "x-kubernetes-preserve-unknown-fields"?: boolean | undefined;
-  /** Whether a whole object stands here. */
+  /** Whether the value is a complete Kubernetes object. */
   readonly "x-kubernetes-embedded-resource"?: boolean | undefined;
   /** Any other keyword. */
   readonly [keyword: string]: unknown;
 }
 
 /**
- * Finds what a `$ref` names.
+ * Function that resolves a `$ref`.
  *
- * @throws {ReferenceError} If there is no such definition.
+ * @throws {ReferenceError} If the definition does not exist.
  */
 export type ResolveReference = (reference: string) => Schema;
 
-/** The lists of the core types say `int-or-string` by this format. */
+/** Format by which core types declare integers or strings. */
 const INT_OR_STRING_FORMAT = "int-or-string";
 
 const NO_PROPERTIES: ReadonlyMap<string, Schema> = new Map();
 const NO_NAMES: readonly string[] = Object.freeze([]);
 
-/** Where a {@linkcode Schema} stands. */
-export interface SchemaPlace {
-  /** The node above, when both are part of one definition. */
+/** Position of a {@linkcode Schema} node. */
+export interface SchemaPosition {
+  /** Parent node, if both belong to one definition. */
   readonly parent?: Schema | undefined;
-  /** The name of the definition that the node is. */
+  /** Name of the definition, if the node is one. */
   readonly definition?: string | undefined;
 }
 
 /**
- * One node of a schema: what a value at one place of an object may be, and how
- * patches and field ownership treat it. Built-in kinds and custom resources
- * share this form.
+ * Node of a schema: the type of a value and its treatment by patches and field
+ * ownership. Built-in kinds and custom resources share this form.
  *
- * Children are made when first asked for, and a definition that is referred to
- * from many places is one node. So walking costs a property read per step, a
- * recursive schema is no trouble, and the parts that no object reaches cost
- * nothing.
+ * Children are created lazily, and a definition is a single node however often it
+ * is referenced. A step thus costs one property read, recursive schemas are
+ * supported, and unused parts cost nothing.
  *
- * @example Read a list's merge keys
+ * @example Read the keys of a list
  * ```ts
  * import { Schema } from "@coracle/operator/core";
  *
@@ -105,84 +103,84 @@ export interface SchemaPlace {
  * ```
  */
 export class Schema {
-  /** The keywords as written, for validators that need more than is here. */
+  /** Original keywords, for validators that need more of them. */
   readonly source: OpenApiSchema;
-  /** The JSON type; undefined where any value may stand. */
+  /** JSON type; `undefined` if any value is allowed. */
   readonly type: SchemaType | undefined;
-  /** The OpenAPI format, such as `int64` or `date-time`. */
+  /** OpenAPI format, such as `int64` or `date-time`. */
   readonly format: string | undefined;
-  /** Whether an integer or a string may stand here. */
+  /** Whether both integers and strings are allowed. */
   readonly intOrString: boolean;
-  /** Whether fields that the schema does not name are kept. */
+  /** Whether unknown fields are preserved. */
   readonly preserveUnknownFields: boolean;
-  /** Whether a whole object with apiVersion, kind and metadata stands here. */
+  /** Whether the value is an object with apiVersion, kind and metadata. */
   readonly embeddedResource: boolean;
-  /** Whether an explicit null is a value. */
+  /** Whether an explicit null is allowed. */
   readonly nullable: boolean;
-  /** How the items of a list are told apart; `atomic` for anything else. */
+  /** List type; `atomic` for values that are not lists. */
   readonly listType: ListType;
-  /** The fields that identify an item of a list of type `map`. */
+  /** Names of the key fields of a list of type `map`. */
   readonly listMapKeys: readonly string[];
-  /** Whether fields are owned one by one. */
+  /** Map type: ownership of fields individually or as a whole. */
   readonly mapType: MapType;
-  /** What a strategic merge patch does here: `merge`, `replace`, `retainKeys`. */
+  /** Strategies of strategic merge patches: `merge`, `replace`, `retainKeys`. */
   readonly patchStrategies: readonly string[];
-  /** The field by which a strategic merge patch tells list items apart. */
+  /** Key field of list items for strategic merge patches. */
   readonly patchMergeKey: string | undefined;
-  /** The fields that must be there. */
+  /** Names of required fields. */
   readonly required: readonly string[];
-  /** The name of the definition that this is, or refers to. */
+  /** Name of the definition that the node is or refers to. */
   readonly definition: string | undefined;
 
   readonly #resolve: ResolveReference | undefined;
-  /** The node whose children are this one's too. */
+  /** Node of the referenced definition, which has the children. */
   readonly #target: Schema | undefined;
   #properties: ReadonlyMap<string, Schema> | undefined;
   #items: Schema | undefined;
   #additional: Schema | undefined;
-  /** Whether this node or one above it in the same definition is open. */
+  /** Whether this node or an ancestor preserves unknown fields. */
   readonly #open: boolean;
 
   /**
-   * Makes a node; its children are made when asked for.
+   * Creates a node; its children are created lazily.
    *
-   * @param source The schema as OpenAPI v3 writes it.
-   * @param resolve Finds what a `$ref` names; needed only where there are some.
-   * @param place Where the node stands; only nodes that make others say so.
-   * @throws {ReferenceError} If the schema itself is a reference that cannot be
-   * resolved.
+   * @param source OpenAPI v3 schema.
+   * @param resolve Resolves references; required if there are any.
+   * @param position Position of the node; only used internally.
+   * @throws {ReferenceError} If the schema is a reference that cannot be resolved.
    */
   constructor(
     source: OpenApiSchema,
     resolve?: ResolveReference,
-    place: SchemaPlace = {},
+    position: SchemaPosition = {},
   ) {
     this.#resolve = resolve;
     const reference = source.$ref ?? source.allOf?.[0]?.$ref;
     if (reference !== undefined) this.#target = this.#lookUp(reference);
-    const words: OpenApiSchema = this.#target
+    const keywords: OpenApiSchema = this.#target
       ? { ...this.#target.source, ...source }
       : source;
-    this.source = words;
-    this.intOrString = words["x-kubernetes-int-or-string"] === true ||
-      words.format === INT_OR_STRING_FORMAT;
-    this.type = this.intOrString ? undefined : words.type as SchemaType;
-    this.format = words.format;
+    this.source = keywords;
+    this.intOrString = keywords["x-kubernetes-int-or-string"] === true ||
+      keywords.format === INT_OR_STRING_FORMAT;
+    this.type = this.intOrString ? undefined : keywords.type as SchemaType;
+    this.format = keywords.format;
     this.preserveUnknownFields =
-      words["x-kubernetes-preserve-unknown-fields"] === true;
+      keywords["x-kubernetes-preserve-unknown-fields"] === true;
     this.#open = this.preserveUnknownFields ||
-      (place.parent ? place.parent.#open : false);
-    this.definition = place.definition ?? this.#target?.definition;
-    this.embeddedResource = words["x-kubernetes-embedded-resource"] === true;
-    this.nullable = words.nullable === true;
-    this.required = words.required ?? NO_NAMES;
-    this.patchStrategies = words["x-kubernetes-patch-strategy"]?.split(",") ??
-      NO_NAMES;
-    this.patchMergeKey = words["x-kubernetes-patch-merge-key"];
-    const list = listRelation(words);
+      (position.parent ? position.parent.#open : false);
+    this.definition = position.definition ?? this.#target?.definition;
+    this.embeddedResource = keywords["x-kubernetes-embedded-resource"] === true;
+    this.nullable = keywords.nullable === true;
+    this.required = keywords.required ?? NO_NAMES;
+    this.patchStrategies =
+      keywords["x-kubernetes-patch-strategy"]?.split(",") ??
+        NO_NAMES;
+    this.patchMergeKey = keywords["x-kubernetes-patch-merge-key"];
+    const list = listRelation(keywords);
     this.listType = list.type;
     this.listMapKeys = list.keys;
-    this.mapType = words["x-kubernetes-map-type"] === "atomic"
+    this.mapType = keywords["x-kubernetes-map-type"] === "atomic"
       ? "atomic"
       : "granular";
   }
@@ -190,18 +188,18 @@ export class Schema {
   #lookUp(reference: string): Schema {
     if (this.#resolve === undefined) {
       throw new ReferenceError(
-        `Cannot read a schema: it refers to a definition and there are none: received "${reference}"`,
+        `Cannot read a schema: there are no definitions to resolve a reference: received "${reference}"`,
       );
     }
     return this.#resolve(reference);
   }
 
-  /** The value that stands here when none is given; undefined for none. */
+  /** Default value; `undefined` if there is none. */
   get default(): unknown {
     return this.source.default;
   }
 
-  /** The fields that the schema names. */
+  /** Schemas of named fields. */
   get properties(): ReadonlyMap<string, Schema> {
     if (this.#target) return this.#target.properties;
     if (this.#properties === undefined) {
@@ -215,7 +213,7 @@ export class Schema {
     return this.#properties;
   }
 
-  /** The schema of a list's items. */
+  /** Schema of list items. */
   get items(): Schema | undefined {
     if (this.#target) return this.#target.items;
     const { items } = this.source;
@@ -223,8 +221,8 @@ export class Schema {
   }
 
   /**
-   * The schema of the fields not named; undefined where there may be none or
-   * where the schema says nothing of them.
+   * Schema of fields that are not named; `undefined` if they are not allowed or
+   * not mentioned.
    */
   get additionalProperties(): Schema | undefined {
     if (this.#target) return this.#target.additionalProperties;
@@ -236,9 +234,9 @@ export class Schema {
   }
 
   /**
-   * What a field that the schema does not name may be when field ownership
-   * looks at it: anything, where the schema is open, be it by an ancestor that
-   * keeps unknown fields; undefined where there may be no such field.
+   * Schema of fields that are not named, for field ownership: any value if the
+   * node or an ancestor preserves unknown fields; `undefined` if such fields are
+   * not allowed.
    */
   get unnamedFields(): Schema | undefined {
     if (this.source.additionalProperties !== undefined) {
@@ -247,12 +245,12 @@ export class Schema {
     return this.#open || this.properties.size === 0 ? ANYTHING : undefined;
   }
 
-  /** The schema of one field, named or not; undefined if there can be none. */
+  /** Returns the schema of a field; `undefined` if the field is not allowed. */
   field(name: string): Schema | undefined {
     return this.properties.get(name) ?? this.additionalProperties;
   }
 
-  /** A plain reference is the definition itself, so that it is one node. */
+  /** Creates a child; a plain reference resolves to the node of its definition. */
   #child(source: OpenApiSchema): Schema {
     return source.$ref !== undefined && Object.keys(source).length === 1
       ? this.#lookUp(source.$ref)
@@ -260,24 +258,24 @@ export class Schema {
   }
 }
 
-/** A node that says nothing: any value, its fields owned one by one. */
+/** Schema that allows any value, with granular ownership. */
 const ANYTHING: Schema = new Schema({});
 
 /**
- * Without a list type, the strategic merge keys decide, as they do in
- * kube-apiserver: the two descriptions grew one after the other.
+ * Determines list type and keys. Without a list type, the keywords of strategic
+ * merge patches decide, as in kube-apiserver.
  */
 function listRelation(
-  words: OpenApiSchema,
+  keywords: OpenApiSchema,
 ): { type: ListType; keys: readonly string[] } {
-  const type = words["x-kubernetes-list-type"];
+  const type = keywords["x-kubernetes-list-type"];
   if (type === "map") {
-    return { type, keys: words["x-kubernetes-list-map-keys"] ?? NO_NAMES };
+    return { type, keys: keywords["x-kubernetes-list-map-keys"] ?? NO_NAMES };
   }
   if (type === "set") return { type, keys: NO_NAMES };
-  const strategies = words["x-kubernetes-patch-strategy"]?.split(",");
+  const strategies = keywords["x-kubernetes-patch-strategy"]?.split(",");
   if (type === undefined && strategies?.includes("merge")) {
-    const key = words["x-kubernetes-patch-merge-key"];
+    const key = keywords["x-kubernetes-patch-merge-key"];
     return key === undefined
       ? { type: "set", keys: NO_NAMES }
       : { type: "map", keys: [key] };
@@ -286,10 +284,9 @@ function listRelation(
 }
 
 /**
- * The definitions of one or more OpenAPI documents; each becomes a node when it
- * is first referred to.
+ * Definitions of one or more OpenAPI documents; nodes are created lazily.
  *
- * @example Look a definition up
+ * @example Look up a definition
  * ```ts
  * import { SchemaDefinitions } from "@coracle/operator/core";
  *
@@ -308,24 +305,24 @@ export class SchemaDefinitions {
   readonly #nodes: Map<string, Schema> = new Map();
 
   /**
-   * Takes definitions; none is looked at yet.
+   * Creates the definitions.
    *
-   * @param sources The definitions, by the last part of their reference.
+   * @param sources Schemas by name, the last segment of their references.
    */
   constructor(sources: Readonly<Record<string, OpenApiSchema>>) {
     this.#sources = sources;
   }
 
-  /** Whether there is a definition of that name. */
+  /** Whether a definition exists. */
   has(name: string): boolean {
     return Object.hasOwn(this.#sources, name);
   }
 
   /**
-   * The node of a definition, always the same.
+   * Returns the node of a definition, always the same.
    *
-   * @param reference Its name, or a `$ref` that ends in it.
-   * @throws {ReferenceError} If there is no such definition.
+   * @param reference Name of the definition, or a `$ref` that ends in it.
+   * @throws {ReferenceError} If the definition does not exist.
    */
   get(reference: string): Schema {
     const name = reference.slice(reference.lastIndexOf("/") + 1);
@@ -334,7 +331,7 @@ export class SchemaDefinitions {
     const source = this.has(name) ? this.#sources[name] : undefined;
     if (source === undefined) {
       throw new ReferenceError(
-        `Cannot resolve a schema: no such definition: received "${reference}"`,
+        `Cannot resolve a schema: the definition does not exist: received "${reference}"`,
       );
     }
     const node = new Schema(source, (reference) => this.get(reference), {

@@ -7,25 +7,25 @@ import {
 } from "./json_value.ts";
 import type { Schema } from "./schema.ts";
 
-/** Whose fault a strategic merge patch that cannot be applied is. */
+/** Category of a failed strategic merge patch. */
 export type StrategicPatchFault =
-  /** The patch is not written as one: 400. */
+  /** The patch is malformed (status 400). */
   | "malformed"
-  /** It asks for what cannot be done: 422. */
+  /** The patch cannot be processed (status 422). */
   | "unprocessable"
-  /** Anything else, for which kube-apiserver answers 500. */
+  /** Any other failure (status 500 in kube-apiserver). */
   | "other";
 
-/** A strategic merge patch cannot be applied. */
+/** Error of a strategic merge patch that cannot be applied. */
 export class StrategicPatchError extends Error {
-  /** Whose fault it is. */
+  /** Category of the failure. */
   readonly fault: StrategicPatchFault;
 
   /**
-   * Makes the error.
+   * Creates the error.
    *
-   * @param message Why, in kube-apiserver's words.
-   * @param fault Whose fault it is.
+   * @param message Message with the text of kube-apiserver.
+   * @param fault Category of the failure.
    */
   constructor(message: string, fault: StrategicPatchFault = "other") {
     super(message);
@@ -40,10 +40,10 @@ const DELETE_FROM_LIST = "$deleteFromPrimitiveList";
 const SET_ELEMENT_ORDER = "$setElementOrder";
 
 /**
- * Applies a strategic merge patch: as a merge patch, but lists whose schema
- * says so are merged by key or value, and directives (`$patch`, `$retainKeys`,
- * `$deleteFromPrimitiveList`, `$setElementOrder`) replace, delete and order.
- * Neither operand is changed.
+ * Applies a strategic merge patch: a merge patch in which lists are merged by key
+ * or value where the schema declares it, with the directives `$patch`,
+ * `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`. Neither
+ * argument is modified.
  *
  * @param schema The schema of the document.
  * @throws {StrategicPatchError} If the patch is malformed or does not fit.
@@ -110,7 +110,7 @@ function mergeFields(
   return Object.fromEntries(result);
 }
 
-/** The new value of a field; undefined if it is to go. */
+/** Merges the value of a field; `undefined` removes the field. */
 function mergeValue(
   schema: Schema | undefined,
   original: unknown,
@@ -127,8 +127,8 @@ function mergeValue(
 }
 
 /**
- * What stays of a patch value that has no counterpart: without directives and,
- * where asked, without nulls. Undefined if it is a directive itself.
+ * Copies a patch value without counterpart, without directives and optionally
+ * without nulls; `undefined` if the value is a directive itself.
  */
 function newValue(value: unknown, dropNulls: boolean): unknown {
   if (Array.isArray(value)) {
@@ -145,7 +145,7 @@ function newValue(value: unknown, dropNulls: boolean): unknown {
   );
 }
 
-/** The fields that stay when `$retainKeys` names all that may. */
+/** Removes the fields that `$retainKeys` does not list. */
 function retainKeys(original: JsonObject, patch: JsonObject): JsonObject {
   if (!Object.hasOwn(patch, RETAIN_KEYS)) return original;
   const names = patch[RETAIN_KEYS];
@@ -188,7 +188,7 @@ function unknownDirective(
   );
 }
 
-/** How items of a list are told apart: by a field, or by their value. */
+/** Key field of list items; `undefined` to compare by value. */
 type MergeKey = string | undefined;
 
 function keyOf(item: unknown, mergeKey: MergeKey): unknown {
@@ -257,7 +257,7 @@ interface ListMerge {
   readonly patch: readonly unknown[];
 }
 
-/** Does what items with `$patch` say; they are not in the outcome. */
+/** Executes and removes the items with `$patch`. */
 function applyListDirectives(
   original: readonly unknown[],
   patch: readonly unknown[],
@@ -306,9 +306,9 @@ function mergeKeyedItems(
 }
 
 /**
- * Orders a merged list: the items that the patch names as it orders them, the
- * others as they were, each before the first item of the patch that it was
- * before.
+ * Sorts a merged list: items of the patch in the order of the patch; other items
+ * in their original order, each before the first item of the patch that it
+ * preceded.
  */
 function inOrder(
   merged: readonly unknown[],
@@ -331,10 +331,10 @@ function inOrder(
   others.sort(rank(former));
   const result: unknown[] = [];
   for (const item of named) {
-    const place = former.indexOf(keyOf(item, mergeKey));
+    const position = former.indexOf(keyOf(item, mergeKey));
     while (others.length > 0) {
       const other = former.indexOf(keyOf(others[0], mergeKey));
-      if (other < 0 || other >= place) break;
+      if (other < 0 || other >= position) break;
       result.push(others.shift());
     }
     result.push(item);
@@ -342,7 +342,7 @@ function inOrder(
   return [...result, ...others];
 }
 
-/** The list of a field for which `$setElementOrder` is given; undefined if none. */
+/** Merges a list with `$setElementOrder`; `undefined` if there is no list. */
 function orderedList(
   schema: Schema | undefined,
   lists: {
@@ -376,7 +376,7 @@ function listOrNone(value: unknown): readonly unknown[] | undefined {
   );
 }
 
-/** The items of a patch must come in the order that is asked for. */
+/** Checks that the items of a patch have the order of `$setElementOrder`. */
 function checkOrder(
   patch: readonly unknown[],
   order: readonly unknown[],

@@ -1,4 +1,4 @@
-import type { FieldPath } from "./field_element.ts";
+import type { FieldPath } from "./path_element.ts";
 import type { FieldOwner, FieldOwners } from "./field_owner.ts";
 import { FieldSet } from "./field_set.ts";
 import { jsonEquals } from "./json_value.ts";
@@ -8,59 +8,63 @@ import { fieldsOf, fieldsUnderSchema, withoutFields } from "./typed_fields.ts";
 import { mergeTyped } from "./typed_merge.ts";
 import { typeProblems, typeProblemsText } from "./typed_value.ts";
 
-/** An object in one version, which its schema fits. */
+/** Object in an API version, valid by its schema. */
 export interface TypedObject {
-  /** The version in which the value is. */
+  /** API version of the value. */
   readonly apiVersion: string;
-  /** The object as plain data. */
+  /** Object as JSON value. */
   readonly value: unknown;
 }
 
-/** What merging needs to know of the versions of a kind. */
+/** Versions of a kind: schemas and conversion. */
 export interface VersionedKind {
-  /** The schema of a version; undefined if there is no such version (any more). */
+  /** Returns the schema of a version; `undefined` if it does not exist. */
   schema(apiVersion: string): Schema | undefined;
-  /** An object in another version that has a schema; never changes its operand. */
+  /** Converts an object to another version without modifying it. */
   convert(object: TypedObject, apiVersion: string): unknown;
-  /** The fields of a version that the request cannot set, such as the status. */
+  /** Returns the fields that the request cannot set, such as the status. */
   resetFields?(apiVersion: string): FieldSet | undefined;
 }
 
-/** A write in the name of an owner, whose id the owners are kept under. */
+/** Write with its owner. */
 export interface OwnedWrite {
+  /** ID of the owner. */
   readonly id: string;
+  /** Owner, without its fields. */
   readonly owner: Omit<FieldOwner, "fields">;
 }
 
-/** One field that an apply would change and that another manager owns. */
+/** Field of another manager that an apply would change. */
 export interface FieldConflict {
+  /** Owner of the field. */
   readonly owner: FieldOwner;
+  /** Path of the field. */
   readonly path: FieldPath;
 }
 
-/** An apply met fields that others own, and was not forced. */
+/** Error of an apply that conflicts with other managers. */
 export class FieldConflictError extends Error {
-  /** Which fields, and whose they are. */
+  /** Conflicting fields and their owners. */
   readonly conflicts: readonly FieldConflict[];
 
   /**
-   * Makes the error.
+   * Creates the error.
    *
-   * @param conflicts Which fields, and whose they are; at least one.
+   * @param conflicts Conflicting fields and their owners; at least one.
    */
   constructor(conflicts: readonly FieldConflict[]) {
-    super(`Cannot apply: ${conflicts.length} fields are owned by others`);
+    super(`Cannot apply: other managers own ${conflicts.length} of the fields`);
     this.name = "FieldConflictError";
     this.conflicts = conflicts;
   }
 }
 
-/** An object does not fit the schema of a version. */
+/** Error of an object that does not match the schema of a version. */
 export class TypedValueError extends Error {
   /**
-   * Makes the error.
+   * Creates the error.
    *
-   * @param message What does not fit, in kube-apiserver's words.
+   * @param message Message with the text of kube-apiserver.
    */
   constructor(message: string) {
     super(message);
@@ -68,7 +72,7 @@ export class TypedValueError extends Error {
   }
 }
 
-/** An object in another version; undefined if there is no such version. */
+/** Converts and checks an object; `undefined` if the version does not exist. */
 function convertTo(
   kind: VersionedKind,
   object: TypedObject,
@@ -85,7 +89,7 @@ function convertTo(
   return { schema, object: { apiVersion, value } };
 }
 
-/** As {@linkcode convertTo}, telling what the conversion was for. */
+/** Like {@linkcode convertTo}, with the purpose in the error. */
 function convertFor(
   purpose: string,
   kind: VersionedKind,
@@ -127,7 +131,7 @@ function comparisonOf(
   };
 }
 
-/** Owners in the terms of the present schemas; of vanished versions no more. */
+/** Adapts owners to the current schemas; drops those of removed versions. */
 function ownersUnderSchemas(
   kind: VersionedKind,
   owners: FieldOwners,
@@ -143,9 +147,10 @@ function ownersUnderSchemas(
 }
 
 /**
- * Takes from every other owner what the write changed or removed.
+ * Removes the fields that a write changed or removed from all other owners.
  *
- * @throws {FieldConflictError} If it changed a field of theirs, unless forced.
+ * @throws {FieldConflictError} If it changed a field of another owner, unless
+ * forced.
  */
 function takeFields(
   kind: VersionedKind,
@@ -204,8 +209,9 @@ function takeFields(
 }
 
 /**
- * The owners after a create, update or patch: the writer owns what it added or
- * changed beside what it owned before, the others lose that and what is gone.
+ * Computes the owners after a create, update or patch: the writer owns the fields
+ * that it added or changed in addition to those it owned before; other owners lose
+ * changed and removed fields.
  */
 export function mergeUpdate(
   kind: VersionedKind,
@@ -230,21 +236,22 @@ export function mergeUpdate(
   return taken.owners;
 }
 
-/** What an apply makes of an object. */
+/** Result of an apply. */
 export interface MergedApply {
-  /** The new object; undefined if it is as before. */
+  /** New object; `undefined` if it is unchanged. */
   readonly value: unknown;
+  /** Owners after the apply. */
   readonly owners: FieldOwners;
 }
 
 /**
- * Merges an apply configuration into a live object: the applier owns exactly
- * what it names now; what it named last time, names no more and nobody else
- * owns is removed.
+ * Merges an apply configuration into a live object. The manager owns exactly the
+ * fields of the configuration; fields that it applied before and that nobody owns
+ * now are removed.
  *
- * @throws {FieldConflictError} If it would change what others own, unless forced.
- * @throws {TypedValueError} If an object does not fit a version it must be
- * seen in.
+ * @throws {FieldConflictError} If it would change fields of other managers, unless
+ * forced.
+ * @throws {TypedValueError} If an object does not match the schema of a version.
  */
 export function mergeApply(
   kind: VersionedKind,
@@ -270,7 +277,7 @@ export function mergeApply(
     apiVersion,
     value: mergeTyped(schema, live.value, applied.value),
   };
-  const next = dropGivenUp(kind, merged, { owners: current, last });
+  const next = removeAbandoned(kind, merged, { owners: current, last });
   const taken = takeFields(kind, current, {
     self: write.id,
     live,
@@ -283,8 +290,8 @@ export function mergeApply(
   };
 }
 
-/** Removes what the applier owned last time, unless anyone owns it now. */
-function dropGivenUp(
+/** Removes fields of the previous apply that nobody owns now. */
+function removeAbandoned(
   kind: VersionedKind,
   merged: TypedObject,
   { owners, last }: {
@@ -325,7 +332,7 @@ interface Pruning {
   readonly pruned: TypedObject;
 }
 
-/** Adds back what any owner has, the applier's new configuration included. */
+/** Restores pruned fields that have an owner. */
 function addBackOwned(
   kind: VersionedKind,
   { merged, pruned }: Pruning,
@@ -336,7 +343,7 @@ function addBackOwned(
     const others = owned.get(apiVersion) ?? FieldSet.empty;
     owned.set(apiVersion, others.union(fields));
   }
-  // The version at hand first: another may need its fields to convert.
+  // The current version first: conversions to others may need its fields.
   const versions = [...owned.keys()].sort((a, b) =>
     Number(b === merged.apiVersion) - Number(a === merged.apiVersion)
   );
@@ -355,14 +362,14 @@ function addBackOwned(
     const fields = owned.get(apiVersion) ?? FieldSet.empty;
     const all = fieldsOf(schema, full.object.value).withNamedFields(schema);
     const left = fieldsOf(schema, part.object.value).withNamedFields(schema);
-    const gone = all.minus(left.union(fields.withNamedFields(schema)));
-    const value = withoutFields(schema, full.object.value, gone);
+    const removed = all.minus(left.union(fields.withNamedFields(schema)));
+    const value = withoutFields(schema, full.object.value, removed);
     result = { apiVersion, value };
   }
   return result;
 }
 
-/** Adds back what went with a parent but was never the applier's. */
+/** Restores fields that were pruned with a parent but not owned by the manager. */
 function addBackNeverOwned(
   kind: VersionedKind,
   { merged, pruned }: Pruning,
@@ -381,6 +388,6 @@ function addBackNeverOwned(
   if (part === undefined) return merged;
   const all = fieldsOf(schema, merged.value).withNamedFields(schema);
   const left = fieldsOf(schema, part.object.value).withNamedFields(schema);
-  const gone = all.minus(left).intersection(lastFields);
-  return { apiVersion, value: withoutFields(schema, merged.value, gone) };
+  const removed = all.minus(left).intersection(lastFields);
+  return { apiVersion, value: withoutFields(schema, merged.value, removed) };
 }

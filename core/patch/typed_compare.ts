@@ -1,5 +1,4 @@
-import type { FieldElement } from "./field_element.ts";
-import { fieldElement } from "./field_element.ts";
+import { fieldElement, type PathElement } from "./path_element.ts";
 import { type FieldSet, FieldSetBuilder } from "./field_set.ts";
 import { isJsonObject, jsonEquals, type JsonObject } from "./json_value.ts";
 import type { Schema } from "./schema.ts";
@@ -11,64 +10,68 @@ import {
   itemSchema,
 } from "./typed_value.ts";
 
-/** Where two objects differ; no field is in two of the sets. */
+/** Differences between two objects; the sets are disjoint. */
 export interface Comparison {
+  /** Fields that only the second object has. */
   readonly added: FieldSet;
+  /** Fields with different values. */
   readonly modified: FieldSet;
+  /** Fields that only the first object has. */
   readonly removed: FieldSet;
 }
 
-/** Where the differences below one place go. */
-interface Sink {
+/** Builders of the differences below one position. */
+interface ComparisonBuilder {
   readonly added: FieldSetBuilder;
   readonly modified: FieldSetBuilder;
   readonly removed: FieldSetBuilder;
 }
 
-/** The difference of a field that is there on one side or on both. */
-type Mark = (kind: keyof Sink) => void;
+/** Function that records the difference of a field. */
+type Mark = (kind: keyof ComparisonBuilder) => void;
 
-/** Compares two objects of a kind, field by field as the schema says. */
+/** Compares two objects of a kind by its schema. */
 export function compareTyped(
   schema: Schema,
   before: unknown,
   after: unknown,
 ): Comparison {
-  const sink: Sink = {
+  const builder: ComparisonBuilder = {
     added: new FieldSetBuilder(),
     modified: new FieldSetBuilder(),
     removed: new FieldSetBuilder(),
   };
-  // The object as a whole is not tracked: its own mark goes nowhere.
-  compare(schema, before, after, { here: () => sink, mark: () => {} });
+  // The object as a whole is not tracked.
+  compare(schema, before, after, { builders: () => builder, mark: () => {} });
   return {
-    added: sink.added.build(),
-    modified: sink.modified.build(),
-    removed: sink.removed.build(),
+    added: builder.added.build(),
+    modified: builder.modified.build(),
+    removed: builder.removed.build(),
   };
 }
 
-interface Place {
-  /** Opened only when something below differs. */
-  here(): Sink;
+interface Position {
+  /** Returns the builders for differences below; created lazily. */
+  builders(): ComparisonBuilder;
+  /** Records a difference of the position itself. */
   readonly mark: Mark;
 }
 
-function placeAt(place: Place, element: FieldElement): Place {
-  let sink: Sink | undefined;
+function positionAt(position: Position, element: PathElement): Position {
+  let builder: ComparisonBuilder | undefined;
   return {
-    here: () => {
-      if (sink === undefined) {
-        const { added, modified, removed } = place.here();
-        sink = {
+    builders: () => {
+      if (builder === undefined) {
+        const { added, modified, removed } = position.builders();
+        builder = {
           added: added.at(element),
           modified: modified.at(element),
           removed: removed.at(element),
         };
       }
-      return sink;
+      return builder;
     },
-    mark: (kind) => place.here()[kind].addElement(element),
+    mark: (kind) => position.builders()[kind].addElement(element),
   };
 }
 
@@ -76,47 +79,47 @@ function compare(
   schema: Schema,
   before: unknown,
   after: unknown,
-  place: Place,
+  position: Position,
 ): void {
   const forms = new Set<Form>();
   if (before !== undefined) forms.add(formOf(schema, before));
   if (after !== undefined) forms.add(formOf(schema, after));
   let leaf = false;
   for (const form of forms) {
-    leaf = compareAs(form, schema, before, after, place);
+    leaf = compareAs(form, schema, before, after, position);
   }
   if (leaf) return;
-  if (before === undefined) place.mark("added");
-  else if (after === undefined) place.mark("removed");
+  if (before === undefined) position.mark("added");
+  else if (after === undefined) position.mark("removed");
 }
 
-/** Whether the place was compared as a whole, with nothing below it. */
+/** Compares values in one form; returns whether they were compared as a whole. */
 function compareAs(
   form: Form,
   schema: Schema,
   before: unknown,
   after: unknown,
-  place: Place,
+  position: Position,
 ): boolean {
   if (form === "map") {
     const left = isJsonObject(before) ? before : {};
     const right = isJsonObject(after) ? after : {};
     const names = new Set([...Object.keys(left), ...Object.keys(right)]);
     if (schema.mapType !== "atomic" && names.size > 0) {
-      compareFields(schema, left, right, { names, place });
+      compareFields(schema, left, right, { names, position });
       return false;
     }
   } else if (form === "list") {
     const left: unknown[] = Array.isArray(before) ? before : [];
     const right: unknown[] = Array.isArray(after) ? after : [];
     if (schema.listType !== "atomic" && left.length + right.length > 0) {
-      compareItems(schema, left, right, place);
+      compareItems(schema, left, right, position);
       return false;
     }
   }
-  if (before === undefined) place.mark("added");
-  else if (after === undefined) place.mark("removed");
-  else if (!jsonEquals(before, after)) place.mark("modified");
+  if (before === undefined) position.mark("added");
+  else if (after === undefined) position.mark("removed");
+  else if (!jsonEquals(before, after)) position.mark("modified");
   return true;
 }
 
@@ -124,14 +127,14 @@ function compareFields(
   schema: Schema,
   before: JsonObject,
   after: JsonObject,
-  { names, place }: { names: ReadonlySet<string>; place: Place },
+  { names, position }: { names: ReadonlySet<string>; position: Position },
 ): void {
   for (const name of names) {
     compare(
       fieldSchema(schema, name),
       Object.hasOwn(before, name) ? before[name] : undefined,
       Object.hasOwn(after, name) ? after[name] : undefined,
-      placeAt(place, fieldElement(name)),
+      positionAt(position, fieldElement(name)),
     );
   }
 }
@@ -139,8 +142,8 @@ function compareFields(
 function groupItems(
   schema: Schema,
   list: readonly unknown[],
-): Map<FieldElement, unknown[]> {
-  const groups = new Map<FieldElement, unknown[]>();
+): Map<PathElement, unknown[]> {
+  const groups = new Map<PathElement, unknown[]>();
   for (const item of list) {
     const found = itemElement(schema, item);
     if (!("element" in found)) continue;
@@ -152,22 +155,22 @@ function groupItems(
 }
 
 /**
- * An item that is in a list more than once is owned as one thing with nothing
- * below; so it changes as one, and becoming single or ceasing to be so is a
- * removal and an addition.
+ * Duplicate items of a list are owned as a whole, without fields below: they
+ * change as a whole, and the transition between one and several items is a removal
+ * and an addition.
  */
 function compareItems(
   schema: Schema,
   before: readonly unknown[],
   after: readonly unknown[],
-  place: Place,
+  position: Position,
 ): void {
   const lefts = groupItems(schema, before);
   const rights = groupItems(schema, after);
   for (const element of new Set([...lefts.keys(), ...rights.keys()])) {
     const left = lefts.get(element) ?? [];
     const right = rights.get(element) ?? [];
-    const item = placeAt(place, element);
+    const item = positionAt(position, element);
     const items = itemSchema(schema);
     if (left.length <= 1 && right.length <= 1) {
       compare(items, left[0], right[0], item);

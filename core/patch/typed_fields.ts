@@ -1,17 +1,17 @@
 import {
-  type FieldElement,
   fieldElement,
   fieldNameOf,
   type FieldPath,
-} from "./field_element.ts";
+  type PathElement,
+} from "./path_element.ts";
 import { FieldSet, FieldSetBuilder } from "./field_set.ts";
 import { isJsonObject, type JsonObject } from "./json_value.ts";
 import type { Schema } from "./schema.ts";
 import { fieldSchema, formOf, itemElement, itemSchema } from "./typed_value.ts";
 
 /**
- * The fields that an apply configuration names: every leaf, every item of a
- * keyed list or set, every entry of a map; an atomic part as one field.
+ * Lists the fields of an apply configuration: every leaf, every item of a keyed
+ * list or set, every entry of a map; an atomic value as one field.
  */
 export function fieldsOf(schema: Schema, value: unknown): FieldSet {
   const builder = new FieldSetBuilder();
@@ -19,21 +19,21 @@ export function fieldsOf(schema: Schema, value: unknown): FieldSet {
   return builder.build();
 }
 
-/** Adds what is at and below a place; `self` adds the place itself. */
+/** Collects the fields at and below a position; `self` adds the position itself. */
 function collect(
   schema: Schema,
   value: unknown,
-  below: FieldSetBuilder,
+  children: FieldSetBuilder,
   self: () => void,
 ): void {
   switch (formOf(schema, value)) {
     case "map":
       if (schema.mapType === "atomic") self();
-      else if (isJsonObject(value)) collectFields(schema, value, below);
+      else if (isJsonObject(value)) collectFields(schema, value, children);
       break;
     case "list":
       if (schema.listType === "atomic") self();
-      else if (Array.isArray(value)) collectItems(schema, value, below);
+      else if (Array.isArray(value)) collectItems(schema, value, children);
       break;
     case "scalar":
       self();
@@ -43,15 +43,15 @@ function collect(
 function collectFields(
   schema: Schema,
   value: JsonObject,
-  below: FieldSetBuilder,
+  children: FieldSetBuilder,
 ): void {
   for (const [name, field] of Object.entries(value)) {
     const element = fieldElement(name);
-    const self = () => below.addElement(element);
-    collect(fieldSchema(schema, name), field, below.at(element), self);
+    const self = () => children.addElement(element);
+    collect(fieldSchema(schema, name), field, children.at(element), self);
     const empty = field === null ||
       isJsonObject(field) && Object.keys(field).length === 0;
-    // Entries of a map are fields of their own; parts of a struct are not.
+    // Entries of a map are fields themselves; fields of a struct are not.
     if (empty || !schema.properties.has(name)) self();
   }
 }
@@ -59,27 +59,27 @@ function collectFields(
 function collectItems(
   schema: Schema,
   value: readonly unknown[],
-  below: FieldSetBuilder,
+  children: FieldSetBuilder,
 ): void {
-  const items = new Map<FieldElement, unknown[]>();
+  const items = new Map<PathElement, unknown[]>();
   for (const item of value) {
     const found = itemElement(schema, item);
     if (!("element" in found)) continue;
     items.set(found.element, [...items.get(found.element) ?? [], item]);
   }
   for (const [element, [item, ...duplicates]] of items) {
-    const self = () => below.addElement(element);
+    const self = () => children.addElement(element);
     if (duplicates.length === 0) {
-      collect(itemSchema(schema), item, below.at(element), self);
+      collect(itemSchema(schema), item, children.at(element), self);
     }
     self();
   }
 }
 
 /**
- * A value without the fields of a set and all that is below them. A part that
- * was not empty and becomes so is left as null, as kube-apiserver does; atomic
- * parts go only as a whole.
+ * Removes the fields of a set, with everything below them. A value that becomes
+ * empty is replaced by null, as in kube-apiserver; atomic values are only removed
+ * as a whole.
  */
 export function withoutFields(
   schema: Schema,
@@ -114,7 +114,7 @@ function withoutMembers(
     kept.push([
       name,
       node
-        ? withoutFields(fieldSchema(schema, name), field, node.below)
+        ? withoutFields(fieldSchema(schema, name), field, node.children)
         : field,
     ]);
   }
@@ -134,15 +134,15 @@ function withoutItems(
       : undefined;
     if (node?.member) continue;
     kept.push(
-      node ? withoutFields(itemSchema(schema), item, node.below) : item,
+      node ? withoutFields(itemSchema(schema), item, node.children) : item,
     );
   }
   return kept.length > 0 ? kept : null;
 }
 
 /**
- * A set that was written under an older schema, in the terms of this one: where
- * a part has become atomic, owning something in it is owning it whole.
+ * Adapts a field set from an older schema: where a value has become atomic,
+ * ownership of a part becomes ownership of the whole.
  */
 export function fieldsUnderSchema(schema: Schema, fields: FieldSet): FieldSet {
   const whole: FieldPath[] = [];
@@ -166,19 +166,19 @@ function findWhole(
     if (!state.leaf && !fields.isEmpty) state.whole.push(path);
     return;
   }
-  for (const [element, { member, below }] of fields.nodes) {
+  for (const [element, { member, children }] of fields.nodes) {
     const child = childSchema(schema, element);
     if (child === undefined) continue;
-    findWhole(child, below, [...path, element], {
+    findWhole(child, children, [...path, element], {
       whole: state.whole,
-      leaf: member && below.isEmpty,
+      leaf: member && children.isEmpty,
     });
   }
 }
 
 function childSchema(
   schema: Schema,
-  element: FieldElement,
+  element: PathElement,
 ): Schema | undefined {
   if (schema.type === "array") return schema.items;
   const name = fieldNameOf(element);

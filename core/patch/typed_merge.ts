@@ -1,17 +1,16 @@
-import type { FieldElement } from "./field_element.ts";
+import type { PathElement } from "./path_element.ts";
 import { isJsonObject, type JsonObject } from "./json_value.ts";
 import type { Schema } from "./schema.ts";
 import { fieldSchema, formOf, itemElement, itemSchema } from "./typed_value.ts";
 
 /**
- * Lays an apply configuration over a live object: fields of the configuration
- * win, fields that only the live object has stay, items of keyed lists and sets
- * are merged one by one, atomic parts are replaced whole. Both must fit the
- * schema. Nothing is removed and neither operand is changed; the outcome may
- * share parts with them.
+ * Merges an apply configuration into a live object: fields of the configuration
+ * take precedence, other live fields remain, keyed lists and sets are merged by
+ * item, atomic values are replaced. Both must match the schema. Nothing is removed
+ * and neither argument is modified; the result may share parts with them.
  *
- * The items of a merged list come in the order of the configuration, each live
- * item that it does not name keeping its place among its neighbours.
+ * A merged list has the order of the configuration; other live items keep their
+ * position relative to their neighbors.
  */
 export function mergeTyped(
   schema: Schema,
@@ -33,7 +32,7 @@ function mergeFields(schema: Schema, live: unknown, applied: unknown): unknown {
   const left: JsonObject = isJsonObject(live) ? live : {};
   const right: JsonObject = isJsonObject(applied) ? applied : {};
   const names = new Set([...Object.keys(left), ...Object.keys(right)]);
-  // Both empty: what the configuration says, be it null or {}, is the value.
+  // Both empty: the configuration decides between null and {}.
   if (schema.mapType === "atomic" || names.size === 0) return applied;
   const fields: [string, unknown][] = [];
   for (const name of names) {
@@ -48,11 +47,11 @@ function mergeFields(schema: Schema, live: unknown, applied: unknown): unknown {
 }
 
 interface Item {
-  readonly element: FieldElement;
+  readonly element: PathElement;
   readonly value: unknown;
 }
 
-/** An item without an element fits no schema, so it cannot be among them. */
+/** Items with their elements; an item without one would not match the schema. */
 function itemsOf(schema: Schema, list: readonly unknown[]): Item[] {
   const items: Item[] = [];
   for (const value of list) {
@@ -80,15 +79,15 @@ function mergeKeyedItems(
   live: readonly Item[],
   applied: readonly Item[],
 ): unknown[] {
-  // A live item that is there twice is not merged with: null stands for it.
-  const liveValues = new Map<FieldElement, unknown>();
+  // Duplicate live items are not merged with: null replaces them.
+  const liveValues = new Map<PathElement, unknown>();
   for (const { element, value } of live) {
     liveValues.set(element, liveValues.has(element) ? null : value);
   }
   const names = new Set(applied.map(({ element }) => element));
   const shared = applied.map(({ element }) => element)
     .filter((element) => liveValues.has(element));
-  const merged = new Set<FieldElement>();
+  const merged = new Set<PathElement>();
   const out: unknown[] = [];
   const take = ({ element, value }: Item): void => {
     merged.add(element);
@@ -108,8 +107,8 @@ function mergeKeyedItems(
         r++;
         continue;
       }
-      // In both lists, but another shared item comes first: passed over here,
-      // it is taken where the configuration has it.
+      // In both lists, but another shared item precedes it: skipped here, and
+      // added at its position in the configuration.
       if (
         names.has(left.element) && shared.length > 0 &&
         shared[0] !== left.element

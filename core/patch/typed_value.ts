@@ -1,10 +1,10 @@
 import {
   elementText,
-  type FieldElement,
   fieldElement,
   keyElement,
+  type PathElement,
   valueElement,
-} from "./field_element.ts";
+} from "./path_element.ts";
 import {
   goLiteral,
   goText,
@@ -14,13 +14,13 @@ import {
 } from "./json_value.ts";
 import { Schema } from "./schema.ts";
 
-/** How a value is walked. */
+/** Form in which a value is traversed. */
 export type Form = "map" | "list" | "scalar";
 
-/** Stands where the schema says nothing of a field that is there all the same. */
+/** Schema for fields that the schema does not mention. */
 const ANYTHING: Schema = new Schema({});
 
-/** Whether only scalars may stand where no type is named, as in a quantity. */
+/** Whether a schema without type only allows scalars, as that of a quantity. */
 function scalarsOnly(schema: Schema): boolean {
   const { oneOf } = schema.source;
   return !schema.intOrString && Array.isArray(oneOf) &&
@@ -30,7 +30,7 @@ function scalarsOnly(schema: Schema): boolean {
     );
 }
 
-/** Whether a value of this form may stand where the schema is. */
+/** Whether a schema allows values of a form. */
 function allows(schema: Schema, form: Form): boolean {
   switch (schema.type) {
     case "object":
@@ -45,8 +45,8 @@ function allows(schema: Schema, form: Form): boolean {
 }
 
 /**
- * How a value is walked where a schema stands: by its own form if the schema
- * allows it, else by the first that the schema does allow. Null has no form.
+ * Determines the form in which a value is traversed: its own form if the schema
+ * allows it, otherwise the first one that the schema allows.
  */
 export function formOf(schema: Schema, value: unknown): Form {
   const own: Form | undefined = value === null || value === undefined
@@ -61,25 +61,25 @@ export function formOf(schema: Schema, value: unknown): Form {
   return allows(schema, "scalar") ? "scalar" : "list";
 }
 
-/** The schema of a field, or one that says nothing if there is none. */
+/** Returns the schema of a field, or one that allows anything. */
 export function fieldSchema(schema: Schema, name: string): Schema {
   return schema.properties.get(name) ?? schema.unnamedFields ?? ANYTHING;
 }
 
-/** The schema of a list's items, or one that says nothing if there is none. */
+/** Returns the schema of list items, or one that allows anything. */
 export function itemSchema(schema: Schema): Schema {
   return schema.items ?? ANYTHING;
 }
 
 /**
- * The element of an item of a list of type `map` or `set`.
+ * Determines the path element of an item of a list of type `map` or `set`.
  *
- * @returns The element, or why the item has none.
+ * @returns The element, or the reason why the item has none.
  */
 export function itemElement(
   schema: Schema,
   item: unknown,
-): { element: FieldElement } | { problem: string } {
+): { element: PathElement } | { problem: string } {
   return schema.listType === "map"
     ? keyedItemElement(schema, item)
     : setItemElement(item);
@@ -87,7 +87,7 @@ export function itemElement(
 
 function setItemElement(
   item: unknown,
-): { element: FieldElement } | { problem: string } {
+): { element: PathElement } | { problem: string } {
   const without = "associative list without keys has an element that's";
   if (item === null) return { problem: `${without} an explicit null` };
   if (Array.isArray(item)) {
@@ -102,7 +102,7 @@ function setItemElement(
 function keyedItemElement(
   schema: Schema,
   item: unknown,
-): { element: FieldElement } | { problem: string } {
+): { element: PathElement } | { problem: string } {
   if (item === null) {
     return {
       problem: "associative list with keys may not have a null element",
@@ -131,14 +131,15 @@ function keyedItemElement(
   return { element: keyElement(keys) };
 }
 
-/** One way in which a value does not fit its schema. */
+/** Mismatch between a value and its schema. */
 export interface TypeProblem {
-  /** Where, as `.spec.ports[name="web"]`; empty for the value itself. */
+  /** Path, such as `.spec.ports[name="web"]`; empty for the value itself. */
   readonly path: string;
+  /** Text of the problem, as in kube-apiserver. */
   readonly message: string;
 }
 
-/** The text of problems as kube-apiserver shows them. */
+/** Formats problems as kube-apiserver does. */
 export function typeProblemsText(problems: readonly TypeProblem[]): string {
   const texts = problems.map(({ path, message }) =>
     path === "" ? message : `${path}: ${message}`
@@ -148,11 +149,11 @@ export function typeProblemsText(problems: readonly TypeProblem[]): string {
     : ["errors:", ...texts.map((text) => `  ${text}`)].join("\n");
 }
 
-/** How strictly a value is checked. */
+/** Options of {@linkcode typeProblems}. */
 export interface TypeCheckOptions {
   /**
-   * Whether items of one set or keyed list may be equal, as stored objects from
-   * older rules can hold.
+   * Whether a set or keyed list may have duplicate items, as stored objects from
+   * before stricter rules can have.
    *
    * @default {false}
    */
@@ -160,10 +161,10 @@ export interface TypeCheckOptions {
 }
 
 /**
- * Whether a value fits a schema as far as field ownership needs it: known
- * fields, JSON types, list items that can be told apart. Null fits anywhere.
+ * Checks a value against a schema as far as field ownership requires: known
+ * fields, JSON types, distinct list items. Null is always allowed.
  *
- * @returns What does not fit; empty if all does.
+ * @returns The problems; empty if the value matches.
  */
 export function typeProblems(
   schema: Schema,
@@ -214,7 +215,7 @@ function checkFields(
     const child = schema.properties.get(name) ?? schema.unnamedFields;
     const childPath = `${path}${elementText(fieldElement(name))}`;
     if (child === undefined) {
-      // kube-apiserver tells of one unknown field in each object.
+      // kube-apiserver reports only one unknown field per object.
       checker.report(childPath, "field not declared in schema");
       return;
     }
@@ -228,9 +229,9 @@ function checkItems(
   path: string,
   checker: Checker,
 ): void {
-  const seen = new Set<FieldElement>();
+  const seen = new Set<PathElement>();
   for (const [index, item] of value.entries()) {
-    let element: FieldElement = `i:${index}`;
+    let element: PathElement = `i:${index}`;
     if (schema.listType !== "atomic") {
       const found = itemElement(schema, item);
       if ("problem" in found) {
@@ -258,7 +259,7 @@ function checkScalar(
   if (problem !== undefined) checker.report(path, problem);
 }
 
-/** Why a value is not the scalar that a schema asks for; undefined if it is. */
+/** Problem of a value that must be a scalar; `undefined` if it is valid. */
 export function scalarProblem(
   schema: Schema,
   value: unknown,

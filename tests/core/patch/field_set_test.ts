@@ -6,9 +6,9 @@ import {
   type FieldPath,
   fieldPathText,
   keyElement,
-  parseFieldElement,
+  parsePathElement,
   valueElement,
-} from "../../../core/patch/field_element.ts";
+} from "../../../core/patch/path_element.ts";
 import { FieldSet } from "../../../core/patch/field_set.ts";
 
 const elements = fc.constantFrom(
@@ -151,7 +151,7 @@ test("keyElement orders keys and escapes as Go's encoder does", () => {
     'k:{"name":"\\u003ca\\u0026b\\u003e","port":80}',
   );
   assert.equal(
-    parseFieldElement(keyElement([["name", "<"]])),
+    parsePathElement(keyElement([["name", "<"]])),
     keyElement([["name", "<"]]),
   );
 });

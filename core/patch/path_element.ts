@@ -1,26 +1,22 @@
 /**
- * One step of a field path, as `fieldsV1` writes it: `f:NAME` for a field,
- * `k:{"name":"web"}` for the item of a list with these keys, `v:"x"` for an
- * item of a set, `i:3` for a place in a list. Two elements mean the same step
- * exactly when their texts are equal.
+ * Element of a field path, in the format of `fieldsV1`: `f:NAME` for a field,
+ * `k:{"name":"web"}` for the list item with these keys, `v:"x"` for an item of a
+ * set, `i:3` for a list index. Elements are equal if their texts are equal.
  */
-export type FieldElement = string;
+export type PathElement = string;
 
-/** A field from the root of an object down; empty for the object itself. */
-export type FieldPath = readonly FieldElement[];
+/** Path of a field from the root of an object; empty for the object itself. */
+export type FieldPath = readonly PathElement[];
 
-/** What may be the key or the value of a list item. */
-export type ListItemKey = string | number | boolean | null;
-
-/** The element of a field of an object. */
-export function fieldElement(name: string): FieldElement {
+/** Creates the element of a field. */
+export function fieldElement(name: string): PathElement {
   return `f:${name}`;
 }
 
-/** The element of a list item that is told by keys; their order is no matter. */
+/** Creates the element of a list item that is identified by keys, in any order. */
 export function keyElement(
   keys: readonly (readonly [name: string, value: unknown])[],
-): FieldElement {
+): PathElement {
   const sorted = [...keys].sort(([a], [b]) => compareText(a, b));
   const parts = sorted.map(([name, value]) =>
     `${jsonOf(name)}:${jsonOf(value)}`
@@ -28,18 +24,18 @@ export function keyElement(
   return `k:{${parts.join(",")}}`;
 }
 
-/** The element of an item of a set. */
-export function valueElement(value: unknown): FieldElement {
+/** Creates the element of an item of a set. */
+export function valueElement(value: unknown): PathElement {
   return `v:${jsonOf(value)}`;
 }
 
 /**
- * Reads an element in any spelling, so that keys in another order or numbers
- * written otherwise become equal texts.
+ * Parses and normalizes an element: the order of keys and the notation of numbers
+ * become unique.
  *
- * @throws {SyntaxError} If it is no element.
+ * @throws {SyntaxError} If the text is not an element.
  */
-export function parseFieldElement(text: string): FieldElement {
+export function parsePathElement(text: string): PathElement {
   const content = text.slice(2);
   switch (text.slice(0, 2)) {
     case "f:":
@@ -58,22 +54,22 @@ export function parseFieldElement(text: string): FieldElement {
       break;
   }
   throw new SyntaxError(
-    `Cannot read a field element: it must be f:, k:, v: or i: and its content: received ${
+    `Cannot read a path element: it must be f:, k:, v: or i: with its content: received ${
       JSON.stringify(text)
     }`,
   );
 }
 
-/** The name in an element of a field; undefined for elements of lists. */
-export function fieldNameOf(element: FieldElement): string | undefined {
+/** Field name of an element; `undefined` for elements of lists. */
+export function fieldNameOf(element: PathElement): string | undefined {
   return element.startsWith("f:") ? element.slice(2) : undefined;
 }
 
-/** Fields come before keys, keys before values, values before places. */
+/** Order of the kinds of elements: fields, keys, values, indexes. */
 const KINDS = "fkvi";
 
-/** The order in which kube-apiserver lists elements. */
-export function compareElements(a: FieldElement, b: FieldElement): number {
+/** Compares elements in the order of kube-apiserver. */
+export function comparePathElements(a: PathElement, b: PathElement): number {
   const kind = KINDS.indexOf(a[0] ?? "") - KINDS.indexOf(b[0] ?? "");
   if (kind !== 0) return kind;
   return a.startsWith("i:")
@@ -81,13 +77,13 @@ export function compareElements(a: FieldElement, b: FieldElement): number {
     : compareText(a, b);
 }
 
-/** A path for people: `.spec.containers[name="web"].ports[0]`. */
+/** Formats a path for messages: `.spec.containers[name="web"].ports[0]`. */
 export function fieldPathText(path: FieldPath): string {
   return path.map(elementText).join("");
 }
 
-/** An element for people: `.spec`, `[name="web"]`, `[="x"]`, `[3]`. */
-export function elementText(element: FieldElement): string {
+/** Formats an element for messages: `.spec`, `[name="web"]`, `[="x"]`, `[3]`. */
+export function elementText(element: PathElement): string {
   const content = element.slice(2);
   switch (element[0]) {
     case "f":
@@ -106,15 +102,15 @@ export function elementText(element: FieldElement): string {
   }
 }
 
-/** Orders by code unit, which does not depend on a locale. */
+/** Compares texts by code unit, independent of the locale. */
 function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** What Go's encoder escapes beyond JSON's own rules. */
+/** Characters that Go's JSON encoder escapes in addition. */
 const ESCAPED_BY_GO = /[<>&\u2028\u2029]/g;
 
-/** Compact JSON as Go writes it, so that stored field sets are the same text. */
+/** Encodes JSON as Go does, so that stored field sets are identical. */
 function jsonOf(value: unknown): string {
   return JSON.stringify(value).replace(
     ESCAPED_BY_GO,
