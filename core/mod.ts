@@ -247,13 +247,13 @@ export type { ControllerHandle } from "./operator/controller_handle.ts";
 export { Operator } from "./operator/operator.ts";
 export type { OperatorHealth } from "./operator/operator_health.ts";
 export {
-  type ConfiguredOptions,
   loadOperatorConfig,
   type LoadOperatorConfigOptions,
-  type OperatorConfig,
 } from "./operator/operator_config.ts";
 export type {
+  ConfiguredOptions,
   OperatorCacheOptions,
+  OperatorConfig,
   OperatorOptions,
   StartErrorPolicy,
 } from "./operator/operator_options.ts";

@@ -14,7 +14,7 @@ const POWERS = ["", "K", "M", "G", "T"];
 export function parseByteSize(size: number | string): number {
   if (typeof size !== "number" && typeof size !== "string") {
     throw new TypeError(
-      `Cannot read a size: it must be a number of bytes, or text such as 96MiB: received a ${typeof size}`,
+      `Cannot read a size: it must be a number of bytes, or text such as 96MiB: received ${typeof size}`,
     );
   }
   const match = SIZE_REGEXP.exec(String(size));

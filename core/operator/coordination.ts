@@ -5,7 +5,7 @@ import type { ShardAssignment } from "../controller/shard.ts";
 import type { Logger } from "../logger.ts";
 import type { ManagedController } from "./controller_start.ts";
 import { Fence } from "./fence.ts";
-import { type LeaderElectionOptions, leaseTimes } from "./leader_election.ts";
+import type { LeaderElectionSettings } from "./leader_election.ts";
 import { Leadership } from "./leadership.ts";
 import { checkLeaseRights } from "./lease_rights.ts";
 import type { StartErrorPolicy } from "./operator_options.ts";
@@ -21,8 +21,8 @@ const SETTLE_LIMIT_MS = 10_000;
 
 /** What {@linkcode coordinate} works with. */
 export interface CoordinationOptions {
-  readonly leaderElection: LeaderElectionOptions | undefined;
-  readonly sharding: LeaderElectionOptions | undefined;
+  readonly leaderElection: LeaderElectionSettings | undefined;
+  readonly sharding: LeaderElectionSettings | undefined;
   readonly client: Client;
   readonly clock: Clock;
   readonly random: () => number;
@@ -66,7 +66,7 @@ export function coordinate(options: CoordinationOptions): Coordination {
 }
 
 function byElection(
-  leaderElection: LeaderElectionOptions,
+  leaderElection: LeaderElectionSettings,
   options: CoordinationOptions,
 ): Coordination {
   const { client, clock, random, log, controllers } = options;
@@ -107,11 +107,10 @@ function byElection(
 }
 
 function bySharding(
-  options: LeaderElectionOptions,
+  options: LeaderElectionSettings,
   coordination: CoordinationOptions,
 ): Coordination {
   const { client, clock, log, controllers } = coordination;
-  const times = leaseTimes(options);
   const { name, namespace = client.namespace } = options;
   // A replica that was killed, and comes back under its name, is another member:
   // its runs from before are only over for certain when their lease is.
@@ -125,10 +124,10 @@ function bySharding(
       namespace,
       name,
       identity,
-      leaseDuration: times.leaseDuration,
+      leaseDuration: options.leaseDuration,
     }),
     identity,
-    times,
+    times: options,
     clock,
     log,
     async onYield() {

@@ -1,5 +1,9 @@
-import { type Duration, milliseconds } from "../api/duration.ts";
-import { checkOptions, type OptionRules } from "../api/options.ts";
+import type { Duration } from "../api/duration.ts";
+import {
+  type OptionTable,
+  resolveOptions,
+  type Settings,
+} from "../api/options.ts";
 import { type Clock, deadline, sleep } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import {
@@ -15,72 +19,73 @@ import {
 } from "./lease_decision.ts";
 
 /**
- * Options of leader election. The durations are, unless given, those of the
- * components of Kubernetes itself.
+ * Options of leader election. The defaults of the durations are those of the
+ * components of Kubernetes.
  */
 export interface LeaderElectionOptions {
-  /** The name of the Lease; the same for all replicas, and for nobody else. */
+  /** Name of the Lease; the same for all replicas, and not used elsewhere. */
   readonly name: string;
-  /**
-   * The namespace of the Lease.
-   *
-   * @default {the one in which the operator runs}
-   */
+  /** Namespace of the Lease. Defaults to the namespace of the operator. */
   readonly namespace?: string | undefined;
   /**
-   * Who this replica is; unique among all.
-   *
-   * @default {the host name and a random part}
+   * Identity of this replica, unique among all replicas. Defaults to the host
+   * name and a random suffix.
    */
   readonly identity?: string | undefined;
   /**
-   * How long a leader that says nothing more is still taken for one.
+   * Time after the last renewal at which other replicas may take the Lease.
    *
    * @default {"15s"}
    */
   readonly leaseDuration?: Duration | undefined;
   /**
-   * How long a leader tries to renew before it gives up; shorter than
+   * Time in which the leader must renew before it stops leading; shorter than
    * `leaseDuration`.
    *
    * @default {"10s"}
    */
   readonly renewDeadline?: Duration | undefined;
   /**
-   * How long everybody pauses between attempts; shorter than `renewDeadline`.
+   * Time between two attempts to acquire or renew; shorter than `renewDeadline`.
    *
    * @default {"2s"}
    */
   readonly retryPeriod?: Duration | undefined;
 }
 
-const RULES: OptionRules<LeaderElectionOptions> = {
+/** Options of leader election that stay undefined when they are left out. */
+type Undefined = "namespace" | "identity";
+
+/** Table of {@linkcode LeaderElectionOptions}. */
+export const LEADER_ELECTION_OPTIONS: OptionTable<
+  LeaderElectionOptions,
+  Undefined
+> = {
   name: "name",
   namespace: "name?",
   identity: "name?",
-  leaseDuration: "duration?",
-  renewDeadline: "duration?",
-  retryPeriod: "duration?",
+  leaseDuration: { type: "duration", default: "15s" },
+  renewDeadline: { type: "duration", default: "10s" },
+  retryPeriod: { type: "duration", default: "2s" },
 };
 
-/** By how much candidates wait longer at random, so that they do not collide. */
+/** Options of leader election with defaults; durations in milliseconds. */
+export type LeaderElectionSettings = Settings<LeaderElectionOptions, Undefined>;
+
+/** Share by which candidates wait longer at random, so that they do not collide. */
 const JITTER = 0.2;
 
 /**
- * Reads the durations of an election.
+ * Checks that the durations of an election fit each other.
  *
- * @throws {TypeError | RangeError | SyntaxError} If an option is unknown, or the
- * durations do not fit each other.
+ * @param options Options that their table allows.
+ * @throws {RangeError} If the durations do not fit.
  */
-export function leaseTimes(options: LeaderElectionOptions): LeaseTimes {
-  checkOptions(options, RULES, "leader election");
-  const read = (
-    name: "leaseDuration" | "renewDeadline" | "retryPeriod",
-    otherwise: string,
-  ) => milliseconds(options[name] ?? otherwise, `leaderElection.${name}`);
-  const leaseDuration = read("leaseDuration", "15s");
-  const renewDeadline = read("renewDeadline", "10s");
-  const retryPeriod = read("retryPeriod", "2s");
+export function checkLeaseTimes(options: LeaderElectionOptions): void {
+  const { leaseDuration, renewDeadline, retryPeriod } = resolveOptions(
+    options,
+    LEADER_ELECTION_OPTIONS,
+  );
   if (
     leaseDuration < 1_000 || renewDeadline >= leaseDuration ||
     retryPeriod * (1 + JITTER) >= renewDeadline || retryPeriod <= 0
@@ -89,7 +94,6 @@ export function leaseTimes(options: LeaderElectionOptions): LeaseTimes {
       `Cannot elect a leader: there must be 1s <= leaseDuration > renewDeadline > 1.2 * retryPeriod > 0: received ${leaseDuration}, ${renewDeadline} and ${retryPeriod} ms`,
     );
   }
-  return { leaseDuration, renewDeadline, retryPeriod };
 }
 
 /** The lock that is fought for; a Lease, or a stand-in for tests. */

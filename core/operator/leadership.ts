@@ -5,8 +5,7 @@ import type { Logger } from "../logger.ts";
 import type { Mandate } from "./fence.ts";
 import {
   LeaderElection,
-  type LeaderElectionOptions,
-  leaseTimes,
+  type LeaderElectionSettings,
 } from "./leader_election.ts";
 import type { ReleaseOptions } from "./lease_decision.ts";
 import { LeaseLock } from "./lease_lock.ts";
@@ -14,7 +13,7 @@ import { checkLeaseRights } from "./lease_rights.ts";
 
 /** What {@linkcode Leadership} works with. */
 export interface LeadershipSetting {
-  readonly options: LeaderElectionOptions;
+  readonly options: LeaderElectionSettings;
   /** Reaches the Lease whether or not this replica leads. */
   readonly client: Client;
   readonly clock: Clock;
@@ -37,11 +36,9 @@ export class Leadership {
 
   /**
    * @param setting What it works with.
-   * @throws {TypeError | RangeError | SyntaxError} If an option makes no sense.
    */
   constructor(setting: LeadershipSetting) {
     const { options, client, clock, random, log, onChange } = setting;
-    const times = leaseTimes(options);
     const identity = options.identity ??
       `${hostname()}_${crypto.randomUUID().slice(0, 8)}`;
     this.#setting = setting;
@@ -53,10 +50,10 @@ export class Leadership {
         namespace: this.#namespace,
         name: options.name,
         identity,
-        leaseDuration: times.leaseDuration,
+        leaseDuration: options.leaseDuration,
       }),
       identity,
-      times,
+      times: options,
       clock,
       random,
       log,

@@ -22,7 +22,11 @@ import {
 import { coordinate, type Coordination } from "./coordination.ts";
 import { development, type OperatorHandle } from "./development.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
-import { checkControllerNames, controllerOptions } from "./operator_config.ts";
+import {
+  checkControllerNames,
+  configuredController,
+  configuredOperator,
+} from "./operator_config.ts";
 import { OperatorGauges } from "./operator_gauges.ts";
 import type { OperatorHealth } from "./operator_health.ts";
 import {
@@ -84,7 +88,10 @@ export class Operator implements OperatorHandle {
    */
   constructor(options: OperatorOptions = {}) {
     const tool = development();
-    this.#settings = operatorSettings(options, tool?.logger);
+    this.#settings = operatorSettings(
+      configuredOperator(options),
+      tool?.logger,
+    );
     const { concurrency } = this.#settings;
     this.#cap = concurrency === Infinity
       ? undefined
@@ -134,7 +141,7 @@ export class Operator implements OperatorHandle {
     const controller = new Controller(
       kind,
       reconciler,
-      controllerOptions(kind, options, config),
+      configuredController(kind, options, config),
     );
     if (this.#controllers.has(controller.name)) {
       throw new TypeError(

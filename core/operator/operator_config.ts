@@ -1,119 +1,40 @@
 import { readFile } from "node:fs/promises";
-import { nearestName } from "../api/options.ts";
+import { milliseconds } from "../api/duration.ts";
 import { checkKind, type Kind } from "../api/kind.ts";
-import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";
-import type { ControllerOptions } from "../controller/controller_options.ts";
+import {
+  type AnyRow,
+  type AnyTable,
+  checkOption,
+  checkOptions,
+  isRow,
+  nearestName,
+  type OptionRules,
+  type OptionType,
+  typeOf,
+} from "../api/options.ts";
 import { hostProcess } from "../config/host_process.ts";
 import {
-  duration,
-  durationOrFalse,
-  flag,
-  list,
-  namespaces,
-  no,
-  number,
-  off,
-  type Reader,
-  text,
-  textOrFalse,
-  wholeNumber,
-} from "./config_values.ts";
-import type { OperatorOptions } from "./operator_options.ts";
-
-/** A part of the options, as a configuration gives it. */
-export type ConfiguredOptions = Readonly<Record<string, unknown>>;
-
-/** Options from outside of the program, checked. */
-export interface OperatorConfig {
-  /** For the operator itself. */
-  readonly operator: ConfiguredOptions;
-  /** For controllers, by name. */
-  readonly controllers: Readonly<Record<string, ConfiguredOptions>>;
-  /** The environment, in which controllers look for more by their name. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
-}
+  CONTROLLER_OPTIONS,
+  type ControllerOptions,
+} from "../controller/controller_options.ts";
+import {
+  type ConfiguredOptions,
+  OPERATOR_OPTIONS,
+  type OperatorConfig,
+  type OperatorOptions,
+} from "./operator_options.ts";
 
 /** Options of {@linkcode loadOperatorConfig}. */
 export interface LoadOperatorConfigOptions {
   /**
-   * A YAML or JSON file.
-   *
-   * @default {the one that CORACLE_CONFIG names, if any}
+   * Path of a YAML or JSON file. Defaults to the value of the environment
+   * variable `CORACLE_CONFIG`; without it no file is read.
    */
   readonly file?: string | undefined;
-  /**
-   * The environment.
-   *
-   * @default {that of the process}
-   */
+  /** Environment variables. Defaults to those of the process. */
   readonly environment?:
     | Readonly<Record<string, string | undefined>>
     | undefined;
-}
-
-const OPERATOR: Readonly<Record<string, Reader>> = {
-  "namespaces": namespaces,
-  "concurrency": wholeNumber,
-  "shutdownGrace": duration,
-  "startErrors": text,
-  "syncTimeout": duration,
-  "cache.budget": text,
-  "cache.memoryLimit": textOrFalse,
-  ...leases("leaderElection"),
-  ...leases("sharding"),
-  "probes": off,
-  "probes.port": wholeNumber,
-  "probes.host": text,
-  "probes.debug": flag,
-};
-
-const CONTROLLER: Readonly<Record<string, Reader>> = {
-  "namespaces": namespaces,
-  "labelSelector": text,
-  "fieldSelector": text,
-  "shardSelector": text,
-  "finalizer": text,
-  "shard.index": wholeNumber,
-  "shard.count": wholeNumber,
-  "generationAware": flag,
-  "requestAnnotations": list,
-  "defaultFilters": flag,
-  "pauseAnnotation": textOrFalse,
-  "maxInterval": durationOrFalse,
-  "concurrency": wholeNumber,
-  "timeout": duration,
-  "allEvents": flag,
-  "fieldManager": text,
-  "serverSideApply": flag,
-  "install": flag,
-  "cache.metadataOnly": flag,
-  "cache.bounded": flag,
-  "retry": no,
-  "retry.initial": duration,
-  "retry.multiplier": number,
-  "retry.max": duration,
-  "retry.maxAttempts": wholeNumber,
-  "retry.jitter": number,
-  "rateLimit": off,
-  "rateLimit.limit": wholeNumber,
-  "rateLimit.period": duration,
-  "throughput": off,
-  "throughput.limit": number,
-  "throughput.period": duration,
-  "throughput.burst": number,
-};
-
-/** The options of Leases, and that there shall be none. */
-function leases(name: string): Readonly<Record<string, Reader>> {
-  return {
-    [name]: off,
-    [`${name}.name`]: text,
-    [`${name}.namespace`]: text,
-    [`${name}.identity`]: text,
-    [`${name}.leaseDuration`]: duration,
-    [`${name}.renewDeadline`]: duration,
-    [`${name}.retryPeriod`]: duration,
-  };
 }
 
 const RULES: OptionRules<LoadOperatorConfigOptions> = {
@@ -125,19 +46,19 @@ const OPERATOR_PREFIX = "CORACLE_OPERATOR_";
 const CONTROLLER_PREFIX = "CORACLE_CONTROLLER_";
 
 /**
- * Reads options from a file and the environment, so that an operator can be
- * configured where it is deployed. What it gives goes into
- * `new Operator({ config })` and counts more than what the program says; the
- * environment counts more than the file.
+ * Loads options from a file and the environment, so that an operator can be
+ * configured where it is deployed. Pass the result to
+ * `new Operator({ config })`: it overrides the options in the program, and the
+ * environment overrides the file.
  *
- * In the file, options have their own names, those of controllers under
- * `controllers` and the controller's name. In the environment, names are in
- * capitals: `CORACLE_OPERATOR_SHUTDOWN_GRACE=30s`,
+ * In the file, options have the names that they have in the program; those of
+ * controllers stand under `controllers` and the name of the controller. In the
+ * environment, names are in capitals: `CORACLE_OPERATOR_SHUTDOWN_GRACE=30s`,
  * `CORACLE_CONTROLLER_WEBPAGE_RETRY_MAX_ATTEMPTS=3`.
  *
- * @param options Which file and environment.
+ * @param options The file and the environment.
  * @throws {TypeError | RangeError | SyntaxError} If a name is unknown or a value
- * makes no sense, with where it was found.
+ * is not valid; the error names where it was found.
  * @throws {Error} If the file cannot be read.
  */
 export async function loadOperatorConfig(
@@ -153,34 +74,43 @@ export async function loadOperatorConfig(
   for (
     const [name, given] of Object.entries(record(controllers, "controllers"))
   ) {
-    byName[name] = check(record(given, name), CONTROLLER, `${file}, ${name}`);
+    byName[name] = readValues(
+      record(given, name),
+      CONTROLLER,
+      `${file}, ${name}`,
+    );
   }
-  const variables = variablesOf(environment, OPERATOR_PREFIX, OPERATOR);
+  const variables = readVariables(environment, OPERATOR_PREFIX, OPERATOR);
   const unknown = variables.unknown[0];
   if (unknown !== undefined) {
     throw unknownVariable(unknown, OPERATOR_PREFIX, OPERATOR);
   }
   return {
-    operator: merge(check(operator, OPERATOR, file ?? ""), variables.options),
+    operator: merge(
+      readValues(operator, OPERATOR, file ?? ""),
+      variables.options,
+    ),
     controllers: byName,
     environment,
   };
 }
 
-/** The options of an operator with what the configuration says. */
+/** Options of an operator, overridden by its configuration. */
 export function configuredOperator(options: OperatorOptions): OperatorOptions {
-  const { config } = options;
-  if (config === undefined) return options;
-  return merge(options as ConfiguredOptions, config.operator);
+  return options?.config === undefined
+    ? options
+    : merge(options as ConfiguredOptions, options.config.operator);
 }
 
 /**
- * The options of a controller, checked as far as their name is needed, with what
- * the configuration says.
+ * Options of a controller, overridden by the configuration of the operator.
  *
- * @throws {TypeError} If the kind is none, or the options are no object.
+ * @param kind The kind of the primaries.
+ * @param options The options of the user; only what the name needs is checked.
+ * @param config The configuration of the operator, if it has one.
+ * @throws {TypeError} If the kind or the options are not valid.
  */
-export function controllerOptions<O extends ControllerOptions<never>>(
+export function configuredController<O extends ControllerOptions<never>>(
   kind: Kind,
   options: O,
   config: OperatorConfig | undefined,
@@ -188,30 +118,26 @@ export function controllerOptions<O extends ControllerOptions<never>>(
   const subject = "a controller";
   checkKind(kind, subject);
   checkOption(options, "object", { name: "options", subject });
-  const name = options.name ?? kind.kind.toLowerCase();
-  return configuredController(name, options, config);
-}
-
-/** The options of a controller with what the configuration says. */
-export function configuredController<O extends ControllerOptions<never>>(
-  name: string,
-  options: O,
-  config: OperatorConfig | undefined,
-): O {
   if (config === undefined) return options;
-  const prefix = `${CONTROLLER_PREFIX}${variableName(name)}_`;
+  const { name = kind.kind.toLowerCase() } = options;
   const { environment, controllers } = config;
-  const variables = variablesOf(environment, prefix, CONTROLLER);
+  const variables = readVariables(
+    environment,
+    variablePrefix(name),
+    CONTROLLER,
+  );
   const given = merge(controllers[name] ?? {}, variables.options);
   return merge(options as ConfiguredOptions, given) as unknown as O;
 }
 
 /**
- * Refuses to start without a controller, and what concerns controllers that
- * there are not.
+ * Checks that there are controllers, and that the configuration only names
+ * controllers that exist.
  *
- * @throws {Error} If there is none.
- * @throws {TypeError} If a name in the file or the environment is none of these.
+ * @param names The names of the controllers.
+ * @param config The configuration of the operator, if it has one.
+ * @throws {Error} If there is no controller.
+ * @throws {TypeError} If the file or the environment names an unknown controller.
  */
 export function checkControllerNames(
   names: readonly string[],
@@ -219,7 +145,7 @@ export function checkControllerNames(
 ): void {
   if (names.length === 0) {
     throw new Error(
-      "Cannot start an operator: it has no controller, so register one first: received none",
+      "Cannot start an operator: it has no controller, so register one first",
     );
   }
   if (config === undefined) return;
@@ -230,15 +156,13 @@ export function checkControllerNames(
       `Cannot use the configuration: there is no controller of this name, did you mean ${nearest}?: received "${name}"`,
     );
   }
-  const prefixes = names.map((name) =>
-    `${CONTROLLER_PREFIX}${variableName(name)}_`
-  );
+  const prefixes = names.map(variablePrefix);
   for (const variable of Object.keys(config.environment)) {
     if (!variable.startsWith(CONTROLLER_PREFIX)) continue;
     // The name of one controller may be the beginning of another's.
     const meant = prefixes.filter((prefix) => variable.startsWith(prefix));
     const isKnown = meant.some((prefix) =>
-      readerOf(variable.slice(prefix.length), CONTROLLER) !== undefined
+      optionOf(variable.slice(prefix.length), CONTROLLER) !== undefined
     );
     if (isKnown) continue;
     throw unknownVariable(variable, meant[0] ?? prefixes[0] ?? "", CONTROLLER);
@@ -268,10 +192,77 @@ async function parseFile(file: string): Promise<unknown> {
   }
 }
 
-/** Checks nested options against the readers of their paths. */
-function check(
+/**
+ * Reader of the value of one option.
+ *
+ * @param value The value in the file or variable.
+ * @param place Where the value was found, for errors.
+ * @throws {TypeError | RangeError | SyntaxError} If the value is not valid.
+ */
+type Reader = (value: unknown, place: string) => unknown;
+
+/** Readers by the path of the option, such as `retry.maxAttempts`. */
+type Readers = Readonly<Record<string, Reader>>;
+
+/** Readers for the types of options that text can express. */
+const READERS: Readonly<Partial<Record<OptionType, Reader>>> = {
+  boolean: readBoolean,
+  string: readText,
+  name: readText,
+  selector: readText,
+  strings: readList,
+  number: readNumber,
+  positive: readNumber,
+  count: readWholeNumber,
+  size: readWholeNumber,
+  port: readWholeNumber,
+  bytes: (value, place) =>
+    typeof value === "number" ? value : readText(value, place),
+  duration: readDuration,
+};
+
+const OPERATOR: Readers = readersOf(OPERATOR_OPTIONS);
+const CONTROLLER: Readers = readersOf(CONTROLLER_OPTIONS);
+
+/** Readers for the options of a table that can be configured. */
+function readersOf(table: AnyTable, prefix = ""): Readers {
+  const readers: Record<string, Reader> = {};
+  for (const [name, entry] of Object.entries(table)) {
+    const row: AnyRow = isRow(entry) ? entry : { type: entry };
+    if (row.configurable === false) continue;
+    const path = prefix + name;
+    if (row.options === undefined) {
+      const read = readerOf(row);
+      if (read !== undefined) readers[path] = read;
+      continue;
+    }
+    Object.assign(readers, readersOf(row.options as AnyTable, `${path}.`));
+    if ("off" in row) readers[path] = readOff;
+    // What the program switches on can be switched off by false.
+    else if (!("default" in row)) {
+      readers[path] = (value, place) => void readOff(value, place);
+    }
+  }
+  return readers;
+}
+
+function readerOf(row: AnyRow): Reader | undefined {
+  const { type, words } = row;
+  if (words !== undefined) {
+    return (value, place) => readWordOrList(value, words, place);
+  }
+  const read = typeof type === "string"
+    ? READERS[typeOf(type) as OptionType]
+    : readText;
+  if (read === undefined || !("off" in row)) return read;
+  return (value, place) =>
+    value === false || value === "false" ? false : read(value, place);
+}
+
+/** Reads nested options by the readers of their paths. */
+function readValues(
   options: ConfiguredOptions,
-  readers: Readonly<Record<string, Reader>>,
+  readers: Readers,
   place: string,
 ): ConfiguredOptions {
   const result: Record<string, unknown> = {};
@@ -290,10 +281,10 @@ function check(
   return result;
 }
 
-/** The values of nested options by their paths. */
+/** Values of nested options with their paths. */
 function* leaves(
   options: ConfiguredOptions,
-  readers: Readonly<Record<string, Reader>>,
+  readers: Readers,
   prefix = "",
 ): Iterable<[string, unknown]> {
   for (const [name, value] of Object.entries(options)) {
@@ -301,32 +292,31 @@ function* leaves(
     const nested = Object.keys(readers).some((known) =>
       known.startsWith(`${path}.`)
     );
-    if (nested && typeof value === "object" && value !== null) {
-      yield* leaves(value as ConfiguredOptions, readers, `${path}.`);
-    } else yield [path, value];
+    if (nested && isPlain(value)) yield* leaves(value, readers, `${path}.`);
+    else yield [path, value];
   }
 }
 
-/** The options that variables of a prefix give, and those that give none. */
-function variablesOf(
+/** Options in the variables of a prefix, and variables without an option. */
+function readVariables(
   environment: Readonly<Record<string, string | undefined>>,
   prefix: string,
-  readers: Readonly<Record<string, Reader>>,
+  readers: Readers,
 ): { options: ConfiguredOptions; unknown: readonly string[] } {
   const options: Record<string, unknown> = {};
   const unknown: string[] = [];
   for (const [variable, value] of Object.entries(environment)) {
     if (!variable.startsWith(prefix) || value === undefined) continue;
-    const found = readerOf(variable.slice(prefix.length), readers);
+    const found = optionOf(variable.slice(prefix.length), readers);
     if (found === undefined) unknown.push(variable);
     else set(options, found.path, found.read(value, variable));
   }
   return { options, unknown };
 }
 
-function readerOf(
+function optionOf(
   variable: string,
-  readers: Readonly<Record<string, Reader>>,
+  readers: Readers,
 ): { readonly path: string; readonly read: Reader } | undefined {
   for (const [path, read] of Object.entries(readers)) {
     if (variableName(path) === variable) return { path, read };
@@ -334,16 +324,20 @@ function readerOf(
   return undefined;
 }
 
-/** A path in capitals: `retry.maxAttempts` is `RETRY_MAX_ATTEMPTS`. */
+/** Name of the variable for a path: `retry.maxAttempts` is `RETRY_MAX_ATTEMPTS`. */
 function variableName(path: string): string {
   return path.replaceAll(/([a-z])([A-Z])/g, "$1_$2").replaceAll(/[.-]/g, "_")
     .toUpperCase();
 }
 
+function variablePrefix(controller: string): string {
+  return `${CONTROLLER_PREFIX}${variableName(controller)}_`;
+}
+
 function unknownVariable(
   variable: string,
   prefix: string,
-  readers: Readonly<Record<string, Reader>>,
+  readers: Readers,
 ): TypeError {
   const known = Object.keys(readers).map((path) => prefix + variableName(path));
   const nearest = nearestName(variable, known);
@@ -354,7 +348,7 @@ function unknownVariable(
   );
 }
 
-/** The second counts more; options within options are merged. */
+/** Merges options and the options within them; the second ones win. */
 function merge(
   first: ConfiguredOptions,
   second: ConfiguredOptions,
@@ -393,4 +387,72 @@ function record(value: unknown, place: string): Record<string, unknown> {
       JSON.stringify(value)
     }`,
   );
+}
+
+function refuse(value: unknown, place: string, rule: string): never {
+  throw new TypeError(
+    `Cannot use the configuration ${place}: it must be ${rule}: received ${
+      JSON.stringify(value)
+    }`,
+  );
+}
+
+function readText(value: unknown, place: string): string {
+  return typeof value === "string" ? value : refuse(value, place, "text");
+}
+
+function readBoolean(value: unknown, place: string): boolean {
+  if (value === true || value === "true") return true;
+  if (value === false || value === "false") return false;
+  return refuse(value, place, "true or false");
+}
+
+function readNumber(value: unknown, place: string): number {
+  const read = typeof value === "string" && value.trim() !== ""
+    ? Number(value)
+    : value;
+  return typeof read === "number" && Number.isFinite(read)
+    ? read
+    : refuse(value, place, "a number");
+}
+
+function readWholeNumber(value: unknown, place: string): number {
+  const read = readNumber(value, place);
+  return Number.isInteger(read) ? read : refuse(value, place, "a whole number");
+}
+
+/** Reads a duration; digits without a unit are milliseconds. */
+function readDuration(value: unknown, place: string): number {
+  const plain = typeof value === "string" && /^\d+$/.test(value)
+    ? Number(value)
+    : value;
+  return milliseconds(plain as string | number, place);
+}
+
+function readOff(value: unknown, place: string): false {
+  if (value === false || value === "false") return false;
+  return refuse(value, place, "false, or have options of its own");
+}
+
+/** Reads a list of texts; in a variable, commas separate them. */
+function readList(value: unknown, place: string): readonly string[] {
+  const items = typeof value === "string" ? value.split(",") : value;
+  return isTexts(items) ? items : refuse(value, place, "a list of texts");
+}
+
+function readWordOrList(
+  value: unknown,
+  words: readonly string[],
+  place: string,
+): string | readonly string[] {
+  if (words.includes(value as string)) return value as string;
+  const items = typeof value === "string" ? value.split(",") : value;
+  if (isTexts(items)) return items;
+  const quoted = words.map((word) => JSON.stringify(word)).join(", ");
+  return refuse(value, place, `${quoted} or a list of names`);
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) &&
+    value.every((item) => typeof item === "string");
 }

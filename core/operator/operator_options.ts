@@ -1,286 +1,268 @@
-import { type Duration, milliseconds } from "../api/duration.ts";
-import { checkOptions, checkParts, type OptionRules } from "../api/options.ts";
-import { parseByteSize } from "../api/byte_size.ts";
+import type { Duration } from "../api/duration.ts";
+import {
+  checkOptions,
+  checkParts,
+  type OptionTable,
+  resolveOptions,
+  type Settings,
+} from "../api/options.ts";
 import { CLIENT_PARTS } from "../cache/informer/informer_check.ts";
-import { reconnectSettings } from "../cache/watch/reconnect_settings.ts";
 import type { ReconnectOptions } from "../cache/informer/informer_options.ts";
+import { reconnectSettings } from "../cache/watch/reconnect_settings.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import {
-  checkNamespaces,
-  NAMESPACE_WORDS,
   type Namespaces,
+  NAMESPACES_OPTION,
 } from "../controller/namespaces.ts";
 import { jsonLogger, type Logger, unfailingLogger } from "../logger.ts";
 import { type Metrics, unfailingMetrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
-import { type LeaderElectionOptions, leaseTimes } from "./leader_election.ts";
+import {
+  checkLeaseTimes,
+  LEADER_ELECTION_OPTIONS,
+  type LeaderElectionOptions,
+  type LeaderElectionSettings,
+} from "./leader_election.ts";
 import { MetricsRegistry } from "./metrics_registry.ts";
-import { configuredOperator, type OperatorConfig } from "./operator_config.ts";
-import type { ProbeOptions } from "./probe_server.ts";
+import {
+  PROBE_OPTIONS,
+  type ProbeOptions,
+  type ProbeSettings,
+} from "./probe_server.ts";
 
 /**
- * What happens when a controller cannot start: its kind is not served, a right
- * is missing, or its caches do not fill in time.
+ * Policy for a controller that cannot start: its kind is not served, a right is
+ * missing, or its caches do not sync in time.
  *
  * - `"fail"`: the start fails, and everything that was started is stopped.
- * - `"wait"`: it is logged; the others start, and the controller does as soon as
- *   it can.
+ * - `"wait"`: the error is logged and the other controllers start; the
+ *   controller starts as soon as it can.
  */
 export type StartErrorPolicy = "fail" | "wait";
 
-/** How much memory the caches of an operator may use. */
+/** Memory limits for the caches of an operator. */
 export interface OperatorCacheOptions {
   /**
-   * The bytes for the bodies of all cached objects, as a number or as text such
-   * as `"96MiB"`. What does not fit is kept compressed; keys always stay.
-   *
-   * @default {a fraction of the memory that the process may use}
+   * Memory budget for the bodies of all cached objects, in bytes or as text such
+   * as `"96MiB"`. Objects beyond it are kept compressed; keys are always kept.
+   * Defaults to a fraction of the memory available to the process.
    */
   readonly budget?: number | string | undefined;
   /**
-   * What the whole process may use, in bytes or as text such as `"512MiB"`;
-   * `false` for as much as it likes. From four fifths of it on, while its use
-   * still grows, what arrives is read slowly, and from nine tenths on caches give
-   * up some of what they hold, down to an eighth of it. That is a brake, not a
-   * guarantee: what the program itself makes counts, too.
-   *
-   * @default {the limit of the control group, if it has one}
+   * Memory limit of the whole process, in bytes or as text such as `"512MiB"`;
+   * `false` for no limit. When four fifths of it are in use and use still grows,
+   * watches and lists are read more slowly; from nine tenths on, caches release
+   * memory, down to an eighth of the budget. This reduces the risk of running
+   * out of memory but does not exclude it: the memory of the program itself
+   * counts as well. Defaults to the limit of the control group, if there is one.
    */
   readonly memoryLimit?: number | string | false | undefined;
+}
+
+/** Configuration of options, as a file and the environment provide it. */
+export type ConfiguredOptions = Readonly<Record<string, unknown>>;
+
+/** Configuration from a file and the environment, read by `loadOperatorConfig`. */
+export interface OperatorConfig {
+  /** Options of the operator. */
+  readonly operator: ConfiguredOptions;
+  /** Options of controllers, by the name of the controller. */
+  readonly controllers: Readonly<Record<string, ConfiguredOptions>>;
+  /** Environment variables, which may contain options of controllers. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
 /** Options of an {@linkcode Operator}. */
 export interface OperatorOptions {
   /**
-   * The cluster. The operator closes a client that it made itself.
-   *
-   * @default {as the kubeconfig or the service account says}
+   * Client for the cluster. Defaults to a client of the operator's own, by the
+   * kubeconfig or the service account, which is closed when the operator stops.
    */
   readonly client?: Client | undefined;
   /**
-   * The namespaces of controllers that name none.
+   * Namespaces to watch, for controllers without namespaces of their own.
    *
    * @default {"all"}
    */
   readonly namespaces?: Namespaces | undefined;
   /**
-   * Runs on one of several replicas only; the others stand by with warm caches.
-   *
-   * @default {every replica runs}
+   * Leader election: only one of several replicas runs the controllers, while
+   * the caches of the others stay in sync so that they can take over quickly.
+   * Defaults to no election.
    */
   readonly leaderElection?: LeaderElectionOptions | undefined;
   /**
-   * Shares the objects among all replicas, and hands them over when replicas come
-   * and go, such that no object runs in two of them: `name` is that of the group,
-   * and begins the names of its Leases; `identity` begins the name of the member.
-   * Not together with `leaderElection`.
-   *
-   * @default {every replica runs all objects}
+   * Sharding: the objects are divided among all replicas and handed over when
+   * replicas start and stop, so that no object runs in two replicas at the same
+   * time. `name` is the name of the group and the prefix of its Leases,
+   * `identity` the prefix of the member's name. Cannot be combined with
+   * `leaderElection`. Defaults to no sharding.
    */
   readonly sharding?: LeaderElectionOptions | undefined;
   /**
-   * How many runs there may be at once, over all controllers.
-   *
-   * @default {no limit beside those of the controllers}
+   * Maximum number of concurrent runs of all controllers together. Defaults to
+   * no limit besides those of the controllers.
    */
   readonly concurrency?: number | undefined;
   /**
-   * Where the operator counts.
-   *
-   * @default {a registry of its own, told by `operator.metrics()`}
+   * Metrics registry. Defaults to a `MetricsRegistry`, whose content
+   * `operator.metrics()` returns.
    */
   readonly metrics?: Metrics | undefined;
-  /**
-   * Where the operator logs.
-   *
-   * @default {JSON lines on standard error}
-   */
+  /** Logger. Defaults to JSON lines on standard error. */
   readonly logger?: Logger | undefined;
   /**
-   * Traces runs, their phases and their requests: the `Tracer` of an application
-   * that has `@opentelemetry/api`, which this library does not import.
-   *
-   * @default {nothing is traced}
+   * Tracer for runs, their phases and their requests: the `Tracer` of
+   * `@opentelemetry/api`, which this library does not import. Defaults to no
+   * tracing.
    */
   readonly tracer?: Tracer | undefined;
   /**
-   * Serves `/healthz`, `/readyz` and `/metrics`.
-   *
-   * @default {not at all}
+   * Server for `/healthz`, `/readyz` and `/metrics`. Defaults to no server.
    */
   readonly probes?: ProbeOptions | undefined;
   /**
-   * How long runs may go on when the operator stops; then their signals fire.
+   * Grace period for runs when the operator stops; their signals abort at its
+   * end.
    *
    * @default {"10s"}
    */
   readonly shutdownGrace?: Duration | undefined;
   /**
-   * What happens when a controller cannot start.
+   * Policy for controllers that cannot start.
    *
    * @default {"fail"}
    */
   readonly startErrors?: StartErrorPolicy | undefined;
   /**
-   * How long the caches of a controller may take to fill at start; the default is
-   * that of controller-runtime.
+   * Time limit for the initial sync of the caches of a controller. The default
+   * is that of controller-runtime.
    *
    * @default {"2m"}
    */
   readonly syncTimeout?: Duration | undefined;
-  /**
-   * How much memory the caches of all controllers may use.
-   *
-   * @default {a fraction of what the process may use}
-   */
+  /** Memory limits for the caches of all controllers. */
   readonly cache?: OperatorCacheOptions | undefined;
-  /**
-   * How informers connect and recover.
-   *
-   * @default {as ReconnectOptions says}
-   */
+  /** Options for the connections of watches and their recovery. */
   readonly reconnect?: ReconnectOptions | undefined;
   /**
-   * What `loadOperatorConfig` has read: it counts more than the options here and
-   * those of the controllers.
-   *
-   * @default {none}
+   * Configuration that `loadOperatorConfig` has read. It overrides the options
+   * here and those of the controllers. Defaults to no configuration.
    */
   readonly config?: OperatorConfig | undefined;
   /**
-   * Where time comes from; a `VirtualClock` in tests.
+   * Clock; a `VirtualClock` in tests.
    *
-   * @default {the machine's clock}
+   * @default {systemClock}
    */
   readonly clock?: Clock | undefined;
   /**
-   * Gives a number from 0 to below 1, for jitter.
+   * Random number from 0 to below 1, for jitter.
    *
    * @default {Math.random}
    */
   readonly random?: (() => number) | undefined;
 }
 
-/** The options of an operator, checked and with defaults. */
-export interface OperatorSettings {
-  readonly client: Client | undefined;
-  readonly namespaces: Namespaces;
-  readonly leaderElection: LeaderElectionOptions | undefined;
-  readonly sharding: LeaderElectionOptions | undefined;
-  readonly concurrency: number;
-  readonly metrics: Metrics;
-  readonly logger: Logger;
-  readonly tracer: Tracer | undefined;
-  readonly probes: ProbeOptions | undefined;
-  /** Milliseconds. */
-  readonly shutdownGrace: number;
-  readonly startErrors: StartErrorPolicy;
-  /** Milliseconds. */
-  readonly syncTimeout: number;
-  readonly cache: OperatorCacheOptions;
-  readonly reconnect: ReconnectOptions;
-  readonly config: OperatorConfig | undefined;
-  readonly clock: Clock;
-  readonly random: () => number;
-}
+/** Options of an operator that stay undefined when they are left out. */
+type Undefined =
+  | "client"
+  | "leaderElection"
+  | "sharding"
+  | "metrics"
+  | "logger"
+  | "tracer"
+  | "probes"
+  | "config";
 
-const RULES: OptionRules<OperatorOptions> = {
-  client: "object?",
-  namespaces: "any?",
-  leaderElection: "object?",
-  sharding: "object?",
-  concurrency: "positive?",
+const CACHE_OPTIONS: OptionTable<
+  OperatorCacheOptions,
+  keyof OperatorCacheOptions
+> = {
+  budget: "bytes?",
+  memoryLimit: { type: "bytes?", off: false },
+};
+
+/** Table of {@linkcode OperatorOptions}. */
+export const OPERATOR_OPTIONS: OptionTable<OperatorOptions, Undefined> = {
+  client: {
+    type: "object?",
+    check: (client, subject) =>
+      checkParts(client, CLIENT_PARTS, `${subject}, client`),
+  },
+  namespaces: { ...NAMESPACES_OPTION, default: "all" },
+  leaderElection: {
+    type: "object?",
+    options: LEADER_ELECTION_OPTIONS,
+    check: checkLeaseTimes,
+  },
+  sharding: {
+    type: "object?",
+    options: LEADER_ELECTION_OPTIONS,
+    check: checkLeaseTimes,
+  },
+  concurrency: { type: "positive", default: Infinity },
   metrics: "metrics?",
   logger: "logger?",
-  tracer: "object?",
-  probes: "object?",
-  shutdownGrace: "duration?",
-  startErrors: ["fail", "wait", undefined],
-  syncTimeout: "duration?",
-  cache: "object?",
-  reconnect: "object?",
+  tracer: { type: "object?", check: checkTracer },
+  probes: { type: "object?", options: PROBE_OPTIONS },
+  shutdownGrace: { type: "duration", default: "10s" },
+  startErrors: { type: ["fail", "wait"], default: "fail" },
+  syncTimeout: { type: "duration", default: "2m" },
+  cache: { type: "object", default: {}, options: CACHE_OPTIONS },
+  reconnect: { type: "object", default: {}, check: reconnectSettings },
   config: "object?",
-  clock: "clock?",
-  random: "function?",
+  clock: { type: "clock", default: systemClock },
+  random: { type: "function", default: Math.random },
 };
-const PROBE_RULES: OptionRules<ProbeOptions> = {
-  port: "port",
-  host: "name?",
-  debug: "boolean?",
-  live: "function?",
-};
-const CACHE_RULES: OptionRules<OperatorCacheOptions> = {
-  budget: "any?",
-  memoryLimit: "any?",
-};
+
+/** Options of an operator, checked and with defaults; times in milliseconds. */
+export interface OperatorSettings extends
+  Omit<
+    Settings<OperatorOptions, Undefined>,
+    "leaderElection" | "sharding" | "probes" | "metrics" | "logger"
+  > {
+  readonly leaderElection: LeaderElectionSettings | undefined;
+  readonly sharding: LeaderElectionSettings | undefined;
+  readonly probes: ProbeSettings | undefined;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
 
 /**
  * Checks the options of an operator and fills in the defaults.
  *
- * @throws {TypeError | RangeError | SyntaxError} If anything makes no sense,
- * naming it.
+ * @param options The options of the user, with the configuration.
+ * @param defaultLogger Logger for an operator without one.
+ * @throws {TypeError | RangeError | SyntaxError} If an option is not valid; the
+ * error names it.
  */
 export function operatorSettings(
-  given: OperatorOptions,
+  options: OperatorOptions,
   defaultLogger: Logger | undefined,
 ): OperatorSettings {
-  checkOptions(given, RULES, "an operator");
-  const options = configuredOperator(given);
-  const { startErrors = "fail", probes, cache = {}, tracer } = options;
-  const { client, namespaces = "all" } = options;
-  if (client !== undefined) {
-    checkParts(client, CLIENT_PARTS, "an operator, client");
-  }
-  checkNamespaces(namespaces, NAMESPACE_WORDS, "an operator");
-  if (tracer !== undefined && typeof tracer?.startActiveSpan !== "function") {
+  checkOptions(options, OPERATOR_OPTIONS, "an operator");
+  const settings = resolveOptions(options, OPERATOR_OPTIONS);
+  if (settings.leaderElection && settings.sharding) {
     throw new TypeError(
-      `Cannot make an operator: "tracer" must have startActiveSpan(), as those of OpenTelemetry do: received ${typeof tracer}`,
+      'Cannot make an operator: with "sharding" every replica runs its part, so that there is no leader; leave out "leaderElection"',
     );
   }
-  if (probes !== undefined) {
-    checkOptions(probes, PROBE_RULES, "an operator, probes");
-  }
-  checkOptions(cache, CACHE_RULES, "an operator, cache");
-  const { budget, memoryLimit = false } = cache;
-  if (budget !== undefined) parseByteSize(budget);
-  if (memoryLimit !== false) parseByteSize(memoryLimit);
-  reconnectSettings(options.reconnect);
-  const { leaderElection, sharding } = options;
-  if (leaderElection !== undefined) leaseTimes(leaderElection);
-  if (sharding !== undefined) leaseTimes(sharding);
-  if (leaderElection !== undefined && sharding !== undefined) {
-    throw new TypeError(
-      'Cannot make an operator: with "sharding" every replica runs its part, so that there is no leader: received both',
-    );
-  }
+  const { metrics = new MetricsRegistry() } = settings;
   return {
-    client,
-    namespaces,
-    leaderElection: options.leaderElection,
-    sharding: options.sharding,
-    concurrency: options.concurrency ?? Infinity,
-    metrics: coveredMetrics(options.metrics),
-    logger: unfailingLogger(options.logger ?? defaultLogger ?? jsonLogger()),
-    tracer,
-    probes,
-    shutdownGrace: milliseconds(
-      options.shutdownGrace ?? "10s",
-      "shutdownGrace",
-    ),
-    startErrors,
-    syncTimeout: milliseconds(options.syncTimeout ?? "2m", "syncTimeout"),
-    cache,
-    reconnect: options.reconnect ?? {},
-    config: options.config,
-    clock: options.clock ?? systemClock,
-    random: options.random ?? Math.random,
+    ...settings as OperatorSettings,
+    // A MetricsRegistry never throws, and operator.metrics() needs it as it is.
+    metrics: metrics instanceof MetricsRegistry
+      ? metrics
+      : unfailingMetrics(metrics),
+    logger: unfailingLogger(settings.logger ?? defaultLogger ?? jsonLogger()),
   };
 }
 
-/** Our own never throw, and are told by the operator. */
-function coveredMetrics(metrics: Metrics = new MetricsRegistry()): Metrics {
-  return metrics instanceof MetricsRegistry
-    ? metrics
-    : unfailingMetrics(metrics);
+function checkTracer(tracer: Tracer): void {
+  if (typeof tracer.startActiveSpan === "function") return;
+  throw new TypeError(
+    `Cannot make an operator: "tracer" must have startActiveSpan(), as those of OpenTelemetry do: received ${typeof tracer}`,
+  );
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { OptionTable, Settings } from "../api/options.ts";
 
 /** Where the probes are served. */
 export interface ProbeOptions {
@@ -27,6 +28,17 @@ export interface ProbeOptions {
    */
   readonly live?: (() => boolean) | undefined;
 }
+
+/** Table of {@linkcode ProbeOptions}. */
+export const PROBE_OPTIONS: OptionTable<ProbeOptions, "live"> = {
+  port: "port",
+  host: { type: "name", default: "0.0.0.0" },
+  debug: { type: "boolean", default: false },
+  live: "function?",
+};
+
+/** Options of the probes with defaults. */
+export type ProbeSettings = Settings<ProbeOptions, "live">;
 
 /** An answer to a probe. */
 export interface ProbeAnswer {
@@ -74,8 +86,8 @@ export class ProbeServer {
    * @throws {RangeError} If the port is none.
    * @throws {Error} If it is taken.
    */
-  async start(options: ProbeOptions): Promise<void> {
-    const { port, host = "0.0.0.0", debug = false, live } = options;
+  async start(options: ProbeSettings): Promise<void> {
+    const { port, host, debug, live } = options;
     this.#debug = debug;
     if (live !== undefined) this.#live = live;
     if (!Number.isInteger(port) || port < 0 || port > 65_535) {

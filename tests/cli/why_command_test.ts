@@ -44,7 +44,7 @@ async function why(
       return { ok: histories.length > 0, body: histories };
     },
   });
-  await probes.start({ port: 0, host: "127.0.0.1", debug });
+  await probes.start({ port: 0, host: "127.0.0.1", debug, live: undefined });
   let printed = "";
   try {
     await whyCommand.run({

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { resolveOptions } from "../../../core/api/options.ts";
+import { operatorSettings } from "../../../core/operator/operator_options.ts";
 import { fc } from "../../support/property.ts";
 import { Client } from "../../../core/client/client.ts";
 import type { Transport } from "../../../core/client/transport/transport.ts";
 import { silentLogger } from "../../../core/logger.ts";
 import {
+  checkLeaseTimes,
+  LEADER_ELECTION_OPTIONS,
   LeaderElection,
-  leaseTimes,
+  type LeaderElectionOptions,
 } from "../../../core/operator/leader_election.ts";
 import {
   decideLease,
@@ -29,14 +33,15 @@ import {
 } from "../../support/distant_process.ts";
 
 const LOCK = { namespace: "default", name: "lock" };
-const TIMES = leaseTimes(LOCK);
+const TIMES = resolveOptions(LOCK, LEADER_ELECTION_OPTIONS);
 
 function record(holder: string, resourceVersion = "1"): LeaseRecord {
   return { holder, duration: 15_000, resourceVersion };
 }
 
-test("leaseTimes has client-go's defaults and refuses what does not fit", () => {
-  assert.deepEqual(TIMES, {
+test("Leader election has client-go's defaults and refuses what does not fit", () => {
+  const { leaseDuration, renewDeadline, retryPeriod } = TIMES;
+  assert.deepEqual({ leaseDuration, renewDeadline, retryPeriod }, {
     leaseDuration: 15_000,
     renewDeadline: 10_000,
     retryPeriod: 2_000,
@@ -48,14 +53,19 @@ test("leaseTimes has client-go's defaults and refuses what does not fit", () => 
     { leaseDuration: 500, renewDeadline: 300, retryPeriod: 100 },
   ];
   for (const options of bad) {
-    assert.throws(() => leaseTimes({ name: "lock", ...options }), RangeError);
+    assert.throws(
+      () => checkLeaseTimes({ name: "lock", ...options }),
+      RangeError,
+    );
   }
+  const elected = (leaderElection: LeaderElectionOptions) => () =>
+    operatorSettings({ leaderElection }, undefined);
   assert.throws(
-    () => leaseTimes({ name: "" }),
+    elected({ name: "" }),
     /"name" must be a string that is not empty/,
   );
   const misspelt = { name: "lock", leaseDuraton: "1s" };
-  assert.throws(() => leaseTimes(misspelt), /did you mean "leaseDuration"/);
+  assert.throws(elected(misspelt), /did you mean "leaseDuration"/);
 });
 
 test("observe counts from when a record was first seen", () => {

@@ -3,14 +3,18 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { untyped } from "../../../core/api/kind.ts";
+import type { ControllerOptions } from "../../../core/controller/controller_options.ts";
 import {
   checkControllerNames,
   configuredController,
   configuredOperator,
   loadOperatorConfig,
-  type OperatorConfig,
 } from "../../../core/operator/operator_config.ts";
+import type { OperatorConfig } from "../../../core/operator/operator_options.ts";
 import { Operator } from "../../../core/operator/operator.ts";
+
+const KIND = untyped({ group: "", version: "v1", kind: "ConfigMap" });
 
 /** Loads a configuration from the text of a file and an environment. */
 async function load(
@@ -28,6 +32,20 @@ async function load(
   } finally {
     await rm(folder, { recursive: true });
   }
+}
+
+/** Options of a controller of this name with the configuration. */
+function configured(
+  controller: string,
+  options: ControllerOptions,
+  config: OperatorConfig | undefined,
+): ControllerOptions {
+  const { name: _, ...rest } = configuredController(
+    KIND,
+    { ...options, name: controller },
+    config,
+  );
+  return rest;
 }
 
 test("loadOperatorConfig reads file and environment, which counts more [ConfigLoaderTest]", async () => {
@@ -60,14 +78,14 @@ controllers:
     probes: { port: 8080 },
   });
   const options = { retry: { jitter: 0, maxAttempts: 1 }, timeout: "1s" };
-  assert.deepEqual(configuredController("web-page", options, config), {
+  assert.deepEqual(configured("web-page", options, config), {
     timeout: "1s",
     retry: { jitter: 0, maxAttempts: 7, initial: 1_000 },
     maxInterval: false,
     namespaces: ["x", "y"],
     generationAware: false,
   });
-  assert.deepEqual(configuredController("other", options, config), options);
+  assert.deepEqual(configured("other", options, config), options);
   checkControllerNames(["web-page", "other"], config);
 });
 
@@ -110,7 +128,7 @@ controllers:
     sharding: { name: "shards", retryPeriod: 1_000 },
     probes: { port: 8080, host: "127.0.0.1", debug: true },
   });
-  assert.deepEqual(configuredController("a", {}, config), {
+  assert.deepEqual(configured("a", {}, config), {
     labelSelector: "app=a",
     fieldSelector: "metadata.name=a",
     shard: { index: 0, count: 2 },
@@ -154,7 +172,7 @@ test("loadOperatorConfig switches off what the program has switched on [J37]", a
     probes: undefined,
   });
   const options = { retry: { jitter: 0 }, rateLimit: { limit: 1 } };
-  assert.deepEqual(configuredController("a", options, config), {
+  assert.deepEqual(configured("a", options, config), {
     retry: false,
     rateLimit: undefined,
   });
@@ -168,7 +186,7 @@ test("leader election that is configured without the name of its Lease is refuse
   const config = await load("leaderElection: { namespace: here }");
   assert.throws(
     () => new Operator({ config }),
-    /leader election: "name" must be a string that is not empty: received noth/,
+    /an operator, leaderElection: "name" must be .* not empty: received noth/,
   );
 });
 
@@ -178,8 +196,8 @@ test("configuredController keeps controllers apart whose names begin alike [J50]
     CORACLE_CONTROLLER_WEB_TIMEOUT: "1s",
   });
   checkControllerNames(["web", "web-page"], config);
-  assert.deepEqual(configuredController("web", {}, config), { timeout: 1_000 });
-  assert.deepEqual(configuredController("web-page", {}, config), {
+  assert.deepEqual(configured("web", {}, config), { timeout: 1_000 });
+  assert.deepEqual(configured("web-page", {}, config), {
     concurrency: 2,
   });
 });
@@ -188,7 +206,7 @@ test("loadOperatorConfig without file and variables changes nothing [J48]", asyn
   const config = await load(undefined);
   assert.deepEqual(configuredOperator({ config }), { config });
   checkControllerNames(["web"], config);
-  assert.deepEqual(configuredController("a", {}, undefined), {});
+  assert.deepEqual(configured("a", {}, undefined), {});
 });
 
 test("loadOperatorConfig refuses what it does not know, with what was meant", async () => {

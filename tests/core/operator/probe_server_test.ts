@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { test } from "node:test";
+import { resolveOptions } from "../../../core/api/options.ts";
 import {
+  PROBE_OPTIONS,
   type ProbeContent,
   type ProbeOptions,
   ProbeServer,
@@ -21,7 +23,8 @@ async function withProbes(
     metrics: () => "",
     ...content,
   });
-  await probes.start({ port: 0, host: "127.0.0.1", ...options });
+  const given = { port: 0, host: "127.0.0.1", ...options };
+  await probes.start(resolveOptions(given, PROBE_OPTIONS));
   try {
     await play((text) =>
       new Promise((resolve, reject) => {

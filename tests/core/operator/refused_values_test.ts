@@ -48,7 +48,7 @@ const CASES: Readonly<Record<string, Case>> = {
     [{ namespaces: [] }, /or a list of names: received \[\]/],
     [{ namespaces: ["Web"] }, /63 lower-case .*: received "Web"/],
     [{ client: {} }, /an operator, client: "request" must be a function/],
-    [{ cache: { budget: true } }, /must be a number of bytes.*a boolean/],
+    [{ cache: { budget: true } }, /must be a number of bytes.*boolean/],
     [[], /an operator: they must be an object: received an array/],
   ]],
   "Operator.register()": [
@@ -108,8 +108,8 @@ const CASES: Readonly<Record<string, Case>> = {
     [{ kind: ConfigMap, budget: {} }, /an ObjectStore, budget: "charge"/],
   ]],
   "new MemoryBudget()": [(size) => new MemoryBudget(size), [
-    [true, /such as 96MiB: received a boolean/],
-    [[5], /such as 96MiB: received an array/],
+    [true, /such as 96MiB: received boolean/],
+    [[5], /such as 96MiB: received object/],
   ]],
   "watch()": [(options) => watch(ConfigMap, options), [
     ...SELECTORS,

@@ -4,7 +4,8 @@ import { fc } from "../../support/property.ts";
 import { Client } from "../../../core/client/client.ts";
 import type { Transport } from "../../../core/client/transport/transport.ts";
 import { silentLogger } from "../../../core/logger.ts";
-import { leaseTimes } from "../../../core/operator/leader_election.ts";
+import { LEADER_ELECTION_OPTIONS } from "../../../core/operator/leader_election.ts";
+import { resolveOptions } from "../../../core/api/options.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
 import { SeenMembers } from "../../../core/operator/seen_members.ts";
 import {
@@ -25,7 +26,7 @@ import {
   type Surroundings,
 } from "../../support/distant_process.ts";
 
-const TIMES = leaseTimes({ name: "shards" });
+const TIMES = resolveOptions({ name: "shards" }, LEADER_ELECTION_OPTIONS);
 const KEYS = Array.from({ length: 12 }, (_, index) => `default/${index}`);
 
 test("isOurs waits for a member that may still run the object", () => {
