@@ -46,7 +46,7 @@ export interface ManagedController {
 }
 
 /** How controllers are started. */
-export interface ControllerStartOptions {
+export interface ControllerStartDeps {
   readonly deps: ControllerDeps;
   /** Installs definitions, also where this replica does not lead. */
   readonly client: Client;
@@ -75,7 +75,7 @@ const LONGEST_PAUSE = 30_000;
  */
 export async function startController(
   controller: ManagedController,
-  options: ControllerStartOptions,
+  options: ControllerStartDeps,
 ): Promise<void> {
   const { startErrors, deps } = options;
   try {
@@ -123,7 +123,7 @@ export async function startAll(
 /** What was stopped or taken away meanwhile may have been started anew since. */
 function checkWanted(
   controller: ManagedController,
-  { signal, controllers }: ControllerStartOptions,
+  { signal, controllers }: ControllerStartDeps,
 ): void {
   signal.throwIfAborted();
   if (controllers.get(controller.name) === controller) return;
@@ -151,7 +151,7 @@ async function check(
 /** Starts it, and goes on in the background if that takes too long. */
 async function startInTime(
   controller: ManagedController,
-  options: ControllerStartOptions,
+  options: ControllerStartDeps,
 ): Promise<void> {
   const { deps, syncTimeout, startErrors } = options;
   const started = startErrors === "fail"
@@ -166,7 +166,7 @@ async function startInTime(
 
 async function startAgainAndAgain(
   controller: ManagedController,
-  options: ControllerStartOptions,
+  options: ControllerStartDeps,
 ): Promise<void> {
   const { deps, signal } = options;
   for (let pause = FIRST_PAUSE;; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
@@ -191,7 +191,7 @@ async function startAgainAndAgain(
 /** Applies the CustomResourceDefinition of a controller that asks for it. */
 async function install(
   { kind, settings }: ManagedController,
-  { client, deps: { clock } }: ControllerStartOptions,
+  { client, deps: { clock } }: ControllerStartDeps,
 ): Promise<void> {
   if (settings.install && isDefinedKind(kind)) {
     await installCrd(client, kind, { clock });

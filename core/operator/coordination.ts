@@ -1,62 +1,69 @@
 import { hostname } from "node:os";
+import type { ResolvedKind } from "../api/kind.ts";
+import type { KubernetesObject } from "../api/object.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
 import type { ShardAssignment } from "../controller/shard.ts";
 import type { Logger } from "../logger.ts";
 import type { ManagedController } from "./controller_start.ts";
 import { Fence } from "./fence.ts";
-import type { LeaderElectionSettings } from "./leader_election.ts";
-import { Leadership } from "./leadership.ts";
-import { checkLeaseRights } from "./lease_rights.ts";
+import {
+  LeaderElection,
+  type LeaderElectionSettings,
+} from "./leader_election.ts";
+import { Lease, LeaseLock } from "./lease_lock.ts";
 import type { StartErrorPolicy } from "./operator_options.ts";
-import { isInTime } from "./shutdown.ts";
 import { ShardLeases } from "./shard_leases.ts";
 import { Sharding } from "./sharding.ts";
+import { isInTime } from "./shutdown.ts";
 
 /**
- * Time that a stop waits for the writes under way. After it they are aborted and
- * the Lease is not released, so that other replicas wait until it expires.
+ * Time that a stop waits for pending writes. Afterwards they are aborted and the
+ * Lease is not released, so that other replicas wait until it expires.
  */
 const SETTLE_LIMIT_MS = 10_000;
 
-/** What {@linkcode coordinate} works with. */
-export interface CoordinationOptions {
+/** Dependencies of {@linkcode coordinate}. */
+export interface CoordinationDeps {
   readonly leaderElection: LeaderElectionSettings | undefined;
   readonly sharding: LeaderElectionSettings | undefined;
   readonly client: Client;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
-  /** What follows if a right is missing, or cannot be asked for. */
+  /** Policy for a right on Leases that is missing or cannot be checked. */
   readonly startErrors: StartErrorPolicy;
-  /** The controllers of the operator, now and later. */
+  /** Returns the controllers that the operator has at the time of the call. */
   readonly controllers: () => Iterable<ManagedController>;
 }
 
-/** How replicas of an operator keep out of each other's way. */
+/** Coordination of the replicas of an operator. */
 export interface Coordination {
-  /** A client whose writes only get through while this replica may write. */
+  /** Client whose writes are only sent while this replica may write. */
   readonly client: Client;
-  /** Which objects this replica runs, while it runs any. */
+  /** Objects that this replica runs; undefined for all. */
   readonly shard: ShardAssignment | undefined;
-  /** Whether this replica runs anything. */
+  /** Whether this replica runs the controllers. */
   readonly isLeading: boolean;
-  /** Who leads, as far as it is known; only with leader election. */
+  /** Identity of the leader that was observed last, with leader election. */
   readonly leader: string | undefined;
-  /** @throws {Error} If a right is missing. */
+  /** @throws {Error} If a right on Leases is missing. */
   start(): Promise<void>;
-  /** Lets others take over: at once, unless runs were left behind. */
+  /** Releases the Lease, unless runs were left behind or writes are pending. */
   stop(): Promise<void>;
 }
 
-/** By leader election, by sharding, or not at all. */
-export function coordinate(options: CoordinationOptions): Coordination {
-  const { leaderElection, sharding } = options;
-  if (leaderElection !== undefined) return byElection(leaderElection, options);
-  if (sharding !== undefined) return bySharding(sharding, options);
+/**
+ * Starts the coordination that the options ask for: leader election, sharding
+ * or none.
+ */
+export function coordinate(deps: CoordinationDeps): Coordination {
+  const { leaderElection, sharding } = deps;
+  if (leaderElection !== undefined) return byElection(leaderElection, deps);
+  if (sharding !== undefined) return bySharding(sharding, deps);
   const nothing = () => Promise.resolve();
   return {
-    client: options.client,
+    client: deps.client,
     shard: undefined,
     isLeading: true,
     leader: undefined,
@@ -66,57 +73,85 @@ export function coordinate(options: CoordinationOptions): Coordination {
 }
 
 function byElection(
-  leaderElection: LeaderElectionSettings,
-  options: CoordinationOptions,
+  settings: LeaderElectionSettings,
+  deps: CoordinationDeps,
 ): Coordination {
-  const { client, clock, random, log, controllers } = options;
-  const leadership = new Leadership({
-    options: leaderElection,
-    client,
+  const { client, clock, random, log, controllers } = deps;
+  const { name, namespace = client.namespace, leaseDuration } = settings;
+  const identity = settings.identity ?? `${hostname()}_${randomSuffix()}`;
+  let term = new AbortController();
+  const election = new LeaderElection({
+    lock: new LeaseLock({
+      client,
+      clock,
+      namespace,
+      name,
+      identity,
+      leaseDuration,
+    }),
+    identity,
+    times: settings,
     clock,
     random,
     log,
-    onChange(leading) {
-      for (const controller of controllers()) {
-        if (leading) controller.startLeading();
-        else controller.stopLeading();
-      }
+    onStartedLeading() {
+      term = new AbortController();
+      for (const controller of controllers()) controller.startLeading();
+    },
+    onStoppedLeading() {
+      term.abort(
+        new Error("Cannot go on: this replica is no longer the leader"),
+      );
+      for (const controller of controllers()) controller.stopLeading();
+    },
+    onNewLeader: (leader) => log.info("A leader was elected", { leader }),
+  });
+  const fence = new Fence({
+    client,
+    clock,
+    lease: {
+      get isHeld() {
+        return election.isLeaseHeld;
+      },
+      get signal() {
+        return term.signal;
+      },
+      refusal: "is not the leader",
     },
   });
-  const fence = new Fence({ client, clock, mandate: leadership.mandate });
   return {
     client: fence.client,
     shard: undefined,
     get isLeading() {
-      return leadership.isLeading;
+      return election.isLeading;
     },
     get leader() {
-      return leadership.leader;
+      return election.leader;
     },
     async start() {
-      await checkRights(() => leadership.check(), options);
-      leadership.start();
+      await checkLeaseRights(deps, {
+        namespace,
+        verbs: ["get", "create", "update"],
+        purpose: `elect a leader by Lease ${namespace}/${name}`,
+      });
+      election.start();
     },
     async stop() {
-      const settled = await isInTime(fence.settled(), SETTLE_LIMIT_MS, {
-        clock,
-      });
-      await leadership.stop({ release: settled && isIdle(controllers) });
+      await election.stop({ release: await mayRelease(fence, deps) });
     },
   };
 }
 
 function bySharding(
-  options: LeaderElectionSettings,
-  coordination: CoordinationOptions,
+  settings: LeaderElectionSettings,
+  deps: CoordinationDeps,
 ): Coordination {
-  const { client, clock, log, controllers } = coordination;
-  const { name, namespace = client.namespace } = options;
-  // A replica that was killed, and comes back under its name, is another member:
-  // its runs from before are only over for certain when their lease is.
-  const identity = `${options.identity ?? hostname()}-${
-    crypto.randomUUID().slice(0, 8)
-  }`.toLowerCase();
+  const { client, clock, log, controllers } = deps;
+  const { name, namespace = client.namespace, leaseDuration } = settings;
+  // A replica that was killed and starts again under its name is another member:
+  // its earlier runs are only over for certain when their Lease has expired.
+  const identity = `${settings.identity ?? hostname()}-${randomSuffix()}`
+    .toLowerCase();
   const sharding = new Sharding({
     store: new ShardLeases({
       client,
@@ -124,68 +159,119 @@ function bySharding(
       namespace,
       name,
       identity,
-      leaseDuration: options.leaseDuration,
+      leaseDuration,
     }),
     identity,
-    times: options,
+    times: settings,
     clock,
     log,
-    async onYield() {
+    async onRelease() {
       const all = [...controllers()];
       await Promise.all(all.map((controller) => controller.releaseShard()));
       await fence.settled();
     },
-    onGain(wasOwned) {
+    onAcquire(wasOwned) {
       for (const controller of controllers()) controller.acquireShard(wasOwned);
     },
     onLost() {
       for (const controller of controllers()) controller.abort();
     },
   });
-  const fence = new Fence({ client, clock, mandate: sharding.mandate });
+  const fence = new Fence({ client, clock, lease: sharding.lease });
   return {
     client: fence.client,
     shard: sharding,
     isLeading: true,
     leader: undefined,
     async start() {
-      const check = () =>
-        checkLeaseRights(client, {
-          namespace,
-          verbs: ["get", "list", "create", "update", "delete"],
-          purpose: `share objects by Leases ${namespace}/${name}-…`,
-        });
-      await checkRights(check, coordination);
+      await checkLeaseRights(deps, {
+        namespace,
+        verbs: ["get", "list", "create", "update", "delete"],
+        purpose: `share objects by Leases ${namespace}/${name}-…`,
+      });
       sharding.start();
     },
     async stop() {
-      const settled = await isInTime(fence.settled(), SETTLE_LIMIT_MS, {
-        clock,
-      });
-      await sharding.stop({ release: settled && isIdle(controllers) });
+      await sharding.stop({ release: await mayRelease(fence, deps) });
     },
   };
 }
 
+function randomSuffix(): string {
+  return crypto.randomUUID().slice(0, 8);
+}
+
+/** Whether no write is pending and no run was left behind. */
+async function mayRelease(
+  fence: Fence,
+  { clock, controllers }: CoordinationDeps,
+): Promise<boolean> {
+  const settled = await isInTime(fence.settled(), SETTLE_LIMIT_MS, { clock });
+  return settled &&
+    [...controllers()].every(({ runningKeys }) => runningKeys.length === 0);
+}
+
+/** A SelfSubjectAccessReview: a request whether the account may do something. */
+interface AccessReview extends KubernetesObject {
+  spec: { resourceAttributes: Record<string, string> };
+  status?: { allowed: boolean } | undefined;
+}
+
+const ACCESS_REVIEW: ResolvedKind<AccessReview> = {
+  group: "authorization.k8s.io",
+  version: "v1",
+  kind: "SelfSubjectAccessReview",
+  plural: "selfsubjectaccessreviews",
+  scope: "Cluster",
+};
+
+/** Rights on Leases that a coordination needs. */
+interface LeaseRights {
+  readonly namespace: string;
+  readonly verbs: readonly string[];
+  /** Action that needs the rights, such as `elect a leader by Lease a/b`. */
+  readonly purpose: string;
+}
+
 /**
- * Looks whether Leases may be used. An operator that waits for what is missing goes
- * on without: it tries to get its Lease again and again.
+ * Checks the rights on Leases. With the policy `"wait"` a missing right is only
+ * logged: the replica tries to acquire its Lease again and again.
+ *
+ * @throws {Error} If a right is missing; the error names the rule that grants it.
  */
-async function checkRights(
-  check: () => Promise<void>,
-  { startErrors, log }: CoordinationOptions,
+async function checkLeaseRights(
+  { client, startErrors, log }: CoordinationDeps,
+  rights: LeaseRights,
 ): Promise<void> {
   try {
-    await check();
+    await reviewLeaseRights(client, rights);
   } catch (error) {
     if (startErrors === "fail") throw error;
-    log.warn("Leases cannot be used yet, it is tried again", { error });
+    log.warn("Leases cannot be used yet, retrying", { error });
   }
 }
 
-/** Whether nothing runs any more; what was left behind may still do something. */
-function isIdle(controllers: () => Iterable<ManagedController>): boolean {
-  return [...controllers()].every(({ runningKeys }) =>
-    runningKeys.length === 0
+async function reviewLeaseRights(
+  client: Client,
+  { namespace, verbs, purpose }: LeaseRights,
+): Promise<void> {
+  const { group, plural } = Lease;
+  const missing: string[] = [];
+  for (const verb of verbs) {
+    const review = await client.create(ACCESS_REVIEW, {
+      metadata: {},
+      spec: {
+        resourceAttributes: { verb, group, resource: plural, namespace },
+      },
+    });
+    if (review.status?.allowed !== true) missing.push(verb);
+  }
+  if (missing.length === 0) return;
+  throw new Error(
+    `Cannot ${purpose}: the right to ${
+      missing.join(", ")
+    } is missing, so give the operator's account a Role in namespace ${namespace} with { apiGroups: ["${group}"], resources: ["${plural}"], verbs: ${
+      JSON.stringify(verbs).replaceAll(",", ", ")
+    } }`,
   );
 }

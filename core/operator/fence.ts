@@ -5,7 +5,7 @@ import type { HttpResponse } from "../client/transport/transport.ts";
 import { type Clock, deadline } from "../clock.ts";
 import { abortable, linkedSignal } from "../signals.ts";
 
-/** The verbs that change something. */
+/** Verbs of requests that change something. */
 const WRITES: ReadonlySet<ApiVerb> = new Set<ApiVerb>([
   "create",
   "update",
@@ -18,42 +18,41 @@ const WRITES: ReadonlySet<ApiVerb> = new Set<ApiVerb>([
 /** Time limit of a write whose run was aborted. */
 const ABANDONED_WRITE_MS = 5_000;
 
-/** Whether this replica may act, as long as it may. */
-export interface Mandate {
-  /** Whether it may act at this moment, for certain. */
-  readonly holds: boolean;
-  /** Fires when it may no more. */
+/** Lease of this replica, without which it must not write. */
+export interface ReplicaLease {
+  /** Whether the lease is certainly held at this moment. */
+  readonly isHeld: boolean;
+  /** Signal that aborts when the lease is lost. */
   readonly signal: AbortSignal;
-  /** Whose mandate it is not, for the error: `does not lead`. */
-  readonly lack: string;
+  /** Error text for a lease that is not held, such as `is not the leader`. */
+  readonly refusal: string;
 }
 
-/** What a {@linkcode Fence} works with. */
-export interface FenceOptions {
-  /** Reaches the cluster whether or not this replica may act. */
+/** Dependencies of a {@linkcode Fence}. */
+export interface FenceDeps {
+  /** Client whose writes do not depend on the lease. */
   readonly client: Client;
-  readonly mandate: Mandate;
+  readonly lease: ReplicaLease;
   readonly clock: Clock;
 }
 
 /**
- * Lets writes through only while this replica may act, and ends those that are
- * under way when it may no more.
+ * Fence around the writes of a replica: they are only sent while its lease is
+ * held, and pending ones are aborted when the lease is lost.
  *
- * A write whose run is aborted is left to its answer all the same: what was cut
- * off may still reach the server, and do so after another replica has taken
- * over. That one waits until it has {@linkcode Fence.settled}.
+ * A write whose run is aborted still waits for its response: if it were cut off,
+ * it could reach the server after another replica has taken over. The lease is
+ * therefore only released when all writes have {@linkcode Fence.settled}.
  */
 export class Fence {
-  readonly #options: FenceOptions;
-  readonly #underWay: Set<Promise<unknown>> = new Set();
-  /** Writes within the mandate only. */
+  readonly #deps: FenceDeps;
+  readonly #pending: Set<Promise<unknown>> = new Set();
+  /** Client whose writes fail when the lease is not held. */
   readonly client: Client;
 
-  /** @param options What it works with. */
-  constructor(options: FenceOptions) {
-    this.#options = options;
-    this.client = options.client.with([(next) => async (request) => {
+  constructor(deps: FenceDeps) {
+    this.#deps = deps;
+    this.client = deps.client.with([(next) => async (request) => {
       if (!WRITES.has(request.verb)) return await next(request);
       const beforeSend = () => this.#check(request);
       beforeSend();
@@ -62,16 +61,16 @@ export class Fence {
     }]);
   }
 
-  /** Fulfilled when every write that is under way now has ended. */
+  /** Resolves when all writes that are pending now have ended. */
   async settled(): Promise<void> {
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#pending);
   }
 
   #check({ action }: ApiRequest): void {
-    const { mandate } = this.#options;
-    if (mandate.holds) return;
+    const { lease } = this.#deps;
+    if (lease.isHeld) return;
     throw new Error(
-      `Cannot ${action}: this replica ${mandate.lack}, or not for certain: received a write`,
+      `Cannot ${action}: this replica ${lease.refusal}, or cannot be sure of it`,
     );
   }
 
@@ -79,18 +78,18 @@ export class Fence {
     next: RequestHandler,
     request: ApiRequest,
   ): Promise<HttpResponse> {
-    const { mandate, clock } = this.#options;
+    const { lease, clock } = this.#deps;
     const { signal } = request;
     const limit = new AbortController();
-    const link = linkedSignal(mandate.signal, limit.signal);
+    const link = linkedSignal(lease.signal, limit.signal);
     const sent = next({ ...request, signal: link.signal });
     const ended = sent.then((response) =>
       signal?.aborted ? response.cancel() : undefined
     ).catch(() => {}).finally(() => {
       link.unlink();
-      this.#underWay.delete(ended);
+      this.#pending.delete(ended);
     });
-    this.#underWay.add(ended);
+    this.#pending.add(ended);
     if (signal === undefined) return await sent;
     try {
       return await abortable(sent, signal);

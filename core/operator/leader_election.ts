@@ -96,97 +96,105 @@ export function checkLeaseTimes(options: LeaderElectionOptions): void {
   }
 }
 
-/** The lock that is fought for; a Lease, or a stand-in for tests. */
+/** Lock of an election: a Lease, or a replacement in tests. */
 export interface ElectionLock {
-  /** Where it is, for logs. */
+  /** Namespace and name of the lock, for logs. */
   readonly text: string;
+  /** Reads the lock; undefined if it does not exist. */
   read(signal: AbortSignal): Promise<LeaseRecord | undefined>;
+  /** Creates the lock as its holder; undefined if another was faster. */
   create(signal: AbortSignal): Promise<LeaseRecord | undefined>;
-  take(
+  /**
+   * Acquires or renews the lock if it is unchanged; undefined if it is not.
+   *
+   * @param record The lock as it was last read or written.
+   * @param transition Whether another candidate held it before.
+   */
+  acquire(
     record: LeaseRecord,
     transition: boolean,
     signal: AbortSignal,
   ): Promise<LeaseRecord | undefined>;
+  /** Releases the lock, so that others can acquire it immediately. */
   release(record: LeaseRecord, signal: AbortSignal): Promise<void>;
 }
 
-/** What a {@linkcode LeaderElection} works with. */
-export interface ElectionSetting {
+/** Dependencies of a {@linkcode LeaderElection}. */
+export interface LeaderElectionDeps {
   readonly lock: ElectionLock;
   readonly identity: string;
   readonly times: LeaseTimes;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
-  /** Called when this replica begins to lead. */
-  readonly onStarted: () => void;
-  /** Called, at once, when it leads no more. */
-  readonly onStopped: () => void;
-  /** Called when somebody else is seen to lead. */
+  /** Called when this replica starts to lead. */
+  readonly onStartedLeading: () => void;
+  /** Called immediately when this replica stops leading. */
+  readonly onStoppedLeading: () => void;
+  /** Called when another leader is observed. */
   readonly onNewLeader?: ((identity: string) => void) | undefined;
 }
 
 /**
- * One candidate of an election. It tries for ever: after a lost leadership it is
- * a candidate again.
+ * One candidate of a leader election. A candidate that loses its leadership
+ * remains a candidate until it is stopped.
  *
  * Guarantees
- * - `onStarted` and `onStopped` alternate.
- * - {@linkcode LeaderElection.holds} is only true while nobody else can have
- *   taken over, whatever the event loop was busy with: it looks at the clock, not
- *   at whether a timer has fired.
- * - A leader whose event loop was busy, or whose process stood still, past its
- *   renew deadline still renews, if that is well before the lease expires. There
- *   is no thread that renews meanwhile: others could not take over from a leader
- *   that does nothing any more.
+ * - `onStartedLeading` and `onStoppedLeading` alternate.
+ * - {@linkcode LeaderElection.isLeaseHeld} is only true while no other candidate
+ *   can have taken over, however busy the event loop was: it depends on the
+ *   clock and not on a timer that may fire late.
+ * - A leader whose event loop was busy, or whose process was suspended, beyond
+ *   its renew deadline still renews if the lease is far enough from its expiry.
+ *   No thread renews in the background, which would keep a leader in office that
+ *   does nothing.
  */
 export class LeaderElection {
-  readonly #setting: ElectionSetting;
+  readonly #deps: LeaderElectionDeps;
   readonly #ending: AbortController = new AbortController();
   #observed: ObservedLease | undefined;
   #leading = false;
-  /** When the last renewal that succeeded was sent. */
+  /** Time at which the last successful renewal was sent. */
   #renewedAt = -Infinity;
   #leader: string | undefined;
   #loop: Promise<void> | undefined;
 
-  /** @param setting What it works with. */
-  constructor(setting: ElectionSetting) {
-    this.#setting = setting;
+  constructor(deps: LeaderElectionDeps) {
+    this.#deps = deps;
   }
 
-  /** Whether this replica has been elected, and not lost it as far as it knows. */
+  /** Whether this replica was elected and does not know that it lost. */
   get isLeading(): boolean {
     return this.#leading;
   }
 
-  /** Whether it leads, and nobody else can at this moment. */
-  get holds(): boolean {
-    const { clock, times } = this.#setting;
+  /** Whether this replica leads and no other can lead at this moment. */
+  get isLeaseHeld(): boolean {
+    const { clock, times } = this.#deps;
     return this.#leading && clock.now() < heldUntil(this.#renewedAt, times);
   }
 
-  /** Who leads, as far as it is known. */
+  /** Identity of the leader that was observed last. */
   get leader(): string | undefined {
     return this.#leader;
   }
 
-  /** Becomes a candidate; returns at once. */
+  /** Becomes a candidate; returns immediately. */
   start(): void {
     this.#loop ??= this.#run();
   }
 
   /**
-   * Is no candidate any more, and leads no more.
+   * Stops leading and being a candidate.
    *
-   * @param options Whether the lease is given back.
+   * @param options Whether the lease is released.
    */
   async stop(options: ReleaseOptions = {}): Promise<void> {
-    const { log, lock, times, clock } = this.#setting;
+    const { log, lock, times, clock } = this.#deps;
     this.#ending.abort();
     await this.#loop;
     const held = this.#leading ? this.#observed : undefined;
-    this.#lose("the operator stops");
+    this.#stopLeading("the operator stops");
     if (held === undefined || options.release === false) return;
     try {
       await deadline(
@@ -203,7 +211,7 @@ export class LeaderElection {
   }
 
   async #run(): Promise<void> {
-    const { times, random, clock } = this.#setting;
+    const { times, random, clock } = this.#deps;
     let previousAt = clock.now();
     while (!this.#ending.signal.aborted) {
       const at = clock.now();
@@ -220,43 +228,45 @@ export class LeaderElection {
     }
   }
 
-  /** Tries once to get or to keep the lease. */
+  /** Tries once to acquire or renew the lease. */
   async #attempt(
     attempt: { readonly at: number; readonly previousAt: number },
   ): Promise<void> {
-    const { times, clock, log, lock } = this.#setting;
+    const { times, clock, log, lock } = this.#deps;
     const began = attempt.at;
-    const giveUp = this.#leading
+    const limit = this.#leading
       ? giveUpAt(this.#renewedAt, attempt, times)
       : began + times.renewDeadline;
-    if (giveUp <= began) {
-      this.#lose("it could not be renewed in time");
+    if (limit <= began) {
+      this.#stopLeading("it could not be renewed in time");
       return;
     }
     const { signal } = this.#ending;
     try {
-      const won = await deadline(
-        (signal) => this.#tryLock(began, signal),
-        giveUp - began,
+      const acquired = await deadline(
+        (signal) => this.#tryAcquire(began, signal),
+        limit - began,
         { clock, signal, awaitsEnd: true },
       );
-      if (!won) this.#lose("somebody else holds the lease");
+      if (!acquired) this.#stopLeading("another replica holds the lease");
     } catch (error) {
       if (signal.aborted) return;
       log.warn("Cannot reach the lease", { lease: lock.text, error });
-      if (this.#leading && clock.now() >= giveUp) {
-        this.#lose("it could not be renewed in time");
+      if (this.#leading && clock.now() >= limit) {
+        this.#stopLeading("it could not be renewed in time");
       }
     }
   }
 
-  /** Whether the lease is ours after this attempt. */
-  async #tryLock(began: number, signal: AbortSignal): Promise<boolean> {
-    const { lock, identity, clock } = this.#setting;
-    // What a leader wrote last is most likely still there: no read is needed.
+  /** Tries to acquire or renew; returns whether this replica holds the lease. */
+  async #tryAcquire(began: number, signal: AbortSignal): Promise<boolean> {
+    const { lock, identity, clock } = this.#deps;
+    // The lease has most likely not changed since the leader last wrote it, so
+    // that no read is needed.
     if (this.#leading && this.#observed !== undefined) {
       const { record } = this.#observed;
-      if (this.#won(await lock.take(record, false, signal), began)) return true;
+      const renewed = await lock.acquire(record, false, signal);
+      if (this.#isAcquired(renewed, began)) return true;
     }
     this.#observed = observe(
       this.#observed,
@@ -265,48 +275,44 @@ export class LeaderElection {
     );
     const action = decideLease(this.#observed, identity, clock.now());
     if (action.type === "wait") {
-      this.#sawLeader(this.#observed?.record.holder);
+      this.#observeLeader(this.#observed?.record.holder);
       return false;
     }
     const record = action.type === "create"
       ? await lock.create(signal)
-      : await lock.take(
+      : await lock.acquire(
         (this.#observed as ObservedLease).record,
         action.transition,
         signal,
       );
-    return this.#won(record, began);
+    return this.#isAcquired(record, began);
   }
 
-  #won(record: LeaseRecord | undefined, began: number): boolean {
+  #isAcquired(record: LeaseRecord | undefined, began: number): boolean {
     if (record === undefined) return false;
-    const { clock, identity, log, lock, onStarted } = this.#setting;
+    const { clock, identity, log, lock, onStartedLeading } = this.#deps;
     this.#observed = { record, seenAt: clock.now() };
     this.#renewedAt = began;
     if (this.#leading) return true;
     this.#leading = true;
-    log.info("This replica leads", { lease: lock.text, identity });
-    this.#sawLeader(identity);
-    onStarted();
+    log.info("Started leading", { lease: lock.text, identity });
+    this.#observeLeader(identity);
+    onStartedLeading();
     return true;
   }
 
-  #lose(because: string): void {
+  #stopLeading(because: string): void {
     if (!this.#leading) return;
-    const { identity, log, lock, onStopped } = this.#setting;
+    const { identity, log, lock, onStoppedLeading } = this.#deps;
     this.#leading = false;
     this.#renewedAt = -Infinity;
-    log.warn("This replica leads no more", {
-      lease: lock.text,
-      identity,
-      because,
-    });
-    onStopped();
+    log.warn("Stopped leading", { lease: lock.text, identity, because });
+    onStoppedLeading();
   }
 
-  #sawLeader(leader: string | undefined): void {
+  #observeLeader(leader: string | undefined): void {
     if (leader === this.#leader || leader === undefined) return;
     this.#leader = leader;
-    this.#setting.onNewLeader?.(leader);
+    this.#deps.onNewLeader?.(leader);
   }
 }

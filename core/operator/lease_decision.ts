@@ -1,35 +1,37 @@
-/** What a Lease says about its holder. */
+/** State of a Lease, as it was read or written. */
 export interface LeaseRecord {
-  /** Who holds it; empty when it was released. */
+  /** Identity of the holder; empty after a release. */
   readonly holder: string;
-  /** How long it is held since it was last renewed, in milliseconds. */
+  /** Time that the Lease is held after its last renewal, in milliseconds. */
   readonly duration: number;
-  /** Changes whenever the Lease does. */
+  /** Version of the Lease, which changes with every write. */
   readonly resourceVersion: string;
 }
 
-/** A record and when it was first seen, by the clock of who saw it. */
+/** State of a Lease with the time of its first observation. */
 export interface ObservedLease {
+  /** State of the Lease. */
   readonly record: LeaseRecord;
+  /** Time of the first observation, by the clock of the observer. */
   readonly seenAt: number;
 }
 
-/** The durations of an election, in milliseconds. */
+/** Durations of an election, in milliseconds. */
 export interface LeaseTimes {
-  /** How long a leader that says nothing more is still taken for one. */
+  /** Time after the last renewal at which others may take the Lease. */
   readonly leaseDuration: number;
-  /** How long a leader tries to renew before it gives up. */
+  /** Time in which the leader must renew before it stops leading. */
   readonly renewDeadline: number;
-  /** How long everybody pauses between attempts. */
+  /** Time between two attempts to acquire or renew. */
   readonly retryPeriod: number;
 }
 
-/** How the holder of a Lease ends. */
+/** Options for giving up a Lease. */
 export interface ReleaseOptions {
   /**
-   * Whether it gives its Lease back, so that others take over at once. Nothing
-   * that depends on the Lease may run any more then; otherwise the others wait
-   * until it expires.
+   * Whether the Lease is released, so that others acquire it immediately;
+   * otherwise they wait until it expires. Nothing that depends on the Lease may
+   * still run then.
    *
    * @default {true}
    */
@@ -37,9 +39,14 @@ export interface ReleaseOptions {
 }
 
 /**
- * Takes a look at the Lease into account: what did not change keeps its time.
- * Times of the Lease itself are not compared, since the clocks of its holders
- * need not agree; what counts is how long it has not changed.
+ * Observes a Lease: an unchanged record keeps the time of its first observation.
+ *
+ * Timestamps in the Lease are not compared, because the clocks of its holders
+ * may differ; what counts is how long the Lease has not changed.
+ *
+ * @param before The observation before.
+ * @param record The record now; undefined if there is no Lease.
+ * @param now The time, by the clock of the observer.
  */
 export function observe(
   before: ObservedLease | undefined,
@@ -51,15 +58,21 @@ export function observe(
   return { record, seenAt: now };
 }
 
-/** What to do about a Lease. */
+/** Next action of a candidate. */
 export type LeaseAction =
   | { readonly type: "create" }
-  /** It is ours, or free, or its holder has been silent for too long. */
-  | { readonly type: "take"; readonly transition: boolean }
-  /** Somebody else holds it, at least until then. */
+  /** The Lease is held by the candidate, released or expired. */
+  | { readonly type: "acquire"; readonly transition: boolean }
+  /** Another candidate holds the Lease at least until this time. */
   | { readonly type: "wait"; readonly until: number };
 
-/** Decides what a candidate does about a Lease that it has seen. */
+/**
+ * Decides the next action of a candidate.
+ *
+ * @param observed The Lease as it was observed; undefined if there is none.
+ * @param identity The identity of the candidate.
+ * @param now The time, by the clock of the candidate.
+ */
 export function decideLease(
   observed: ObservedLease | undefined,
   identity: string,
@@ -67,33 +80,35 @@ export function decideLease(
 ): LeaseAction {
   if (observed === undefined) return { type: "create" };
   const { record, seenAt } = observed;
-  if (record.holder === identity) return { type: "take", transition: false };
+  if (record.holder === identity) return { type: "acquire", transition: false };
   const until = seenAt + record.duration;
   if (record.holder === "" || until <= now) {
-    return { type: "take", transition: true };
+    return { type: "acquire", transition: true };
   }
   return { type: "wait", until };
 }
 
-/** How much sooner than others may a leader stops trusting its own Lease. */
+/** Share of the lease duration by which a leader stops earlier than others start. */
 const MARGIN = 0.1;
 
 /**
- * Until when a leader may act on the Lease alone, without another renewal. Others
- * take over no sooner than a lease duration after they saw the renewal, which is
+ * Time until which a leader may act without another renewal. Others take over no
+ * earlier than one lease duration after they have observed the renewal, which is
  * later than it was sent.
  *
- * @param renewedAt When the last renewal that succeeded was sent.
+ * @param renewedAt The time at which the last successful renewal was sent.
+ * @param times The durations of the election.
  */
 export function heldUntil(renewedAt: number, times: LeaseTimes): number {
   return renewedAt + times.leaseDuration * (1 - MARGIN);
 }
 
 /**
- * By when a leader must have renewed: the renew deadline, or before it may not
- * act any more, whatever is sooner.
+ * Time by which a leader must have renewed: the renew deadline, or the time
+ * until which it may act, whichever is earlier.
  *
- * @param renewedAt When the last renewal that succeeded was sent.
+ * @param renewedAt The time at which the last successful renewal was sent.
+ * @param times The durations of the election.
  */
 export function renewBy(renewedAt: number, times: LeaseTimes): number {
   return Math.min(
@@ -103,14 +118,15 @@ export function renewBy(renewedAt: number, times: LeaseTimes): number {
 }
 
 /**
- * When a leader whose renewals fail gives up.
+ * Time at which a leader whose renewals fail gives up.
  *
- * That is when it must have renewed; but an attempt that could only begin late, since
- * the process was busy or stopped, is given a retry period, as long as the Lease
- * cannot have been taken over.
+ * This is the time by which it must have renewed. An attempt that could only
+ * start late, because the process was busy or suspended, gets one retry period,
+ * provided that the Lease cannot have been taken over.
  *
- * @param renewedAt When the last renewal that succeeded was sent.
- * @param attempt When the present attempt and the one before it began.
+ * @param renewedAt The time at which the last successful renewal was sent.
+ * @param attempt The start of this attempt and of the one before it.
+ * @param times The durations of the election.
  */
 export function giveUpAt(
   renewedAt: number,

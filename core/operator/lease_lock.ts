@@ -6,12 +6,12 @@ import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
 import type { LeaseRecord } from "./lease_decision.ts";
 
-/** A Lease, as far as it is a lock. */
+/** A Lease of `coordination.k8s.io`, with the fields of a lock. */
 export interface Lease extends KubernetesObject {
   spec?: LeaseSpec | undefined;
 }
 
-/** Who holds a Lease, and since when. */
+/** Specification of a Lease: its holder and its times. */
 export interface LeaseSpec {
   holderIdentity?: string | undefined;
   leaseDurationSeconds?: number | undefined;
@@ -20,7 +20,7 @@ export interface LeaseSpec {
   leaseTransitions?: number | undefined;
 }
 
-/** The kind of Leases. */
+/** Kind `Lease` of `coordination.k8s.io/v1`. */
 export const Lease: ResolvedKind<Lease> = {
   group: "coordination.k8s.io",
   version: "v1",
@@ -30,62 +30,63 @@ export const Lease: ResolvedKind<Lease> = {
 };
 
 /**
- * A duration as a Lease tells it, in whole seconds. It never tells less than its
- * holder counts on: others would take over too soon.
+ * Duration in a Lease, in whole seconds. It is rounded up, since others would
+ * take over too early otherwise.
  */
 export function leaseSeconds(milliseconds: number): number {
   return Math.ceil(milliseconds / 1_000);
 }
 
-/** Who holds Leases, where, and for how long. */
+/** Holder of Leases. */
 export interface LeaseHolder {
   readonly client: Client;
   readonly clock: Clock;
+  /** Namespace of the Leases. */
   readonly namespace: string;
-  /** Who holds them; unique among all that are and all that ever were. */
+  /** Identity of the holder; unique among all present and past holders. */
   readonly identity: string;
-  /** How long one is held since it was last renewed, in milliseconds. */
+  /** Time that a Lease is held after its last renewal, in milliseconds. */
   readonly leaseDuration: number;
 }
 
-/** Which Lease is the lock, and who wants it. */
-export interface LeaseLockOptions extends LeaseHolder {
+/** Dependencies of a {@linkcode LeaseLock}. */
+export interface LeaseLockDeps extends LeaseHolder {
+  /** Name of the Lease. */
   readonly name: string;
 }
 
 /**
- * A Lease as a lock: whoever is its holder, and renews it, has it. Every write is
- * conditional on what was read, so that of two who write one fails.
+ * A Lease as a lock. Every write is conditional on the version that was read, so
+ * that one of two concurrent writes fails.
  */
 export class LeaseLock {
-  readonly #options: LeaseLockOptions;
-  /** What was read last, to be written back. */
+  readonly #deps: LeaseLockDeps;
+  /** Specification that was read last; its other fields are written back. */
   #spec: LeaseSpec = {};
 
-  /** @param options Which Lease, and who wants it. */
-  constructor(options: LeaseLockOptions) {
-    this.#options = options;
+  constructor(deps: LeaseLockDeps) {
+    this.#deps = deps;
   }
 
-  /** Where it is, for logs. */
+  /** Namespace and name of the Lease, for logs. */
   get text(): string {
-    return `${this.#options.namespace}/${this.#options.name}`;
+    return `${this.#deps.namespace}/${this.#deps.name}`;
   }
 
-  /** What the Lease says; undefined if there is none. */
+  /** Reads the Lease; undefined if there is none. */
   async read(signal: AbortSignal): Promise<LeaseRecord | undefined> {
-    const { client, namespace, name } = this.#options;
+    const { client, namespace, name } = this.#deps;
     const lease = await client.find(Lease, { namespace, name }, { signal });
     return lease && this.#record(lease);
   }
 
   /**
-   * Makes the Lease, held by us.
+   * Creates the Lease as its holder.
    *
-   * @returns What it says now; undefined if somebody else was quicker.
+   * @returns The Lease; undefined if another candidate was faster.
    */
   async create(signal: AbortSignal): Promise<LeaseRecord | undefined> {
-    const { client, namespace, name } = this.#options;
+    const { client, namespace, name } = this.#deps;
     return await this.#write(() =>
       client.create(Lease, {
         metadata: { namespace, name },
@@ -95,13 +96,13 @@ export class LeaseLock {
   }
 
   /**
-   * Takes or renews the Lease, if it has not changed since it was read.
+   * Acquires or renews the Lease if it has not changed since it was read.
    *
-   * @param record What was read.
-   * @param transition Whether somebody else held it before.
-   * @returns What it says now; undefined if somebody else was quicker.
+   * @param record The Lease as it was read.
+   * @param transition Whether another candidate held it before.
+   * @returns The Lease; undefined if another candidate was faster.
    */
-  async take(
+  async acquire(
     record: LeaseRecord,
     transition: boolean,
     signal: AbortSignal,
@@ -113,9 +114,9 @@ export class LeaseLock {
     );
   }
 
-  /** Gives the Lease back, so that another takes it at once. */
+  /** Releases the Lease, so that another candidate acquires it immediately. */
   async release(record: LeaseRecord, signal: AbortSignal): Promise<void> {
-    const now = microTimestamp(this.#options.clock.wallTime());
+    const now = microTimestamp(this.#deps.clock.wallTime());
     await this.#replace(record, {
       ...this.#spec,
       holderIdentity: "",
@@ -126,7 +127,7 @@ export class LeaseLock {
   }
 
   #held(before: LeaseSpec, transition: boolean): LeaseSpec {
-    const { identity, leaseDuration, clock } = this.#options;
+    const { identity, leaseDuration, clock } = this.#deps;
     const now = microTimestamp(clock.wallTime());
     const { leaseTransitions, acquireTime, ...others } = before;
     return {
@@ -146,7 +147,7 @@ export class LeaseLock {
     spec: LeaseSpec,
     signal: AbortSignal,
   ): Promise<LeaseRecord | undefined> {
-    const { client, namespace, name } = this.#options;
+    const { client, namespace, name } = this.#deps;
     return this.#write(() =>
       client.replace(Lease, {
         metadata: { namespace, name, resourceVersion },
@@ -159,7 +160,7 @@ export class LeaseLock {
     try {
       return this.#record(await send());
     } catch (error) {
-      // Changed, made or deleted by somebody else meanwhile.
+      // Another candidate has changed, created or deleted the Lease.
       if (
         ApiError.is(error) &&
         (error.isConflict || error.isAlreadyExists || error.isNotFound)

@@ -1,56 +1,65 @@
 import { ApiError } from "../api/api_error.ts";
 import { microTimestamp } from "../api/timestamp.ts";
 import { Lease, type LeaseHolder, leaseSeconds } from "./lease_lock.ts";
-import type { ShardMember } from "./shard_view.ts";
 
 const GROUP_LABEL = "coracle.dev/shard-group";
-const VIEW_ANNOTATION = "coracle.dev/shard-view";
+const MEMBERS_ANNOTATION = "coracle.dev/shard-view";
 
-/** Which group, and who is in it. */
-export interface ShardLeasesOptions extends LeaseHolder {
-  /** The name of the group. */
+/** Dependencies of {@linkcode ShardLeases}. */
+export interface ShardLeasesDeps extends LeaseHolder {
+  /** Name of the group. */
   readonly name: string;
 }
 
-/** A member as its Lease shows it. */
+/** Member of a shard group. */
+export interface ShardMember {
+  /** Identity of the member, unique in the group. */
+  readonly identity: string;
+  /**
+   * Membership that the member has published: it claims the objects that fall to
+   * it among these members, and runs no others. Empty for a member that joins.
+   */
+  readonly members: readonly string[];
+}
+
+/** Member of a shard group, with its Lease. */
 export interface LeasedMember extends ShardMember {
-  /** Changes whenever the member says something. */
+  /** Version of the Lease, which changes with every renewal. */
   readonly resourceVersion: string;
-  /** How long it counts as living since then, in milliseconds. */
+  /** Time that the Lease is held after its last renewal, in milliseconds. */
   readonly duration: number;
 }
 
 /**
- * The Leases by which the members of a group tell that they live.
+ * Leases of the members of a shard group.
  *
- * Every write names the version that it follows, so that one which was given up,
- * and reaches the server late, never undoes a later one.
+ * Every write is conditional on the previous version, so that a write that was
+ * given up and reaches the server late never overwrites a later one.
  */
 export class ShardLeases {
-  readonly #options: ShardLeasesOptions;
-  /** The version that our last write made; undefined when it is not known. */
+  readonly #deps: ShardLeasesDeps;
+  /** Version of our Lease after the last write; undefined if it is unknown. */
   #version: string | undefined;
 
-  /** @param options Which group, and who is in it. */
-  constructor(options: ShardLeasesOptions) {
-    this.#options = options;
+  constructor(deps: ShardLeasesDeps) {
+    this.#deps = deps;
   }
 
   /**
-   * Says that this member lives, and by which view.
+   * Renews the Lease of this member, with the membership that it goes by.
    *
-   * @returns Whether there was something to renew; otherwise others may have
-   * taken the member for one that had left.
+   * @returns Whether there was a Lease to renew; otherwise others may have
+   * considered the member to have left.
    */
   async publish(
-    view: readonly string[],
+    members: readonly string[],
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { client } = this.#options;
+    const { client } = this.#deps;
     const resourceVersion = this.#version ?? await this.#read(signal);
-    // Should the write fail, it may have arrived all the same.
+    // A write that fails may have reached the server.
     this.#version = undefined;
-    const lease = this.#lease(view);
+    const lease = this.#lease(members);
     const renewed = resourceVersion !== undefined &&
       await this.#replace(lease, resourceVersion, signal);
     if (renewed) return true;
@@ -60,11 +69,11 @@ export class ShardLeases {
   }
 
   /**
-   * What all members say, whether they live or not, at a moment between the
-   * call and its answer.
+   * Lists the Leases of all members, expired or not, as they are at some time
+   * between the call and its return.
    */
   async members(signal: AbortSignal): Promise<readonly LeasedMember[]> {
-    const { client, namespace, name } = this.#options;
+    const { client, namespace, name } = this.#deps;
     const labelSelector = `${GROUP_LABEL}=${name}`;
     // Without a resourceVersion the server answers with its latest state.
     const { items } = await client.list(Lease, {
@@ -74,28 +83,28 @@ export class ShardLeases {
     });
     return items.map(({ metadata, spec = {} }) => ({
       identity: spec.holderIdentity ?? "",
-      view: viewOf(metadata.annotations?.[VIEW_ANNOTATION]),
+      members: membersOf(metadata.annotations?.[MEMBERS_ANNOTATION]),
       resourceVersion: metadata.resourceVersion ?? "",
       duration: (spec.leaseDurationSeconds ?? 1) * 1_000,
     }));
   }
 
-  /** Takes away what this member has said. */
+  /** Deletes the Lease of this member. */
   async leave(signal: AbortSignal): Promise<void> {
-    const { identity } = this.#options;
+    const { identity } = this.#deps;
     const resourceVersion = this.#version ?? await this.#read(signal);
     if (resourceVersion === undefined) return;
     await this.remove({ identity, resourceVersion }, signal);
   }
 
-  /** Takes away what a member has said, if it has said nothing since. */
+  /** Deletes the Lease of a member if it was not renewed since it was read. */
   async remove(
     member: Pick<LeasedMember, "identity" | "resourceVersion">,
     signal: AbortSignal,
   ): Promise<void> {
     const { identity, resourceVersion } = member;
     try {
-      await this.#options.client.delete(Lease, this.#key(identity), {
+      await this.#deps.client.delete(Lease, this.#key(identity), {
         preconditions: { resourceVersion },
         signal,
       });
@@ -104,7 +113,7 @@ export class ShardLeases {
     }
   }
 
-  /** @returns Whether there was still something to replace. */
+  /** @returns Whether there was still a Lease to replace. */
   async #replace(
     lease: Lease,
     resourceVersion: string,
@@ -112,7 +121,7 @@ export class ShardLeases {
   ): Promise<boolean> {
     const metadata = { ...lease.metadata, resourceVersion };
     try {
-      const written = await this.#options.client.replace(
+      const written = await this.#deps.client.replace(
         Lease,
         { ...lease, metadata },
         { signal },
@@ -126,18 +135,18 @@ export class ShardLeases {
   }
 
   async #read(signal: AbortSignal): Promise<string | undefined> {
-    const { client, identity } = this.#options;
+    const { client, identity } = this.#deps;
     const lease = await client.find(Lease, this.#key(identity), { signal });
     return lease?.metadata.resourceVersion;
   }
 
-  #lease(view: readonly string[]): Lease {
-    const { clock, identity, leaseDuration, name } = this.#options;
+  #lease(members: readonly string[]): Lease {
+    const { clock, identity, leaseDuration, name } = this.#deps;
     return {
       metadata: {
         ...this.#key(identity),
         labels: { [GROUP_LABEL]: name },
-        annotations: { [VIEW_ANNOTATION]: JSON.stringify(view) },
+        annotations: { [MEMBERS_ANNOTATION]: JSON.stringify(members) },
       },
       spec: {
         holderIdentity: identity,
@@ -150,19 +159,77 @@ export class ShardLeases {
   #key(
     identity: string,
   ): { readonly namespace: string; readonly name: string } {
-    const { namespace, name } = this.#options;
+    const { namespace, name } = this.#deps;
     return { namespace, name: `${name}-${identity}` };
   }
 }
 
-/** A view that somebody has spoilt by hand is taken for an empty one. */
-function viewOf(text: string | undefined): readonly string[] {
+/** Membership in an annotation; empty if a person has made it invalid. */
+function membersOf(text: string | undefined): readonly string[] {
   try {
-    const view: unknown = JSON.parse(text ?? "[]");
-    return Array.isArray(view)
-      ? view.filter((name) => typeof name === "string")
+    const members: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(members)
+      ? members.filter((name) => typeof name === "string")
       : [];
   } catch {
     return [];
+  }
+}
+
+/** Number of lease durations after which a silent member is removed. */
+const REMOVED_AFTER_DURATIONS = 10;
+
+/** Members of a shard group by their state. */
+export interface ObservedMembers {
+  /** Members that may be alive, sorted by identity. */
+  readonly living: readonly LeasedMember[];
+  /** Members that have been dead for so long that they will not return. */
+  readonly expired: readonly LeasedMember[];
+}
+
+/** Tracks which members of a group are alive, by how long they were silent. */
+export class MemberTracker {
+  /** Version of each Lease, and the time at which it was first observed. */
+  readonly #since: Map<string, { readonly version: string; at: number }> =
+    new Map();
+
+  /**
+   * Observes the other members.
+   *
+   * A member counts as dead only if it was silent for a lease duration when the
+   * request was sent: the response may show a state that is as old as that.
+   *
+   * @param members The other members.
+   * @param times The times at which the request was sent and answered.
+   */
+  observe(
+    members: readonly LeasedMember[],
+    times: { readonly askedAt: number; readonly answeredAt: number },
+  ): ObservedMembers {
+    const names = new Set(members.map(({ identity }) => identity));
+    for (const name of this.#since.keys()) {
+      if (!names.has(name)) this.#since.delete(name);
+    }
+    const living: LeasedMember[] = [];
+    const expired: LeasedMember[] = [];
+    for (const member of members) {
+      const silence = times.askedAt - this.#sinceOf(member, times.answeredAt);
+      if (silence < member.duration) living.push(member);
+      else if (silence > REMOVED_AFTER_DURATIONS * member.duration) {
+        expired.push(member);
+      }
+    }
+    return {
+      living: living.sort((a, b) => a.identity < b.identity ? -1 : 1),
+      expired,
+    };
+  }
+
+  #sinceOf(member: LeasedMember, now: number): number {
+    const { identity, resourceVersion: version } = member;
+    const seen = this.#since.get(identity);
+    if (seen?.version === version) return seen.at;
+    this.#since.set(identity, { version, at: now });
+    return now;
   }
 }

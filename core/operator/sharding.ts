@@ -1,8 +1,8 @@
 import { type Clock, deadline, sleep } from "../clock.ts";
-import type { ShardAssignment } from "../controller/shard.ts";
-import { linkedSignal } from "../signals.ts";
+import { ownerAmong, type ShardAssignment } from "../controller/shard.ts";
 import type { Logger } from "../logger.ts";
-import type { Mandate } from "./fence.ts";
+import { linkedSignal } from "../signals.ts";
+import type { ReplicaLease } from "./fence.ts";
 import {
   giveUpAt,
   heldUntil,
@@ -10,120 +10,183 @@ import {
   type ReleaseOptions,
   renewBy,
 } from "./lease_decision.ts";
-import { SeenMembers } from "./seen_members.ts";
-import type { LeasedMember } from "./shard_leases.ts";
-import { isOurs, mayGain, sameView, type ShardState } from "./shard_view.ts";
+import {
+  type LeasedMember,
+  MemberTracker,
+  type ShardMember,
+} from "./shard_leases.ts";
 
-/** How the members of a group tell each other of themselves. */
+/** State of a member of a shard group. */
+export interface ShardState {
+  /** Identity of the member. */
+  readonly identity: string;
+  /** Membership that it had published before it last observed the others. */
+  readonly members: readonly string[];
+  /** Membership that it is changing to; undefined if it is not changing. */
+  readonly nextMembers: readonly string[] | undefined;
+  /** Other living members, as they were last observed. */
+  readonly others: readonly ShardMember[];
+}
+
+/**
+ * Whether a member owns an object, so that no other member does: it claims the
+ * object, will continue to claim it, and observed no other member that does. The
+ * proof is at {@linkcode Sharding}.
+ */
+export function isOwned(key: string, state: ShardState): boolean {
+  const { identity, members, nextMembers, others } = state;
+  if (!isClaimed(identity, key, members)) return false;
+  if (nextMembers !== undefined && !isClaimed(identity, key, nextMembers)) {
+    return false;
+  }
+  return !others.some((other) =>
+    other.members !== members && isClaimed(other.identity, key, other.members)
+  );
+}
+
+/** Whether a member may own objects in one state that it did not own before. */
+function mayAcquire(before: ShardState, after: ShardState): boolean {
+  const { others } = before;
+  return !isSameMembership(before.members, after.members) ||
+    before.nextMembers !== after.nextMembers ||
+    others.length !== after.others.length ||
+    after.others.some(({ identity, members }, index) =>
+      others[index]?.identity !== identity ||
+      !isSameMembership(others[index].members, members)
+    );
+}
+
+function isSameMembership(
+  a: readonly string[],
+  b: readonly string[],
+): boolean {
+  return a.length === b.length &&
+    a.every((member, index) => member === b[index]);
+}
+
+function isClaimed(
+  member: string,
+  key: string,
+  members: readonly string[],
+): boolean {
+  return members.length > 0 && ownerAmong(key, members) === member;
+}
+
+/** Store by which the members of a group observe each other. */
 export interface MembershipStore {
-  /** @returns Whether it renewed what stood without a break since the last time. */
-  publish(view: readonly string[], signal: AbortSignal): Promise<boolean>;
+  /** @returns Whether it renewed a Lease that existed without interruption. */
+  publish(members: readonly string[], signal: AbortSignal): Promise<boolean>;
+  /** Lists all members, alive or not. */
   members(signal: AbortSignal): Promise<readonly LeasedMember[]>;
+  /** Removes this member. */
   leave(signal: AbortSignal): Promise<void>;
+  /** Removes another member that is dead. */
   remove(member: LeasedMember, signal: AbortSignal): Promise<void>;
 }
 
-/** What {@linkcode Sharding} works with. */
-export interface ShardingSetting {
+/** Dependencies of {@linkcode Sharding}. */
+export interface ShardingDeps {
   readonly store: MembershipStore;
   readonly identity: string;
   readonly times: LeaseTimes;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Ends all runs of what is not ours any more; fulfilled when none is left. */
-  readonly onYield: () => Promise<void>;
-  /** Objects may have become ours that were not before. */
-  readonly onGain: (wasOurs: (key: string) => boolean) => void;
-  /** Nothing is ours any more: runs must end at once. */
+  /** Ends the runs of objects that are no longer owned; resolves afterwards. */
+  readonly onRelease: () => Promise<void>;
+  /** Called when objects may be owned that were not owned before. */
+  readonly onAcquire: (wasOwned: (key: string) => boolean) => void;
+  /** Called when no object is owned any longer: runs must end immediately. */
   readonly onLost: () => void;
 }
 
 /**
- * Shares the objects among the replicas of an operator, and hands them over when
- * replicas come and go, so that no object runs in two of them at once.
+ * Membership of a replica in a shard group: the objects of an operator are
+ * divided among its replicas, and handed over when replicas start and stop, so
+ * that no object runs in two replicas at the same time.
  *
- * Each member renews a Lease that also tells its *view*: among whom it shares.
- * By rendezvous hashing an object falls to one member of a view; a member
- * *claims* what falls to it in the view that it has published. When it sees that
- * others live than those of its view, it ends its runs of what it would lose,
- * publishes the new view, looks at the others' claims, and only then runs what it
- * has gained.
+ * Each member renews a Lease that also publishes the *membership* it goes by. By
+ * rendezvous hashing an object falls to one of these members; a member *claims*
+ * the objects that fall to it in the membership that it has published. When it
+ * observes that the living members are others, it ends its runs of the objects
+ * that it would lose, publishes the new membership, observes the claims of the
+ * others, and only then runs the objects that it has gained.
  *
  * Rules
- * 1. A member runs only what it claims and goes on to claim, and only if no
- *    other living member claimed it when it last looked; and it looks after each
- *    publishing, before it goes by the new view.
+ * 1. A member runs only objects that it claims and will continue to claim, and
+ *    only if no other living member claimed them when it last observed the
+ *    others; it observes them after each publication, before it goes by the new
+ *    membership.
  * 2. It gives up a claim only when its run of the object has ended.
  * 3. It runs nothing once nine tenths of a lease duration have passed since it
- *    sent the last renewal that succeeded. A renewal that is answered later than
- *    that does not count: the member ends all its runs, and joins anew with an
- *    empty view.
- * 4. It takes another for dead only if that one's Lease had not changed for a
- *    whole lease duration, counted from when it saw the answer that showed it
- *    first to when it asked for the one that shows it still.
- * 5. Writes are conditional on the version before, so that one that comes late
- *    changes nothing; and no two members, not even of different times, have the
- *    same name.
+ *    sent the last successful renewal. A renewal that is answered later does not
+ *    count: the member ends all its runs and joins again with an empty
+ *    membership.
+ * 4. It considers another member dead only if that member's Lease did not change
+ *    for a whole lease duration, counted from the response that showed it first
+ *    to the request whose response still shows it.
+ * 5. Writes are conditional on the previous version, so that a late one changes
+ *    nothing; and no two members, not even at different times, have the same
+ *    name.
  *
- * Why no object runs twice: suppose that A and B both run one. Both have claimed
- * it without a break since before they last looked (rules 1, 2 and 5), say A
- * first. B looked after it claimed the object, hence after A had claimed it, so
- * that B saw A's claim, and ran the object only because it took A for dead
- * (rule 1). Then A's Lease had not changed for a lease duration when B asked
- * (rule 4), and A had run nothing for a tenth of it (rule 3). A runs the object
- * again only after it has joined anew and claimed it anew, later than B: then it
- * is A that sees B's claim. So one of them does not run it.
+ * Proof that no object runs twice: suppose that A and B both run one. Both have
+ * claimed it without interruption since before they last observed the others
+ * (rules 1, 2 and 5), say A first. B observed the others after it claimed the
+ * object, hence after A had claimed it, so that B saw A's claim and ran the
+ * object only because it considered A dead (rule 1). Then A's Lease had not
+ * changed for a lease duration when B sent its request (rule 4), and A had run
+ * nothing for a tenth of it (rule 3). A runs the object again only after it has
+ * joined and claimed it again, later than B: then it is A that sees B's claim.
+ * So one of them does not run it.
  *
- * It holds as far as Leases can: the clocks of two machines may not run apart by
- * more than a tenth, nobody deletes the Leases of living members, and a write
- * that was sent within the term arrives within that tenth.
+ * The proof holds as far as Leases can: the clocks of two machines do not drift
+ * apart by more than a tenth, nobody deletes the Leases of living members, and a
+ * write that was sent within the term arrives within that tenth.
  *
- * Who waits for whom is settled in the end, since all members come to see the
- * same ones living, and in the same view claims do not overlap. Only a run that
- * never ends is waited for as long as its member lives.
+ * Members do not wait for each other indefinitely: all of them come to observe
+ * the same living members, and within one membership claims do not overlap. Only
+ * a run that never ends is waited for as long as its member lives.
  */
 export class Sharding implements ShardAssignment {
-  readonly #setting: ShardingSetting;
+  readonly #deps: ShardingDeps;
   readonly #ending: AbortController = new AbortController();
-  readonly #seen: SeenMembers = new SeenMembers();
+  readonly #tracker: MemberTracker = new MemberTracker();
   #state: ShardState;
-  /** When the last renewal that succeeded was sent; -Infinity for no member. */
+  /** Time of the last successful renewal; -Infinity if this is no member. */
   #renewedAt = -Infinity;
-  /** Whether the runs of what the next view takes away have ended. */
-  #yielded = false;
-  /** Fulfilled when nothing runs any more after everything was lost. */
+  /** Whether the runs that the next membership takes away have ended. */
+  #released = false;
+  /** Resolves when nothing runs any longer after the membership was lost. */
   #recovered: Promise<void> = Promise.resolve();
   /** Ends the pause between two attempts. */
   #wake = new AbortController();
   #term = new AbortController();
   #loop: Promise<void> | undefined;
 
-  /** @param setting What it works with. */
-  constructor(setting: ShardingSetting) {
-    this.#setting = setting;
-    this.#state = outside(setting.identity);
+  constructor(deps: ShardingDeps) {
+    this.#deps = deps;
+    this.#state = joiningState(deps.identity);
   }
 
-  /** What lets this replica write: that others cannot take it for dead. */
-  get mandate(): Mandate {
-    const holds = () => this.#holds;
+  /** Lease for the writes of this replica. */
+  get lease(): ReplicaLease {
+    const isHeld = () => this.#isHeld;
     const term = () => this.#term.signal;
     return {
-      get holds() {
-        return holds();
+      get isHeld() {
+        return isHeld();
       },
       get signal() {
         return term();
       },
-      lack: "is not a member of its shard group",
+      refusal: "is not a member of its shard group",
     };
   }
 
   owns(key: string): boolean {
-    return this.#holds && isOurs(key, this.#state);
+    return this.#isHeld && isOwned(key, this.#state);
   }
 
-  /** Joins the group; returns at once. */
+  /** Joins the group; returns immediately. */
   start(): void {
     this.#loop ??= this.#run();
   }
@@ -131,10 +194,10 @@ export class Sharding implements ShardAssignment {
   /**
    * Leaves the group.
    *
-   * @param options Whether others take over at once.
+   * @param options Whether the Lease is released.
    */
   async stop(options: ReleaseOptions = {}): Promise<void> {
-    const { store, log, clock, times } = this.#setting;
+    const { store, log, clock, times } = this.#deps;
     this.#ending.abort();
     await this.#loop;
     if (!this.#isMember) return;
@@ -156,13 +219,13 @@ export class Sharding implements ShardAssignment {
     return this.#renewedAt !== -Infinity;
   }
 
-  get #holds(): boolean {
-    const { clock, times } = this.#setting;
+  get #isHeld(): boolean {
+    const { clock, times } = this.#deps;
     return clock.now() < heldUntil(this.#renewedAt, times);
   }
 
   async #run(): Promise<void> {
-    const { clock, times } = this.#setting;
+    const { clock, times } = this.#deps;
     const { signal } = this.#ending;
     const ended = new Promise<void>((resolve) =>
       signal.addEventListener("abort", () => resolve())
@@ -187,19 +250,19 @@ export class Sharding implements ShardAssignment {
     }
   }
 
-  /** Tries once to renew, and gives everything up when it is too late. */
+  /** Tries once to renew; loses the membership when it is too late. */
   async #attempt(
     attempt: { readonly at: number; readonly previousAt: number },
   ): Promise<void> {
-    const { clock, times, log } = this.#setting;
+    const { clock, times, log } = this.#deps;
     const { at } = attempt;
-    const giveUp = this.#isMember
+    const limit = this.#isMember
       ? giveUpAt(this.#renewedAt, attempt, times)
       : at + times.renewDeadline;
-    if (giveUp <= at) return this.#lose("it could not renew in time");
+    if (limit <= at) return this.#lose("it could not renew in time");
     const { signal } = this.#ending;
     try {
-      await deadline((signal) => this.#step(signal), giveUp - at, {
+      await deadline((signal) => this.#step(signal), limit - at, {
         clock,
         signal,
         awaitsEnd: true,
@@ -207,89 +270,94 @@ export class Sharding implements ShardAssignment {
     } catch (error) {
       if (signal.aborted) return;
       log.warn("Cannot reach the shard group", { error });
-      if (clock.now() >= giveUp) this.#lose("it could not renew in time");
+      if (clock.now() >= limit) this.#lose("it could not renew in time");
     }
   }
 
-  /** Renews, sees who lives, and moves towards their view. */
+  /** Renews the Lease, observes the others and advances to their membership. */
   async #step(signal: AbortSignal): Promise<void> {
-    const { store, clock, log, onGain, identity } = this.#setting;
+    const { store, clock, log, onAcquire, identity } = this.#deps;
     const before = this.#state;
-    const changes = this.#yielded && before.next !== undefined;
-    const view = changes ? before.next as readonly string[] : before.view;
+    const changes = this.#released && before.nextMembers !== undefined;
+    const members = changes
+      ? before.nextMembers as readonly string[]
+      : before.members;
     const sentAt = clock.now();
-    const renewed = await store.publish(view, signal);
-    if (this.#isMember && !(renewed && this.#holds)) {
-      return this.#lose("others may have taken over meanwhile");
+    const renewed = await store.publish(members, signal);
+    if (this.#isMember && !(renewed && this.#isHeld)) {
+      return this.#lose("other members may have taken over");
     }
     this.#renewedAt = sentAt;
     const askedAt = clock.now();
-    const { living, gone } = this.#seen.look(
-      (await store.members(signal)).filter((one) => one.identity !== identity),
+    const all = await store.members(signal);
+    const { living, expired } = this.#tracker.observe(
+      all.filter((member) => member.identity !== identity),
       { askedAt, answeredAt: clock.now() },
     );
     this.#state = {
       identity,
-      view,
-      next: changes ? undefined : before.next,
-      // The same view is the same array, so that it is compared at once.
-      others: living.map((one) =>
-        sameView(one.view, view) ? { ...one, view } : one
+      members,
+      nextMembers: changes ? undefined : before.nextMembers,
+      // Equal memberships share an array, so that isOwned compares identities.
+      others: living.map((other) =>
+        isSameMembership(other.members, members) ? { ...other, members } : other
       ),
     };
     if (changes) {
-      this.#yielded = false;
-      log.info("Objects are shared anew", { members: view });
+      this.#released = false;
+      log.info("Objects are divided among other members", { members });
     }
-    if (mayGain(before, this.#state)) onGain((key) => isOurs(key, before));
+    if (mayAcquire(before, this.#state)) {
+      onAcquire((key) => isOwned(key, before));
+    }
     this.#prepareNext();
-    for (const member of gone) this.#cleanUp(member);
+    for (const member of expired) this.#remove(member);
   }
 
-  /** Begins to change to the view of those who live, if it is another. */
+  /** Starts to change to the membership of the living, if it is another. */
   #prepareNext(): void {
-    const { identity, others, view, next } = this.#state;
-    if (next !== undefined) return;
+    const { identity, others, members, nextMembers } = this.#state;
+    if (nextMembers !== undefined) return;
     const living = [identity, ...others.map((member) => member.identity)];
     living.sort();
-    if (sameView(living, view)) return;
-    this.#state = { ...this.#state, next: living };
-    void this.#setting.onYield().then(() => {
-      if (this.#state.next !== living) return;
-      this.#yielded = true;
+    if (isSameMembership(living, members)) return;
+    this.#state = { ...this.#state, nextMembers: living };
+    void this.#deps.onRelease().then(() => {
+      if (this.#state.nextMembers !== living) return;
+      this.#released = true;
       this.#wake.abort();
     });
   }
 
-  /** Gives everything up: others may take this member for dead. */
+  /** Loses the membership: others may consider this member dead. */
   #lose(because: string): void {
     if (!this.#isMember) return;
-    const { identity, log, onLost, onYield } = this.#setting;
-    log.warn("This replica is no member of its shard group any more", {
+    const { identity, log, onLost, onRelease } = this.#deps;
+    log.warn("This replica is no longer a member of its shard group", {
       because,
     });
     this.#renewedAt = -Infinity;
-    this.#state = outside(identity);
-    this.#yielded = false;
+    this.#state = joiningState(identity);
+    this.#released = false;
     this.#endTerm();
     onLost();
-    this.#recovered = onYield();
+    this.#recovered = onRelease();
   }
 
-  /** Ends the writes under way; those of a later term are others. */
+  /** Aborts the pending writes; those of a later term have another signal. */
   #endTerm(): void {
     this.#term.abort(
       new Error(
-        "Cannot go on: this replica is no member of its shard group any more: received a stop",
+        "Cannot go on: this replica is no longer a member of its shard group",
       ),
     );
     this.#term = new AbortController();
   }
 
-  #cleanUp(member: LeasedMember): void {
-    const { store, log } = this.#setting;
+  #remove(member: LeasedMember): void {
+    const { store, log } = this.#deps;
     store.remove(member, this.#ending.signal).catch((error: unknown) =>
-      log.debug("Cannot clean up a member that is gone", {
+      log.debug("Cannot remove a dead member of the shard group", {
         member: member.identity,
         error,
       })
@@ -297,7 +365,7 @@ export class Sharding implements ShardAssignment {
   }
 }
 
-/** How a member goes by nothing yet. */
-function outside(identity: string): ShardState {
-  return { identity, view: [], next: undefined, others: [] };
+/** State of a member that joins and goes by no membership. */
+function joiningState(identity: string): ShardState {
+  return { identity, members: [], nextMembers: undefined, others: [] };
 }

@@ -6,7 +6,7 @@ import type { ManagedController } from "./controller_start.ts";
 const ABORT_GRACE_MS = 1_000;
 
 /** How controllers come to rest. */
-export interface DrainOptions {
+export interface DrainDeps {
   readonly clock: Clock;
   readonly log: Logger;
   /** How long runs may go on before their signals fire, in milliseconds. */
@@ -22,7 +22,7 @@ export interface DrainOptions {
  */
 export async function drain(
   controllers: readonly ManagedController[],
-  options: DrainOptions,
+  options: DrainDeps,
 ): Promise<void> {
   const { clock, log, grace, hurry } = options;
   for (const controller of controllers) controller.pause();

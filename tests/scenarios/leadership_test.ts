@@ -89,7 +89,7 @@ scenario(
     });
     await fixture.until(() => !a.operator.health().leading);
     await fixture.settle();
-    assert.match(String(await write?.catch(String)), /does not lead/);
+    assert.match(String(await write?.catch(String)), /is not the leader/);
     assert.equal(
       await fixture.client.find(ConfigMap, {
         namespace: "default",
@@ -169,7 +169,7 @@ scenario(
     operator.register(Gadget, { reconcile() {} });
     await assert.rejects(
       fixture.start(operator),
-      /Lease default\/lock: the right is missing.*verbs: \["get", "create", "update"\].*received no right to create, update/s,
+      /Lease default\/lock: the right to create, update is missing.*verbs: \["get", "create", "update"\]/s,
     );
   },
 );

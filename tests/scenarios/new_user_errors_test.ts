@@ -115,14 +115,14 @@ const AT_ONCE: readonly Mistake[] = [
   {
     what: "a reconciler without reconcile",
     make: (fixture) => fixture.operator().register(Gadget, {} as never),
-    names: /controller for Gadget.*received none/,
+    names: /controller for Gadget.*received nothing/,
     advises: /needs a method "reconcile\(primary, ctx\)"/,
   },
   {
     what: "a reconcile that is no function",
     make: (fixture) =>
       fixture.operator().register(Gadget, { reconcile: "yes" } as never),
-    names: /controller for Gadget.*received string/,
+    names: /controller for Gadget.*received a string/,
     advises: /needs a method "reconcile\(primary, ctx\)"/,
   },
   {
@@ -138,7 +138,7 @@ const AT_ONCE: readonly Mistake[] = [
       fixture.operator().register(Gadget, { ...nothing, cleanup() {} }, {
         allEvents: true,
       }),
-    names: /"allEvents".*received a cleanup/,
+    names: /"allEvents".*neither a cleanup/,
     advises: /hands deletions to reconcile/,
   },
   {
@@ -163,7 +163,7 @@ const AT_ONCE: readonly Mistake[] = [
         leaderElection: { name: "a" },
         sharding: { name: "b" },
       }),
-    names: /received both/,
+    names: /leave out "leaderElection"/,
     advises: /with "sharding" every replica runs its part/,
   },
 ];

@@ -21,27 +21,27 @@ class FenceFixture {
   readonly fence: Fence;
   /** What the server was asked and has not answered. */
   readonly asked: (() => void)[] = [];
-  holds = true;
+  isHeld = true;
   #term = new AbortController();
 
   constructor() {
-    const mandate = {
-      isHeld: () => this.holds,
-      get holds(): boolean {
-        return this.isHeld();
+    const isHeld = () => this.isHeld;
+    const lease = {
+      get isHeld(): boolean {
+        return isHeld();
       },
       signal: this.#term.signal,
-      lack: "does not lead",
+      refusal: "is not the leader",
     };
     const client = new Client({ transport: this.server }, {
       clock: this.clock,
     });
-    this.fence = new Fence({ client, mandate, clock: this.clock });
+    this.fence = new Fence({ client, lease, clock: this.clock });
   }
 
-  loseMandate(): void {
-    this.holds = false;
-    this.#term.abort(new Error("It leads no more"));
+  loseLease(): void {
+    this.isHeld = false;
+    this.#term.abort(new Error("It is no longer the leader"));
   }
 
   /** Writes; tells how that ended. */
@@ -70,11 +70,14 @@ test("Fence lets reads through always, and writes within the mandate", async () 
   fixture.asked.pop()?.();
   await fixture.clock.settle();
   assert.equal(first.ended, "well");
-  fixture.holds = false;
+  fixture.isHeld = false;
   const second = fixture.write();
   const read = fixture.fence.client.get(Lease, KEY);
   await fixture.clock.settle();
-  assert.match(second.ended ?? "", /does not lead, or not for certain/);
+  assert.match(
+    second.ended ?? "",
+    /is not the leader, or cannot be sure of it/,
+  );
   assert.equal(fixture.asked.length, 1);
   fixture.asked.pop()?.();
   await read;
@@ -88,10 +91,10 @@ test("Fence opens streams into pods within the mandate only", async () => {
   await fixture.fence.client.exec(KEY, options);
   assert.equal(fixture.server.streamRequests.length, 1);
   assert.equal(await fixture.isSettled(), true, "it is open");
-  fixture.holds = false;
+  fixture.isHeld = false;
   await assert.rejects(
     fixture.fence.client.exec(KEY, options),
-    /Cannot run "date" in Pod default\/a: this replica does not lead/,
+    /Cannot run "date" in Pod default\/a: this replica is not the leader/,
   );
   assert.equal(fixture.server.streamRequests.length, 1);
   stream.messages.end();
@@ -105,9 +108,9 @@ test("Fence asks for the mandate again after a wait for another attempt", async 
   });
   const write = fixture.write();
   await fixture.clock.settle();
-  fixture.holds = false;
+  fixture.isHeld = false;
   await fixture.clock.advance(2_000);
-  assert.match(write.ended ?? "", /does not lead, or not for certain/);
+  assert.match(write.ended ?? "", /is not the leader, or cannot be sure of it/);
   assert.equal(fixture.server.requests.length, 1);
 });
 
@@ -115,9 +118,9 @@ test("Fence ends the writes under way with the mandate", async () => {
   const fixture = new FenceFixture();
   const write = fixture.write();
   await fixture.clock.settle();
-  fixture.loseMandate();
+  fixture.loseLease();
   await fixture.clock.settle();
-  assert.match(write.ended ?? "", /leads no more/);
+  assert.match(write.ended ?? "", /no longer the leader/);
   assert.equal(await fixture.isSettled(), true);
 });
 

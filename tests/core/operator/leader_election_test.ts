@@ -79,11 +79,11 @@ test("decideLease takes what is ours, free or expired, and waits otherwise", () 
   const seen = (holder: string) => ({ record: record(holder), seenAt: 1_000 });
   assert.deepEqual(decideLease(undefined, "a", 0), { type: "create" });
   assert.deepEqual(decideLease(seen("a"), "a", 2_000), {
-    type: "take",
+    type: "acquire",
     transition: false,
   });
   assert.deepEqual(decideLease(seen(""), "a", 2_000), {
-    type: "take",
+    type: "acquire",
     transition: true,
   });
   assert.deepEqual(decideLease(seen("b"), "a", 2_000), {
@@ -91,7 +91,7 @@ test("decideLease takes what is ours, free or expired, and waits otherwise", () 
     until: 16_000,
   });
   assert.deepEqual(decideLease(seen("b"), "a", 16_000), {
-    type: "take",
+    type: "acquire",
     transition: true,
   });
 });
@@ -146,8 +146,8 @@ class Replica {
       clock,
       random: () => 0.5,
       log: silentLogger,
-      onStarted: () => this.starts++,
-      onStopped: () => this.stops++,
+      onStartedLeading: () => this.starts++,
+      onStoppedLeading: () => this.stops++,
     });
   }
 }
@@ -234,7 +234,7 @@ test("LeaderElection survives a process that stands still for less than the leas
     a.process.stoppedUntil = clock.now() + 40_000;
     await clock.advance(39_000);
     assert.equal(b.election.isLeading, true);
-    assert.equal(a.election.holds, false, "although nobody has told it");
+    assert.equal(a.election.isLeaseHeld, false, "although nobody has told it");
     await clock.advance(2_000);
     assert.equal(a.election.isLeading, false);
     const stopped = Promise.all([a.election.stop(), b.election.stop()]);
@@ -267,7 +267,9 @@ test("LeaderElection: never two who hold the lease, whatever the network and the
           };
           for (let count = 0; count < 3; count++) replicas.push(join());
           const check = () => {
-            const holders = replicas.filter(({ election }) => election.holds);
+            const holders = replicas.filter(({ election }) =>
+              election.isLeaseHeld
+            );
             const text = holders.map(({ identity }) => identity).join();
             assert.ok(holders.length <= 1, text);
             for (const { starts, stops } of replicas) {

@@ -7,13 +7,13 @@ import { silentLogger } from "../../../core/logger.ts";
 import { LEADER_ELECTION_OPTIONS } from "../../../core/operator/leader_election.ts";
 import { resolveOptions } from "../../../core/api/options.ts";
 import { Lease } from "../../../core/operator/lease_lock.ts";
-import { SeenMembers } from "../../../core/operator/seen_members.ts";
 import {
   type LeasedMember,
+  MemberTracker,
   ShardLeases,
 } from "../../../core/operator/shard_leases.ts";
-import { isOurs } from "../../../core/operator/shard_view.ts";
 import {
+  isOwned,
   type MembershipStore,
   Sharding,
 } from "../../../core/operator/sharding.ts";
@@ -29,41 +29,47 @@ import {
 const TIMES = resolveOptions({ name: "shards" }, LEADER_ELECTION_OPTIONS);
 const KEYS = Array.from({ length: 12 }, (_, index) => `default/${index}`);
 
-test("isOurs waits for a member that may still run the object", () => {
+test("isOwned waits for a member that may still run the object", () => {
   const [key] = KEYS as [string];
   const state = {
     identity: "a",
-    view: ["a"],
-    next: undefined,
-    others: [] as { identity: string; view: readonly string[] }[],
+    members: ["a"],
+    nextMembers: undefined,
+    others: [] as { identity: string; members: readonly string[] }[],
   };
-  assert.equal(isOurs(key, state), true);
-  assert.equal(isOurs(key, { ...state, view: [] }), false, "not joined yet");
-  const b = { identity: "b", view: ["b"] };
-  assert.equal(isOurs(key, { ...state, others: [b] }), false);
-  const joining = { identity: "b", view: [] };
-  assert.equal(isOurs(key, { ...state, others: [joining] }), true);
-  const lost = KEYS.find((key) => !isOurs(key, { ...state, view: ["a", "b"] }));
-  const changing = { ...state, next: ["a", "b"] };
-  assert.equal(isOurs(lost as string, changing), false, "it is given up");
+  assert.equal(isOwned(key, state), true);
+  assert.equal(
+    isOwned(key, { ...state, members: [] }),
+    false,
+    "not joined yet",
+  );
+  const b = { identity: "b", members: ["b"] };
+  assert.equal(isOwned(key, { ...state, others: [b] }), false);
+  const joining = { identity: "b", members: [] };
+  assert.equal(isOwned(key, { ...state, others: [joining] }), true);
+  const lost = KEYS.find((key) =>
+    !isOwned(key, { ...state, members: ["a", "b"] })
+  );
+  const changing = { ...state, nextMembers: ["a", "b"] };
+  assert.equal(isOwned(lost as string, changing), false, "it is given up");
 });
 
-test("SeenMembers counts silence from an answer to the next question", () => {
+test("MemberTracker counts silence from an answer to the next question", () => {
   const member = (resourceVersion: string): LeasedMember => ({
     identity: "a",
-    view: [],
+    members: [],
     resourceVersion,
     duration: 15_000,
   });
-  const seen = new SeenMembers();
+  const seen = new MemberTracker();
   const look = (version: string, askedAt: number, answeredAt: number) =>
-    seen.look([member(version)], { askedAt, answeredAt });
+    seen.observe([member(version)], { askedAt, answeredAt });
   assert.equal(look("1", 0, 1_000).living.length, 1);
   assert.equal(look("1", 15_500, 30_000).living.length, 1, "an old answer");
   assert.equal(look("1", 16_000, 16_000).living.length, 0);
   assert.equal(look("2", 20_000, 20_000).living.length, 1, "it is back");
-  assert.deepEqual(look("2", 170_000, 170_000).gone, []);
-  assert.equal(look("2", 170_001, 170_001).gone.length, 1);
+  assert.deepEqual(look("2", 170_000, 170_000).expired, []);
+  assert.equal(look("2", 170_001, 170_001).expired.length, 1);
 });
 
 const nothing = (): Promise<void> => Promise.resolve();
@@ -75,12 +81,12 @@ class StagedGroup implements MembershipStore {
   /** What `a` has published, the last at the end. */
   readonly published: (readonly string[])[] = [];
   /** The other members, as they are shown. */
-  others: { readonly identity: string; readonly view: readonly string[] }[] =
+  others: { readonly identity: string; readonly members: readonly string[] }[] =
     [];
   /** What an answer to the publishing of a view waits for. */
-  publishing: (view: readonly string[]) => Promise<void> = nothing;
+  publishing: (members: readonly string[]) => Promise<void> = nothing;
   /** What a look at the others waits for, after the publishing of a view. */
-  looking: (view: readonly string[]) => Promise<void> = nothing;
+  looking: (members: readonly string[]) => Promise<void> = nothing;
   losses = 0;
   #version = 0;
 
@@ -91,8 +97,8 @@ class StagedGroup implements MembershipStore {
       times: TIMES,
       clock: this.clock,
       log: silentLogger,
-      onYield: () => Promise.resolve(),
-      onGain: () => {},
+      onRelease: () => Promise.resolve(),
+      onAcquire: () => {},
       onLost: () => this.losses++,
     });
   }
@@ -101,9 +107,11 @@ class StagedGroup implements MembershipStore {
     return KEYS.filter((key) => this.sharding.owns(key)).length;
   }
 
-  async publish(view: readonly string[]): Promise<boolean> {
-    const isFirst = this.published.push(view) === 1;
-    await this.publishing(view);
+  async publish(
+    members: readonly string[],
+  ): Promise<boolean> {
+    const isFirst = this.published.push(members) === 1;
+    await this.publishing(members);
     return !isFirst;
   }
 
@@ -123,7 +131,7 @@ class StagedGroup implements MembershipStore {
 test("Sharding runs what it gains only when it has looked who else claims it", async () => {
   const group = new StagedGroup();
   const { clock, sharding } = group;
-  group.others = [{ identity: "b", view: ["a", "b"] }];
+  group.others = [{ identity: "b", members: ["a", "b"] }];
   sharding.start();
   await clock.advance(1_000);
   const part = group.owned;
@@ -139,11 +147,11 @@ test("Sharding runs what it gains only when it has looked who else claims it", a
   await clock.advance(3_000);
   assert.deepEqual(group.published.at(-1), ["a"]);
   assert.equal(group.owned, part);
-  group.others = [{ identity: "c", view: ["c"] }];
+  group.others = [{ identity: "c", members: ["c"] }];
   look();
   await clock.settle();
   assert.equal(group.owned, 0, "C claims everything");
-  group.others = [{ identity: "c", view: ["a", "c"] }];
+  group.others = [{ identity: "c", members: ["a", "c"] }];
   await clock.advance(3_000);
   assert.ok(group.owned > 0 && group.owned < KEYS.length);
   await sharding.stop();
@@ -193,7 +201,7 @@ class Group {
   runners(key: string): readonly string[] {
     return this.replicas
       .filter(({ running, sharding }) =>
-        running.has(key) && sharding.mandate.holds
+        running.has(key) && sharding.lease.isHeld
       )
       .map(({ identity }) => identity);
   }
@@ -236,8 +244,8 @@ class Replica {
       times: TIMES,
       clock,
       log: silentLogger,
-      onYield: () => this.#yield(),
-      onGain: () => this.look(),
+      onRelease: () => this.#yield(),
+      onAcquire: () => this.look(),
       onLost: () => {}, // Its runs take their time.
     });
   }
