@@ -68,7 +68,7 @@ const CONVERTERS: ReadonlyMap<
   ["events.events.k8s.io", convertEvent],
 ]);
 
-/** Top-level fields, beside metadata, that a write to a subresource may change. */
+/** Top-level fields, besides metadata, that a write to a subresource may change. */
 const SUBRESOURCE_FIELDS: Readonly<Record<string, readonly string[]>> = {
   status: ["status"],
   approval: ["status"],

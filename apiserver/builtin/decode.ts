@@ -1,6 +1,7 @@
 import { Quantity } from "../../core/api/quantity.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import type { Schema } from "../../core/patch/schema.ts";
+import { goJsonType } from "../validation/go_value.ts";
 import { type GoField, type GoType, goType, specialForm } from "./go_types.ts";
 import { decodeTime } from "./time_values.ts";
 
@@ -294,17 +295,11 @@ function decodeBytes(value: unknown, at: FieldStep): string {
   );
 }
 
-function jsonTypeName(value: unknown): string {
-  if (Array.isArray(value)) return "array";
-  if (typeof value === "boolean") return "bool";
-  return typeof value;
-}
-
 function wrongType(
   value: unknown,
   at: FieldStep | undefined,
   type: string,
-  shown: string = jsonTypeName(value),
+  shown: string = goJsonType(value),
 ): DecodeError {
   const where = at === undefined
     ? "Go value"

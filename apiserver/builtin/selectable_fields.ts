@@ -102,7 +102,7 @@ const SELECTABLE: ReadonlyMap<string, ReadonlyMap<string, FieldReader>> =
     ],
   ]);
 
-/** Selectable fields of a resource, beside name and namespace. */
+/** Selectable fields of a resource, besides name and namespace. */
 export function selectableFieldsOf(
   resource: string,
 ): ReadonlyMap<string, FieldReader> {

@@ -14,9 +14,9 @@ export interface PodCall {
 export interface PodLogCall extends PodCall {
   /** Whether to keep sending new lines until the caller disconnects. */
   readonly follow: boolean;
-  /** Maximal number of lines, counted from the end; all lines if undefined. */
+  /** Maximum number of lines, counted from the end; all lines if undefined. */
   readonly tailLines: number | undefined;
-  /** Maximal age of the lines in seconds; all lines if undefined. */
+  /** Maximum age of the lines in seconds; all lines if undefined. */
   readonly sinceSeconds: number | undefined;
   /** Whether the log of the previous, terminated container is requested. */
   readonly previous: boolean;

@@ -46,3 +46,9 @@ export function goShown(value: unknown): string {
   if (value === null || value === undefined) return '"null"';
   return goSyntax(value);
 }
+
+/** Name of the JSON type of a value in messages of Go's decoder. */
+export function goJsonType(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}

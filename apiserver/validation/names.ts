@@ -18,9 +18,9 @@ function regexMessage(
   }, regex used for validation is '${pattern}')`;
 }
 
-/** Rule for a text: a maximal length and a regular expression. */
+/** Rule for a text: a maximum length and a regular expression. */
 interface TextRule {
-  /** Maximal number of characters. */
+  /** Maximum number of characters. */
   readonly max: number;
   /** Pattern of the whole text, without anchors. */
   readonly pattern: string;

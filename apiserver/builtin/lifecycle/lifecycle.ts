@@ -10,7 +10,7 @@ import type { UntypedObject } from "../../../core/api/object.ts";
 import { jsonEquals } from "../../../core/patch/json_value.ts";
 import type { ResourceDefinition } from "../../registry.ts";
 
-/** Hooks of a kind beside those of all kinds (upstream's registry strategy). */
+/** Hooks of a kind besides those of all kinds (upstream's registry strategy). */
 export type Lifecycle = Pick<
   ResourceDefinition,
   | "prepareForCreate"

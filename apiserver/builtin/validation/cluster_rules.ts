@@ -18,7 +18,7 @@ import { oneOf } from "./field_checks.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 import { configKeyProblems } from "./value_problems.ts";
 
-/** Maximal size of the data of a ConfigMap or Secret in bytes. */
+/** Maximum size of the data of a ConfigMap or Secret in bytes. */
 const MAX_DATA_BYTES = 1024 * 1024;
 
 const encoder = new TextEncoder();

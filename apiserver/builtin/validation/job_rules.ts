@@ -15,7 +15,7 @@ import { scheduleProblem, timeZoneProblem } from "./cron_schedule.ts";
 import { shownLabels } from "./go_shown.ts";
 import { selects } from "./label_rules.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
-import { checkShare } from "./workload_rules.ts";
+import { checkIntOrPercent } from "./workload_rules.ts";
 
 function checkJob(spec: JobSpec, fieldPath: FieldPath): void {
   fieldPath.notNegative(
@@ -294,8 +294,11 @@ function checkBudget(
       "minAvailable and maxUnavailable cannot be both set",
     );
   }
-  checkShare("minAvailable", minAvailable, { fieldPath, percentLimit: true });
-  checkShare("maxUnavailable", maxUnavailable, {
+  checkIntOrPercent("minAvailable", minAvailable, {
+    fieldPath,
+    percentLimit: true,
+  });
+  checkIntOrPercent("maxUnavailable", maxUnavailable, {
     fieldPath,
     percentLimit: true,
   });

@@ -66,7 +66,7 @@ function checkApiService(
   if (!service.name) at.required("service.name");
 }
 
-/** Minimal validity of a requested certificate in seconds. */
+/** Minimum validity of a requested certificate in seconds. */
 const MIN_CERTIFICATE_SECONDS = 600;
 
 function checkRequest(

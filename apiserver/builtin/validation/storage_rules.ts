@@ -164,7 +164,7 @@ function checkTopology(
 }
 
 const LIFECYCLE_MODES = ["Persistent", "Ephemeral"];
-/** Minimal validity of a token in seconds. */
+/** Minimum validity of a token in seconds. */
 const MIN_TOKEN_SECONDS = 600;
 
 function checkDriver(spec: CSIDriverSpec, fieldPath: FieldPath): void {

@@ -27,7 +27,7 @@ export function portNameProblems(name: string): string[] {
 }
 
 /** Checks a number or percentage (`IntOrString`); returns the violations. */
-export function shareProblems(value: number | string): string[] {
+export function intOrPercentProblems(value: number | string): string[] {
   if (typeof value === "string") {
     return /^[0-9]+%$/.test(value) ? [] : [
       "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
@@ -37,7 +37,7 @@ export function shareProblems(value: number | string): string[] {
 }
 
 /** Numeric value of an `IntOrString`: the number, or that before the percent sign. */
-export function shareOf(value: number | string | undefined): number {
+export function intOrPercentValue(value: number | string | undefined): number {
   return typeof value === "string"
     ? Number.parseInt(value, 10) || 0
     : value ?? 0;

@@ -67,7 +67,7 @@ function checkSecretVolume(
   checkMode(source.defaultMode, "defaultMode", fieldPath);
 }
 
-/** Minimal validity of a projected token in seconds. */
+/** Minimum validity of a projected token in seconds. */
 const MIN_TOKEN_SECONDS = 600;
 
 function checkProjected(

@@ -16,7 +16,7 @@ import { shownIntOrString, shownLabels, shownSelector } from "./go_shown.ts";
 import { selects } from "./label_rules.ts";
 import { check, type ValidationRules } from "./validation_rule.ts";
 import { checkTemplate } from "./pod_rules.ts";
-import { shareOf, shareProblems } from "./value_problems.ts";
+import { intOrPercentProblems, intOrPercentValue } from "./value_problems.ts";
 
 const NO_TEMPLATE: PodTemplateSpec = { spec: { containers: [] } };
 
@@ -64,7 +64,7 @@ function checkSelection(
 }
 
 /** Checks that the restart policy is `Always`. */
-function checkRunsForever(
+function checkRestartPolicy(
   { spec }: PodTemplateSpec,
   kind: string,
   fieldPath: FieldPath,
@@ -83,7 +83,7 @@ function checkRunsForever(
 }
 
 /** Checks a number or percentage (`IntOrString`). */
-export function checkShare(
+export function checkIntOrPercent(
   below: string,
   value: number | string | undefined,
   { fieldPath, percentLimit }: {
@@ -92,11 +92,11 @@ export function checkShare(
   },
 ): void {
   if (value === undefined) return;
-  for (const problem of shareProblems(value)) {
+  for (const problem of intOrPercentProblems(value)) {
     if (typeof value === "number") fieldPath.invalid(below, value, problem);
     else fieldPath.invalidShown(below, shownIntOrString(value), problem);
   }
-  const isTooMuch = typeof value === "string" && shareOf(value) > 100;
+  const isTooMuch = typeof value === "string" && intOrPercentValue(value) > 100;
   if (percentLimit && isTooMuch) {
     fieldPath.invalidShown(
       below,
@@ -115,7 +115,7 @@ function checkDeployment(spec: DeploymentSpec, fieldPath: FieldPath): void {
     "progressDeadlineSeconds",
   );
   checkSelection({ ...spec, kind: "deployment" }, fieldPath);
-  checkRunsForever(spec.template, "ReplicaSet", fieldPath);
+  checkRestartPolicy(spec.template, "ReplicaSet", fieldPath);
   checkDeploymentStrategy(spec.strategy ?? {}, fieldPath.child("strategy"));
   const { progressDeadlineSeconds: deadline, minReadySeconds = 0 } = spec;
   if (deadline !== undefined && deadline <= minReadySeconds) {
@@ -141,12 +141,18 @@ function checkDeploymentStrategy(
   } else if (type === "RollingUpdate") {
     const at = fieldPath.child("rollingUpdate");
     const { maxUnavailable = 0, maxSurge = 0 } = rollingUpdate ?? {};
-    checkShare("maxUnavailable", maxUnavailable, {
+    checkIntOrPercent("maxUnavailable", maxUnavailable, {
       fieldPath: at,
       percentLimit: true,
     });
-    checkShare("maxSurge", maxSurge, { fieldPath: at, percentLimit: false });
-    if (shareOf(maxUnavailable) === 0 && shareOf(maxSurge) === 0) {
+    checkIntOrPercent("maxSurge", maxSurge, {
+      fieldPath: at,
+      percentLimit: false,
+    });
+    if (
+      intOrPercentValue(maxUnavailable) === 0 &&
+      intOrPercentValue(maxSurge) === 0
+    ) {
       at.invalidShown(
         "maxUnavailable",
         shownIntOrString(maxUnavailable),
@@ -165,7 +171,7 @@ function checkReplicaSet(
     { selector: spec.selector, template, kind: "deployment" },
     fieldPath,
   );
-  checkRunsForever(template, "ReplicaSet", fieldPath);
+  checkRestartPolicy(template, "ReplicaSet", fieldPath);
 }
 
 function checkReplicationController(
@@ -187,7 +193,7 @@ function checkReplicationController(
       "`selector` does not match template `labels`",
     );
   }
-  checkRunsForever(template, "ReplicationController", fieldPath);
+  checkRestartPolicy(template, "ReplicationController", fieldPath);
 }
 
 function checkDaemonSet(spec: DaemonSetSpec, fieldPath: FieldPath): void {
@@ -201,7 +207,7 @@ function checkDaemonSet(spec: DaemonSetSpec, fieldPath: FieldPath): void {
       "`selector` does not match template `labels`",
     );
   }
-  checkRunsForever(template, "DaemonSet", fieldPath);
+  checkRestartPolicy(template, "DaemonSet", fieldPath);
   checkDaemonSetStrategy(
     spec.updateStrategy ?? {},
     fieldPath.child("updateStrategy"),
@@ -219,13 +225,16 @@ function checkDaemonSetStrategy(
   }
   const at = fieldPath.child("rollingUpdate");
   const { maxUnavailable, maxSurge = 0 } = rollingUpdate;
-  checkShare("maxUnavailable", maxUnavailable, {
+  checkIntOrPercent("maxUnavailable", maxUnavailable, {
     fieldPath: at,
     percentLimit: true,
   });
-  checkShare("maxSurge", maxSurge, { fieldPath: at, percentLimit: true });
-  const hasSurge = shareOf(maxSurge) !== 0;
-  if (shareOf(maxUnavailable) === 0) {
+  checkIntOrPercent("maxSurge", maxSurge, {
+    fieldPath: at,
+    percentLimit: true,
+  });
+  const hasSurge = intOrPercentValue(maxSurge) !== 0;
+  if (intOrPercentValue(maxUnavailable) === 0) {
     if (!hasSurge) {
       at.required("maxUnavailable", "cannot be 0 when maxSurge is 0");
     }
@@ -281,7 +290,7 @@ function checkStatefulSet(spec: StatefulSetSpec, fieldPath: FieldPath): void {
     );
   }
   checkSelection({ ...spec, kind: "statefulset" }, fieldPath);
-  checkRunsForever(spec.template, "StatefulSet", fieldPath);
+  checkRestartPolicy(spec.template, "StatefulSet", fieldPath);
   const retention = spec.persistentVolumeClaimRetentionPolicy;
   for (const when of ["whenDeleted", "whenScaled"] as const) {
     const what = retention?.[when];

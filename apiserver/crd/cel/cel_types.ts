@@ -19,7 +19,7 @@ export interface CelType {
   convert(value: unknown): unknown;
 }
 
-/** Properties of every whole object in rules, beside those of its schema. */
+/** Properties of every whole object in rules, besides those of its schema. */
 const ROOT_PROPERTIES: Readonly<Record<string, OpenApiSchema>> = {
   apiVersion: { type: "string" },
   kind: { type: "string" },

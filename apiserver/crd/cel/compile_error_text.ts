@@ -1,4 +1,4 @@
-/** Properties of errors of the CEL library, beside the message. */
+/** Properties of errors of the CEL library, besides the message. */
 interface CelFailureDetails {
   readonly code?: string;
   readonly summary?: string;

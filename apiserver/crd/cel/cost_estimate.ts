@@ -70,7 +70,7 @@ const SCALAR: CostType = { kind: "scalar", name: "" };
 const OTHER: CostType = { kind: "other", name: "" };
 
 /**
- * Estimates the maximal cost of an expression in the units of Kubernetes: about
+ * Estimates the maximum cost of an expression in the units of Kubernetes: about
  * one for each operation, each item and every ten characters.
  *
  * @param tree Type-checked expression tree of the library.

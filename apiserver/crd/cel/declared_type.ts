@@ -27,13 +27,13 @@ export interface DeclaredType extends CostType {
   readonly elements?: DeclaredType | undefined;
   /** Fields of an object by their escaped names. */
   readonly fields: ReadonlyMap<string, DeclaredType>;
-  /** Maximal number of characters, bytes, items or entries; 0 for types without size. */
+  /** Maximum number of characters, bytes, items or entries; 0 for types without size. */
   readonly maxElements: number;
-  /** Minimal size as JSON in bytes. */
+  /** Minimum size as JSON in bytes. */
   readonly minSize: number;
 }
 
-/** Maximal size of a request in bytes. */
+/** Maximum size of a request in bytes. */
 const MAX_REQUEST_BYTES = 3 * 1_024 * 1_024;
 
 /** Bytes of the quotes, brackets or braces around a value. */
@@ -102,7 +102,7 @@ export function declaredType(
 }
 
 /**
- * Maximal number of values of a type in one request, if the enclosing lists and
+ * Maximum number of values of a type in one request, if the enclosing lists and
  * maps declare no limit.
  */
 export function maxPerRequest({ minSize }: DeclaredType): number {

@@ -53,7 +53,7 @@ interface Checking {
 /**
  * Checker of a node.
  *
- * @param most Maximal number of values of the node; undefined if unlimited.
+ * @param most Maximum number of values of the node; undefined if unlimited.
  */
 function nodeChecker(
   schema: OpenApiSchema,

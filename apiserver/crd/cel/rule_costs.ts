@@ -3,10 +3,10 @@ import type { OpenApiSchema } from "../../../core/patch/schema.ts";
 import { fieldError } from "../../status.ts";
 import { times, UNBOUNDED } from "./size_range.ts";
 
-/** Maximal cost of one expression, over all values of an object. */
+/** Maximum cost of one expression, over all values of an object. */
 const EXPRESSION_LIMIT = 10_000_000;
 
-/** Maximal total cost of the expressions of a schema. */
+/** Maximum total cost of the expressions of a schema. */
 const SCHEMA_LIMIT = 100_000_000;
 
 /** Number of the most expensive expressions that are reported. */
@@ -72,7 +72,7 @@ export class RuleCosts {
 }
 
 /**
- * Maximal number of child values of each value of a node; undefined if no limit is
+ * Maximum number of child values of each value of a node; undefined if no limit is
  * declared.
  */
 export function maxValuesBelow(schema: OpenApiSchema): number | undefined {

@@ -46,10 +46,10 @@ interface RuleNode {
   readonly properties: ReadonlyMap<string, RuleNode>;
 }
 
-/** Maximal number of evaluation steps of one validation. */
+/** Maximum number of evaluation steps of one validation. */
 const STEP_BUDGET = 10_000_000;
 
-/** Maximal length of the result of a message expression in characters. */
+/** Maximum length of the result of a message expression in characters. */
 const MAX_MESSAGE_CHARS = 5_120;
 
 const OUT_OF_BUDGET =
@@ -318,7 +318,7 @@ function sizeOf(value: unknown): number {
   return size;
 }
 
-/** Maximal number of evaluation steps; each loop may iterate over all values. */
+/** Maximum number of evaluation steps; each loop may iterate over all values. */
 function steps({ size, depth }: RuleWeight, values: number): number {
   return size * values ** depth;
 }

@@ -1,5 +1,5 @@
 /**
- * Range of the size of a value: its minimal and maximal number of characters,
+ * Range of the size of a value: its minimum and maximum number of characters,
  * bytes, items or entries.
  */
 export interface SizeRange {
@@ -8,7 +8,7 @@ export interface SizeRange {
 }
 
 /**
- * Maximal cost and size, as in cel-go. Values beyond 2^53 are not exact, but far
+ * Maximum cost and size, as in cel-go. Values beyond 2^53 are not exact, but far
  * beyond every limit.
  */
 export const UNBOUNDED: number = 2 ** 64;

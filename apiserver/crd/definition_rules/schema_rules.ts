@@ -71,7 +71,7 @@ export function usesUnsupportedKeyword(schema: OpenApiSchema): boolean {
 }
 
 /**
- * Validates the keywords of a schema, beside those that make it structural.
+ * Validates the keywords of a schema, besides those that make it structural.
  *
  * @param rules Checker of CEL rules; undefined if they are not to be compiled.
  * @returns Violations.

@@ -3,6 +3,7 @@ import {
   type JsonObject,
 } from "../../../core/patch/json_value.ts";
 import { timestamp } from "../../../core/api/timestamp.ts";
+import { goJsonType } from "../../validation/go_value.ts";
 
 /** Error of a value that cannot be decoded, with the message of Go's JSON library. */
 export class DecodingError extends Error {
@@ -97,7 +98,7 @@ export function decodeObjectMeta(metadata: unknown): DecodedMeta {
   if (!isJsonObject(metadata)) {
     throw new DecodingError(
       `json: cannot unmarshal ${
-        jsonTypeName(metadata)
+        goJsonType(metadata)
       } into Go value of type v1.ObjectMeta`,
     );
   }
@@ -173,7 +174,7 @@ function struct(value: unknown, type: string, at: MetaPath): JsonObject {
 }
 
 function scalar(value: unknown, type: string, at: MetaPath): unknown {
-  const jsonType = jsonTypeName(value);
+  const jsonType = goJsonType(value);
   if (jsonType !== JSON_TYPES[type]) throw mismatch(value, type, at);
   if (type === "int64" && !Number.isInteger(value)) {
     throw mismatch(value, type, at, `number ${String(value)}`);
@@ -185,17 +186,12 @@ function mismatch(
   value: unknown,
   type: string,
   at: MetaPath,
-  jsonType: string = jsonTypeName(value),
+  jsonType: string = goJsonType(value),
 ): DecodingError {
   const field = at.path.replace(/\[\d+\]/g, "");
   return new DecodingError(
     `json: cannot unmarshal ${jsonType} into Go struct field ${at.struct}.${field} of type ${type}`,
   );
-}
-
-function jsonTypeName(value: unknown): string {
-  if (Array.isArray(value)) return "array";
-  return typeof value === "boolean" ? "bool" : typeof value;
 }
 
 function isEmpty(value: unknown): boolean {
