@@ -1,3 +1,18 @@
+/**
+ * Controllers: reconcile the objects of one kind.
+ *
+ * This folder contains the types that the author of an operator uses
+ * (`reconciler.ts`, `context.ts`, `result.ts`, `controller_options.ts`), the watches
+ * of primaries and secondaries, and in `run/` the run loop, from an event to a
+ * run and the writes of its result.
+ *
+ * Promises: one run of an object at a time, no event is lost, every run sees the
+ * newest state including its own writes, and every failure is retried or reported.
+ *
+ * It must not import `operator`, `apiserver`, `sources` or `workflows`.
+ *
+ * @module
+ */
 import { type Kind, kindText, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
@@ -42,56 +57,56 @@ import { SourceGroup } from "./source_group.ts";
 import { WatchGroup } from "./watch_group.ts";
 import { WriteObserver } from "./run/write_loop.ts";
 
-/** How a controller fares. */
+/** Health of a controller. */
 export interface ControllerHealth {
-  /** The name of the controller. */
+  /** Name of the controller. */
   readonly name: string;
-  /** Its kind, for people: `apps/v1 Deployment`. */
+  /** Kind of the primaries, such as `apps/v1 Deployment`. */
   readonly kind: string;
-  /** Whether its caches are complete, so that it can run. */
+  /** Whether the caches are complete, so that the controller can run. */
   readonly ready: boolean;
-  /** Whether its informers and sources all do their work. */
+  /** Whether all informers and event sources are healthy. */
   readonly healthy: boolean;
-  /** Whether it runs what waits: false before start and on standby. */
+  /** Whether the controller runs: false before its start, and while not leading. */
   readonly active: boolean;
-  /** How many primaries it knows. */
+  /** Number of primaries in the cache. */
   readonly primaries: number;
-  /** How many wait for a worker. */
+  /** Number of objects that are ready and wait for a run. */
   readonly waiting: number;
-  /** How many run. */
+  /** Number of runs in progress. */
   readonly running: number;
   /**
-   * How many of them were asked to end at least ten seconds ago: code that does
-   * not heed `ctx.signal`. Each keeps its place until it ends by itself.
+   * Number of runs in progress that were aborted at least ten seconds ago, since
+   * their code ignores `ctx.signal`. The object of such a run waits until it ends.
    */
   readonly overdue: number;
-  /** How many wait for a time. */
+  /** Number of objects with a run at a set time. */
   readonly delayed: number;
-  /** How many objects have used up their retries. */
+  /** Number of objects without retries left. */
   readonly exhausted: number;
-  /** How its watches fare. */
+  /** Health of the informers of the primaries. */
   readonly informers: readonly InformerHealth[];
-  /** How its event sources fare, by name. */
+  /** Health of the event sources by name. */
   readonly sources: ReadonlyMap<string, SourceHealth>;
 }
 
-/** What a controller remembers of an object. */
+/** Recent runs and current state of an object, as `coracle why` shows them. */
 export interface ObjectHistory {
-  /** Which controller remembers it. */
+  /** Name of the controller. */
   readonly controller: string;
-  /** The object, as `namespace/name`. */
+  /** Key of the object, as `namespace/name` or `name`. */
   readonly object: string;
-  /** Whether it is in the cache. */
+  /** Whether the object is in the cache. */
   readonly known: boolean;
-  /** Whether it runs now. */
+  /** Whether a run of the object is in progress. */
   readonly running: boolean;
-  /** Why and when the run that there is was asked to end, if it was. */
+  /** Abort of the run in progress; undefined if there is none. */
   readonly aborted?: AbortedRun | undefined;
-  /** Which retry is next or was last; 0 when none. */
+  /** Number of the next or last retry; 0 if there is none. */
   readonly attempt: number;
-  /** Whether its retries are used up. */
+  /** Whether all retries are used up. */
   readonly exhausted: boolean;
-  /** Its last runs, the latest last. */
+  /** Recent runs, the latest last. */
   readonly runs: readonly RecordedRun[];
 }
 
@@ -99,28 +114,29 @@ export interface ObjectHistory {
 export interface ControllerDeps {
   readonly client: Client;
   readonly informers: InformerPool;
-  /** Under which names the controllers write that there are now. */
+  /** Field managers of the current controllers of the operator. */
   readonly fieldManagers: () => readonly string[];
   /** Limit of concurrent runs across controllers; undefined if there is none. */
   readonly cap: ConcurrencyCap | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Traces runs; undefined when nobody does. */
+  /** Tracer of runs; undefined if runs are not traced. */
   readonly tracer: Tracer | undefined;
+  /** Random numbers from 0 to below 1, for the jitter of retries. */
   readonly random: () => number;
   /**
    * Assignment of primaries to this replica, unless the controller has its own;
    * undefined if it runs all of them.
    */
   readonly shard: ShardAssignment | undefined;
-  /** Which replica this is. */
+  /** Name of this replica. */
   readonly instance: string;
-  /** What a controller without namespaces of its own watches. */
+  /** Namespaces of controllers without the option `namespaces`. */
   readonly namespaces: Namespaces;
-  /** The namespace in which the operator runs, if it is known. */
+  /** Namespace in which the operator runs; undefined if it is not known. */
   readonly currentNamespace: string | undefined;
-  /** At which level runs are logged that went well, or that `onError` handled. */
+  /** Log level of successful runs, and of failures that `onError` has handled. */
   readonly successLevel: LogLevel;
 }
 
@@ -136,37 +152,37 @@ interface ControllerParts<P extends KubernetesObject> {
 }
 
 /**
- * Reconciles the objects of one kind: watches them and what they depend on,
- * decides when which of them runs, and runs the reconciler.
+ * Controller of the objects of one kind: it watches them and the resources that
+ * they depend on, decides which object runs when, and calls the reconciler.
  *
- * Expected flow: `start` fills the caches; `lead` begins to run what waits, and
- * `stopLeading` ends that while the caches stay warm; `stop` ends everything. After
- * that it may be started again.
+ * Expected flow: `start` fills the caches; `startLeading` starts the runs, and
+ * `stopLeading` ends them while the caches stay up to date; `stop` ends everything.
+ * After that the controller may be started again.
  *
- * @typeParam P The type of the primaries.
+ * @typeParam P Type of the primaries.
  */
 export class Controller<P extends KubernetesObject = KubernetesObject> {
-  /** Unique within the operator. */
+  /** Name of the controller, unique within the operator. */
   readonly name: string;
-  /** The kind of the primaries. */
+  /** Kind of the primaries. */
   readonly kind: Kind<P>;
-  /** Its options, checked and with defaults. */
+  /** Options with defaults. */
   readonly settings: ControllerSettings<P>;
   readonly #reconciler: Reconciler<P>;
   #parts: ControllerParts<P> | undefined;
   #namespaces: Namespaces | undefined;
   #ready = false;
-  /** How often it was started and stopped: who waited sees what came between. */
+  /** Number of starts and stops; detects a stop during a start. */
   #changes = 0;
   #leading = false;
-  /** Whether others may have acted since this controller last ran. */
+  /** Whether the controller has led since its start. */
   #hasLed = false;
 
   /**
-   * @param kind The kind of the primaries.
-   * @param reconciler What runs.
-   * @param options How the controller behaves.
-   * @throws {TypeError | RangeError | SyntaxError} If an option makes no sense.
+   * @param kind Kind of the primaries.
+   * @param reconciler Reconciler to call.
+   * @param options Options of the controller.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is not valid.
    */
   constructor(
     kind: Kind<P>,
@@ -180,41 +196,41 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     this.#namespaces = this.settings.namespaces;
   }
 
-  /** The primaries that it knows. */
+  /** Cache of the primaries. */
   get primaries(): PrimaryCache<P> {
     return this.#started.primaries;
   }
 
-  /** The kinds that it keeps, which are those of its event sources. */
+  /** Kinds that the event sources watch and the reconciler writes. */
   get secondaryKinds(): readonly Kind[] {
     return this.#sources.flatMap(({ kind, readOnly }) =>
       kind === undefined || readOnly ? [] : [kind]
     );
   }
 
-  /** The kinds that it only watches. */
+  /** Kinds that the event sources watch and the reconciler never writes. */
   get readOnlyKinds(): readonly Kind[] {
     return this.#sources.flatMap(({ kind, readOnly }) =>
       kind !== undefined && readOnly ? [kind] : []
     );
   }
 
-  /** Which objects run now. */
+  /** Keys of the objects with a run in progress. */
   get runningKeys(): readonly string[] {
     return [...this.#parts?.processor.runs ?? []].map((run) => run.key);
   }
 
   /**
-   * Fills the caches.
+   * Starts to watch, and fills the caches.
    *
    * @param deps Its dependencies.
-   * @param options With `partly`, it begins with the namespaces that can be
-   * watched, and goes on to wait for the others.
-   * @returns Fulfilled when the caches are complete, or those that can be.
-   * @throws {TypeError} If its namespaces make no sense.
-   * @throws {ApiError} If the server does not serve its kind.
-   * @throws {Error} If a run of the last start has still not ended: a second one
-   * of the same object might begin.
+   * @param options With `partly`, the controller starts with the namespaces that
+   * can be watched, and adds the others when they can.
+   * @returns Fulfilled when the caches of these namespaces are complete.
+   * @throws {TypeError} If the namespaces are not valid.
+   * @throws {ApiError} If the server does not serve the kind.
+   * @throws {Error} If a run of the previous start is still in progress, since a
+   * second run of its object could begin.
    */
   async start(
     deps: ControllerDeps,
@@ -232,7 +248,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const kind = await deps.client.resolve(this.kind);
     if (change !== this.#changes) {
       throw new Error(
-        `Cannot start controller "${this.name}": it was stopped meanwhile: received a stop`,
+        `Cannot start controller "${this.name}": it was stopped`,
       );
     }
     const { watches } = this.#parts = this.#assemble(kind, deps);
@@ -245,7 +261,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const began = clock.now();
     const duration = metrics.gauge({
       name: "coracle_controller_start_seconds",
-      help: "How long it took until the caches of a controller were complete.",
+      help: "Time until the caches of a controller were complete.",
     });
     await watches.watch(namespaces, {
       partly: options.partly ?? false,
@@ -258,13 +274,13 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     });
   }
 
-  /** Begins to run what waits, as soon as the caches are complete. */
+  /** Starts the runs as soon as the caches are complete. */
   startLeading(): void {
     this.#leading = true;
     if (this.#ready) this.#resume();
   }
 
-  /** Runs no more, and asks what runs to end; the caches stay warm. */
+  /** Ends the runs; the caches stay up to date. */
   stopLeading(): void {
     this.#leading = false;
     this.#parts?.processor.pause();
@@ -272,20 +288,20 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   /**
-   * Ends the runs of what the shard does not own any more.
+   * Ends the runs of objects that no longer belong to the shard of this replica.
    *
-   * @returns Fulfilled when none is left.
+   * @returns Fulfilled when no such run is in progress.
    */
   async releaseShard(): Promise<void> {
     await this.#parts?.processor.releaseShard();
   }
 
-  /** Runs what the shard owns now and did not own before. */
+  /** Adds runs of the objects that are new in the shard of this replica. */
   acquireShard(wasOwned: (key: string) => boolean): void {
     this.#parts?.processor.resync((key) => !wasOwned(key));
   }
 
-  /** Begins no more runs; what runs goes on. */
+  /** Starts no further runs; runs in progress continue. */
   pause(): void {
     this.#leading = false;
     this.#parts?.processor.pause();
@@ -296,18 +312,18 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     return this.#parts?.processor.whenIdle() ?? Promise.resolve();
   }
 
-  /** Asks what runs to end, since the operator stops. */
+  /** Aborts all runs because the operator stops. */
   abort(): void {
     this.#parts?.processor.abortAll("shutdown");
   }
 
-  /** Ends everything; what still runs is on its own. */
+  /** Stops the controller. Runs that are still in progress are not awaited. */
   async stop(): Promise<void> {
     this.#leading = false;
     await this.cancelStart();
   }
 
-  /** Ends what a start that failed has begun; one that works later may run. */
+  /** Cleans up after a failed start; a later start may succeed. */
   async cancelStart(): Promise<void> {
     this.#parts?.processor.pause();
     this.#changes++;
@@ -321,18 +337,18 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   /**
-   * Watches other namespaces from now on. Objects of those left behind are
-   * forgotten, their runs aborted; what stays watched is not disturbed.
+   * Changes the namespaces of the controller. The objects of former namespaces are
+   * removed and their runs aborted; those of other namespaces are not affected.
    *
    * @param namespaces `"all"` or a list of names.
    * @returns Fulfilled when the caches are complete again.
-   * @throws {TypeError} If the namespaces make no sense, or `"current"` is
-   * asked for, which cannot change.
+   * @throws {TypeError} If the namespaces are not valid, or are `"current"`, which
+   * is fixed at start.
    */
   async changeNamespaces(namespaces: Namespaces): Promise<void> {
     if (namespaces === "current") {
       throw new TypeError(
-        'Cannot change namespaces: name them, or use "all": received "current"',
+        'Cannot change namespaces: they must be "all" or a list of names: received "current"',
       );
     }
     const { scope = "Namespaced" } = this.kind;
@@ -346,8 +362,8 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 
   /**
-   * Makes a primary run, as a change of it would; retries begin anew. One that
-   * the controller does not know is ignored.
+   * Adds a run of a primary, as a change of it does, and resets its retries. An
+   * object that does not exist is ignored.
    */
   trigger(key: ObjectKey | string): void {
     this.#parts?.processor.request(
@@ -358,21 +374,21 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   /**
    * Adds an event source while the controller runs.
    *
-   * @returns The source of that name, which may have been there before;
-   * fulfilled when it has synced.
+   * @returns The source with this name, which may have existed before; fulfilled
+   * when it has synced.
    */
   addSource(source: EventSource<P>): Promise<EventSource<P>> {
     return this.#started.sources.add(source);
   }
 
-  /** Takes an event source away and stops it. */
+  /** Stops an event source and removes it. */
   removeSource(name: string): Promise<void> {
     return this.#started.sources.remove(name);
   }
 
   /**
-   * Why an object ran and will run; undefined if the controller does not know it
-   * and has not run it lately.
+   * Recent runs and current state of an object; undefined if the object does not
+   * exist and has not run recently.
    */
   why(key: ObjectKey | string): ObjectHistory | undefined {
     const text = typeof key === "string" ? key : keyText(key);
@@ -393,7 +409,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     };
   }
 
-  /** How it fares. */
+  /** Health of the controller. */
   health(): ControllerHealth {
     const { processor, primaries, sources, overdue } = this.#parts ?? {};
     const informers = primaries?.health() ?? [];
@@ -423,7 +439,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   get #started(): ControllerParts<P> {
     if (this.#parts !== undefined) return this.#parts;
     throw new Error(
-      `Cannot use controller "${this.name}" yet: it was not started: received a call`,
+      `Cannot use controller "${this.name}": it was not started`,
     );
   }
 
@@ -531,7 +547,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
   }
 }
 
-/** What was applied, remembered from the first apply on: it needs hashes. */
+/** Creates the memory of applies on first use. */
 function rememberedApplies(): RunDeps<KubernetesObject>["applied"] {
   let memory: Promise<ApplyMemory> | undefined;
   return () =>

@@ -7,48 +7,43 @@ import { type Clock, deadline } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { Client } from "../client/client.ts";
 
-/** Whether a Kubernetes Event tells good or bad news. */
+/** Type of a Kubernetes Event. */
 export type EventType = "Normal" | "Warning";
 
-/** How repetitions of an Event are told from it, and whether they count. */
+/** Options of a Kubernetes Event: identity, repetitions and labels. */
 export interface EventOptions {
   /**
-   * What makes two events of one object, type and reason the same one, in place
-   * of the message; the newest message stands in the Event.
-   *
-   * @default {the message}
+   * Key that identifies repetitions of an event with the same object, type and
+   * reason. Defaults to the message. The Event then shows the newest message.
    */
   readonly key?: string | undefined;
   /**
-   * Whether repetitions are not even counted.
+   * Whether repetitions are ignored, and not even counted.
    *
    * @default {false}
    */
   readonly once?: boolean | undefined;
   /**
-   * A repetition that follows the last one sooner than this is dropped.
-   *
-   * @default {every repetition counts}
+   * Minimum time between two repetitions; a repetition before it is ignored. By
+   * default every repetition counts.
    */
   readonly every?: Duration | undefined;
   /**
-   * With `every`: whether an Event with these labels is repeated by this one at
-   * all. If not, it is written however soon it follows.
-   *
-   * @default {it always is}
+   * Decides, together with `every`, whether this event repeats an Event with the
+   * given labels. If not, it is written even before `every` has passed. By default
+   * it does.
    */
   readonly repeats?:
     | ((labels: Readonly<Record<string, string | undefined>>) => boolean)
     | undefined;
   /**
-   * The labels of the Event.
-   *
-   * @default {none, or those that it has}
+   * Labels of the Event, in place of those that it has. By default labels are not
+   * changed.
    */
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A Kubernetes Event, as far as it is written here. */
+/** Kubernetes Event with the fields that the recorder writes. */
 interface EventObject extends KubernetesObject {
   type: EventType;
   reason: string;
@@ -69,7 +64,7 @@ interface EventObject extends KubernetesObject {
   };
 }
 
-/** The kind of Kubernetes Events. */
+/** Kind of Kubernetes Events. */
 const EVENT: ResolvedKind<EventObject> = {
   group: "",
   version: "v1",
@@ -78,27 +73,27 @@ const EVENT: ResolvedKind<EventObject> = {
   scope: "Namespaced",
 };
 
-/** How many different Events may wait to be written. */
-const MOST_PENDING = 256;
-/** How many milliseconds the last Events may take when the controller stops. */
-const FLUSH_LIMIT = 5_000;
-/** The longest message that the API server takes, in characters. */
-const LONGEST_MESSAGE = 1_024;
-/** What the API server allows for a reason, in characters. */
-const LONGEST_REASON = 128;
+/** Number of different events that may wait to be written. */
+const MAX_PENDING = 256;
+/** Time for the last events when the controller stops. */
+const FLUSH_LIMIT_MS = 5_000;
+/** Maximum length of a message that the API server accepts, in characters. */
+const MAX_MESSAGE_LENGTH = 1_024;
+/** Maximum length of a reason that the API server accepts, in characters. */
+const MAX_REASON_LENGTH = 128;
 
-/** What an {@linkcode EventRecorder} works with. */
-export interface EventRecorderOptions {
+/** Dependencies of an {@linkcode EventRecorder}. */
+export interface EventRecorderDeps {
   readonly client: Pick<Client, "find" | "create" | "patch">;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Who reports: the name of the controller. */
+  /** Reporting component: the name of the controller. */
   readonly component: string;
-  /** Which of its replicas reports. */
+  /** Reporting instance: the name of the replica. */
   readonly instance: string;
 }
 
-/** What is recorded. */
+/** Event to record. */
 export interface RecordedEvent {
   readonly type: EventType;
   readonly reason: string;
@@ -106,49 +101,53 @@ export interface RecordedEvent {
   readonly options?: EventOptions | undefined;
 }
 
-interface Pending {
+/** Event that waits to be written. */
+interface PendingEvent {
   readonly object: KubernetesObject;
   readonly kind: ResolvedKind;
-  /** What it says in its newest words. */
+  /** Latest repetition. */
   event: RecordedEvent;
+  /** Timestamp of the first repetition. */
   readonly first: string;
+  /** Timestamp of the latest repetition. */
   last: string;
   count: number;
 }
 
 /**
- * Writes Kubernetes Events about objects, best effort: a failure is logged and
- * never fails a run. The same event is written once and then counted.
+ * Recorder of Kubernetes Events about objects. It writes in the background; a
+ * failure is logged and never fails a run. Repetitions increase the count of the
+ * Event that exists.
  *
- * The name of an Event comes from a hash of what it says about which object, so
- * that repetitions are found again, also after a restart.
+ * The name of an Event contains a hash of the object, type, reason and message, so
+ * that repetitions are found even after a restart.
  */
 export class EventRecorder {
-  readonly #options: EventRecorderOptions;
-  readonly #pending: Map<string, Pending> = new Map();
+  readonly #deps: EventRecorderDeps;
+  readonly #pending: Map<string, PendingEvent> = new Map();
   #writing: Promise<void> | undefined;
-  /** Ends the writing. */
+  /** Aborts the requests. */
   readonly #ending: AbortController = new AbortController();
 
-  /** @param options What it works with. */
-  constructor(options: EventRecorderOptions) {
-    this.#options = options;
+  /** @param deps Its dependencies. */
+  constructor(deps: EventRecorderDeps) {
+    this.#deps = deps;
   }
 
-  /** Records an event about an object; returns at once. */
+  /** Records an event about an object; returns before it is written. */
   record(
     object: KubernetesObject,
     kind: ResolvedKind,
     event: RecordedEvent,
   ): void {
-    const { clock, log } = this.#options;
+    const { clock, log } = this.#deps;
     const now = timestamp(clock.wallTime());
     const id = JSON.stringify([
       kind.kind,
       object.metadata.uid,
       event.type,
       event.reason,
-      this.#options.component,
+      this.#deps.component,
       event.options?.key ?? event.message,
     ]);
     const pending = this.#pending.get(id);
@@ -156,7 +155,7 @@ export class EventRecorder {
       pending.count++;
       pending.last = now;
       pending.event = event;
-    } else if (this.#pending.size < MOST_PENDING) {
+    } else if (this.#pending.size < MAX_PENDING) {
       this.#pending.set(id, {
         object,
         kind,
@@ -169,23 +168,23 @@ export class EventRecorder {
     this.#writing ??= this.#drain();
   }
 
-  /** Fulfilled when everything recorded so far was written or given up. */
+  /** Fulfilled when all events so far are written or have failed. */
   async flush(): Promise<void> {
     await this.#writing;
   }
 
   /**
-   * Ends the writing: fulfilled when everything recorded was written, or after
-   * five seconds, since a server that is down must not keep a process from its
-   * end. Nothing is written after that.
+   * Closes the recorder: fulfilled when all events are written, or after five
+   * seconds, since an unavailable server must not prevent the end of the process.
+   * Nothing is written after that.
    */
   async close(): Promise<void> {
-    const { clock } = this.#options;
+    const { clock } = this.#deps;
     const onTimeout = () =>
       new Error(
-        `Cannot write an Event: the controller has stopped, and the server did not answer within ${FLUSH_LIMIT} ms`,
+        `Cannot write an Event: the controller has stopped, and the server did not answer within ${FLUSH_LIMIT_MS} ms`,
       );
-    await deadline(this.flush(), FLUSH_LIMIT, { clock, onTimeout })
+    await deadline(this.flush(), FLUSH_LIMIT_MS, { clock, onTimeout })
       .catch((error: unknown) => this.#ending.abort(error));
     // Ends quickly: its requests are aborted if the limit was reached.
     await this.flush();
@@ -193,7 +192,7 @@ export class EventRecorder {
   }
 
   async #drain(): Promise<void> {
-    // Later calls of the same turn find what they would repeat.
+    // Repetitions in the same turn of the event loop are counted before.
     await undefined;
     for (const [id, pending] of this.#pending) {
       this.#pending.delete(id);
@@ -201,7 +200,7 @@ export class EventRecorder {
       try {
         await this.#write(id, pending);
       } catch (error) {
-        this.#options.log.warn("Cannot write an Event", {
+        this.#deps.log.warn("Cannot write an Event", {
           reason: pending.event.reason,
           error,
         });
@@ -210,8 +209,8 @@ export class EventRecorder {
     this.#writing = undefined;
   }
 
-  async #write(id: string, pending: Pending): Promise<void> {
-    const { client } = this.#options;
+  async #write(id: string, pending: PendingEvent): Promise<void> {
+    const { client } = this.#deps;
     const { object, event, last } = pending;
     const namespace = object.metadata.namespace ?? "default";
     const name = `${object.metadata.name.slice(0, 220)}.${await digest(id)}`;
@@ -230,9 +229,9 @@ export class EventRecorder {
       return;
     }
     const count = (present?.count ?? 1) + pending.count;
-    const message = event.message.slice(0, LONGEST_MESSAGE);
+    const message = event.message.slice(0, MAX_MESSAGE_LENGTH);
     const labels = changedLabels(present, event.options);
-    // A merge patch takes away what is null, which the types of objects lack.
+    // In a merge patch null deletes a label; the types do not allow null.
     const body = {
       count,
       lastTimestamp: last,
@@ -247,9 +246,9 @@ export class EventRecorder {
 
   #make(
     key: { readonly namespace: string; readonly name: string },
-    { object, kind, event, first, last, count }: Pending,
+    { object, kind, event, first, last, count }: PendingEvent,
   ): EventObject {
-    const { component, instance } = this.#options;
+    const { component, instance } = this.#deps;
     const { name, namespace, uid, resourceVersion } = object.metadata;
     return {
       metadata: {
@@ -257,8 +256,8 @@ export class EventRecorder {
         ...(event.options?.labels && { labels: { ...event.options.labels } }),
       },
       type: event.type,
-      reason: event.reason.slice(0, LONGEST_REASON),
-      message: event.message.slice(0, LONGEST_MESSAGE),
+      reason: event.reason.slice(0, MAX_REASON_LENGTH),
+      message: event.message.slice(0, MAX_MESSAGE_LENGTH),
       count,
       firstTimestamp: first,
       lastTimestamp: last,
@@ -277,7 +276,7 @@ export class EventRecorder {
   }
 }
 
-/** Whether a repetition of an event that is there is not to be counted. */
+/** Whether a repetition of an existing Event is ignored. */
 function isDropped(
   options: EventOptions | undefined,
   present: EventObject,
@@ -291,20 +290,20 @@ function isDropped(
     (repeats?.(present.metadata.labels ?? {}) ?? true);
 }
 
-/** The labels to set and, as null, those to take away. */
+/** Labels to set and, as null, labels to remove. */
 function changedLabels(
   present: EventObject | undefined,
   options: EventOptions | undefined,
 ): Record<string, string | null> | undefined {
   if (options?.labels === undefined) return undefined;
-  const gone = Object.keys(present?.metadata.labels ?? {});
+  const existing = Object.keys(present?.metadata.labels ?? {});
   return {
-    ...Object.fromEntries(gone.map((name) => [name, null])),
+    ...Object.fromEntries(existing.map((name) => [name, null])),
     ...options.labels,
   };
 }
 
-/** Sixteen bytes of a SHA-256, as hexadecimal digits. */
+/** First 16 bytes of the SHA-256 hash of a text, in hexadecimal digits. */
 async function digest(text: string): Promise<string> {
   const bytes = new TextEncoder().encode(text);
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));

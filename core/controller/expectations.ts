@@ -10,29 +10,32 @@ import type {
 import type { Context } from "./context.ts";
 import type { MaybePromise } from "./reconciler.ts";
 
-/** Something that a reconciler waits for. */
+/** State that a reconciler waits for. */
 export interface Expectation<P extends KubernetesObject> {
-  /** What is waited for, such as `"deployment ready"`. */
+  /** Name, such as `"deployment ready"`. */
   readonly name: string;
-  /** After how long it is given up. */
+  /** Time until the expectation has timed out. */
   readonly timeout: Duration;
-  /** Whether it has come true. */
+  /** Whether the state is reached. */
   isFulfilled(primary: P, ctx: Context<P>): MaybePromise<boolean>;
 }
 
-/** How an expectation fares. */
+/** Status of an expectation. */
 export interface ExpectationState {
   /**
-   * `"fulfilled"` is told once, then the expectation is forgotten; `"timedOut"`
-   * until it is removed or another is set; `"none"` when there is none.
+   * Status: `"fulfilled"` is returned once, after which the expectation is
+   * removed; `"timedOut"` until the expectation is removed or replaced; `"none"`
+   * without an expectation.
    */
   readonly status: "none" | "pending" | "fulfilled" | "timedOut";
-  /** The name of the expectation; absent for `"none"`. */
+  /** Name of the expectation; undefined for `"none"`. */
   readonly name?: string | undefined;
 }
 
-interface Waiting<P extends KubernetesObject> {
+/** Expectation of one primary. */
+interface Pending<P extends KubernetesObject> {
   readonly expectation: Expectation<P>;
+  /** Time of the timeout by the clock of the controller, in milliseconds. */
   readonly deadline: number;
   readonly timer: Timer;
 }
@@ -40,16 +43,18 @@ interface Waiting<P extends KubernetesObject> {
 const NONE: ExpectationState = Object.freeze({ status: "none" });
 
 /**
- * What the reconcilers of a controller wait for, one thing for each primary, with
- * a time limit. As an event source of the controller it makes the primary run
- * when the time is up, and forgets it when it is deleted; whether something came
- * true is looked at in each run, so what it depends on should be watched too.
+ * Expectations of the reconcilers of a controller: states that they wait for, one
+ * for each primary, with a timeout. As an event source of the controller they
+ * trigger a run of the primary after the timeout, and are removed when the primary
+ * is deleted. Each run checks whether the state is reached, so the resources that
+ * it depends on should be watched, too.
  *
- * It is kept in memory: after a restart a reconciler finds none and sets it anew.
+ * Expectations are kept in memory: after a restart a reconciler has to set them
+ * again.
  *
- * @typeParam P The type of the primaries.
+ * @typeParam P Type of the primaries.
  *
- * @example Wait for a Deployment, but not for ever
+ * @example Wait at most two minutes for a Deployment
  * ```ts ignore
  * const expectations = new Expectations<WebPage>();
  *
@@ -70,71 +75,71 @@ const NONE: ExpectationState = Object.freeze({ status: "none" });
  */
 export class Expectations<P extends KubernetesObject>
   implements EventSource<P, never> {
-  /** What the source is called in logs and causes. */
+  /** Name of the event source in logs and causes. */
   readonly name: string;
-  readonly #waiting: Map<string, Waiting<P>> = new Map();
+  readonly #pending: Map<string, Pending<P>> = new Map();
   #context: SourceContext<P> | undefined;
 
   /**
-   * Makes a source that expects nothing yet.
+   * Creates an event source without expectations.
    *
-   * @param name Unique among the sources of the controller.
+   * @param name Name of the source, unique within the controller.
    */
   constructor(name = "expectations") {
     this.name = name;
   }
 
-  /** How many primaries have an expectation. */
+  /** Number of primaries with an expectation. */
   get size(): number {
-    return this.#waiting.size;
+    return this.#pending.size;
   }
 
-  /** Begins to look at what is expected; the controller calls it. */
+  /** Starts the source; called by the controller. */
   start(context: SourceContext<P>): Promise<void> {
     this.#context = context;
     return Promise.resolve();
   }
 
-  /** Forgets everything; the controller calls it. */
+  /** Removes all expectations; called by the controller. */
   stop(): Promise<void> {
-    for (const { timer } of this.#waiting.values()) timer.cancel();
-    this.#waiting.clear();
+    for (const { timer } of this.#pending.values()) timer.cancel();
+    this.#pending.clear();
     this.#context = undefined;
     return Promise.resolve();
   }
 
-  /** Forgets what was expected of a primary that is gone. */
+  /** Removes the expectation of a deleted primary; called by the controller. */
   onPrimary(event: PrimaryEvent<P>): void {
     if (event.type === "deleted") this.#remove(keyText(event.key));
   }
 
   /**
-   * Waits for something from now on, in place of what was waited for before.
+   * Sets the expectation of a primary, in place of an earlier one.
    *
-   * @throws {Error} If this is not among the sources of the running controller.
-   * @throws {RangeError | SyntaxError} If the timeout is no duration.
+   * @throws {Error} If this is not an event source of a running controller.
+   * @throws {RangeError | SyntaxError} If the timeout is not a duration.
    */
   set(ctx: Context<P>, expectation: Expectation<P>): void {
     const { clock, trigger } = this.#started;
     const key = keyText(ctx.key);
     const timeout = milliseconds(expectation.timeout, "timeout");
     this.#remove(key);
-    this.#waiting.set(key, {
+    this.#pending.set(key, {
       expectation,
       deadline: clock.now() + timeout,
       timer: clock.setTimer(() => trigger(key), timeout),
     });
   }
 
-  /** How what is waited for fares. */
+  /** Checks the expectation of a primary. */
   async check(primary: P, ctx: Context<P>): Promise<ExpectationState> {
     const key = keyText(ctx.key);
-    const waiting = this.#waiting.get(key);
-    if (waiting === undefined) return NONE;
-    const { expectation, deadline } = waiting;
+    const pending = this.#pending.get(key);
+    if (pending === undefined) return NONE;
+    const { expectation, deadline } = pending;
     const { name } = expectation;
     if (await expectation.isFulfilled(primary, ctx)) {
-      if (this.#waiting.get(key) === waiting) this.#remove(key);
+      if (this.#pending.get(key) === pending) this.#remove(key);
       return { status: "fulfilled", name };
     }
     const late = this.#clock.now() >= deadline;
@@ -142,8 +147,8 @@ export class Expectations<P extends KubernetesObject>
   }
 
   /**
-   * How what is waited for fares; if nothing is, waits from now on, unless it
-   * is so already.
+   * Checks the expectation of a primary. Without one, sets it unless the state is
+   * already reached.
    */
   async checkOrSet(
     primary: P,
@@ -160,14 +165,14 @@ export class Expectations<P extends KubernetesObject>
     return { status: "pending", name };
   }
 
-  /** Waits for nothing any more. */
+  /** Removes the expectation of a primary. */
   remove(ctx: Context<P>): void {
     this.#remove(keyText(ctx.key));
   }
 
   #remove(key: string): void {
-    this.#waiting.get(key)?.timer.cancel();
-    this.#waiting.delete(key);
+    this.#pending.get(key)?.timer.cancel();
+    this.#pending.delete(key);
   }
 
   get #clock(): Clock {
@@ -177,7 +182,7 @@ export class Expectations<P extends KubernetesObject>
   get #started(): SourceContext<P> {
     if (this.#context !== undefined) return this.#context;
     throw new Error(
-      `Cannot wait for anything: the expectations must be among the sources of a running controller: received "${this.name}" that is not`,
+      `Cannot use the expectations "${this.name}": they are not among the sources of a running controller`,
     );
   }
 }

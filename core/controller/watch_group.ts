@@ -82,7 +82,7 @@ export class WatchGroup<P extends KubernetesObject> {
     }
     if (this.#stopped) {
       throw new Error(
-        "Cannot watch namespaces: the controller was stopped: received a stop",
+        "Cannot watch namespaces: the controller was stopped",
       );
     }
     options.onReady?.();
