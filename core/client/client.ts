@@ -1,3 +1,17 @@
+/**
+ * The client: typed requests to an API server, with credentials, retries and
+ * rate limit. `transport/` has the HTTP transports of the runtimes, `pods/` the
+ * logs, processes and ports of pods.
+ *
+ * A request is first built as a plain value (`request.ts`), which refuses invalid
+ * arguments; the connection sends it through the middleware to a transport. All
+ * failures are `Error`s that start with "Cannot"; responses of the server with a
+ * status from 300 are `ApiError`s. This folder knows nothing of caches and
+ * controllers and imports only `api`, `json`, `patch`, `config` and the loose
+ * files of `core`.
+ *
+ * @module
+ */
 import { ApiError } from "../api/api_error.ts";
 import { isResolved, type Kind, type ResolvedKind } from "../api/kind.ts";
 import type {
@@ -217,7 +231,7 @@ export class Client {
    * Lists all objects, page by page, in one consistent state. Pages have
    * `limit` objects, 500 by default.
    *
-   * @throws {ApiError} With `isExpired`, if the server no longer has that state
+   * @throws {ApiError} With `isGone`, if the server no longer has that state
    * because reading took too long (5 minutes by default).
    */
   async *listAll<T extends KubernetesObject>(
@@ -337,7 +351,7 @@ export class Client {
    * Watches objects until the server ends the stream or the loop is left. Does
    * not resume; an `Informer` does.
    *
-   * @throws {ApiError} Also from within the loop, with `isExpired` if the resource
+   * @throws {ApiError} Also from within the loop, with `isGone` if the resource
    * version is too old.
    * @throws The reason of `signal`, if it aborts.
    */

@@ -61,7 +61,11 @@ export class Connection implements Transport {
   readonly clock: Clock;
   readonly #deps: ConnectionDeps;
 
-  /** @param deps The parts, as {@linkcode openConnection} puts them together. */
+  /**
+   * Creates a connection from its parts; see {@linkcode openConnection}.
+   *
+   * @param deps The parts.
+   */
   constructor(deps: ConnectionDeps) {
     this.clock = deps.clock;
     this.#deps = deps;

@@ -265,8 +265,8 @@ async function* limitedChunks(
 }
 
 /**
- * Reports the end of a body. It is the path of all watch events, and so it
- * hands on the promises of the body instead of awaiting them.
+ * Wraps a body to report its end. All watch events pass here, so that it returns
+ * the promises of the body instead of awaiting them.
  */
 function withEnd(
   body: AsyncIterable<Uint8Array>,

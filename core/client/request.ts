@@ -431,7 +431,7 @@ export function withDefaults<O extends object>(
   return all as O;
 }
 
-/** Adds a subresource to options. A value that is no object is unchanged. */
+/** Adds a subresource to options. A value that is not an object is unchanged. */
 export function withSubresource<O extends object>(
   options: O,
   subresource: Subresource,
@@ -447,7 +447,7 @@ function describeCollection(kind: ResolvedKind, namespace?: string): string {
     : `${kind.kind} objects in namespace ${namespace}`;
 }
 
-/** @param action The action that the error names, such as `create`. */
+/** Refuses a value that is not an object with metadata. */
 function checkObject(
   kind: Pick<Kind, "kind">,
   object: ObjectBody,

@@ -82,7 +82,7 @@ export async function readJson(
   }
 }
 
-/** Reads a response with a status from 300 as the error that callers catch. */
+/** Creates the error for a response with a status from 300. */
 export async function responseError(
   request: ApiRequest,
   response: HttpResponse,

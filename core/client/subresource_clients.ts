@@ -37,7 +37,11 @@ export interface SubresourceClientDeps {
 export class StatusClient {
   readonly #deps: SubresourceClientDeps;
 
-  /** @param deps Parts of the client that it belongs to. */
+  /**
+   * Creates the client; use the property of a `Client` instead.
+   *
+   * @param deps Parts of that client.
+   */
   constructor(deps: SubresourceClientDeps) {
     this.#deps = deps;
   }
@@ -117,7 +121,11 @@ export interface Scale extends KubernetesObject {
 export class ScaleClient {
   readonly #deps: SubresourceClientDeps;
 
-  /** @param deps Parts of the client that it belongs to. */
+  /**
+   * Creates the client; use the property of a `Client` instead.
+   *
+   * @param deps Parts of that client.
+   */
   constructor(deps: SubresourceClientDeps) {
     this.#deps = deps;
   }

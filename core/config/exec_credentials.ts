@@ -1,5 +1,6 @@
 /**
- * What an exec plug-in is told and what its answer means, without running one.
+ * Credentials from exec plugins: their configuration, input and output, and their
+ * renewal. `exec_process.ts` runs the programs.
  *
  * @module
  */

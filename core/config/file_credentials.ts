@@ -22,6 +22,8 @@ export class FileCredentials implements CredentialSource {
   #current: Credential;
 
   /**
+   * Creates the credentials; no file is read yet.
+   *
    * @param fixed Fields that do not change.
    * @param files Files of the other fields; they take precedence.
    */

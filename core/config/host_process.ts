@@ -1,21 +1,19 @@
-/** What is used of the process that this runs in. */
+/** Part of the `process` global that the library uses. */
 export interface HostProcess {
-  /** The environment variables. */
+  /** Environment variables. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The working folder. */
+  /** Returns the working folder. */
   cwd(): string;
-  /** Listens for a signal. */
+  /** Adds a listener for a signal. */
   on(signal: string, listener: () => void): unknown;
-  /** Listens no more. */
+  /** Removes a listener. */
   off(signal: string, listener: () => void): unknown;
 }
 
 /**
- * The process that this runs in.
- *
- * All runtimes have it as a global, which is what is used here: importing
- * `node:process` reads every property of it, and so opens the standard streams
- * of a program that only wants a variable.
+ * Current process, from the global of that name, which all runtimes have.
+ * Importing `node:process` would read all of its properties, and thus open the
+ * standard streams of a program that only needs a variable.
  */
 export const hostProcess: HostProcess =
   (globalThis as unknown as { readonly process: HostProcess }).process;

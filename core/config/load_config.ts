@@ -1,3 +1,14 @@
+/**
+ * Configuration of clusters: kubeconfig files, service accounts of pods, proxies
+ * and credentials, by the rules of kubectl.
+ *
+ * Errors name file, field and expected value, and never contain a secret. Files
+ * and exec plugins are read again while a client runs. This folder imports only
+ * `api` and the loose files of `core`; parts that few configurations need are
+ * loaded lazily.
+ *
+ * @module
+ */
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { checkOption, checkOptions, type OptionRules } from "../api/options.ts";

@@ -1,3 +1,12 @@
+/**
+ * Patches and field ownership as pure functions on JSON values: JSON Patch, merge
+ * patch, strategic merge patch, and server-side apply with `managedFields`
+ * (`structured_merge.ts` is structured-merge-diff's merge, the `typed_*.ts` files
+ * its operations on typed values). Arguments are never modified, except where
+ * {@linkcode updateManagedFields} says so. This folder imports only `api`.
+ *
+ * @module
+ */
 import type { ManagedFieldsEntry, UntypedObject } from "../api/object.ts";
 import { ApplyError, conflictError } from "./apply_error.ts";
 import {

@@ -27,6 +27,8 @@ export class ChannelStream {
   #closed = false;
 
   /**
+   * Starts reading from a WebSocket.
+   *
    * @param connection The WebSocket.
    * @param channels Channels to read; messages of others are dropped.
    */

@@ -37,6 +37,8 @@ export class ClusterTransport implements Transport {
   #closed = false;
 
   /**
+   * Creates the transport; it connects with the first request.
+   *
    * @param config Configuration of the cluster.
    * @param credentials Source of the current client certificate.
    * @throws {TypeError} If the server is not a URL.

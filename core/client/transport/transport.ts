@@ -1,3 +1,12 @@
+/**
+ * HTTP transports: the interface, and the parts that its implementations share.
+ * `transport_node.ts`, `transport_deno.ts` and `transport_bun.ts` implement it
+ * for the runtimes; `cluster_transport.ts` selects one and replaces it when
+ * certificates change.
+ *
+ * @module
+ */
+
 /** HTTP request as a value. */
 export interface HttpRequest {
   /** HTTP method. */

@@ -30,7 +30,7 @@ function failsWith(
   return (error) => ApiError.is(error) && test(error);
 }
 
-test("Client makes, reads, changes and deletes objects", async () => {
+test("Client creates, reads, updates and deletes objects", async () => {
   const key = inDefault("life");
   const made = await client.create(ConfigMap, {
     metadata: key,
@@ -67,7 +67,7 @@ test("Client makes, reads, changes and deletes objects", async () => {
   );
 });
 
-test("Client applies fields, and takes them over only when told", async () => {
+test("Client applies fields, and takes over conflicts only with force", async () => {
   const key = inDefault("applied");
   const mine = await client.apply(ConfigMap, {
     metadata: key,
@@ -86,7 +86,7 @@ test("Client applies fields, and takes them over only when told", async () => {
   assert.deepEqual(taken.data, { a: "2" });
 });
 
-test("Client lists by selectors and pages, and deletes many", async () => {
+test("Client lists by selectors and pages, and deletes collections", async () => {
   for (const name of ["one", "two", "three", "four", "five"]) {
     await client.create(ConfigMap, {
       metadata: {
@@ -122,7 +122,7 @@ test("Client lists by selectors and pages, and deletes many", async () => {
   assert.equal(rest.items.length, 2);
 });
 
-test("Client writes status and scale apart from the object", async () => {
+test("Client writes status and scale separately from the object", async () => {
   const labels = { app: "scaled" };
   const { metadata } = await client.create(Deployment, {
     metadata: inDefault("scaled"),
@@ -155,7 +155,7 @@ test("Client writes status and scale apart from the object", async () => {
   ]);
 });
 
-test("Client watches from a version on, through all changes", async () => {
+test("Client watches all changes from a resource version on", async () => {
   const key = inDefault("watched");
   const { metadata } = await client.list(ConfigMap);
   const { resourceVersion } = metadata;
@@ -180,7 +180,7 @@ test("Client watches from a version on, through all changes", async () => {
   }, failsWith(({ isGone }) => isGone));
 });
 
-test("Client finds out the path of a kind, and what else is served", async () => {
+test("Client discovers the path of a kind and all served resources", async () => {
   const deployments = untyped({
     group: "apps",
     version: "v1",
@@ -199,7 +199,7 @@ test("Client finds out the path of a kind, and what else is served", async () =>
   );
 });
 
-test("Client tells what the server warns of, and refuses what it refuses", async () => {
+test("Client logs warnings of the server and throws its errors", async () => {
   const warnings: unknown[] = [];
   const logger = {
     ...silentLogger,
@@ -219,7 +219,7 @@ test("Client tells what the server warns of, and refuses what it refuses", async
   assert.equal(await warned.find(ConfigMap, object.metadata), undefined);
 });
 
-test("Client waits for a busy server, and goes on after a broken connection", async () => {
+test("Client retries when throttled and after a failed connection", async () => {
   server.faults.add({
     verb: "get",
     count: 1,
@@ -232,7 +232,7 @@ test("Client waits for a busy server, and goes on after a broken connection", as
   assert.equal(await client.find(ConfigMap, inDefault("none")), undefined);
 });
 
-test("Client goes over plain HTTP, as to kubectl proxy", async () => {
+test("Client connects over plain HTTP, as to kubectl proxy", async () => {
   const plain = await ApiServer.start({ tls: false });
   const config = await configFromText(plain.kubeconfig);
   assert.match(config.server, /^http:/);
@@ -261,7 +261,7 @@ test("An informer over a client follows the server", async () => {
   await informer.stop();
 });
 
-test("Client reads a rotated token file as soon as the old token is refused", async () => {
+test("Client reads a rotated token file when the old token is refused", async () => {
   const folder = temporaryFolder();
   const parts = parse(server.kubeconfig);
   parts.users[0].user = { tokenFile: "token" };

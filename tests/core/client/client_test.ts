@@ -46,7 +46,7 @@ function status(
   };
 }
 
-test("Client.get gives the object, which belongs to the caller", async () => {
+test("Client.get returns an object that the caller may change", async () => {
   const { client, transport } = clientWith(() => ({ body: OBJECT }));
   const pod = await client.get(POD, KEY);
   assert.deepEqual(pod, OBJECT);
@@ -56,7 +56,7 @@ test("Client.get gives the object, which belongs to the caller", async () => {
   assert.equal(request?.headers["user-agent"], "coracle");
 });
 
-test("Client tells what the server said, in one sentence", async () => {
+test("Client reports the Status of the server in one sentence", async () => {
   const details = {
     name: "web",
     kind: "pods",
@@ -79,7 +79,7 @@ test("Client tells what the server said, in one sentence", async () => {
   });
 });
 
-test("Client tells errors that are no Status, and redirects, as ApiError too", async () => {
+test("Client throws ApiError for errors without a Status and redirects too", async () => {
   const cases: readonly (readonly [ScriptedAnswer, RegExp, string])[] = [
     [
       { status: 502, body: "<html>Bad gateway</html>" },
@@ -114,14 +114,14 @@ test("Client tells errors that are no Status, and redirects, as ApiError too", a
   }
 });
 
-test("Client.find gives undefined for what is not there, and other errors", async () => {
+test("Client.find returns undefined for 404 and throws other errors", async () => {
   const missing = clientWith(() => status(404, "NotFound"));
   assert.equal(await missing.client.find(POD, KEY), undefined);
   const refused = clientWith(() => status(403, "Forbidden"));
   await assert.rejects(() => refused.client.find(POD, KEY), ApiError);
 });
 
-test("Client refuses answers that are no JSON or too long", async () => {
+test("Client refuses responses that are not JSON or too large", async () => {
   const rubbish = clientWith(() => ({ body: "{" }));
   await assert.rejects(() => rubbish.client.get(POD, KEY), {
     name: "SyntaxError",
@@ -152,14 +152,14 @@ test("Client.listAll reads page after page", async () => {
   );
 });
 
-test("Client.list gives empty items for a list without", async () => {
+test("Client.list returns empty items for a list without items", async () => {
   const { client } = clientWith(() => ({
     body: { metadata: { resourceVersion: "1" }, items: null },
   }));
   assert.deepEqual((await client.list(POD)).items, []);
 });
 
-test("Client writes under its field manager unless told otherwise", async () => {
+test("Client writes with its field manager by default", async () => {
   const { client, transport } = clientWith(() => ({ body: OBJECT }), {
     fieldManager: "tests",
   });
@@ -182,7 +182,7 @@ test("Client writes under its field manager unless told otherwise", async () => 
   );
 });
 
-test("Client.delete gives the object only while it is still there", async () => {
+test("Client.delete returns the object only while it still exists", async () => {
   const gone = clientWith(() => ({
     body: { kind: "Status", status: "Success", metadata: {} },
   }));
@@ -200,7 +200,7 @@ async function* chunks(...texts: string[]): AsyncGenerator<string> {
   yield* texts;
 }
 
-test("Client.watch gives events across chunks, and ends with the stream", async () => {
+test("Client.watch yields events across chunks and ends with the stream", async () => {
   const text =
     ["ADDED", "MODIFIED", "DELETED"].map((type) =>
       JSON.stringify({ type, object: OBJECT })
@@ -216,7 +216,7 @@ test("Client.watch gives events across chunks, and ends with the stream", async 
   assert.equal(transport.cancelled, 0);
 });
 
-test("Client.watch gives bookmarks to those who ask for them", async () => {
+test("Client.watch yields bookmarks only on request", async () => {
   const object = { ...OBJECT, metadata: { ...KEY, resourceVersion: "7" } };
   const lines = ["ADDED", "BOOKMARK"].map((type) =>
     `${JSON.stringify({ type, object })}\n`
@@ -237,7 +237,7 @@ test("Client.watch gives bookmarks to those who ask for them", async () => {
   assert.deepEqual(versions, ["7"]);
 });
 
-test("Client.watch throws what the server tells in the midst of it", async () => {
+test("Client.watch throws ERROR events of the server", async () => {
   const line = (event: unknown) => `${JSON.stringify(event)}\n`;
   const expired = clientWith(() => ({
     body: chunks(
@@ -276,7 +276,7 @@ test("Client.watch ends the stream when the loop is left", async () => {
   assert.equal(transport.cancelled, 1);
 });
 
-test("Client.request streams any path, and says no as ApiError", async () => {
+test("Client.request streams any path and throws ApiError", async () => {
   const { client } = clientWith(({ path }) =>
     path === "/metrics" ? { body: "up 1" } : status(404, "NotFound")
   );
@@ -300,7 +300,7 @@ test("Client.version and close reach the transport", async () => {
   assert.equal(transport.closed, 1);
 });
 
-test("Client sends a signal along with every call", async () => {
+test("Client passes a signal with every request", async () => {
   const { client } = clientWith(({ signal }) =>
     new Promise((_resolve, reject) => {
       signal?.addEventListener("abort", () => reject(signal.reason));
@@ -323,7 +323,7 @@ test("Client sends a signal along with every call", async () => {
   }
 });
 
-test("Client keeps the rate that it is given", async () => {
+test("Client keeps its rate limit", async () => {
   const clock = new VirtualClock();
   const { client, transport } = clientWith(() => ({ body: OBJECT }), {
     clock,

@@ -42,7 +42,7 @@ async function withClient(
   }
 }
 
-test("Client goes from a kubeconfig to a server that knows it by certificate", async () => {
+test("Client authenticates by the client certificate of a kubeconfig", async () => {
   const { certificate, key } = server.clients.jane;
   const config = await configFromText(
     JSON.stringify({
@@ -71,7 +71,7 @@ test("Client goes from a kubeconfig to a server that knows it by certificate", a
   });
 });
 
-test("Client sends its token, and groups of an impersonation one a line", async () => {
+test("Client sends its token, and impersonated groups one per line", async () => {
   const config = {
     ...TRUSTED,
     credentials: { token: "secret" },
@@ -95,7 +95,7 @@ test("Client sends its token, and groups of an impersonation one a line", async 
   });
 });
 
-test("Client follows a client certificate that changes, and ends old answers in peace", async () => {
+test("Client uses a renewed client certificate and completes open responses", async () => {
   let present: Credential = server.clients.jane;
   const credentials = {
     current: () => Promise.resolve(present),
@@ -122,7 +122,7 @@ test("Client follows a client certificate that changes, and ends old answers in 
   });
 });
 
-test("Client follows authorities that change", async () => {
+test("Client uses renewed certificate authorities", async () => {
   const other = createAuthority({ commonName: "other" }).certificate;
   let present = other;
   const config = {
@@ -138,7 +138,7 @@ test("Client follows authorities that change", async () => {
   });
 });
 
-test("Client runs a command over a stream, after renewing its credentials", async () => {
+test("Client opens a stream after renewing its credentials", async () => {
   let present: Credential = { token: "expired", ...server.clients.jane };
   const credentials = {
     current: () => Promise.resolve(present),
@@ -165,7 +165,7 @@ test("Client runs a command over a stream, after renewing its credentials", asyn
   });
 });
 
-test("Client warns when it does not check the server's certificate", async () => {
+test("Client warns when it does not verify the server's certificate", async () => {
   const warnings: string[] = [];
   const logger = {
     ...silentLogger,
@@ -183,7 +183,7 @@ test("Client warns when it does not check the server's certificate", async () =>
   ]);
 });
 
-test("Client ends all that it has open when it is closed, retired pools too", async () => {
+test("Client.close ends all requests, including those of retired pools", async () => {
   let present: Credential = server.clients.jane;
   const credentials = {
     current: () => Promise.resolve(present),
@@ -211,7 +211,7 @@ test("Client ends all that it has open when it is closed, retired pools too", as
   await client.close();
 });
 
-test("Client opens nothing before the first call, and refuses what is no URL", async () => {
+test("Client connects with the first request, and refuses invalid URLs", async () => {
   const before = (await server.counters()).handshakes;
   await new Client(TRUSTED).close();
   assert.equal((await server.counters()).handshakes, before);

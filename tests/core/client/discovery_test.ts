@@ -54,7 +54,7 @@ function clientWith(
   return { transport, client: new Client({ transport }, { clock }) };
 }
 
-test("Client.resolve asks once for a group and version, then remembers", async () => {
+test("Client.resolve requests each group and version once", async () => {
   const clock = new VirtualClock();
   const { client, transport } = clientWith(() => ({ body: LIST }), clock);
   const both = await Promise.all([
@@ -75,7 +75,7 @@ test("Client.resolve asks once for a group and version, then remembers", async (
   assert.equal(transport.requests.length, 2);
 });
 
-test("Client.resolve asks again for a kind that was not there before", async () => {
+test("Client.resolve requests again when a kind was missing", async () => {
   const { client, transport } = clientWith((_request, count) => ({
     body: count === 1 ? { resources: RESOURCES.slice(2) } : LIST,
   }));
@@ -89,7 +89,7 @@ test("Client.resolve asks again for a kind that was not there before", async () 
   assert.equal(transport.requests.length, 2);
 });
 
-test("Client.resolve tells of a group that is not served, and of other faults", async () => {
+test("Client.resolve reports unserved groups and other failures", async () => {
   const missing = clientWith(() => ({
     status: 404,
     body: "404 page not found",
@@ -107,7 +107,7 @@ test("Client.resolve tells of a group that is not served, and of other faults", 
   assert.equal((await refused.client.resolve(GATEWAY)).plural, "gateways");
 });
 
-test("Client.resolve sends nothing for a kind that says its path", async () => {
+test("Client.resolve sends no request for a resolved kind", async () => {
   const { client, transport } = clientWith(() => ({ body: LIST }));
   await client.resolve(
     untyped({ ...GATEWAY, plural: "gateways", scope: "Namespaced" }),
@@ -115,7 +115,7 @@ test("Client.resolve sends nothing for a kind that says its path", async () => {
   assert.equal(transport.requests.length, 0);
 });
 
-test("Client.resources reads aggregated discovery in two questions", async () => {
+test("Client.resources reads aggregated discovery with two requests", async () => {
   const { client, transport } = clientWith(({ path }) => ({
     body: {
       kind: "APIGroupDiscoveryList",
@@ -152,7 +152,7 @@ test("Client.resources reads aggregated discovery in two questions", async () =>
   );
 });
 
-test("Client.resources asks older servers group by group, and goes past a broken one", async () => {
+test("Client.resources reads older servers by group and skips failed groups", async () => {
   const { client } = clientWith(({ path }) => {
     switch (path) {
       case "/api":

@@ -44,7 +44,7 @@ function through(
 
 const BUSY = { status: 429, headers: { "retry-after": "1" } };
 
-test("retry waits as long as the server asks, and a little longer", async () => {
+test("retry waits for the Retry-After of the server, with jitter", async () => {
   for (const random of [0, 0.5]) {
     const clock = new VirtualClock();
     const { send, transport } = through(
@@ -62,7 +62,7 @@ test("retry waits as long as the server asks, and a little longer", async () => 
   }
 });
 
-test("retry sends reads again when the connection breaks, with growing pauses", async () => {
+test("retry repeats reads after a failed connection, with backoff", async () => {
   const clock = new VirtualClock();
   const { send, transport } = through(
     retry({ clock, random: () => 0 }),
@@ -78,7 +78,7 @@ test("retry sends reads again when the connection breaks, with growing pauses", 
   assert.equal((await sent).status, 200);
 });
 
-test("retry leaves alone what must not be repeated", async () => {
+test("retry does not repeat writes, watches and opted-out requests", async () => {
   const clock = new VirtualClock();
   const broken = through(retry({ clock, random: () => 0 }), () => {
     throw new Error("broken");
@@ -100,7 +100,7 @@ test("retry leaves alone what must not be repeated", async () => {
   }
 });
 
-test("retry gives up after the last attempt, and at once when aborted", async () => {
+test("retry ends after the last attempt, and immediately on abort", async () => {
   const clock = new VirtualClock();
   const refused = through(
     retry({ clock, random: () => 0, maxAttempts: 3 }),
@@ -118,7 +118,7 @@ test("retry gives up after the last attempt, and at once when aborted", async ()
   assert.equal(clock.pendingTimers, 0);
 });
 
-test("rateLimit lets a burst pass and then keeps the rate, in order", async () => {
+test("rateLimit allows a burst and then keeps the rate, in order", async () => {
   const clock = new VirtualClock();
   const { send, transport } = through(
     rateLimit({ perSecond: 10, burst: 3, clock }),
@@ -147,7 +147,7 @@ test("rateLimit lets a burst pass and then keeps the rate, in order", async () =
   }
 });
 
-test("responseTimeout gives up an answer that does not go on, unless it may pause", async () => {
+test("responseTimeout ends a response that stalls, unless it may pause", async () => {
   const clock = new VirtualClock();
   const silent = { [Symbol.asyncIterator]: () => ({ next: never }) };
   const never = () => new Promise<never>(() => {});
@@ -182,7 +182,7 @@ test("responseTimeout gives up an answer that does not go on, unless it may paus
   }
 });
 
-test("rateLimit gives the turns of those who give up to those who come", async () => {
+test("rateLimit returns the tokens of aborted requests", async () => {
   const clock = new VirtualClock();
   const { send, transport } = through(
     rateLimit({ perSecond: 1, burst: 1, clock }),
@@ -202,7 +202,7 @@ test("rateLimit gives the turns of those who give up to those who come", async (
   assert.equal(transport.requests.length, 2);
 });
 
-test("responseTimeout gives up what does not begin, and leaves bodies alone", async () => {
+test("responseTimeout ends a late request, and does not limit the reader", async () => {
   const clock = new VirtualClock();
   const limit = responseTimeout(1_000, clock);
   const silent = limit((request) =>
@@ -247,7 +247,7 @@ class Tokens implements CredentialSource {
   }
 }
 
-test("authenticate renews the credentials after a 401 and sends once more", async () => {
+test("authenticate renews the credentials after a 401 and retries once", async () => {
   const tokens = new Tokens();
   tokens.next = { token: "new" };
   const { send, transport } = through(
@@ -263,7 +263,7 @@ test("authenticate renews the credentials after a 401 and sends once more", asyn
   assert.equal(tokens.refreshed, 1);
 });
 
-test("authenticate gives the 401 when there is nothing newer, or it is refused too", async () => {
+test("authenticate returns the 401 if renewed credentials fail or are absent", async () => {
   const tokens = new Tokens();
   const { send, transport } = through(
     authenticate(tokens),
@@ -276,13 +276,13 @@ test("authenticate gives the 401 when there is nothing newer, or it is refused t
   assert.equal(transport.requests.length, 3);
 });
 
-test("authenticate leaves a header that the caller set", async () => {
+test("authenticate keeps a header of the caller", async () => {
   const { send, transport } = through(authenticate(new Tokens()), () => ({}));
   await send({ ...READ, headers: { authorization: "mine" } });
   assert.equal(transport.requests[0]?.headers["authorization"], "mine");
 });
 
-test("identityHeaders writes basic authentication and impersonation", () => {
+test("identityHeaders encodes basic authentication and impersonation", () => {
   assert.deepEqual(
     identityHeaders({ username: "jane", password: "ü:x" }, {
       user: "root",
@@ -307,7 +307,7 @@ test("identityHeaders writes basic authentication and impersonation", () => {
   assert.deepEqual(identityHeaders({}), { headers: {} });
 });
 
-test("logWarnings writes each warning of the server once", async () => {
+test("logWarnings logs each warning of the server once", async () => {
   const written: unknown[] = [];
   const logger = {
     ...silentLogger,
@@ -325,7 +325,7 @@ test("logWarnings writes each warning of the server once", async () => {
   assert.deepEqual(parseWarnings("rubbish"), []);
 });
 
-test("countRequests counts by verb and code, failures too", async () => {
+test("countRequests counts by verb and code, including failures", async () => {
   const clock = new VirtualClock();
   const counts: unknown[] = [];
   const durations: number[] = [];

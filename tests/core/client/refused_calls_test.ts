@@ -116,7 +116,7 @@ for (const [name, [self, call, like]] of Object.entries(PARTS)) {
   testCall(name, self, [call as Call, like![1]]);
 }
 
-test("client.patch() refuses a patch of another form than its type", async () => {
+test("client.patch() refuses a body that does not fit the patch type", async () => {
   const list = [{ op: "remove", path: "/data" }] as const;
   await assert.rejects(
     client.patch(ConfigMap, key, list),

@@ -40,7 +40,7 @@ function line({ method, path, headers }: ApiRequest): string {
   return `${method} ${decodeURIComponent(path)}${type ? ` ${type}` : ""}`;
 }
 
-test("getRequest reads an object, or a part of it", () => {
+test("getRequest reads an object or a subresource", () => {
   const request = getRequest(DEPLOYMENT, KEY);
   assert.equal(line(request), `GET ${ROOT}/web`);
   assert.equal(request.headers["accept"], "application/json");
@@ -55,13 +55,13 @@ test("getRequest reads an object, or a part of it", () => {
   assert.equal(line(getRequest(NODE, { name: "n1" })), "GET /api/v1/nodes/n1");
 });
 
-test("requests escape names and refuse keys without a namespace", () => {
+test("Requests escape names and refuse keys without a namespace", () => {
   const strange = { namespace: "default", name: "a b?c" };
   assert.equal(getRequest(DEPLOYMENT, strange).path, `${ROOT}/a%20b%3Fc`);
   assert.throws(() => getRequest(DEPLOYMENT, { name: "web" }), TypeError);
 });
 
-test("requests refuse names that would lead to another path", () => {
+test("Requests refuse names that would change the path", () => {
   for (const part of ["", ".", "..", "a/b", "a%2fb", "../x", 5, null]) {
     const text = part as string;
     const said = { name: "TypeError", message: /^Cannot .*: received / };
@@ -78,7 +78,7 @@ test("requests refuse names that would lead to another path", () => {
   }
 });
 
-test("listRequest writes selectors, page and version", () => {
+test("listRequest encodes selectors, page and resource version", () => {
   assert.equal(line(listRequest(DEPLOYMENT)), "GET /apis/apps/v1/deployments");
   const request = listRequest(DEPLOYMENT, {
     namespace: "default",
@@ -103,7 +103,7 @@ test("listRequest writes selectors, page and version", () => {
   );
 });
 
-test("watchRequest writes what a reflector asks for", () => {
+test("watchRequest encodes the options of a reflector", () => {
   const request = watchRequest(DEPLOYMENT, {
     resourceVersion: "7",
     resourceVersionMatch: "NotOlderThan",
@@ -119,7 +119,7 @@ test("watchRequest writes what a reflector asks for", () => {
   assert.equal(request.verb, "watch");
 });
 
-test("createRequest sends the kind with the object, to its collection", () => {
+test("createRequest posts the object with its kind to the collection", () => {
   const request = createRequest(DEPLOYMENT, OBJECT, {
     dryRun: true,
     fieldManager: "tests",
@@ -140,7 +140,7 @@ test("createRequest sends the kind with the object, to its collection", () => {
   );
 });
 
-test("requests refuse an object of another kind, and one without a name", () => {
+test("Requests refuse objects of another kind and without a name", () => {
   for (
     const other of [{ ...OBJECT, kind: "Pod" }, {
       ...OBJECT,
@@ -159,7 +159,7 @@ test("requests refuse an object of another kind, and one without a name", () => 
   );
 });
 
-test("replaceRequest puts an object, or a part of it", () => {
+test("replaceRequest puts an object or a subresource", () => {
   const request = replaceRequest(DEPLOYMENT, OBJECT);
   assert.equal(line(request), `PUT ${ROOT}/web application/json`);
   assert.equal(request.verb, "update");
@@ -167,7 +167,7 @@ test("replaceRequest puts an object, or a part of it", () => {
   assert.equal(line(status), `PUT ${ROOT}/web/status application/json`);
 });
 
-test("applyRequest names its manager and forces only when told", () => {
+test("applyRequest sends the field manager, and force only on request", () => {
   const request = applyRequest(DEPLOYMENT, OBJECT, { fieldManager: "tests" });
   assert.equal(
     line(request),
@@ -185,7 +185,7 @@ test("applyRequest names its manager and forces only when told", () => {
   });
 });
 
-test("patchRequest names the type of the patch by its content type", () => {
+test("patchRequest selects the content type by the patch type", () => {
   const types = {
     merge: "application/merge-patch+json",
     json: "application/json-patch+json",

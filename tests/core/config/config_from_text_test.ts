@@ -24,7 +24,7 @@ function fromText(
   return configFromText(kubeconfig(cluster, user), { environment: {} });
 }
 
-test("configFromText gives server, namespace, authority and certificate", async () => {
+test("configFromText reads server, namespace, authority and certificate", async () => {
   const config = await fromText({
     "certificate-authority-data": base64(AUTHORITY.certificate),
     "tls-server-name": "api.internal",
@@ -44,7 +44,7 @@ test("configFromText gives server, namespace, authority and certificate", async 
   });
 });
 
-test("configFromText gives tokens, basic authentication and impersonation", async () => {
+test("configFromText reads tokens, basic authentication and impersonation", async () => {
   assert.deepEqual(await credential(await fromText({}, { token: "t" })), {
     token: "t",
   });
@@ -69,7 +69,7 @@ test("configFromText gives tokens, basic authentication and impersonation", asyn
   });
 });
 
-test("configFromText takes the proxy of the cluster, else of the environment", async () => {
+test("configFromText uses the proxy of the cluster, else of the environment", async () => {
   const environment = { HTTPS_PROXY: "proxy:3128", NO_PROXY: "10.0.0.2" };
   const proxyOf = async (cluster: Record<string, unknown>) =>
     (await configFromText(kubeconfig(cluster), { environment })).proxyUrl;
@@ -81,7 +81,7 @@ test("configFromText takes the proxy of the cluster, else of the environment", a
   );
 });
 
-test("configFromText takes a server without a scheme as kubectl does", async () => {
+test("configFromText completes a server without a scheme as kubectl does", async () => {
   const plain = await fromText({ server: "localhost:8080" });
   assert.equal(plain.server, "http://localhost:8080");
   const secure = await fromText({
@@ -96,7 +96,7 @@ const DATA = {
   "client-key-data": base64(JANE.key),
 };
 
-test("loadConfig refuses what cannot be used, by field and without secrets", async () => {
+test("loadConfig refuses invalid fields by name and without secrets", async () => {
   const rubbish = writeText(FOLDER, "rubbish", "s3cret");
   type Fields = Record<string, unknown>;
   const cases: readonly (readonly [Fields, Fields, RegExp])[] = [

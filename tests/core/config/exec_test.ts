@@ -93,7 +93,7 @@ function prints(status: Record<string, unknown>, kind = {}): string {
   return `printf '%s' '${JSON.stringify(credential)}'`;
 }
 
-test("an exec plug-in runs once for all who wait, with its arguments and variables", async () => {
+test("An exec plugin runs once for concurrent requests, with its arguments", async () => {
   const { source, runs } = await plugin(
     `sleep 0.1; printf '{"kind":"ExecCredential","apiVersion":"${VERSION}","status":{"token":"%s-%s-%s"}}' "$1" "$2" "$COLOR"`,
     { exec: { args: ["a", "b c"], env: [{ name: "COLOR", value: "blue" }] } },
@@ -108,7 +108,7 @@ test("an exec plug-in runs once for all who wait, with its arguments and variabl
   assert.equal(runs().length, 1);
 });
 
-test("an exec plug-in is told of the cluster when it wants to be", async () => {
+test("An exec plugin receives the cluster information on request", async () => {
   const cluster = {
     "certificate-authority-data": btoa(AUTHORITY.certificate),
     "tls-server-name": "api.internal",
@@ -143,7 +143,7 @@ test("an exec plug-in is told of the cluster when it wants to be", async () => {
   });
 });
 
-test("an exec plug-in may give a certificate, and older ones say no mode", async () => {
+test("An exec plugin may return a certificate, in v1beta1 without a mode", async () => {
   const { source } = await plugin(
     prints({
       clientCertificateData: JANE.certificate.replaceAll("\n", "\\n"),
@@ -164,7 +164,7 @@ test("an exec plug-in may give a certificate, and older ones say no mode", async
   assert.equal(credential.key, JANE.key);
 });
 
-test("an exec plug-in runs again before its credential ends, and when refused", async () => {
+test("An exec plugin runs again before its credential expires, and after a 401", async () => {
   const clock = new VirtualClock();
   const expires = (minutes: number) =>
     new Date(clock.wallTime() + minutes * 60_000).toISOString();
@@ -189,7 +189,7 @@ test("an exec plug-in runs again before its credential ends, and when refused", 
   assert.equal(runs().length, 3);
 });
 
-test("a credential goes on to be used until it ends when its plug-in fails", async () => {
+test("A credential is used until it expires if its plugin fails", async () => {
   const clock = new VirtualClock();
   const end = new Date(clock.wallTime() + 600_000).toISOString();
   const { source, runs } = await plugin(
@@ -210,7 +210,7 @@ test("a credential goes on to be used until it ends when its plug-in fails", asy
   );
 });
 
-test("an exec plug-in that cannot be used is named, and nothing it printed", async () => {
+test("Errors of an exec plugin name it and quote nothing of its output", async () => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ["exit 7", /failed: received exit code 7$/],
     ["kill -9 $$", /failed: received SIGKILL$/],
@@ -258,7 +258,7 @@ test("an exec plug-in that cannot be used is named, and nothing it printed", asy
   }
 });
 
-test("an exec plug-in that hangs is ended after a minute", async () => {
+test("An exec plugin that hangs is killed after a minute", async () => {
   const clock = new VirtualClock();
   const { source, runs } = await plugin("exec sleep 600", { clock });
   const waiting = source.current();
@@ -272,7 +272,7 @@ test("an exec plug-in that hangs is ended after a minute", async () => {
   assert.ok(runs().length <= 1);
 });
 
-test("an exec plug-in that is not there is told with its hint", async () => {
+test("An exec plugin that is not installed is reported with its hint", async () => {
   const { source } = await plugin("", {
     exec: { command: "no-such-program", installHint: "See the manual" },
   });
@@ -282,7 +282,7 @@ test("an exec plug-in that is not there is told with its hint", async () => {
   );
 });
 
-test("an exec plug-in that must talk to a person needs a terminal", async () => {
+test("An interactive exec plugin needs a terminal", async () => {
   const { source } = await plugin(prints({ token: "t" }), {
     exec: { interactiveMode: "Always" },
   });
@@ -292,7 +292,7 @@ test("an exec plug-in that must talk to a person needs a terminal", async () => 
   );
 });
 
-test("a kubeconfig with a wrong exec part is refused", async () => {
+test("A kubeconfig with an invalid exec field is refused", async () => {
   const cases: readonly (readonly [Record<string, unknown>, RegExp])[] = [
     [
       { command: undefined },

@@ -10,7 +10,7 @@ import {
 
 const ORIGIN = { file: "~/.kube/config", folder: "/home/jane/.kube" };
 
-test("parseKubeconfig reads YAML and JSON, and takes null for absent", async () => {
+test("parseKubeconfig reads YAML and JSON, with null as absent", async () => {
   const yaml = `
 kind: Config
 apiVersion: v1
@@ -37,7 +37,7 @@ unknown: { to: us }
   assert.equal((await parseKubeconfig("", ORIGIN)).users.size, 0);
 });
 
-test("parseKubeconfig names file, field and what is expected, and no value", async () => {
+test("parseKubeconfig names file, field and expected type, and no value", async () => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ["a: [1,2", /it must be YAML: received \w+ at line 1, column 8$/],
     ["users: [{name: a, user: {token: *secret}}]", /it must be YAML/],
@@ -81,7 +81,7 @@ test("parseKubeconfig names file, field and what is expected, and no value", asy
   }
 });
 
-test("parseKubeconfig reads or refuses any document, and never leaks a token", async () => {
+test("parseKubeconfig reads or refuses any document without leaking a token", async () => {
   const value = fc.letrec((tie) => ({
     any: fc.oneof(
       { maxDepth: 4 },
@@ -126,7 +126,7 @@ function kubeconfig(file: string): fc.Arbitrary<Kubeconfig> {
   });
 }
 
-test("mergeKubeconfigs takes each name whole from the first file that has it", () => {
+test("mergeKubeconfigs takes each entry completely from its first file", () => {
   const files = fc.tuple(kubeconfig("1"), kubeconfig("2"), kubeconfig("3"));
   fc.assert(fc.property(files, (files) => {
     const merged = mergeKubeconfigs(files);

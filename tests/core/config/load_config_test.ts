@@ -19,7 +19,7 @@ import {
 
 const FOLDER = temporaryFolder();
 
-test("loadConfig resolves paths from the folder of their file", async () => {
+test("loadConfig resolves paths relative to the folder of their file", async () => {
   writeText(FOLDER, "paths/pki/ca.crt", AUTHORITY.certificate);
   writeText(FOLDER, "paths/pki/jane.crt", JANE.certificate);
   writeText(FOLDER, "paths/pki/jane.key", JANE.key);
@@ -39,7 +39,7 @@ test("loadConfig resolves paths from the folder of their file", async () => {
   });
 });
 
-test("loadConfig reads files again after a minute, and at once when refused", async () => {
+test("loadConfig reads files again after a minute, and after a 401", async () => {
   const clock = new VirtualClock();
   const token = writeText(FOLDER, "rotating/token", "one\n");
   const ca = writeText(FOLDER, "rotating/ca.crt", AUTHORITY.certificate);
@@ -72,7 +72,7 @@ test("loadConfig reads files again after a minute, and at once when refused", as
   assert.ok(token && ca);
 });
 
-test("loadConfig merges the files that KUBECONFIG names and skips those missing", async () => {
+test("loadConfig merges the files in KUBECONFIG and skips missing ones", async () => {
   const one = writeText(
     FOLDER,
     "merge/one",
@@ -99,7 +99,7 @@ test("loadConfig merges the files that KUBECONFIG names and skips those missing"
   assert.equal(config.impersonate, undefined);
 });
 
-test("loadConfig goes from the given file to KUBECONFIG, the home and the pod", async () => {
+test("loadConfig tries the given file, KUBECONFIG, the home and the pod", async () => {
   const at = (name: string) =>
     kubeconfig({ server: `https://${name}` }, { token: name });
   const given = writeText(FOLDER, "order/given", at("given"));
@@ -131,7 +131,7 @@ test("loadConfig goes from the given file to KUBECONFIG, the home and the pod", 
   assert.equal(await server({ environment: pod }), "https://home");
 });
 
-test("loadConfig refuses a named file that is missing, and finding nothing", async () => {
+test("loadConfig refuses a missing file and the lack of any configuration", async () => {
   const environment = {
     KUBERNETES_SERVICE_HOST: "10.0.0.1",
     KUBERNETES_SERVICE_PORT: "443",
@@ -161,7 +161,7 @@ test("loadConfig refuses a named file that is missing, and finding nothing", asy
   );
 });
 
-test("loadConfig names the context, cluster or user that is missing", async () => {
+test("loadConfig names a missing context, cluster or user", async () => {
   const read = (parts: object, context?: string) =>
     configFromText(
       JSON.stringify({ ...JSON.parse(kubeconfig()), ...parts }),

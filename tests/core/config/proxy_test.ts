@@ -4,7 +4,7 @@ import { proxyFromEnvironment } from "../../../core/config/proxy.ts";
 
 const PROXY = "http://proxy:3128";
 
-test("proxyFromEnvironment goes by the server's scheme", () => {
+test("proxyFromEnvironment selects the proxy by the server's scheme", () => {
   const environment = { HTTPS_PROXY: PROXY, http_proxy: "plain:80" };
   const of = (server: string) => proxyFromEnvironment(server, environment);
   assert.equal(of("https://10.0.0.1"), PROXY);
@@ -16,7 +16,7 @@ test("proxyFromEnvironment goes by the server's scheme", () => {
   );
 });
 
-test("proxyFromEnvironment never goes to this machine through a proxy", () => {
+test("proxyFromEnvironment never uses a proxy for loopback addresses", () => {
   for (const host of ["localhost", "127.0.0.1", "127.9.9.9", "[::1]"]) {
     const server = `https://${host}:6443`;
     assert.equal(

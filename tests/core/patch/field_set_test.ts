@@ -47,7 +47,7 @@ const operations: [
 ];
 
 for (const [name, oracle] of operations) {
-  test(`FieldSet.${name} is as for plain sets of paths`, () => {
+  test(`FieldSet.${name} equals the operation on plain sets of paths`, () => {
     fc.assert(fc.property(pathLists, pathLists, (left, right) => {
       const result = FieldSet.of(left)[name](FieldSet.of(right));
       const expected = new Set(oracle(model(left), model(right)));
@@ -56,7 +56,7 @@ for (const [name, oracle] of operations) {
   });
 }
 
-test("FieldSet.covers and equals are as for plain sets of paths", () => {
+test("FieldSet.covers and equals equal those of plain sets of paths", () => {
   fc.assert(fc.property(pathLists, pathLists, (left, right) => {
     const [a, b] = [FieldSet.of(left), FieldSet.of(right)];
     const [plainA, plainB] = [model(left), model(right)];
@@ -71,7 +71,7 @@ test("FieldSet.covers and equals are as for plain sets of paths", () => {
   }));
 });
 
-test("FieldSet survives its JSON", () => {
+test("FieldSet survives a round trip through JSON", () => {
   fc.assert(fc.property(pathLists, (list) => {
     const set = FieldSet.of(list);
     const json = JSON.parse(JSON.stringify(set));
@@ -80,7 +80,7 @@ test("FieldSet survives its JSON", () => {
   }));
 });
 
-test("FieldSet writes a field with fields below as kube-apiserver does", () => {
+test("FieldSet encodes a field with children as kube-apiserver does", () => {
   const set = FieldSet.of([
     ["f:spec", "f:ports", 'k:{"port":80,"protocol":"TCP"}'],
     ["f:spec", "f:ports", 'k:{"port":80,"protocol":"TCP"}', "f:port"],
@@ -105,14 +105,14 @@ test("FieldSet lists the fields of a level before those below", () => {
   assert.equal(set.toString(), ".spec.color\n.spec.n\n.spec.deep.x");
 });
 
-test("FieldSet reads keys in any order and spelling", () => {
+test("FieldSet decodes keys in any order and notation", () => {
   const set = FieldSet.fromJSON({
     'k:{ "protocol": "TCP", "port": 8.0e1 }': {},
   });
   assert.ok(set.has(['k:{"port":80,"protocol":"TCP"}']));
 });
 
-test("FieldSet refuses what is no field set", () => {
+test("FieldSet refuses invalid field sets", () => {
   for (
     const fields of [
       { spec: {} },
@@ -131,7 +131,7 @@ test("FieldSet refuses what is no field set", () => {
   }
 });
 
-test("FieldSet refuses nesting that no object has", () => {
+test("FieldSet refuses excessive nesting", () => {
   let fields: Record<string, unknown> = {};
   for (let depth = 0; depth < 2_000; depth++) fields = { "f:a": fields };
   assert.throws(
@@ -156,7 +156,7 @@ test("keyElement orders keys and escapes as Go's encoder does", () => {
   );
 });
 
-test("fieldPathText writes a path for people", () => {
+test("fieldPathText formats a path for messages", () => {
   const path = [
     fieldElement("spec"),
     keyElement([["name", "web"], ["port", 80]]),

@@ -9,7 +9,7 @@ import {
 } from "../../../core/patch/json_patch.ts";
 import { jsonValues } from "./json_arbitraries.ts";
 
-test("diffJsonPatch gives a patch that turns one document into the other", () => {
+test("diffJsonPatch creates a patch that turns one document into the other", () => {
   fc.assert(fc.property(jsonValues, jsonValues, (before, after) => {
     const frozen = structuredClone(before);
     const patched = applyJsonPatch(before, diffJsonPatch(before, after));
@@ -18,7 +18,7 @@ test("diffJsonPatch gives a patch that turns one document into the other", () =>
   }));
 });
 
-test("diffJsonPatch gives nothing for equal documents", () => {
+test("diffJsonPatch creates an empty patch for equal documents", () => {
   fc.assert(fc.property(jsonValues, (value) => {
     assert.deepEqual(diffJsonPatch(value, structuredClone(value)), []);
   }));
@@ -77,7 +77,7 @@ for (const [title, document, patch, result] of examples) {
   });
 }
 
-test("applyJsonPatch never touches a prototype", () => {
+test("applyJsonPatch never modifies a prototype", () => {
   applyJsonPatch({}, [
     { op: "add", path: "/__proto__", value: {} },
     { op: "add", path: "/__proto__/polluted", value: true },
@@ -104,7 +104,7 @@ const misfits: [title: string, document: unknown, patch: unknown][] = [
 ];
 
 for (const [title, document, patch] of misfits) {
-  test(`applyJsonPatch refuses ${title} and says which operation`, () => {
+  test(`applyJsonPatch refuses ${title} and names the operation`, () => {
     assert.throws(
       () => applyJsonPatch(document, patch as JsonPatchOperation[]),
       (error) => error instanceof JsonPatchError && error.index === 0,

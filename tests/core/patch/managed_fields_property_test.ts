@@ -26,7 +26,7 @@ const specs: fc.Arbitrary<Spec> = plainRecord({
   ),
 });
 
-test("applyManaged twice is as once", () => {
+test("applyManaged is idempotent", () => {
   fc.assert(fc.property(specs, specs, (first, second) => {
     const live = apply(undefined, "one", first);
     const once = apply(live, "two", second, true);
@@ -35,7 +35,7 @@ test("applyManaged twice is as once", () => {
   }));
 });
 
-test("applyManaged gives one manager exactly what it applied last", () => {
+test("applyManaged gives a manager exactly the fields that it applied last", () => {
   fc.assert(
     fc.property(fc.array(specs, { minLength: 1, maxLength: 4 }), (all) => {
       let live: UntypedObject | undefined;

@@ -9,13 +9,13 @@ import {
   update,
 } from "../../support/managed_widget.ts";
 
-test("applyManaged creates an object and owns what was applied, not its parents", () => {
+test("applyManaged creates an object and owns the applied fields, not parents", () => {
   const object = apply(undefined, "one", { n: 1, deep: { x: 1 } });
   assert.deepEqual(object.spec, { n: 1, deep: { x: 1 } });
   assert.deepEqual(owned(object), { "one Apply": [".spec.n", ".spec.deep.x"] });
 });
 
-test("applyManaged refuses to change what another manager owns, with the fields in order", () => {
+test("applyManaged reports conflicts with other managers, fields in order", () => {
   const live = apply(undefined, "one", { n: 1, color: "red", deep: { x: 1 } });
   assert.throws(
     () => apply(live, "two", { n: 2, color: "blue", deep: { x: 2 } }),
@@ -37,7 +37,7 @@ test("applyManaged refuses to change what another manager owns, with the fields 
   );
 });
 
-test("applyManaged shares a field whose value is the same, without a time of its own", () => {
+test("applyManaged shares a field of equal value without a new time", () => {
   const live = apply(undefined, "one", { n: 1 });
   const shared = apply(live, "two", { n: 1 });
   assert.deepEqual(owned(shared), {
@@ -58,7 +58,7 @@ test("applyManaged takes fields from their owner when forced", () => {
   });
 });
 
-test("applyManaged removes what the manager gives up and nobody else owns", () => {
+test("applyManaged removes abandoned fields that nobody else owns", () => {
   let live = apply(undefined, "one", { n: 1, color: "red", deep: { x: 1 } });
   live = apply(live, "two", { color: "red" });
   live = apply(live, "one", { deep: { x: 1 } });
@@ -84,7 +84,7 @@ test("applyManaged keeps the items of others in keyed lists and sets", () => {
   });
 });
 
-test("applyManaged replaces atomic lists and maps whole", () => {
+test("applyManaged replaces atomic lists and maps as a whole", () => {
   const live = apply(undefined, "one", { steps: ["a"], block: { x: "1" } });
   const next = apply(live, "one", { steps: ["b"], block: { y: "2" } });
   assert.deepEqual(next.spec, { steps: ["b"], block: { y: "2" } });
@@ -137,7 +137,7 @@ const misfits: [title: string, spec: Spec, message: string][] = [
 ];
 
 for (const [title, spec, message] of misfits) {
-  test(`applyManaged refuses ${title} as kube-apiserver words it`, () => {
+  test(`applyManaged refuses ${title} with the message of kube-apiserver`, () => {
     assert.throws(() => apply(undefined, "one", spec), {
       refusal: "type",
       message:
@@ -146,7 +146,7 @@ for (const [title, spec, message] of misfits) {
   });
 }
 
-test("updateManagedFields gives a new object's fields to its creator", () => {
+test("updateManagedFields assigns the fields of a new object to its creator", () => {
   const object = update(undefined, "creator", { spec: { n: 1 } });
   assert.deepEqual(object.metadata.managedFields, [{
     manager: "creator",
@@ -158,7 +158,7 @@ test("updateManagedFields gives a new object's fields to its creator", () => {
   }]);
 });
 
-test("updateManagedFields takes what changed from its owners and drops what is gone", () => {
+test("updateManagedFields moves changed fields and drops removed ones", () => {
   let live = apply(undefined, "one", { n: 1, color: "red", tags: ["a"] });
   live = update(live, "two", { spec: { n: 2, tags: ["a"] } });
   assert.deepEqual(owned(live), {
@@ -167,13 +167,13 @@ test("updateManagedFields takes what changed from its owners and drops what is g
   });
 });
 
-test("updateManagedFields leaves every entry as it is when nothing changes", () => {
+test("updateManagedFields keeps all entries when nothing changes", () => {
   const live = update(undefined, "creator", { spec: { n: 1 } });
   const next = update(live, "other", { spec: { n: 1 } });
   assert.deepEqual(next.metadata.managedFields, live.metadata.managedFields);
 });
 
-test("updateManagedFields keeps writes to a subresource apart", () => {
+test("updateManagedFields has separate entries per subresource", () => {
   const live = update(undefined, "creator", { spec: { n: 1 } });
   const next = update(
     live,
@@ -193,7 +193,7 @@ test("updateManagedFields keeps writes to a subresource apart", () => {
   );
 });
 
-test("updateManagedFields forgets all owners when asked to", () => {
+test("updateManagedFields resets all owners on request", () => {
   const live = update(undefined, "creator", { spec: { n: 1 } });
   for (const managedFields of [[], [{}]]) {
     const reset = update(live, "other", {
@@ -206,7 +206,7 @@ test("updateManagedFields forgets all owners when asked to", () => {
   }
 });
 
-test("updateManagedFields ignores entries that cannot be read", () => {
+test("updateManagedFields ignores malformed entries", () => {
   const live = update(undefined, "creator", { spec: { n: 1 } });
   const next = update(live, "other", {
     metadata: {
@@ -219,7 +219,7 @@ test("updateManagedFields ignores entries that cannot be read", () => {
   assert.deepEqual(next.metadata.managedFields, live.metadata.managedFields);
 });
 
-test("updateManagedFields joins the oldest updates when there are more than ten", () => {
+test("updateManagedFields merges the oldest of more than ten updates", () => {
   let live = update(undefined, "m0", { spec: { labels: {} } });
   const labels: Record<string, string> = {};
   for (let i = 1; i <= 14; i++) {
@@ -232,7 +232,7 @@ test("updateManagedFields joins the oldest updates when there are more than ten"
   assert.ok(managers?.includes("m14"));
 });
 
-test("applyManaged by kubectl takes over what kubectl applied from the client", () => {
+test("applyManaged by kubectl migrates fields of client-side apply", () => {
   const spec = { n: 1, color: "red" };
   const text = JSON.stringify({
     apiVersion,

@@ -18,7 +18,7 @@ function withoutNullFields(value: unknown): unknown {
   );
 }
 
-test("diffMergePatch gives a patch that turns one document into the other", () => {
+test("diffMergePatch creates a patch that turns one document into the other", () => {
   fc.assert(fc.property(jsonObjects, jsonObjects, (left, right) => {
     const before = withoutNullFields(left);
     const after = withoutNullFields(right);
@@ -29,13 +29,13 @@ test("diffMergePatch gives a patch that turns one document into the other", () =
   }));
 });
 
-test("diffMergePatch gives {} for equal documents", () => {
+test("diffMergePatch creates {} for equal documents", () => {
   fc.assert(fc.property(jsonObjects, (value) => {
     assert.deepEqual(diffMergePatch(value, structuredClone(value)), {});
   }));
 });
 
-test("applyMergePatch twice is as once", () => {
+test("applyMergePatch is idempotent", () => {
   fc.assert(fc.property(jsonValues, jsonValues, (target, patch) => {
     const once = applyMergePatch(target, patch);
     assert.deepEqual(applyMergePatch(once, patch), once);

@@ -68,7 +68,7 @@ test("applyStrategicMergePatch refuses an unknown directive", () => {
   );
 });
 
-test("applyStrategicMergePatch merges lists of texts, as the patch orders them", () => {
+test("applyStrategicMergePatch merges lists of strings in the patch's order", () => {
   const object = { metadata: { finalizers: ["a", "b"] } };
   const patch = { metadata: { finalizers: ["c", "a", "c"] } };
   assert.deepEqual(applyStrategicMergePatch(pod, object, patch), {
@@ -76,7 +76,7 @@ test("applyStrategicMergePatch merges lists of texts, as the patch orders them",
   });
 });
 
-test("applyStrategicMergePatch keeps only what $retainKeys names", () => {
+test("applyStrategicMergePatch keeps only the fields in $retainKeys", () => {
   const object = { spec: { nodeName: "a", hostname: "b", schedulerName: "c" } };
   const patch = {
     spec: { $retainKeys: ["hostname", "nodeName"], nodeName: "x" },
@@ -136,7 +136,7 @@ const REFUSED: readonly (readonly [unknown, string, RegExp])[] = [
   ],
 ];
 
-test("applyStrategicMergePatch refuses what Kubernetes refuses, in its words", () => {
+test("applyStrategicMergePatch refuses as kube-apiserver, with its messages", () => {
   for (const [patch, fault, message] of REFUSED) {
     assert.throws(
       () => applyStrategicMergePatch(pod, two, patch),

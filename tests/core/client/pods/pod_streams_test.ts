@@ -28,7 +28,7 @@ function exitStatus(code: number): string {
   });
 }
 
-test("Client.exec asks for a stream and gives output and exit code", async () => {
+test("Client.exec opens a stream and returns output and exit code", async () => {
   const stream = new ScriptedStream();
   const { client, transport } = clientWith(() => stream);
   const process = await client.exec(KEY, {
@@ -59,7 +59,7 @@ test("Client.exec asks for a stream and gives output and exit code", async () =>
   });
 });
 
-test("ContainerProcess sends input, its end and the size of the terminal", async () => {
+test("ContainerProcess sends input, its end and the terminal size", async () => {
   const stream = new ScriptedStream();
   const { client } = clientWith(() => stream);
   const process = await client.attach(KEY, { stdin: true, tty: true });
@@ -80,7 +80,7 @@ test("ContainerProcess sends input, its end and the size of the terminal", async
   assert.equal(stream.closed, true);
 });
 
-test("ContainerProcess cannot end the input of an old server", async () => {
+test("ContainerProcess.end fails on servers without v5 channels", async () => {
   const { client } = clientWith(() => new ScriptedStream("v4.channel.k8s.io"));
   const process = await client.attach(KEY, { stdin: true });
   await assert.rejects(
@@ -89,7 +89,7 @@ test("ContainerProcess cannot end the input of an old server", async () => {
   );
 });
 
-test("ContainerProcess tells of programs that cannot run and lines that break", async () => {
+test("ContainerProcess reports commands that fail and broken connections", async () => {
   const cases:
     readonly (readonly [(stream: ScriptedStream) => void, RegExp])[] = [
       [
@@ -132,7 +132,7 @@ test("ContainerProcess tells of programs that cannot run and lines that break", 
   }
 });
 
-test("ContainerProcess holds the server back while an output is not read", async () => {
+test("ContainerProcess applies back-pressure while an output is not read", async () => {
   const stream = new ScriptedStream();
   const { client } = clientWith(() => stream);
   const process = await client.exec(KEY, { command: ["yes"] });
@@ -149,7 +149,7 @@ test("ContainerProcess holds the server back while an output is not read", async
   assert.equal(await process.exit, 0);
 });
 
-test("ContainerProcess goes on when one of its outputs is left", async () => {
+test("ContainerProcess continues when one of its outputs is left", async () => {
   const stream = new ScriptedStream();
   const { client } = clientWith(() => stream);
   const process = await client.exec(KEY, { command: ["x"] });
@@ -167,7 +167,7 @@ test("ContainerProcess goes on when one of its outputs is left", async () => {
   assert.deepEqual(output, ["out"]);
 });
 
-test("Client tells what the server said when it refuses a stream", async () => {
+test("Client throws the Status of a server that refuses a stream", async () => {
   const { client, transport } = clientWith(() => {
     throw new StreamRefusedError("https://x", {
       status: 404,
@@ -189,7 +189,7 @@ test("Client tells what the server said when it refuses a stream", async () => {
   );
 });
 
-test("Client.logs gives lines across chunks, empty ones too", async () => {
+test("Client.logs yields lines across chunks, including empty ones", async () => {
   async function* chunks(): AsyncGenerator<string> {
     yield "one\ntw";
     yield "o\n\nthree";
@@ -212,7 +212,7 @@ test("Client.logs gives lines across chunks, empty ones too", async () => {
   );
 });
 
-test("Client.logs gives an endless line in pieces", async () => {
+test("Client.logs yields an endless line in parts", async () => {
   async function* chunks(): AsyncGenerator<string> {
     for (let count = 0; count < 40; count++) yield "x".repeat(64 << 10);
   }
@@ -224,7 +224,7 @@ test("Client.logs gives an endless line in pieces", async () => {
   assert.deepEqual(pieces, [1 << 20, 1 << 20, 512 << 10]);
 });
 
-test("ContainerProcess that is left tells its end, whatever was not read", async () => {
+test("ContainerProcess.close ends the streams, whatever is unread", async () => {
   const stream = new ScriptedStream();
   const { client } = clientWith(() => stream);
   const process = await client.exec(KEY, { command: ["yes"] });
@@ -268,7 +268,7 @@ test("Client.portForward opens connections to a port of a pod", async () => {
   assert.throws(() => client.portForward(KEY, { port: 0 }), RangeError);
 });
 
-test("Client.portForward tells why the pod refused", async () => {
+test("Client.portForward reports why the pod refused", async () => {
   const stream = new ScriptedStream("v4.channel.k8s.io");
   const { client } = clientWith(() => stream);
   const connection = await client.portForward(KEY, { port: 80 }).connect();
@@ -284,7 +284,7 @@ test("Client.portForward tells why the pod refused", async () => {
   );
 });
 
-test("Client.portForward lets go of a pod whose caller hung up meanwhile", async () => {
+test("Client.portForward disconnects from the pod if the caller has left", async () => {
   const opening = Promise.withResolvers<ScriptedStream>();
   const { client, transport } = clientWith(shoutingPod);
   let asked = 0;
@@ -332,7 +332,7 @@ test("Client.portForward listens on a local port", async () => {
   await until("it is closed", () => streams[2]?.closed);
 });
 
-test("Client.portForward waits for a caller who reads slowly, and loses nothing", async () => {
+test("Client.portForward waits for a slow caller without losing data", async () => {
   const stream = new ScriptedStream("v4.channel.k8s.io");
   const { client } = clientWith(() => stream);
   const listener = await client.portForward(KEY, { port: 80 }).listen();

@@ -25,7 +25,7 @@ async function rest(queue: ChunkQueue): Promise<number[]> {
   return lengths;
 }
 
-test("ChunkQueue gives chunks in order, to a reader before or behind", async () => {
+test("ChunkQueue delivers chunks in order, whoever is first", async () => {
   const queue = new ChunkQueue(new Source());
   const early = queue.next();
   queue.push(bytes(1));
@@ -38,7 +38,7 @@ test("ChunkQueue gives chunks in order, to a reader before or behind", async () 
   assert.deepEqual(await rest(queue), []);
 });
 
-test("ChunkQueue pauses its source once too much waits, and resumes at half", async () => {
+test("ChunkQueue pauses its source when full and resumes at half", async () => {
   const source = new Source();
   const queue = new ChunkQueue(source, { highWaterMark: 10 });
   for (const length of [5, 5]) queue.push(bytes(length));
@@ -51,7 +51,7 @@ test("ChunkQueue pauses its source once too much waits, and resumes at half", as
   assert.deepEqual(source.calls, ["pause", "resume"]);
 });
 
-test("ChunkQueue throws a failure once, after what came before it", async () => {
+test("ChunkQueue throws a failure once, after the chunks before it", async () => {
   const queue = new ChunkQueue(new Source());
   queue.push(bytes(1));
   queue.fail(new Error("broken"));
@@ -66,7 +66,7 @@ test("ChunkQueue throws a failure once, after what came before it", async () => 
   assert.equal((await waiting.next()).done, true);
 });
 
-test("ChunkQueue tells its source once that the reader left", async () => {
+test("ChunkQueue ends its source once when the reader leaves", async () => {
   const source = new Source();
   const queue = new ChunkQueue(source);
   queue.push(bytes(1));
@@ -81,7 +81,7 @@ test("ChunkQueue tells its source once that the reader left", async () => {
   assert.deepEqual(source.calls, ["leave"]);
 });
 
-test("ChunkQueue gives a chunk back when what follows it is asked for", async () => {
+test("ChunkQueue releases a chunk when the next one is requested", async () => {
   const released: number[] = [];
   const source = Object.assign(new Source(), {
     release: (chunk: Uint8Array) => void released.push(chunk.byteLength),
@@ -107,7 +107,7 @@ test("ChunkQueue gives a chunk back when what follows it is asked for", async ()
   );
 });
 
-test("ChunkQueue fails when more waits than its limit", async () => {
+test("ChunkQueue fails beyond its limit", async () => {
   const source = new Source();
   const queue = new ChunkQueue(source, { highWaterMark: Infinity, limit: 10 });
   queue.push(bytes(6));

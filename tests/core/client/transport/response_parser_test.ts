@@ -115,7 +115,7 @@ const ANSWER: fc.Arbitrary<Answer> = fc.record({
   };
 });
 
-test("ResponseParser reads the same however an answer is cut", () => {
+test("ResponseParser parses a response however it is split", () => {
   fc.assert(fc.property(
     ANSWER,
     fc.array(fc.nat(), { maxLength: 30, size: "max" }),
@@ -129,7 +129,7 @@ test("ResponseParser reads the same however an answer is cut", () => {
   ));
 });
 
-test("ResponseParser fails, or reads the same, however a damaged answer is cut", () => {
+test("ResponseParser treats a damaged response the same however it is split", () => {
   const outcome = (parts: readonly Uint8Array[]) => {
     try {
       return readParts(parts);
@@ -151,7 +151,7 @@ test("ResponseParser fails, or reads the same, however a damaged answer is cut",
   ));
 });
 
-test("ResponseParser ignores what follows a complete answer", () => {
+test("ResponseParser ignores bytes after a complete response", () => {
   const answers = [
     `${HEAD}content-length: 2\r\n\r\nok`,
     `${CHUNKED}2\r\nok\r\n0\r\n\r\n`,
@@ -163,7 +163,7 @@ test("ResponseParser ignores what follows a complete answer", () => {
   }
 });
 
-test("ResponseParser reads no body where there is none", () => {
+test("ResponseParser reads no body for statuses without one", () => {
   for (
     const head of [
       "HTTP/1.1 204 No Content\r\n\r\n",
@@ -177,7 +177,7 @@ test("ResponseParser reads no body where there is none", () => {
   }
 });
 
-test("ResponseParser joins repeated headers and takes any name for one", () => {
+test("ResponseParser joins repeated headers, whatever their name", () => {
   const { head } = read(
     `${HEAD}X-A: one\r\nx-a:two\r\nconstructor: \t3 \r\n__proto__: 4\r\n\r\n`,
   );
@@ -190,7 +190,7 @@ test("ResponseParser joins repeated headers and takes any name for one", () => {
   ]);
 });
 
-test("ResponseParser squeezes the chunks of one read together in place", () => {
+test("ResponseParser joins the chunks of one read in place", () => {
   const reader = new ResponseParser();
   const answer = Buffer.from(`${CHUNKED}3\r\none\r\n4;x=y\r\nfour\r\n2\r\nen`);
   assert.equal(answer.toString("latin1", 0, reader.read(answer)), "onefouren");
@@ -251,7 +251,7 @@ for (const [what, answer] of Object.entries(REFUSED)) {
   });
 }
 
-test("ResponseParser refuses an answer that breaks off", () => {
+test("ResponseParser refuses an incomplete response", () => {
   const answers = [
     `${HEAD}content-length: 2\r\n\r\nok`,
     `${CHUNKED}2\r\nok\r\n0\r\na: b\r\n\r\n`,
@@ -267,7 +267,7 @@ test("ResponseParser refuses an answer that breaks off", () => {
   }
 });
 
-test("ResponseParser refuses heads, trailers and extensions without end", () => {
+test("ResponseParser refuses endless heads, trailers and extensions", () => {
   const filler = Buffer.from(`a: ${"b".repeat(500)}\r\n`);
   const endless: readonly [string, Buffer][] = [
     [HEAD, filler],
@@ -288,7 +288,7 @@ test("ResponseParser refuses heads, trailers and extensions without end", () => 
   }
 });
 
-test("ResponseParser tells no header that it refuses, since it may be secret", () => {
+test("ResponseParser does not quote an invalid header, which may be secret", () => {
   assert.throws(
     () => read(`${HEAD}set-cookie: secret\0\r\n\r\n`),
     (error: Error) => !error.message.includes("secret"),

@@ -44,7 +44,7 @@ async function connected(
   }
 }
 
-test("socks5Connect asks for a host by name, or by its address of either family", async () => {
+test("socks5Connect requests a host by name, IPv4 or IPv6 address", async () => {
   const asked: [string, number[]][] = [
     ["api", [3, 3, ...Buffer.from("api")]],
     ["10.1.2.3", [1, 10, 1, 2, 3]],
@@ -80,7 +80,7 @@ test("socks5Connect asks for a host by name, or by its address of either family"
   }
 });
 
-test("socks5Connect gives the user and password where there is one", async () => {
+test("socks5Connect authenticates with user and password", async () => {
   const user = { username: "jane", password: "pässword" };
   const { told } = await connected(user, [[5, 2], [1, 0], ACCEPTED]);
   assert.deepEqual(told.slice(0, 2), [
@@ -89,7 +89,7 @@ test("socks5Connect gives the user and password where there is one", async () =>
   ]);
 });
 
-test("socks5Connect leaves alone what follows the answer, whatever address it names", async () => {
+test("socks5Connect leaves the bytes after the reply unread", async () => {
   for (
     const bound of [
       [1, 10, 0, 0, 1],
@@ -105,7 +105,7 @@ test("socks5Connect leaves alone what follows the answer, whatever address it na
   }
 });
 
-test("socks5Connect tells what the proxy refused", async () => {
+test("socks5Connect reports the refusal of the proxy", async () => {
   const user = { username: "jane", password: "secret" };
   const cases: [Partial<Socks5Target>, number[][], RegExp][] = [
     [{}, [[5, 0xff]], /received another method$/],

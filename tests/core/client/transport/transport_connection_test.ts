@@ -22,7 +22,7 @@ const TRUSTED: TransportOptions = {
 // that a caller who goes on at once gets a second one; there is never a third.
 const CONNECTIONS_IN_A_ROW = 2;
 
-test("transport keeps its connections over many requests", async () => {
+test("Transport reuses its connections", async () => {
   await withTransport(TRUSTED, async (transport) => {
     const before = (await server.counters()).handshakes;
     for (let count = 0; count < 20; count++) {
@@ -121,7 +121,7 @@ testBoth(
   },
 );
 
-test("transport keeps its tunnels through a proxy over many requests", async () => {
+test("Transport reuses its tunnels through a proxy", async () => {
   const settings = {
     ...TRUSTED,
     proxyUrl: `http://127.0.0.1:${server.proxyPort}`,

@@ -22,7 +22,7 @@ const TRUSTED: TransportOptions = {
   certificateAuthority: server.authority,
 };
 
-test("transport sends method, path, headers and body, and gives the answer", async () => {
+test("Transport sends method, path, headers and body, and returns the response", async () => {
   await withTransport(TRUSTED, async (transport) => {
     const response = await transport.send({
       method: "PATCH",
@@ -333,7 +333,7 @@ testBoth(
   },
 );
 
-test("openHttpTransport refuses what is no server's URL", async () => {
+test("openHttpTransport refuses invalid URLs of servers", async () => {
   for (const url of ["", "tcp://host", "host:6443"]) {
     await assert.rejects(() => openHttpTransport({ server: url }), {
       name: "TypeError",

@@ -53,7 +53,7 @@ async function firstText(stream: OpenStream): Promise<string> {
   return "";
 }
 
-test("openWebSocket sends certificate and headers, and carries both ways", async () => {
+test("openWebSocket sends certificate and headers, and messages both ways", async () => {
   const stream = await open("/stream/echo", {
     headers: { authorization: "Bearer secret" },
   });
@@ -71,18 +71,18 @@ test("openWebSocket sends certificate and headers, and carries both ways", async
   assert.equal((await messages.next()).done, true);
 });
 
-test("openWebSocket gives what was sent before the peer closed", async () => {
+test("openWebSocket delivers all messages before the peer closed", async () => {
   const stream = await open("/stream/three");
   assert.deepEqual(await texts(stream), ["one", "two", "three"]);
   await stream.ended;
 });
 
-test("openWebSocket tells of a line that breaks", async () => {
+test("openWebSocket reports a broken connection", async () => {
   const stream = await open("/stream/broken");
   await assert.rejects(() => texts(stream), /^Error: Cannot reach https/);
 });
 
-test("openWebSocket tells what the server said when it refused", async () => {
+test("openWebSocket reports the response of a server that refuses", async () => {
   await assert.rejects(
     () => open("/stream/none"),
     (error: unknown) => {
@@ -94,7 +94,7 @@ test("openWebSocket tells what the server said when it refused", async () => {
   );
 });
 
-test("openWebSocket holds the sender back, or gives up, while nobody reads", async () => {
+test("openWebSocket applies back-pressure or fails while it is not read", async () => {
   const before = await server.counters();
   const stream = await open("/stream/flow");
   if (currentRuntime() === "deno") {
@@ -116,7 +116,7 @@ test("openWebSocket holds the sender back, or gives up, while nobody reads", asy
   await stream.abort(new Error("enough"));
 });
 
-test("openWebSocket ends when its signal aborts, wherever it is", async () => {
+test("openWebSocket ends when its signal aborts, in every state", async () => {
   const reason = new Error("enough");
   await assert.rejects(
     () => open("/stream/silent", { signal: AbortSignal.abort(reason) }),
@@ -144,7 +144,7 @@ test("openWebSocket ends the connection when its reader leaves", async () => {
   );
 });
 
-test("openWebSocket checks the server's authority and name", async () => {
+test("openWebSocket verifies the server's certificate and name", async () => {
   await assert.rejects(
     () => open("/stream/echo", { settings: { serverName: "other.internal" } }),
     /Cannot reach/,
@@ -164,7 +164,7 @@ test("openWebSocket checks the server's authority and name", async () => {
   }
 });
 
-test("openWebSocket goes through a proxy", async () => {
+test("openWebSocket connects through a proxy", async () => {
   const before = (await server.counters()).tunnels;
   const guarded = `127.0.0.1:${server.guardedProxyPort}`;
   for (
@@ -188,7 +188,7 @@ test("openWebSocket goes through a proxy", async () => {
   );
 });
 
-test("openWebSocket ends a stream whose peer answers no ping", async () => {
+test("openWebSocket ends a stream whose peer does not answer pings", async () => {
   const { setInterval } = globalThis;
   const beats: (() => void)[] = [];
   globalThis.setInterval = ((beat: () => void, ...rest: number[]) => {
