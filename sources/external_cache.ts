@@ -1,41 +1,37 @@
+import type { KubernetesObject } from "../core/api/object.ts";
+import { keyOf, keyText } from "../core/api/object_key.ts";
 import { checkOptions, type OptionRules } from "../core/api/options.ts";
 import { jsonEquals } from "../core/patch/json_value.ts";
+import { BaseSource } from "./source_run.ts";
 
-/** Which changes of outside resources matter. What is left out accepts. */
-export interface ExternalFilters<R> {
-  /** A resource is new. */
-  readonly add?: ((resource: R) => boolean) | undefined;
-  /** A resource changed. */
-  readonly update?: ((resource: R, previous: R) => boolean) | undefined;
-  /** A resource is gone. */
-  readonly delete?: ((resource: R) => boolean) | undefined;
-  /** Any of these. */
-  readonly generic?: ((resource: R) => boolean) | undefined;
-}
-
-/** How an {@linkcode ExternalCache} tells resources apart. */
+/** Options of a cache of external resources. */
 export interface ExternalCacheOptions<R> {
   /**
-   * What names a resource among those of one primary.
-   *
-   * @default {every primary has at most one resource}
+   * Id of a resource, unique among those of its primary. By default a primary
+   * has at most one resource.
    */
   readonly id?: ((resource: R) => string) | undefined;
   /**
-   * Whether two states of a resource are the same.
-   *
-   * @default {the same as JSON}
+   * Whether two states of a resource are equal. By default they are compared as
+   * JSON.
    */
   readonly equals?: ((a: R, b: R) => boolean) | undefined;
   /**
-   * Which changes matter.
-   *
-   * @default {all}
+   * Filters of the changes that trigger runs: `add`, `update` and `delete` for
+   * one type of change, `generic` for all. A filter that is left out accepts
+   * every change.
    */
-  readonly filters?: ExternalFilters<R> | undefined;
+  readonly filters?: {
+    readonly add?: ((resource: R) => boolean) | undefined;
+    readonly update?: ((resource: R, previous: R) => boolean) | undefined;
+    readonly delete?: ((resource: R) => boolean) | undefined;
+    readonly generic?: ((resource: R) => boolean) | undefined;
+  } | undefined;
 }
 
-/** What the options of a cache must be. */
+type ExternalFilters<R> = NonNullable<ExternalCacheOptions<R>["filters"]>;
+
+/** Validation rules of the options of a cache. */
 export const CACHE_RULES: OptionRules<ExternalCacheOptions<never>> = {
   id: "function?",
   equals: "function?",
@@ -51,33 +47,33 @@ const FILTER_RULES: OptionRules<ExternalFilters<never>> = {
 interface Entry<R> {
   readonly resource: R;
   /**
-   * The state before our own write, while no fetch has confirmed the write: a
-   * fetch that was under way during the write still shows it.
+   * State before an own write that no fetch has confirmed: a fetch that was in
+   * progress during the write still returns it.
    */
   readonly unconfirmed?: { readonly previous: R | undefined } | undefined;
 }
 
 /**
- * The last known state of resources outside the cluster, by primary and id.
+ * Cache of external resources, by primary and id.
  *
- * Own writes and deletions go in directly, so that the fetch which sees them
- * first finds no change; one following fetch that still shows the state before
- * is not believed.
+ * Own writes and deletions are applied directly, so that the first fetch that
+ * returns them finds no change. One later fetch that still returns the earlier
+ * state is ignored.
  *
  * @typeParam R The type of the resources.
  */
 export class ExternalCache<R> {
   readonly #primaries: Map<string, Map<string, Entry<R>>> = new Map();
-  /** What we deleted ourselves since the last fetch, by primary and id. */
+  /** Own deletions since the last fetch, by primary and id. */
   readonly #deleted: Map<string, Map<string, R>> = new Map();
   readonly #id: (resource: R) => string;
   readonly #equals: (a: R, b: R) => boolean;
   readonly #filters: ExternalFilters<R>;
 
   /**
-   * Makes an empty cache.
+   * Creates an empty cache.
    *
-   * @param options How resources are told apart.
+   * @param options How resources are identified, compared and filtered.
    * @throws {TypeError} If a filter is unknown or no function.
    */
   constructor(options: ExternalCacheOptions<R> = {}) {
@@ -88,27 +84,26 @@ export class ExternalCache<R> {
     this.#filters = filters;
   }
 
-  /** The resources of a primary. */
+  /** Resources of a primary. */
   of(primary: string): R[] {
     return [...this.#primaries.get(primary)?.values() ?? []]
       .map(({ resource }) => resource);
   }
 
-  /** Whether anything was ever put in for the primary and not forgotten. */
+  /** Whether the cache has an entry for a primary, even without resources. */
   has(primary: string): boolean {
     return this.#primaries.has(primary);
   }
 
-  /** The primaries that have resources, or had them when last looked at. */
+  /** Primaries that have an entry. */
   primaries(): string[] {
     return [...this.#primaries.keys()];
   }
 
   /**
-   * Takes in everything that a fetch found for a primary; what is not among it
-   * is gone.
+   * Replaces the resources of a primary by those of a fetch.
    *
-   * @returns Whether anything changed that matters.
+   * @returns Whether there is a change that the filters accept.
    */
   replace(primary: string, resources: Iterable<R>): boolean {
     const before = this.#primaries.get(primary) ?? new Map<string, Entry<R>>();
@@ -130,7 +125,7 @@ export class ExternalCache<R> {
     }
     for (const [id, { resource, unconfirmed }] of before) {
       if (after.has(id)) continue;
-      // A fetch from before our create cannot know the resource.
+      // A fetch from before the creation cannot return the resource.
       if (unconfirmed !== undefined && unconfirmed.previous === undefined) {
         after.set(id, { resource });
       } else matters = this.#gone(resource) || matters;
@@ -140,9 +135,9 @@ export class ExternalCache<R> {
   }
 
   /**
-   * Takes in one resource that somebody told us of.
+   * Adds or updates a resource.
    *
-   * @returns Whether it is a change that matters.
+   * @returns Whether there is a change that the filters accept.
    */
   put(primary: string, resource: R): boolean {
     const entries = this.#entries(primary);
@@ -152,7 +147,7 @@ export class ExternalCache<R> {
     return this.#changed(resource, previous);
   }
 
-  /** Takes in what our own write has made of a resource. */
+  /** Updates a resource after an own write. */
   ownWrite(primary: string, resource: R): void {
     const entries = this.#entries(primary);
     const id = this.#id(resource);
@@ -161,7 +156,7 @@ export class ExternalCache<R> {
     this.#deleted.get(primary)?.delete(id);
   }
 
-  /** Takes out what we deleted ourselves. */
+  /** Removes a resource after an own deletion. */
   ownDelete(primary: string, resource: R): void {
     const id = this.#id(resource);
     this.#primaries.get(primary)?.delete(id);
@@ -170,11 +165,11 @@ export class ExternalCache<R> {
   }
 
   /**
-   * Takes out one resource, or all of a primary.
+   * Removes one resource, or all of a primary.
    *
-   * @param primary Whose.
-   * @param id Which; all of them by default.
-   * @returns Whether it is a change that matters.
+   * @param primary The primary.
+   * @param id The id of the resource; all of them by default.
+   * @returns Whether there is a change that the filters accept.
    */
   delete(primary: string, id?: string): boolean {
     const entries = this.#primaries.get(primary);
@@ -188,13 +183,13 @@ export class ExternalCache<R> {
     return matters;
   }
 
-  /** Forgets a primary as if nothing had ever been known of it. */
+  /** Removes the entry of a primary. */
   forget(primary: string): void {
     this.#primaries.delete(primary);
     this.#deleted.delete(primary);
   }
 
-  /** Forgets everything. */
+  /** Removes all entries. */
   clear(): void {
     this.#primaries.clear();
     this.#deleted.clear();
@@ -226,5 +221,33 @@ export class ExternalCache<R> {
   #gone(resource: R): boolean {
     const { delete: filter, generic } = this.#filters;
     return (filter?.(resource) ?? true) && (generic?.(resource) ?? true);
+  }
+}
+
+/** Base class of event sources that cache external resources. */
+export abstract class CachingSource<P extends KubernetesObject, R>
+  extends BaseSource<P> {
+  /** Resources by primary. */
+  protected readonly cache: ExternalCache<R>;
+
+  /** @param options The name of the source, and the options of the cache. */
+  constructor(options: ExternalCacheOptions<R> & { readonly name: string }) {
+    super(options.name);
+    this.cache = new ExternalCache(options);
+  }
+
+  override async stop(): Promise<void> {
+    await super.stop();
+    this.cache.clear();
+  }
+
+  /** Updates the cache after an own write of a resource. */
+  ownExternalWrite(primary: P, resource: R): void {
+    this.cache.ownWrite(keyText(keyOf(primary)), resource);
+  }
+
+  /** Updates the cache after an own deletion of a resource. */
+  ownExternalDelete(primary: P, resource: R): void {
+    this.cache.ownDelete(keyText(keyOf(primary)), resource);
   }
 }

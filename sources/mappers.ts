@@ -11,28 +11,28 @@ import type { IndexDefinition } from "../core/cache/store/object_store.ts";
 import type { ObjectHeader } from "../core/json/object_header.ts";
 
 /**
- * A secondary as a mapper sees it: its metadata, read from the bytes, and the
- * object itself, decoded when it is asked for.
+ * Secondary for a mapper: its metadata, read from the encoded bytes, and the
+ * object, which is decoded on first use.
  */
 export interface MappedObject<S extends KubernetesObject> {
-  /** The name. */
+  /** Name of the object. */
   readonly name: string;
-  /** The namespace; empty for cluster-scoped kinds. */
+  /** Namespace of the object; empty for cluster-scoped kinds. */
   readonly namespace: string;
-  /** The owners. */
+  /** Owner references. */
   readonly ownerReferences: readonly OwnerReference[];
-  /** The value of a label. */
+  /** Value of a label. */
   label(key: string): string | undefined;
-  /** The value of an annotation. */
+  /** Value of an annotation. */
   annotation(key: string): string | undefined;
-  /** The whole object. */
+  /** Decoded object. */
   readonly object: S;
 }
 
 /**
- * Tells which primaries a secondary belongs to, and how the cache finds the
- * secondaries of a primary. Mappers are pure: an update is mapped before and
- * after it, and the primaries of both run.
+ * Mapper from secondaries to primaries, with the index by which the cache finds
+ * the secondaries of a primary. Mappers are pure: an update maps the old and
+ * the new state, and triggers the primaries of both.
  *
  * @typeParam P The type of the primaries.
  * @typeParam S The type of the secondaries.
@@ -41,40 +41,35 @@ export interface Mapper<
   P extends KubernetesObject,
   S extends KubernetesObject,
 > {
-  /** The primaries of a secondary. */
+  /** Maps a secondary to its primaries. */
   primariesOf(
     secondary: MappedObject<S>,
     primaryKind: Kind<P>,
   ): Iterable<ObjectKey | string>;
-  /** The index by which the cache finds the secondaries of a primary. */
+  /** Index by which the cache finds the secondaries of a primary. */
   readonly index: IndexDefinition<S>;
-  /** Under which value of the index the secondaries of a primary are. */
+  /** Index value of the secondaries of a primary. */
   indexValue(primary: P): string;
 }
 
-/** Options of {@linkcode byOwner}. */
-export interface ByOwnerOptions {
-  /**
-   * Whether only the controlling owner counts.
-   *
-   * @default {false}
-   */
-  readonly controllerOnly?: boolean | undefined;
-}
-
-const OWNER_RULES: OptionRules<ByOwnerOptions> = { controllerOnly: "boolean?" };
+const OWNER_RULES: OptionRules<
+  NonNullable<Parameters<typeof byOwner>[0]>
+> = { controllerOnly: "boolean?" };
 
 /**
- * Maps by owner references to the primary's group and kind, in whatever version:
- * an owner reference stays what it is when the version of its kind goes on.
+ * Creates a mapper by owner references. Only the group and kind of a reference
+ * count: its version stays the same when the kind gets a new one.
  *
- * @param options Which owners count.
+ * @param options `controllerOnly` ignores owners that are not the controller
+ * (false by default).
  * @throws {TypeError} If an option is unknown or of another type.
  */
 export function byOwner<
   P extends KubernetesObject,
   S extends KubernetesObject,
->(options: ByOwnerOptions = {}): Mapper<P, S> {
+>(
+  options: { readonly controllerOnly?: boolean | undefined } = {},
+): Mapper<P, S> {
   checkOptions(options, OWNER_RULES, "byOwner()");
   return {
     index: { byOwner: true },
@@ -94,30 +89,26 @@ export function byOwner<
   };
 }
 
-/** Options of {@linkcode byLabel} and {@linkcode byAnnotation}. */
-export interface ByMetadataOptions {
-  /**
-   * The label or annotation that holds the namespace of the primary.
-   *
-   * @default {the primary is in the namespace of the secondary}
-   */
-  readonly namespace?: string | undefined;
-}
-
-const METADATA_RULES: OptionRules<ByMetadataOptions> = { namespace: "name?" };
+const METADATA_RULES: OptionRules<
+  NonNullable<Parameters<typeof byLabel>[1]>
+> = { namespace: "name?" };
 
 /**
- * Maps by a label that holds the name of the primary.
+ * Creates a mapper by a label with the name of the primary.
  *
  * @param label The label.
- * @param options Where the namespace is.
- * @throws {TypeError | RangeError} If the label is no text, or an option is
- * unknown or makes no sense.
+ * @param options `namespace` is the label with the namespace of the primary, by
+ * default that of the secondary.
+ * @throws {TypeError | RangeError} If the label is no string, or an option is
+ * unknown or invalid.
  */
 export function byLabel<
   P extends KubernetesObject,
   S extends KubernetesObject,
->(label: string, options: ByMetadataOptions = {}): Mapper<P, S> {
+>(
+  label: string,
+  options: { readonly namespace?: string | undefined } = {},
+): Mapper<P, S> {
   checkOption(label, "name", { name: "label", subject: "byLabel()" });
   checkOptions(options, METADATA_RULES, "byLabel()");
   return byMetadata(
@@ -126,27 +117,33 @@ export function byLabel<
   );
 }
 
-/** The annotations of {@linkcode byAnnotation} unless told otherwise. */
+/** Default annotation with the name of the primary. */
 export const PRIMARY_NAME_ANNOTATION = "coracle.dev/primary-name";
-/** Holds the namespace of the primary, where it is in another one. */
+/**
+ * Default annotation with the namespace of the primary, if it is in another
+ * one.
+ */
 export const PRIMARY_NAMESPACE_ANNOTATION = "coracle.dev/primary-namespace";
 
 /**
- * Maps by an annotation that holds the name of the primary: for secondaries that
- * cannot have an owner reference, since they are in another namespace or in
- * none.
+ * Creates a mapper by an annotation with the name of the primary, for
+ * secondaries that cannot have an owner reference: in another namespace, or
+ * cluster-scoped.
  *
  * @param annotation The annotation.
- * @param options Where the namespace is.
- * @throws {TypeError | RangeError} If the annotation is no text, or an option is
- * unknown or makes no sense.
+ * @param options `namespace` is the annotation with the namespace of the
+ * primary; the default of the library if no annotation is given.
+ * @throws {TypeError | RangeError} If the annotation is no string, or an option
+ * is unknown or invalid.
  */
 export function byAnnotation<
   P extends KubernetesObject,
   S extends KubernetesObject,
 >(
   annotation: string = PRIMARY_NAME_ANNOTATION,
-  options: ByMetadataOptions = { namespace: PRIMARY_NAMESPACE_ANNOTATION },
+  options: { readonly namespace?: string | undefined } = {
+    namespace: PRIMARY_NAMESPACE_ANNOTATION,
+  },
 ): Mapper<P, S> {
   checkOption(annotation, "name", {
     name: "annotation",
@@ -192,10 +189,11 @@ function byMetadata<P extends KubernetesObject, S extends KubernetesObject>(
 }
 
 /**
- * Maps by a function of the object, which costs decoding every secondary that
- * changes.
+ * Creates a mapper by a function of the object. Every secondary that changes is
+ * decoded.
  *
- * @param primaries The primaries of a secondary, as keys or `namespace/name`.
+ * @param primaries Returns the primaries of a secondary, as keys or
+ * `namespace/name`.
  * @throws {TypeError} If it is no function.
  *
  * @example Pods of a node
@@ -228,9 +226,9 @@ export function byFunction<
 }
 
 /**
- * The keys that a user's function gave, as text.
+ * Converts the keys that a user's function returned to strings.
  *
- * @throws {TypeError} If it gave something else.
+ * @throws {TypeError} If it returned another value.
  */
 export function keyTexts(keys: Iterable<ObjectKey | string>): string[] {
   const given: unknown = keys;
@@ -238,7 +236,7 @@ export function keyTexts(keys: Iterable<ObjectKey | string>): string[] {
     typeof given !== "object" || given === null || !(Symbol.iterator in given)
   ) {
     throw new TypeError(
-      `Cannot map to primaries: a list of keys must be given: received ${
+      `Cannot map to primaries: the function must return a list of keys: received ${
         given === null ? "null" : typeof given
       }`,
     );
@@ -248,14 +246,14 @@ export function keyTexts(keys: Iterable<ObjectKey | string>): string[] {
     const { name } = (key ?? {}) as { readonly name?: unknown };
     if (typeof name === "string") return keyText(key as ObjectKey);
     throw new TypeError(
-      `Cannot map to primaries: a key is "namespace/name" or has a name: received ${
+      `Cannot map to primaries: a key must be "namespace/name" or have a name: received ${
         JSON.stringify(key)
       }`,
     );
   });
 }
 
-/** A decoded object as mappers see it. */
+/** Wraps a decoded object for mappers. */
 export function mapped<S extends KubernetesObject>(
   object: S,
 ): MappedObject<S> {
@@ -272,10 +270,10 @@ export function mapped<S extends KubernetesObject>(
 }
 
 /**
- * One side of an event as mappers see it, decoded only if they want that.
+ * Old or new state of an event for mappers, decoded on first use.
  *
- * A class, as there is one for every event: each literal with getters would
- * have a hidden class of its own, which only a full collection takes away.
+ * A class, because there is one for every event: object literals with getters
+ * would each have a hidden class, which only a full garbage collection frees.
  */
 export class MappedEvent<S extends KubernetesObject>
   implements MappedObject<S> {
@@ -290,7 +288,7 @@ export class MappedEvent<S extends KubernetesObject>
     this.#header = side === "object" ? event.header : event.previousHeader!;
   }
 
-  /** Whether the object was asked for. */
+  /** Whether the object was decoded. */
   get isDecoded(): boolean {
     return this.#isDecoded;
   }

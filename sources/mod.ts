@@ -1,21 +1,20 @@
 /**
- * What triggers runs beside the primary kind itself.
+ * Event sources: what triggers runs besides the primary kind itself.
  *
- * Every source is an {@linkcode EventSource}: give it to
- * `operator.register(Kind, reconciler, { sources: [...] })`, and it is started
- * and has synced before the first run. What it knows of a primary is read by
- * `ctx.secondary` and `ctx.secondaries`.
+ * Give the sources to `operator.register(Kind, reconciler, { sources: [...] })`.
+ * They are started, and have synced, before the first run. Their state of a
+ * primary is read by `ctx.secondary` and `ctx.secondaries`.
  *
- * | source | for |
+ * | source | events from |
  * | --- | --- |
  * | {@linkcode watch} | objects in this or another cluster |
- * | {@linkcode pollingSource} | an outside system, asked for everything at once |
- * | {@linkcode perResourcePollingSource} | an outside system, asked for each primary |
- * | {@linkcode inboundSource} | triggers by your own code |
- * | {@linkcode cachingInboundSource} | states that are pushed to your code |
+ * | {@linkcode pollingSource} | an external system that is polled as a whole |
+ * | {@linkcode perResourcePollingSource} | an external system that is polled for each primary |
+ * | {@linkcode inboundSource} | the program itself |
+ * | {@linkcode cachingInboundSource} | external states that are pushed to the program |
  * | {@linkcode timerSource} | the clock |
- * | {@linkcode webhookSource} | outside systems that call over HTTP |
- * | {@linkcode websocketSource} | outside systems that send messages |
+ * | {@linkcode webhookSource} | external systems that call over HTTP |
+ * | {@linkcode websocketSource} | external systems that send messages |
  *
  * @example Run when an owned Deployment changes
  * ```ts
@@ -34,35 +33,42 @@
  */
 
 export type { EventSource } from "../core/controller/event_source.ts";
+export type { ExternalCacheOptions } from "./external_cache.ts";
 export {
-  type ExternalCacheOptions,
-  type ExternalFilters,
-} from "./external_cache.ts";
-export * from "./inbound_source.ts";
-export * from "./watch_source.ts";
+  type CachingInboundOptions,
+  type CachingInboundSource,
+  cachingInboundSource,
+  type InboundSource,
+  inboundSource,
+} from "./inbound_source.ts";
+export {
+  byAnnotation,
+  byFunction,
+  byLabel,
+  byOwner,
+  type MappedObject,
+  type Mapper,
+} from "./mappers.ts";
+export {
+  type PerResourcePollingOptions,
+  type PerResourcePollingSource,
+  perResourcePollingSource,
+} from "./per_resource_polling_source.ts";
+export {
+  type PollingOptions,
+  type PollingSource,
+  pollingSource,
+} from "./polling_source.ts";
+export { type TimerSource, timerSource } from "./timer_source.ts";
+export { watch } from "./watch_source.ts";
 export type {
   WatchSource,
   WatchSourceOptions,
 } from "./watch_source_options.ts";
 export {
-  byAnnotation,
-  byFunction,
-  byLabel,
-  type ByMetadataOptions,
-  byOwner,
-  type ByOwnerOptions,
-  type MappedObject,
-  type Mapper,
-  PRIMARY_NAME_ANNOTATION,
-  PRIMARY_NAMESPACE_ANNOTATION,
-} from "./mappers.ts";
-export * from "./per_resource_polling_source.ts";
-export * from "./polling_source.ts";
-export * from "./timer_source.ts";
-export * from "./webhook_source.ts";
-export type {
-  BearerCheck,
-  HmacCheck,
-  WebhookCheck,
-} from "./webhook_verification.ts";
-export * from "./websocket_source.ts";
+  type WebhookOptions,
+  type WebhookSource,
+  webhookSource,
+} from "./webhook_source.ts";
+export type { WebhookCheck } from "./webhook_verification.ts";
+export { type WebsocketOptions, websocketSource } from "./websocket_source.ts";

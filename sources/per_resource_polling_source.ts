@@ -7,28 +7,27 @@ import type {
   EventSource,
   PrimaryEvent,
   SourceContext,
-  SourceHealth,
 } from "../core/controller/event_source.ts";
 import {
   CACHE_RULES,
-  ExternalCache,
+  CachingSource,
   type ExternalCacheOptions,
 } from "./external_cache.ts";
-import { SourceRun, started } from "./source_run.ts";
+import type { SourceRun } from "./source_run.ts";
 
 /** Options of {@linkcode perResourcePollingSource}. */
 export interface PerResourcePollingOptions<P extends KubernetesObject, R>
   extends ExternalCacheOptions<R> {
-  /** Unique within the controller. */
+  /** Name of the source, unique within the controller. */
   readonly name: string;
-  /** Asks for the resources of one primary. */
+  /** Fetches the resources of one primary. */
   readonly fetch: (
     primary: P,
     signal: AbortSignal,
   ) => Promise<Iterable<R>> | Iterable<R>;
   /**
-   * How long after one fetch for a primary the next begins; a function computes
-   * it from what was found.
+   * Delay between the end of a fetch for a primary and the start of the next; a
+   * function computes it from the resources.
    *
    * @default {"5s"}
    */
@@ -36,14 +35,10 @@ export interface PerResourcePollingOptions<P extends KubernetesObject, R>
     | Duration
     | ((resources: readonly R[], primary: P) => Duration)
     | undefined;
-  /**
-   * Which primaries are asked for.
-   *
-   * @default {all}
-   */
+  /** Filter of the primaries that are polled. By default all are. */
   readonly accepts?: ((primary: P) => boolean) | undefined;
   /**
-   * How long a fetch may take.
+   * Time limit of a fetch.
    *
    * @default {"30s"}
    */
@@ -59,31 +54,31 @@ const RULES: OptionRules<PerResourcePollingOptions<never, never>> = {
   timeout: "duration?",
 };
 
-/** A source that asks for the state of each primary on its own. */
+/** Event source that polls an external system for each primary. */
 export interface PerResourcePollingSource<P extends KubernetesObject, R>
   extends EventSource<P, R> {
-  /** Takes in what our own write has made of a resource. */
+  /** Updates the cache after an own write of a resource. */
   ownExternalWrite(primary: P, resource: R): void;
-  /** Takes out a resource that we deleted ourselves. */
+  /** Updates the cache after an own deletion of a resource. */
   ownExternalDelete(primary: P, resource: R): void;
 }
 
 /**
- * Asks an outside system for the resources of each primary on a schedule of its
- * own, which begins when the primary appears and ends when it is deleted. A
- * read before the first fetch fetches at once. What changed triggers the
- * primary.
+ * Creates an event source that fetches the resources of each primary from an
+ * external system. Each primary has its own schedule, which starts when the
+ * primary is created and ends when it is deleted. A read before the first fetch
+ * fetches immediately. Changes trigger the primary.
  *
- * A fetch that throws or hangs makes the source unhealthy until it works again
- * for that primary, leaves the last state as it is and is tried again at the
- * interval; what it throws is logged once, not each time. Read before any fetch
- * has succeeded, it fails the run.
+ * A fetch that throws or exceeds its time limit makes the source unhealthy
+ * until one succeeds for that primary. It keeps the last state and is retried
+ * at the interval; the error is logged once. A read before any fetch has
+ * succeeded fails the run.
  *
- * @param options What to ask, and how often.
- * @throws {TypeError} If an option is unknown, missing or of another type.
+ * @param options The fetch function, and the interval.
+ * @throws {RangeError | SyntaxError} If a duration is invalid.
  * @throws {RangeError | SyntaxError} If a duration makes no sense.
  *
- * @example Ask often while something is under way
+ * @example Poll often while a build is running
  * ```ts
  * import { ConfigMap } from "@coracle/operator/kinds";
  * import { perResourcePollingSource } from "@coracle/operator/sources";
@@ -103,50 +98,40 @@ export function perResourcePollingSource<P extends KubernetesObject, R>(
   return new PerResourcePolling(options);
 }
 
-/** What is known of one primary. */
+/** Schedule of one primary. */
 interface Poll<P> {
   primary: P;
   timer: Timer | undefined;
-  /** The fetch under way, shared by the schedule and readers. */
+  /** Fetch in progress, shared by the schedule and readers. */
   fetching: Promise<void> | undefined;
 }
 
 class PerResourcePolling<P extends KubernetesObject, R>
+  extends CachingSource<P, R>
   implements PerResourcePollingSource<P, R> {
-  readonly name: string;
   readonly #options: PerResourcePollingOptions<P, R>;
   readonly #timeout: number;
-  readonly #cache: ExternalCache<R>;
   readonly #polls: Map<string, Poll<P>> = new Map();
-  #run: SourceRun<P> | undefined;
 
   constructor(options: PerResourcePollingOptions<P, R>) {
     checkOptions(options, RULES, "perResourcePollingSource()");
-    this.name = options.name;
+    super(options);
     this.#options = options;
     this.#timeout = milliseconds(options.timeout ?? "30s", "timeout");
-    this.#cache = new ExternalCache(options);
     if (typeof options.interval !== "function") {
       milliseconds(options.interval ?? "5s", "interval");
     }
   }
 
-  async start(context: SourceContext<P>): Promise<void> {
-    this.#run = new SourceRun(context);
+  override async start(context: SourceContext<P>): Promise<void> {
+    await super.start(context);
     const primaries = await context.primaries.readList();
     for (const primary of primaries) this.#follow(primary);
   }
 
-  stop(): Promise<void> {
-    this.#run?.end();
-    this.#run = undefined;
+  override async stop(): Promise<void> {
+    await super.stop();
     this.#polls.clear();
-    this.#cache.clear();
-    return Promise.resolve();
-  }
-
-  health(): SourceHealth {
-    return this.#run?.health ?? { status: "unknown" };
   }
 
   onPrimary({ type, key, object }: PrimaryEvent<P>): void {
@@ -155,34 +140,26 @@ class PerResourcePolling<P extends KubernetesObject, R>
       this.#polls.get(text)?.timer?.cancel();
       this.#polls.delete(text);
       for (const failure of [noPoll(text), noInterval(text)]) {
-        this.#run?.forget(failure);
+        this.run?.forget(failure);
       }
-      this.#cache.forget(text);
+      this.cache.forget(text);
     } else if (object !== undefined) this.#follow(object);
   }
 
   async secondaries(primary: P): Promise<R[]> {
-    const run = started(this.#run, this.name);
+    const run = this.started;
     const key = keyText(keyOf(primary));
-    if (!this.#cache.has(key)) {
+    if (!this.cache.has(key)) {
       const poll = this.#polls.get(key) ??
         { primary, timer: undefined, fetching: undefined };
       await (poll.fetching ?? this.#fetch(run, poll));
     }
-    return this.#cache.of(key);
+    return this.cache.of(key);
   }
 
-  ownExternalWrite(primary: P, resource: R): void {
-    this.#cache.ownWrite(keyText(keyOf(primary)), resource);
-  }
-
-  ownExternalDelete(primary: P, resource: R): void {
-    this.#cache.ownDelete(keyText(keyOf(primary)), resource);
-  }
-
-  /** Begins to poll for a primary, or gives its schedule the newest state. */
+  /** Starts polling for a primary, or updates the primary of its schedule. */
   #follow(primary: P): void {
-    const run = this.#run;
+    const { run } = this;
     if (run === undefined) return;
     const key = keyText(keyOf(primary));
     const known = this.#polls.get(key);
@@ -199,7 +176,7 @@ class PerResourcePolling<P extends KubernetesObject, R>
       .then(
         () => run.worked(noPoll(key)),
         (error) => {
-          // Nothing is amiss where the primary has gone meanwhile.
+          // Failures for a deleted primary do not count.
           if (this.#polls.get(key) === poll) run.failed(noPoll(key), error);
         },
       )
@@ -216,7 +193,7 @@ class PerResourcePolling<P extends KubernetesObject, R>
     const { interval = "5s" } = this.#options;
     if (typeof interval !== "function") return milliseconds(interval);
     try {
-      const pause = milliseconds(interval(this.#cache.of(key), poll.primary));
+      const pause = milliseconds(interval(this.cache.of(key), poll.primary));
       run.worked(noInterval(key));
       return pause;
     } catch (error) {
@@ -241,8 +218,8 @@ class PerResourcePolling<P extends KubernetesObject, R>
     );
     const gone = this.#polls.has(key) && this.#polls.get(key) !== poll;
     if (run.ended || gone) return;
-    const first = !this.#cache.has(key);
-    if (this.#cache.replace(key, found)) {
+    const first = !this.cache.has(key);
+    if (this.cache.replace(key, found)) {
       run.context.trigger(key, { initial: first });
     }
   }

@@ -5,22 +5,21 @@ import { checkOptions, type OptionRules } from "../core/api/options.ts";
 import type {
   EventSource,
   SourceContext,
-  SourceHealth,
 } from "../core/controller/event_source.ts";
 import {
   CACHE_RULES,
-  ExternalCache,
+  CachingSource,
   type ExternalCacheOptions,
 } from "./external_cache.ts";
-import { SourceRun, started } from "./source_run.ts";
+import { SourceRun } from "./source_run.ts";
 
 /** Options of {@linkcode pollingSource}. */
 export interface PollingOptions<R> extends ExternalCacheOptions<R> {
-  /** Unique within the controller. */
+  /** Name of the source, unique within the controller. */
   readonly name: string;
   /**
-   * Asks for the resources of all primaries at once, by the keys of the
-   * primaries. A primary that is not among them has none.
+   * Fetches the resources of all primaries, by the keys of the primaries. A
+   * primary that is missing from the map has none.
    */
   readonly fetch: (
     signal: AbortSignal,
@@ -28,13 +27,13 @@ export interface PollingOptions<R> extends ExternalCacheOptions<R> {
     | Promise<ReadonlyMap<string, readonly R[]>>
     | ReadonlyMap<string, readonly R[]>;
   /**
-   * How long after one fetch the next begins.
+   * Delay between the end of a fetch and the start of the next.
    *
    * @default {"5s"}
    */
   readonly interval?: Duration | undefined;
   /**
-   * How long a fetch may take.
+   * Time limit of a fetch.
    *
    * @default {"30s"}
    */
@@ -49,31 +48,33 @@ const RULES: OptionRules<PollingOptions<never>> = {
   timeout: "duration?",
 };
 
-/** A source that asks for the state of everything, again and again. */
+/** Event source that polls an external system as a whole. */
 export interface PollingSource<P extends KubernetesObject, R>
   extends EventSource<P, R> {
-  /** Takes in what our own write has made of a resource. */
+  /** Updates the cache after an own write of a resource. */
   ownExternalWrite(primary: P, resource: R): void;
-  /** Takes out a resource that we deleted ourselves. */
+  /** Updates the cache after an own deletion of a resource. */
   ownExternalDelete(primary: P, resource: R): void;
-  /** Asks now instead of at the end of the interval. */
+  /** Polls immediately instead of at the end of the interval. */
   poll(): Promise<void>;
 }
 
 /**
- * Asks an outside system for the resources of all primaries, at start and then
- * at an interval; what changed triggers the primaries that it belongs to.
+ * Creates an event source that fetches the resources of all primaries from an
+ * external system, at start and then at an interval. Changes trigger the
+ * primaries of the changed resources.
  *
- * The operator waits for the first fetch, whatever comes of it. A fetch that
- * throws, hangs or gives rubbish makes the source unhealthy and leaves the last
- * state as it is; the next one comes at the interval. Until one has succeeded,
- * reading the source fails the run. Two fetches never overlap.
+ * The operator waits for the first fetch, whether it succeeds or not. A fetch
+ * that throws, exceeds its time limit or returns an invalid value makes the
+ * source unhealthy and keeps the last state; the next fetch follows at the
+ * interval. Until one has succeeded, reading the source fails the run. Two
+ * fetches never overlap.
  *
- * @param options What to ask, and how often.
+ * @param options The fetch function, and the interval.
  * @throws {TypeError} If an option is unknown, missing or of another type.
  * @throws {RangeError} If the interval or the time limit is not positive.
  *
- * @example Ask one question for all
+ * @example One request for all primaries
  * ```ts
  * import { Operator } from "@coracle/operator/core";
  * import { ConfigMap } from "@coracle/operator/kinds";
@@ -82,7 +83,7 @@ export interface PollingSource<P extends KubernetesObject, R>
  * const stock = pollingSource<ConfigMap, number>({
  *   name: "stock",
  *   interval: "30s",
- *   fetch: () => new Map([["default/shop", [3]]]), // of a real system: await fetch(…)
+ *   fetch: () => new Map([["default/shop", [3]]]), // for a real system: await fetch(…)
  * });
  * const operator = new Operator();
  * operator.register(ConfigMap, {
@@ -99,62 +100,40 @@ export function pollingSource<P extends KubernetesObject, R>(
   return new Polling(options);
 }
 
-class Polling<P extends KubernetesObject, R> implements PollingSource<P, R> {
-  readonly name: string;
+class Polling<P extends KubernetesObject, R> extends CachingSource<P, R>
+  implements PollingSource<P, R> {
   readonly #fetch: PollingOptions<R>["fetch"];
   readonly #interval: number;
   readonly #timeout: number;
-  readonly #cache: ExternalCache<R>;
-  #run: SourceRun<P> | undefined;
   #polling: Promise<void> | undefined;
 
   constructor(options: PollingOptions<R>) {
     checkOptions(options, RULES, "pollingSource()");
-    this.name = options.name;
+    super(options);
     this.#fetch = options.fetch;
     this.#interval = positive(options.interval ?? "5s", "interval");
     this.#timeout = positive(options.timeout ?? "30s", "timeout");
-    this.#cache = new ExternalCache(options);
   }
 
-  async start(context: SourceContext<P>): Promise<void> {
+  override async start(context: SourceContext<P>): Promise<void> {
     const run = new SourceRun(context, "no fetch has succeeded yet");
-    this.#run = run;
+    this.run = run;
     await this.#pollOnce(run);
     this.#schedule(run);
   }
 
-  stop(): Promise<void> {
-    this.#run?.end();
-    this.#run = undefined;
-    this.#cache.clear();
-    return Promise.resolve();
-  }
-
-  health(): SourceHealth {
-    return this.#run?.health ?? { status: "unknown" };
-  }
-
   secondaries(primary: P): R[] {
-    const { hasWorked, health } = started(this.#run, this.name);
+    const { hasWorked, health } = this.started;
     if (!hasWorked) {
       throw new Error(
-        `Cannot read "${this.name}": nothing is known of the outside system yet: received ${health.message}`,
+        `Cannot read "${this.name}": the external system has not answered yet: received ${health.message}`,
       );
     }
-    return this.#cache.of(keyText(keyOf(primary)));
-  }
-
-  ownExternalWrite(primary: P, resource: R): void {
-    this.#cache.ownWrite(keyText(keyOf(primary)), resource);
-  }
-
-  ownExternalDelete(primary: P, resource: R): void {
-    this.#cache.ownDelete(keyText(keyOf(primary)), resource);
+    return this.cache.of(keyText(keyOf(primary)));
   }
 
   async poll(): Promise<void> {
-    const run = this.#run;
+    const { run } = this;
     if (run === undefined) return;
     this.#polling ??= this.#pollOnce(run)
       .finally(() => {
@@ -179,22 +158,22 @@ class Polling<P extends KubernetesObject, R> implements PollingSource<P, R> {
       );
       if (!(found instanceof Map)) {
         throw new TypeError(
-          `Cannot take in what "${this.name}" fetched: it must be a Map from primary keys to lists: received ${typeof found}`,
+          `Cannot use the result of "${this.name}": it must be a Map from primary keys to lists: received ${typeof found}`,
         );
       }
       if (run.ended) return;
       const initial = !run.hasWorked;
-      const primaries = new Set([...this.#cache.primaries(), ...found.keys()]);
+      const primaries = new Set([...this.cache.primaries(), ...found.keys()]);
       for (const primary of primaries) {
-        const changed = this.#cache.replace(primary, found.get(primary) ?? []);
-        if (!found.has(primary)) this.#cache.forget(primary);
+        const changed = this.cache.replace(primary, found.get(primary) ?? []);
+        if (!found.has(primary)) this.cache.forget(primary);
         if (changed) run.context.trigger(primary, { initial });
       }
       run.worked();
-      // Runs that were in want of an answer can go on.
+      // Runs that failed for lack of an answer are repeated.
       if (initial) run.triggerAll();
     } catch (error) {
-      run.failed("Cannot poll an outside system", error);
+      run.failed("Cannot poll an external system", error);
     }
   }
 }
@@ -203,6 +182,6 @@ function positive(duration: Duration, name: string): number {
   const value = milliseconds(duration, name);
   if (value > 0) return value;
   throw new RangeError(
-    `Cannot make a polling source: "${name}" must be longer than zero: received ${duration}`,
+    `Cannot create a polling source: "${name}" must be longer than zero: received ${duration}`,
   );
 }

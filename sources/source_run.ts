@@ -1,37 +1,37 @@
 import type { KubernetesObject } from "../core/api/object.ts";
+import { deadline, type Timer } from "../core/clock.ts";
 import type {
   SourceContext,
   SourceHealth,
 } from "../core/controller/event_source.ts";
-import { deadline, type Timer } from "../core/clock.ts";
 
 /**
- * One life of a source, from start to stop: its context, its timers, a signal
- * that fires when it ends, and what went wrong last. A restarted source has a
- * new one, so that nothing of the old life reaches the new.
+ * Period of an event source from start to stop: its context, its timers, a
+ * signal that fires at the end, and its current failures. A restarted source has
+ * a new one, so that nothing of the old period affects the new one.
  */
 export class SourceRun<P extends KubernetesObject> {
-  /** What the controller gave the source. */
+  /** Context that the controller passed to the source. */
   readonly context: SourceContext<P>;
   readonly #ended: AbortController = new AbortController();
   readonly #timers: Set<Timer> = new Set();
-  /** Why it does not work, by what it cannot do. */
+  /** Messages of current failures, by the operation that failed. */
   readonly #failures: Map<string, string> = new Map();
   readonly #pending: string | undefined;
   #hasWorked = false;
 
   /**
-   * Begins a life.
+   * Starts the period.
    *
-   * @param context What the controller gave.
-   * @param pending What the source waits for before it is healthy.
+   * @param context The context from the controller.
+   * @param pending Message of the health until the source first works.
    */
   constructor(context: SourceContext<P>, pending?: string) {
     this.context = context;
     this.#pending = pending;
   }
 
-  /** Fires when the source is stopped. */
+  /** Signal that fires when the source is stopped. */
   get signal(): AbortSignal {
     return this.#ended.signal;
   }
@@ -41,12 +41,12 @@ export class SourceRun<P extends KubernetesObject> {
     return this.#ended.signal.aborted;
   }
 
-  /** Whether it has ever worked. */
+  /** Whether the source has worked at least once. */
   get hasWorked(): boolean {
     return this.#hasWorked;
   }
 
-  /** What the source says of itself. */
+  /** Health of the source. */
   get health(): SourceHealth {
     const [first] = this.#failures;
     if (first === undefined) {
@@ -91,10 +91,10 @@ export class SourceRun<P extends KubernetesObject> {
   }
 
   /**
-   * Runs a task of the user's under a time limit and the end of the source; its
-   * result is dropped once either is over, even if the task goes on.
+   * Runs a user's function until a time limit or the end of the source; its
+   * result is ignored after either, even if the function is still running.
    *
-   * @throws {Error} What the task throws, or that it took too long.
+   * @throws {Error} The error of the function, or that the limit was exceeded.
    */
   async bounded<T>(
     name: string,
@@ -112,40 +112,42 @@ export class SourceRun<P extends KubernetesObject> {
   }
 
   /**
-   * Notes that something failed; it shows in health until it works again. What
-   * fails as it did before is told of once: outages are long, polls frequent.
+   * Records a failure of an operation, for the health. It is logged as a warning
+   * once, not each time it recurs: outages are long, polls frequent.
    */
-  failed(what: string, error: unknown): void {
+  failed(operation: string, error: unknown): void {
     if (this.ended) return;
     const message = error instanceof Error ? error.message : String(error);
-    const level = this.#failures.get(what) === message ? "debug" : "warn";
-    this.#failures.set(what, message);
-    this.context.log[level](what, { error });
+    const level = this.#failures.get(operation) === message ? "debug" : "warn";
+    this.#failures.set(operation, message);
+    this.context.log[level](operation, { error });
   }
 
-  /** Asks for a run of every primary, in their turn behind live changes. */
+  /** Requests a run of every primary, with lower priority than live changes. */
   triggerAll(): void {
     for (const key of this.context.primaries.keys()) {
       this.context.trigger(key, { initial: true });
     }
   }
 
-  /** Notes that something works, or, if nothing is named, that all does. */
-  worked(what?: string): void {
+  /** Records that an operation works, or all if none is named. */
+  worked(operation?: string): void {
     this.#hasWorked = true;
-    const over = what === undefined ? [...this.#failures.keys()] : [what];
-    for (const failure of over) {
+    const operations = operation === undefined
+      ? [...this.#failures.keys()]
+      : [operation];
+    for (const failure of operations) {
       if (!this.#failures.delete(failure)) continue;
       this.context.log.info("Source works again", { after: failure });
     }
   }
 
-  /** Leaves out of its health what nobody asks for any more. */
-  forget(what: string): void {
-    this.#failures.delete(what);
+  /** Removes an operation that is no longer needed from the health. */
+  forget(operation: string): void {
+    this.#failures.delete(operation);
   }
 
-  /** Ends the life: fires the signal and frees every timer. */
+  /** Ends the period: fires the signal and cancels every timer. */
   end(): void {
     this.#ended.abort();
     for (const timer of this.#timers) timer.cancel();
@@ -153,15 +155,45 @@ export class SourceRun<P extends KubernetesObject> {
   }
 }
 
-/** The run of a source that must be started. */
-export function started<P extends KubernetesObject>(
-  run: SourceRun<P> | undefined,
-  name: string,
-): SourceRun<P> {
-  if (run === undefined || run.ended) {
+/** Base class of event sources: start, stop and health. */
+export abstract class BaseSource<P extends KubernetesObject> {
+  /** Name of the source, unique within the controller. */
+  readonly name: string;
+  /** Current period; undefined while the source is stopped. */
+  protected run: SourceRun<P> | undefined;
+
+  /** @param name The name of the source. */
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** Starts the source. */
+  start(context: SourceContext<P>): Promise<void> {
+    this.run = new SourceRun(context);
+    return Promise.resolve();
+  }
+
+  /** Stops the source. */
+  stop(): Promise<void> {
+    this.run?.end();
+    this.run = undefined;
+    return Promise.resolve();
+  }
+
+  /** Health of the source. */
+  health(): SourceHealth {
+    return this.run?.health ?? { status: "unknown" };
+  }
+
+  /**
+   * Current period of the source.
+   *
+   * @throws {Error} If the source is stopped.
+   */
+  protected get started(): SourceRun<P> {
+    if (this.run !== undefined && !this.run.ended) return this.run;
     throw new Error(
-      `Cannot use the source "${name}": it is not started: register it with a controller and start the operator`,
+      `Cannot use the source "${this.name}": it is not started: register it with a controller and start the operator`,
     );
   }
-  return run;
 }

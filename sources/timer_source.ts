@@ -10,55 +10,45 @@ import type { Timer } from "../core/clock.ts";
 import type {
   EventSource,
   PrimaryEvent,
-  SourceContext,
-  SourceHealth,
 } from "../core/controller/event_source.ts";
-import { SourceRun } from "./source_run.ts";
+import { BaseSource, type SourceRun } from "./source_run.ts";
 
-/** When a primary is triggered. */
-export interface TimerSchedule {
-  /**
-   * How long from now.
-   *
-   * @default {`every`}
-   */
-  readonly after?: Duration | undefined;
-  /**
-   * How long between two triggers.
-   *
-   * @default {only once}
-   */
-  readonly every?: Duration | undefined;
-}
+type TimerSchedule = Parameters<TimerSource<KubernetesObject>["schedule"]>[1];
 
 const RULES: OptionRules<TimerSchedule> = {
   after: "duration?",
   every: "duration?",
 };
 
-/** A source that triggers primaries by the clock. */
+/** Event source that triggers primaries by the clock. */
 export interface TimerSource<P extends KubernetesObject>
   extends EventSource<P, never> {
   /**
-   * Triggers a primary at a time, or again and again; what was scheduled for it
-   * before is replaced. It ends when the primary is deleted.
+   * Schedules runs of a primary, and replaces its earlier schedule. The schedule
+   * ends when the primary is deleted.
    *
-   * @throws {TypeError | SyntaxError} If a time is unknown, or no duration.
-   * @throws {RangeError} If neither time is given, or an interval is zero.
+   * @param key The primary.
+   * @param when `after` is the delay of the first run, by default `every`;
+   * `every` is the interval of further runs, by default there are none.
+   * @throws {TypeError | SyntaxError} If an option is unknown, or no duration.
+   * @throws {RangeError} If neither is given, or the interval is zero.
    */
-  schedule(key: ObjectKey | string, when: TimerSchedule): void;
-  /** Forgets what was scheduled for a primary. */
+  schedule(key: ObjectKey | string, when: {
+    readonly after?: Duration | undefined;
+    readonly every?: Duration | undefined;
+  }): void;
+  /** Cancels the schedule of a primary. */
   cancel(key: ObjectKey | string): void;
 }
 
 /**
- * Triggers primaries by the clock, independent of retries and `rescheduleAfter`,
- * of which each run has only one.
+ * Creates an event source that triggers primaries by the clock, independently of
+ * retries and of `rescheduleAfter`, of which each run has only one.
  *
- * @param name Unique within the controller.
- * @throws {TypeError | RangeError} If the name is no text, or empty.
+ * @param name The name of the source, unique within the controller.
+ * @throws {TypeError | RangeError} If the name is no string, or empty.
  *
- * @example Run every hour, whatever else happens
+ * @example Run every hour, in addition to other events
  * ```ts
  * import { Operator } from "@coracle/operator/core";
  * import { ConfigMap } from "@coracle/operator/kinds";
@@ -77,33 +67,17 @@ export interface TimerSource<P extends KubernetesObject>
 export function timerSource<P extends KubernetesObject>(
   name: string,
 ): TimerSource<P> {
+  checkOption(name, "name", { name: "name", subject: "timerSource()" });
   return new Timers(name);
 }
 
-class Timers<P extends KubernetesObject> implements TimerSource<P> {
-  readonly name: string;
+class Timers<P extends KubernetesObject> extends BaseSource<P>
+  implements TimerSource<P> {
   readonly #timers: Map<string, Timer> = new Map();
-  #run: SourceRun<P> | undefined;
 
-  constructor(name: string) {
-    checkOption(name, "name", { name: "name", subject: "timerSource()" });
-    this.name = name;
-  }
-
-  start(context: SourceContext<P>): Promise<void> {
-    this.#run = new SourceRun(context);
-    return Promise.resolve();
-  }
-
-  stop(): Promise<void> {
-    this.#run?.end();
-    this.#run = undefined;
+  override async stop(): Promise<void> {
+    await super.stop();
     this.#timers.clear();
-    return Promise.resolve();
-  }
-
-  health(): SourceHealth {
-    return this.#run?.health ?? { status: "unknown" };
   }
 
   onPrimary({ type, key }: PrimaryEvent<P>): void {
@@ -126,9 +100,9 @@ class Timers<P extends KubernetesObject> implements TimerSource<P> {
       );
     }
     this.cancel(key);
-    const run = this.#run;
-    if (run === undefined) return;
-    this.#arm(run, textOf(key), { after, every });
+    if (this.run !== undefined) {
+      this.#arm(this.run, textOf(key), { after, every });
+    }
   }
 
   cancel(key: ObjectKey | string): void {

@@ -7,95 +7,91 @@ import type {
   EventSource,
   PrimaryCache,
   SourceContext,
-  SourceHealth,
 } from "../core/controller/event_source.ts";
 import { keyTexts } from "./mappers.ts";
-import { SourceRun } from "./source_run.ts";
+import { BaseSource, SourceRun } from "./source_run.ts";
 import {
   checkVerification,
   isAuthentic,
   type WebhookCheck,
 } from "./webhook_verification.ts";
 
-/** A request that was let in. */
-export interface WebhookRequest {
-  /** The path, without the query. */
-  readonly path: string;
-  /** The query. */
-  readonly query: URLSearchParams;
-  /** The headers, names in lower case. */
-  readonly headers: Readonly<
-    Record<string, string | readonly string[] | undefined>
-  >;
-  /** The body as it came. */
-  readonly body: Uint8Array;
-  /**
-   * The body as JSON.
-   *
-   * @throws {SyntaxError} If it is none; the sender is told.
-   */
-  json(): unknown;
-}
-
 /** Options of {@linkcode webhookSource}. */
 export interface WebhookOptions<
   P extends KubernetesObject = KubernetesObject,
 > {
-  /** Unique within the controller. */
+  /** Name of the source, unique within the controller. */
   readonly name: string;
   /**
-   * How a request proves that it is from who it should be. There is no default:
-   * an open endpoint must be asked for.
+   * Check that authenticates requests. It is required: an open endpoint must be
+   * asked for with `"none"`.
    */
   readonly check: WebhookCheck;
   /**
-   * The primaries that a request is about, as keys or `namespace/name`; those
-   * that the controller does not know are ignored. It may look them up among
-   * those that are known. What it throws is told to the sender as a bad request.
+   * Maps a request to primaries, as keys or `namespace/name`; unknown primaries
+   * are ignored. `known` looks up the known ones. If it throws, the sender gets
+   * status 400.
    */
   readonly primaries: (
-    request: WebhookRequest,
+    request: {
+      /** Path without the query. */
+      readonly path: string;
+      /** Query of the URL. */
+      readonly query: URLSearchParams;
+      /** Headers by name in lower case. */
+      readonly headers: Readonly<
+        Record<string, string | readonly string[] | undefined>
+      >;
+      /** Body as it was received. */
+      readonly body: Uint8Array;
+      /**
+       * Parses the body as JSON.
+       *
+       * @throws {Error} If it is no JSON; the sender gets status 400.
+       */
+      json(): unknown;
+    },
     known: PrimaryCache<P>,
   ) =>
     | Iterable<ObjectKey | string>
     | Promise<Iterable<ObjectKey | string>>;
   /**
-   * The port; 0 takes any that is free, and {@linkcode WebhookSource.url} tells.
+   * Port; 0 for any free port, see {@linkcode WebhookSource.url}.
    *
    * @default {0}
    */
   readonly port?: number | undefined;
   /**
-   * The address to listen on.
+   * Address to listen on.
    *
    * @default {"127.0.0.1"}
    */
   readonly host?: string | undefined;
   /**
-   * The one path that is served.
+   * Path that is served.
    *
    * @default {"/"}
    */
   readonly path?: string | undefined;
   /**
-   * How many bytes a body may have.
+   * Maximum size of a body in bytes.
    *
    * @default {1_048_576}
    */
   readonly bodyLimit?: number | undefined;
 }
 
-/** A source that outside systems call over HTTP. */
+/** Event source that external systems call over HTTP. */
 export interface WebhookSource<P extends KubernetesObject>
   extends EventSource<P, never> {
-  /** Where it listens; undefined while it is not started. */
+  /** URL on which the source listens; undefined while it is stopped. */
   readonly url: string | undefined;
 }
 
-/** How long a client may take to send its request, in milliseconds. */
-const REQUEST_TIMEOUT = 15_000;
+/** Time limit for receiving a request, in milliseconds. */
+const REQUEST_TIMEOUT_MS = 15_000;
 
-/** A reply that says what is wrong with a request. */
+/** Error with the HTTP status of the reply. */
 class Refusal extends Error {
   readonly status: number;
 
@@ -106,20 +102,21 @@ class Refusal extends Error {
 }
 
 /**
- * Listens for HTTP requests of outside systems, such as a forge's webhooks, and
- * triggers the primaries that they are about.
+ * Creates an event source that listens for HTTP requests of external systems,
+ * such as the webhooks of a code forge, and triggers the primaries that
+ * `primaries` returns.
  *
- * Only `POST` to the one path is served. The answer is 202 once the runs are
- * asked for; otherwise a line says what is wrong: 400 for a body that cannot be
- * read, 401 for a wrong signature or token, 404, 405, and 413 for a body that is
- * too large, of which no more than the limit is read.
+ * Only `POST` to the path is served. The reply is 202 once the runs are
+ * requested. Otherwise its body says what is wrong: 400 for an unreadable body,
+ * 401 for a wrong signature or token, 404, 405, and 413 for a body that is too
+ * large, which is not read beyond the limit.
  *
- * @param options Where to listen, whom to believe and what to trigger.
+ * @param options The address, the check and the mapping to primaries.
  * @throws {RangeError} If the port or the limit is out of range.
  * @throws {TypeError} If an option is unknown, missing or of another type, a
  * secret is empty, or the path does not begin with `/`.
  *
- * @example Believe only who knows a token
+ * @example Require a token
  * ```ts
  * import { webhookSource } from "@coracle/operator/sources";
  *
@@ -127,13 +124,13 @@ class Refusal extends Error {
  *   name: "pushes",
  *   port: 9000,
  *   path: "/pushed",
- *   check: { bearer: { token: "of an environment variable" } },
+ *   check: { bearer: { token: "from an environment variable" } },
  *   primaries(request) {
  *     const { shop } = request.json() as { shop: string };
  *     return [`default/${shop}`];
  *   },
  * });
- * if (pushes.url !== undefined) throw new Error("It listens once it is started");
+ * if (pushes.url !== undefined) throw new Error("Not started yet");
  * ```
  */
 export function webhookSource<P extends KubernetesObject>(
@@ -142,31 +139,30 @@ export function webhookSource<P extends KubernetesObject>(
   return new Webhook(options);
 }
 
-class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
-  readonly name: string;
+class Webhook<P extends KubernetesObject> extends BaseSource<P>
+  implements WebhookSource<P> {
   readonly #options: WebhookOptions<P>;
   readonly #bodyLimit: number;
   #server: Server | undefined;
-  #run: SourceRun<P> | undefined;
   url: string | undefined;
 
   constructor(options: WebhookOptions<P>) {
     checkWebhook(options);
-    this.name = options.name;
+    super(options.name);
     this.#options = options;
     this.#bodyLimit = options.bodyLimit ?? 1 << 20;
   }
 
-  async start(context: SourceContext<P>): Promise<void> {
+  override async start(context: SourceContext<P>): Promise<void> {
     const { port = 0, host = "127.0.0.1", path = "/" } = this.#options;
     const run = new SourceRun(context);
     const { createServer } = await import("node:http");
     const server = createServer({
-      requestTimeout: REQUEST_TIMEOUT,
-      headersTimeout: REQUEST_TIMEOUT,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: REQUEST_TIMEOUT_MS,
     }, (request, response) => void this.#serve(run, request, response));
     await new Promise<void>((resolve, reject) => {
-      // It stays: an error of a server that nobody listens for ends the process.
+      // The listener stays: an unhandled error event would end the process.
       server.on("error", (error) => {
         reject(
           new Error(
@@ -182,14 +178,13 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
       host.includes(":") ? `[${host}]` : host
     }:${bound}${path}`;
     this.#server = server;
-    this.#run = run;
+    this.run = run;
     context.log.info("Webhook listens", { source: this.name, url: this.url });
   }
 
-  async stop(): Promise<void> {
+  override async stop(): Promise<void> {
     const server = this.#server;
-    this.#run?.end();
-    this.#run = undefined;
+    await super.stop();
     this.#server = undefined;
     this.url = undefined;
     if (server === undefined) return;
@@ -198,10 +193,6 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
     );
     server.closeAllConnections();
     await closed;
-  }
-
-  health(): SourceHealth {
-    return this.#run?.health ?? { status: "unknown" };
   }
 
   async #serve(
@@ -262,8 +253,8 @@ class Webhook<P extends KubernetesObject> implements WebhookSource<P> {
     }
     const chunks: Uint8Array[] = [];
     let length = 0;
-    // Events instead of a loop: leaving a loop would close the connection
-    // before the refusal is sent.
+    // Events instead of a loop, which would close the connection before the
+    // refusal is sent.
     return await new Promise((resolve, reject) => {
       request.on("data", (chunk: Uint8Array) => {
         length += chunk.length;
@@ -293,7 +284,7 @@ function checkWebhook(options: WebhookOptions<never>): void {
   const { name, path = "/", check } = options;
   if (!path.startsWith("/")) {
     throw new TypeError(
-      `Cannot make the webhook "${name}": "path" must begin with "/": received ${
+      `Cannot create the webhook "${name}": "path" must begin with "/": received ${
         JSON.stringify(path)
       }`,
     );
@@ -311,7 +302,7 @@ function parse(body: Uint8Array): unknown {
 
 function reply(response: ServerResponse, status: number, text: string): void {
   if (response.headersSent || response.destroyed) return;
-  // What was not read of a refused body would hold the connection up.
+  // An unread body would block the connection.
   if (status >= 400) response.setHeader("connection", "close");
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8" });
   response.end(`${text}\n`);

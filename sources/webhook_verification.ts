@@ -4,35 +4,14 @@ import {
   typeText,
 } from "../core/api/options.ts";
 
-/** Checks an HMAC of the body that the sender puts into a header. */
-export interface HmacCheck {
-  /** The shared secret. */
-  readonly secret: string;
-  /**
-   * The header that holds the HMAC in hexadecimal digits.
-   *
-   * @default {"x-hub-signature-256", as GitHub sends it}
-   */
-  readonly header?: string | undefined;
-  /**
-   * What stands before the digits.
-   *
-   * @default {"sha256="}
-   */
-  readonly prefix?: string | undefined;
-  /**
-   * The hash function.
-   *
-   * @default {"sha256"}
-   */
-  readonly algorithm?: "sha256" | "sha384" | "sha512" | undefined;
-}
+/** Check of an HMAC of the body, which the sender puts into a header. */
+type HmacCheck = Extract<WebhookCheck, { readonly hmac: unknown }>["hmac"];
 
-/** Checks a bearer token in the Authorization header. */
-export interface BearerCheck {
-  /** The token. */
-  readonly token: string;
-}
+/** Check of a bearer token in the Authorization header. */
+type BearerCheck = Extract<
+  WebhookCheck,
+  { readonly bearer: unknown }
+>["bearer"];
 
 const HMAC_RULES: OptionRules<HmacCheck> = {
   secret: "string",
@@ -42,26 +21,53 @@ const HMAC_RULES: OptionRules<HmacCheck> = {
 };
 const BEARER_RULES: OptionRules<BearerCheck> = { token: "string" };
 
-/** How a webhook knows that a request is from who it should be. */
+/** Check that authenticates the requests of a webhook. */
 export type WebhookCheck =
-  | { readonly hmac: HmacCheck }
-  | { readonly bearer: BearerCheck }
+  | {
+    /** Check of an HMAC of the body, which the sender puts into a header. */
+    readonly hmac: {
+      /** Shared secret. */
+      readonly secret: string;
+      /**
+       * Header with the HMAC in hexadecimal digits; the default is GitHub's.
+       *
+       * @default {"x-hub-signature-256"}
+       */
+      readonly header?: string | undefined;
+      /**
+       * Text before the digits.
+       *
+       * @default {"sha256="}
+       */
+      readonly prefix?: string | undefined;
+      /**
+       * Hash function.
+       *
+       * @default {"sha256"}
+       */
+      readonly algorithm?: "sha256" | "sha384" | "sha512" | undefined;
+    };
+  }
+  | {
+    /** Check of a bearer token in the Authorization header. */
+    readonly bearer: { readonly token: string };
+  }
   | "none";
 
-/** What of a request is checked. */
+/** Part of a request that is checked. */
 export interface CheckedRequest {
-  /** The headers, names in lower case. */
+  /** Headers by name in lower case. */
   readonly headers: Readonly<
     Record<string, string | readonly string[] | undefined>
   >;
-  /** The body, byte by byte as it came. */
+  /** Body as it was received. */
   readonly body: Uint8Array;
 }
 
 /**
- * Refuses a check that would let nobody in, or anybody.
+ * Validates the check of a webhook.
  *
- * @throws {TypeError} If it is none of the checks, or the secret is empty.
+ * @throws {TypeError} If it is no check, or the secret is empty.
  */
 export function checkVerification(check: WebhookCheck, subject: string): void {
   if (check === "none") return;
@@ -81,13 +87,13 @@ export function checkVerification(check: WebhookCheck, subject: string): void {
   if (bearer) checkOptions(bearer, BEARER_RULES, `${subject}, check.bearer`);
   if ((hmac?.secret ?? bearer?.token) !== "") return;
   throw new TypeError(
-    `Cannot read the options of ${subject}: the secret must not be empty: received nothing`,
+    `Cannot read the options of ${subject}: the secret must not be empty`,
   );
 }
 
 /**
- * Whether a request carries the right signature or token. The comparison takes
- * the same time whatever is wrong.
+ * Whether a request has the right signature or token. The comparison takes
+ * constant time.
  */
 export async function isAuthentic(
   request: CheckedRequest,
@@ -95,7 +101,7 @@ export async function isAuthentic(
 ): Promise<boolean> {
   if (check === "none") return true;
   const { createHmac, timingSafeEqual } = await import("node:crypto");
-  // Digests of both, which are of one length whatever the texts are.
+  // Compares digests, which have equal lengths.
   const sameText = (given: string, expected: string): boolean => {
     const digest = (text: string) =>
       createHmac("sha256", "compare").update(text).digest();

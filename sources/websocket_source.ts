@@ -12,40 +12,34 @@ import type {
   EventSource,
   PrimaryCache,
   SourceContext,
-  SourceHealth,
 } from "../core/controller/event_source.ts";
 import { keyTexts } from "./mappers.ts";
-import { SourceRun } from "./source_run.ts";
+import { BaseSource, SourceRun } from "./source_run.ts";
 
 /** Options of {@linkcode websocketSource}. */
 export interface WebsocketOptions<
   P extends KubernetesObject = KubernetesObject,
 > {
-  /** Unique within the controller. */
+  /** Name of the source, unique within the controller. */
   readonly name: string;
-  /** Where to connect: a URL with `ws:` or `wss:`. */
+  /** URL of the server, with `ws:` or `wss:`. */
   readonly url: string;
   /**
-   * The primaries that a message is about, as keys or `namespace/name`; those
-   * that the controller does not know are ignored. It may look them up among
-   * those that are known. A message for which it throws is logged and dropped.
+   * Maps a message to primaries, as keys or `namespace/name`; unknown primaries
+   * are ignored. `known` looks up the known ones. If it throws, the message is
+   * logged and dropped.
    */
   readonly primaries: (
     message: Uint8Array,
     known: PrimaryCache<P>,
   ) => Iterable<ObjectKey | string>;
-  /**
-   * Called when a connection is open, for example to subscribe.
-   *
-   * @default {nothing}
-   */
+  /** Callback for each new connection, for example to subscribe. */
   readonly onOpen?:
     | ((connection: Pick<StreamConnection, "send">) => Promise<void> | void)
     | undefined;
   /**
-   * The headers of the upgrade request; a function is asked for each.
-   *
-   * @default {none}
+   * Headers of the upgrade request; a function is called for each request. By
+   * default there are none.
    */
   readonly headers?:
     | Readonly<Record<string, string>>
@@ -54,19 +48,15 @@ export interface WebsocketOptions<
       | Promise<Readonly<Record<string, string>>>)
     | undefined;
   /**
-   * The subprotocols to offer.
+   * Subprotocols to offer.
    *
    * @default {[]}
    */
   readonly protocols?: readonly string[] | undefined;
-  /**
-   * Certificates and proxy.
-   *
-   * @default {the runtime's own}
-   */
+  /** Certificates and proxy. Defaults to those of the runtime. */
   readonly tls?: Omit<TransportOptions, "server"> | undefined;
   /**
-   * Gives a number from 0 to below 1, for jitter.
+   * Random number from 0 to below 1, for jitter.
    *
    * @default {Math.random}
    */
@@ -84,29 +74,31 @@ const RULES: OptionRules<WebsocketOptions<never>> = {
   random: "function?",
 };
 
-/** The first pause before a broken connection is made again, in milliseconds. */
-const FIRST_PAUSE = 500;
-/** The longest pause, in milliseconds. */
-const LONGEST_PAUSE = 30_000;
-/** After how many milliseconds without a failure the pauses begin small again. */
-const GOOD_TIME = 60_000;
+/** First delay before a reconnection, in milliseconds. */
+const FIRST_DELAY_MS = 500;
+/** Maximum delay before a reconnection, in milliseconds. */
+const MAX_DELAY_MS = 30_000;
+/**
+ * Time without a failure after which delays start small again, in milliseconds.
+ */
+const RESET_AFTER_MS = 60_000;
 
 /**
- * Listens to the messages of a WebSocket server and triggers the primaries that
- * they are about.
+ * Creates an event source that receives the messages of a WebSocket server and
+ * triggers the primaries that `primaries` returns.
  *
- * A connection that breaks, is closed or falls silent (the peer is pinged every
- * 30 seconds) is made again after pauses from half a second to half a minute,
- * with jitter; meanwhile the source is unhealthy. After each reconnection all
- * primaries are triggered, since messages may have been missed.
+ * A connection that breaks, is closed or becomes silent (the peer is pinged
+ * every 30 seconds) is opened again after delays from 0.5 to 30 seconds, with
+ * jitter; until then the source is unhealthy. After each reconnection all
+ * primaries are triggered, because messages may have been missed.
  *
  * The operator does not wait for the first connection.
  *
- * @param options Where to connect and what to trigger.
+ * @param options The server, and the mapping to primaries.
  * @throws {TypeError} If an option is unknown, missing or of another type, or
- * the URL is none with `ws:` or `wss:`.
+ * the URL has another scheme than `ws:` or `wss:`.
  *
- * @example Subscribe, and run for each message
+ * @example Subscribe to orders
  * ```ts
  * import { websocketSource } from "@coracle/operator/sources";
  *
@@ -129,50 +121,43 @@ export function websocketSource<P extends KubernetesObject>(
   return new WebsocketSource(options);
 }
 
-class WebsocketSource<P extends KubernetesObject>
+class WebsocketSource<P extends KubernetesObject> extends BaseSource<P>
   implements EventSource<P, never> {
-  readonly name: string;
   readonly #options: WebsocketOptions<P>;
   readonly #url: URL;
-  #run: SourceRun<P> | undefined;
   #listening: Promise<void> = Promise.resolve();
 
   constructor(options: WebsocketOptions<P>) {
     checkOptions(options, RULES, "websocketSource()");
+    super(options.name);
     if (typeof options.headers !== "function") {
       checkOption(options.headers, "object?", {
         name: "headers",
         subject: "websocketSource()",
       });
     }
-    this.name = options.name;
     this.#options = options;
     this.#url = socketUrl(options);
   }
 
-  start(context: SourceContext<P>): Promise<void> {
+  override start(context: SourceContext<P>): Promise<void> {
     const run = new SourceRun(context, "not connected yet");
-    this.#run = run;
+    this.run = run;
     this.#listening = this.#listen(run);
     return Promise.resolve();
   }
 
-  async stop(): Promise<void> {
-    this.#run?.end();
-    this.#run = undefined;
+  override async stop(): Promise<void> {
+    await super.stop();
     await this.#listening;
-  }
-
-  health(): SourceHealth {
-    return this.#run?.health ?? { status: "unknown" };
   }
 
   async #listen(run: SourceRun<P>): Promise<void> {
     const { clock } = run.context;
     const backOff = new BackOff({
-      initial: FIRST_PAUSE,
-      max: LONGEST_PAUSE,
-      resetAfter: GOOD_TIME,
+      initial: FIRST_DELAY_MS,
+      max: MAX_DELAY_MS,
+      resetAfter: RESET_AFTER_MS,
       clock,
       random: this.#options.random ?? Math.random,
     });
@@ -225,14 +210,14 @@ class WebsocketSource<P extends KubernetesObject>
   }
 }
 
-/** The URL with the scheme of HTTP, which transports speak. */
+/** Converts the URL to the scheme of HTTP, which transports use. */
 function socketUrl(
   { name, url }: Pick<WebsocketOptions, "name" | "url">,
 ): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed?.protocol !== "ws:" && parsed?.protocol !== "wss:") {
     throw new TypeError(
-      `Cannot make the WebSocket source "${name}": "url" must begin with ws: or wss:: received ${
+      `Cannot create the WebSocket source "${name}": "url" must begin with ws: or wss:: received ${
         JSON.stringify(parsed?.protocol ?? "no URL")
       }`,
     );

@@ -48,7 +48,7 @@ test("pollingSource lets the operator start while its system is down, fails read
   assert.match(source.health?.().message ?? "", /no route/);
   assert.throws(
     () => source.secondaries?.(a),
-    /Cannot read "poll": nothing is known .* yet: .*no route/,
+    /Cannot read "poll": the external system has not answered yet: .*no route/,
   );
   assert.deepEqual(context.triggered, []);
   await clock.advance(1_000);
