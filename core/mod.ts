@@ -261,14 +261,29 @@ export type { ProbeOptions } from "./operator/probe_server.ts";
 export { limitHeapGrowth } from "./operator/heap_growth.ts";
 
 // A cache that follows the server.
-export type * from "./cache/informer/cache_event.ts";
-export { Informer, type InformerClient } from "./cache/informer/informer.ts";
-export type { ReflectorClient } from "./cache/watch/reflector_parts.ts";
-export type { InformerLease } from "./cache/informer/informer_lease.ts";
+export type {
+  CacheEvent,
+  CacheEventType,
+  InformerHandler,
+} from "./cache/informer/cache_event.ts";
+export { Informer } from "./cache/informer/informer.ts";
+export type { InformerOptions } from "./cache/informer/informer_options.ts";
+export type {
+  MultiNamespaceInformer,
+  MultiNamespaceInformerDeps,
+  NamespaceLease,
+} from "./cache/informer/multi_namespace_informer.ts";
+export type { NamespaceInformer } from "./cache/informer/namespace_informer.ts";
+export type { ReconnectOptions } from "./cache/watch/reconnect.ts";
 export { RelistQueue } from "./cache/watch/relist_queue.ts";
-export type * from "./cache/informer/informer_options.ts";
+export type { WatchHealth, WatchState } from "./cache/watch/watch_record.ts";
+export type {
+  InformerClient,
+  InformerSelection,
+} from "./cache/watch/watch_requests.ts";
 export {
   type AcquireOptions,
+  type InformerLease,
   InformerPool,
   type InformerPoolOptions,
 } from "./cache/informer/informer_pool.ts";

@@ -64,7 +64,7 @@ export { watch } from "./watch_source.ts";
 export type {
   WatchSource,
   WatchSourceOptions,
-} from "./watch_source_options.ts";
+} from "./watch_source.ts";
 export {
   type WebhookOptions,
   type WebhookSource,

@@ -1,5 +1,6 @@
 /**
- * Which primaries refer to which secondaries, by key, both ways.
+ * Index of the references from primaries to secondaries, by key, in both
+ * directions.
  *
  * Invariant: a secondary is listed as long as a primary refers to it, and no
  * longer.
@@ -8,17 +9,17 @@ export class ReferenceIndex {
   readonly #secondaries: Map<string, ReadonlySet<string>> = new Map();
   readonly #primaries: Map<string, Set<string>> = new Map();
 
-  /** The primaries that refer to a secondary. */
+  /** Primaries that refer to a secondary. */
   primariesOf(secondary: string): string[] {
     return [...this.#primaries.get(secondary) ?? []];
   }
 
-  /** The secondaries that a primary refers to. */
+  /** Secondaries that a primary refers to. */
   secondariesOf(primary: string): string[] {
     return [...this.#secondaries.get(primary) ?? []];
   }
 
-  /** Sets what a primary refers to; nothing forgets it. */
+  /** Sets the references of a primary; none removes it. */
   set(primary: string, secondaries: Iterable<string>): void {
     for (const secondary of this.#secondaries.get(primary) ?? []) {
       const primaries = this.#primaries.get(secondary)!;
@@ -35,7 +36,7 @@ export class ReferenceIndex {
     else this.#secondaries.set(primary, next);
   }
 
-  /** Forgets everything. */
+  /** Removes everything. */
   clear(): void {
     this.#secondaries.clear();
     this.#primaries.clear();

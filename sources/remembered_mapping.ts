@@ -2,21 +2,20 @@ import type { KubernetesObject } from "../core/api/object.ts";
 import type { CacheEvent } from "../core/cache/informer/cache_event.ts";
 
 /**
- * The primaries of each secondary, as they were mapped last. A bounded cache may
- * have given up what a secondary was before it changed, so that the primaries
- * from before the change are known from here alone; it costs about a hundred
- * bytes a secondary.
+ * Primaries of each secondary as they were mapped last. A bounded cache may have
+ * evicted the previous state of a secondary, so that its primaries before a change
+ * are known from here only; it costs about a hundred bytes per secondary.
  */
 export class RememberedMapping {
   readonly #primaries: Map<string, readonly string[]> = new Map();
 
   /**
-   * Takes note of an event.
+   * Follows an event.
    *
-   * @param event What happened.
-   * @param map Maps the object of the event; not called where that cannot be
-   * read at once.
-   * @returns The primaries from before the event and those from after it.
+   * @param event Event of a secondary.
+   * @param map Maps the object of the event; not called where only the key of the
+   * object is cached.
+   * @returns Primaries of the previous and of the new state.
    */
   follow<S extends KubernetesObject>(
     event: CacheEvent<S>,
@@ -30,7 +29,7 @@ export class RememberedMapping {
     return new Set([...before, ...after]);
   }
 
-  /** The primaries of a secondary. */
+  /** Primaries of a secondary. */
   of(secondary: string): readonly string[] {
     return this.#primaries.get(secondary) ?? [];
   }
@@ -39,5 +38,10 @@ export class RememberedMapping {
   set(secondary: string, primaries: readonly string[]): void {
     if (primaries.length > 0) this.#primaries.set(secondary, primaries);
     else this.#primaries.delete(secondary);
+  }
+
+  /** Removes everything. */
+  clear(): void {
+    this.#primaries.clear();
   }
 }

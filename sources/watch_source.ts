@@ -1,4 +1,4 @@
-import { type Kind, kindText } from "../core/api/kind.ts";
+import { checkKind, type Kind, kindText } from "../core/api/kind.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
 import {
   keyOf,
@@ -6,28 +6,47 @@ import {
   type ObjectKey,
   parseKey,
 } from "../core/api/object_key.ts";
-import type { CacheEvent } from "../core/cache/informer/cache_event.ts";
-import { keyOfHeader } from "../core/cache/informer/current_event.ts";
-import type { InformerLease } from "../core/cache/informer/informer_lease.ts";
+import {
+  checkOptions,
+  checkParts,
+  type OptionRules,
+} from "../core/api/options.ts";
+import {
+  type CacheEvent,
+  keyOfHeader,
+} from "../core/cache/informer/cache_event.ts";
+import {
+  checkSelection,
+  CLIENT_PARTS,
+  SELECTION_RULES,
+} from "../core/cache/informer/informer_options.ts";
+import type { InformerLease } from "../core/cache/informer/informer_pool.ts";
 import type {
   HandlerRegistration,
+  InformerHealth,
   OwnWrite,
 } from "../core/cache/informer/shared_informer.ts";
+import { checkIndex } from "../core/cache/store/object_indexes.ts";
 import type {
+  InformerClient,
+  InformerSelection,
+} from "../core/cache/watch/watch_requests.ts";
+import type {
+  EventSource,
   NamespaceSet,
   PrimaryEvent,
   SourceContext,
   SourceEvent,
   SourceHealth,
 } from "../core/controller/event_source.ts";
-import { accepts } from "../core/controller/filters.ts";
-import type { Logger } from "../core/logger.ts";
-import { acquireInformer, healthOf } from "./acquire_informer.ts";
 import {
-  checkInformerSource,
-  type WatchSource,
-  type WatchSourceOptions,
-} from "./watch_source_options.ts";
+  accepts,
+  FILTER_RULES,
+  type Filters,
+} from "../core/controller/filters.ts";
+import { checkNamespaces } from "../core/controller/namespaces.ts";
+import { NO_OWN_WRITE } from "../core/controller/primary_source.ts";
+import type { Logger } from "../core/logger.ts";
 import {
   byOwner,
   keyTexts,
@@ -38,21 +57,150 @@ import {
 } from "./mappers.ts";
 import { ReferenceIndex } from "./reference_index.ts";
 import { RememberedMapping } from "./remembered_mapping.ts";
-import { Succession } from "./succession.ts";
 
-/** The name under which the lease keeps the index of the mapper. */
+/** Options of {@linkcode watch}. */
+export interface WatchSourceOptions<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+> extends Omit<InformerSelection, "namespaces" | "prune"> {
+  /**
+   * Paths to remove before an object is stored, such as
+   * `status.conditions[*].lastProbeTime`; `[]` keeps everything.
+   *
+   * By default, `metadata.managedFields` keeps only the entries of the operator's
+   * own controllers, which dependents are compared by; those of other managers
+   * are removed.
+   */
+  readonly prune?: readonly string[] | undefined;
+  /**
+   * Name of the source, unique within the controller. Defaults to the kind with
+   * its apiVersion, such as `apps/v1 Deployment`.
+   */
+  readonly name?: string | undefined;
+  /**
+   * Namespaces to watch; `"inherited"` follows those of the controller.
+   *
+   * @default {"inherited"}
+   */
+  readonly namespaces?: "inherited" | NamespaceSet | undefined;
+  /**
+   * Mapper from a secondary to its primaries. Defaults to `byOwner()`: the
+   * primaries among its owners.
+   */
+  readonly mapper?: Mapper<P, S> | undefined;
+  /**
+   * Keys of the secondaries that a primary refers to; for secondaries that do not
+   * name their primaries, and may have many. It replaces `mapper`.
+   */
+  readonly references?:
+    | ((primary: P) => Iterable<ObjectKey | string>)
+    | undefined;
+  /** Filters of the events that trigger; all trigger when left out. */
+  readonly filters?: Filters<S> | undefined;
+  /** Client of the cluster of the secondaries. Defaults to the operator's. */
+  readonly client?: InformerClient | undefined;
+  /**
+   * Whether the informer is shared with other users in the operator; a separate
+   * one costs another watch and another cache.
+   *
+   * @default {true}
+   */
+  readonly shared?: boolean | undefined;
+  /**
+   * Whether the reconciler never writes these objects, so that the operator needs
+   * only the permission to watch them.
+   *
+   * @default {false}
+   */
+  readonly readOnly?: boolean | undefined;
+  /**
+   * Start priority: a `"loader"` has synced before other sources start.
+   *
+   * @default {"default"}
+   */
+  readonly startPriority?: "loader" | "default" | undefined;
+}
+
+/** Event source that watches a kind. */
+export interface WatchSource<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+> extends EventSource<P, S> {
+  /**
+   * Adds a listener for deleted secondaries, for data that is kept about each. It
+   * is called with the key of a deleted one, and without a key when the source
+   * stops.
+   */
+  onGone(listener: (key: string | undefined) => void): void;
+}
+
+/** Name of the index of the mapper. */
 const BY_PRIMARY = "primary";
 
+const RULES: OptionRules<
+  WatchSourceOptions<never, never>
+> = {
+  ...SELECTION_RULES,
+  name: "name?",
+  namespaces: "any?",
+  mapper: "object?",
+  references: "function?",
+  filters: "object?",
+  client: "object?",
+  shared: "boolean?",
+  readOnly: "boolean?",
+  startPriority: ["loader", "default", undefined],
+};
+
+const NAMESPACE_WORDS: readonly string[] = ["inherited", "all"];
+const MAPPER_PARTS: OptionRules<Mapper<never, never>> = {
+  primariesOf: "function",
+  index: "object",
+  indexValue: "function",
+};
+
 /**
- * Watches objects of another kind and triggers the primaries that they belong
- * to; an update triggers those from before and those from after it.
+ * Checks the options of a watch source.
  *
- * Informers are shared with everybody in the operator who watches the same,
- * unless told otherwise.
+ * @returns The options.
+ * @throws {TypeError | RangeError | SyntaxError} If the kind or an option is
+ * invalid.
+ */
+function checkWatchSource<
+  P extends KubernetesObject,
+  S extends KubernetesObject,
+>(
+  kind: Kind<S>,
+  options: WatchSourceOptions<P, S>,
+): WatchSourceOptions<P, S> {
+  checkKind(kind, "watch()");
+  const subject = `watch() of ${kind.kind}`;
+  checkOptions(options, RULES, subject);
+  checkOptions(options.filters ?? {}, FILTER_RULES, `${subject}, filters`);
+  const { namespaces = "inherited", client, mapper } = options;
+  checkNamespaces(namespaces, NAMESPACE_WORDS, subject);
+  if (client !== undefined) {
+    checkParts(client, CLIENT_PARTS, `${subject}, client`);
+  }
+  if (mapper !== undefined) {
+    checkParts(mapper, MAPPER_PARTS, `${subject}, mapper`);
+    checkIndex(`of ${subject}, mapper`, mapper.index);
+  }
+  checkSelection(options);
+  return options;
+}
+
+/**
+ * Watches objects of another kind and triggers the primaries that they belong to;
+ * an update triggers those of the previous and of the new state.
  *
- * @param kind One of `defineKind`, `@coracle/operator/kinds` or `untyped`.
- * @param options Which of them, and whose they are.
- * @throws {TypeError | RangeError} If the kind or an option makes no sense.
+ * Informers are shared with all users of the same selection in the operator,
+ * unless `shared` is `false`.
+ *
+ * @param kind Kind of the secondaries: one of `defineKind`,
+ * `@coracle/operator/kinds` or `untyped`.
+ * @param options Selection of the secondaries, and the way to their primaries.
+ * @throws {TypeError | RangeError} If the kind or an option is invalid.
  *
  * @example Own ConfigMaps
  * ```ts
@@ -73,22 +221,12 @@ export function watch<
   return new WatchingSource(kind, options);
 }
 
-/** What a started source holds. */
+/** State of a started source. */
 interface Watching<P extends KubernetesObject, S extends KubernetesObject> {
   readonly context: SourceContext<P>;
   readonly lease: InformerLease<S>;
   readonly registration: HandlerRegistration<S>;
-  /** Only where the cache is bounded. */
-  readonly remembered: RememberedMapping | undefined;
-  /** While it takes the place of another watch. */
-  succession: Succession<S> | undefined;
 }
-
-/** What the events of one watch are taken with. */
-type Listening<P extends KubernetesObject, S extends KubernetesObject> = Omit<
-  Watching<P, S>,
-  "registration"
->;
 
 class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   implements WatchSource<P, S> {
@@ -96,140 +234,160 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   readonly kind: Kind<S>;
   readonly readOnly: boolean;
   readonly startPriority: "loader" | "default";
-  /** Absent where nothing refers from the primaries, which costs nothing then. */
+  /** Absent without `references`, so that primaries are not followed then. */
   readonly onPrimary?: (event: PrimaryEvent<P>) => void;
   readonly #options: WatchSourceOptions<P, S>;
   readonly #mapper: Mapper<P, S>;
   readonly #references: ReferenceIndex = new ReferenceIndex();
+  /** Mapping of the previous states; only of a bounded cache. */
+  readonly #remembered: RememberedMapping | undefined;
   readonly #onGone: ((key: string | undefined) => void)[] = [];
-  /** Which start counts. */
-  #life: symbol | undefined;
+  /** Identifies the present start; undefined while stopped. */
+  #run: symbol | undefined;
   #log: Logger | undefined;
   #watching: Watching<P, S> | undefined;
-  /** Of the watch that is to take the place of that one, or was there before. */
-  #otherLease: InformerLease<S> | undefined;
 
   constructor(kind: Kind<S>, options: WatchSourceOptions<P, S>) {
-    this.#options = checkInformerSource(kind, options);
+    this.#options = checkWatchSource(kind, options);
     this.kind = kind;
     this.name = options.name ?? kindText(kind);
     this.readOnly = options.readOnly ?? false;
     this.startPriority = options.startPriority ?? "default";
     this.#mapper = options.mapper ?? byOwner();
+    this.#remembered = options.bounded ? new RememberedMapping() : undefined;
     if (options.references !== undefined) {
       this.onPrimary = (event) => this.#followPrimary(event);
     }
   }
 
   async start(context: SourceContext<P>): Promise<void> {
-    this.#life = Symbol(this.name);
+    const run = this.#run = Symbol(this.name);
     this.#log = context.log;
-    if (this.#options.references !== undefined) {
+    const { references, namespaces = "inherited", client } = this.#options;
+    if (references !== undefined) {
       for (const primary of await context.primaries.readList()) {
         this.#refer(primary);
       }
     }
-    const lease = await this.#acquire(context, context.namespaces);
-    if (lease === undefined) return;
-    this.#watching = this.#listen({ context, lease, succession: undefined });
-    await this.#watching.registration.synced;
+    const names = await this.#namespacesOf(
+      namespaces === "inherited" ? context.namespaces : namespaces,
+      context,
+    );
+    if (this.#run !== run) return;
+    const { labelSelector, fieldSelector, shardSelector } = this.#options;
+    const { metadataOnly, bounded, shared } = this.#options;
+    const { prune = [foreignManagedFields(context)] } = this.#options;
+    const lease = context.informers.acquire(this.kind, {
+      namespaces: names,
+      labelSelector,
+      fieldSelector,
+      shardSelector,
+      metadataOnly,
+      prune,
+      bounded,
+      client,
+      shared,
+    });
+    const { informer } = lease;
+    if (references === undefined) {
+      informer.addIndex(BY_PRIMARY, this.#mapper.index);
+    }
+    const registration = informer.addHandler(
+      (event) => this.#onEvent(event, context, lease),
+      { name: `${context.controller}/${this.name}` },
+    );
+    this.#watching = { context, lease, registration };
+    await registration.synced;
   }
 
   async stop(): Promise<void> {
-    const leases = [this.#watching?.lease, this.#otherLease];
-    this.#life = undefined;
+    const lease = this.#watching?.lease;
+    this.#run = undefined;
     this.#watching = undefined;
-    this.#otherLease = undefined;
     this.#references.clear();
+    this.#remembered?.clear();
     for (const listener of this.#onGone) listener(undefined);
-    await Promise.all(leases.map((lease) => lease?.release()));
+    await lease?.release();
   }
 
   async changeNamespaces(namespaces: NamespaceSet): Promise<void> {
     const { namespaces: wanted = "inherited" } = this.#options;
-    const before = this.#watching;
-    if (wanted !== "inherited" || before === undefined) return;
-    const life = this.#life;
-    const { context } = before;
-    const lease = await this.#acquire(context, namespaces);
-    if (lease === undefined) return;
-    // Runs go on meanwhile, and read the cache that is complete.
-    this.#otherLease = lease;
-    await lease.synced;
-    if (this.#life !== life) return;
-    const succession = new Succession(before.lease, lease);
-    const after = this.#listen({ context, lease, succession });
-    this.#watching = after;
-    this.#otherLease = before.lease;
-    await after.registration.synced;
-    after.succession = undefined;
-    for (const key of succession.missed(namespaces)) this.#missed(key, before);
-    this.#otherLease = undefined;
-    await before.lease.release();
+    const watching = this.#watching;
+    if (wanted !== "inherited" || watching === undefined) return;
+    const { context, lease: { informer } } = watching;
+    const names = await this.#namespacesOf(namespaces, context);
+    try {
+      // Runs go on reading the caches that are complete.
+      await informer.open(names);
+      await informer.attach(names);
+    } catch (error) {
+      if (this.#watching === watching) throw error;
+    }
+    if (this.#watching !== watching) return;
+    await informer.keep(names, (key) => this.#remembered?.set(key, []));
   }
 
-  /** An object is gone, or not what it was, and its watch did not tell. */
-  #missed(key: string, { context, lease, remembered }: Watching<P, S>): void {
-    if (this.#watching?.lease.has(key) === false) {
-      for (const listener of this.#onGone) listener(key);
-    }
-    const last = remembered === undefined ? lease.get(key) : undefined;
-    const primaries = this.#options.references !== undefined
-      ? this.#references.primariesOf(key)
-      : last === undefined
-      ? remembered?.of(key) ?? []
-      : this.#primaries(mapped(last), context);
-    const cause = { kind: this.kind.kind, object: parseKey(key) };
-    for (const primary of primaries) context.trigger(primary, cause);
+  /** Namespaces as an informer names them: undefined for all. */
+  async #namespacesOf(
+    namespaces: NamespaceSet,
+    context: SourceContext<P>,
+  ): Promise<readonly string[] | undefined> {
+    if (namespaces === "all") return undefined;
+    const { client = context.client } = this.#options;
+    const { scope } = this.kind.scope === undefined
+      ? await client.resolve(this.kind)
+      : this.kind;
+    return scope === "Cluster" ? undefined : namespaces;
   }
 
   health(): SourceHealth {
-    return healthOf(this.#watching?.lease);
+    return sourceHealth(this.#watching?.lease.informer.health());
   }
 
   get(key: ObjectKey): S | undefined | Promise<S | undefined> {
-    const lease = this.#watching?.lease;
-    return this.#options.bounded ? lease?.read(key) : lease?.get(key);
+    const informer = this.#watching?.lease.informer;
+    return this.#options.bounded ? informer?.read(key) : informer?.get(key);
   }
 
   list(namespace?: string): readonly S[] | Promise<readonly S[]> {
-    const lease = this.#watching?.lease;
-    if (lease === undefined) return [];
+    const informer = this.#watching?.lease.informer;
+    if (informer === undefined) return [];
     return this.#options.bounded
-      ? lease.readList(namespace)
-      : lease.list(namespace);
+      ? informer.readList(namespace)
+      : informer.list(namespace);
   }
 
   secondaries(primary: P): readonly S[] | Promise<readonly S[]> {
     const watching = this.#watching;
     if (watching === undefined) return [];
     if (this.#options.bounded) return this.#readSecondaries(primary, watching);
-    const { lease, context } = watching;
+    const { lease: { informer }, context } = watching;
     if (this.#options.references !== undefined) {
       return keyTexts(this.#options.references(primary))
-        .map((key) => lease.get(key))
+        .map((key) => informer.get(key))
         .filter((object) => object !== undefined);
     }
-    const found = lease.byIndex(BY_PRIMARY, this.#mapper.indexValue(primary));
+    const value = this.#mapper.indexValue(primary);
+    const found = informer.byIndex(BY_PRIMARY, value);
     return this.#belonging(found, primary, context);
   }
 
-  /** As `secondaries`, fetching those of which only the key is kept. */
+  /** Secondaries of a primary; those with only their key cached are fetched. */
   async #readSecondaries(
     primary: P,
-    { lease, context }: Watching<P, S>,
+    { lease: { informer }, context }: Watching<P, S>,
   ): Promise<readonly S[]> {
     if (this.#options.references !== undefined) {
       const keys = keyTexts(this.#options.references(primary));
-      const found = await Promise.all(keys.map((key) => lease.read(key)));
+      const found = await Promise.all(keys.map((key) => informer.read(key)));
       return found.filter((object) => object !== undefined);
     }
     const value = this.#mapper.indexValue(primary);
-    const found = await lease.readByIndex(BY_PRIMARY, value);
+    const found = await informer.readByIndex(BY_PRIMARY, value);
     return this.#belonging(found, primary, context);
   }
 
-  /** The index may know less than the mapper, such as the name alone. */
+  /** Filters by the mapper; the index may be coarser, such as by name alone. */
   #belonging(
     secondaries: readonly S[],
     primary: P,
@@ -246,10 +404,7 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   }
 
   beginWrite(key: ObjectKey): OwnWrite<S> {
-    const watching = this.#watching;
-    return watching === undefined
-      ? { succeed() {}, fail() {} }
-      : watching.registration.beginWrite(key);
+    return this.#watching?.registration.beginWrite(key) ?? NO_OWN_WRITE;
   }
 
   #followPrimary({ type, key, object }: PrimaryEvent<P>): void {
@@ -259,16 +414,13 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
   }
 
   #refer(primary: P): void {
-    this.#references.set(
-      keyText(keyOf(primary)),
-      this.#guarded(
-        keyText(keyOf(primary)),
-        () => keyTexts(this.#options.references?.(primary) ?? []),
-      ),
-    );
+    const key = keyText(keyOf(primary));
+    const references = () =>
+      keyTexts(this.#options.references?.(primary) ?? []);
+    this.#references.set(key, this.#guarded(key, references));
   }
 
-  /** What the user's function gives; what it throws is told, and gives nothing. */
+  /** Result of a user's function; empty if it throws, which is logged. */
   #guarded(
     object: string,
     map: () => readonly string[],
@@ -285,44 +437,19 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     }
   }
 
-  #listen(start: Omit<Listening<P, S>, "remembered">): Watching<P, S> {
-    const { bounded } = this.#options;
-    const remembered = bounded ? new RememberedMapping() : undefined;
-    const listening: Listening<P, S> = { ...start, remembered };
-    const registration = start.lease.addHandler(
-      (event) => this.#onEvent(event, listening),
-      { name: `${start.context.controller}/${this.name}` },
-    );
-    return Object.assign(listening, { registration });
-  }
-
-  /** Opens an informer; undefined if the source was stopped meanwhile. */
-  #acquire(
+  #onEvent(
+    event: CacheEvent<S>,
     context: SourceContext<P>,
-    inherited: NamespaceSet,
-  ): Promise<InformerLease<S> | undefined> {
-    const life = this.#life;
-    const index = { [BY_PRIMARY]: this.#mapper.index };
-    return acquireInformer(this.kind, this.#options, {
-      context,
-      inherited,
-      indexes: this.#options.references === undefined ? index : {},
-      isWanted: () => this.#life === life,
-    });
-  }
-
-  #onEvent(event: CacheEvent<S>, listening: Listening<P, S>): void {
-    const { context, remembered } = listening;
+    lease: InformerLease<S>,
+  ): void {
     if (event.type === "deleted") {
       for (const listener of this.#onGone) listener(event.key);
     }
-    // What is remembered must follow every event, accepted or not.
-    const followed = remembered?.follow(
+    // The remembered mapping must follow every event, accepted or not.
+    const followed = this.#remembered?.follow(
       event,
       () => this.#primaries(new MappedEvent(event, "object"), context),
     );
-    // A bounded cache may have to read it, for what is remembered.
-    if (remembered === undefined && listening.succession?.isTold(event)) return;
     if (!this.#accepts(event, context)) return;
     const primaries = this.#options.references === undefined
       ? followed ?? this.#affected(event, context)
@@ -334,29 +461,28 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     };
     for (const primary of primaries) context.trigger(primary, cause);
     if (event.header.isPartial && event.type !== "deleted") {
-      void this.#readAndTrigger(event.key, { ...listening, cause });
+      void this.#readAndTrigger(event.key, cause, { context, lease });
     }
   }
 
-  /** Maps an object of which only the key was there when its event came. */
+  /** Maps an object of which only the key was cached at the time of its event. */
   async #readAndTrigger(
     key: string,
-    { context, lease, remembered, cause }: Listening<P, S> & {
-      readonly cause: SourceEvent;
-    },
+    cause: SourceEvent,
+    { context, lease }: Pick<Watching<P, S>, "context" | "lease">,
   ): Promise<void> {
     try {
-      const object = await lease.read(key);
+      const object = await lease.informer.read(key);
       if (object === undefined) return;
       const primaries = [...this.#primaries(mapped(object), context)];
-      remembered?.set(key, primaries);
+      this.#remembered?.set(key, primaries);
       for (const primary of primaries) context.trigger(primary, cause);
     } catch (error) {
       context.log.error("Cannot map an object", { source: this.name, error });
     }
   }
 
-  /** A filter that throws accepts: a run too many is better than one missed. */
+  /** Applies the filters; one that throws accepts, rather than miss a run. */
   #accepts(event: CacheEvent<S>, { log }: SourceContext<P>): boolean {
     try {
       return accepts(this.#options.filters ?? {}, event);
@@ -366,11 +492,11 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
     }
   }
 
-  /** The primaries from before the event and those from after it. */
+  /** Primaries of the previous and of the new state. */
   #affected(event: CacheEvent<S>, context: SourceContext<P>): Set<string> {
     const after = new MappedEvent(event, "object");
     const affected = this.#primaries(after, context);
-    // A mapper that has looked at the metadata alone would find the same.
+    // A mapper that has read only the metadata would give the same primaries.
     if (event.hasSameMetadata && !after.isDecoded) return affected;
     if (event.previousHeader !== undefined) {
       const before = this.#primaries(
@@ -396,4 +522,25 @@ class WatchingSource<P extends KubernetesObject, S extends KubernetesObject>
       ),
     );
   }
+}
+
+/** Health of a source, from that of its informer. */
+function sourceHealth(health: InformerHealth | undefined): SourceHealth {
+  if (health === undefined) return { status: "unknown" };
+  const { healthy, watches } = health;
+  if (healthy) return { status: "healthy" };
+  const error = watches
+    .map(({ lastError }) => lastError?.message)
+    .find((message) => message !== undefined);
+  return { status: "unhealthy", message: error ?? "not synced yet" };
+}
+
+/**
+ * Path of the managed fields of other operators and people. A controller that is
+ * added later has another path, and so another informer: its own entries are
+ * kept there.
+ */
+function foreignManagedFields({ fieldManagers }: SourceContext): string {
+  const own = fieldManagers.map((name) => JSON.stringify(name));
+  return `metadata.managedFields[manager!=${own.join()}]`;
 }

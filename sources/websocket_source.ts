@@ -5,7 +5,7 @@ import {
   checkOptions,
   type OptionRules,
 } from "../core/api/options.ts";
-import { BackOff } from "../core/cache/watch/back_off.ts";
+import { BackOff } from "../core/cache/watch/reconnect.ts";
 import type { TransportOptions } from "../core/client/transport/transport_options.ts";
 import type { StreamConnection } from "../core/client/transport/transport.ts";
 import type {

@@ -16,7 +16,7 @@
 import { type Kind, kindText, type ResolvedKind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import { keyText, type ObjectKey } from "../api/object_key.ts";
-import type { InformerHealth } from "../cache/informer/informer_options.ts";
+import type { InformerHealth } from "../cache/informer/shared_informer.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
@@ -198,7 +198,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
 
   /** Cache of the primaries. */
   get primaries(): PrimaryCache<P> {
-    return this.#started.primaries;
+    return this.#started.primaries.cache;
   }
 
   /** Kinds that the event sources watch and the reconciler writes. */
@@ -394,7 +394,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const text = typeof key === "string" ? key : keyText(key);
     const { primaries, processor, history, overdue } = this.#parts ?? {};
     const runs = history?.of(text) ?? [];
-    const known = primaries?.has(text) ?? false;
+    const known = primaries?.cache.has(text) ?? false;
     if (!known && runs.length === 0) return undefined;
     const { attempt = 0, exhausted = false } = processor?.stateOf(text) ?? {};
     return {
@@ -421,7 +421,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       healthy: informers.every(({ healthy }) => healthy) &&
         [...bySource.values()].every(({ status }) => status !== "unhealthy"),
       active: this.#ready && this.#leading,
-      primaries: primaries?.size ?? 0,
+      primaries: primaries?.cache.size ?? 0,
       waiting: processor?.waiting ?? 0,
       running: processor?.running ?? 0,
       overdue: overdue?.size ?? 0,
@@ -465,7 +465,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const sources = new SourceGroup<P>(settings.sources, {
       ...common,
       primaryKind: kind,
-      primaries,
+      primaries: primaries.cache,
       // In one order for all controllers, so that they share informers.
       fieldManagers: [...managers].sort(),
     });
@@ -511,7 +511,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     const processor = new EventProcessor<P>({
       settings,
       finalizer,
-      primaries,
+      primaries: primaries.cache,
       sources,
       shard: settings.shard ?? deps.shard,
       dispatcher,

@@ -2,73 +2,72 @@ import type { KubernetesObject } from "../api/object.ts";
 import { type Clock, deadline } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { NamespaceSet } from "./event_source.ts";
-import type {
-  PrimaryHandler,
-  PrimarySource,
-  WatchName,
-} from "./primary_source.ts";
+import type { PrimaryHandler, PrimarySource } from "./primary_source.ts";
 import type { SourceGroup, TriggerHandler } from "./source_group.ts";
 
-/** Receiver of everything that can cause a run. */
+/** Handler of everything that can cause a run. */
 export interface EventHandler<P extends KubernetesObject>
   extends PrimaryHandler<P>, TriggerHandler {}
 
-/** What a {@linkcode WatchGroup} works with. */
-export interface WatchGroupOptions<P extends KubernetesObject> {
+/** Constructor dependencies of a {@linkcode WatchGroup}. */
+export interface WatchGroupDeps<P extends KubernetesObject> {
   readonly primaries: PrimarySource<P>;
   readonly sources: SourceGroup<P>;
-  /** Receives the events of primaries and sources. */
+  /** Handler of the events of primaries and sources. */
   readonly handler: EventHandler<P>;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** How namespaces are begun with. */
-export interface WatchOptions {
+/** Options of {@linkcode WatchGroup.watch}. */
+export interface WatchGroupOptions {
   /**
-   * Whether to begin with those that can be watched, and to go on waiting for the
-   * others.
+   * Whether to start with the namespaces that can be watched, and to add the
+   * others when they can be.
    */
   readonly partly: boolean;
-  /** Called when the first of them can run. */
+  /** Called when the first namespaces can run. */
   readonly onReady?: (() => void) | undefined;
 }
 
-/** How many milliseconds others may take once the first of several has synced. */
-const PATIENCE = 1_000;
+/** Time in which other namespaces may sync after the first one. */
+const SYNC_GRACE_MS = 1_000;
 
 /**
- * The primaries and the sources of a controller, watched in step: no primary of a
- * namespace is told of before its own cache, and what the sources have in that
- * namespace, are complete.
+ * Watches of a controller: its primaries and its sources, kept in step. Events of
+ * the primaries of a namespace are delivered when their cache, and the caches of
+ * the sources in that namespace, are complete.
  *
  * @typeParam P The type of the primaries.
  */
 export class WatchGroup<P extends KubernetesObject> {
-  readonly #options: WatchGroupOptions<P>;
+  readonly #deps: WatchGroupDeps<P>;
   #sourcesStarted = false;
-  /** Namespaces are begun with one group after the other. */
-  #entering: Promise<void> = Promise.resolve();
-  /** Which call of {@linkcode WatchGroup.watch} is the latest. */
+  /** Groups of namespaces are attached one after the other. */
+  #attaching: Promise<void> = Promise.resolve();
+  /** Number of the latest call of {@linkcode watch}. */
   #latest = 0;
-  /** What the latest call waits for. */
+  /** Promise of the latest call. */
   #watching: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  /** @param options What it works with. */
-  constructor(options: WatchGroupOptions<P>) {
-    this.#options = options;
+  constructor(deps: WatchGroupDeps<P>) {
+    this.#deps = deps;
+    deps.primaries.handle(deps.handler);
   }
 
   /**
-   * Watches these namespaces and no others. What was watched before and still is,
-   * is not disturbed. A call during another one takes its place: both then wait
-   * for the same.
+   * Watches these namespaces and no others. Namespaces that stay are not
+   * disturbed. A call during another one replaces it: both then wait for the
+   * same.
    *
    * @returns Fulfilled when they can run; with `partly` when the first can.
-   * @throws {Error} If everything was stopped meanwhile.
+   * @throws {Error} If the controller was stopped before.
    */
-  async watch(namespaces: NamespaceSet, options: WatchOptions): Promise<void> {
+  async watch(
+    namespaces: NamespaceSet,
+    options: WatchGroupOptions,
+  ): Promise<void> {
     const call = ++this.#latest;
     let watching = this.#watching = this.#watch(namespaces, options, call);
     for (;;) {
@@ -81,69 +80,69 @@ export class WatchGroup<P extends KubernetesObject> {
       watching = this.#watching;
     }
     if (this.#stopped) {
-      throw new Error(
-        "Cannot watch namespaces: the controller was stopped",
-      );
+      throw new Error("Cannot watch namespaces: the controller was stopped");
     }
     options.onReady?.();
   }
 
   async #watch(
     namespaces: NamespaceSet,
-    options: WatchOptions,
+    options: WatchGroupOptions,
     call: number,
   ): Promise<void> {
-    const { primaries, handler } = this.#options;
-    const names = primaries.namesOf(namespaces);
-    // A single watch of all covers what is watched by namespace until it has
-    // synced; what it does not cover is left at once.
-    if (namespaces !== "all") await primaries.keep(names, handler);
-    const opened = names.map((name) => primaries.open(name));
-    if (options.partly && names.length > 1) {
-      await this.#enterPartly(names, opened, call);
+    const { primaries } = this.#deps;
+    const names = primaries.namespacesOf(namespaces);
+    // The watch of all namespaces replaces those of single ones when it has
+    // synced; namespaces that are not wanted are left immediately.
+    if (names !== undefined) await this.#keep(names);
+    if (options.partly && names !== undefined && names.length > 1) {
+      await this.#attachPartly(names, call);
       return;
     }
-    await Promise.all(opened);
-    await this.#enter(names, call);
-    if (call === this.#latest) await primaries.keep(names, handler);
+    await primaries.cache.open(names);
+    await this.#attach(names, call);
+    if (call === this.#latest) await this.#keep(names);
   }
 
-  /** Watches nothing any more. */
+  /** Stops all watches. */
   async stop(): Promise<void> {
     this.#latest++;
     this.#stopped = true;
     this.#sourcesStarted = false;
-    const { primaries, sources, handler } = this.#options;
+    const { primaries, sources } = this.#deps;
     await sources.stop();
-    await primaries.keep([], handler);
+    await this.#keep([]);
+    await primaries.release();
   }
 
-  async #enterPartly(
-    names: readonly WatchName[],
-    opened: readonly Promise<void>[],
-    call: number,
-  ): Promise<void> {
-    const synced = new Set<WatchName>();
-    const marked = opened.map((promise, index) =>
-      promise.then(() => {
-        synced.add(names[index] as WatchName);
-      })
+  #keep(names: readonly string[] | undefined): Promise<void> {
+    const { primaries, handler } = this.#deps;
+    return primaries.cache.keep(names, (key) => handler.onPrimaryLeft(key));
+  }
+
+  async #attachPartly(names: readonly string[], call: number): Promise<void> {
+    const { primaries, clock, log } = this.#deps;
+    const synced = new Set<string>();
+    const opened = new Map(
+      names.map((name) => [
+        name,
+        primaries.cache.open([name]).then(() => void synced.add(name)),
+      ]),
     );
-    await Promise.any(marked);
-    await deadline(Promise.allSettled(marked), PATIENCE, {
-      clock: this.#options.clock,
+    await Promise.any(opened.values());
+    await deadline(Promise.allSettled(opened.values()), SYNC_GRACE_MS, {
+      clock,
     }).catch(() => {});
     const first = [...synced];
-    await this.#enter(first, call);
+    await this.#attach(first, call);
     const late = names.filter((name) => !first.includes(name));
     if (late.length === 0) return;
-    const { log } = this.#options;
     log.warn("Some namespaces cannot be watched yet, the others run", {
       namespaces: late,
     });
     for (const name of late) {
-      // A watch that is closed before it has synced is no failure.
-      marked[names.indexOf(name)]?.then(() => this.#enter([name], call)).catch(
+      // A watch that is closed before it has synced is not a failure.
+      opened.get(name)?.then(() => this.#attach([name], call)).catch(
         (error: unknown) => {
           if (call === this.#latest) {
             log.error("Cannot watch a namespace", { namespace: name, error });
@@ -153,13 +152,16 @@ export class WatchGroup<P extends KubernetesObject> {
     }
   }
 
-  /** Lets the sources and then the events of namespaces in. */
-  #enter(names: readonly WatchName[], call: number): Promise<void> {
-    const entered = this.#entering.then(async () => {
+  /** Starts the sources in namespaces and then attaches their primaries. */
+  #attach(
+    names: readonly string[] | undefined,
+    call: number,
+  ): Promise<void> {
+    const attached = this.#attaching.then(async () => {
       if (call !== this.#latest) return;
-      const { primaries, sources, handler } = this.#options;
-      const before = primaries.attached;
-      const now = before === "all" || names.includes("")
+      const { primaries: { cache }, sources, handler } = this.#deps;
+      const before = cache.namespaces;
+      const now = before === undefined || names === undefined
         ? "all"
         : [...new Set([...before, ...names])].sort();
       if (this.#sourcesStarted) await sources.changeNamespaces(now);
@@ -167,9 +169,9 @@ export class WatchGroup<P extends KubernetesObject> {
         this.#sourcesStarted = true;
         await sources.start(now, handler);
       }
-      await Promise.all(names.map((name) => primaries.attach(name, handler)));
+      await cache.attach(names);
     });
-    this.#entering = entered.catch(() => {});
-    return entered;
+    this.#attaching = attached.catch(() => {});
+    return attached;
   }
 }

@@ -6,9 +6,8 @@ import {
   resolveOptions,
   type Settings,
 } from "../api/options.ts";
-import { CLIENT_PARTS } from "../cache/informer/informer_check.ts";
-import type { ReconnectOptions } from "../cache/informer/informer_options.ts";
-import { reconnectSettings } from "../cache/watch/reconnect_settings.ts";
+import { CLIENT_PARTS } from "../cache/informer/informer_options.ts";
+import { type ReconnectOptions, reconnectSettings } from "../cache/watch/reconnect.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ConfigMap } from "../../core/kinds/mod.ts";
-import type { WatchSource } from "../../sources/watch_source_options.ts";
+import type { WatchSource } from "../../sources/watch_source.ts";
 import { watch } from "../../sources/watch_source.ts";
 import { kubernetesDependent } from "../../workflows/dependents/kubernetes_dependent.ts";
 import { Workflow } from "../../workflows/graph/workflow.ts";

@@ -6,7 +6,7 @@ import {
 import { inShard, parseShardSelector } from "../../core/api/shard_selector.ts";
 import type { CacheEvent } from "../../core/cache/informer/cache_event.ts";
 import { Informer } from "../../core/cache/informer/informer.ts";
-import type { InformerSelection } from "../../core/cache/informer/informer_options.ts";
+import type { InformerSelection } from "../../core/cache/watch/watch_requests.ts";
 import { MemoryBudget } from "../../core/cache/store/memory_budget.ts";
 import type {
   HandlerRegistration,

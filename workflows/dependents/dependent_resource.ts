@@ -20,7 +20,7 @@ import {
 import type {
   WatchSource,
   WatchSourceOptions,
-} from "../../sources/watch_source_options.ts";
+} from "../../sources/watch_source.ts";
 import type { DependentResult } from "./dependent.ts";
 import type { MatchMemory } from "./match_memory.ts";
 import { UpdateLoops } from "./update_loop.ts";

@@ -4,7 +4,7 @@ import {
   type ResolvedKind,
 } from "../../core/api/kind.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
-import type { InformerLease } from "../../core/cache/informer/informer_lease.ts";
+import type { InformerLease } from "../../core/cache/informer/informer_pool.ts";
 import type {
   EventSource,
   SourceContext,
@@ -108,7 +108,7 @@ export class CrdPresence<P extends KubernetesObject>
       fieldSelector: `metadata.name=${crdName(this.#crdOf)}`,
     });
     this.#watching = { context, lease };
-    const { synced } = lease.addHandler((event) => {
+    const { synced } = lease.informer.addHandler((event) => {
       if (!event.initial) void this.#inTurn(() => this.#change());
     }, { name: `${context.controller}/${this.name}` });
     await synced;
@@ -125,7 +125,7 @@ export class CrdPresence<P extends KubernetesObject>
   }
 
   health(): SourceHealth {
-    const health = this.#watching?.lease.health();
+    const health = this.#watching?.lease.informer.health();
     if (health === undefined) return { status: "unknown" };
     return health.healthy
       ? { status: "healthy" }
@@ -160,7 +160,9 @@ export class CrdPresence<P extends KubernetesObject>
   }
 
   #isServed(): boolean {
-    const crd = this.#watching?.lease.get({ name: crdName(this.#crdOf) });
+    const crd = this.#watching?.lease.informer.get({
+      name: crdName(this.#crdOf),
+    });
     return crd?.metadata.deletionTimestamp === undefined &&
       (crd?.status?.conditions ?? []).some(({ type, status }) =>
         type === "Established" && status === "True"

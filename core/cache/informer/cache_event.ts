@@ -1,84 +1,276 @@
 import type { KubernetesObject } from "../../api/object.ts";
-import type { ObjectHeader } from "../../json/object_header.ts";
+import type { ObjectKey } from "../../api/object_key.ts";
+import type { ByteRange } from "../../json/byte_range.ts";
+import { EventScanner } from "../../json/event_scanner.ts";
+import { ObjectHeader } from "../../json/object_header.ts";
+import { hasSameMetadata } from "../../json/same_metadata.ts";
 
-/** What happened to an object, as the cache sees it. */
+/** Type of a change of the cache. */
 export type CacheEventType = "added" | "updated" | "deleted";
 
 /**
- * One change of a cache, already applied to it: a read of the cache from within
- * a handler sees the new state.
+ * Change of a cache, already applied to it: a handler that reads the cache sees
+ * the new state.
  *
- * The event itself, its headers and whatever they hand out lazily are **only
- * valid during the call** of the handler: the next event reuses them. Strings
- * and the decoded `object` and `previous` may be kept; whoever needs the whole
- * event later takes {@linkcode CacheEvent.detach}.
+ * The event, its headers and everything that they give lazily are **valid only
+ * during the call** of the handler: the next event reuses them. Strings and the
+ * decoded `object` and `previous` may be kept; {@linkcode CacheEvent.detach}
+ * copies the whole event.
  *
  * Promises
- * - Events of one object come in order, and none comes after the informer was
+ * - Events of one object are delivered in order, and none after the informer was
  *   stopped or the handler was removed.
- * - `added` and `deleted` alternate: an object that was deleted and made again
- *   under the same name gives `deleted` and then `added`, also when the watch
+ * - `added` and `deleted` alternate: an object that was deleted and created again
+ *   under the same name gives `deleted` and then `added`, even if the watch
  *   missed the deletion.
- * - An object that the handler's owner made itself is not told as `added`.
- * - Several changes may come as one event, from the oldest state that was told
- *   to the newest.
+ * - An object that the owner of the handler created itself gives no `added`.
+ * - Several changes may be merged into one event, from the oldest state that was
+ *   delivered to the newest.
  *
  * @typeParam T The type of the objects.
  */
 export interface CacheEvent<T extends KubernetesObject = KubernetesObject> {
-  /** What happened. */
+  /** Type of the change. */
   readonly type: CacheEventType;
-  /** The object as text: `namespace/name`, or `name`. */
+  /** Key of the object: `namespace/name`, or `name`. */
   readonly key: string;
   /**
-   * The metadata of the new state, of a deleted object the last one known, read
-   * from its bytes without decoding the object.
+   * Metadata of the new state, of a deleted object the last known one; read from
+   * its bytes without decoding the object.
    */
   readonly header: ObjectHeader;
   /**
-   * The metadata of the state before. Absent for `added`, and where the state
-   * before is not known any more; filters let such events pass.
+   * Metadata of the previous state. Undefined for `added`, and where the previous
+   * state is no longer known; filters accept events without it.
    */
   readonly previousHeader: ObjectHeader | undefined;
   /**
-   * Whether the metadata is what it was, but for `resourceVersion` and
+   * Whether the metadata is unchanged, except for `resourceVersion` and
    * `managedFields`; false where that is not known without reading
    * `previousHeader`, which takes longer.
    */
   readonly hasSameMetadata: boolean;
   /**
-   * The new state, of a deleted object the last one known; decoded when read.
+   * New state, of a deleted object the last known one; decoded when read.
    *
-   * @throws {Error} If a bounded cache has kept no more than the key meanwhile.
+   * @throws {Error} If a bounded cache has evicted everything but the key since.
    */
   readonly object: T;
-  /** The state before, decoded when read; absent as `previousHeader` is. */
+  /** Previous state, decoded when read; undefined as `previousHeader` is. */
   readonly previous: T | undefined;
   /**
-   * Whether the object was there when the informer began to watch, or when the
+   * Whether the object existed when the informer began to watch, or when the
    * handler was added.
    */
   readonly initial: boolean;
   /**
-   * Whether the change was found by listing again after the watch was lost:
-   * changes between may have been missed.
+   * Whether the change was found by a relist after the watch was lost: changes in
+   * between may be missing.
    */
   readonly relist: boolean;
   /**
-   * Whether `object` may be older than what was deleted, since the deletion
-   * itself was not seen. Of an object of which a bounded cache has kept the key
-   * alone, it has the identity only.
+   * Whether `object` may be older than the deleted state, since the deletion
+   * itself was not seen. If a bounded cache kept only the key of the object, it
+   * has nothing but its identity.
    */
   readonly finalStateUnknown: boolean;
-  /** A copy that may be kept. It costs a copy of the object's bytes. */
+  /** Copies the event, with the bytes of the object, so that it can be kept. */
   detach(): CacheEvent<T>;
 }
 
 /**
- * Takes the events of an informer, synchronously and in order. What it throws
- * is logged and counted and does not stop the stream. It must be quick: while
- * it runs, nothing else does.
+ * Handler of the events of an informer, called synchronously and in order. An
+ * exception is logged and counted and does not stop the stream. It must be fast:
+ * it blocks everything else.
  */
 export type InformerHandler<T extends KubernetesObject = KubernetesObject> = (
   event: CacheEvent<T>,
 ) => void;
+
+/** Store as an event reads from it. */
+export interface EventReader<T extends KubernetesObject> {
+  /**
+   * Cached object under the name of a header, frozen; undefined if there is none,
+   * or only its key.
+   */
+  find(header: ObjectHeader): T | undefined;
+  /** Decodes and freezes the object of a header. */
+  decode(header: ObjectHeader): T;
+}
+
+/** Facts of one change. */
+export interface EventFacts {
+  readonly type: CacheEventType;
+  /** Header of the new state, of a deleted object the last one. */
+  readonly header: ObjectHeader;
+  /** Previous state, as a header or as bytes that are not scanned so far. */
+  readonly previous?: ObjectHeader | ByteRange | undefined;
+  readonly initial?: boolean | undefined;
+  readonly relist?: boolean | undefined;
+  readonly finalStateUnknown?: boolean | undefined;
+  /** Whether the bytes of the previous state have `metadata` only once. */
+  readonly isRegular?: boolean | undefined;
+  /** Slot of the object in the store; undefined for events of a single handler. */
+  readonly slot?: number | undefined;
+  /** Whether the event was copied, so that the cache may be ahead of it. */
+  readonly isDetached?: boolean | undefined;
+}
+
+/**
+ * Event that an informer delivers. One instance is reused for all changes, so
+ * that a change that no handler inspects makes no garbage.
+ *
+ * The states may be partial, where only keys are kept: then the previous state is
+ * undefined, since filters accept such an event, and reading the new state throws.
+ */
+export class CurrentEvent<T extends KubernetesObject> implements CacheEvent<T> {
+  readonly #reader: EventReader<T>;
+  #previousScanner: EventScanner | undefined;
+  #facts: EventFacts;
+  #previousHeader: ObjectHeader | undefined;
+  #hasSameMetadata: boolean | undefined;
+  #object: T | undefined;
+  #previousObject: T | undefined;
+
+  constructor(reader: EventReader<T>, facts: EventFacts) {
+    this.#reader = reader;
+    this.#facts = facts;
+  }
+
+  /** Makes this the event of another change. */
+  set(facts: EventFacts): this {
+    this.#facts = facts;
+    this.#previousHeader = undefined;
+    this.#hasSameMetadata = undefined;
+    this.#object = undefined;
+    this.#previousObject = undefined;
+    return this;
+  }
+
+  get type(): CacheEventType {
+    return this.#facts.type;
+  }
+
+  get key(): string {
+    return keyTextOf(this.#facts.header);
+  }
+
+  get header(): ObjectHeader {
+    return this.#facts.header;
+  }
+
+  get previousHeader(): ObjectHeader | undefined {
+    const { previous } = this.#facts;
+    if (previous === undefined) return undefined;
+    if (previous instanceof ObjectHeader) {
+      return previous.isPartial ? undefined : previous;
+    }
+    this.#previousScanner ??= new EventScanner();
+    this.#previousHeader ??= this.#previousScanner.scanObject(previous);
+    return this.#previousHeader;
+  }
+
+  get hasSameMetadata(): boolean {
+    const { header, previous, isRegular } = this.#facts;
+    if (previous === undefined || previous instanceof ObjectHeader) {
+      return false;
+    }
+    this.#hasSameMetadata ??= isRegular === true &&
+      hasSameMetadata(header, previous);
+    return this.#hasSameMetadata;
+  }
+
+  get object(): T {
+    const { type, header, isDetached } = this.#facts;
+    if (type === "deleted") this.#object ??= this.#reader.decode(header);
+    // A cached object is decoded once for all readers.
+    else if (!isDetached) this.#object ??= this.#reader.find(header);
+    return this.#object ??= this.#decodeWhole(header);
+  }
+
+  get previous(): T | undefined {
+    const header = this.previousHeader;
+    if (header === undefined) return undefined;
+    this.#previousObject ??= this.#reader.decode(header);
+    return this.#previousObject;
+  }
+
+  /** Slot of the object in the store; -1 if the event is of one handler alone. */
+  get slot(): number {
+    return this.#facts.slot ?? -1;
+  }
+
+  get initial(): boolean {
+    return this.#facts.initial === true;
+  }
+
+  get relist(): boolean {
+    return this.#facts.relist === true;
+  }
+
+  get finalStateUnknown(): boolean {
+    return this.#facts.finalStateUnknown === true;
+  }
+
+  detach(): CurrentEvent<T> {
+    return new CurrentEvent(this.#reader, {
+      ...this.#facts,
+      header: this.#facts.header.copy(),
+      previous: this.previousHeader?.copy(),
+      isDetached: true,
+    });
+  }
+
+  /**
+   * Event from the previous state of this detached event to the state of a later
+   * event of the same object.
+   */
+  mergedWith(later: CacheEvent<T>): CurrentEvent<T> {
+    return new CurrentEvent(this.#reader, {
+      type: later.type === "deleted" ? "deleted" : this.type,
+      header: later.header.copy(),
+      previous: this.previousHeader,
+      initial: this.initial && later.initial,
+      relist: this.relist || later.relist,
+      finalStateUnknown: later.finalStateUnknown,
+      isDetached: true,
+    });
+  }
+
+  #decodeWhole(header: ObjectHeader): T {
+    if (!header.isPartial) return this.#reader.decode(header);
+    throw new Error(
+      `Cannot read the object ${this.key} of an event: only its key is kept, and read() of the cache would fetch it`,
+    );
+  }
+}
+
+/**
+ * Event of a deletion that was not received.
+ *
+ * @param last Last known state; it must outlive the event.
+ */
+export function missingEvent<T extends KubernetesObject>(
+  reader: EventReader<T>,
+  last: ObjectHeader,
+  facts: Pick<EventFacts, "relist" | "slot"> = {},
+): CurrentEvent<T> {
+  return new CurrentEvent(reader, {
+    type: "deleted",
+    header: last,
+    previous: last,
+    finalStateUnknown: true,
+    ...facts,
+  });
+}
+
+/** Key of the object of a header. */
+export function keyOfHeader({ namespace, name }: ObjectHeader): ObjectKey {
+  return namespace === "" ? { name } : { namespace, name };
+}
+
+/** Key of the object of a header, as text. */
+export function keyTextOf(header: ObjectHeader): string {
+  const { namespace, name } = header;
+  return namespace === "" ? name : `${namespace}/${name}`;
+}

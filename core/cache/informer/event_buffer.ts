@@ -1,49 +1,44 @@
 import type { KubernetesObject } from "../../api/object.ts";
-import type { CacheEvent } from "./cache_event.ts";
-import { CurrentEvent, type EventSource } from "./current_event.ts";
+import type { CacheEvent, CurrentEvent } from "./cache_event.ts";
 
 /**
- * Events that wait for a loop. What waits is bounded by the number of objects,
- * not of events: an event is merged with the one before of the same object, and
- * an object that came and went while nobody looked leaves nothing. At most a
- * deletion and an addition wait for one object.
+ * Event buffer of a `for await` loop. Its size is bounded by the number of
+ * objects, not of events: an event is merged with the waiting one of the same
+ * object, and an object that was added and deleted in between leaves nothing. At
+ * most a deletion and an addition wait for one object.
  *
  * @typeParam T The type of the objects.
  */
 export class EventBuffer<T extends KubernetesObject>
   implements AsyncIterableIterator<CacheEvent<T>> {
-  readonly #source: EventSource<T>;
-  readonly #onEnd: () => void;
-  /** One or two events of each object, in the order of their first arrival. */
-  readonly #waiting: Map<string, CacheEvent<T>[]> = new Map();
+  readonly #cleanups: (() => void)[] = [];
+  /** One or two events of each object, in the order of the first. */
+  readonly #waiting: Map<string, CurrentEvent<T>[]> = new Map();
   readonly #readers: ((result: IteratorResult<CacheEvent<T>>) => void)[] = [];
   #ended = false;
 
-  /**
-   * @param source How events find the objects.
-   * @param onEnd Called once, when nobody will read any more.
-   */
-  constructor(source: EventSource<T>, onEnd: () => void) {
-    this.#source = source;
-    this.#onEnd = onEnd;
+  /** Adds a function that is called when the loop ends. */
+  onEnd(cleanup: () => void): void {
+    this.#cleanups.push(cleanup);
   }
 
-  /** Adds an event; it is copied. */
-  push(event: CacheEvent<T>): void {
+  /** Adds a copy of an event. */
+  push(event: CurrentEvent<T>): void {
     if (this.#ended) return;
     const reader = this.#readers.shift();
     if (reader !== undefined) {
       reader({ done: false, value: event.detach() });
       return;
     }
-    const events = this.#waiting.get(event.key);
+    const { key } = event;
+    const events = this.#waiting.get(key);
     const last = events?.pop();
     if (events === undefined || last === undefined) {
-      this.#waiting.set(event.key, [event.detach()]);
-      return;
-    }
-    events.push(...this.#merge(last, event));
-    if (events.length === 0) this.#waiting.delete(event.key);
+      this.#waiting.set(key, [event.detach()]);
+    } else if (last.type === "deleted") events.push(last, event.detach());
+    else if (last.type !== "added" || event.type !== "deleted") {
+      events.push(last.mergedWith(event));
+    } else if (events.length === 0) this.#waiting.delete(key);
   }
 
   next(): Promise<IteratorResult<CacheEvent<T>>> {
@@ -58,7 +53,7 @@ export class EventBuffer<T extends KubernetesObject>
     return new Promise((resolve) => this.#readers.push(resolve));
   }
 
-  /** Ends the loop; what waits is dropped. Safe to repeat. */
+  /** Ends the loop and drops waiting events; safe to repeat. */
   return(): Promise<IteratorResult<CacheEvent<T>>> {
     if (!this.#ended) {
       this.#ended = true;
@@ -66,28 +61,12 @@ export class EventBuffer<T extends KubernetesObject>
       for (const reader of this.#readers.splice(0)) {
         reader({ done: true, value: undefined });
       }
-      this.#onEnd();
+      for (const cleanup of this.#cleanups) cleanup();
     }
     return Promise.resolve({ done: true, value: undefined });
   }
 
   [Symbol.asyncIterator](): this {
     return this;
-  }
-
-  #merge(last: CacheEvent<T>, event: CacheEvent<T>): CacheEvent<T>[] {
-    if (last.type === "deleted") return [last, event.detach()];
-    if (last.type === "added" && event.type === "deleted") return [];
-    const type = event.type === "deleted" ? "deleted" : last.type;
-    return [
-      new CurrentEvent(this.#source, {
-        type,
-        header: event.header.copy(),
-        previous: last.previousHeader,
-        initial: last.initial && event.initial,
-        relist: last.relist || event.relist,
-        finalStateUnknown: event.finalStateUnknown,
-      }),
-    ];
   }
 }

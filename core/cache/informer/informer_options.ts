@@ -1,230 +1,124 @@
-import type { LabelRequirement } from "../../api/label_requirement.ts";
-import type { LabelSelector } from "../../api/label_selector.ts";
-import type {
-  FieldRequirement,
-  FieldSelector,
-} from "../../api/field_selector.ts";
+import { fieldRequirements } from "../../api/field_selector.ts";
+import { labelRequirements } from "../../api/label_selector.ts";
+import {
+  checkParts,
+  type OptionRule,
+  type OptionRules,
+} from "../../api/options.ts";
+import { parseShardSelector } from "../../api/shard_selector.ts";
 import type { Clock } from "../../clock.ts";
+import { pruneTree } from "../../json/prune_tree.ts";
 import type { Logger } from "../../logger.ts";
 import type { Metrics } from "../../metrics.ts";
-import type { MemoryBudget } from "../store/memory_budget.ts";
+import { BUDGET_PARTS, type MemoryBudget } from "../store/memory_budget.ts";
+import {
+  type ReconnectOptions,
+  reconnectSettings,
+} from "../watch/reconnect.ts";
 import type { RelistQueue } from "../watch/relist_queue.ts";
-
-/** Which objects an informer holds, and in which form. */
-export interface InformerSelection {
-  /**
-   * Only these namespaces; one watch is opened for each. Not for kinds that
-   * live in no namespace.
-   *
-   * @default {all, by one watch}
-   */
-  readonly namespaces?: readonly string[] | undefined;
-  /**
-   * Only objects with such labels.
-   *
-   * @default {all}
-   */
-  readonly labelSelector?:
-    | string
-    | LabelSelector
-    | readonly LabelRequirement[]
-    | undefined;
-  /**
-   * Only objects with such fields.
-   *
-   * @default {all}
-   */
-  readonly fieldSelector?:
-    | string
-    | FieldSelector
-    | readonly FieldRequirement[]
-    | undefined;
-  /**
-   * Only objects of such a shard, as `shardSelector()` writes it: chosen by the
-   * server where it can, and by the headers of what it sends where it cannot.
-   *
-   * @default {all}
-   */
-  readonly shardSelector?: string | undefined;
-  /**
-   * Whether to hold the metadata only; the server then sends no more either.
-   *
-   * @default {false}
-   */
-  readonly metadataOnly?: boolean | undefined;
-  /**
-   * Paths that are cut out before an object is stored, such as
-   * `metadata.managedFields` or `status.conditions[*].lastProbeTime`. Reading
-   * one throws an error that names it.
-   *
-   * `metadata.managedFields[manager!="page","book"]` cuts out all elements of a
-   * list but those whose field is one of these texts; what is read then is the
-   * rest, and no error. Who writes such an object does not write the list, so
-   * that the server keeps the others.
-   *
-   * @default {[]}
-   */
-  readonly prune?: readonly string[] | undefined;
-  /**
-   * Whether the cache may keep the keys alone of objects that the budget leaves
-   * no room for, not even compressed. Such an object is fetched when it is read,
-   * by `read`, `readList` or `readByIndex`; the reads that do not wait throw. Keys
-   * and index entries always stay, so that no event is missed; of an object that
-   * was given up, the next event does not know the state before.
-   *
-   * @default {false}
-   */
-  readonly bounded?: boolean | undefined;
-}
-
-/**
- * How an informer connects and recovers. All durations are milliseconds. The life
- * of a watch, the pauses and the length of a page are those of client-go.
- */
-export interface ReconnectOptions {
-  /**
-   * Whether the initial state is asked for as a stream (WatchList) first. Where
-   * the server cannot, it is listed in pages all the same.
-   *
-   * @default {true}
-   */
-  readonly watchList?: boolean | undefined;
-  /**
-   * How many objects a page of a list has at most.
-   *
-   * @default {500}
-   */
-  readonly pageSize?: number | undefined;
-  /**
-   * The shortest life of a watch, after which the server ends it; each is given
-   * a random one of up to twice as long.
-   *
-   * @default {300_000}
-   */
-  readonly minWatchTimeout?: number | undefined;
-  /**
-   * How long a stream may outlive its time, or stay silent where it should not,
-   * before it is taken for dead.
-   *
-   * @default {10_000}
-   */
-  readonly grace?: number | undefined;
-  /**
-   * How long the server may take to begin an answer.
-   *
-   * @default {75_000}
-   */
-  readonly responseTimeout?: number | undefined;
-  /**
-   * The first pause after a failure; it doubles, with jitter.
-   *
-   * @default {800}
-   */
-  readonly initialDelay?: number | undefined;
-  /**
-   * The longest pause after a failure.
-   *
-   * @default {30_000}
-   */
-  readonly maxDelay?: number | undefined;
-  /**
-   * After how long without a failure the pauses begin small again.
-   *
-   * @default {120_000}
-   */
-  readonly resetAfter?: number | undefined;
-}
+import type {
+  InformerClient,
+  InformerSelection,
+} from "../watch/watch_requests.ts";
 
 /** Options of an {@linkcode Informer}. */
 export interface InformerOptions extends InformerSelection {
-  /** How it connects and recovers. */
+  /** Options for connecting and recovering. */
   readonly reconnect?: ReconnectOptions | undefined;
-  /**
-   * The bytes that its cache shares with other caches.
-   *
-   * @default {no limit}
-   */
+  /** Memory budget that the cache shares with others; no limit when left out. */
   readonly budget?: MemoryBudget | undefined;
   /**
-   * Lets only some of those who share it read their whole state anew at a time.
-   *
-   * @default {all may}
+   * Queue that limits concurrent relists of the informers that share it; no limit
+   * when left out.
    */
   readonly relists?: RelistQueue | undefined;
-  /**
-   * Where it writes what failed and how it healed.
-   *
-   * @default {nowhere}
-   */
+  /** Logger. Defaults to that of the client. */
   readonly logger?: Logger | undefined;
-  /**
-   * Where events, relists and errors are counted.
-   *
-   * @default {nowhere}
-   */
+  /** Metrics registry. Defaults to that of the client. */
   readonly metrics?: Metrics | undefined;
-  /**
-   * Where time comes from.
-   *
-   * @default {the machine's clock}
-   */
+  /** Clock. Defaults to that of the client. */
   readonly clock?: Clock | undefined;
   /**
-   * Gives a number from 0 to below 1, for jitter.
-   *
-   * @default {Math.random}
+   * Random number from 0 to below 1, for jitter. Defaults to that of the client.
    */
   readonly random?: (() => number) | undefined;
 }
 
-/**
- * What an informer's connection is doing.
- *
- * - `"stopped"`: not started, or stopped.
- * - `"connecting"`: asking for a list or a watch.
- * - `"syncing"`: the state arrives.
- * - `"watching"`: changes arrive.
- * - `"waiting"`: something failed; it is tried again after a pause.
- */
-export type WatchState =
-  | "stopped"
-  | "connecting"
-  | "syncing"
-  | "watching"
-  | "waiting";
+/** Required methods of a client of an informer. */
+export const CLIENT_PARTS: OptionRules<
+  Pick<InformerClient, "request" | "resolve">
+> = {
+  request: "function",
+  resolve: "function",
+};
+const RELISTS_PARTS: Readonly<Record<string, OptionRule>> = {
+  enter: "function",
+};
 
-/** The health of one watch: of all namespaces, or of one. */
-export interface WatchHealth {
-  /** The namespace; absent when the watch covers all. */
-  readonly namespace: string | undefined;
-  /** What its connection is doing. */
-  readonly state: WatchState;
-  /** Whether the cache has once been complete. */
-  readonly synced: boolean;
-  /** What failed last, and when in milliseconds since the Unix epoch. */
-  readonly lastError:
-    | { readonly message: string; readonly at: number }
-    | undefined;
-  /** Failures since data last arrived. */
-  readonly consecutiveFailures: number;
-  /** When data last arrived, in milliseconds since the Unix epoch. */
-  readonly lastContact: number | undefined;
-  /** How long the present watch is open, in milliseconds. */
-  readonly watchAge: number | undefined;
-  /** How often the state was listed again after the first time. */
-  readonly relists: number;
-  /** How many failures there were in all. */
-  readonly errors: number;
+/** Types of the options of an {@linkcode InformerSelection}. */
+export const SELECTION_RULES: OptionRules<InformerSelection> = {
+  namespaces: "strings?",
+  labelSelector: "selector?",
+  fieldSelector: "selector?",
+  shardSelector: "string?",
+  metadataOnly: "boolean?",
+  prune: "strings?",
+  bounded: "boolean?",
+};
+
+/** Types of the options that all informers of a pool share. */
+export const SHARED_RULES: OptionRules<
+  Omit<InformerOptions, keyof InformerSelection>
+> = {
+  reconnect: "object?",
+  budget: "object?",
+  relists: "object?",
+  logger: "logger?",
+  metrics: "metrics?",
+  clock: "clock?",
+  random: "function?",
+};
+
+/** Types of the options of an informer. */
+export const INFORMER_RULES: OptionRules<InformerOptions> = {
+  ...SELECTION_RULES,
+  ...SHARED_RULES,
+};
+
+/**
+ * Checks the options that the informers of a pool share.
+ *
+ * @throws {TypeError | RangeError} If one is invalid.
+ */
+export function checkSharedOptions(
+  { budget, relists, reconnect }: Pick<
+    InformerOptions,
+    "budget" | "relists" | "reconnect"
+  >,
+  subject: string,
+): void {
+  if (budget !== undefined) {
+    checkParts(budget, BUDGET_PARTS, `${subject}, budget`);
+  }
+  if (relists !== undefined) {
+    checkParts(relists, RELISTS_PARTS, `${subject}, relists`);
+  }
+  reconnectSettings(reconnect);
 }
 
-/** The health of an informer. */
-export interface InformerHealth {
-  /** The kind, for people: `apps/v1 Deployment`. */
-  readonly kind: string;
-  /** Whether every watch works, or is only just reconnecting. */
-  readonly healthy: boolean;
-  /** Whether the cache has once been complete. */
-  readonly synced: boolean;
-  /** One entry for each watch. */
-  readonly watches: readonly WatchHealth[];
+/**
+ * Checks the syntax of selectors and paths of an informer.
+ *
+ * @throws {TypeError | SyntaxError} If one is malformed.
+ */
+export function checkSelection(
+  { labelSelector, fieldSelector, shardSelector, prune }: Pick<
+    InformerSelection,
+    "labelSelector" | "fieldSelector" | "shardSelector" | "prune"
+  >,
+): void {
+  if (labelSelector !== undefined) labelRequirements(labelSelector);
+  if (fieldSelector !== undefined) fieldRequirements(fieldSelector);
+  if (shardSelector !== undefined) parseShardSelector(shardSelector);
+  if (prune !== undefined) pruneTree(prune);
 }

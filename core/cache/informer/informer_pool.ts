@@ -1,5 +1,5 @@
 import { fieldSelectorText } from "../../api/field_selector.ts";
-import { type Kind, kindText } from "../../api/kind.ts";
+import { checkKind, type Kind, kindText } from "../../api/kind.ts";
 import { labelSelectorText } from "../../api/label_selector.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import {
@@ -7,39 +7,59 @@ import {
   checkParts,
   type OptionRules,
 } from "../../api/options.ts";
-import { Informer, type InformerClient } from "./informer.ts";
-import { type InformerLease, PooledInformer } from "./informer_lease.ts";
+import type { MemoryBudget } from "../store/memory_budget.ts";
+import { type StoreUsage, sumOfUsages } from "../store/store_usage.ts";
+import { RelistQueue } from "../watch/relist_queue.ts";
+import type {
+  InformerClient,
+  InformerSelection,
+} from "../watch/watch_requests.ts";
 import {
-  checkSharedParts,
+  checkSelection,
+  checkSharedOptions,
   CLIENT_PARTS,
+  type InformerOptions,
   SELECTION_RULES,
   SHARED_RULES,
-} from "./informer_check.ts";
-import type { InformerOptions, InformerSelection } from "./informer_options.ts";
-import type { MemoryBudget } from "../store/memory_budget.ts";
-import { RelistQueue } from "../watch/relist_queue.ts";
-import { type StoreUsage, sumOfUsages } from "../store/store_usage.ts";
+} from "./informer_options.ts";
+import {
+  MultiNamespaceInformer,
+  type NamespaceLease,
+} from "./multi_namespace_informer.ts";
+import { NamespaceInformer } from "./namespace_informer.ts";
 
-/** What all informers of an {@linkcode InformerPool} have in common. */
+/** Options of an {@linkcode InformerPool}, for all of its informers. */
 export type InformerPoolOptions = Omit<
   InformerOptions,
   keyof InformerSelection
 >;
 
-/** Which informer is asked of an {@linkcode InformerPool}. */
+/** Options of {@linkcode InformerPool.acquire}. */
 export interface AcquireOptions extends InformerSelection {
-  /**
-   * The cluster.
-   *
-   * @default {the pool's client}
-   */
+  /** Client of the cluster. Defaults to that of the pool. */
   readonly client?: InformerClient | undefined;
   /**
-   * Whether others who watch the same may share the informer.
-   *
-   * @default {true, unless it is bounded}
+   * Whether the informer is shared with other leases of the same selection.
+   * Defaults to `true`, unless the cache is bounded.
    */
   readonly shared?: boolean | undefined;
+}
+
+/**
+ * Lease of a shared informer. Handlers, loops and indexes that are added to its
+ * informer belong to the lease: other leases do not see them, and they are
+ * removed with it.
+ *
+ * @typeParam T The type of the objects.
+ */
+export interface InformerLease<T extends KubernetesObject = KubernetesObject> {
+  /** The informer; it is started. */
+  readonly informer: MultiNamespaceInformer<T>;
+  /**
+   * Returns the lease; its handlers are not called again. A watch is stopped with
+   * its last lease; the promise resolves when that is done. Safe to repeat.
+   */
+  release(): Promise<void>;
 }
 
 const ACQUIRE_RULES: OptionRules<AcquireOptions> = {
@@ -48,17 +68,17 @@ const ACQUIRE_RULES: OptionRules<AcquireOptions> = {
   shared: "boolean?",
 };
 
-/** An informer and who uses it. */
+/** Shared informer with the number of its leases. */
 interface PoolEntry {
-  /** Of the objects of some kind; whoever has the identity knows which. */
-  readonly informer: Informer<KubernetesObject>;
+  /** The type of its objects is known by its identity. */
+  readonly informer: NamespaceInformer<KubernetesObject>;
   leases: number;
 }
 
 /**
- * Shares informers among all who watch the same: the same client, kind,
- * namespaces, selectors and form of the objects. They are counted: the first
- * lease starts an informer, the last one stops it. Not all relist at once.
+ * Pool of shared informers: users of the same client, kind, namespace, selectors
+ * and form of the objects share one watch and one cache. The first lease starts
+ * an informer, the last one stops it. Relists are staggered.
  *
  * @example Two users of one watch
  * ```ts
@@ -71,9 +91,9 @@ interface PoolEntry {
  * const first = pool.acquire(ConfigMap);
  * const second = pool.acquire(ConfigMap);
  * if (pool.size !== 1) throw new Error("Unexpected number of informers");
- * second.addIndex("app", { byLabel: "app" });
- * await second.synced;
- * if (second.byIndex("app", "web").length > 0) throw new Error("Unexpected");
+ * second.informer.addIndex("app", { byLabel: "app" });
+ * await second.informer.synced;
+ * if (second.informer.byIndex("app", "web").length > 0) throw new Error("Unexpected");
  * await Promise.all([first.release(), second.release()]);
  * await server.stop();
  * ```
@@ -83,41 +103,43 @@ export class InformerPool {
   readonly #options: InformerPoolOptions;
   readonly #entries: Map<string, PoolEntry> = new Map();
   readonly #clients: WeakMap<InformerClient, number> = new WeakMap();
-  /** Informers that are on their way down. */
+  /** Informers that are being stopped. */
   readonly #stopping: Set<Promise<void>> = new Set();
   #lastClient = 0;
   #lastLease = 0;
   #stopped = false;
 
   /**
-   * Makes an empty pool.
+   * Creates an empty pool.
    *
-   * @param client The cluster that is meant when a lease names none.
-   * @param options What all informers have in common.
-   * @throws {TypeError | RangeError} If the client is none, or an option is
-   * unknown or makes no sense.
+   * @param client Client of leases that name none.
+   * @param options Options of all informers.
+   * @throws {TypeError | RangeError} If the client or an option is invalid.
    */
   constructor(client: InformerClient, options: InformerPoolOptions = {}) {
     checkParts(client, CLIENT_PARTS, "a pool of informers, client");
     checkOptions(options, SHARED_RULES, "a pool of informers");
-    checkSharedParts(options, "a pool of informers");
+    checkSharedOptions(options, "a pool of informers");
     this.#client = client;
     this.#options = { relists: new RelistQueue(), ...options };
   }
 
-  /** The bytes that the caches share; undefined if there is no limit. */
+  /** Memory budget that the caches share; undefined if there is no limit. */
   get budget(): MemoryBudget | undefined {
     return this.#options.budget;
   }
 
-  /** How many informers run. */
+  /** Number of running informers; each namespace of a lease has one. */
   get size(): number {
     return this.#entries.size;
   }
 
   /**
-   * A lease on a running informer, new or shared.
+   * Leases a running informer, new or shared.
    *
+   * @param kind Kind of the objects.
+   * @param options Selection of the objects. `namespaces` may be empty: the
+   * informer then watches nothing until namespaces are opened.
    * @throws {Error} If the pool was stopped.
    * @throws {TypeError} If an option is unknown or of another type.
    */
@@ -127,41 +149,39 @@ export class InformerPool {
   ): InformerLease<T> {
     if (this.#stopped) {
       throw new Error(
-        `Cannot acquire an informer: the pool was stopped: received ${
-          kindText(kind)
-        }`,
+        `Cannot acquire an informer of ${kindText(kind)}: the pool was stopped`,
       );
     }
+    checkKind(kind, "a lease of an informer");
     checkOptions(options, ACQUIRE_RULES, "a lease of an informer");
+    checkSelection(options);
     const {
       client = this.#client,
-      // Who came late could index nothing of what was given up.
-      shared: shares = options.bounded !== true,
+      // A late lease could not index evicted objects.
+      shared = options.bounded !== true,
+      namespaces,
       ...selection
     } = options;
     const lease = ++this.#lastLease;
-    const named = this.#identify(client, kind, selection);
-    const identity = shares ? named : `${named} of lease ${lease}`;
-    let entry = this.#entries.get(identity);
-    if (entry === undefined) {
-      entry = {
-        informer: new Informer<KubernetesObject>(client, kind, {
-          ...this.#options,
-          ...selection,
-        }).start(),
-        leases: 0,
-      };
-      this.#entries.set(identity, entry);
-    }
-    const shared = entry;
-    shared.leases++;
-    return new PooledInformer<T>(shared.informer as unknown as Informer<T>, {
-      id: lease,
-      onRelease: () => this.#release(identity, shared),
-    });
+    const identity = this.#identify(client, kind, selection) +
+      (shared ? "" : ` of lease ${lease}`);
+    const informer = new MultiNamespaceInformer<T>({
+      kind,
+      indexPrefix: `${lease}/`,
+      open: (namespace) =>
+        this.#open(
+          `${identity} ${namespace ?? ""}`,
+          () =>
+            new NamespaceInformer(client, kind, {
+              ...this.#options,
+              ...selection,
+            }, namespace),
+        ),
+    }, namespaces).start();
+    return { informer, release: () => informer.close() };
   }
 
-  /** How much memory the caches use, by kind. */
+  /** Memory that the caches use, by kind. */
   usage(): ReadonlyMap<string, StoreUsage> {
     const byKind = Map.groupBy(
       this.#entries.values(),
@@ -170,17 +190,40 @@ export class InformerPool {
     return new Map(
       Array.from(byKind, ([kind, entries]) => [
         kind,
-        sumOfUsages(entries.map(({ informer }) => informer.usage())),
+        sumOfUsages(entries.map(({ informer }) => informer.store.usage())),
       ]),
     );
   }
 
-  /** Stops every informer, whoever still has a lease. Safe to repeat. */
+  /** Stops every informer, also those with leases. Safe to repeat. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const { informer } of this.#entries.values()) this.#end(informer);
+    for (const { informer } of this.#entries.values()) {
+      this.#end(informer.stop());
+    }
     this.#entries.clear();
     await Promise.all(this.#stopping);
+  }
+
+  #open<T extends KubernetesObject>(
+    identity: string,
+    create: () => NamespaceInformer<T>,
+  ): NamespaceLease<T> {
+    let entry = this.#entries.get(identity);
+    if (entry === undefined) {
+      const created = create() as unknown;
+      entry = {
+        informer: created as NamespaceInformer<KubernetesObject>,
+        leases: 0,
+      };
+      this.#entries.set(identity, entry);
+    }
+    const shared = entry;
+    shared.leases++;
+    let ended: Promise<void> | undefined;
+    const end = () => ended ??= this.#release(identity, shared);
+    const informer = shared.informer as unknown as NamespaceInformer<T>;
+    return { informer, stop: end, close: end };
   }
 
   async #release(identity: string, entry: PoolEntry): Promise<void> {
@@ -188,11 +231,10 @@ export class InformerPool {
     if (entry.leases > 0) return;
     // Another informer of this identity may have been started since a stop.
     if (this.#entries.get(identity) === entry) this.#entries.delete(identity);
-    await this.#end(entry.informer);
+    await this.#end(entry.informer.close());
   }
 
-  #end(informer: Informer<KubernetesObject>): Promise<void> {
-    const stopping = informer.stop();
+  #end(stopping: Promise<void>): Promise<void> {
     this.#stopping.add(stopping);
     void stopping.finally(() => this.#stopping.delete(stopping));
     return stopping;
@@ -203,13 +245,12 @@ export class InformerPool {
     kind: Kind,
     selection: InformerSelection,
   ): string {
-    const { namespaces, labelSelector, fieldSelector, prune } = selection;
+    const { labelSelector, fieldSelector, prune } = selection;
     let id = this.#clients.get(client);
     if (id === undefined) this.#clients.set(client, id = ++this.#lastClient);
     return JSON.stringify([
       id,
       kindText(kind),
-      namespaces === undefined ? null : [...new Set(namespaces)].sort(),
       labelSelector === undefined ? "" : labelSelectorText(labelSelector),
       fieldSelector === undefined ? "" : fieldSelectorText(fieldSelector),
       selection.shardSelector ?? "",

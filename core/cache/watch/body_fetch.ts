@@ -6,22 +6,21 @@ import { EventScanner } from "../../json/event_scanner.ts";
 import { MetadataReducer } from "./metadata_reducer.ts";
 import { MAX_LISTED_BYTES } from "./receive.ts";
 import type { FetchObject } from "../store/object_store.ts";
-import type { ReflectorClient } from "./reflector_parts.ts";
-import { objectRequest } from "./watch_requests.ts";
+import { type InformerClient, objectRequest } from "./watch_requests.ts";
 
-/** What {@linkcode bodyFetch} works with. */
-export interface BodyFetchParts {
-  readonly client: ReflectorClient;
+/** Dependencies of {@linkcode bodyFetch}. */
+export interface BodyFetchDeps {
+  readonly client: InformerClient;
   readonly kind: Kind;
-  /** Whether the metadata is wanted, and no more. */
+  /** Whether only the metadata is requested. */
   readonly metadataOnly: boolean;
-  /** Ends all fetches, by rejecting them with its reason. */
+  /** Signal that ends all fetches; they reject with its reason. */
   readonly signal: AbortSignal;
 }
 
-/** Fetches from the server the objects of which a cache has the keys alone. */
-export function bodyFetch(parts: BodyFetchParts): FetchObject {
-  const { client, kind, metadataOnly, signal } = parts;
+/** Fetcher of the objects of which a bounded cache keeps only the key. */
+export function bodyFetch(deps: BodyFetchDeps): FetchObject {
+  const { client, kind, metadataOnly, signal } = deps;
   return async (key) => {
     signal.throwIfAborted();
     const resolved = isResolved(kind) ? kind : await client.resolve(kind);
@@ -37,7 +36,7 @@ export function bodyFetch(parts: BodyFetchParts): FetchObject {
   };
 }
 
-/** A server that cannot send the metadata alone sends everything. */
+/** Metadata of a response; some servers send the whole object anyway. */
 function metadataOf(object: Uint8Array, kind: Kind): Uint8Array {
   const header = new EventScanner().scanObject(wholeRange(object));
   const { bytes, start, end } = new MetadataReducer(kind).reduce(header);

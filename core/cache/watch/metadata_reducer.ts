@@ -8,9 +8,8 @@ const ENCODER = new TextEncoder();
 const CLOSING_BRACE = 125;
 
 /**
- * Leaves nothing of an object but its metadata, with the kind's own `apiVersion`
- * and `kind`: a server that can send metadata alone calls it
- * PartialObjectMetadata, one that cannot sends everything.
+ * Reduces objects to their metadata, with the `apiVersion` and `kind` of the
+ * kind: some servers send `PartialObjectMetadata`, others whole objects.
  */
 export class MetadataReducer {
   readonly #scanner: EventScanner = new EventScanner();
@@ -25,7 +24,7 @@ export class MetadataReducer {
     );
   }
 
-  /** The reduced object; valid until the next call. */
+  /** Header of the reduced object; valid until the next call. */
   reduce(header: ObjectHeader): ObjectHeader {
     const metadata = header.range("metadata");
     if (metadata === undefined) return header;
@@ -46,16 +45,16 @@ export class MetadataReducer {
 }
 
 /**
- * Reads the headers of answers to writes, in the form in which a cache keeps
- * objects: with the metadata only, or whole.
+ * Scanner of responses to writes. It gives their header in the form in which a
+ * cache keeps objects: with the metadata only, or whole.
  */
-export function answerScanner<T extends KubernetesObject>(
+export function responseScanner<T extends KubernetesObject>(
   kind: Kind<T>,
   metadataOnly: boolean,
-): (answer: T) => ObjectHeader {
-  return (answer) => {
+): (response: T) => ObjectHeader {
+  return (response) => {
     const header = new EventScanner().scanObject(
-      wholeRange(JSON.stringify(answer)),
+      wholeRange(JSON.stringify(response)),
     );
     return metadataOnly ? new MetadataReducer(kind).reduce(header) : header;
   };

@@ -2,53 +2,105 @@ import { EventScanner, type WatchEventType } from "../../json/event_scanner.ts";
 import { LineSplitter } from "../../json/line_splitter.ts";
 import { type ListHeader, ListScanner } from "../../json/list_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
-import { type Clock, sleep } from "../../clock.ts";
-import { ConnectionFault } from "./connection_fault.ts";
-import type { Exchange } from "./exchange.ts";
+import { type Clock, nextTurn, sleep } from "../../clock.ts";
+import type { ResponseReader } from "./response_reader.ts";
+import { ConnectionFault } from "./watch_failure.ts";
 import type { MemoryBudget } from "../store/memory_budget.ts";
-import type { TimeSlice } from "./time_slice.ts";
+
+/** Longest time for which one turn of the event loop is busy. */
+const SLICE_LIMIT_MS = 6;
+/**
+ * Bytes handled between two reads of the clock; reading it for every step would
+ * cost more than many steps do.
+ */
+const BYTES_BETWEEN_CLOCK_READS = 64 * 1024;
+/** Fixed cost of a step, in bytes. */
+const STEP_COST_BYTES = 2 * 1024;
 
 /**
- * The longest object of a list, or of an answer of its own. One that is too long
- * for a line of a watch ends the watch with an error; the list that follows must
- * take it all the same, or it would keep its whole kind from being followed.
+ * Time slices of long work, so that timers, requests and runs get their turn
+ * however much data arrives.
+ *
+ * A slice begins after a pause only: a chunk of bytes does not begin one, since
+ * the chunks of a fast connection arrive in one turn.
+ */
+export class TimeSlice {
+  readonly #clock: Clock;
+  #start: number;
+  #cost = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#start = clock.now();
+  }
+
+  /**
+   * Counts one step.
+   *
+   * @param bytes Bytes that the step handled.
+   * @returns Whether a pause is due.
+   */
+  step(bytes: number): boolean {
+    this.#cost += STEP_COST_BYTES + bytes;
+    if (this.#cost < BYTES_BETWEEN_CLOCK_READS) return false;
+    this.#cost = 0;
+    return this.#clock.now() - this.#start >= SLICE_LIMIT_MS;
+  }
+
+  /**
+   * Lets other work have a turn and begins a new slice.
+   *
+   * @returns Time that the other work took, in milliseconds: the lag of the event
+   * loop.
+   */
+  async pause(): Promise<number> {
+    const before = this.#clock.now();
+    await nextTurn();
+    this.#start = this.#clock.now();
+    return this.#start - before;
+  }
+}
+
+/**
+ * Largest size of an object in a list or in a response of its own. An object
+ * that is too long for a line of a watch ends the watch with an error; the list
+ * that follows must accept it, or its whole kind could not be watched.
  */
 export const MAX_LISTED_BYTES: number = 64 * 1024 * 1024;
-/** An event loop that is later than this has other work to get done first. */
-const LATE = 20;
-/** For how long nothing is read at most, since the event loop was late. */
-const LONGEST_PAUSE = 250;
+/** Lag of the event loop from which reading pauses, as other work is due. */
+const EVENT_LOOP_LAG_MS = 20;
+/** Longest pause of reading because the event loop lags. */
+const LAG_PAUSE_LIMIT_MS = 250;
 /**
- * The pause after each chunk while memory becomes short, in milliseconds. A list
- * still arrives with a megabyte a second: it must not outlast the time in which
- * a controller has to start.
+ * Pause after each chunk while memory becomes short. A list still arrives with a
+ * megabyte a second: it must not take longer than a controller has for its start.
  */
-const PRESSED_PAUSE = 50;
-/** Steps of sinking in one slice, of about a millisecond each. */
-const SINKS_PER_SLICE = 6;
+const MEMORY_PRESSURE_PAUSE_MS = 50;
+/** Eviction steps in one slice, of about a millisecond each. */
+const EVICTIONS_PER_SLICE = 6;
 
 /**
- * What reading an answer needs beside it.
+ * Dependencies of {@linkcode readEvents} and {@linkcode readPage}.
  *
- * Who reads slows down rather than fail. While the process is busy with other
- * things, its caches hold more than they may, or its memory becomes short,
- * nothing is read, so that the connection fills and the server waits.
+ * Back-pressure instead of failure: while the process is busy, its caches exceed
+ * their budget, or its memory becomes short, nothing is read, so that the
+ * connection fills and the server waits.
  */
 export interface Receiving {
   readonly slice: TimeSlice;
   readonly clock: Clock;
-  /** What the caches may hold; no limit when absent. */
+  /** Memory budget of the caches; no limit when undefined. */
   readonly budget: MemoryBudget | undefined;
-  /** Ends the reading, by throwing its reason, after each slice. */
+  /** Signal that ends the reading; checked after each slice. */
   readonly signal: AbortSignal;
-  /** Called for each chunk that came. */
+  /** Called for each chunk. */
   onBytes(): void;
-  /** Called when a slice of work is done or the stream rests. */
-  onRest(): void;
+  /** Called after a slice of work, and when the stream is idle. */
+  onIdle(): void;
 }
 
 /**
- * Takes one event of a watch.
+ * Handler of one event of a watch.
  *
  * @returns A promise if the next event has to wait.
  */
@@ -60,13 +112,13 @@ export type TakeEvent = (
 /**
  * Reads a watch to its end.
  *
- * @returns How many events there were.
- * @throws {SyntaxError} If a line is no event.
+ * @returns Number of events.
+ * @throws {SyntaxError} If a line is not an event.
  * @throws {TooLongError} If a line is too long.
  * @throws {ConnectionFault} If the stream breaks off within a line.
  */
 export async function readEvents(
-  exchange: Exchange,
+  response: ResponseReader,
   take: TakeEvent,
   receiving: Receiving,
 ): Promise<number> {
@@ -74,26 +126,26 @@ export async function readEvents(
   const scanner = new EventScanner();
   let events = 0;
   for (;;) {
-    const chunk = await exchange.next();
+    const chunk = await response.next();
     if (chunk === undefined) break;
     receiving.onBytes();
     splitter.push(chunk);
     while (splitter.next()) {
-      // Awaited only where there is something to wait for: a turn of the
-      // microtask queue for each event would cost as much as its scan.
+      // Awaited only if there is a promise: a turn of the microtask queue for
+      // each event would cost as much as its scan.
       const taken = take(scanner.scan(splitter), scanner.header);
       if (taken !== undefined) await taken;
       events++;
-      const rest = restIfDue(splitter.end - splitter.start, receiving);
-      if (rest !== undefined) await rest;
+      const pause = pauseIfDue(splitter.end - splitter.start, receiving);
+      if (pause !== undefined) await pause;
     }
-    receiving.onRest();
+    receiving.onIdle();
     if (receiving.budget?.mustWait()) await makeRoom(receiving);
   }
   if (splitter.finish()) {
     throw new ConnectionFault(
       "broken",
-      `Cannot ${exchange.action}: the stream must not end within a line: received the first ${
+      `Cannot ${response.action}: the stream must not end within a line: received the first ${
         splitter.end - splitter.start
       } bytes of one`,
     );
@@ -104,28 +156,28 @@ export async function readEvents(
 /**
  * Reads one page of a list to its end.
  *
- * @throws {SyntaxError} If the page is no list, or is not complete.
+ * @throws {SyntaxError} If the page is not a list, or is not complete.
  * @throws {TooLongError} If an item is too long.
- * @throws {ConnectionFault} If it is something else than a list.
+ * @throws {ConnectionFault} If the response is not a list.
  */
 export async function readPage(
-  exchange: Exchange,
+  response: ResponseReader,
   take: (header: ObjectHeader) => void,
   receiving: Receiving,
 ): Promise<ListHeader> {
   const scanner = new ListScanner({ maxItemBytes: MAX_LISTED_BYTES });
   for (;;) {
-    const chunk = await exchange.next();
+    const chunk = await response.next();
     if (chunk === undefined) break;
     receiving.onBytes();
     scanner.push(chunk);
     while (scanner.next()) {
       take(scanner.header);
       const { start, end } = scanner.header;
-      const rest = restIfDue(end - start, receiving);
-      if (rest !== undefined) await rest;
+      const pause = pauseIfDue(end - start, receiving);
+      if (pause !== undefined) await pause;
     }
-    receiving.onRest();
+    receiving.onIdle();
     if (receiving.budget?.mustWait()) await makeRoom(receiving);
   }
   const page = scanner.finish();
@@ -133,39 +185,39 @@ export async function readPage(
   // Anything else, a Status for example, would pass for a list without items.
   throw new ConnectionFault(
     "garbage",
-    `Cannot ${exchange.action}: the answer must be a list with a resourceVersion: received kind "${page.kind}" with "${page.resourceVersion}"`,
+    `Cannot ${response.action}: the response must be a list with a resourceVersion: received kind "${page.kind}" with "${page.resourceVersion}"`,
   );
 }
 
-function restIfDue(
+function pauseIfDue(
   bytes: number,
   receiving: Receiving,
 ): Promise<void> | undefined {
-  return receiving.slice.step(bytes) ? rest(receiving) : undefined;
+  return receiving.slice.step(bytes) ? pause(receiving) : undefined;
 }
 
-/** Lets others have their turn, and as much time again if they needed long. */
-async function rest(receiving: Receiving): Promise<void> {
+/** Pauses for other work, and for as long again if that took long. */
+async function pause(receiving: Receiving): Promise<void> {
   const { slice, clock, signal } = receiving;
-  receiving.onRest();
-  const lateness = await slice.rest();
+  receiving.onIdle();
+  const lateness = await slice.pause();
   signal.throwIfAborted();
-  if (lateness >= LATE) {
-    await sleep(Math.min(lateness, LONGEST_PAUSE), { clock, signal });
+  if (lateness >= EVENT_LOOP_LAG_MS) {
+    await sleep(Math.min(lateness, LAG_PAUSE_LIMIT_MS), { clock, signal });
   }
 }
 
 /**
- * Moves objects down until the budget is kept, or nothing is left to move. While
- * the memory of the process becomes short, it waits besides, so that what was
- * let go of is collected before more arrives.
+ * Evicts objects until the budget is kept, or nothing is left to evict. While the
+ * memory of the process becomes short, it also waits, so that garbage is
+ * collected before more data arrives.
  */
 async function makeRoom(receiving: Receiving): Promise<void> {
   const { budget, clock, signal } = receiving;
-  while (budget?.settle(SINKS_PER_SLICE) === false) {
-    await rest(receiving);
+  while (budget?.settle(EVICTIONS_PER_SLICE) === false) {
+    await pause(receiving);
   }
   if (budget?.pressure?.isGrowing) {
-    await sleep(PRESSED_PAUSE, { clock, signal });
+    await sleep(MEMORY_PRESSURE_PAUSE_MS, { clock, signal });
   }
 }

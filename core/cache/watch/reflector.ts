@@ -1,86 +1,198 @@
+/**
+ * Reads the wire: lists and watches one collection and passes what arrives to a
+ * sink ({@linkcode Reflector}), with time limits, back-pressure and recovery.
+ *
+ * Promises: the sink sees a whole state first and then every change in order;
+ * no failure ends the watch, it is counted, reported in health and retried.
+ *
+ * The borrow rule: a header, an event and a byte range are valid until the call
+ * that received them returns (or the promise that it returned is fulfilled). The
+ * next line of the stream reuses the bytes and the objects. To keep one, copy it
+ * (`ObjectHeader.copy()`, `CacheEvent.detach()`, `BodyCopy`); strings and decoded
+ * objects may be kept.
+ *
+ * Must not import `cache/informer`; of `cache/store` only the memory budget and
+ * types.
+ *
+ * @module
+ */
+
 import { ApiError, type Status } from "../../api/api_error.ts";
-import { isResolved, type ResolvedKind } from "../../api/kind.ts";
+import { isResolved, type Kind, type ResolvedKind } from "../../api/kind.ts";
+import { compareResourceVersions } from "../../api/resource_version.ts";
 import type { ApiRequest } from "../../client/request.ts";
 import { statusError } from "../../client/response.ts";
-import { sleep } from "../../clock.ts";
+import { type Clock, sleep } from "../../clock.ts";
 import type { WatchEventType } from "../../json/event_scanner.ts";
 import type { ListHeader } from "../../json/list_scanner.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
+import type { Logger } from "../../logger.ts";
 import { abortable } from "../../signals.ts";
-import { BackOff } from "./back_off.ts";
-import { ConnectionFault } from "./connection_fault.ts";
-import { Exchange } from "./exchange.ts";
-import type { WatchHealth } from "../informer/informer_options.ts";
-import type { ReflectorParts } from "./reflector_parts.ts";
-import { readEvents, readPage, type Receiving } from "./receive.ts";
-import { readStatePages } from "./state_pages.ts";
-import { VersionMark } from "./version_mark.ts";
+import type { MemoryBudget } from "../store/memory_budget.ts";
 import {
-  type ReflectorPhase,
+  readEvents,
+  readPage,
+  type Receiving,
+  type TimeSlice,
+} from "./receive.ts";
+import { BackOff, type ReconnectSettings } from "./reconnect.ts";
+import type { RelistQueue } from "./relist_queue.ts";
+import { ResponseReader } from "./response_reader.ts";
+import {
+  ConnectionFault,
+  type ReflectorState,
   type Remedy,
   remedyFor,
 } from "./watch_failure.ts";
-import { WatchRecord } from "./watch_record.ts";
 import {
+  type InformerMetrics,
+  type WatchHealth,
+  WatchRecord,
+} from "./watch_record.ts";
+import {
+  type InformerClient,
   pageRequest,
   streamRequest,
   type WatchTarget,
 } from "./watch_requests.ts";
 
-/** The annotation of the bookmark that ends the initial events of a watch. */
+/** Annotation of the bookmark that ends the initial events of a watch. */
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
-/** Initial events among which no object comes for so long have no end. */
-const LONGEST_PAUSE_OF_OBJECTS = 60_000;
-/** Servers that send bookmarks do so about every minute. */
-const SILENCE_AFTER_BOOKMARKS = 180_000;
-/** A watch that ends in order sooner than this is not opened again at once. */
-const SHORT_WATCH = 5_000;
-/** After so many failed streams of initial events, no more are asked for. */
-const MOST_STREAM_FAILURES = 3;
+/** Longest pause between two initial events; after it they count as endless. */
+const INITIAL_EVENT_LIMIT_MS = 60_000;
+/** Silence limit once bookmarks arrive, which servers send about every minute. */
+const BOOKMARK_LIMIT_MS = 180_000;
+/** A watch that ends normally sooner than this is reopened after a pause only. */
+const SHORT_WATCH_MS = 5_000;
+/** Failed WatchList streams after which the state is always read in pages. */
+const MAX_STREAM_FAILURES = 3;
 
 /**
- * Reads the state of a collection and then its changes into a sink, and goes on
- * doing so whatever happens to the connection: {@linkcode remedyFor} decides
- * what follows from a failure, {@linkcode BackOff} after which pause.
+ * Receiver of the events of a {@linkcode Reflector}, with the events of kube-rs'
+ * `watcher::Event`. Headers are valid during the call only.
+ *
+ * Expected flow: `init`, any number of `initApply` and `delete`, `initDone`, then
+ * `apply`, `delete` and `bookmark` until the next `init`. After an `init` without
+ * `initDone`, `init` is called again.
+ */
+export interface ReflectorSink {
+  /** Begins a whole state. */
+  init(): void;
+  /** Takes one object of the whole state. */
+  initApply(header: ObjectHeader): void;
+  /**
+   * Ends the whole state: objects that were not in it do not exist. Nothing else
+   * is called until the promise resolves.
+   *
+   * @param resourceVersion Version of the state.
+   * @throws {ConnectionFault} If the state must be read again.
+   */
+  initDone(resourceVersion: string): Promise<void>;
+  /** Takes the new state of an object that was added or modified. */
+  apply(header: ObjectHeader): void;
+  /** Takes the last state of a deleted object. */
+  delete(header: ObjectHeader): void;
+  /** Takes a bookmark: all changes up to this version have been delivered. */
+  bookmark(resourceVersion: string): void;
+  /** Called after a slice of work, and when the stream is idle. */
+  flush(): void;
+}
+
+/** Constructor dependencies of a {@linkcode Reflector}. */
+export interface ReflectorDeps extends Omit<WatchTarget, "kind"> {
+  readonly client: InformerClient;
+  readonly kind: Kind;
+  readonly sink: ReflectorSink;
+  /** Time slices, shared with the sink. */
+  readonly slice: TimeSlice;
+  /** Memory budget of the caches; no limit when undefined. */
+  readonly budget: MemoryBudget | undefined;
+  /** Queue in which informers wait for their turn to relist. */
+  readonly relists: RelistQueue | undefined;
+  readonly reconnect: ReconnectSettings;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly metrics: InformerMetrics;
+}
+
+/**
+ * Version that a stream has reached. It moves with every event and is rarely
+ * read, so it is kept as a number where that is exact; the text is made on
+ * demand.
+ */
+export class VersionMark {
+  /** NaN where only the text is exact. */
+  #number = NaN;
+  #text = "";
+
+  /** Version as text; empty before the first one. */
+  get text(): string {
+    return Number.isNaN(this.#number) ? this.#text : String(this.#number);
+  }
+
+  set text(version: string) {
+    this.#number = NaN;
+    this.#text = version;
+  }
+
+  /** Moves to the version of a header. */
+  moveTo(header: ObjectHeader): void {
+    this.#number = header.versionNumber;
+    if (Number.isNaN(this.#number)) this.#text = header.resourceVersion;
+  }
+
+  /** Whether it is ahead of the version of a header. */
+  isAheadOf(header: ObjectHeader): boolean {
+    const difference = this.#number - header.versionNumber;
+    return Number.isNaN(difference)
+      ? compareResourceVersions(this.text, header.resourceVersion) > 0
+      : difference > 0;
+  }
+}
+
+/**
+ * Lists and watches a collection into a sink, and recovers from every failure of
+ * the connection. {@linkcode remedyFor} decides how to recover,
+ * {@linkcode BackOff} after which pause. One field, a
+ * {@linkcode ReflectorState}, says how far it is.
  */
 export class Reflector {
-  readonly #parts: ReflectorParts;
+  readonly #deps: ReflectorDeps;
   readonly #record: WatchRecord;
   readonly #backOff: BackOff;
   readonly #receiving: Receiving;
   readonly #stop: AbortController = new AbortController();
   #running: Promise<void> | undefined;
-  #exchange: Exchange | undefined;
-  #phase: ReflectorPhase = "discovery";
+  #response: ResponseReader | undefined;
+  #state: ReflectorState = "empty";
   #resolved: ResolvedKind | undefined;
 
-  /** How far the sink was told; empty before the first state. */
+  /** Version up to which the sink is complete; empty before the first state. */
   readonly #version: VersionMark = new VersionMark();
-  /** Whether the sink has the whole state, so that a watch can go on from it. */
-  #complete = false;
-  /** Whether the server cannot give a state as new as ours: its newest will do. */
+  /** Whether the server lost our version, so that its newest state is read. */
   #versionGone = false;
-  /** Whether the state is asked for as a stream: not just now, or never. */
-  #streams: "yes" | "skip" | "no";
+  /** Whether the next state is read as a WatchList stream. */
+  #watchList: "yes" | "not-next-time" | "never";
   #streamFailures = 0;
-  /** When a remedy was last to go on at once, on the clock. */
-  #hurriedAt = -Infinity;
-  /** Lets the next one read its state anew. */
+  /** Time of the last retry without a pause, on the clock. */
+  #immediateRetryAt = -Infinity;
+  /** Leaves the relist queue. */
   #leaveQueue: (() => void) | undefined;
 
-  constructor(parts: ReflectorParts) {
-    const { clock, random, reconnect, sink } = parts;
-    this.#parts = parts;
-    this.#record = new WatchRecord(parts);
+  constructor(deps: ReflectorDeps) {
+    const { clock, random, reconnect, sink } = deps;
+    this.#deps = deps;
+    this.#record = new WatchRecord(deps);
     this.#receiving = {
-      slice: parts.slice,
+      slice: deps.slice,
       clock,
-      budget: parts.budget,
+      budget: deps.budget,
       signal: this.#stop.signal,
       onBytes: () => this.#record.contact(),
-      onRest: () => sink.rest(),
+      onIdle: () => sink.flush(),
     };
-    this.#streams = reconnect.watchList ? "yes" : "no";
+    this.#watchList = reconnect.watchList ? "yes" : "never";
     this.#backOff = new BackOff({
       initial: reconnect.initialDelay,
       max: reconnect.maxDelay,
@@ -90,26 +202,31 @@ export class Reflector {
     });
   }
 
-  /** Begins; safe to repeat. */
+  /** Starts the watch; safe to repeat. */
   start(): void {
     this.#running ??= this.#run();
   }
 
-  /** Ends everything and resolves when nothing is left; safe to repeat. */
+  /** Stops the watch and resolves when nothing of it is left; safe to repeat. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#exchange?.close();
+    this.#response?.close();
     await this.#running;
     this.#record.state = "stopped";
   }
 
-  /** How it fares. */
+  /** Health of the watch. */
   health(): WatchHealth {
     return this.#record.health();
   }
 
   get #stopped(): boolean {
     return this.#stop.signal.aborted;
+  }
+
+  /** Whether the sink has the whole state, so that a watch can resume. */
+  get #isComplete(): boolean {
+    return this.#state === "init-listed" || this.#state === "watching";
   }
 
   async #run(): Promise<void> {
@@ -124,21 +241,20 @@ export class Reflector {
 
   async #attempt(): Promise<void> {
     this.#record.state = "connecting";
-    this.#phase = "discovery";
     const target = await this.#target();
-    if (this.#complete) {
-      this.#phase = "watch";
+    if (this.#state === "init-listed") {
+      this.#state = "watching";
       return await this.#watch(target);
     }
-    // A first state is never kept waiting: somebody waits for that.
+    // The first state never waits in the queue: callers wait for it.
     this.#leaveQueue = this.#record.synced
-      ? await this.#parts.relists?.enter(this.#stop.signal)
+      ? await this.#deps.relists?.enter(this.#stop.signal)
       : undefined;
     try {
-      this.#phase = this.#streams === "yes" ? "stream" : "list";
-      this.#record.beginState();
-      this.#parts.sink.beginState();
-      if (this.#phase === "stream") await this.#watch(target);
+      this.#state = this.#watchList === "yes" ? "initial-watch" : "init-page";
+      this.#record.stateBegun();
+      this.#deps.sink.init();
+      if (this.#state === "initial-watch") await this.#watch(target);
       else await this.#list(target);
     } finally {
       this.#leaveQueue?.();
@@ -146,19 +262,11 @@ export class Reflector {
   }
 
   async #target(): Promise<WatchTarget> {
-    const { client, kind } = this.#parts;
+    const { client, kind } = this.#deps;
     this.#resolved ??= isResolved(kind)
       ? kind
       : await abortable(client.resolve(kind), this.#stop.signal);
-    const parts = this.#parts;
-    return {
-      kind: this.#resolved,
-      namespace: parts.namespace,
-      labelSelector: parts.labelSelector,
-      fieldSelector: parts.fieldSelector,
-      shardSelector: parts.shardSelector,
-      metadataOnly: parts.metadataOnly,
-    };
+    return { ...this.#deps, kind: this.#resolved };
   }
 
   /**
@@ -166,154 +274,169 @@ export class Reflector {
    * them if it is not complete.
    */
   async #watch(target: WatchTarget): Promise<void> {
-    const { reconnect, random } = this.#parts;
+    const { reconnect, random } = this.#deps;
     const timeoutSeconds = Math.ceil(
       reconnect.minWatchTimeout * (1 + random()) / 1000,
     );
     const request = streamRequest(target, {
       resourceVersion: this.#versionGone ? "" : this.#version.text,
       timeoutSeconds,
-      initialEvents: !this.#complete,
+      initialEvents: !this.#isComplete,
     });
-    const exchange = this.#open(request, {
-      silence: this.#complete ? Infinity : reconnect.grace,
+    const response = this.#open(request, {
+      silence: this.#isComplete ? Infinity : reconnect.grace,
       total: timeoutSeconds * 1000 + reconnect.grace,
     });
     let events: number;
     try {
-      await exchange.open();
-      this.#record.state = this.#complete ? "watching" : "syncing";
+      await response.open();
+      this.#record.state = this.#isComplete ? "watching" : "syncing";
       this.#record.watchOpened();
       events = await readEvents(
-        exchange,
-        (type, header) => this.#take(type, header, exchange),
+        response,
+        (type, header) => this.#take(type, header, response),
         this.#receiving,
       );
     } finally {
-      this.#close(exchange);
+      this.#close(response);
     }
-    await this.#afterCleanEnd(exchange, events);
+    await this.#afterCleanEnd(response, events);
   }
 
   /** Takes one event of a stream. */
   #take(
     type: WatchEventType,
     header: ObjectHeader,
-    exchange: Exchange,
+    response: ResponseReader,
   ): Promise<void> | undefined {
     if (type === "ERROR") {
-      this.#phase = "error-event";
-      throw statusError(exchange.action, readStatus(header));
+      this.#state = "error-event";
+      throw statusError(response.action, readStatus(header));
     }
     this.#record.works();
-    if (type === "BOOKMARK") return this.#takeBookmark(header, exchange);
-    const name = header.string("name"); // not decoded: this is for each event
+    if (type === "BOOKMARK") return this.#takeBookmark(header, response);
+    const name = header.string("name"); // not decoded: called for every event
     if (name.start >= name.end) {
       throw new ConnectionFault(
         "garbage",
-        `Cannot ${exchange.action}: the object of an event must have a name: received ${type} without one`,
+        `Cannot ${response.action}: the object of an event must have a name: received ${type} without one`,
       );
     }
-    const { sink } = this.#parts;
-    if (this.#complete) {
-      this.#advance(header, exchange);
-      sink.change(type, header);
+    const { sink } = this.#deps;
+    if (this.#state === "watching") {
+      this.#advance(header, response);
+      if (type === "DELETED") sink.delete(header);
+      else sink.apply(header);
     } else {
-      if (type === "ADDED") exchange.progress();
-      if (type === "DELETED") sink.change(type, header);
-      else sink.item(header);
-      this.#checkForEnd(exchange);
+      if (type === "ADDED") response.progress();
+      if (type === "DELETED") sink.delete(header);
+      else sink.initApply(header);
+      this.#checkForEnd(response);
     }
     return undefined;
   }
 
   #takeBookmark(
     header: ObjectHeader,
-    exchange: Exchange,
+    response: ResponseReader,
   ): Promise<void> | undefined {
-    if (this.#complete) {
-      this.#advance(header, exchange);
-      this.#parts.sink.progress(this.#version.text);
-      exchange.expectWithin(SILENCE_AFTER_BOOKMARKS);
+    if (this.#state === "watching") {
+      this.#advance(header, response);
+      this.#deps.sink.bookmark(this.#version.text);
+      response.expectWithin(BOOKMARK_LIMIT_MS);
     } else if (header.annotation(INITIAL_EVENTS_END) === "true") {
-      exchange.expectWithin(Infinity);
-      return this.#endState(header.resourceVersion);
-    } else this.#checkForEnd(exchange);
+      response.expectWithin(Infinity);
+      return this.#initDone(header.resourceVersion);
+    } else this.#checkForEnd(response);
     return undefined;
   }
 
   /**
    * Moves on to the version of an event. A server that lost its data counts from
-   * the start again and would tell nothing until it has caught up.
+   * the start again and would send nothing until it has caught up.
    */
-  #advance(header: ObjectHeader, exchange: Exchange): void {
+  #advance(header: ObjectHeader, response: ResponseReader): void {
     if (this.#version.isAheadOf(header)) {
       throw new ConnectionFault(
         "backwards",
-        `Cannot ${exchange.action}: an event must not be older than the state before it, ${this.#version.text}: received ${header.resourceVersion}`,
+        `Cannot ${response.action}: an event must not be older than the state before it, ${this.#version.text}: received ${header.resourceVersion}`,
       );
     }
     this.#version.moveTo(header);
   }
 
-  /** A server that ignores the wish for initial events sends changes for ever. */
-  #checkForEnd(exchange: Exchange): void {
-    if (exchange.sinceProgress <= LONGEST_PAUSE_OF_OBJECTS) return;
+  /** Fails if initial events do not end, as from a server that ignores them. */
+  #checkForEnd(response: ResponseReader): void {
+    if (response.sinceProgress <= INITIAL_EVENT_LIMIT_MS) return;
     throw new ConnectionFault(
       "no-end",
-      `Cannot ${exchange.action}: a bookmark must end the initial events: received no object of them for ${exchange.sinceProgress} ms`,
+      `Cannot ${response.action}: a bookmark must end the initial events: received no object of them for ${response.sinceProgress} ms`,
     );
   }
 
-  /** Reads the whole state in pages. */
+  /**
+   * Reads the whole state in pages.
+   *
+   * When that takes longer than the server keeps the state of the pages, it
+   * begins again with one page of everything: that cannot expire, and as no page
+   * is ever held as a whole, its size does not matter here.
+   */
   async #list(target: WatchTarget): Promise<void> {
-    const { sink, reconnect } = this.#parts;
-    const resourceVersion = await readStatePages({
-      pageSize: reconnect.pageSize,
-      resourceVersion: this.#versionGone
-        ? ""
-        // The server may answer a first list from its cache; later ones must
-        // not go back behind what was seen.
-        : this.#version.text || "0",
-      read: (position) => this.#page(pageRequest(target, position)),
-      onExpired: (error) => {
+    // The server may serve a first list from its cache; later ones must not go
+    // back behind the version that was seen.
+    const resourceVersion = this.#versionGone ? "" : this.#version.text || "0";
+    let limit: number | undefined = this.#deps.reconnect.pageSize;
+    let continueToken = "";
+    for (;;) {
+      try {
+        const page = await this.#page(
+          pageRequest(target, { limit, continueToken, resourceVersion }),
+        );
+        if (page.continue === "") return this.#initDone(page.resourceVersion);
+        if (page.continue === continueToken) throw endlessPages();
+        continueToken = page.continue;
+      } catch (error) {
+        if (continueToken === "" || !ApiError.is(error) || !error.isGone) {
+          throw error;
+        }
         this.#noteFailure(error, "expired_continue");
-        sink.beginState();
-      },
-    });
-    await this.#endState(resourceVersion);
+        this.#deps.sink.init();
+        limit = undefined;
+        continueToken = "";
+      }
+    }
   }
 
   async #page(request: ApiRequest): Promise<ListHeader> {
-    const { sink, reconnect } = this.#parts;
-    const exchange = this.#open(request, {
+    const { sink, reconnect } = this.#deps;
+    const response = this.#open(request, {
       silence: reconnect.responseTimeout,
     });
     try {
-      await exchange.open();
+      await response.open();
       this.#record.state = "syncing";
       const page = await readPage(
-        exchange,
-        (header) => sink.item(header),
+        response,
+        (header) => sink.initApply(header),
         this.#receiving,
       );
       this.#record.works();
       return page;
     } finally {
-      this.#close(exchange);
+      this.#close(response);
     }
   }
 
-  async #endState(resourceVersion: string): Promise<void> {
-    await this.#parts.sink.endState(resourceVersion);
+  async #initDone(resourceVersion: string): Promise<void> {
+    await this.#deps.sink.initDone(resourceVersion);
     this.#leaveQueue?.();
     this.#stop.signal.throwIfAborted();
-    if (this.#phase === "stream") this.#streamFailures = 0;
-    if (this.#streams === "skip") this.#streams = "yes";
-    this.#phase = "watch";
+    const isStream = this.#state === "initial-watch";
+    if (isStream) this.#streamFailures = 0;
+    if (this.#watchList === "not-next-time") this.#watchList = "yes";
     this.#version.text = resourceVersion;
-    this.#complete = true;
     this.#versionGone = false;
+    this.#state = isStream ? "watching" : "init-listed";
     this.#record.synced = true;
     this.#record.state = "watching";
   }
@@ -321,33 +444,37 @@ export class Reflector {
   #open(
     request: ApiRequest,
     limits: { readonly silence: number; readonly total?: number },
-  ): Exchange {
-    // A stop closes the exchange that is open: none may be opened after it.
+  ): ResponseReader {
+    // A stop closes the open response: none may be opened after it.
     this.#stop.signal.throwIfAborted();
-    const { client, clock, reconnect } = this.#parts;
-    this.#exchange = new Exchange(request, {
-      send: (sent) => client.request(sent),
+    const { client, clock, reconnect } = this.#deps;
+    this.#response = new ResponseReader(request, {
+      client,
       clock,
-      limits: { answer: reconnect.responseTimeout, ...limits },
+      limits: { head: reconnect.responseTimeout, ...limits },
     });
-    return this.#exchange;
+    return this.#response;
   }
 
-  #close(exchange: Exchange): void {
-    exchange.close();
+  #close(response: ResponseReader): void {
+    response.close();
     this.#record.watchClosed();
-    this.#parts.sink.rest();
+    this.#deps.sink.flush();
   }
 
-  async #afterCleanEnd(exchange: Exchange, events: number): Promise<void> {
-    if (!this.#complete) {
+  async #afterCleanEnd(
+    response: ResponseReader,
+    events: number,
+  ): Promise<void> {
+    if (this.#state !== "watching") {
       throw new ConnectionFault(
         "broken",
-        `Cannot ${exchange.action}: a bookmark must end the initial events: received the end of the stream`,
+        `Cannot ${response.action}: the stream ended before the bookmark that ends the initial events`,
       );
     }
-    // A server or proxy that ends every watch at once must not be hammered.
-    if (exchange.age < SHORT_WATCH && !this.#stopped) {
+    this.#state = "init-listed";
+    // Protects a server or proxy that ends every watch immediately.
+    if (response.age < SHORT_WATCH_MS && !this.#stopped) {
       await this.#pause(
         events > 0 ? this.#backOff.short() : this.#backOff.next(),
       );
@@ -355,48 +482,59 @@ export class Reflector {
   }
 
   async #recover(error: unknown): Promise<void> {
-    const remedy = remedyFor(error, this.#phase);
+    const remedy = remedyFor(error, this.#state);
     this.#noteFailure(error, remedy.reason);
-    if (remedy.relist) this.#complete = false;
-    if (remedy.versionGone) this.#versionGone = true;
     if (ApiError.is(error) && error.isNotFound) this.#resolved = undefined;
+    if (remedy.versionGone) this.#versionGone = true;
     this.#chooseSource(remedy);
-    // A state that is read well in between is no reason to hurry again: a server
-    // may refuse each watch of it, for ever.
-    const { clock, reconnect } = this.#parts;
+    if (remedy.relist) this.#state = "empty";
+    else if (this.#state === "watching") this.#state = "init-listed";
+    // A state that was read successfully in between does not justify another
+    // immediate retry: a server may refuse every watch that follows it.
+    const { clock, reconnect } = this.#deps;
     const now = clock.now();
-    if (remedy.immediate && now - this.#hurriedAt >= reconnect.resetAfter) {
-      this.#hurriedAt = now;
-    } else await this.#pause(this.#backOff.next(remedy.retryAfter));
+    if (
+      remedy.immediate && now - this.#immediateRetryAt >= reconnect.resetAfter
+    ) this.#immediateRetryAt = now;
+    else await this.#pause(this.#backOff.next(remedy.retryAfter));
   }
 
   #chooseSource({ pages }: Remedy): void {
-    if (this.#streams === "no") return;
-    if (this.#phase === "stream" && pages !== "no") this.#streamFailures++;
-    if (pages === "always" || this.#streamFailures >= MOST_STREAM_FAILURES) {
-      this.#streams = "no";
-    } else if (pages === "once") this.#streams = "skip";
+    if (this.#watchList === "never") return;
+    if (this.#state === "initial-watch" && pages !== "no") {
+      this.#streamFailures++;
+    }
+    if (pages === "always" || this.#streamFailures >= MAX_STREAM_FAILURES) {
+      this.#watchList = "never";
+    } else if (pages === "once") this.#watchList = "not-next-time";
   }
 
   #noteFailure(error: unknown, reason: string): void {
-    const action = this.#exchange?.action;
+    const action = this.#response?.action;
     this.#record.failed({ error, reason, action });
   }
 
   async #pause(duration: number): Promise<void> {
     this.#record.state = "waiting";
     try {
-      const { clock } = this.#parts;
+      const { clock } = this.#deps;
       await sleep(duration, { clock, signal: this.#stop.signal });
     } catch {
-      // It was stopped meanwhile: the loop sees it.
+      // It was stopped during the pause: the loop ends.
     }
   }
 }
 
-/** The Status that an ERROR event carries. */
+/** Reads the Status that an ERROR event carries. */
 function readStatus(header: ObjectHeader): Partial<Status> {
   const { bytes, start, end } = header;
   const text = new TextDecoder().decode(bytes.subarray(start, end));
   return JSON.parse(text) as Partial<Status>;
+}
+
+function endlessPages(): ConnectionFault {
+  return new ConnectionFault(
+    "garbage",
+    "Cannot read all pages: a page must not lead to itself: received its own continue token",
+  );
 }

@@ -1,55 +1,54 @@
-/** How many states are read anew at once unless told otherwise. */
-const MOST_AT_ONCE = 2;
+/** Default number of concurrent relists. */
+const CONCURRENT_RELISTS = 2;
 
 /**
- * Staggers relists. When a server comes back, everything that was watched is
- * listed anew; all at once would need the memory and the time of all.
- *
- * First come, first served. Who waits is let in when somebody leaves.
+ * Queue that limits concurrent relists. When a server returns, all watched kinds
+ * are listed again; together they would need the memory and the time of all.
+ * First in, first out.
  */
 export class RelistQueue {
-  readonly #most: number;
+  readonly #limit: number;
   readonly #waiting: (() => void)[] = [];
-  #inside = 0;
+  #running = 0;
 
   /**
-   * Makes a queue in which nobody is.
+   * Creates an empty queue.
    *
-   * @param most How many are let in at once.
-   * @throws {RangeError} If it is no positive whole number.
+   * @param limit Number of concurrent relists.
+   * @throws {RangeError} If it is not a positive whole number.
    */
-  constructor(most: number = MOST_AT_ONCE) {
-    if (!Number.isInteger(most) || most < 1) {
+  constructor(limit: number = CONCURRENT_RELISTS) {
+    if (!Number.isInteger(limit) || limit < 1) {
       throw new RangeError(
-        `Cannot stagger relists: there must be room for one or more: received ${most}`,
+        `Cannot make a relist queue: the limit must be a positive whole number: received ${limit}`,
       );
     }
-    this.#most = most;
+    this.#limit = limit;
   }
 
-  /** How many wait. */
+  /** Number of waiting relists. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
   /**
-   * Waits for the turn.
+   * Waits until a relist may begin.
    *
-   * @param signal Ends the waiting, by rejecting with its reason.
-   * @returns Must be called when the state was read, or reading it has failed;
+   * @param signal Signal that ends the wait; the promise rejects with its reason.
+   * @returns Function to call when the state was read, or reading it has failed;
    * safe to repeat.
    */
   async enter(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    if (this.#inside >= this.#most) await this.#turn(signal);
-    else this.#inside++;
+    if (this.#running >= this.#limit) await this.#turn(signal);
+    else this.#running++;
     let left = false;
     return () => {
       if (left) return;
       left = true;
       const next = this.#waiting.shift();
-      if (next === undefined) this.#inside--;
-      else next(); // who comes takes the place of who goes
+      if (next === undefined) this.#running--;
+      else next(); // takes over the slot
     };
   }
 

@@ -1,69 +1,116 @@
 import { ApiError } from "../../api/api_error.ts";
 import { TooLongError } from "../../json/line_splitter.ts";
-import { ConnectionFault } from "./connection_fault.ts";
 
-/** What a reflector was doing when something failed. */
-export type ReflectorPhase =
-  /** Asking what the kind is called in paths. */
-  | "discovery"
-  /** Reading the state as a stream (WatchList). */
-  | "stream"
-  /** Reading the state in pages. */
-  | "list"
-  /** Reading changes. */
-  | "watch"
-  /** Reading an ERROR event, in a stream of either sort. */
+/**
+ * Reason of a {@linkcode ConnectionFault}.
+ *
+ * - `"silent"`: nothing arrived for too long.
+ * - `"overdue"`: the server did not end a watch when its time was over.
+ * - `"broken"`: a response ended before it was complete.
+ * - `"garbage"`: the data is not what was requested.
+ * - `"backwards"`: the server sends older states than before.
+ * - `"no-end"`: the initial events of a watch do not end; the server probably
+ *   ignores the request for them.
+ */
+export type ConnectionFaultReason =
+  | "silent"
+  | "overdue"
+  | "broken"
+  | "garbage"
+  | "backwards"
+  | "no-end";
+
+/**
+ * Fault of a connection, or of the data that it delivered, that the server did
+ * not report.
+ */
+export class ConnectionFault extends Error {
+  readonly reason: ConnectionFaultReason;
+
+  constructor(
+    reason: ConnectionFaultReason,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.name = "ConnectionFault";
+    this.reason = reason;
+  }
+}
+
+/**
+ * State of a reflector, with the names of kube-rs' `watcher::State`.
+ *
+ * - `"empty"`: no state is known, or it is in doubt. Next, the kind is resolved
+ *   and the whole state is read, as a stream or in pages.
+ * - `"initial-watch"`: the whole state is read as a stream (WatchList).
+ * - `"init-page"`: the whole state is read in pages.
+ * - `"init-listed"`: the whole state is known. Next, the kind is resolved and a
+ *   watch is opened from its version.
+ * - `"watching"`: changes are read.
+ * - `"error-event"`: the server ended a stream of either sort by an ERROR event.
+ *
+ * A failure leads to `"empty"` where its remedy is a relist, and back to
+ * `"init-listed"` where the watch can resume.
+ */
+export type ReflectorState =
+  | "empty"
+  | "initial-watch"
+  | "init-page"
+  | "init-listed"
+  | "watching"
   | "error-event";
 
-/** What follows from a failure. */
+/** Way to recover from a failure. */
 export interface Remedy {
-  /** Whether the state must be read anew; if not, the watch resumes. */
+  /** Whether the whole state must be read again; otherwise the watch resumes. */
   readonly relist: boolean;
-  /** Whether the server no longer knows, or does not yet know, our version. */
+  /** Whether the server has lost our version, or does not have it so far. */
   readonly versionGone: boolean;
   /**
-   * Whether the state is next read in pages: once since a stream just failed,
-   * or always since the server cannot stream it.
+   * Whether the state is read in pages: `"once"` after a stream has failed,
+   * `"always"` if the server cannot stream it.
    */
   readonly pages: "no" | "once" | "always";
-  /** Whether to go on at once; a pause otherwise. */
+  /** Whether to retry without a pause. */
   readonly immediate: boolean;
-  /** How long the server asks to wait, in milliseconds. */
+  /** Pause that the server asks for, in milliseconds. */
   readonly retryAfter: number | undefined;
-  /** What to count the failure as. */
+  /** Value of the metric label `reason`. */
   readonly reason: string;
 }
 
-/** Statuses that say nothing of whether a server can stream its state. */
+/** HTTP statuses that do not show that a server cannot stream its state. */
 const NOT_ABOUT_STREAMING: readonly number[] = [401, 404, 408, 410, 429];
 
 /**
- * Decides what follows from a failure. Pure.
+ * Decides how to recover from a failure. Pure.
  *
- * - An expired version is dropped and the state read anew, at once.
- * - A line that is too long is read once more as an item of a page, which may be
- *   longer, at once.
- * - What came wrong, or a watch that ended with an error of the server, leaves
- *   the state in doubt: it is read anew after a pause.
- * - All else only interrupts: the watch resumes where it was, after a pause.
- * - A stream that the server refuses as a bad request is never asked for again;
- *   after any other failure of one, the next attempt lists in pages, since
- *   progress matters more than the better way.
+ * - An expired version is dropped and the state is read again immediately.
+ * - A line that is too long is read again immediately as an item of a page,
+ *   which may be longer.
+ * - Wrong data, or a watch that ended with an error of the server, leaves the
+ *   state in doubt: it is read again after a pause.
+ * - Any other failure only interrupts: the watch resumes after a pause.
+ * - A stream that the server rejects as a bad request is never requested again;
+ *   after any other failure of a stream the next attempt lists in pages, since
+ *   progress matters more than the preferred way.
  *
- * @param error What was thrown.
- * @param phase During what.
+ * @param error The value that was thrown.
+ * @param state State of the reflector when it was thrown.
  */
-export function remedyFor(error: unknown, phase: ReflectorPhase): Remedy {
+export function remedyFor(error: unknown, state: ReflectorState): Remedy {
   const base: Remedy = {
-    relist: phase !== "watch" && phase !== "discovery",
+    relist: state === "initial-watch" || state === "init-page" ||
+      state === "error-event",
     versionGone: false,
-    pages: phase === "stream" || phase === "error-event" ? "once" : "no",
+    pages: state === "initial-watch" || state === "error-event" ? "once" : "no",
     immediate: false,
     retryAfter: undefined,
     reason: "connection",
   };
   if (TooLongError.is(error)) {
-    const inLine = phase !== "list";
+    const inLine = state !== "init-page";
     return {
       ...base,
       relist: true,
@@ -76,14 +123,14 @@ export function remedyFor(error: unknown, phase: ReflectorPhase): Remedy {
     return { ...base, relist: true, reason: "garbage" };
   }
   if (error instanceof ConnectionFault) {
-    return { ...base, ...remedyForFault(error, phase) };
+    return { ...base, ...remedyForFault(error, state) };
   }
-  return ApiError.is(error) ? remedyForApiError(error, base, phase) : base;
+  return ApiError.is(error) ? remedyForApiError(error, base, state) : base;
 }
 
 function remedyForFault(
   { reason }: ConnectionFault,
-  phase: ReflectorPhase,
+  state: ReflectorState,
 ): Partial<Remedy> {
   const remedy = { reason: reason.replace("-", "_") };
   switch (reason) {
@@ -94,7 +141,7 @@ function remedyForFault(
     case "no-end":
       return { ...remedy, pages: "always", immediate: true };
     case "silent":
-      return { ...remedy, immediate: phase === "stream" };
+      return { ...remedy, immediate: state === "initial-watch" };
     case "overdue":
     case "broken":
       return remedy;
@@ -104,7 +151,7 @@ function remedyForFault(
 function remedyForApiError(
   error: ApiError,
   base: Remedy,
-  phase: ReflectorPhase,
+  state: ReflectorState,
 ): Remedy {
   const { status, retryAfter } = error;
   if (isExpired(error) || isVersionTooLarge(error)) {
@@ -117,19 +164,20 @@ function remedyForApiError(
       reason: "expired",
     };
   }
-  const refused = phase === "stream" && status >= 400 && status < 500 &&
+  const isStream = state === "initial-watch";
+  const rejected = isStream && status >= 400 && status < 500 &&
     !NOT_ABOUT_STREAMING.includes(status);
   return {
     ...base,
-    // A kind that is gone took its objects with it; when it comes back, a watch
-    // from the old version would not tell.
+    // The objects of a kind that was removed are deleted with it; when the kind
+    // returns, a watch from the old version would not report that.
     relist: base.relist || status === 404,
-    pages: refused
+    pages: rejected
       ? (status === 403 ? "once" : "always")
-      : phase === "stream" && status < 500
+      : isStream && status < 500
       ? "no"
       : base.pages,
-    immediate: refused,
+    immediate: rejected,
     retryAfter,
     reason: `http_${status}`,
   };
@@ -139,7 +187,7 @@ function isExpired(error: ApiError): boolean {
   return error.isGone || error.reason === "Expired" || error.reason === "Gone";
 }
 
-/** The server's cache has not come as far, or its history began anew. */
+/** Whether the server's cache lags behind the version, or its history restarted. */
 function isVersionTooLarge(error: ApiError): boolean {
   return error.details.causes?.some(({ reason }) =>
         reason === "ResourceVersionTooLarge"

@@ -1,28 +1,179 @@
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../logger.ts";
-import type { InformerMetrics } from "../informer/informer_metrics.ts";
-import type { WatchHealth, WatchState } from "../informer/informer_options.ts";
+import type {
+  Counter,
+  Gauge,
+  Histogram,
+  MetricLabels,
+  Metrics,
+} from "../../metrics.ts";
 
-/** What a {@linkcode WatchRecord} works with. */
-export interface WatchRecordParts {
+/**
+ * State of the connection of a watch.
+ *
+ * - `"stopped"`: not started, or stopped.
+ * - `"connecting"`: a list or a watch is requested.
+ * - `"syncing"`: the state arrives.
+ * - `"watching"`: changes arrive.
+ * - `"waiting"`: something failed; it is retried after a pause.
+ */
+export type WatchState =
+  | "stopped"
+  | "connecting"
+  | "syncing"
+  | "watching"
+  | "waiting";
+
+/** Health of the watch of one namespace, or of all. */
+export interface WatchHealth {
+  /** Namespace; undefined when the watch covers all. */
+  readonly namespace: string | undefined;
+  /** State of the connection. */
+  readonly state: WatchState;
+  /** Whether the cache has been complete once. */
+  readonly synced: boolean;
+  /** Last failure, with its time in milliseconds since the Unix epoch. */
+  readonly lastError:
+    | { readonly message: string; readonly at: number }
+    | undefined;
+  /** Number of failures since data last arrived. */
+  readonly consecutiveFailures: number;
+  /** Time when data last arrived, in milliseconds since the Unix epoch. */
+  readonly lastContact: number | undefined;
+  /** Age of the present watch, in milliseconds. */
+  readonly watchAge: number | undefined;
+  /** Number of times that the whole state was read after the first. */
+  readonly relists: number;
+  /** Number of all failures. */
+  readonly errors: number;
+}
+
+/** Upper bounds in seconds: from a proxy's limit to the server's own timeout. */
+const WATCH_AGE_BUCKETS: readonly number[] = [1, 10, 30, 60, 120, 300, 600];
+
+/** Type of a counted change. */
+type ChangeType = "added" | "updated" | "deleted";
+
+/** Metrics of the informers of one kind. */
+export class InformerMetrics {
+  readonly #labels: { readonly kind: string };
+  /** Labels of each type, made once since they are used for every event. */
+  readonly #byType: Readonly<Record<ChangeType, MetricLabels>>;
+  /** Changes since the last flush. */
+  readonly #changes: Record<ChangeType, number> = {
+    added: 0,
+    updated: 0,
+    deleted: 0,
+  };
+  readonly #events: Counter;
+  readonly #relists: Counter;
+  readonly #errors: Counter;
+  readonly #handlerErrors: Counter;
+  readonly #watchAge: Histogram;
+  readonly #objects: Gauge;
+
+  /**
+   * @param metrics Registry of the metrics.
+   * @param kind Kind, for the label.
+   */
+  constructor(metrics: Metrics, kind: string) {
+    this.#labels = Object.freeze({ kind });
+    this.#byType = {
+      added: Object.freeze({ kind, type: "added" }),
+      updated: Object.freeze({ kind, type: "updated" }),
+      deleted: Object.freeze({ kind, type: "deleted" }),
+    };
+    this.#events = metrics.counter({
+      name: "coracle_informer_events_total",
+      help: "Changes of cached objects, by kind and type.",
+    });
+    this.#relists = metrics.counter({
+      name: "coracle_informer_relists_total",
+      help: "How often the whole state was read again, by kind.",
+    });
+    this.#errors = metrics.counter({
+      name: "coracle_informer_errors_total",
+      help: "Failed lists and watches, by kind and reason.",
+    });
+    this.#handlerErrors = metrics.counter({
+      name: "coracle_informer_handler_errors_total",
+      help: "Exceptions that event handlers threw, by kind and handler.",
+    });
+    this.#watchAge = metrics.histogram({
+      name: "coracle_informer_watch_age_seconds",
+      help: "How long watches lived until they ended, by kind.",
+      buckets: WATCH_AGE_BUCKETS,
+    });
+    this.#objects = metrics.gauge({
+      name: "coracle_informer_objects",
+      help: "Objects in the cache, by kind.",
+    });
+  }
+
+  /** Notes a change; {@linkcode flush} counts it, as changes are frequent. */
+  change(type: ChangeType): void {
+    this.#changes[type]++;
+  }
+
+  /** Counts the changes since the last call. */
+  flush(): void {
+    const changes = this.#changes;
+    this.objects(changes.added - changes.deleted);
+    this.#flush("added");
+    this.#flush("updated");
+    this.#flush("deleted");
+  }
+
+  #flush(type: ChangeType): void {
+    const count = this.#changes[type];
+    if (count === 0) return;
+    this.#events.add(count, this.#byType[type]);
+    this.#changes[type] = 0;
+  }
+
+  relist(): void {
+    this.#relists.add(1, this.#labels);
+  }
+
+  error(reason: string): void {
+    this.#errors.add(1, { ...this.#labels, reason });
+  }
+
+  handlerError(handler: string): void {
+    this.#handlerErrors.add(1, { ...this.#labels, handler });
+  }
+
+  /** @param age Milliseconds. */
+  watchEnded(age: number): void {
+    this.#watchAge.observe(age / 1000, this.#labels);
+  }
+
+  /** @param change Number of objects by which the cache grew. */
+  objects(change: number): void {
+    if (change !== 0) this.#objects.add(change, this.#labels);
+  }
+}
+
+/** Constructor dependencies of a {@linkcode WatchRecord}. */
+export interface WatchRecordDeps {
   readonly namespace: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: InformerMetrics;
 }
 
-/** What went wrong, and while doing what. */
+/** Failure of a list or a watch. */
 export interface Failure {
   readonly error: unknown;
-  /** What to count it as. */
+  /** Value of the metric label `reason`. */
   readonly reason: string;
-  /** What was done, to read after "Cannot", where that is known. */
+  /** Failed action, as it reads after "Cannot", where it is known. */
   readonly action: string | undefined;
 }
 
-/** What a reflector tells of itself: its health, its metrics, its log. */
+/** Health, metrics and log of a reflector. */
 export class WatchRecord {
-  readonly #parts: WatchRecordParts;
+  readonly #deps: WatchRecordDeps;
   readonly #clock: Clock;
   #lastError: WatchHealth["lastError"];
   #consecutiveFailures = 0;
@@ -34,59 +185,59 @@ export class WatchRecord {
   state: WatchState = "stopped";
   synced = false;
 
-  constructor(parts: WatchRecordParts) {
-    this.#parts = parts;
-    this.#clock = parts.clock;
+  constructor(deps: WatchRecordDeps) {
+    this.#deps = deps;
+    this.#clock = deps.clock;
   }
 
-  /** Bytes came. */
+  /** Notes that bytes arrived. */
   contact(): void {
     this.#lastContact = this.#clock.wallTime();
   }
 
-  /** Something that makes sense came: the connection works again. */
+  /** Notes that a valid event arrived, which ends a series of failures. */
   works(): void {
     this.#consecutiveFailures = 0;
   }
 
-  /** Something failed; it will be tried again. */
+  /** Notes, counts and logs a failure. */
   failed(failure: Failure): void {
-    const { log, metrics } = this.#parts;
+    const { log, metrics } = this.#deps;
     const { reason } = failure;
     const message = describe(failure);
     this.#lastError = { message, at: this.#clock.wallTime() };
     this.#consecutiveFailures++;
     this.#errors++;
     metrics.error(reason);
-    log.warn("A list or watch failed; it is tried again", {
+    log.warn("A list or watch failed and is retried", {
       error: message,
       reason,
       failures: this.#consecutiveFailures,
     });
   }
 
-  /** A state begins to be read; not the first one counts as a relist. */
-  beginState(): void {
+  /** Notes the begin of a whole state; every one after a sync is a relist. */
+  stateBegun(): void {
     if (!this.synced) return;
     this.#relists++;
-    this.#parts.metrics.relist();
+    this.#deps.metrics.relist();
   }
 
   watchOpened(): void {
     this.#watchStart = this.#clock.now();
   }
 
-  /** A watch ended, if one was open. */
+  /** Notes the end of a watch, if one was open. */
   watchClosed(): void {
     const age = this.#watchAge();
-    if (age !== undefined) this.#parts.metrics.watchEnded(age);
+    if (age !== undefined) this.#deps.metrics.watchEnded(age);
     this.#watchStart = undefined;
   }
 
-  /** As it is now; a value of its own. */
+  /** Health at this moment, as a new object. */
   health(): WatchHealth {
     return {
-      namespace: this.#parts.namespace,
+      namespace: this.#deps.namespace,
       state: this.state,
       synced: this.synced,
       lastError: this.#lastError,
@@ -105,7 +256,7 @@ export class WatchRecord {
   }
 }
 
-/** The error as a person reads it: what failed to be read names no kind. */
+/** Error message that names the kind, also where the error itself does not. */
 function describe({ error, action }: Failure): string {
   const message = error instanceof Error ? error.message : String(error);
   return action === undefined || message.includes(action)

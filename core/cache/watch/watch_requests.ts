@@ -1,4 +1,11 @@
-import type { ResolvedKind } from "../../api/kind.ts";
+import type {
+  FieldRequirement,
+  FieldSelector,
+} from "../../api/field_selector.ts";
+import type { Kind, ResolvedKind } from "../../api/kind.ts";
+import type { LabelRequirement } from "../../api/label_requirement.ts";
+import type { LabelSelector } from "../../api/label_selector.ts";
+import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectKey } from "../../api/object_key.ts";
 import {
   type ApiRequest,
@@ -6,44 +13,118 @@ import {
   listRequest,
   watchRequest,
 } from "../../client/request.ts";
-import type { InformerSelection } from "../informer/informer_options.ts";
+import type { HttpResponse } from "../../client/transport/transport.ts";
+import type { Clock } from "../../clock.ts";
+import type { Logger } from "../../logger.ts";
+import type { Metrics } from "../../metrics.ts";
 
-/** Which objects are listed and watched together. */
+/** Selection of the objects of an informer, and the form in which it keeps them. */
+export interface InformerSelection {
+  /**
+   * Namespaces to watch, with one watch each; all, with one watch, when left
+   * out. Not for cluster-scoped kinds.
+   */
+  readonly namespaces?: readonly string[] | undefined;
+  /** Label selector; only matching objects are watched. */
+  readonly labelSelector?:
+    | string
+    | LabelSelector
+    | readonly LabelRequirement[]
+    | undefined;
+  /** Field selector; only matching objects are watched. */
+  readonly fieldSelector?:
+    | string
+    | FieldSelector
+    | readonly FieldRequirement[]
+    | undefined;
+  /**
+   * Shard selector, as `shardSelector()` formats it; only objects of the shard
+   * are watched. It is applied by the server where it knows shard selectors, and
+   * to the headers of received objects otherwise.
+   */
+  readonly shardSelector?: string | undefined;
+  /**
+   * Whether to request and keep the metadata only.
+   *
+   * @default {false}
+   */
+  readonly metadataOnly?: boolean | undefined;
+  /**
+   * Paths to remove before an object is stored, such as
+   * `metadata.managedFields` or `status.conditions[*].lastProbeTime`. Reading
+   * one throws an error that names it.
+   *
+   * `metadata.managedFields[manager!="page","book"]` removes all elements of a
+   * list except those whose field has one of these values; reading the list then
+   * gives the remaining elements, without an error. A write of such an object
+   * omits the list, so that the server keeps the removed elements.
+   *
+   * @default {[]}
+   */
+  readonly prune?: readonly string[] | undefined;
+  /**
+   * Whether the cache may keep only the keys of objects for which the budget has
+   * no space left, even compressed. Such an object is fetched when it is read by
+   * `read`, `readList` or `readByIndex`; reads that do not wait throw. Keys and
+   * index entries always stay, so that no event is missed; the next event of an
+   * evicted object has no previous state.
+   *
+   * @default {false}
+   */
+  readonly bounded?: boolean | undefined;
+}
+
+/** Client as an informer uses it; every `Client` has it. */
+export interface InformerClient {
+  /** Sends a request and resolves with its response, the body unread. */
+  request(request: ApiRequest): Promise<HttpResponse>;
+  /** Resolves the plural name and the scope of a kind. */
+  resolve<T extends KubernetesObject>(kind: Kind<T>): Promise<ResolvedKind<T>>;
+  /** Defaults for options of an informer over this client. */
+  readonly defaults?: {
+    readonly clock?: Clock | undefined;
+    readonly logger?: Logger | undefined;
+    readonly metrics?: Metrics | undefined;
+    readonly random?: (() => number) | undefined;
+  };
+}
+
+/** Objects that are listed and watched together. */
 export interface WatchTarget extends
   Pick<
     InformerSelection,
     "labelSelector" | "fieldSelector" | "shardSelector"
   > {
   readonly kind: ResolvedKind;
-  /** One namespace; all when absent. */
+  /** Namespace; all when undefined. */
   readonly namespace: string | undefined;
-  /** Whether only the metadata is asked for. */
+  /** Whether only the metadata is requested. */
   readonly metadataOnly: boolean;
 }
 
-/** Which page of a list is asked for. */
+/** Position of a page in a list. */
 export interface ListPosition {
-  /** At most so many objects; all at once when absent. */
+  /** Largest number of objects; all in one page when undefined. */
   readonly limit: number | undefined;
-  /** The token that the page before gave; empty for the first page. */
+  /** Continue token of the page before; empty for the first page. */
   readonly continueToken: string;
-  /** The state may not be older; `"0"` for any, empty for the newest. */
+  /** Oldest acceptable state; `"0"` for any, empty for the newest. */
   readonly resourceVersion: string;
 }
 
-/** Where a watch begins. */
+/** Start of a watch. */
 export interface WatchPosition {
-  /** Events after this state. */
+  /** Version after which events are requested. */
   readonly resourceVersion: string;
-  /** After how many seconds the server ends the watch. */
+  /** Time after which the server ends the watch, in seconds. */
   readonly timeoutSeconds: number;
-  /** Whether the whole state is asked for first. */
+  /** Whether the whole state is requested before the changes. */
   readonly initialEvents: boolean;
 }
 
 const METADATA_TYPE = "application/json;g=meta.k8s.io;v=v1;as=";
 
-/** Asks for one page of the state. */
+/** Request for one page of the state. */
 export function pageRequest(
   target: WatchTarget,
   position: ListPosition,
@@ -53,13 +134,12 @@ export function pageRequest(
     ...selection(target),
     limit: position.limit,
     continue: continueToken || undefined,
-    // A token carries the state of its list; the server refuses both together.
+    // A token contains the version of its list; the server rejects both together.
     resourceVersion: continueToken === "" && resourceVersion !== ""
       ? resourceVersion
       : undefined,
   });
-  // The reflector tries again by itself, tells of what fails, and has limits of
-  // its own.
+  // The reflector retries, reports failures and limits the time by itself.
   return {
     ...accepting("PartialObjectMetadataList", request, target),
     mayRetry: false,
@@ -67,7 +147,7 @@ export function pageRequest(
   };
 }
 
-/** Asks for the changes after a state, or for the whole state and its changes. */
+/** Request for the changes after a state, or for the whole state and its changes. */
 export function streamRequest(
   target: WatchTarget,
   position: WatchPosition,
@@ -83,12 +163,12 @@ export function streamRequest(
   return {
     ...accepting("PartialObjectMetadata", request, target),
     mayRetry: false,
-    // Its lines are stored elsewhere, or forgotten, as they are read.
+    // Its lines are copied or dropped while they are read.
     borrowsChunks: true,
   };
 }
 
-/** Asks for one object. */
+/** Request for one object. */
 export function objectRequest(
   target: Pick<WatchTarget, "kind" | "metadataOnly">,
   key: ObjectKey,
@@ -108,8 +188,8 @@ function selection(
 }
 
 /**
- * Asks for metadata where no more is wanted, and for the whole object where the
- * server cannot give less.
+ * Adds the `accept` header for metadata only, where that is wanted; a server that
+ * does not support it sends whole objects.
  */
 function accepting(
   as: string,

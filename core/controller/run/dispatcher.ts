@@ -101,7 +101,7 @@ export class Dispatcher<P extends KubernetesObject> {
   }
 
   async #readFirst(run: Run<P>): Promise<RunResult> {
-    const primary = await this.#deps.runDeps.primaries.read(run.key);
+    const primary = await this.#deps.runDeps.primaries.cache.read(run.key);
     run.throwIfAborted();
     // The event of its deletion follows.
     if (primary === undefined) return SUCCEEDED;

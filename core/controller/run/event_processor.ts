@@ -9,7 +9,7 @@
 import type { KubernetesObject } from "../../api/object.ts";
 import { parseKey } from "../../api/object_key.ts";
 import type { CacheEvent } from "../../cache/informer/cache_event.ts";
-import { TimeSlice } from "../../cache/watch/time_slice.ts";
+import { TimeSlice } from "../../cache/watch/receive.ts";
 import type { Clock, Timer } from "../../clock.ts";
 import { type Logger, unfailingLogger } from "../../logger.ts";
 import type { AddOptions } from "../../queue/queue_options.ts";
@@ -157,12 +157,6 @@ export class EventProcessor<P extends KubernetesObject>
     this.forget(key, "namespace");
   }
 
-  onPrimaryVanished(key: string, object: P | undefined): void {
-    this.#notifyDeleted(key, object);
-    if (object === undefined) this.forget(key);
-    else this.#primaryDeleted({ key, object, finalStateUnknown: true });
-  }
-
   onTrigger(key: string, source: string, event: SourceEvent): void {
     if (!this.#isKnown(key)) return;
     if (decideEvent(this.stateOf(key), undefined) === "ignore") return;
@@ -298,7 +292,7 @@ export class EventProcessor<P extends KubernetesObject>
     queueMicrotask(async () => {
       while (this.#takeOne()) {
         // Runs that end synchronously must not starve I/O.
-        if (this.#slice.step(0)) await this.#slice.rest();
+        if (this.#slice.step(0)) await this.#slice.pause();
       }
       this.#pumping = false;
       this.#deps.cap?.offer();

@@ -183,7 +183,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   get current(): P | undefined {
-    return this.#deps.primaries.get(this.#run.key);
+    return this.#deps.primaries.cache.get(this.#run.key);
   }
 
   get nextImminent(): boolean {
@@ -204,7 +204,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   }
 
   get primaries(): PrimaryCache<P> {
-    return this.#deps.primaries;
+    return this.#deps.primaries.cache;
   }
 
   get sources(): SourceRegistry<P> {
@@ -230,7 +230,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const { client, sources, primaries } = this.#deps;
     const key = await this.#scopedKey(kind, { namespace, name });
     if (this.#isPrimaryKind(kind)) {
-      return await primaries.read(key) as T | undefined;
+      return await primaries.cache.read(key) as T | undefined;
     }
     if (sources.ofKind(kind).some((source) => source.get !== undefined)) {
       return await sources.get(kind, key);
@@ -246,7 +246,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     const { client, sources, primaries } = this.#deps;
     const where = namespace === "*" ? undefined : namespace;
     if (this.#isPrimaryKind(kind)) {
-      const all = await primaries.readList(where);
+      const all = await primaries.cache.readList(where);
       return all as readonly unknown[] as readonly T[];
     }
     if (sources.ofKind(kind).some((source) => source.list !== undefined)) {
@@ -487,7 +487,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   ): Promise<P | undefined> {
     const { client, kind, primaries } = this.#deps;
     const { key, objectKey, primary, signal } = this.#run;
-    const current = await primaries.read(key);
+    const current = await primaries.cache.read(key);
     const isSame = current?.metadata.uid === primary.metadata.uid;
     return await changeFinalizers(isSame ? current as P : primary, {
       kind,
@@ -554,7 +554,7 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
   ): Promise<KubernetesObject | undefined> {
     const { sources, primaries } = this.#deps;
     return this.#isPrimaryKind(kind)
-      ? await primaries.read(key)
+      ? await primaries.cache.read(key)
       : await sources.get(kind, key);
   }
 

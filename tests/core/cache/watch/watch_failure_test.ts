@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../../../core/api/api_error.ts";
-import { ConnectionFault } from "../../../../core/cache/watch/connection_fault.ts";
+import { ConnectionFault } from "../../../../core/cache/watch/watch_failure.ts";
 import {
-  type ReflectorPhase,
+  type ReflectorState,
   type Remedy,
   remedyFor,
 } from "../../../../core/cache/watch/watch_failure.ts";
@@ -14,8 +14,8 @@ function apiError(status: number, reason = ""): ApiError {
 }
 
 /** The parts of a remedy that are not as usual, shortly. */
-function brief(error: unknown, phase: ReflectorPhase): string {
-  const remedy: Remedy = remedyFor(error, phase);
+function brief(error: unknown, state: ReflectorState): string {
+  const remedy: Remedy = remedyFor(error, state);
   return [
     remedy.reason,
     remedy.relist && "relist",
@@ -29,39 +29,42 @@ const fault = (reason: ConstructorParameters<typeof ConnectionFault>[0]) =>
   new ConnectionFault(reason, "Cannot watch Pod objects: told so");
 
 test("remedyFor only resumes a watch that was interrupted", () => {
-  assert.equal(brief(new Error("reset"), "watch"), "connection");
-  assert.equal(brief(fault("silent"), "watch"), "silent");
-  assert.equal(brief(fault("overdue"), "watch"), "overdue");
-  assert.equal(brief(fault("broken"), "watch"), "broken");
-  assert.equal(brief(apiError(500), "watch"), "http_500");
-  assert.equal(brief(apiError(429), "watch"), "http_429");
-  assert.equal(brief(apiError(401), "watch"), "http_401");
-  assert.equal(brief(apiError(403), "watch"), "http_403");
-  assert.equal(brief(new Error("reset"), "discovery"), "connection");
+  assert.equal(brief(new Error("reset"), "watching"), "connection");
+  assert.equal(brief(fault("silent"), "watching"), "silent");
+  assert.equal(brief(fault("overdue"), "watching"), "overdue");
+  assert.equal(brief(fault("broken"), "watching"), "broken");
+  assert.equal(brief(apiError(500), "watching"), "http_500");
+  assert.equal(brief(apiError(429), "watching"), "http_429");
+  assert.equal(brief(apiError(401), "watching"), "http_401");
+  assert.equal(brief(apiError(403), "watching"), "http_403");
+  assert.equal(brief(new Error("reset"), "init-listed"), "connection");
 });
 
 test("remedyFor drops a version that the server cannot serve, and goes on at once", () => {
   const forgotten = "expired, relist, forget, at once";
-  assert.equal(brief(apiError(410, "Expired"), "watch"), forgotten);
+  assert.equal(brief(apiError(410, "Expired"), "watching"), forgotten);
   assert.equal(brief(apiError(410, "Gone"), "error-event"), forgotten);
-  assert.equal(brief(apiError(410), "list"), forgotten);
+  assert.equal(brief(apiError(410), "init-page"), forgotten);
   const tooLarge = new ApiError("Cannot watch: Too large resource version", {
     status: 504,
     details: { causes: [{ reason: "ResourceVersionTooLarge" }] },
   });
-  assert.equal(brief(tooLarge, "watch"), forgotten);
+  assert.equal(brief(tooLarge, "watching"), forgotten);
 });
 
 test("remedyFor reads the state anew where it is in doubt", () => {
-  assert.equal(brief(new SyntaxError("no JSON"), "watch"), "garbage, relist");
-  assert.equal(brief(fault("garbage"), "watch"), "garbage, relist");
-  assert.equal(brief(apiError(404), "watch"), "http_404, relist");
+  assert.equal(
+    brief(new SyntaxError("no JSON"), "watching"),
+    "garbage, relist",
+  );
+  assert.equal(brief(fault("garbage"), "watching"), "garbage, relist");
+  assert.equal(brief(apiError(404), "watching"), "http_404, relist");
   assert.equal(
     brief(apiError(500), "error-event"),
     "http_500, relist, pages once",
   );
   assert.equal(
-    brief(fault("backwards"), "watch"),
+    brief(fault("backwards"), "watching"),
     "backwards, relist, forget, at once",
   );
 });
@@ -69,44 +72,47 @@ test("remedyFor reads the state anew where it is in doubt", () => {
 test("remedyFor reads what is too long for a line in pages, at once", () => {
   const error = new TooLongError("a line", { size: 9, limit: 8 });
   const paged = "too_long, relist, pages once, at once";
-  assert.equal(brief(error, "watch"), paged);
-  assert.equal(brief(error, "stream"), paged);
-  assert.equal(brief(error, "list"), "too_long, relist");
+  assert.equal(brief(error, "watching"), paged);
+  assert.equal(brief(error, "initial-watch"), paged);
+  assert.equal(brief(error, "init-page"), "too_long, relist");
 });
 
 test("remedyFor gives up streams where the server has none", () => {
   for (const status of [400, 405, 406, 415, 422]) {
     assert.equal(
-      brief(apiError(status), "stream"),
+      brief(apiError(status), "initial-watch"),
       `http_${status}, relist, pages always, at once`,
     );
   }
   assert.equal(
-    brief(fault("no-end"), "stream"),
+    brief(fault("no-end"), "initial-watch"),
     "no_end, relist, pages always, at once",
   );
 });
 
 test("remedyFor lists once in pages after a stream that failed", () => {
   assert.equal(
-    brief(new Error("reset"), "stream"),
+    brief(new Error("reset"), "initial-watch"),
     "connection, relist, pages once",
   );
-  assert.equal(brief(apiError(500), "stream"), "http_500, relist, pages once");
   assert.equal(
-    brief(apiError(403), "stream"),
+    brief(apiError(500), "initial-watch"),
+    "http_500, relist, pages once",
+  );
+  assert.equal(
+    brief(apiError(403), "initial-watch"),
     "http_403, relist, pages once, at once",
   );
   assert.equal(
-    brief(fault("silent"), "stream"),
+    brief(fault("silent"), "initial-watch"),
     "silent, relist, pages once, at once",
   );
 });
 
 test("remedyFor asks for a stream again where the failure says nothing of it", () => {
-  assert.equal(brief(apiError(401), "stream"), "http_401, relist");
-  assert.equal(brief(apiError(429), "stream"), "http_429, relist");
-  assert.equal(brief(apiError(404), "stream"), "http_404, relist");
+  assert.equal(brief(apiError(401), "initial-watch"), "http_401, relist");
+  assert.equal(brief(apiError(429), "initial-watch"), "http_429, relist");
+  assert.equal(brief(apiError(404), "initial-watch"), "http_404, relist");
 });
 
 test("remedyFor passes on how long the server asks to wait", () => {
@@ -114,5 +120,5 @@ test("remedyFor passes on how long the server asks to wait", () => {
     status: 429,
     retryAfter: 7_000,
   });
-  assert.equal(remedyFor(error, "watch").retryAfter, 7_000);
+  assert.equal(remedyFor(error, "watching").retryAfter, 7_000);
 });

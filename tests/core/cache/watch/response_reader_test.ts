@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Exchange } from "../../../../core/cache/watch/exchange.ts";
+import { ResponseReader } from "../../../../core/cache/watch/response_reader.ts";
 import type { ApiRequest } from "../../../../core/client/request.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 
@@ -12,22 +12,24 @@ const REQUEST: ApiRequest = {
   headers: {},
 };
 
-test("Exchange counts silence only while it is read", async () => {
+test("ResponseReader counts silence only while it is read", async () => {
   const clock = new VirtualClock();
   async function* body(): AsyncGenerator<Uint8Array> {
     yield await Promise.resolve(new Uint8Array(1));
     await new Promise(() => {}); // nothing comes any more
   }
-  const exchange = new Exchange(REQUEST, {
-    send: () =>
-      Promise.resolve({
-        status: 200,
-        headers: {},
-        body: body(),
-        cancel: () => Promise.resolve(),
-      }),
+  const exchange = new ResponseReader(REQUEST, {
+    client: {
+      request: () =>
+        Promise.resolve({
+          status: 200,
+          headers: {},
+          body: body(),
+          cancel: () => Promise.resolve(),
+        }),
+    },
     clock,
-    limits: { answer: 1_000, silence: 10_000 },
+    limits: { head: 1_000, silence: 10_000 },
   });
   await exchange.open();
   assert.equal((await exchange.next())?.length, 1);
@@ -35,7 +37,7 @@ test("Exchange counts silence only while it is read", async () => {
   await clock.advance(1_000_000);
   const silent = assert.rejects(
     exchange.next(),
-    /Cannot list Widget: nothing came for 10000 ms/,
+    /Cannot list Widget: nothing arrived for 10000 ms/,
   );
   await clock.advance(9_999);
   await clock.advance(1);

@@ -1,45 +1,47 @@
 import type { Clock, Timer } from "../../clock.ts";
 import type { ApiRequest } from "../../client/request.ts";
 import type { HttpResponse } from "../../client/transport/transport.ts";
-import { ConnectionFault } from "./connection_fault.ts";
+import type { InformerClient } from "./watch_requests.ts";
+import { ConnectionFault } from "./watch_failure.ts";
 
-/** How long an {@linkcode Exchange} waits, in milliseconds. */
-export interface ExchangeLimits {
-  /** For the head of the answer. */
-  readonly answer: number;
-  /** For the next bytes of the body; may be changed while it arrives. */
+/** Time limits of a {@linkcode ResponseReader}, in milliseconds. */
+export interface ResponseLimits {
+  /** Limit for the head of the response. */
+  readonly head: number;
+  /** Limit for the next bytes of the body; can be changed while it arrives. */
   readonly silence: number;
-  /** For everything; no limit when absent. */
+  /** Limit for the whole response; no limit when absent. */
   readonly total?: number | undefined;
 }
 
-/** What an {@linkcode Exchange} needs. */
-export interface ExchangeParts {
-  send(request: ApiRequest): Promise<HttpResponse>;
+/** Constructor dependencies of a {@linkcode ResponseReader}. */
+export interface ResponseReaderDeps {
+  readonly client: Pick<InformerClient, "request">;
   readonly clock: Clock;
-  readonly limits: ExchangeLimits;
+  readonly limits: ResponseLimits;
 }
 
 /**
- * One request and its streamed answer, which ends in bounded time whatever the
- * peer does: when the head or the next bytes do not come, when it takes too long
- * in all, and at once when it is closed, also if the transport does not react.
+ * Reader of one streamed response. It ends in bounded time whatever the peer
+ * does: when the head or the next bytes are late, when the whole response takes
+ * too long, and immediately when it is closed, even if the transport does not
+ * react.
  */
-export class Exchange {
-  readonly #parts: ExchangeParts;
+export class ResponseReader {
+  readonly #deps: ResponseReaderDeps;
   readonly #request: ApiRequest;
   readonly #controller: AbortController = new AbortController();
   readonly #opened: number;
   #progressed: number;
   #body: AsyncIterator<Uint8Array> | undefined;
   /**
-   * Settle what is awaited at the moment; without effect when that is over. Not
-   * `Promise.race` with one long-lived promise, which would remember every chunk
-   * of a watch that lasts for hours.
+   * Settle the read that is pending; without effect when none is. Not
+   * `Promise.race` with one long-lived promise, which would keep every chunk of a
+   * watch that lasts for hours.
    */
   #resolve: (bytes: Uint8Array | undefined) => void = () => {};
   #reject: (reason: unknown) => void = () => {};
-  /** Made once, not for each chunk. */
+  /** Promise executor, made once instead of for each chunk. */
   readonly #await = (
     resolve: (bytes: Uint8Array | undefined) => void,
     reject: (reason: unknown) => void,
@@ -54,77 +56,77 @@ export class Exchange {
   readonly #interrupt = (reason: unknown): void => this.#reject(reason);
   #timer: Timer | undefined;
   #silence: number;
-  /** When the silence lasts too long, on the clock. */
+  /** Time on the clock at which the silence exceeds its limit. */
   #silentAt: number;
-  /** Whether it is the peer's turn: while nobody reads, nothing has to come. */
+  /** Whether bytes are awaited; while nobody reads, the peer may be silent. */
   #isWaiting = true;
 
-  constructor(request: ApiRequest, parts: ExchangeParts) {
-    this.#parts = parts;
+  constructor(request: ApiRequest, deps: ResponseReaderDeps) {
+    this.#deps = deps;
     this.#request = { ...request, signal: this.#controller.signal };
-    this.#opened = parts.clock.now();
+    this.#opened = deps.clock.now();
     this.#progressed = this.#opened;
-    this.#silence = parts.limits.answer;
+    this.#silence = deps.limits.head;
     this.#silentAt = this.#opened + this.#silence;
     this.#watch();
   }
 
-  /** What the request is for, to read after "Cannot". */
+  /** Purpose of the request, as it reads after "Cannot". */
   get action(): string {
     return this.#request.action;
   }
 
-  /** How long ago the request was sent, in milliseconds. */
+  /** Time since the request was sent, in milliseconds. */
   get age(): number {
-    return this.#parts.clock.now() - this.#opened;
+    return this.#deps.clock.now() - this.#opened;
   }
 
-  /** How long ago {@linkcode progress} was called, in milliseconds. */
+  /** Time since the last call of {@linkcode progress}, in milliseconds. */
   get sinceProgress(): number {
-    return this.#parts.clock.now() - this.#progressed;
+    return this.#deps.clock.now() - this.#progressed;
   }
 
-  /** Notes that the answer gets on, as its reader sees it. */
+  /** Notes progress, as the caller defines it. */
   progress(): void {
-    this.#progressed = this.#parts.clock.now();
+    this.#progressed = this.#deps.clock.now();
   }
 
-  /** From now on, bytes must come at least this often, in milliseconds. */
+  /** Sets the limit for the next bytes, in milliseconds. */
   expectWithin(silence: number): void {
     this.#silence = silence;
-    this.#silentAt = this.#parts.clock.now() + silence;
+    this.#silentAt = this.#deps.clock.now() + silence;
     this.#watch();
   }
 
   /**
-   * Sends the request and waits for the head of the answer.
+   * Sends the request and waits for the head of the response.
    *
-   * @throws {ApiError} If the server says no.
-   * @throws {ConnectionFault} If it says nothing.
+   * @throws {ApiError} If the server rejects the request.
+   * @throws {ConnectionFault} If the server does not respond in time.
    */
   async open(): Promise<void> {
-    const response = await this.#answer();
+    const response = await this.#head();
     this.#body = response.body[Symbol.asyncIterator]();
-    this.expectWithin(this.#parts.limits.silence);
+    this.expectWithin(this.#deps.limits.silence);
   }
 
   /**
-   * The next bytes of the answer; `undefined` at its end.
+   * Next bytes of the response; `undefined` at its end.
    *
-   * @throws {ConnectionFault} If nothing comes in time.
+   * @throws {ConnectionFault} If nothing arrives in time.
    */
   next(): Promise<Uint8Array | undefined> {
     const body = this.#body;
     if (body === undefined) return Promise.resolve(undefined);
     this.#isWaiting = true;
-    this.#silentAt = this.#parts.clock.now() + this.#silence;
+    this.#silentAt = this.#deps.clock.now() + this.#silence;
     const read = body.next();
     const next = new Promise(this.#await);
     read.then(this.#take, this.#interrupt);
     return next;
   }
 
-  /** Ends the exchange and frees its timer and connection; safe to repeat. */
+  /** Ends the response, its timer and its connection; safe to repeat. */
   close(reason?: unknown): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -134,26 +136,26 @@ export class Exchange {
     this.#body = undefined;
   }
 
-  /** The head of the answer; one that comes too late is cancelled. */
-  #answer(): Promise<HttpResponse> {
+  /** Head of the response; a late one is cancelled. */
+  #head(): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       const { signal } = this.#controller;
       if (signal.aborted) reject(signal.reason);
       this.#reject = reject;
-      this.#parts.send(this.#request).then(
-        (answer) => {
-          if (signal.aborted) answer.cancel().catch(() => {});
-          else resolve(answer);
+      this.#deps.client.request(this.#request).then(
+        (response) => {
+          if (signal.aborted) response.cancel().catch(() => {});
+          else resolve(response);
         },
         (error) => reject(signal.aborted ? signal.reason : error),
       );
     });
   }
 
-  /** One timer, which moves on when it finds that bytes came meanwhile. */
+  /** Sets the one timer, which is set again if bytes arrived before it fired. */
   #watch(): void {
     if (this.#controller.signal.aborted) return;
-    const { clock, limits } = this.#parts;
+    const { clock, limits } = this.#deps;
     const overdueAt = limits.total === undefined
       ? Infinity
       : this.#opened + limits.total;
@@ -174,15 +176,8 @@ export class Exchange {
   #fail(reason: "overdue" | "silent", limit: number): void {
     const { action } = this.#request;
     const why = reason === "silent"
-      ? `nothing came for ${limit} ms`
-      : `the server must end the stream within ${limit} ms`;
-    this.close(
-      new ConnectionFault(
-        reason,
-        `Cannot ${action}: ${why}: received ${
-          this.#body === undefined ? "no answer" : "a stream that stays open"
-        }`,
-      ),
-    );
+      ? `nothing arrived for ${limit} ms`
+      : `the server did not end the stream within ${limit} ms`;
+    this.close(new ConnectionFault(reason, `Cannot ${action}: ${why}`));
   }
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BackOff } from "../../../../core/cache/watch/back_off.ts";
+import { BackOff } from "../../../../core/cache/watch/reconnect.ts";
 import { VirtualClock } from "../../../../testing/virtual_clock.ts";
 
 function make(random: () => number): { clock: VirtualClock; backOff: BackOff } {

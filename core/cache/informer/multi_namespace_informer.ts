@@ -1,0 +1,633 @@
+import { type Kind, kindText } from "../../api/kind.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import {
+  keyOf,
+  keyText,
+  type ObjectKey,
+  parseKey,
+} from "../../api/object_key.ts";
+import { compareResourceVersions } from "../../api/resource_version.ts";
+import type { IndexDefinition } from "../store/object_store.ts";
+import { type StoreUsage, sumOfUsages } from "../store/store_usage.ts";
+import {
+  type CacheEvent,
+  type InformerHandler,
+  missingEvent,
+} from "./cache_event.ts";
+import { EventBuffer } from "./event_buffer.ts";
+import type { NamespaceInformer } from "./namespace_informer.ts";
+import { MultiNamespaceRegistration } from "./multi_namespace_registration.ts";
+import { readEach } from "./read_each.ts";
+import type {
+  AddHandlerOptions,
+  HandlerRegistration,
+  InformerHealth,
+  SharedInformer,
+} from "./shared_informer.ts";
+import type { EventHandler } from "./subscriptions.ts";
+
+/** Name that stands for the watch of all namespaces. */
+const ALL = "";
+/** Consecutive failures from which a watch counts as broken. */
+const BROKEN_AFTER_FAILURES = 3;
+
+/** Right to use the informer of a namespace, which may be shared. */
+export interface NamespaceLease<T extends KubernetesObject> {
+  readonly informer: NamespaceInformer<T>;
+  /** Ends the use; the last state can still be read if nobody closes it. */
+  stop(): Promise<void>;
+  /** Ends the use, and frees the memory with the last user. */
+  close(): Promise<void>;
+}
+
+/** Constructor dependencies of a {@linkcode MultiNamespaceInformer}. */
+export interface MultiNamespaceInformerDeps<T extends KubernetesObject> {
+  readonly kind: Kind<T>;
+  /** Opens the informer of a namespace, or of all. */
+  readonly open: (namespace: string | undefined) => NamespaceLease<T>;
+  /** Prefix of the index names, which separates users of a shared informer. */
+  readonly indexPrefix: string;
+}
+
+/** Namespace of a multi-namespace informer. */
+interface Member<T extends KubernetesObject> extends NamespaceLease<T> {
+  /** Whether events are delivered and reads see the objects. */
+  isAttached: boolean;
+  /** Fulfilled when the cache is complete; rejected when it is closed before. */
+  readonly synced: PromiseWithResolvers<void>;
+}
+
+/**
+ * Informer of several namespaces, or of all: a decorator that reads the informers
+ * of single namespaces as one cache and delivers their events to one handler
+ * (controller-runtime's `multiNamespaceCache`).
+ *
+ * Namespaces are changed immediately by {@linkcode changeNamespaces}, or handed
+ * over in three steps, so that reads and events have no gap: {@linkcode open}
+ * fills the new caches, {@linkcode attach} delivers their events except those that
+ * an attached watch has delivered, and {@linkcode keep} closes the others.
+ *
+ * @typeParam T The type of the objects.
+ */
+export class MultiNamespaceInformer<T extends KubernetesObject>
+  implements SharedInformer<T> {
+  readonly kind: Kind<T>;
+  readonly #deps: MultiNamespaceInformerDeps<T>;
+  /** Members by namespace. */
+  readonly #members: Map<string, Member<T>> = new Map();
+  /** Members that reads see, by namespace. Replaced, never changed. */
+  #readable: ReadonlyMap<string, Member<T>> = new Map();
+  readonly #indexes: Map<string, IndexDefinition<T>> = new Map();
+  readonly #registrations: Set<MultiNamespaceRegistration<T>> = new Set();
+  readonly #loops: Set<EventBuffer<T>> = new Set();
+  #state: "new" | "started" | "stopped" = "new";
+  #sync: PromiseWithResolvers<void> = pendingSync();
+  #isSyncSettled = false;
+  #stopping: Promise<void> | undefined;
+
+  /**
+   * Creates an informer.
+   *
+   * @param deps Kind of the objects, and access to their informers.
+   * @param namespaces Namespaces at first, which may be none; all when undefined.
+   */
+  constructor(
+    deps: MultiNamespaceInformerDeps<T>,
+    namespaces: readonly string[] | undefined,
+  ) {
+    this.#deps = deps;
+    this.kind = deps.kind;
+    this.#watch(namespaces);
+  }
+
+  /** Number of cached objects. */
+  get size(): number {
+    let size = 0;
+    if (this.#overlaps) { for (const _ of this.keys()) size++; }
+    else {for (const { informer } of this.#readable.values()) {
+        size += informer.store.size;
+      }}
+    return size;
+  }
+
+  /** Whether the cache is complete. */
+  get hasSynced(): boolean {
+    const attached = [...this.#members.values()].filter(({ isAttached }) =>
+      isAttached
+    );
+    return attached.length > 0 &&
+      attached.every(({ informer }) => informer.hasSynced);
+  }
+
+  /** Fulfilled when the cache is complete. */
+  get synced(): Promise<void> {
+    return this.#sync.promise;
+  }
+
+  /** Namespaces whose events are delivered; undefined when all are. */
+  get namespaces(): readonly string[] | undefined {
+    const attached = [...this.#members].filter(([, { isAttached }]) =>
+      isAttached
+    );
+    const names = attached.map(([name]) => name);
+    return names.includes(ALL) ? undefined : names;
+  }
+
+  /**
+   * Starts to list and watch; await `synced` for the cache. Safe to repeat.
+   *
+   * @throws {Error} If the informer was stopped.
+   */
+  start(): this {
+    this.#checkNotStopped("start");
+    this.#state = "started";
+    for (const { informer } of this.#members.values()) informer.start();
+    this.#settle();
+    return this;
+  }
+
+  /**
+   * Stops the informer: no event is delivered after the call, and no request,
+   * timer or socket is left when the promise resolves. Reads still give the last
+   * state. Safe to repeat, in any state.
+   */
+  stop(): Promise<void> {
+    return this.#stopping ??= this.#stop();
+  }
+
+  async #stop(): Promise<void> {
+    this.#state = "stopped";
+    for (const registration of this.#registrations) registration.remove();
+    for (const loop of this.#loops) void loop.return();
+    const reason = new Error(
+      `Cannot sync ${kindText(this.kind)}: the informer was stopped`,
+    );
+    this.#sync.reject(reason);
+    await Promise.all(
+      [...this.#members.values()].map((member) => {
+        member.synced.reject(reason);
+        return member.stop();
+      }),
+    );
+  }
+
+  /** Stops the informer and frees its memory; reads give nothing afterwards. */
+  async close(): Promise<void> {
+    const stopped = this.stop();
+    await this.keep([]);
+    this.#indexes.clear();
+    await stopped;
+  }
+
+  /**
+   * Watches other namespaces from now on. Objects of removed namespaces leave the
+   * cache without events; those of new ones are delivered as `initial`.
+   *
+   * @param namespaces Namespaces; all when undefined.
+   * @returns A promise that resolves when the new ones have synced.
+   * @throws {RangeError} If there is no namespace, or an empty one.
+   */
+  async changeNamespaces(
+    namespaces: readonly string[] | undefined,
+  ): Promise<void> {
+    checkNamespaces(this.kind, namespaces);
+    const closed = this.keep(namespaces);
+    this.#watch(namespaces);
+    this.#settle();
+    await closed;
+    if (this.#state === "started") await this.synced;
+  }
+
+  /**
+   * Starts to watch namespaces, without events so far. Reads see them when they
+   * are complete and no attached watch covers them.
+   *
+   * @param namespaces Namespaces; all when undefined.
+   * @returns A promise that is fulfilled when their caches are complete, and
+   * rejected when one is closed before.
+   */
+  async open(namespaces: readonly string[] | undefined): Promise<void> {
+    const opened = toNames(namespaces).map((name) => {
+      const member = this.#members.get(name) ?? this.#add(name);
+      return member.synced.promise;
+    });
+    await Promise.all(opened);
+  }
+
+  /**
+   * Delivers the events of open namespaces: first the objects whose state no
+   * attached watch has delivered, then every change.
+   *
+   * @param namespaces Namespaces; all when undefined.
+   * @returns A promise that resolves when the cached objects were delivered.
+   */
+  async attach(namespaces: readonly string[] | undefined): Promise<void> {
+    const replays: Promise<void>[] = [];
+    for (const name of toNames(namespaces)) {
+      const member = this.#members.get(name);
+      if (member === undefined || member.isAttached) continue;
+      const former = [...this.#members].filter(([other, { isAttached }]) =>
+        isAttached && (other === ALL || name === ALL)
+      ).map(([, { informer }]) => informer);
+      member.isAttached = true;
+      for (const registration of this.#registrations) {
+        replays.push(registration.attach(member.informer, former));
+      }
+    }
+    this.#refresh();
+    await Promise.all(replays);
+  }
+
+  /**
+   * Closes all watches but those of the given namespaces. Objects that an attached
+   * watch still covers, but does not have, are delivered as deleted.
+   *
+   * @param namespaces Namespaces; all when undefined.
+   * @param onLeft Called for each object that is no longer covered.
+   */
+  async keep(
+    namespaces: readonly string[] | undefined,
+    onLeft?: (key: string) => void,
+  ): Promise<void> {
+    const names = toNames(namespaces);
+    const left = [...this.#members].filter(([name]) => !names.includes(name));
+    for (const [name, member] of left) {
+      this.#members.delete(name);
+      for (const registration of this.#registrations) {
+        registration.detach(member.informer);
+      }
+      member.synced.reject(
+        new Error(
+          `Cannot sync ${kindText(this.kind)}: the namespace was removed`,
+        ),
+      );
+    }
+    this.#refresh();
+    for (const [, { informer: { store }, isAttached }] of left) {
+      if (!isAttached) continue;
+      for (const key of store.keys()) {
+        const member = this.#memberOf(key);
+        if (member === undefined) onLeft?.(keyText(key));
+        else if (!member.informer.store.has(key)) {
+          const header = store.header(key)?.copy();
+          if (header === undefined) continue;
+          const event = missingEvent(store, header);
+          for (const registration of this.#registrations) {
+            registration.deliver(event, member.informer);
+          }
+        }
+      }
+    }
+    this.#settle();
+    await Promise.all(left.map(([, member]) => {
+      for (const name of this.#indexes.keys()) {
+        member.informer.store.removeIndex(this.#deps.indexPrefix + name);
+      }
+      return member.close();
+    }));
+  }
+
+  /**
+   * Cached object, frozen; undefined if there is none.
+   *
+   * @throws {Error} If a bounded cache keeps only its key: `read` fetches it.
+   */
+  get(key: ObjectKey | string): T | undefined {
+    const found = toKey(key);
+    return this.#memberOf(found)?.informer.store.get(found);
+  }
+
+  /** Whether there is an object of this key. */
+  has(key: ObjectKey | string): boolean {
+    const found = toKey(key);
+    return this.#memberOf(found)?.informer.store.has(found) ?? false;
+  }
+
+  /** ResourceVersion of an object, without decoding; undefined if there is none. */
+  resourceVersion(key: ObjectKey | string): string | undefined {
+    const found = toKey(key);
+    return this.#memberOf(found)?.informer.store.resourceVersion(found);
+  }
+
+  /** Keys of all objects, as `namespace/name` or `name`. */
+  *keys(): Generator<string, void, undefined> {
+    for (const member of this.#readable.values()) {
+      for (const key of member.informer.store.keys()) {
+        if (this.#isCurrent(member, key)) yield keyText(key);
+      }
+    }
+  }
+
+  /** All objects, or those of one namespace, frozen. */
+  list(namespace?: string): readonly T[] {
+    return this.#flat(
+      this.#inNamespace(namespace).map((member) => ({
+        member,
+        objects: member.informer.store.list({ namespace }),
+      })),
+    );
+  }
+
+  /** Objects for which an index has this value, frozen. */
+  byIndex(index: string, value: string): readonly T[] {
+    const name = this.#indexName(index);
+    return this.#flat(
+      this.#inNamespace(undefined).map((member) => ({
+        member,
+        objects: member.informer.store.byIndex(name, value),
+      })),
+    );
+  }
+
+  /**
+   * Cached object, frozen, fetched where a bounded cache keeps only its key.
+   *
+   * @throws {Error} If it cannot be fetched.
+   */
+  async read(key: ObjectKey | string): Promise<T | undefined> {
+    const found = toKey(key);
+    return await this.#memberOf(found)?.informer.store.read(found);
+  }
+
+  /** All objects, or those of one namespace; fetched like `read`. */
+  async readList(namespace?: string): Promise<readonly T[]> {
+    const lists = this.#inNamespace(namespace).map(async (member) => {
+      const { store } = member.informer;
+      const objects = store.usage().keyOnly.objects === 0
+        ? store.list({ namespace })
+        : await readEach(store.keys(namespace), (key) => store.read(key));
+      return { member, objects };
+    });
+    return this.#flat(await Promise.all(lists));
+  }
+
+  /** Objects for which an index has this value; fetched like `read`. */
+  async readByIndex(index: string, value: string): Promise<readonly T[]> {
+    const name = this.#indexName(index);
+    const lists = this.#inNamespace(undefined).map(async (member) => {
+      const { store } = member.informer;
+      const keys = store.keysByIndex(name, value);
+      return {
+        member,
+        objects: await readEach(keys, (key) => store.read(key)),
+      };
+    });
+    return this.#flat(await Promise.all(lists));
+  }
+
+  /**
+   * Adds an index over all objects, present and future.
+   *
+   * @throws {RangeError} If there is an index of this name.
+   */
+  addIndex(name: string, definition: IndexDefinition<T>): void {
+    this.#checkNotStopped("add an index to");
+    if (this.#indexes.has(name)) {
+      throw new RangeError(
+        `Cannot add an index: its name must be new: received "${name}"`,
+      );
+    }
+    for (const { informer } of this.#members.values()) {
+      informer.store.addIndex(this.#deps.indexPrefix + name, definition);
+    }
+    this.#indexes.set(name, definition);
+  }
+
+  /** Removes an index; nothing happens if there is none. */
+  removeIndex(name: string): void {
+    if (!this.#indexes.delete(name)) return;
+    for (const { informer } of this.#members.values()) {
+      informer.store.removeIndex(this.#deps.indexPrefix + name);
+    }
+  }
+
+  /**
+   * Adds a handler.
+   *
+   * @throws {Error} If the informer was stopped.
+   */
+  addHandler(
+    handler: InformerHandler<T>,
+    options: AddHandlerOptions = {},
+  ): HandlerRegistration<T> {
+    return this.#subscribe(handler, options.name ?? "handler");
+  }
+
+  /** Events for a `for await` loop; waiting events of an object are merged. */
+  events(
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): AsyncIterableIterator<CacheEvent<T>> {
+    const { signal } = options;
+    const loop = new EventBuffer<T>();
+    const end = () => void loop.return();
+    if (signal?.aborted || this.#state === "stopped") {
+      end();
+      return loop;
+    }
+    const registration = this.#subscribe((event) => loop.push(event), "events");
+    this.#loops.add(loop);
+    signal?.addEventListener("abort", end, { once: true });
+    loop.onEnd(() => {
+      signal?.removeEventListener("abort", end);
+      registration.remove();
+      this.#loops.delete(loop);
+    });
+    return loop;
+  }
+
+  /** All events, as {@linkcode events} gives them. */
+  [Symbol.asyncIterator](): AsyncIterableIterator<CacheEvent<T>> {
+    return this.events();
+  }
+
+  /** Health of the informer, with one entry for each watch. */
+  health(): InformerHealth {
+    const watches = Array.from(
+      this.#members.values(),
+      ({ informer }) => informer.health(),
+    );
+    return {
+      kind: kindText(this.kind),
+      healthy: this.#state === "started" &&
+        watches.every(({ state, consecutiveFailures }) =>
+          state === "watching" || consecutiveFailures < BROKEN_AFTER_FAILURES
+        ),
+      synced: this.hasSynced,
+      watches,
+    };
+  }
+
+  /** Memory that the cache uses, by tier. */
+  usage(): StoreUsage {
+    return sumOfUsages(
+      Array.from(
+        this.#members.values(),
+        ({ informer }) => informer.store.usage(),
+      ),
+    );
+  }
+
+  /** Opens and attaches namespaces in one step. */
+  #watch(namespaces: readonly string[] | undefined): void {
+    // Either promise rejects if the namespaces are changed again before.
+    this.open(namespaces).catch(() => {});
+    this.attach(namespaces).catch(() => {});
+  }
+
+  #add(name: string): Member<T> {
+    const namespace = name === ALL ? undefined : name;
+    const lease = this.#deps.open(namespace);
+    const synced = pendingSync();
+    const member: Member<T> = { ...lease, isAttached: false, synced };
+    for (const [index, definition] of this.#indexes) {
+      lease.informer.store.addIndex(
+        this.#deps.indexPrefix + index,
+        definition,
+      );
+    }
+    this.#members.set(name, member);
+    if (this.#state === "started") lease.informer.start();
+    lease.informer.synced.then(() => {
+      synced.resolve();
+      this.#refresh();
+      this.#settle();
+    }, synced.reject);
+    return member;
+  }
+
+  /** Determines anew which members reads see, after one has changed. */
+  #refresh(): void {
+    const overlaps = this.#members.has(ALL) && this.#members.size > 1;
+    this.#readable = new Map(
+      [...this.#members].filter(([, { isAttached, informer }]) =>
+        isAttached || (informer.hasSynced && !overlaps)
+      ),
+    );
+  }
+
+  #settle(): void {
+    if (this.#state !== "started") return;
+    if (!this.hasSynced) {
+      if (this.#isSyncSettled) this.#sync = pendingSync();
+      this.#isSyncSettled = false;
+      return;
+    }
+    this.#sync.resolve();
+    this.#isSyncSettled = true;
+    for (const registration of this.#registrations) registration.settle();
+  }
+
+  #subscribe(
+    handler: EventHandler<T>,
+    name: string,
+  ): MultiNamespaceRegistration<T> {
+    this.#checkNotStopped("add a handler to");
+    const registration = new MultiNamespaceRegistration(handler, {
+      name,
+      informer: this,
+      onRemove: (removed) => this.#registrations.delete(removed),
+    });
+    this.#registrations.add(registration);
+    for (const { isAttached, informer } of this.#members.values()) {
+      if (isAttached) void registration.attach(informer, []);
+    }
+    return registration;
+  }
+
+  /**
+   * Member that an object is read from. During a hand-over it is that with the
+   * newer state, so that reads see everything that was delivered.
+   */
+  #memberOf(key: ObjectKey): Member<T> | undefined {
+    const all = this.#readable.get(ALL);
+    if (all !== undefined && this.#readable.size === 1) return all;
+    const own = this.#readable.get(key.namespace ?? ALL);
+    if (all === undefined || own === undefined) return own ?? all;
+    const version = ({ informer }: Member<T>) =>
+      informer.store.resourceVersion(key) ?? "";
+    return compareResourceVersions(version(all), version(own)) < 0 ? own : all;
+  }
+
+  /** Whether an object of a member is read from it, and not from another one. */
+  #isCurrent(member: Member<T>, key: ObjectKey): boolean {
+    return !this.#overlaps || this.#memberOf(key) === member;
+  }
+
+  /** Whether a watch of all namespaces and others are read together. */
+  get #overlaps(): boolean {
+    return this.#readable.size > 1 && this.#readable.has(ALL);
+  }
+
+  /** Members that reads of a namespace, or of all, see. */
+  #inNamespace(namespace: string | undefined): Member<T>[] {
+    return [...this.#readable]
+      .filter(([name]) => name === ALL || (namespace ?? name) === name)
+      .map(([, member]) => member);
+  }
+
+  /** Objects of several members, each object once. */
+  #flat(
+    lists: readonly {
+      readonly member: Member<T>;
+      readonly objects: readonly T[];
+    }[],
+  ): readonly T[] {
+    if (!this.#overlaps) {
+      return lists.length === 1
+        ? lists[0]!.objects
+        : lists.flatMap(({ objects }) => objects);
+    }
+    return lists.flatMap(({ member, objects }) =>
+      objects.filter((object) => this.#isCurrent(member, keyOf(object)))
+    );
+  }
+
+  #indexName(index: string): string {
+    if (this.#indexes.has(index)) return this.#deps.indexPrefix + index;
+    throw new RangeError(
+      `Cannot read by an index: it must be added first: received "${index}"`,
+    );
+  }
+
+  #checkNotStopped(action: string): void {
+    if (this.#state !== "stopped") return;
+    throw new Error(
+      `Cannot ${action} an informer of ${
+        kindText(this.kind)
+      }: it was stopped, create a new one`,
+    );
+  }
+}
+
+/**
+ * Checks the namespaces of an informer.
+ *
+ * @throws {RangeError} If there is no namespace, or an empty one.
+ */
+export function checkNamespaces(
+  kind: Kind,
+  namespaces: readonly string[] | undefined,
+): void {
+  if (namespaces?.length !== 0 && !namespaces?.includes("")) return;
+  throw new RangeError(
+    `Cannot watch ${
+      kindText(kind)
+    }: "namespaces" must name at least one, or be absent for all: received ${
+      JSON.stringify(namespaces)
+    }`,
+  );
+}
+
+function toNames(namespaces: readonly string[] | undefined): string[] {
+  return [...new Set(namespaces ?? [ALL])];
+}
+
+function toKey(key: ObjectKey | string): ObjectKey {
+  return typeof key === "string" ? parseKey(key) : key;
+}
+
+function pendingSync(): PromiseWithResolvers<void> {
+  const sync = Promise.withResolvers<void>();
+  sync.promise.catch(() => {}); // it may not be awaited
+  return sync;
+}

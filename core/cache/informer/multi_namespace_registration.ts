@@ -1,0 +1,152 @@
+import type { KubernetesObject } from "../../api/object.ts";
+import { keyText, type ObjectKey, parseKey } from "../../api/object_key.ts";
+import { compareResourceVersions } from "../../api/resource_version.ts";
+import { CurrentEvent, missingEvent } from "./cache_event.ts";
+import type { NamespaceInformer } from "./namespace_informer.ts";
+import type { HandlerRegistration, OwnWrite } from "./shared_informer.ts";
+import type { EventHandler, Subscription } from "./subscriptions.ts";
+
+/** Constructor dependencies of a {@linkcode MultiNamespaceRegistration}. */
+export interface MultiNamespaceRegistrationDeps<T extends KubernetesObject> {
+  /** Name of the handler, for logs and metrics. */
+  readonly name: string;
+  /** Informer that the handler was added to. */
+  readonly informer: { readonly hasSynced: boolean };
+  /** Called once, when the handler is removed. */
+  readonly onRemove: (registration: MultiNamespaceRegistration<T>) => void;
+}
+
+/** Own write under way, in every namespace informer that covers its object. */
+interface OpenWrite<T extends KubernetesObject> {
+  readonly key: string;
+  readonly parts: OwnWrite<T>[];
+}
+
+/**
+ * Handler of a multi-namespace informer: one subscription in each namespace. Own
+ * writes under way are carried over to namespaces that are attached later.
+ *
+ * @typeParam T The type of the objects.
+ */
+export class MultiNamespaceRegistration<T extends KubernetesObject>
+  implements HandlerRegistration<T> {
+  readonly #handler: EventHandler<T>;
+  readonly #deps: MultiNamespaceRegistrationDeps<T>;
+  readonly #parts: Map<NamespaceInformer<T>, Subscription<T>> = new Map();
+  readonly #writes: Set<OpenWrite<T>> = new Set();
+  readonly #sync: PromiseWithResolvers<void> = Promise.withResolvers();
+  #hasSynced = false;
+
+  constructor(
+    handler: EventHandler<T>,
+    deps: MultiNamespaceRegistrationDeps<T>,
+  ) {
+    this.#handler = handler;
+    this.#deps = deps;
+    this.#sync.promise.catch(() => {}); // it may not be awaited
+  }
+
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  get synced(): Promise<void> {
+    return this.#sync.promise;
+  }
+
+  /**
+   * Subscribes to a namespace.
+   *
+   * @param informer Informer of the namespace.
+   * @param former Informers that it takes over from: cached objects that they
+   * have delivered in the same or a later state are not delivered again.
+   * @returns A promise that is fulfilled when the cached objects were delivered.
+   */
+  attach(
+    informer: NamespaceInformer<T>,
+    former: readonly NamespaceInformer<T>[],
+  ): Promise<void> {
+    const handler: EventHandler<T> = former.length === 0
+      ? this.#handler
+      : (event) =>
+        event.initial ? this.#takeOver(event, former) : this.#handler(event);
+    const part = informer.subscribe(handler, this.#deps.name);
+    this.#parts.set(informer, part);
+    for (const { key, parts } of this.#writes) {
+      if (informer.covers(parseKey(key))) parts.push(part.beginWrite(key));
+    }
+    part.synced.then(() => this.settle(), () => {});
+    return part.synced;
+  }
+
+  /** Delivers a cached object as a change of the state that was delivered. */
+  #takeOver(
+    event: CurrentEvent<T>,
+    former: readonly NamespaceInformer<T>[],
+  ): unknown {
+    const { key, header } = event;
+    for (const informer of former) {
+      const { store } = informer;
+      const previous = store.header(parseKey(key))?.copy();
+      if (previous === undefined) continue;
+      if (
+        // An event that is held back is dropped with its subscription.
+        this.#parts.get(informer)?.isHolding(key) === false &&
+        compareResourceVersions(
+            previous.resourceVersion,
+            header.resourceVersion,
+          ) >= 0
+      ) return undefined;
+      if (previous.uid === header.uid) {
+        const facts = { header, previous, initial: true, relist: true };
+        const type = "updated";
+        return this.#handler(new CurrentEvent(store, { type, ...facts }));
+      }
+      this.#handler(missingEvent(store, previous));
+    }
+    return this.#handler(event);
+  }
+
+  /** Ends the subscription to a namespace. */
+  detach(informer: NamespaceInformer<T>): void {
+    this.#parts.get(informer)?.remove();
+    this.#parts.delete(informer);
+  }
+
+  /** Delivers an event as one of a namespace. */
+  deliver(event: CurrentEvent<T>, informer: NamespaceInformer<T>): void {
+    this.#parts.get(informer)?.changed(event);
+  }
+
+  /** Fulfills `synced` if the cache is complete and was delivered. */
+  settle(): void {
+    if (this.#hasSynced || !this.#deps.informer.hasSynced) return;
+    for (const { hasSynced } of this.#parts.values()) if (!hasSynced) return;
+    this.#hasSynced = true;
+    this.#sync.resolve();
+  }
+
+  beginWrite(key: ObjectKey | string): OwnWrite<T> {
+    const text = typeof key === "string" ? key : keyText(key);
+    const found = parseKey(text);
+    const write: OpenWrite<T> = { key: text, parts: [] };
+    for (const [informer, part] of this.#parts) {
+      if (informer.covers(found)) write.parts.push(part.beginWrite(text));
+    }
+    this.#writes.add(write);
+    const end = (act: (part: OwnWrite<T>) => void) => {
+      if (this.#writes.delete(write)) write.parts.forEach(act);
+    };
+    return {
+      succeed: (object, result) => end((part) => part.succeed(object, result)),
+      fail: () => end((part) => part.fail()),
+    };
+  }
+
+  remove(): void {
+    for (const part of this.#parts.values()) part.remove();
+    this.#parts.clear();
+    this.#sync.reject(new Error("Cannot sync: the handler was removed"));
+    this.#deps.onRemove(this);
+  }
+}

@@ -1,0 +1,195 @@
+import { type Kind, kindText } from "../../api/kind.ts";
+import { labelRequirements } from "../../api/label_selector.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import type { ObjectKey } from "../../api/object_key.ts";
+import { parseShardSelector } from "../../api/shard_selector.ts";
+import { systemClock } from "../../clock.ts";
+import { silentLogger, unfailingLogger } from "../../logger.ts";
+import { noMetrics, unfailingMetrics } from "../../metrics.ts";
+import { ObjectStore } from "../store/object_store.ts";
+import { bodyFetch } from "../watch/body_fetch.ts";
+import { TimeSlice } from "../watch/receive.ts";
+import { reconnectSettings } from "../watch/reconnect.ts";
+import { Reflector } from "../watch/reflector.ts";
+import { InformerMetrics, type WatchHealth } from "../watch/watch_record.ts";
+import type { InformerClient } from "../watch/watch_requests.ts";
+import type { InformerOptions } from "./informer_options.ts";
+import { StoreWriter } from "./store_writer.ts";
+import {
+  type EventHandler,
+  Subscription,
+  Subscriptions,
+} from "./subscriptions.ts";
+
+/**
+ * Informer of one kind, one namespace or all, and one selection: a reflector that
+ * writes into a store, which delivers every change to subscriptions (client-go's
+ * `sharedIndexInformer`).
+ *
+ * @typeParam T The type of the objects.
+ */
+export class NamespaceInformer<T extends KubernetesObject> {
+  readonly kind: Kind<T>;
+  /** Namespace; all when undefined. */
+  readonly namespace: string | undefined;
+  /** Objects of the informer; written by the informer only. */
+  readonly store: ObjectStore<T>;
+  readonly #subscriptions: Subscriptions<T>;
+  readonly #writer: StoreWriter<T>;
+  readonly #reflector: Reflector;
+  readonly #metrics: InformerMetrics;
+  readonly #onError: (handler: string, error: unknown) => void;
+  /** Signal that ends fetches of single objects. */
+  readonly #stopped: AbortController = new AbortController();
+  #stopping: Promise<void> | undefined;
+
+  /**
+   * Creates an informer; nothing is sent before {@linkcode start}.
+   *
+   * @param client Client of the cluster.
+   * @param kind Kind of the objects.
+   * @param options Checked options; `namespaces` is ignored.
+   * @param namespace Namespace; all when undefined.
+   */
+  constructor(
+    client: InformerClient,
+    kind: Kind<T>,
+    options: InformerOptions,
+    namespace: string | undefined,
+  ) {
+    const { defaults = {} } = client;
+    const clock = options.clock ?? defaults.clock ?? systemClock;
+    const random = options.random ?? defaults.random ?? Math.random;
+    const { metadataOnly = false, labelSelector, shardSelector } = options;
+    const log = unfailingLogger(
+      options.logger ?? defaults.logger ?? silentLogger,
+    );
+    const metrics = new InformerMetrics(
+      unfailingMetrics(options.metrics ?? defaults.metrics ?? noMetrics),
+      kindText(kind),
+    );
+    const { signal } = this.#stopped;
+    this.kind = kind;
+    this.namespace = namespace;
+    this.#metrics = metrics;
+    this.#onError = (handler, error) => {
+      metrics.handlerError(handler);
+      log.error("An event handler failed", {
+        kind: kindText(kind),
+        handler,
+        error,
+      });
+    };
+    this.store = new ObjectStore({
+      kind,
+      prune: options.prune,
+      budget: options.budget,
+      fetch: options.bounded
+        ? bodyFetch({ client, kind, metadataOnly, signal })
+        : undefined,
+      onIndexError: (index, error) =>
+        log.error("An index function failed", { index, error }),
+    });
+    const slice = new TimeSlice(clock);
+    this.#subscriptions = new Subscriptions(clock);
+    this.#writer = new StoreWriter({
+      kind,
+      store: this.store,
+      subscriptions: this.#subscriptions,
+      slice,
+      metrics,
+      metadataOnly,
+      labels: labelSelector === undefined
+        ? []
+        : labelRequirements(labelSelector),
+      selectsFields: options.fieldSelector !== undefined,
+      shard: shardSelector === undefined
+        ? undefined
+        : parseShardSelector(shardSelector),
+    });
+    this.#reflector = new Reflector({
+      client,
+      kind,
+      namespace,
+      labelSelector,
+      fieldSelector: options.fieldSelector,
+      shardSelector,
+      metadataOnly,
+      sink: this.#writer,
+      slice,
+      budget: options.budget,
+      relists: options.relists,
+      reconnect: reconnectSettings(options.reconnect),
+      clock,
+      random,
+      metrics,
+      log: log.with({ kind: kindText(kind), namespace }),
+    });
+  }
+
+  /** Whether the store has been complete once. */
+  get hasSynced(): boolean {
+    return this.#writer.hasSynced;
+  }
+
+  /** Fulfilled when the store is complete; rejected when stopped before. */
+  get synced(): Promise<void> {
+    return this.#writer.synced;
+  }
+
+  /** Starts to list and watch; safe to repeat. */
+  start(): void {
+    this.#reflector.start();
+  }
+
+  /**
+   * Stops the watch: no event is delivered after the call, and no request, timer
+   * or socket is left when the promise resolves. The store keeps the last state.
+   * Safe to repeat.
+   */
+  stop(): Promise<void> {
+    return this.#stopping ??= this.#stop();
+  }
+
+  async #stop(): Promise<void> {
+    this.#subscriptions.clear();
+    this.#stopped.abort(
+      new Error("Cannot fetch an object: the informer was stopped"),
+    );
+    this.#writer.stop(
+      new Error(`Cannot sync ${kindText(this.kind)}: the informer was stopped`),
+    );
+    await this.#reflector.stop();
+    this.#metrics.flush();
+    this.#metrics.objects(-this.store.size);
+  }
+
+  /** Stops the watch and frees the memory of the store. */
+  async close(): Promise<void> {
+    await this.stop();
+    this.store.close();
+  }
+
+  /** Whether a key is in the namespace. */
+  covers({ namespace }: ObjectKey): boolean {
+    return this.namespace === undefined || this.namespace === namespace;
+  }
+
+  /** Adds a handler, which first gets all cached objects as `added`. */
+  subscribe(handler: EventHandler<T>, name: string): Subscription<T> {
+    const subscription = new Subscription(handler, {
+      name,
+      store: this.store,
+      writer: this.#writer,
+      onRemove: (removed) => this.#subscriptions.delete(removed),
+      onError: this.#onError,
+    });
+    this.#subscriptions.add(subscription);
+    return subscription;
+  }
+
+  /** Health of the watch. */
+  health(): WatchHealth {
+    return this.#reflector.health();
+  }
+}

@@ -1,0 +1,360 @@
+import type { Kind } from "../../api/kind.ts";
+import type { LabelRequirement } from "../../api/label_requirement.ts";
+import { matchesLabels } from "../../api/label_selector.ts";
+import type { KubernetesObject } from "../../api/object.ts";
+import { keyText, type ObjectKey, parseKey } from "../../api/object_key.ts";
+import { compareResourceVersions } from "../../api/resource_version.ts";
+import { inShard, type ParsedShardSelector } from "../../api/shard_selector.ts";
+import { ObjectHeader } from "../../json/object_header.ts";
+import type { ObjectStore, StoreChange } from "../store/object_store.ts";
+import { MetadataReducer, responseScanner } from "../watch/metadata_reducer.ts";
+import type { TimeSlice } from "../watch/receive.ts";
+import { type ReflectorSink, VersionMark } from "../watch/reflector.ts";
+import { ConnectionFault } from "../watch/watch_failure.ts";
+import type { InformerMetrics } from "../watch/watch_record.ts";
+import {
+  type CacheEventType,
+  CurrentEvent,
+  type EventFacts,
+  keyOfHeader,
+  keyTextOf,
+  missingEvent,
+} from "./cache_event.ts";
+import type {
+  KnownEvent,
+  OwnWriteOutcome,
+  Subscription,
+  Subscriptions,
+} from "./subscriptions.ts";
+
+/** Options of a delete whose deleted state is delivered. */
+const KEEP_PREVIOUS = Object.freeze({ keepPrevious: true });
+
+/** Constructor dependencies of a {@linkcode StoreWriter}. */
+export interface StoreWriterDeps<T extends KubernetesObject> {
+  readonly kind: Kind<T>;
+  readonly store: ObjectStore<T>;
+  readonly subscriptions: Subscriptions<T>;
+  /** Time slices, shared with the reflector. */
+  readonly slice: TimeSlice;
+  readonly metrics: InformerMetrics;
+  /** Whether only the metadata is kept. */
+  readonly metadataOnly: boolean;
+  /** Label selector of the informer, applied to responses of own writes. */
+  readonly labels: readonly LabelRequirement[];
+  /** Whether a field selector applies, which cannot be checked here. */
+  readonly selectsFields: boolean;
+  /** Shard selector, applied to all objects; some servers ignore it. */
+  readonly shard: ParsedShardSelector | undefined;
+}
+
+/**
+ * Writes the events of a reflector, and the responses to own writes, into a store
+ * and delivers every change once to the subscriptions (client-go's
+ * `HandleDeltas`, kube-rs' `reflector::store::Writer`).
+ *
+ * The server sends changes in the order of their resourceVersions, so that
+ * everything up to the last one is known. An own write is ahead of that order; it
+ * is *pending* until the stream has passed it. Until then, older states do not
+ * replace it, and an older list does not remove it.
+ *
+ * @typeParam T The type of the objects.
+ */
+export class StoreWriter<T extends KubernetesObject> implements ReflectorSink {
+  readonly #deps: StoreWriterDeps<T>;
+  readonly #store: ObjectStore<T>;
+  readonly #subscriptions: Subscriptions<T>;
+  readonly #reducer: MetadataReducer | undefined;
+  /** Event of all changes by the reflector, reused for each. */
+  readonly #event: CurrentEvent<T>;
+  /** Facts of that event. */
+  readonly #facts: { -readonly [Fact in keyof EventFacts]: EventFacts[Fact] };
+  /** Options of the current put, reused. */
+  readonly #putOptions = { force: false, keepPrevious: false };
+  /** ResourceVersions of pending own writes, by key. */
+  readonly #pending: Map<string, string> = new Map();
+  /** Pending own writes that the list being read has not shown so far. */
+  readonly #unlisted: Set<string> = new Set();
+  /** Version that the stream has reached; empty before the first state. */
+  readonly #seen: VersionMark = new VersionMark();
+  /**
+   * Version of the last deletion within the state being read; empty once it is
+   * complete. As changes follow the objects, everything up to it is known. It
+   * does not count as seen, since the state may be read again, and be older then.
+   */
+  readonly #deleted: VersionMark = new VersionMark();
+  readonly #sync: PromiseWithResolvers<void> = Promise.withResolvers();
+  #listing = false;
+  #complete = false;
+  #stopped = false;
+
+  constructor(deps: StoreWriterDeps<T>) {
+    const { store, subscriptions, metadataOnly, kind } = deps;
+    this.#deps = deps;
+    this.#store = store;
+    this.#subscriptions = subscriptions;
+    this.#reducer = metadataOnly ? new MetadataReducer(kind) : undefined;
+    this.scan = responseScanner(kind, metadataOnly);
+    this.#facts = { type: "added", header: new ObjectHeader() };
+    this.#event = new CurrentEvent(store, this.#facts);
+    this.#sync.promise.catch(() => {}); // it may not be awaited
+  }
+
+  /** Header of the response to a write, in the form that the store keeps. */
+  readonly scan: (response: T) => ObjectHeader;
+
+  /** Whether the store has been complete once. */
+  get hasSynced(): boolean {
+    return this.#complete;
+  }
+
+  /** Fulfilled when the store is complete; rejected when stopped before. */
+  get synced(): Promise<void> {
+    return this.#sync.promise;
+  }
+
+  /** Stops taking own writes, and rejects `synced` if it is pending. */
+  stop(reason: Error): void {
+    this.#stopped = true;
+    this.#sync.reject(reason);
+  }
+
+  init(): void {
+    this.#listing = true;
+    this.#unlisted.clear();
+    this.#store.beginRelist();
+  }
+
+  initApply(header: ObjectHeader): void {
+    if (this.#selects(header)) this.#put(header);
+  }
+
+  apply(header: ObjectHeader): void {
+    if (this.#selects(header)) this.#put(header);
+    this.#seen.moveTo(header);
+  }
+
+  delete(header: ObjectHeader): void {
+    if (this.#selects(header)) this.#remove(header);
+    (this.#listing ? this.#deleted : this.#seen).moveTo(header);
+  }
+
+  bookmark(resourceVersion: string): void {
+    this.#seen.text = resourceVersion;
+    for (const [key, pending] of this.#pending) {
+      if (compareResourceVersions(pending, resourceVersion) <= 0) {
+        this.#pending.delete(key);
+      }
+    }
+    this.#subscriptions.progressed(resourceVersion);
+  }
+
+  async initDone(resourceVersion: string): Promise<void> {
+    let newest = resourceVersion;
+    if (compareResourceVersions(resourceVersion, this.#seen.text) < 0) {
+      // The server's history restarted, so nothing of the old one is valid.
+      newest = this.#forgetHistory();
+    }
+    // From here on, an older response to an own write is ignored.
+    this.#seen.text = resourceVersion;
+    for (const key of this.#unlisted) {
+      const pending = this.#pending.get(key) ?? "";
+      if (compareResourceVersions(pending, resourceVersion) <= 0) {
+        this.#removeMissing(parseKey(key));
+      }
+    }
+    const { slice } = this.#deps;
+    for (const key of this.#store.unseen(newest)) {
+      this.#removeMissing(key);
+      if (slice.step(0)) await slice.pause();
+    }
+    this.#listing = false;
+    this.#deleted.text = "";
+    this.#complete = true;
+    this.bookmark(resourceVersion);
+    this.#sync.resolve();
+    this.#subscriptions.settle();
+  }
+
+  flush(): void {
+    this.#deps.metrics.flush();
+  }
+
+  /**
+   * Writes the response to an own write into the store and delivers the change
+   * to all subscriptions but that of its author.
+   *
+   * @returns Undefined if the object is not selected, or nothing is watched.
+   */
+  ownWrite(
+    header: ObjectHeader,
+    author: Subscription<T> | undefined,
+  ): OwnWriteOutcome | undefined {
+    const { labels } = this.#deps;
+    if (
+      this.#stopped || !matchesLabels(labels, header.labels) ||
+      !this.#selects(header)
+    ) return undefined;
+    const { resourceVersion } = header;
+    const seen = this.#seen.text;
+    const nothing = { seen, before: undefined };
+    if (
+      // The stream has delivered this state or a later one: an object that is
+      // not in the cache now was deleted.
+      compareResourceVersions(resourceVersion, seen) <= 0 ||
+      !(this.#store.has(header) || this.#mayAdd(header))
+    ) return nothing;
+    if (this.#store.hasOtherUid(header)) {
+      const other = this.#store.resourceVersion(header) ?? "";
+      // A list that is being read is ahead of what was seen: it may show the
+      // next object of this name, and the object of the response is deleted.
+      if (compareResourceVersions(resourceVersion, other) < 0) return nothing;
+      this.#removeMissing(keyOfHeader(header));
+    }
+    const before = this.#store.header(header)?.copy();
+    const { outcome, slot } = this.#store.put(header);
+    if (outcome !== "added" && outcome !== "updated") return nothing;
+    const key = keyTextOf(header);
+    this.#pending.set(key, resourceVersion);
+    if (this.#listing) this.#unlisted.add(key);
+    // Not the shared event: a write may end within a handler.
+    const event = new CurrentEvent(this.#store, {
+      type: outcome,
+      header,
+      previous: before,
+      slot,
+    });
+    this.#deliver(event, author);
+    return { seen, before };
+  }
+
+  /** Whether an object belongs to the shard of the informer. */
+  #selects(header: ObjectHeader): boolean {
+    const { shard } = this.#deps;
+    return shard === undefined || inShard(shard, header);
+  }
+
+  /** Whether an object that is not in the cache belongs in it. */
+  #mayAdd({ resourceVersion }: ObjectHeader): boolean {
+    return !this.#deps.selectsFields &&
+      // A deletion after this state was seen.
+      compareResourceVersions(resourceVersion, this.#deleted.text) > 0;
+  }
+
+  #put(received: ObjectHeader): void {
+    const header = this.#reducer?.reduce(received) ?? received;
+    const store = this.#store;
+    const stale = this.#pending.size > 0 && this.#isBehindOwnWrite(header);
+    const options = this.#putOptions;
+    options.force = this.#listing && !stale;
+    options.keepPrevious = !this.#subscriptions.isEmpty;
+    let change = store.put(header, options);
+    if (change.outcome === "recreated") {
+      // Events of the former object were delivered before its successor.
+      if (stale) return;
+      this.#removeMissing(keyOfHeader(header));
+      change = store.put(header, options);
+    }
+    const { outcome } = change;
+    if (outcome === "added" || outcome === "updated") {
+      this.#changed(outcome, header, change);
+    } else this.#known(header, outcome === "stale");
+  }
+
+  #remove(received: ObjectHeader): void {
+    const header = this.#reducer?.reduce(received) ?? received;
+    const store = this.#store;
+    if (
+      this.#pending.size > 0 && store.has(header) &&
+      this.#isBehindOwnWrite(header)
+    ) {
+      // A later own write is in the cache: it created the next object of this
+      // name, or made this one match the selectors again.
+      if (!store.hasOtherUid(header)) this.#known(header, true);
+      return;
+    }
+    const change = store.delete(header, KEEP_PREVIOUS);
+    if (change.outcome === "deleted") this.#changed("deleted", header, change);
+  }
+
+  /** Removes an object whose deletion was not received. */
+  #removeMissing(key: ObjectKey): void {
+    this.#pending.delete(keyText(key));
+    const last = this.#store.header(key)?.copy();
+    if (last === undefined) return;
+    const { slot } = this.#store.delete(key);
+    // Not the shared event: an own write may end within a handler.
+    const relist = this.#listing && this.#complete;
+    this.#deliver(missingEvent(this.#store, last, { relist, slot }));
+  }
+
+  /** Delivers the change by which an object was just put or deleted. */
+  #changed(
+    type: CacheEventType,
+    header: ObjectHeader,
+    { slot, previous }: StoreChange,
+  ): void {
+    const facts = this.#facts;
+    facts.type = type;
+    facts.header = header;
+    facts.previous = previous;
+    facts.initial = this.#listing && !this.#complete && type !== "deleted";
+    facts.relist = this.#listing && this.#complete;
+    facts.isRegular = this.#store.isRegular;
+    facts.slot = slot;
+    this.#deliver(this.#event.set(facts));
+  }
+
+  #deliver(event: CurrentEvent<T>, author?: Subscription<T>): void {
+    this.#deps.metrics.change(event.type);
+    this.#subscriptions.changed(event, author);
+  }
+
+  /** Delivers an event that did not change the cache to own-write windows. */
+  #known(header: ObjectHeader, stale: boolean): void {
+    if (this.#subscriptions.isEmpty) return;
+    const event: KnownEvent = {
+      key: keyTextOf(header),
+      type: "updated",
+      resourceVersion: header.resourceVersion,
+      listed: this.#listing,
+      stale,
+    };
+    this.#subscriptions.known(event);
+  }
+
+  /** Whether the cache has an own write after this state; drops earlier ones. */
+  #isBehindOwnWrite(header: ObjectHeader): boolean {
+    const key = keyTextOf(header);
+    if (this.#listing) this.#unlisted.delete(key);
+    const pending = this.#pending.get(key);
+    if (pending === undefined) return false;
+    if (compareResourceVersions(header.resourceVersion, pending) < 0) {
+      return true;
+    }
+    this.#pending.delete(key);
+    return false;
+  }
+
+  /**
+   * Drops what is known of versions that the server no longer has.
+   *
+   * @returns Newest version of the old history.
+   * @throws {ConnectionFault} If own writes of the old history shadowed objects
+   * of the new one; the state must be read again.
+   */
+  #forgetHistory(): string {
+    const newest = [this.#seen.text, ...this.#pending.values()]
+      .sort(compareResourceVersions).at(-1) ?? "";
+    this.#subscriptions.restarted();
+    if (this.#pending.size === 0) return newest;
+    this.#pending.clear();
+    // The next state has to remove these too, although nothing marks them as of
+    // the old history then.
+    this.#seen.text = newest;
+    throw new ConnectionFault(
+      "backwards",
+      "Cannot keep own writes: the server's history restarted: received an older state than was known",
+    );
+  }
+}

@@ -1,0 +1,410 @@
+import type { KubernetesObject } from "../../api/object.ts";
+import { keyText, type ObjectKey, parseKey } from "../../api/object_key.ts";
+import type { Clock } from "../../clock.ts";
+import type { ObjectHeader } from "../../json/object_header.ts";
+import type { ObjectStore } from "../store/object_store.ts";
+import { TimeSlice } from "../watch/receive.ts";
+import { CurrentEvent, type EventFacts, keyTextOf } from "./cache_event.ts";
+import { isExplainedBy } from "./explained_change.ts";
+import { OwnWriteWindow, type Release } from "./own_write_window.ts";
+import type {
+  HandlerRegistration,
+  OwnWrite,
+  OwnWriteResult,
+} from "./shared_informer.ts";
+
+/** Handler of a subscription; every `InformerHandler` is one. */
+export type EventHandler<T extends KubernetesObject> = (
+  event: CurrentEvent<T>,
+) => unknown;
+
+/** Event that did not change the cache. */
+export interface KnownEvent {
+  readonly key: string;
+  readonly type: "added" | "updated";
+  readonly resourceVersion: string;
+  /** Whether it is from a list, so that changes before it may be missing. */
+  readonly listed: boolean;
+  /** Whether the cache has a later state than the event. */
+  readonly stale: boolean;
+}
+
+/** Effect of an own write on the cache. */
+export interface OwnWriteOutcome {
+  /** Version that the stream has reached: echoes up to it have arrived. */
+  readonly seen: string;
+  /** State that the write replaced, if there was one. */
+  readonly before: ObjectHeader | undefined;
+}
+
+/** Constructor dependencies of a {@linkcode Subscription}. */
+export interface SubscriptionDeps<T extends KubernetesObject> {
+  /** Name of the handler, for logs and metrics. */
+  readonly name: string;
+  readonly store: ObjectStore<T>;
+  /** Writes the responses to own writes into the store. */
+  readonly writer: {
+    /** Header of the response to a write, in the form that the cache keeps. */
+    scan(response: T): ObjectHeader;
+    /**
+     * Writes a response into the cache and delivers the change to all other
+     * subscriptions.
+     *
+     * @param author Subscription that gets no event.
+     * @returns Undefined if the object does not belong in the cache.
+     */
+    ownWrite(
+      response: ObjectHeader,
+      author: Subscription<T> | undefined,
+    ): OwnWriteOutcome | undefined;
+  };
+  /** Called once, when the subscription is removed. */
+  readonly onRemove: (subscription: Subscription<T>) => void;
+  /** Called with every exception of the handler. */
+  readonly onError: (handler: string, error: unknown) => void;
+}
+
+/** Own write that was stored. */
+interface EndedWrite<T extends KubernetesObject> {
+  readonly key: string;
+  /** Number of the write in its window. */
+  readonly write: number;
+  readonly object: T;
+  readonly result: OwnWriteResult;
+  /** Cached state at the begin of the write. */
+  readonly before: ObjectHeader | undefined;
+}
+
+/**
+ * One handler of a namespace informer (client-go's `processorListener`), with the
+ * own-write windows of its owner.
+ *
+ * While the objects that existed before are replayed, slot by slot, events for
+ * objects that were already replayed are delivered; events for the others are
+ * delivered as `added`, or dropped for deletions.
+ *
+ * @typeParam T The type of the objects.
+ */
+export class Subscription<T extends KubernetesObject>
+  implements HandlerRegistration<T> {
+  readonly #handler: EventHandler<T>;
+  readonly #deps: SubscriptionDeps<T>;
+  /** Windows of objects with an own write under way or an echo outstanding. */
+  readonly #windows: Map<string, OwnWriteWindow<ObjectHeader>> = new Map();
+  /** First slot that is not replayed so far; infinite after the replay. */
+  #nextSlot: number;
+  /** Keys behind that slot whose events were delivered before the replay. */
+  readonly #delivered: Set<string> = new Set();
+  #removed = false;
+  #hasSynced = false;
+  readonly #sync: PromiseWithResolvers<void> = Promise.withResolvers();
+
+  constructor(handler: EventHandler<T>, deps: SubscriptionDeps<T>) {
+    this.#handler = handler;
+    this.#deps = deps;
+    this.#nextSlot = deps.store.size === 0 ? Infinity : 0;
+    this.#sync.promise.catch(() => {}); // it may not be awaited
+  }
+
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  get synced(): Promise<void> {
+    return this.#sync.promise;
+  }
+
+  /** Whether all objects that existed when it was added have been replayed. */
+  get isReplayed(): boolean {
+    return this.#nextSlot === Infinity;
+  }
+
+  remove(): void {
+    if (this.#removed) return;
+    this.#removed = true;
+    this.#windows.clear();
+    this.#endReplay();
+    this.#sync.reject(new Error("Cannot sync: the handler was removed"));
+    this.#deps.onRemove(this);
+  }
+
+  /** Notes that the cache is complete and every object has been replayed. */
+  settle(): void {
+    if (this.#removed || this.#hasSynced) return;
+    this.#hasSynced = true;
+    this.#sync.resolve();
+  }
+
+  /** Whether the events of an object are held back because of an own write. */
+  isHolding(key: string): boolean {
+    return this.#windows.has(key);
+  }
+
+  /** Takes a change of the cache. */
+  changed(event: CurrentEvent<T>): void {
+    if (this.#removed) return;
+    const due = event.slot < this.#nextSlot ? event : this.#firstEvent(event);
+    if (due === undefined) return;
+    const window = this.#windows.size === 0
+      ? undefined
+      : this.#windows.get(event.key);
+    if (window === undefined) return this.#call(due);
+    if (due.type === "deleted") {
+      window.deleted(due.header.resourceVersion);
+      this.#closeIfDone(event.key, window);
+      return this.#call(due);
+    }
+    const release = window.event({
+      type: due.type,
+      resourceVersion: due.header.resourceVersion,
+      // A list may hide changes, the first one like any later one.
+      relist: due.relist || due.initial,
+      previous: due.previousHeader?.copy(),
+    });
+    this.#release(event.key, window, release);
+  }
+
+  /** Takes an event that did not change the cache. */
+  known(event: KnownEvent): void {
+    const window = this.#windows.get(event.key);
+    if (window === undefined) return;
+    const release = event.stale || event.listed
+      ? window.stale({ ...event, relist: event.listed })
+      : (window.progress(event.resourceVersion), undefined);
+    this.#release(event.key, window, release);
+  }
+
+  /** Notes that the stream has delivered everything up to a version. */
+  progressed(resourceVersion: string): void {
+    for (const [key, window] of this.#windows) {
+      window.progress(resourceVersion);
+      this.#closeIfDone(key, window);
+    }
+  }
+
+  /** Notes that the server's history restarted, so that versions change meaning. */
+  restarted(): void {
+    for (const [key, window] of this.#windows) {
+      window.restart();
+      this.#closeIfDone(key, window);
+    }
+  }
+
+  /**
+   * Replays the next object that existed when the handler was added.
+   *
+   * @returns Whether there may be more.
+   */
+  replayNext(): boolean {
+    if (this.isReplayed) return false;
+    const { store } = this.#deps;
+    const slot = store.nextSlot(this.#nextSlot);
+    if (slot < 0) {
+      this.#endReplay();
+      return false;
+    }
+    this.#nextSlot = slot + 1;
+    const header = store.headerAt(slot).copy();
+    if (
+      this.#delivered.size === 0 || !this.#delivered.has(keyTextOf(header))
+    ) this.#call(this.#event({ type: "added", header, initial: true }));
+    return true;
+  }
+
+  #endReplay(): void {
+    this.#nextSlot = Infinity;
+    this.#delivered.clear();
+  }
+
+  beginWrite(key: ObjectKey | string): OwnWrite<T> {
+    const text = typeof key === "string" ? key : keyText(key);
+    const window = this.#windows.get(text) ?? new OwnWriteWindow();
+    if (!this.#removed) this.#windows.set(text, window);
+    const write = window.begin();
+    const before = this.#deps.store.header(parseKey(text))?.copy();
+    let ended = false;
+    const once = (end: () => Release<ObjectHeader>) => {
+      if (ended) return;
+      ended = true;
+      const release = end();
+      this.#release(text, window, release);
+    };
+    return {
+      succeed: (object, result = {}) =>
+        once(() =>
+          this.#succeed(window, { key: text, write, object, result, before })
+        ),
+      fail: () => once(() => window.fail(write)),
+    };
+  }
+
+  #succeed(
+    window: OwnWriteWindow<ObjectHeader>,
+    ended: EndedWrite<T>,
+  ): Release<ObjectHeader> {
+    const { writer } = this.#deps;
+    let response: ObjectHeader;
+    try {
+      response = writer.scan(ended.object);
+    } catch (error) {
+      // A malformed response must not leave the window open: all events of the
+      // object would be held back indefinitely.
+      this.#release(ended.key, window, window.fail(ended.write));
+      throw error;
+    }
+    const { resourceVersion } = response;
+    const isOurs = this.#isOurs(response, ended);
+    // A state with changes by others is delivered to this handler, too. It is
+    // held, as this write is still under way, and decided when it fails.
+    const outcome = writer.ownWrite(response, isOurs ? this : undefined);
+    return outcome !== undefined && isOurs
+      ? window.succeed(ended.write, { resourceVersion, ...outcome })
+      : window.fail(ended.write);
+  }
+
+  /** Whether the state of a response was made by the write alone. */
+  #isOurs(response: ObjectHeader, ended: EndedWrite<T>): boolean {
+    const { before, result } = ended;
+    const { base, sent, subresource } = result;
+    const { resourceVersion } = response;
+    if (resourceVersion === "") return false;
+    if (base !== undefined) return resourceVersion !== base;
+    if (before === undefined) return true;
+    if (resourceVersion === before.resourceVersion) return false;
+    if (subresource === true && response.generation !== before.generation) {
+      return false;
+    }
+    const { store } = this.#deps;
+    return sent === undefined ||
+      // If the state before is not known, others may have made the change.
+      (!before.isPartial &&
+        isExplainedBy(sent, store.decode(before), store.decode(response)));
+  }
+
+  /** Event to deliver for a live change of an object that was not replayed. */
+  #firstEvent(event: CurrentEvent<T>): CurrentEvent<T> | undefined {
+    const { key, type, header } = event;
+    if (this.#delivered.has(key)) {
+      if (type === "deleted") this.#delivered.delete(key);
+      return event;
+    }
+    if (type === "deleted") return undefined;
+    this.#delivered.add(key);
+    return type === "added"
+      ? event
+      : this.#event({ type: "added", header, initial: true });
+  }
+
+  #release(
+    key: string,
+    window: OwnWriteWindow<ObjectHeader>,
+    release: Release<ObjectHeader>,
+  ): void {
+    this.#closeIfDone(key, window);
+    if (release === undefined || this.#removed) return;
+    const header = this.#deps.store.header(parseKey(key))?.copy();
+    if (header === undefined) return;
+    this.#call(this.#event({ ...release, header }));
+  }
+
+  #closeIfDone(key: string, window: OwnWriteWindow<ObjectHeader>): void {
+    if (!window.isOpen) this.#windows.delete(key);
+  }
+
+  /** New event, which the next change does not overwrite. */
+  #event(facts: EventFacts): CurrentEvent<T> {
+    return new CurrentEvent(this.#deps.store, facts);
+  }
+
+  #call(event: CurrentEvent<T>): void {
+    const { name, onError } = this.#deps;
+    try {
+      const result = this.#handler(event);
+      if (result instanceof Promise) {
+        result.catch((error) => onError(name, error));
+      }
+    } catch (error) {
+      onError(name, error);
+    }
+  }
+}
+
+/**
+ * Subscriptions of a namespace informer (client-go's `sharedProcessor`), in the
+ * order in which they were added.
+ *
+ * @typeParam T The type of the objects.
+ */
+export class Subscriptions<T extends KubernetesObject> {
+  readonly #clock: Clock;
+  /** Replaced, never changed, since a handler may add or remove another one. */
+  #all: readonly Subscription<T>[] = [];
+  #synced = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whether there are no subscriptions. */
+  get isEmpty(): boolean {
+    return this.#all.length === 0;
+  }
+
+  /** Adds a subscription and begins to replay the cached objects to it. */
+  add(subscription: Subscription<T>): void {
+    this.#all = [...this.#all, subscription];
+    void this.#replay(subscription);
+  }
+
+  /** Removes a subscription. */
+  delete(subscription: Subscription<T>): void {
+    this.#all = this.#all.filter((other) => other !== subscription);
+  }
+
+  /** Removes all subscriptions; none is called again. */
+  clear(): void {
+    for (const subscription of this.#all) subscription.remove();
+  }
+
+  /** Delivers a change to all subscriptions except that of its author. */
+  changed(event: CurrentEvent<T>, author?: Subscription<T>): void {
+    for (const subscription of this.#all) {
+      if (subscription !== author) subscription.changed(event);
+    }
+  }
+
+  /** Delivers an event that did not change the cache to own-write windows. */
+  known(event: KnownEvent): void {
+    for (const subscription of this.#all) subscription.known(event);
+  }
+
+  /** Notes that the stream has delivered everything up to a version. */
+  progressed(resourceVersion: string): void {
+    for (const subscription of this.#all) {
+      subscription.progressed(resourceVersion);
+    }
+  }
+
+  /** Notes that the server's history restarted, so that versions change meaning. */
+  restarted(): void {
+    for (const subscription of this.#all) subscription.restarted();
+  }
+
+  /** Notes that the cache is complete. */
+  settle(): void {
+    this.#synced = true;
+    for (const subscription of this.#all) {
+      if (subscription.isReplayed) subscription.settle();
+    }
+  }
+
+  async #replay(subscription: Subscription<T>): Promise<void> {
+    const slice = new TimeSlice(this.#clock);
+    // Not within the call that adds it: the caller is not ready so far.
+    await slice.pause();
+    while (subscription.replayNext()) {
+      if (slice.step(0)) await slice.pause();
+    }
+    if (this.#synced) subscription.settle();
+  }
+}

@@ -1,0 +1,165 @@
+import { checkOptions, type OptionRules } from "../../api/options.ts";
+import type { Clock } from "../../clock.ts";
+
+/**
+ * Options for connecting and recovering. All durations are milliseconds. Watch
+ * timeout, pauses and page size default to those of client-go.
+ */
+export interface ReconnectOptions {
+  /**
+   * Whether the initial state is requested as a stream (WatchList) first. Where
+   * the server cannot stream it, it is listed in pages instead.
+   *
+   * @default {true}
+   */
+  readonly watchList?: boolean | undefined;
+  /**
+   * Largest number of objects in a page of a list.
+   *
+   * @default {500}
+   */
+  readonly pageSize?: number | undefined;
+  /**
+   * Shortest time after which the server ends a watch; each watch gets a random
+   * one of up to twice as long.
+   *
+   * @default {300_000}
+   */
+  readonly minWatchTimeout?: number | undefined;
+  /**
+   * Time for which a stream may exceed its timeout, or be silent while data is
+   * due, before the connection counts as dead.
+   *
+   * @default {10_000}
+   */
+  readonly grace?: number | undefined;
+  /**
+   * Time limit for the head of a response.
+   *
+   * @default {75_000}
+   */
+  readonly responseTimeout?: number | undefined;
+  /**
+   * First pause after a failure; it doubles with every failure, with jitter.
+   *
+   * @default {800}
+   */
+  readonly initialDelay?: number | undefined;
+  /**
+   * Longest pause after a failure, before jitter.
+   *
+   * @default {30_000}
+   */
+  readonly maxDelay?: number | undefined;
+  /**
+   * Time without a failure after which pauses start again from the first.
+   *
+   * @default {120_000}
+   */
+  readonly resetAfter?: number | undefined;
+}
+
+/** {@linkcode ReconnectOptions} with every default filled in. */
+export type ReconnectSettings = {
+  readonly [K in keyof ReconnectOptions]-?: Exclude<
+    ReconnectOptions[K],
+    undefined
+  >;
+};
+
+const DEFAULTS: ReconnectSettings = {
+  watchList: true,
+  pageSize: 500,
+  minWatchTimeout: 300_000,
+  grace: 10_000,
+  responseTimeout: 75_000,
+  initialDelay: 800,
+  maxDelay: 30_000,
+  resetAfter: 120_000,
+};
+
+const RULES: OptionRules<ReconnectOptions> = {
+  watchList: "boolean?",
+  pageSize: "count?",
+  minWatchTimeout: "positive?",
+  grace: "positive?",
+  responseTimeout: "positive?",
+  initialDelay: "positive?",
+  maxDelay: "positive?",
+  resetAfter: "positive?",
+};
+
+/**
+ * Checks the options and fills in the defaults.
+ *
+ * @throws {TypeError} If an option is unknown or of another type.
+ * @throws {RangeError} If a number is not positive, or the page size not whole.
+ */
+export function reconnectSettings(
+  options: ReconnectOptions = {},
+): ReconnectSettings {
+  checkOptions(options, RULES, "an informer, reconnect");
+  const given = Object.entries(options).filter(([, value]) =>
+    value !== undefined
+  );
+  return { ...DEFAULTS, ...Object.fromEntries(given) };
+}
+
+/** Constructor dependencies of {@linkcode BackOff}; durations in milliseconds. */
+export interface BackOffDeps {
+  /** First pause, before jitter. */
+  readonly initial: number;
+  /** Longest pause, before jitter. */
+  readonly max: number;
+  /** Time without a pause after which the next is the first again. */
+  readonly resetAfter: number;
+  readonly clock: Clock;
+  /** Random number from 0 to below 1. */
+  readonly random: () => number;
+}
+
+/**
+ * Exponential backoff between connection attempts: pauses double up to a cap,
+ * are lengthened by up to themselves at random so that the clients of a server
+ * that restarts do not reconnect together, and start again after a good time.
+ *
+ * A good time is measured from the end of the last pause, not from a successful
+ * connection: a server that accepts and drops connections must be protected.
+ */
+export class BackOff {
+  readonly #deps: BackOffDeps;
+  #delay: number;
+  /** End of the last pause on the clock; undefined before the first. */
+  #resumed: number | undefined;
+
+  constructor(deps: BackOffDeps) {
+    this.#deps = deps;
+    this.#delay = deps.initial;
+  }
+
+  /**
+   * Next pause in milliseconds.
+   *
+   * @param atLeast Pause that the server asked for; jitter is added to it.
+   */
+  next(atLeast = 0): number {
+    const { initial, max, resetAfter, clock, random } = this.#deps;
+    const now = clock.now();
+    if (this.#resumed !== undefined && now - this.#resumed >= resetAfter) {
+      this.#delay = initial;
+    }
+    const pause = Math.max(
+      this.#delay * (1 + random()),
+      atLeast * (1 + random() / 10),
+    );
+    this.#delay = Math.min(this.#delay * 2, max);
+    this.#resumed = now + pause;
+    return pause;
+  }
+
+  /** First pause again, with jitter; the next pause does not grow by it. */
+  short(): number {
+    const { initial, random } = this.#deps;
+    return initial * (1 + random());
+  }
+}
