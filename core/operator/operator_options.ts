@@ -7,7 +7,10 @@ import {
   type Settings,
 } from "../api/options.ts";
 import { CLIENT_PARTS } from "../cache/informer/informer_options.ts";
-import { type ReconnectOptions, reconnectSettings } from "../cache/watch/reconnect.ts";
+import {
+  type ReconnectOptions,
+  reconnectSettings,
+} from "../cache/watch/reconnect.ts";
 import type { Client } from "../client/client.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import {

@@ -107,7 +107,10 @@ test("Informer shows a late handler the keys of what it has given up", () =>
     });
     await late.synced;
     assert.deepEqual(partial, Array.from({ length: MANY }, () => true));
-    assert.match(message, /Cannot read the object default\/web-9 of an event: only its key/);
+    assert.match(
+      message,
+      /Cannot read the object default\/web-9 of an event: only its key/,
+    );
   }));
 
 test("Informer fetches the metadata alone where no more is wanted", () =>
