@@ -1,11 +1,6 @@
 import { checkKind, type Kind, kindText } from "../core/api/kind.ts";
 import type { KubernetesObject } from "../core/api/object.ts";
-import {
-  keyOf,
-  keyText,
-  type ObjectKey,
-  parseKey,
-} from "../core/api/object_key.ts";
+import { keyOf, keyText, type ObjectKey } from "../core/api/object_key.ts";
 import {
   checkOptions,
   checkParts,
