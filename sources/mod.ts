@@ -61,10 +61,7 @@ export {
 } from "./polling_source.ts";
 export { type TimerSource, timerSource } from "./timer_source.ts";
 export { watch } from "./watch_source.ts";
-export type {
-  WatchSource,
-  WatchSourceOptions,
-} from "./watch_source.ts";
+export type { WatchSource, WatchSourceOptions } from "./watch_source.ts";
 export {
   type WebhookOptions,
   type WebhookSource,
