@@ -23,7 +23,6 @@ import type { Clock } from "../clock.ts";
 import type { Logger, LogLevel } from "../logger.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Tracer } from "../tracing.ts";
-import type { ApplyMemory } from "./run/apply_memory.ts";
 import type { ConcurrencyCap } from "./run/concurrency_cap.ts";
 import type { ControllerOptions } from "./controller_options.ts";
 import {
@@ -44,7 +43,7 @@ import { type Namespaces, namespaceSet } from "./namespaces.ts";
 import { PrimarySource } from "./primary_source.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { ResultWriter } from "./run/result_writer.ts";
-import type { RunDeps } from "./run/run_context.ts";
+import { lazyApplyMemory, type RunDeps } from "./run/run_context.ts";
 import {
   type AbortedRun,
   OverdueRuns,
@@ -486,7 +485,7 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
       primaries,
       sources,
       recorder,
-      applied: rememberedApplies(),
+      applied: lazyApplyMemory(),
       writeObserver: new WriteObserver(common),
     };
     const dispatcher = new Dispatcher<P>({
@@ -545,13 +544,4 @@ export class Controller<P extends KubernetesObject = KubernetesObject> {
     this.#hasLed = true;
     processor.resume();
   }
-}
-
-/** Creates the memory of applies on first use. */
-function rememberedApplies(): RunDeps<KubernetesObject>["applied"] {
-  let memory: Promise<ApplyMemory> | undefined;
-  return () =>
-    memory ??= import("./run/apply_memory.ts").then(({ ApplyMemory }) =>
-      new ApplyMemory()
-    );
 }

@@ -67,7 +67,7 @@ export interface RunDeps<P extends KubernetesObject> {
   readonly primaries: PrimarySource<P>;
   readonly sources: SourceGroup<P>;
   readonly recorder: EventRecorder;
-  /** Memory of what was applied, loaded on first use. */
+  /** Memory of applies, loaded on first use. */
   readonly applied: () => Promise<ApplyMemory>;
   readonly writeObserver: WriteObserver;
 }
@@ -615,6 +615,15 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
 function sentPart(verb: string, body: unknown): unknown {
   const isPart = verb === "apply" || (verb === "patch" && !Array.isArray(body));
   return isPart ? body : undefined;
+}
+
+/** Loader of the memory of applies, whose hash functions are imported on first use. */
+export function lazyApplyMemory(): () => Promise<ApplyMemory> {
+  let memory: Promise<ApplyMemory> | undefined;
+  return () =>
+    memory ??= import("./apply_memory.ts").then(({ ApplyMemory }) =>
+      new ApplyMemory()
+    );
 }
 
 /** Fields of every log line about an object. */

@@ -46,7 +46,7 @@ test("controllerSettings turns finalizers on for cleanup", () => {
   assert.equal(finalizerOf(named, KIND), "example.com/mine");
 });
 
-test("controllerSettings refuses what makes no sense and says what does", () => {
+test("controllerSettings rejects invalid options and names valid values", () => {
   const source = {
     name: "pods",
     start: () => Promise.resolve(),
@@ -74,7 +74,7 @@ test("controllerSettings refuses what makes no sense and says what does", () => 
   );
 });
 
-test("controllerSettings wants a reconciler with reconcile", () => {
+test("controllerSettings requires a reconciler with a reconcile method", () => {
   for (const reconciler of [null, {}, { reconcile: 1 }]) {
     assert.throws(
       () => settings({}, reconciler as unknown as Reconciler<KubernetesObject>),

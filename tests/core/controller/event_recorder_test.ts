@@ -55,7 +55,7 @@ async function withRecorder(
   }
 }
 
-test("EventRecorder counts the same event, and tells the newest of one key [L41]", () =>
+test("EventRecorder counts repetitions, and keeps the newest message of a key [L41]", () =>
   withRecorder(async ({ record, events }) => {
     await record("90 degrees");
     await record("90 degrees");
@@ -72,7 +72,7 @@ test("EventRecorder counts the same event, and tells the newest of one key [L41]
     assert.ok(keyed, "the key is the event, in its newest words");
   }));
 
-test("EventRecorder drops what repeats too soon, unless the labels say otherwise [L41]", () =>
+test("EventRecorder drops repetitions that are too early, unless the labels differ [L41]", () =>
   withRecorder(async ({ clock, record, events }) => {
     const every: EventOptions = { key: "heat", every: "30m" };
     await record("one", every);
@@ -88,7 +88,7 @@ test("EventRecorder drops what repeats too soon, unless the labels say otherwise
     assert.equal((await only()).count, 3);
   }));
 
-test("EventRecorder keeps the labels of an event, or puts others in their place [L41]", () =>
+test("EventRecorder keeps or replaces the labels of an Event [L41]", () =>
   withRecorder(async ({ record, events }) => {
     const seen: unknown[] = [];
     const repeats = (labels: object) => {
@@ -106,7 +106,7 @@ test("EventRecorder keeps the labels of an event, or puts others in their place 
     assert.deepEqual(seen, [{ a: "b" }, { a: "b" }]);
   }));
 
-test("EventRecorder writes an event once, and one for each incarnation [L41]", () =>
+test("EventRecorder writes an event once for each UID [L41]", () =>
   withRecorder(async ({ record, events }) => {
     await record("started", { once: true });
     await record("started", { once: true });
@@ -115,7 +115,7 @@ test("EventRecorder writes an event once, and one for each incarnation [L41]", (
     assert.equal((await events()).length, 2);
   }));
 
-test("EventRecorder writes an event that repeats before it is written once, with its count [L41]", async () => {
+test("EventRecorder writes events that repeat before the write once, with a count [L41]", async () => {
   const server = await ApiServer.start({ port: false });
   const recorder = new EventRecorder({
     client: server.client,
@@ -143,7 +143,7 @@ test("EventRecorder writes an event that repeats before it is written once, with
   await server.stop();
 });
 
-test("EventRecorder gives up an event that the server forbids, and fails nothing [L41]", async () => {
+test("EventRecorder drops an event that the server forbids, without failing [L41]", async () => {
   const warnings: string[] = [];
   const forbidden = new ApiError("Cannot create: the namespace ends", {
     status: 403,

@@ -49,13 +49,13 @@ function ready(
 const A = [primary("a"), contextOf("a")] as const;
 const B = [primary("b"), contextOf("b")] as const;
 
-test("Expectations tells that there is none [J39]", async () => {
+test("Expectations has the status none without an expectation [J39]", async () => {
   const { expectations } = await started();
   assert.deepEqual(await expectations.check(...A), { status: "none" });
   assert.equal(expectations.size, 0);
 });
 
-test("Expectations tells what is waited for until it comes true, and once that it has [J38]", async () => {
+test("Expectations is pending until fulfilled, and fulfilled once [J38]", async () => {
   const { expectations } = await started();
   let fulfilled = false;
   expectations.set(A[1], ready(() => fulfilled));
@@ -69,7 +69,7 @@ test("Expectations tells what is waited for until it comes true, and once that i
   assert.equal(expectations.size, 0);
 });
 
-test("Expectations makes the primary run when the time is up, and tells so until removed [J40]", async () => {
+test("Expectations triggers a run after the timeout, and stays timed out until removed [J40]", async () => {
   const { expectations, clock, triggered } = await started();
   expectations.set(A[1], ready(() => false));
   await clock.advance(9_999);
@@ -83,7 +83,7 @@ test("Expectations makes the primary run when the time is up, and tells so until
   assert.deepEqual(await expectations.check(...A), { status: "none" });
 });
 
-test("Expectations keeps those of different primaries apart [J41]", async () => {
+test("Expectations of different primaries are separate [J41]", async () => {
   const { expectations } = await started();
   expectations.set(A[1], ready(() => true, "first"));
   expectations.set(B[1], ready(() => false, "second"));
@@ -94,7 +94,7 @@ test("Expectations keeps those of different primaries apart [J41]", async () => 
   });
 });
 
-test("Expectations replaces what was waited for, its time included [J42]", async () => {
+test("Expectations replaces an expectation with its timeout [J42]", async () => {
   const { expectations, clock, triggered } = await started();
   expectations.set(A[1], ready(() => false, "first"));
   await clock.advance(6_000);
@@ -106,7 +106,7 @@ test("Expectations replaces what was waited for, its time included [J42]", async
   assert.deepEqual(triggered, ["default/a"]);
 });
 
-test("Expectations checks, or begins to wait for what is not so yet [J43]", async () => {
+test("Expectations checks a state, or sets an expectation if it is not reached [J43]", async () => {
   const { expectations } = await started();
   const met = await expectations.checkOrSet(...A, ready(() => true));
   assert.deepEqual(met, { status: "fulfilled", name: "ready" });
@@ -120,7 +120,7 @@ test("Expectations checks, or begins to wait for what is not so yet [J43]", asyn
   assert.equal((await check()).status, "fulfilled");
 });
 
-test("Expectations goes with its primary, and with the controller", async () => {
+test("Expectations are removed with their primary and with the controller", async () => {
   const { expectations, clock, triggered } = await started();
   expectations.set(A[1], ready(() => false));
   expectations.onPrimary({
@@ -139,7 +139,7 @@ test("Expectations goes with its primary, and with the controller", async () => 
   );
 });
 
-test("Expectations refuses a time limit that is none", async () => {
+test("Expectations rejects an invalid timeout", async () => {
   const { expectations } = await started();
   assert.throws(
     () => expectations.set(A[1], { ...ready(() => false), timeout: "soon" }),

@@ -60,21 +60,21 @@ function asking(token: string | undefined): CacheEvent["header"] {
   return { ...header(1), ...asks } as CacheEvent["header"];
 }
 
-test("isRelevantUpdate lets a new request pass, and neither an old one nor its removal [F39]", () => {
+test("isRelevantUpdate accepts a new request, but not an old one or its removal [F39]", () => {
   assert(relevant(asking(undefined), asking("now")));
   assert(relevant(asking("now"), asking("")));
   assert(!relevant(asking("now"), asking("now")));
   assert(!relevant(asking("now"), asking(undefined)));
 });
 
-test("isRelevantUpdate lets pause and resumption pass", () => {
+test("isRelevantUpdate accepts pausing and resuming", () => {
   const paused = header(1, [], undefined, true);
   assert.equal(relevant(header(1), paused), true);
   assert.equal(relevant(paused, header(1)), true);
   assert.equal(relevant(paused, paused), false);
 });
 
-test("isRelevantUpdate lets a new generation pass, or one that is not known [InternalEventFiltersTest]", () => {
+test("isRelevantUpdate accepts a new or unknown generation [InternalEventFiltersTest]", () => {
   assert.equal(relevant(header(1), header(2)), true);
   assert.equal(relevant(header(1), header(1)), false);
   assert.equal(relevant(header(undefined), header(undefined)), true);
@@ -82,13 +82,13 @@ test("isRelevantUpdate lets a new generation pass, or one that is not known [Int
   assert.equal(relevant(header(1), header(1), undefined, false), true);
 });
 
-test("isRelevantUpdate lets the mark of deletion pass once [J53]", () => {
+test("isRelevantUpdate accepts the deletionTimestamp once [J53]", () => {
   const marked = header(1, [], "2026-01-01T00:00:00Z");
   assert.equal(relevant(header(1), marked), true);
   assert.equal(relevant(marked, marked), false);
 });
 
-test("isRelevantUpdate lets pass what has or had no finalizer of ours [J55]", () => {
+test("isRelevantUpdate accepts objects that have or had no finalizer of ours [J55]", () => {
   const with_ = header(1, [FINALIZER]);
   assert.equal(relevant(header(1), with_, FINALIZER), true);
   assert.equal(relevant(with_, header(1), FINALIZER), true);
@@ -105,7 +105,7 @@ function event(type: CacheEvent["type"]): CacheEvent {
   } as CacheEvent;
 }
 
-test("accepts asks the filter of the type and the generic one [J54]", () => {
+test("accepts calls the filter of the event type and the generic filter [J54]", () => {
   const asked: string[] = [];
   const filters = {
     add: (object: KubernetesObject) => asked.push(object.metadata.name) > 0,
@@ -121,7 +121,7 @@ test("accepts asks the filter of the type and the generic one [J54]", () => {
   assert.equal(accepts({ event: () => false }, event("added")), false);
 });
 
-test("filters are combined by allOf, anyOf and not", () => {
+test("allOf, anyOf and noneOf combine filters", () => {
   const even = (n: number) => n % 2 === 0;
   const big = (n: number) => n > 10;
   assert.deepEqual([2, 11, 12].map(allOf(even, big)), [false, false, true]);

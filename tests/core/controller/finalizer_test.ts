@@ -84,7 +84,7 @@ function remove(server: Server): Promise<KubernetesObject | undefined> {
   );
 }
 
-test("defaultFinalizer comes from the plural and the group", () => {
+test("defaultFinalizer consists of the plural and the group", () => {
   assert.equal(defaultFinalizer(KIND), OURS);
   const service = { ...KIND, group: "", plural: "services" };
   assert.equal(defaultFinalizer(service), "services.coracle.dev/finalizer");
@@ -95,14 +95,14 @@ test("defaultFinalizer comes from the plural and the group", () => {
   );
 });
 
-test("checkFinalizer wants a domain, a slash and a name", () => {
+test("checkFinalizer requires a domain, a slash and a name", () => {
   assert.equal(checkFinalizer(OURS), OURS);
   for (const name of ["finalizer", "a/b", "a.b/", "A.b/c", "a.b/c/d", ""]) {
     assert.throws(() => checkFinalizer(name), /domain, a slash and a name/);
   }
 });
 
-test("changeFinalizers adds and removes ours and leaves others alone", async () => {
+test("changeFinalizers adds and removes our finalizer and keeps others", async () => {
   const server = new Server(gadget(["other.example.com/x"]));
   await changeFinalizers(
     server.object as KubernetesObject,
@@ -124,7 +124,7 @@ test("changeFinalizers adds and removes ours and leaves others alone", async () 
   assert.deepEqual(empty.object?.metadata.finalizers, [OURS]);
 });
 
-test("changeFinalizers finds ours again when another one was removed meanwhile [CleanupConflictIT]", async () => {
+test("changeFinalizers succeeds when another finalizer is removed at the same time [CleanupConflictIT]", async () => {
   const server: Server = new Server(
     gadget(["other.example.com/x", OURS]),
     () => server.object = gadget([OURS]),
@@ -134,7 +134,7 @@ test("changeFinalizers finds ours again when another one was removed meanwhile [
   assert.deepEqual(server.object?.metadata.finalizers, []);
 });
 
-test("changeFinalizers ends quietly when the object is gone or another one [J8]", async () => {
+test("changeFinalizers succeeds if the object was deleted or created again [J8]", async () => {
   const gone: Server = new Server(
     gadget([OURS]),
     () => gone.object = undefined,
@@ -148,7 +148,7 @@ test("changeFinalizers ends quietly when the object is gone or another one [J8]"
   assert.deepEqual(anew.object?.metadata.finalizers, [OURS]);
 });
 
-test("changeFinalizers gives up after ten conflicts in a row", async () => {
+test("changeFinalizers fails after ten conflicts in a row", async () => {
   let length = 20;
   const change = () => {
     const others = Array.from(

@@ -5,7 +5,7 @@ import { ownerAmong, staticShard } from "../../../core/controller/shard.ts";
 
 const keys = Array.from({ length: 2_000 }, (_, n) => `namespace-${n % 7}/${n}`);
 
-test("staticShard gives every object to exactly one part, evenly", () => {
+test("staticShard assigns every object to exactly one shard, evenly", () => {
   for (const count of [1, 2, 3, 8]) {
     const parts = Array.from(
       { length: count },
@@ -23,7 +23,7 @@ test("staticShard gives every object to exactly one part, evenly", () => {
   }
 });
 
-test("staticShard refuses a part that there is not", () => {
+test("staticShard rejects an index that is not below the count", () => {
   for (const [index, count] of [[-1, 2], [2, 2], [0, 0], [0.5, 2]]) {
     const shard = { index: index as number, count: count as number };
     assert.throws(() => staticShard(shard), RangeError);
@@ -42,7 +42,7 @@ test("ownerAmong does not depend on the order of the members", () => {
   ));
 });
 
-test("ownerAmong moves only what it must, and shares evenly", () => {
+test("ownerAmong reassigns few objects and distributes them evenly", () => {
   const three = ["a", "b", "c"];
   const four = [...three, "d"];
   const moved = keys.filter((key) =>

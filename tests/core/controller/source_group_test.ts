@@ -17,7 +17,7 @@ function groupOf(...sources: readonly EventSource[]): SourceGroup<never> {
   return new SourceGroup(sources as never, deps as never);
 }
 
-test("SourceGroup starts what is added before the others with their namespaces, once", async () => {
+test("SourceGroup starts a source that was added early once, with namespaces", async () => {
   const told: NamespaceSet[] = [];
   const early: EventSource = {
     name: "early",
@@ -34,7 +34,7 @@ test("SourceGroup starts what is added before the others with their namespaces, 
   assert.deepEqual(told, [["default"]]);
 });
 
-test("SourceGroup starts nothing more once it was stopped", async () => {
+test("SourceGroup starts no further source after it was stopped", async () => {
   const loaded = Promise.withResolvers<void>();
   const started: string[] = [];
   const group = groupOf(
@@ -60,7 +60,7 @@ test("SourceGroup starts nothing more once it was stopped", async () => {
   assert.deepEqual(started, []);
 });
 
-test("SourceGroup lists what several caches of a kind have, each object once and in its newest state", async () => {
+test("SourceGroup lists the objects of several caches once, in their newest state", async () => {
   const map = (name: string, resourceVersion: string): ConfigMap => ({
     metadata: { namespace: "default", name, uid: name, resourceVersion },
   });

@@ -41,11 +41,11 @@ function learned(cached: Web = stored("5")): ApplyMemory {
   return memory;
 }
 
-test("ApplyMemory knows nothing at first", () => {
+test("ApplyMemory is empty at first", () => {
   assert.equal(new ApplyMemory().isNeedless(apply(stored("5"))), false);
 });
 
-test("ApplyMemory finds the same apply to the same object needless", () => {
+test("ApplyMemory skips the same apply to the same object", () => {
   const memory = learned();
   assert.equal(memory.isNeedless(apply(stored("5"))), true);
   const other = { ...INTENT, spec: { replicas: 3 } };
@@ -53,7 +53,7 @@ test("ApplyMemory finds the same apply to the same object needless", () => {
   assert.equal(memory.isNeedless(apply(stored("5"), { id: "other" })), false);
 });
 
-test("ApplyMemory looks past changes that the apply does not concern", () => {
+test("ApplyMemory ignores changes of parts that the apply cannot change", () => {
   const memory = learned();
   const running = stored("6", { status: { readyReplicas: 2 } });
   assert.equal(memory.isNeedless(apply(running)), true);
@@ -63,7 +63,7 @@ test("ApplyMemory looks past changes that the apply does not concern", () => {
   assert.equal(memory.isNeedless(apply(listed)), true);
 });
 
-test("ApplyMemory applies again what others changed, marked or made anew", () => {
+test("ApplyMemory does not skip objects that were changed, marked or created again", () => {
   const changes: readonly Web[] = [
     stored("6", { spec: { replicas: 3, paused: false } }),
     stored("6", { metadata: { name: "web", uid: "2", resourceVersion: "6" } }),
@@ -79,7 +79,7 @@ test("ApplyMemory applies again what others changed, marked or made anew", () =>
   }
 });
 
-test("ApplyMemory trusts the resourceVersion alone where the cache is partial", () => {
+test("ApplyMemory only trusts the resourceVersion if the cache is partial", () => {
   const partial = stored("5", { spec: { paused: false } });
   const memory = learned(partial);
   assert.equal(memory.isNeedless(apply(partial)), true);
@@ -87,7 +87,7 @@ test("ApplyMemory trusts the resourceVersion alone where the cache is partial", 
   assert.equal(memory.isNeedless(apply(touched)), false);
 });
 
-test("ApplyMemory keeps the status apart from the rest", () => {
+test("ApplyMemory handles the status and the rest of an object separately", () => {
   const memory = new ApplyMemory();
   const intent = { metadata: { name: "web" }, status: { ready: true } };
   const status = { intent, subresource: true };

@@ -16,7 +16,7 @@ function started(options: ProcessorCaseOptions = {}): ProcessorFixture {
   return fixture;
 }
 
-test("EventProcessor ignores what sources trigger for primaries that it does not know [J18]", async () => {
+test("EventProcessor ignores triggers of unknown primaries [J18]", async () => {
   const fixture = started();
   fixture.processor.onTrigger("default/unknown", "maps", {});
   fixture.processor.request("default/unknown");
@@ -25,7 +25,7 @@ test("EventProcessor ignores what sources trigger for primaries that it does not
   assert.equal(fixture.processor.waiting, 0);
 });
 
-test("EventProcessor drops a waiting run whose object is gone without a word [J13]", async () => {
+test("EventProcessor silently drops a waiting run of a deleted object [J13]", async () => {
   const started: string[] = [];
   const ended: string[] = [];
   const fixture = new ProcessorFixture({
@@ -45,7 +45,7 @@ test("EventProcessor drops a waiting run whose object is gone without a word [J1
   assert.deepEqual(fixture.keys, [KEY], "it is not stuck");
 });
 
-test("EventProcessor begins nothing that was queued when it is paused [J16]", async () => {
+test("EventProcessor starts no queued run while it is paused [J16]", async () => {
   const fixture = started({ settings: { concurrency: 1 } });
   fixture.add(KEY);
   fixture.add("default/b");
@@ -58,7 +58,7 @@ test("EventProcessor begins nothing that was queued when it is paused [J16]", as
   assert.deepEqual(fixture.keys, [KEY, "default/b"]);
 });
 
-test("EventProcessor forgets what is deleted while it is paused [J22]", () => {
+test("EventProcessor forgets objects that are deleted while it is paused [J22]", () => {
   const fixture = new ProcessorFixture();
   fixture.add(KEY);
   fixture.delete(KEY);
@@ -66,7 +66,7 @@ test("EventProcessor forgets what is deleted while it is paused [J22]", () => {
   assert(fixture.isForgotten(KEY));
 });
 
-test("EventProcessor begins a retry series anew after a success [J14]", async () => {
+test("EventProcessor starts a new retry series after a success [J14]", async () => {
   const fixture = started({
     settings: { retry: { initial: "1s", jitter: 0 } },
   });
@@ -84,7 +84,7 @@ test("EventProcessor begins a retry series anew after a success [J14]", async ()
   assert.equal(fixture.begun.at(-1)?.retry.attempt, 1);
 });
 
-test("EventProcessor cancels what was planned when a run ends well [J17]", async () => {
+test("EventProcessor cancels the planned retry after a success [J17]", async () => {
   const fixture = started({
     settings: { retry: { initial: "1s", jitter: 0 }, maxInterval: false },
   });
@@ -101,7 +101,7 @@ test("EventProcessor cancels what was planned when a run ends well [J17]", async
   assert.equal(fixture.begun.length, 2);
 });
 
-test("EventProcessor holds events back by the limiter, also those of a deletion [J21]", async () => {
+test("EventProcessor applies the limiter to all events, including deletions [J21]", async () => {
   const fixture = started({
     settings: { allEvents: true, rateLimit: { limit: 1, period: "10s" } },
   });
@@ -120,7 +120,7 @@ test("EventProcessor holds events back by the limiter, also those of a deletion 
   assert.equal(fixture.begun[1]?.deleted, true);
 });
 
-test("EventProcessor tells an object that is deleted during its run in all-events mode, at once after it [J23]", async () => {
+test("EventProcessor reconciles a deletion right after the run that it happened in [J23]", async () => {
   const fixture = started({ settings: { allEvents: true } });
   const object = fixture.add(KEY);
   await fixture.settle();
@@ -138,7 +138,7 @@ test("EventProcessor tells an object that is deleted during its run in all-event
   assert(fixture.isForgotten(KEY));
 });
 
-test("EventProcessor hands an event of a source to the retry of a deletion in all-events mode [J24]", async () => {
+test("EventProcessor retries a deletion early after an event of a source [J24]", async () => {
   const fixture = started({
     settings: {
       allEvents: true,
@@ -159,7 +159,7 @@ test("EventProcessor hands an event of a source to the retry of a deletion in al
   assert(fixture.isForgotten(KEY));
 });
 
-test("EventProcessor forgets a deletion that waits in all-events mode when another replica has the object", async () => {
+test("EventProcessor forgets a waiting deletion when the object changes its shard", async () => {
   let isOurs = true;
   const fixture = started({
     settings: { allEvents: true },
@@ -180,7 +180,7 @@ test("EventProcessor forgets a deletion that waits in all-events mode when anoth
   assert.equal(fixture.begun.length, 2);
 });
 
-test("EventProcessor never tells of a deletion without all-events mode [J33]", async () => {
+test("EventProcessor reconciles no deletion without all-events mode [J33]", async () => {
   const fixture = started();
   fixture.add(KEY);
   await fixture.settle();
@@ -196,7 +196,7 @@ test("EventProcessor never tells of a deletion without all-events mode [J33]", a
   );
 });
 
-test("EventProcessor without a maximal interval leaves an object alone [J32]", async () => {
+test("EventProcessor without a maximal interval adds no runs [J32]", async () => {
   const fixture = started({ settings: { maxInterval: false } });
   fixture.add(KEY);
   await fixture.settle();
@@ -206,7 +206,7 @@ test("EventProcessor without a maximal interval leaves an object alone [J32]", a
   assert.equal(fixture.begun.length, 1);
 });
 
-test("EventProcessor that is told of room and needs none passes it on", async () => {
+test("EventProcessor passes a free place of the cap on if it starts no run", async () => {
   const cap = new ConcurrencyCap(1);
   const first = started({ cap });
   const { clock } = first;

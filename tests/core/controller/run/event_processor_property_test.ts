@@ -156,7 +156,7 @@ async function take(
   await fixture.settle();
 }
 
-test("EventProcessor: whatever happens, one run at a time, newest state seen, nothing left behind", async () => {
+test("EventProcessor has one run at a time, shows the newest state and leaks nothing", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { maxLength: 80, size: "max" }),

@@ -11,7 +11,7 @@ import {
 const A = "default/a";
 const B = "default/b";
 
-test("EventProcessor runs once for many events, and once more for those during a run [J12]", async () => {
+test("EventProcessor runs once for many events, and once for all during a run [J12]", async () => {
   const fixture = await running();
   fixture.add(A);
   fixture.update(A);
@@ -29,7 +29,7 @@ test("EventProcessor runs once for many events, and once more for those during a
   assert.equal(fixture.processor.running, 0);
 });
 
-test("EventProcessor runs nothing before it is resumed, and loses nothing [3.2.3]", async () => {
+test("EventProcessor runs nothing until it is resumed, and loses no event [3.2.3]", async () => {
   const fixture = new ProcessorFixture();
   fixture.add(A, { initial: true });
   fixture.add(B);
@@ -41,7 +41,7 @@ test("EventProcessor runs nothing before it is resumed, and loses nothing [3.2.3
   assert.equal(fixture.begun[1]?.cause.type, "initial");
 });
 
-test("EventProcessor never runs two incarnations of one name at once [3.9.0]", async () => {
+test("EventProcessor never runs two objects of one name at the same time [3.9.0]", async () => {
   const fixture = await running();
   fixture.add(A);
   await fixture.settle();
@@ -62,7 +62,7 @@ test("EventProcessor never runs two incarnations of one name at once [3.9.0]", a
   assert.equal(fixture.begun.length, 2, "what the old run asked for is void");
 });
 
-test("EventProcessor keeps nothing of an object that was deleted during its run [3.9.0]", async () => {
+test("EventProcessor keeps no state of an object that was deleted during its run [3.9.0]", async () => {
   for (
     const result of [
       DONE,
@@ -83,7 +83,7 @@ test("EventProcessor keeps nothing of an object that was deleted during its run 
   }
 });
 
-test("EventProcessor takes what waits for a deleted object out of the queue [3.9.10]", async () => {
+test("EventProcessor removes deleted objects from the queue [3.9.10]", async () => {
   const fixture = await running({ settings: { concurrency: 1 } });
   fixture.add(A);
   fixture.add(B);
@@ -95,7 +95,7 @@ test("EventProcessor takes what waits for a deleted object out of the queue [3.9
   assert.deepEqual(fixture.keys, [A]);
 });
 
-test("EventProcessor submits an object again whose run ended while it was paused [3.9.1]", async () => {
+test("EventProcessor runs an object again whose run ended while it was paused [3.9.1]", async () => {
   const fixture = await running();
   fixture.add(A);
   await fixture.settle();
@@ -122,7 +122,7 @@ test("EventProcessor runs an aborted object again when it is resumed [3.9.2]", a
   assert.equal(fixture.begun[1]?.retry.attempt, 0, "that was no failure");
 });
 
-test("EventProcessor keeps a slow controller from starving others [3.9.3]", async () => {
+test("EventProcessor prevents that a slow controller starves others [3.9.3]", async () => {
   const cap = new ConcurrencyCap(3);
   const slow = await running({ cap, settings: { concurrency: 2 } });
   const quick = await running({ cap, clock: slow.clock });
@@ -137,7 +137,7 @@ test("EventProcessor keeps a slow controller from starving others [3.9.3]", asyn
   assert.deepEqual(quick.keys, [A, B]);
 });
 
-test("ConcurrencyCap gives room to each in turn", async () => {
+test("ConcurrencyCap serves controllers in turn", async () => {
   const cap = new ConcurrencyCap(1);
   const first = await running({ cap });
   const second = await running({ cap, clock: first.clock });
@@ -162,7 +162,7 @@ test("ConcurrencyCap gives room to each in turn", async () => {
   assert.throws(() => new ConcurrencyCap(0), RangeError);
 });
 
-test("EventProcessor forgets objects whose namespace is not watched any more [3.9.6]", async () => {
+test("EventProcessor forgets objects of namespaces that are no longer watched [3.9.6]", async () => {
   const fixture = await running();
   fixture.script = () => FAILED;
   fixture.add(A);
@@ -174,7 +174,7 @@ test("EventProcessor forgets objects whose namespace is not watched any more [3.
   assert.equal(fixture.clock.pendingTimers, 0);
 });
 
-test("EventProcessor aborts a reconcile when its object is marked, not a cleanup", async () => {
+test("EventProcessor aborts a reconcile but not a cleanup when the deletion starts", async () => {
   const fixture = await running();
   fixture.add(A);
   await fixture.settle();
@@ -187,7 +187,7 @@ test("EventProcessor aborts a reconcile when its object is marked, not a cleanup
   assert.equal(fixture.begun[1]?.signal.aborted, false);
 });
 
-test("EventProcessor ignores an object whose finalizer is gone until it is a new one [J20]", async () => {
+test("EventProcessor ignores an object without its finalizer until it is a new one [J20]", async () => {
   const fixture = await running();
   fixture.add(A);
   await fixture.settle();
@@ -202,7 +202,7 @@ test("EventProcessor ignores an object whose finalizer is gone until it is a new
   assert.equal(fixture.begun.length, 2);
 });
 
-test("EventProcessor cleans up once, whatever comes while the finalizer is being removed", async () => {
+test("EventProcessor cleans up once despite events during the removal of the finalizer", async () => {
   const fixture = await running();
   const object = fixture.add(A);
   fixture.mark(A);
@@ -220,7 +220,7 @@ test("EventProcessor cleans up once, whatever comes while the finalizer is being
   assert.notEqual(remade.metadata.uid, object.metadata.uid);
 });
 
-test("EventProcessor tells which source and object caused a run [J35]", async () => {
+test("EventProcessor passes the source and object to the cause of a run [J35]", async () => {
   const fixture = await running();
   fixture.script = () => DONE;
   fixture.add(A);
@@ -239,7 +239,7 @@ test("EventProcessor tells which source and object caused a run [J35]", async ()
   assert.equal(fixture.begun.length, 2);
 });
 
-test("EventProcessor hands a deletion to reconcile in all-events mode, and retries it [TriggerReconcilerOnAllEventIT]", async () => {
+test("EventProcessor reconciles and retries a deletion in all-events mode [TriggerReconcilerOnAllEventIT]", async () => {
   const fixture = await running({ settings: { allEvents: true } });
   fixture.script = (run) =>
     run.deleted && run.retry.attempt < 2 ? FAILED : DONE;
@@ -255,7 +255,7 @@ test("EventProcessor hands a deletion to reconcile in all-events mode, and retri
   assert.equal(fixture.processor.delayed, 0);
 });
 
-test("EventProcessor reconciles a new incarnation after the deletion of the old one in all-events mode", async () => {
+test("EventProcessor reconciles a new object after the deletion of the old one", async () => {
   const fixture = await running({ settings: { allEvents: true } });
   fixture.add(A);
   await fixture.settle();

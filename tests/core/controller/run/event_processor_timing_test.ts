@@ -5,7 +5,7 @@ import { DONE, FAILED, running } from "../../../support/processor_fixture.ts";
 
 const A = "default/a";
 
-test("EventProcessor makes exhaustion a state that can be seen, and goes on by interval [3.9.4] [MaxIntervalAfterRetryIT]", async () => {
+test("EventProcessor shows exhausted objects, and runs them after the interval [3.9.4] [MaxIntervalAfterRetryIT]", async () => {
   const fixture = await running({
     settings: { retry: { maxAttempts: 1, jitter: 0 }, maxInterval: "1h" },
   });
@@ -24,7 +24,7 @@ test("EventProcessor makes exhaustion a state that can be seen, and goes on by i
   assert.equal(fixture.processor.exhausted, 0);
 });
 
-test("EventProcessor visits an object as asked although an event came meanwhile [3.9.5]", async () => {
+test("EventProcessor keeps a requested reschedule despite an event before it [3.9.5]", async () => {
   const fixture = await running();
   fixture.add(A);
   await fixture.settle();
@@ -52,7 +52,7 @@ test("EventProcessor is not driven in a hot loop by events and failures [3.9.5]"
   );
 });
 
-test("EventProcessor does not measure by the calendar [3.9.7]", async () => {
+test("EventProcessor does not depend on the wall clock [3.9.7]", async () => {
   const clock = new VirtualClock();
   let calendar = 0;
   // Whenever somebody looks, it has been set back by a day.
@@ -80,7 +80,7 @@ test("EventProcessor does not measure by the calendar [3.9.7]", async () => {
   ]);
 });
 
-test("EventProcessor frees a timer with its object [3.9.8]", async () => {
+test("EventProcessor cancels the timers of deleted objects [3.9.8]", async () => {
   const fixture = await running();
   fixture.script = () => DONE;
   for (let round = 0; round < 100; round++) {
@@ -93,7 +93,7 @@ test("EventProcessor frees a timer with its object [3.9.8]", async () => {
   assert.equal(fixture.clock.pendingTimers, 0);
 });
 
-test("EventProcessor retries with growing pauses until a run succeeds [RetryIT]", async () => {
+test("EventProcessor retries with growing delays until a run succeeds [RetryIT]", async () => {
   const fixture = await running();
   let failures = 3;
   fixture.script = () => failures-- > 0 ? FAILED : DONE;
@@ -126,7 +126,7 @@ test("EventProcessor runs at the latest after the maximal interval [MaxIntervalI
   assert.equal(never.processor.delayed, 0);
 });
 
-test("EventProcessor aborts a run when its time is over, and counts a failure", async () => {
+test("EventProcessor aborts a run after its timeout, which counts as a failure", async () => {
   const fixture = await running({ settings: { timeout: "5s" } });
   fixture.add(A);
   await fixture.clock.advance(4_999);
@@ -139,7 +139,7 @@ test("EventProcessor aborts a run when its time is over, and counts a failure", 
   assert.equal(fixture.plans[0]?.failure, "retry");
 });
 
-test("EventProcessor keeps to the throughput of its controller", async () => {
+test("EventProcessor respects the throughput limit of its controller", async () => {
   const fixture = await running({
     settings: { throughput: { limit: 2, period: "1s" }, concurrency: 100 },
   });

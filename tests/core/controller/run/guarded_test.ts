@@ -9,7 +9,7 @@ function failing(): never {
   throw new Error("A fault of the user");
 }
 
-test("EventProcessor goes on whatever an observer of runs throws", async () => {
+test("EventProcessor continues after an observer of runs has thrown", async () => {
   const fixture = new ProcessorFixture({
     observers: [{ started: failing, ended: failing }],
   });
@@ -31,7 +31,7 @@ test("EventProcessor goes on whatever an observer of runs throws", async () => {
   );
 });
 
-test("EventProcessor retries as by default when a retry policy throws or gives no number", async () => {
+test("EventProcessor uses default delays if a retry policy throws or returns no number", async () => {
   for (const delay of [failing, () => NaN, () => -1]) {
     const fixture = new ProcessorFixture({
       settings: { retry: { maxAttempts: 3, delay } },
@@ -47,7 +47,7 @@ test("EventProcessor retries as by default when a retry policy throws or gives n
   }
 });
 
-test("EventProcessor lets an object run when its limiter throws or gives no number", async () => {
+test("EventProcessor runs an object if its limiter throws or returns no number", async () => {
   for (const admit of [failing, () => NaN]) {
     const fixture = new ProcessorFixture({
       settings: { rateLimit: { admit } },
@@ -60,7 +60,7 @@ test("EventProcessor lets an object run when its limiter throws or gives no numb
   }
 });
 
-test("EventProcessor goes on after an object that cannot be read", async () => {
+test("EventProcessor continues after an object that cannot be read", async () => {
   const fixture = new ProcessorFixture();
   fixture.processor.resume();
   fixture.add("default/broken");

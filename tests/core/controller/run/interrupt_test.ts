@@ -5,7 +5,7 @@ import { ProcessorFixture } from "../../../support/processor_fixture.ts";
 
 const POD = { namespace: "default", name: "web-0" };
 
-test("An event during a run interrupts it and names its source [F42]", async () => {
+test("An event during a run interrupts it with its source as cause [F42]", async () => {
   const fixture = new ProcessorFixture();
   fixture.processor.resume();
   fixture.add("default/web");
@@ -35,7 +35,7 @@ test("An event during a run interrupts it and names its source [F42]", async () 
   assert(!fixture.begun[1]!.interrupted.aborted);
 });
 
-test("The first event that interrupts a run counts, also when nobody listened [F42]", async () => {
+test("The first event that interrupts a run counts, even before the signal is used [F42]", async () => {
   const fixture = new ProcessorFixture();
   fixture.processor.resume();
   fixture.add("default/web");
@@ -46,7 +46,7 @@ test("The first event that interrupts a run counts, also when nobody listened [F
   assert.equal((reason as RunInterruptedError).runCause.type, "modified");
 });
 
-test("Events of other objects, and those before a run, interrupt nothing [F42]", async () => {
+test("Events of other objects, and events before a run, do not interrupt it [F42]", async () => {
   const fixture = new ProcessorFixture();
   fixture.add("default/web");
   fixture.update("default/web");

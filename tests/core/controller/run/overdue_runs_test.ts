@@ -31,7 +31,7 @@ function followed(settings: { readonly timeout?: string } = {}) {
   return { fixture, clock, overdue, warned };
 }
 
-test("A run that outlasts its abort by ten seconds is told of, with growing pauses", async () => {
+test("OverdueRuns warns ten seconds after an abort, then with growing pauses", async () => {
   const { fixture, clock, overdue, warned } = followed({ timeout: "30s" });
   fixture.add(KEY);
   await clock.advance(39_999);
@@ -60,7 +60,7 @@ test("A run that outlasts its abort by ten seconds is told of, with growing paus
   assert.equal(warned.length, before, "the warnings end with the run");
 });
 
-test("A warning names why the run was asked to end", async () => {
+test("OverdueRuns names the cause of the abort in its warning", async () => {
   const { fixture, clock, warned } = followed();
   for (const name of ["a", "b", "c"]) fixture.add(`default/${name}`);
   await fixture.settle();
@@ -76,7 +76,7 @@ test("A warning names why the run was asked to end", async () => {
   for (const name of ["a", "b", "c"]) await fixture.end(`default/${name}`);
 });
 
-test("A run that heeds its signal leaves neither a warning nor a timer", async () => {
+test("OverdueRuns has no warning and no timer for a run that reacts to its signal", async () => {
   const { fixture, clock, overdue, warned } = followed({ timeout: "30s" });
   fixture.script = (run) => {
     run.signal.addEventListener("abort", () => void fixture.end(KEY));
@@ -90,7 +90,7 @@ test("A run that heeds its signal leaves neither a warning nor a timer", async (
   assert.deepEqual([warned, overdue.size, clock.pendingTimers], [[], 0, 0]);
 });
 
-test("Runs left behind are counted, but keep no timer", async () => {
+test("OverdueRuns counts runs after it is closed, without timers", async () => {
   const { fixture, clock, overdue, warned } = followed({ timeout: "1h" });
   fixture.add(KEY);
   fixture.add("default/other");

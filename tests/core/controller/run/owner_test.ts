@@ -12,7 +12,7 @@ const primary = {
 };
 const OWNER = { primary, primaryKind: ConfigMap };
 
-test("placedObject puts an object beside its primary, which owns it", () => {
+test("placedObject defaults to the namespace of the primary and sets the owner", () => {
   const { metadata } = placedObject(
     ConfigMap,
     { metadata: { name: "two" } as ConfigMap["metadata"] },
@@ -25,7 +25,7 @@ test("placedObject puts an object beside its primary, which owns it", () => {
   );
 });
 
-test("placedObject owns nothing across namespaces, and refuses where it is asked to", () => {
+test("placedObject sets no owner across namespaces, and rejects a request for it", () => {
   const elsewhere: ConfigMap = {
     metadata: { namespace: "other", name: "two" },
   };
@@ -49,7 +49,7 @@ test("placedObject owns nothing across namespaces, and refuses where it is asked
   }
 });
 
-test("placedObject lets an owner in no namespace own what is in one", () => {
+test("placedObject accepts a cluster-scoped owner of a namespaced object", () => {
   const owner = { metadata: { name: "home", uid: "uid-2" } };
   const { metadata } = placedObject(
     ConfigMap,

@@ -39,7 +39,7 @@ function failedRun(
   });
 }
 
-test("RunReporter warns of a failure, unless onError handled it", () => {
+test("RunReporter logs a failure as a warning, unless onError has handled it", () => {
   for (const successLevel of ["debug", "info"] as const) {
     assert.deepEqual(
       failedRun({ successLevel, handled: false }),
@@ -52,7 +52,7 @@ test("RunReporter warns of a failure, unless onError handled it", () => {
   );
 });
 
-test("RunReporter shows a failure that onError handled where every run is shown", () => {
+test("RunReporter logs a handled failure at the level of successful runs", () => {
   assert.deepEqual(
     failedRun({ successLevel: "info", handled: true }),
     ["info: Run failed, it is retried"],

@@ -29,7 +29,7 @@ function circumstances(
 
 const failed = { type: "failed", final: false } as const;
 
-test("decideStep adds the finalizer before the first work [J25]", () => {
+test("decideStep adds the finalizer before anything else [J25]", () => {
   const mode = { usesFinalizer: true, allEvents: false };
   const step = (deleting: boolean, hasFinalizer: boolean) =>
     decideStep({ deleting, hasFinalizer, paused: false }, mode);
@@ -39,7 +39,7 @@ test("decideStep adds the finalizer before the first work [J25]", () => {
   assert.equal(step(true, false), "nothing");
 });
 
-test("decideStep leaves deletion alone without finalizers [J26]", () => {
+test("decideStep ignores a deletion without finalizers [J26]", () => {
   const mode = { usesFinalizer: false, allEvents: false };
   const object = { deleting: true, hasFinalizer: true, paused: false };
   assert.equal(decideStep(object, mode), "nothing");
@@ -47,7 +47,7 @@ test("decideStep leaves deletion alone without finalizers [J26]", () => {
   assert.equal(decideStep(object, all), "reconcile");
 });
 
-test("decideStep leaves a paused object as it is, whatever it wants", () => {
+test("decideStep does nothing with a paused object", () => {
   const mode = { usesFinalizer: true, allEvents: false };
   for (const deleting of [true, false]) {
     const object = { deleting, hasFinalizer: deleting, paused: true };
@@ -55,7 +55,7 @@ test("decideStep leaves a paused object as it is, whatever it wants", () => {
   }
 });
 
-test("decideEvent ignores an object that should vanish until it is a new one", () => {
+test("decideEvent ignores an object that is about to vanish until it is a new one", () => {
   const leaving = { ...FRESH, leaving: true };
   assert.equal(decideEvent(leaving, { deleting: true }), "ignore");
   assert.equal(decideEvent(leaving, undefined), "ignore");
@@ -63,7 +63,7 @@ test("decideEvent ignores an object that should vanish until it is a new one", (
   assert.equal(decideEvent(FRESH, { deleting: true }), "run");
 });
 
-test("decideAfterRun forgets failures after success and waits for the interval", () => {
+test("decideAfterRun resets failures after a success and waits for the interval", () => {
   const state = { ...FRESH, attempt: 3, failures: 3 };
   const plan = decideAfterRun(state, { type: "done" }, circumstances());
   assert.equal(plan.state, FRESH);
@@ -73,7 +73,7 @@ test("decideAfterRun forgets failures after success and waits for the interval",
   assert.equal(plan.holdUntil, 0);
 });
 
-test("decideAfterRun plans the visit that a run asked for [J15]", () => {
+test("decideAfterRun plans the reschedule that a run asked for [J15]", () => {
   const end = { type: "done", delay: 500 } as const;
   assert.equal(
     decideAfterRun(FRESH, end, circumstances()).rescheduleAt,
@@ -81,7 +81,7 @@ test("decideAfterRun plans the visit that a run asked for [J15]", () => {
   );
 });
 
-test("decideAfterRun retries with growing pauses and then gives up [RetryMaxAttemptIT]", () => {
+test("decideAfterRun retries with growing delays up to the last attempt [RetryMaxAttemptIT]", () => {
   let state: RunState = FRESH;
   let now = 0;
   const pauses: number[] = [];
@@ -119,7 +119,7 @@ test("decideAfterRun uses up no attempt while an event waits, and pauses [3.9.5]
   assert.deepEqual(holds, [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]);
 });
 
-test("decideAfterRun keeps a retry that is planned well ahead [RetryIntervalHonoredOnFrequentEventsIT]", () => {
+test("decideAfterRun keeps a retry that is planned long ahead [RetryIntervalHonoredOnFrequentEventsIT]", () => {
   const state = { ...FRESH, attempt: 1, retryAt: 1_060_000, failures: 1 };
   const plan = decideAfterRun(state, failed, circumstances());
   assert.equal(plan.failure, "kept");
@@ -136,7 +136,7 @@ test("decideAfterRun without retries waits for the interval [3.9.4]", () => {
   assert.equal(plan.timerAt, 37_000_000);
 });
 
-test("decideAfterRun takes a final error as dealt with [J31]", () => {
+test("decideAfterRun plans no retry after a final error [J31]", () => {
   const state = { ...FRESH, attempt: 2, failures: 2 };
   const end = { type: "failed", final: true, delay: 10 } as const;
   const plan = decideAfterRun(state, end, circumstances());
@@ -145,7 +145,7 @@ test("decideAfterRun takes a final error as dealt with [J31]", () => {
   assert.equal(plan.rescheduleAt, 1_000_010);
 });
 
-test("decideAfterRun drops all deadlines when the finalizer is gone [J19]", () => {
+test("decideAfterRun cancels all timers when the finalizer is removed [J19]", () => {
   const plan = decideAfterRun(
     FRESH,
     { type: "finalizerRemoved" },
@@ -156,7 +156,7 @@ test("decideAfterRun drops all deadlines when the finalizer is gone [J19]", () =
   assert.equal(plan.rescheduleAt, Infinity);
 });
 
-test("decideAfterRun always plans a next run, or an interval says when, and never a hot loop", () => {
+test("decideAfterRun always plans a next run or the interval, and never a hot loop", () => {
   fc.assert(fc.property(
     fc.array(fc.record({
       fails: fc.boolean(),

@@ -32,7 +32,7 @@ function without(object: object, name: string): object {
   });
 }
 
-test("mergePatchChanges finds nothing to do in what is so already [J45]", () => {
+test("mergePatchChanges finds no change in an equal object [J45]", () => {
   const same: readonly object[] = [
     {},
     { spec: { replicas: 2 } },
@@ -50,7 +50,7 @@ test("mergePatchChanges finds nothing to do in what is so already [J45]", () => 
   }
 });
 
-test("mergePatchChanges finds what is otherwise, more, or to be taken away [J46]", () => {
+test("mergePatchChanges finds different, new and deleted fields [J46]", () => {
   const changes: readonly object[] = [
     { spec: { replicas: 3 } },
     { spec: { args: ["b", "a"] } },
@@ -66,7 +66,7 @@ test("mergePatchChanges finds what is otherwise, more, or to be taken away [J46]
   }
 });
 
-test("mergePatchChanges agrees with what a merge patch does", () => {
+test("mergePatchChanges agrees with the effect of a merge patch", () => {
   const json = fc.letrec((tie) => ({
     value: fc.oneof(
       { depthSize: "small" },
@@ -84,7 +84,7 @@ test("mergePatchChanges agrees with what a merge patch does", () => {
   }));
 });
 
-test("mergePatchChanges takes what a cache leaves out for a change", () => {
+test("mergePatchChanges counts pruned fields as changed", () => {
   const pruned = { ...OBJECT, spec: without({ args: [] }, "replicas") };
   assert.equal(mergePatchChanges(pruned, { spec: { replicas: 2 } }), true);
   assert.equal(mergePatchChanges(pruned, { spec: { replicas: null } }), true);
@@ -93,7 +93,7 @@ test("mergePatchChanges takes what a cache leaves out for a change", () => {
   assert.equal(mergePatchChanges({ metadata }, { spec: null }), true);
 });
 
-test("jsonPatchChanges finds what a JSON Patch would change [J44]", () => {
+test("jsonPatchChanges finds the changes of a JSON Patch [J44]", () => {
   const replace = { op: "replace", path: "/spec/replicas" } as const;
   assert.equal(jsonPatchChanges(OBJECT, [{ ...replace, value: 2 }]), false);
   assert.equal(jsonPatchChanges(OBJECT, [{ ...replace, value: 3 }]), true);
@@ -108,7 +108,7 @@ test("jsonPatchChanges finds what a JSON Patch would change [J44]", () => {
   assert.equal(jsonPatchChanges(OBJECT, diffJsonPatch(OBJECT, OBJECT)), false);
 });
 
-test("replacementChanges looks at the part that is written [J47]", () => {
+test("replacementChanges compares the part that is written [J47]", () => {
   const status = { ...OBJECT, status: { ready: false } };
   const spec = { ...OBJECT, spec: { replicas: 3 } };
   assert.equal(replacementChanges(OBJECT, { ...OBJECT }, undefined), false);
@@ -122,7 +122,7 @@ test("replacementChanges looks at the part that is written [J47]", () => {
   assert.equal(replacementChanges(managed, OBJECT, undefined), false);
 });
 
-test("prunedField names what a cache has left out", () => {
+test("prunedField returns the first pruned field", () => {
   assert.equal(prunedField(OBJECT), undefined);
   const managed = { metadata: without({ name: "web" }, "managedFields") };
   assert.equal(prunedField(managed), undefined);
