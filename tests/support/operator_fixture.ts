@@ -24,6 +24,7 @@ import {
 } from "./recording_transport.ts";
 import { takeFileLock } from "./file_lock.ts";
 import { removeObjects } from "./remove_objects.ts";
+import { inTime } from "./in_time.ts";
 import { ON_REAL_CLUSTER } from "./scenario_cluster.ts";
 
 /** What a gadget asks for. */
@@ -60,20 +61,26 @@ export const Gadget: DefinedKind<Gadget> = defineKind({
   }).partial(),
 }) as unknown as DefinedKind<Gadget>;
 
-/** A log line, as the operator under test wrote it. */
+/** Milliseconds of real time that one wait may take. */
+const WAIT_LIMIT_MS = ON_REAL_CLUSTER ? 150_000 : 45_000;
+
+/** Log line of an operator under test. */
 export interface LoggedLine {
   readonly level: string;
   readonly message: string;
   readonly fields: LogFields;
 }
 
-/** Operators on a cluster, and time under control. */
+/**
+ * Operators on an embedded server, or on the real cluster of the run, with a
+ * virtual clock. Each wait has a limit in real time and fails with its condition.
+ */
 export class OperatorFixture {
   readonly clock: VirtualClock;
   readonly client: Client;
-  /** Reaches the server as an administrator. */
+  /** Transport with all rights. */
   readonly transport: Transport;
-  /** What the operators logged. */
+  /** Log lines of all operators. */
   readonly log: LoggedLine[] = [];
   readonly #cluster: TestCluster;
   readonly #requests: RecordingTransport;
@@ -95,7 +102,7 @@ export class OperatorFixture {
     this.client = new Client({ transport: this.transport }, { clock });
   }
 
-  /** Starts on a cluster that has gadgets and a namespace `default`. */
+  /** Starts a cluster with the kind Gadget and the namespace `default`. */
   static async start(
     { server }: Pick<ScenarioOptions, "server"> = {},
   ): Promise<OperatorFixture> {
@@ -111,12 +118,12 @@ export class OperatorFixture {
     return new OperatorFixture(cluster, { clock, release });
   }
 
-  /** What was asked of the server, and how it answered. */
+  /** Requests to the server with their responses. */
   get requests(): readonly RecordedRequest[] {
     return this.#requests.requests;
   }
 
-  /** How to make the server fail. */
+  /** Faults of the server. */
   get faults(): Faults {
     return this.#cluster.faults;
   }
@@ -126,7 +133,7 @@ export class OperatorFixture {
     await this.done(installCrd(this.client, kind, { clock: this.clock }));
   }
 
-  /** Makes an operator, which is stopped with the case. */
+  /** Creates an operator, which is stopped with the fixture. */
   operator(options: OperatorOptions = {}): Operator {
     const operator = new Operator({
       client: this.client,
@@ -144,30 +151,42 @@ export class OperatorFixture {
     await this.done(operator.start());
   }
 
-  /** Moves time on until a promise is settled. */
+  /** Advances time until a promise is settled. */
   done<T>(promise: Promise<T>): Promise<T> {
-    return this.#cluster.complete(promise);
+    return inTime(
+      "a promise that is settled as time advances",
+      this.#cluster.complete(promise),
+      WAIT_LIMIT_MS,
+    );
   }
 
-  /** Moves time on until something is so. */
+  /** Advances time until a condition holds. */
   async until(
     condition: () => boolean | Promise<boolean>,
     limit = 120_000,
   ): Promise<void> {
-    await this.#cluster.until(condition, { within: limit });
+    await inTime(
+      `the condition ${condition}`,
+      this.#cluster.until(condition, { within: limit }),
+      WAIT_LIMIT_MS,
+    );
   }
 
-  /** Lets everything happen that happens without time passing. */
+  /** Lets all work finish that needs no time to pass. */
   settle(): Promise<void> {
     return this.clock.settle();
   }
 
-  /** Moves time on. */
+  /** Advances time by milliseconds. */
   advance(duration: number): Promise<void> {
-    return this.clock.advance(duration);
+    return inTime(
+      `time advances by ${duration} ms`,
+      this.clock.advance(duration),
+      WAIT_LIMIT_MS,
+    );
   }
 
-  /** Makes a gadget. */
+  /** Creates a gadget. */
   async create(
     name: string,
     spec: Partial<GadgetSpec> = {},
@@ -179,7 +198,7 @@ export class OperatorFixture {
     });
   }
 
-  /** A gadget as the server has it; undefined if it is gone. */
+  /** Reads a gadget from the server; undefined if there is none. */
   async gadget(
     name: string,
     namespace = "default",
@@ -200,12 +219,12 @@ export class OperatorFixture {
     return await this.client.patch(Gadget, keyOf(name), { metadata });
   }
 
-  /** Asks for the deletion of a gadget. */
+  /** Deletes a gadget. */
   async remove(name: string): Promise<void> {
     await this.client.delete(Gadget, keyOf(name));
   }
 
-  /** Stops everything; a real cluster loses what was made. */
+  /** Stops all operators and the cluster; removes created objects from a real one. */
   async stop(): Promise<void> {
     for (const operator of this.#operators) await this.done(operator.stop());
     if (ON_REAL_CLUSTER) {
@@ -235,10 +254,10 @@ function keyOf(name: string): ObjectKey {
 }
 
 /**
- * A real cluster has its gadgets for one case at a time: the operators of
- * others would see them.
+ * Locks the gadgets of a real cluster for one test at a time: the operators of
+ * other tests would see them.
  *
- * @returns Lets go of them.
+ * @returns Releases the lock.
  */
 export async function takeGadgets(): Promise<() => Promise<void>> {
   if (!ON_REAL_CLUSTER) return () => Promise.resolve();
@@ -247,7 +266,7 @@ export async function takeGadgets(): Promise<() => Promise<void>> {
   return await takeFileLock(join(tmpdir(), file));
 }
 
-/** What a case left that was ended in the midst of it. */
+/** Removes the objects of a test that was killed. */
 async function removeLeftovers(client: Client): Promise<void> {
   const path = "/apis/sample.coracle.dev/v1/namespaces/default/gadgets";
   const { items } = await client.list(Gadget, { namespace: "default" });
@@ -259,19 +278,15 @@ async function removeLeftovers(client: Client): Promise<void> {
 
 /** Options of {@linkcode scenario}. */
 export interface ScenarioOptions {
-  /**
-   * Why it can only run on the embedded server.
-   *
-   * @default {it runs on a real cluster, too}
-   */
+  /** Reason why it can run on the embedded server only. */
   readonly embedded?: string | undefined;
   /** Further options of the embedded server. */
   readonly server?: TestClusterOptions["server"];
 }
 
 /**
- * A test of a whole operator, on the embedded API server or on the real cluster
- * of the run.
+ * Defines a test of a whole operator, on the embedded API server or on the real
+ * cluster of the run.
  */
 export function scenario(
   title: string,
@@ -279,7 +294,7 @@ export function scenario(
   options: ScenarioOptions = {},
 ): void {
   const skip = ON_REAL_CLUSTER && options.embedded;
-  // A real cluster takes its time, to let go of namespaces above all.
+  // A real cluster is slow, above all at the deletion of namespaces.
   const timeout = ON_REAL_CLUSTER ? 180_000 : 60_000;
   test(title, { timeout, skip }, async () => {
     const fixture = await OperatorFixture.start(options);

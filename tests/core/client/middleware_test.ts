@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inTime } from "../../support/in_time.ts";
 import type {
   Credential,
   CredentialSource,
@@ -198,7 +199,7 @@ test("rateLimit returns the tokens of aborted requests", async () => {
   await Promise.allSettled(waiting);
   const next = send(READ);
   await clock.advance(1_000);
-  await next;
+  await inTime("the next request is sent", next, 5_000);
   assert.equal(transport.requests.length, 2);
 });
 

@@ -13,12 +13,19 @@ function takeAll(queue: SchedulingQueue): string[] {
   return keys;
 }
 
+/** Takes the next key; fails where none waits. */
+function taken(queue: SchedulingQueue): number {
+  const slot = queue.take();
+  assert.ok(slot >= 0, "a key waits");
+  return slot;
+}
+
 test("SchedulingQueue makes one run of many adds and counts them", () => {
   const queue = new SchedulingQueue();
   queue.add("a", { cause: 3, detail: "first" });
   queue.add("a", { cause: 4, detail: "second" });
   assert.equal(queue.waiting, 1);
-  const slot = queue.take();
+  const slot = taken(queue);
   assert.equal(queue.key(slot), "a");
   assert.equal(queue.events(slot), 2);
   assert.equal(queue.cause(slot), 3);
@@ -31,14 +38,14 @@ test("SchedulingQueue makes one run of many adds and counts them", () => {
 test("SchedulingQueue runs a key once more when it is added during its run", () => {
   const queue = new SchedulingQueue();
   queue.add("a");
-  const first = queue.take();
+  const first = taken(queue);
   assert.equal(queue.isDirty(first), false);
   queue.add("a");
   queue.add("a");
   assert.equal(queue.isDirty(first), true);
   assert.equal(queue.take(), -1, "a key never runs twice at once");
   queue.done(first);
-  const second = queue.take();
+  const second = taken(queue);
   assert.equal(queue.events(second), 2);
   queue.done(second);
   assert.equal(queue.take(), -1);
@@ -59,11 +66,11 @@ test("SchedulingQueue takes urgent keys first and moves keys up", () => {
   queue.add("live", { priority: Priority.live });
   queue.add("moved", { priority: Priority.live, cause: 2 });
   queue.add("live", { priority: Priority.resync });
-  const slot = queue.take();
+  const slot = taken(queue);
   assert.equal(queue.key(slot), "live");
   assert.equal(queue.priority(slot), Priority.live);
   queue.done(slot);
-  const moved = queue.take();
+  const moved = taken(queue);
   assert.equal(queue.key(moved), "moved");
   assert.equal(queue.cause(moved), 2, "the most urgent cause is told");
   queue.done(moved);
@@ -79,7 +86,7 @@ test("SchedulingQueue lets no priority starve", () => {
   }
   for (let index = 0; index < 1_000; index++) {
     queue.add(`live-${index}`);
-    const slot = queue.take();
+    const slot = taken(queue);
     order.push(queue.priority(slot));
     queue.done(slot);
   }
@@ -106,7 +113,7 @@ test("SchedulingQueue keeps deadlines by one timer of the clock [J74]", async ()
   const queue = new SchedulingQueue({ clock });
   for (const [key, delay] of [["a", 300], ["b", 100], ["c", 200]] as const) {
     queue.add(key);
-    const slot = queue.take();
+    const slot = taken(queue);
     queue.setTimer(slot, clock.now() + delay, { cause: 7 });
     queue.done(slot);
   }
@@ -115,7 +122,7 @@ test("SchedulingQueue keeps deadlines by one timer of the clock [J74]", async ()
   await clock.advance(99);
   assert.equal(queue.waiting, 0);
   await clock.advance(1);
-  const slot = queue.take();
+  const slot = taken(queue);
   assert.equal(queue.key(slot), "b");
   assert.equal(queue.cause(slot), 7);
   assert.equal(queue.priority(slot), Priority.timer);
@@ -131,7 +138,7 @@ test("SchedulingQueue frees a cancelled deadline at once [3.9.8]", () => {
   const queue = new SchedulingQueue({ clock });
   for (let run = 0; run < 10_000; run++) {
     queue.add("a");
-    const slot = queue.take();
+    const slot = taken(queue);
     queue.setTimer(slot, clock.now() + 36_000_000);
     queue.done(slot);
   }
@@ -147,34 +154,34 @@ test("SchedulingQueue keeps a visit over runs that do not replace it [3.9.5]", a
   const clock = new VirtualClock();
   const queue = new SchedulingQueue({ clock });
   queue.add("a");
-  const first = queue.take();
+  const first = taken(queue);
   queue.setVisit(first, 1_000, { cause: 5 });
   queue.add("a");
   queue.done(first);
-  const second = queue.take();
+  const second = taken(queue);
   queue.setTimer(second, 5_000, { cause: 6 });
   queue.done(second);
   await clock.advance(1_000);
-  const visit = queue.take();
+  const visit = taken(queue);
   assert.equal(queue.cause(visit), 5);
   assert.equal(queue.visitAt(visit), Infinity);
   queue.done(visit);
   await clock.advance(4_000);
-  assert.equal(queue.cause(queue.take()), 6);
+  assert.equal(queue.cause(taken(queue)), 6);
 });
 
 test("SchedulingQueue collects adds of a key that is held", async () => {
   const clock = new VirtualClock();
   const queue = new SchedulingQueue({ clock });
   queue.add("a");
-  const slot = queue.take();
+  const slot = taken(queue);
   queue.add("a");
   queue.hold(slot, 100);
   queue.done(slot);
   queue.add("a");
   assert.equal(queue.take(), -1);
   await clock.advance(100);
-  const next = queue.take();
+  const next = taken(queue);
   assert.equal(queue.events(next), 2);
   queue.hold(next, 200);
   queue.done(next);
@@ -200,7 +207,7 @@ test("SchedulingQueue asks its limiter and makes a key wait", async () => {
   queue.add("a");
   assert.equal(queue.take(), -1);
   await clock.advance(50);
-  const slot = queue.take();
+  const slot = taken(queue);
   assert.equal(queue.cause(slot), 9, "the cause outlives the wait");
   assert.equal(queue.events(slot), 2);
   assert.deepEqual(asked, [["a", 0], ["a", 50]]);
@@ -209,14 +216,14 @@ test("SchedulingQueue asks its limiter and makes a key wait", async () => {
 test("SchedulingQueue tells a late run that its key was removed [3.9.0]", () => {
   const queue = new SchedulingQueue();
   queue.add("a");
-  const old = queue.take();
+  const old = taken(queue);
   queue.remove("a");
   assert.equal(queue.isCurrent(old), false);
   queue.add("a");
   assert.equal(queue.take(), -1, "two incarnations never run at once");
   assert.equal(queue.isCurrent(old), false);
   queue.done(old);
-  const next = queue.take();
+  const next = taken(queue);
   assert.equal(queue.isCurrent(next), true);
   assert.equal(queue.events(next), 1);
   queue.done(next);
@@ -252,7 +259,7 @@ test("SchedulingQueue says when keys begin to wait", () => {
   queue.add("a");
   queue.add("b");
   assert.equal(ready, 1);
-  const slot = queue.take();
+  const slot = taken(queue);
   queue.take();
   queue.add("a");
   queue.done(slot);
@@ -263,16 +270,16 @@ test("SchedulingQueue drains when it is closed [J75]", async () => {
   const clock = new VirtualClock();
   const queue = new SchedulingQueue({ clock });
   queue.add("delayed");
-  const delayed = queue.take();
+  const delayed = taken(queue);
   queue.setTimer(delayed, 1_000);
   queue.done(delayed);
   queue.add("held");
-  const held = queue.take();
+  const held = taken(queue);
   queue.hold(held, 1_000);
   queue.done(held);
   queue.add("held");
   queue.add("a");
-  const slot = queue.take();
+  const slot = taken(queue);
   queue.add("b");
   let drained = false;
   const closed = queue.close().then(() => drained = true);
@@ -290,7 +297,7 @@ test("SchedulingQueue drains when it is closed [J75]", async () => {
 test("SchedulingQueue refuses to end a run twice", () => {
   const queue = new SchedulingQueue();
   queue.add("a");
-  const slot = queue.take();
+  const slot = taken(queue);
   queue.done(slot);
   assert.throws(() => queue.done(slot), RangeError);
 });
