@@ -32,7 +32,7 @@ function comparable(cells: readonly unknown[]): readonly unknown[] {
 
 for (const [index, row] of recorded.entries()) {
   const { resource, object, now, cells, conditions } = row;
-  test(`rowOf returns the recorded row of ${resource} ${object.metadata.name} (${index})`, () => {
+  test(`rowOf returns the recorded row of ${object.kind} ${object.metadata.name} (${index})`, () => {
     const received = rowOf(resource, object, Date.parse(now));
     assert.deepEqual(comparable(received), comparable(cells));
     assert.deepEqual(rowConditionsOf(resource, object), conditions);

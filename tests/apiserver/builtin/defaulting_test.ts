@@ -41,7 +41,7 @@ const CLUSTER: readonly UntypedObject[] = [{
 
 function check(name: string, { request, stored }: DefaultingPair): void {
   const { body } = request;
-  test(`builtinDefinitions stores a ${body.kind} as recorded (${name})`, () => {
+  test(`a ${body.kind} is stored as recorded (${name})`, () => {
     const { object, causes } = createBuiltin(body, CLUSTER);
     assert.deepEqual(causes, []);
     assert.deepEqual(comparable(object), comparable(stored));

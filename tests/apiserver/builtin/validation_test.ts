@@ -30,6 +30,11 @@ const CLUSTER: readonly UntypedObject[] = [{
   metadata: { name: "sa", namespace: "h6" },
 }];
 
+/** Innermost named field of a path. */
+function fieldOf(path: InvalidCase["path"]): string {
+  return String(path.findLast((step) => Number.isNaN(Number(step))));
+}
+
 /** Copy with a changed value at a path; removes the value if none is given. */
 function changed(
   body: UntypedObject,
@@ -61,7 +66,7 @@ for (
   const [index, testCase] of lines<InvalidCase>("./invalid.ndjson").entries()
 ) {
   const { case: name, path, causes } = testCase;
-  test(`validateCreate rejects ${name} by ${path.slice(-3).join(".")} (${index})`, () => {
+  test(`${name} with an invalid ${fieldOf(path)} is rejected (${index})`, () => {
     assert.deepEqual(received(testCase), causes);
   });
 }
@@ -72,7 +77,7 @@ for (
     .entries()
 ) {
   const { case: name, path, causes } = testCase;
-  test(`validateCreate rejects unrecorded ${name} by ${path.slice(-3).join(".")} (${index})`, () => {
+  test(`${name} with an unrecorded ${fieldOf(path)} is rejected (${index})`, () => {
     assert.deepEqual(received(testCase), causes);
   });
 }

@@ -108,7 +108,7 @@ const patches: [string, unknown, Record<string, string> | undefined][] = [
 ];
 
 for (const [type, patch, data] of patches) {
-  test(`patch of type ${type} changes the fields that it names`, async () => {
+  test(`patch of type ${type} changes its fields`, async () => {
     await withConfigMap(async (server) => {
       const { status, body } = await server.send(
         "PATCH",
