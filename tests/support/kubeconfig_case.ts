@@ -9,20 +9,20 @@ import {
   credentialSource,
 } from "../../core/config/cluster_config.ts";
 
-/** The authority of the clusters that the kubeconfigs name. */
+/** Certificate authority of the clusters. */
 export const AUTHORITY: KeyPair = createAuthority({
   commonName: "test-authority",
 });
-/** What a user proves itself with. */
+/** Client certificate of the user `jane`. */
 export const JANE: KeyPair = issueCertificate(AUTHORITY, {
   commonName: "jane",
   usage: "client",
 });
 
-/** A text as the `-data` fields of a kubeconfig hold it. */
+/** Encodes a text for a `-data` field of a kubeconfig. */
 export const base64 = (text: string): string => btoa(text);
 
-/** A kubeconfig with one context, `dev`. */
+/** Creates a kubeconfig with one context, `dev`. */
 export function kubeconfig(
   cluster: Record<string, unknown> = {},
   user: Record<string, unknown> = {},
@@ -41,13 +41,13 @@ export function kubeconfig(
   });
 }
 
-/** What a configuration gives at present, as plain data. */
+/** Reads the current credential of a configuration. */
 export async function credential(config: ClusterConfig): Promise<Credential> {
   const current = await credentialSource(config.credentials).current();
   return JSON.parse(JSON.stringify(current));
 }
 
-/** The authority that a configuration trusts at present, in PEM. */
+/** Reads the current certificate authority of a configuration, in PEM. */
 export async function authority(
   config: ClusterConfig,
 ): Promise<string | undefined> {

@@ -6,31 +6,31 @@ import type {
   Transport,
 } from "../../core/client/transport/transport.ts";
 
-/** A request as its sender saw it. */
+/** Recorded request with the status of its response. */
 export interface RecordedRequest {
   readonly method: string;
   /** Path and query. */
   readonly target: string;
-  /** Such as `list`; empty where no resource is named. */
+  /** Verb, such as `list`; empty for paths without a resource. */
   readonly verb: string;
-  /** The plural; empty where no resource is named. */
+  /** Plural of the resource; empty for other paths. */
   readonly resource: string;
-  /** Such as `status`; empty for the objects themselves. */
+  /** Subresource, such as `status`; empty for the objects themselves. */
   readonly subresource: string;
-  /** The name; empty where a request names no object, as a list. */
+  /** Name of the object; empty for collections. */
   readonly name: string;
-  /** The status of the answer. */
+  /** HTTP status code of the response. */
   readonly status: number;
 }
 
-/** Keeps in mind what was asked, and what was made. */
+/** Transport that records its requests and the created objects. */
 export class RecordingTransport implements Transport {
   readonly requests: RecordedRequest[] = [];
-  /** The paths of all objects that were made, in that order. */
+  /** Paths of all created objects, in order. */
   readonly made: string[] = [];
   readonly #inner: Transport;
 
-  /** @param inner Sends what this one is given. */
+  /** @param inner The transport that sends the requests. */
   constructor(inner: Transport) {
     this.#inner = inner;
   }
@@ -59,7 +59,7 @@ export class RecordingTransport implements Transport {
     return this.#inner.close();
   }
 
-  /** Reads the name of what was made from the answer that passes. */
+  /** Reads the name of a created object from its response. */
   #madeBy(
     path: string,
     response: HttpResponse,

@@ -1,16 +1,16 @@
 import { ChunkQueue } from "../../core/client/transport/chunk_queue.ts";
 import type { StreamConnection } from "../../core/client/transport/transport.ts";
 
-/** A WebSocket without a network, whose other end is a test. */
+/** In-memory WebSocket whose peer is the test. */
 export class ScriptedStream implements StreamConnection {
   readonly protocol: string;
   readonly messages: ChunkQueue;
-  /** What was sent, as its first byte and the text that follows. */
+  /** Sent messages: the first byte and the text that follows. */
   readonly sent: [number, string][] = [];
-  /** Whether the reader has been asked to be slower. */
+  /** Whether reading is paused. */
   paused = false;
   closed = false;
-  /** Called with every message that is sent. */
+  /** Callback for every sent message. */
   onSend: (message: Uint8Array) => void = () => {};
 
   constructor(protocol = "v5.channel.k8s.io") {
@@ -22,7 +22,7 @@ export class ScriptedStream implements StreamConnection {
     }, { highWaterMark: 0 });
   }
 
-  /** Lets a message arrive. */
+  /** Delivers a message. */
   receive(channel: number, body: string | Uint8Array): void {
     const bytes = typeof body === "string"
       ? new TextEncoder().encode(body)

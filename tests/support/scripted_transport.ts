@@ -6,37 +6,37 @@ import type {
   Transport,
 } from "../../core/client/transport/transport.ts";
 
-/** What a {@linkcode ScriptedTransport} answers to one request. */
+/** Response of a {@linkcode ScriptedTransport}. */
 export interface ScriptedAnswer {
   /**
-   * The HTTP status code.
+   * HTTP status code.
    *
    * @default {200}
    */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Texts are sent as they are, chunks one by one, anything else as JSON. */
+  /** Body: text unchanged, an array of chunks one by one, anything else as JSON. */
   readonly body?: unknown;
 }
 
-/** Decides what is answered; what it throws is a connection that failed. */
+/** Function that chooses the response; an error is a failed connection. */
 export type Script = (
   request: HttpRequest,
   count: number,
 ) => ScriptedAnswer | Promise<ScriptedAnswer>;
 
-/** A transport without a network, which answers as a test says. */
+/** In-memory transport with the responses of a script. */
 export class ScriptedTransport implements Transport {
-  /** What was sent, in order. */
+  /** Sent requests, in order. */
   readonly requests: HttpRequest[] = [];
-  /** Which WebSockets were asked for, in order. */
+  /** Requested WebSockets, in order. */
   readonly streamRequests: StreamRequest[] = [];
-  /** How many bodies were cancelled or left before their end. */
+  /** Number of bodies that were cancelled or left early. */
   cancelled = 0;
   closed = 0;
-  /** Opens the WebSockets; the test gives one that is asked for. */
+  /** Opens WebSockets; set by tests that need them. */
   stream: ((request: StreamRequest) => StreamConnection) | undefined;
-  /** What it answers from now on. */
+  /** Script of the responses; may be replaced. */
   script: Script;
 
   constructor(script: Script) {

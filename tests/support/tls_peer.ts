@@ -1,8 +1,7 @@
 /**
- * Servers that do what servers in the wild do, run as a child process on Node so
- * that the clients of all runtimes meet the same: an HTTPS server that knows
- * clients by certificate, proxies, and a port that never speaks. They end when
- * their standard input does.
+ * Servers for tests of transports, in a child process on Node for the clients of
+ * all runtimes: an HTTPS server that requests client certificates, proxies, and a
+ * port that never responds. They end with their standard input.
  *
  * The first line of standard output is a {@linkcode TlsPeer} as JSON; the
  * counters are served in plain HTTP on `controlPort`.
@@ -26,20 +25,20 @@ import {
   issueCertificate,
 } from "../../apiserver/certificates.ts";
 
-/** Where the servers are, and what their clients need. */
+/** Addresses of the servers, and certificates of their clients. */
 export interface TlsPeer {
   readonly port: number;
   /** Plain HTTP: `GET /` gives {@linkcode PeerCounters}. */
   readonly controlPort: number;
-  /** An HTTP proxy for everybody. */
+  /** HTTP proxy without authentication. */
   readonly proxyPort: number;
-  /** An HTTP proxy for the user `jane` with the password `p@ss`. */
+  /** HTTP proxy for the user `jane` with the password `p@ss`. */
   readonly guardedProxyPort: number;
-  /** A SOCKS5 proxy for everybody. */
+  /** SOCKS5 proxy without authentication. */
   readonly socksPort: number;
-  /** Accepts connections and never says a word. */
+  /** Port that accepts connections and never sends anything. */
   readonly stalledPort: number;
-  /** The authority of all certificates, in PEM. */
+  /** Certificate authority of all certificates, in PEM. */
   readonly authority: string;
   /** Client certificates by user name. */
   readonly clients: Readonly<
@@ -50,18 +49,18 @@ export interface TlsPeer {
   >;
 }
 
-/** What happened so far. */
+/** Counters of the events so far. */
 export interface PeerCounters {
   handshakes: number;
-  /** Connections that are open now, to all the ports but the control one. */
+  /** Open connections to all ports except the control port. */
   connections: number;
-  /** Answers that the client gave up before their end. */
+  /** Responses that the client ended early. */
   abandoned: number;
-  /** Bytes that `/flow` could write. */
+  /** Bytes that `/flow` has written. */
   flowBytes: number;
   /** Tunnels that the proxies opened. */
   tunnels: number;
-  /** WebSockets that ended. */
+  /** WebSockets that have ended. */
   closedStreams: number;
 }
 
@@ -74,7 +73,7 @@ const counters: PeerCounters = {
   closedStreams: 0,
 };
 const CHUNK = Buffer.alloc(64 << 10, "x");
-/** Together some megabytes. */
+/** Number of lines of a stream of some megabytes. */
 const COUNTED_LINES = 4_000;
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
@@ -121,7 +120,7 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   },
   async "/count"(_request, response) {
     for (let line = 0; line < COUNTED_LINES; line++) {
-      // Lines of many lengths: some share a record of TLS, some take several.
+      // Lines of many lengths: some share a TLS record, some need several.
       const text = `${line} `.repeat(1 + (line * 37) % 500);
       if (!response.write(`${text}\n`)) await once(response, "drain");
     }
@@ -183,7 +182,7 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   },
 };
 
-/** WebSockets by path; each ends in its own way. */
+/** WebSocket handlers by path; each ends differently. */
 const STREAMS: Readonly<Record<string, (socket: WebSocket) => void>> = {
   "/stream/echo"(socket) {
     socket.on("message", (data) => socket.send(data));
@@ -203,7 +202,7 @@ const STREAMS: Readonly<Record<string, (socket: WebSocket) => void>> = {
     socket.send("one", () => socket.terminate());
   },
   "/stream/silent"() {},
-  // What a kubelet does for `cat`, with the channels of Kubernetes.
+  // The behavior of a kubelet for `cat`, with the channels of Kubernetes.
   "/api/v1/namespaces/default/pods/web/exec"(socket) {
     socket.on("message", (data: Buffer) => {
       if (data[0] === 0) {
@@ -216,7 +215,7 @@ const STREAMS: Readonly<Record<string, (socket: WebSocket) => void>> = {
   },
 };
 
-/** Answers upgrades: with a WebSocket, or with a refusal. */
+/** Handles upgrades: opens a WebSocket or refuses. */
 function serveStreams(server: Server): void {
   const sockets = new WebSocketServer({
     noServer: true,
@@ -263,7 +262,7 @@ function listen(server: TcpServer): Promise<number> {
   });
 }
 
-/** A proxy that opens tunnels; with credentials, only to who gives them. */
+/** HTTP proxy; with credentials, requires them. */
 function proxy(authorization?: string): Server {
   const server = createHttpServer((_request, response) => {
     response.writeHead(405).end();
@@ -287,7 +286,7 @@ function proxy(authorization?: string): Server {
   return server;
 }
 
-/** SOCKS5 (RFC 1928) without a password, for addresses of IPv4 and names. */
+/** SOCKS5 (RFC 1928) without password, for IPv4 addresses and names. */
 function serveSocks(client: Socket): void {
   client.once("data", () => {
     client.write(Uint8Array.of(5, 0));

@@ -5,11 +5,11 @@ import { fileURLToPath } from "node:url";
 import { childEnvironment } from "./child_process.ts";
 import type { PeerCounters, TlsPeer } from "./tls_peer.ts";
 
-/** A running {@linkcode TlsPeer}. */
+/** Running {@linkcode TlsPeer}. */
 export interface TlsServer extends TlsPeer {
-  /** The URL of the HTTPS server. */
+  /** URL of the HTTPS server. */
   readonly url: string;
-  /** What happened so far. */
+  /** Reads the counters. */
   counters(): Promise<PeerCounters>;
   stop(): Promise<void>;
 }

@@ -7,10 +7,10 @@ import type {
 } from "../../core/client/transport/transport.ts";
 import type { TransportOptions } from "../../core/client/transport/transport_options.ts";
 
-/** Makes a request that reads a path. */
+/** Creates a request that reads a path. */
 export type Get = (path: string, parts?: Partial<HttpRequest>) => HttpRequest;
 
-/** A request whose chunks are for good. */
+/** Request whose chunks are not borrowed. */
 export const get: Get = (path, parts = {}) => ({
   method: "GET",
   path,
@@ -18,13 +18,13 @@ export const get: Get = (path, parts = {}) => ({
   ...parts,
 });
 
-/** A request of which a transport may make more than of another. */
+/** Request whose chunks are borrowed. */
 const borrow: Get = (path, parts) => ({
   ...get(path, parts),
   borrowsChunks: true,
 });
 
-/** Tests what holds for both kinds of requests. */
+/** Defines a test for requests with and without borrowed chunks. */
 export function testBoth(
   title: string,
   run: (get: Get) => Promise<void>,
@@ -33,7 +33,7 @@ export function testBoth(
   test(`${title}, with chunks borrowed`, () => run(borrow));
 }
 
-/** The whole body of an answer. */
+/** Reads the complete body of a response. */
 export async function text(response: HttpResponse): Promise<string> {
   const decoder = new TextDecoder();
   let whole = "";
@@ -43,14 +43,14 @@ export async function text(response: HttpResponse): Promise<string> {
   return whole;
 }
 
-/** The whole body of an answer, parsed. */
+/** Reads and parses the complete body of a response. */
 export async function json(
   response: HttpResponse,
 ): Promise<Record<string, unknown>> {
   return JSON.parse(await text(response));
 }
 
-/** Runs with a transport that is closed at the end. */
+/** Runs a test with a transport that is closed at the end. */
 export async function withTransport(
   settings: TransportOptions,
   run: (transport: HttpTransport) => Promise<void>,

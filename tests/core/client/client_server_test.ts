@@ -149,10 +149,8 @@ test("Client writes status and scale separately from the object", async () => {
     status: { replicas: 4 },
   });
   const replaced = await client.get(Deployment, metadata);
-  assert.deepEqual([replaced.spec?.replicas, replaced.status?.replicas], [
-    3,
-    4,
-  ]);
+  assert.equal(replaced.spec?.replicas, 3);
+  assert.equal(replaced.status?.replicas, 4);
 });
 
 test("Client watches all changes from a resource version on", async () => {
@@ -187,7 +185,10 @@ test("Client discovers the path of a kind and all served resources", async () =>
     kind: "Deployment",
   });
   const { plural, scope } = await client.resolve(deployments);
-  assert.deepEqual([plural, scope], ["deployments", "Namespaced"]);
+  assert.deepEqual({ plural, scope }, {
+    plural: "deployments",
+    scope: "Namespaced",
+  });
   const resources = await client.resources();
   const found = resources.find(({ kind }) => kind === "Deployment");
   assert.deepEqual(found?.shortNames, ["deploy"]);

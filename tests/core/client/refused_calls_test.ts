@@ -7,7 +7,7 @@ const key = { namespace: "default", name: "web" };
 const object = { metadata: key, data: { color: "blue" } };
 const change = { data: { color: "red" } };
 
-/** What was asked of the transport. */
+/** Requests that reached the transport. */
 const sent: string[] = [];
 const transport = {
   send(request: { readonly path: string }): Promise<never> {
@@ -21,7 +21,7 @@ const client = new Client({ transport }, { retry: false });
 type Argument = "kind" | "key" | "object" | "patch" | "options" | "needed";
 type Call = (...given: readonly never[]) => unknown;
 
-/** Every call, what it takes, and arguments that are right. */
+/** Every method with the types of its arguments and valid values. */
 const CALLS: Readonly<
   Record<string, readonly [Call, readonly (readonly [Argument, unknown])[]]>
 > = {
@@ -72,7 +72,7 @@ const PARTS = {
 } as const;
 
 const misspelt = { "no such": 1 };
-/** Wrong values by what they stand for. */
+/** Invalid values by type of argument. */
 const WRONG: Readonly<Record<Argument, readonly unknown[]>> = {
   kind: [undefined, null, 5, "ConfigMap", [], {}, misspelt],
   key: [undefined, null, 5, "default/web", [], {}, misspelt],

@@ -34,7 +34,7 @@ const ROOT = "/apis/apps/v1/namespaces/default/deployments";
 const ENCODED =
   '{"metadata":{"namespace":"default","name":"web"},"spec":{"replicas":2},"apiVersion":"apps/v1","kind":"Deployment"}';
 
-/** A request as one line and its body. */
+/** Formats a request as one line and its body. */
 function line({ method, path, headers }: ApiRequest): string {
   const type = headers["content-type"];
   return `${method} ${decodeURIComponent(path)}${type ? ` ${type}` : ""}`;

@@ -26,11 +26,11 @@ let scripts = 0;
 
 interface Plugin {
   readonly source: CredentialSource;
-  /** What each run was told, in order. */
+  /** Input of each run, in order. */
   runs(): readonly string[];
 }
 
-/** Loads a kubeconfig whose user is given by a shell script. */
+/** Loads a kubeconfig whose exec plugin is a shell script. */
 async function plugin(
   script: string,
   parts: {
@@ -82,7 +82,7 @@ async function plugin(
   };
 }
 
-/** A command that prints a credential. */
+/** Command that prints a credential. */
 function prints(status: Record<string, unknown>, kind = {}): string {
   const credential = {
     kind: "ExecCredential",
@@ -179,7 +179,7 @@ test("An exec plugin runs again before its credential expires, and after a 401",
   const second = await source.current();
   assert.notEqual(second, first);
   assert.equal(runs().length, 2);
-  // Somebody else was refused the first one; the second is newer already.
+  // Another request was refused with the first one; the second is newer already.
   assert.equal(await source.refresh(first), second);
   const third = await Promise.all([
     source.refresh(second),

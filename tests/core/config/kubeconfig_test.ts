@@ -111,7 +111,7 @@ test("parseKubeconfig reads or refuses any document without leaking a token", as
 
 const NAMES = fc.constantFrom("a", "b", "c");
 
-/** Kubeconfigs whose entries can be told apart by their file. */
+/** Kubeconfigs whose entries name their file. */
 function kubeconfig(file: string): fc.Arbitrary<Kubeconfig> {
   const entries = (names: string[]): [string, FromFile<object>][] =>
     names.map((

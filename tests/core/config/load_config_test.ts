@@ -65,7 +65,7 @@ test("loadConfig reads files again after a minute, and after a 401", async () =>
   writeText(FOLDER, "rotating/token", "three\n");
   assert.equal((await source.refresh(first)).token, "two");
   assert.equal((await source.refresh(second)).token, "three");
-  // A file that is away for a moment leaves the last content in use.
+  // A file that is missing for a moment leaves the last content in use.
   writeText(FOLDER, "rotating/token", "");
   await clock.advance(60_000);
   assert.equal((await source.current()).token, "three");

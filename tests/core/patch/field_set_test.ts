@@ -25,7 +25,7 @@ const paths: fc.Arbitrary<FieldPath> = fc.array(elements, {
 });
 const pathLists = fc.array(paths, { maxLength: 8 });
 
-/** The plain model: a set of paths as texts. */
+/** Model: a plain set of paths as texts. */
 const model = (list: readonly FieldPath[]): Set<string> =>
   new Set(list.map((path) => path.join("|")));
 const ofSet = (set: FieldSet): Set<string> => model([...set.paths()]);

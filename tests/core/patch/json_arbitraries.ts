@@ -1,6 +1,6 @@
 import { fc } from "../../support/property.ts";
 
-/** Names that meet in two random documents, with some that need care. */
+/** Field names that occur in several random documents, some of them special. */
 export const fieldNames: fc.Arbitrary<string> = fc.constantFrom(
   "a",
   "b",
@@ -12,7 +12,7 @@ export const fieldNames: fc.Arbitrary<string> = fc.constantFrom(
   "constructor",
 );
 
-/** Small JSON documents over few names and values, so that many meet. */
+/** Small JSON documents over few names and values, so that many are equal. */
 export const jsonValues: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 4, depthSize: "small" },

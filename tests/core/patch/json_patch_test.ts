@@ -63,10 +63,10 @@ const examples: [
     [{ op: "replace", path: "", value: 2 }],
     2,
   ],
-  ["adds by replacing a field that is not there, as kube-apiserver does", {}, [
+  ["replaces an absent field by adding it, as kube-apiserver does", {}, [
     { op: "replace", path: "/a", value: 1 },
   ], { a: 1 }],
-  ["treats a name like __proto__ as any other", {}, [
+  ["treats the name __proto__ like any other", {}, [
     { op: "add", path: "/__proto__", value: { polluted: true } },
   ], JSON.parse('{"__proto__":{"polluted":true}}')],
 ];
@@ -87,8 +87,8 @@ test("applyJsonPatch never modifies a prototype", () => {
 
 const misfits: [title: string, document: unknown, patch: unknown][] = [
   ["a failing test", { a: 1 }, [{ op: "test", path: "/a", value: 2 }]],
-  ["removing what is not there", {}, [{ op: "remove", path: "/a" }]],
-  ["replacing below what is not there", {}, [
+  ["removing an absent value", {}, [{ op: "remove", path: "/a" }]],
+  ["replacing below an absent value", {}, [
     { op: "replace", path: "/a/b", value: 1 },
   ]],
   ["a missing parent", {}, [{ op: "add", path: "/a/b", value: 1 }]],
@@ -96,9 +96,9 @@ const misfits: [title: string, document: unknown, patch: unknown][] = [
   ["an index with a leading zero", [1], [{ op: "remove", path: "/00" }]],
   ["an unknown operation", {}, [{ op: "frob", path: "/a" }]],
   ["a path without a slash", {}, [{ op: "add", path: "a", value: 1 }]],
-  ["a path that is no text", {}, [{ op: "add", path: 1, value: 1 }]],
+  ["a path that is not a string", {}, [{ op: "add", path: 1, value: 1 }]],
   ["an inherited name", {}, [{ op: "remove", path: "/toString" }]],
-  ["moving into itself", { a: {} }, [
+  ["moving a value into itself", { a: {} }, [
     { op: "move", from: "/a", path: "/a/b" },
   ]],
 ];

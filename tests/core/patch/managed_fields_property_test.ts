@@ -4,7 +4,7 @@ import { fc } from "../../support/property.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { apply, owned, type Spec } from "../../support/managed_widget.ts";
 
-/** Records whose fields may be absent and that are plain objects. */
+/** Plain objects whose fields may be absent. */
 function plainRecord(
   fields: Record<string, fc.Arbitrary<unknown>>,
   requiredKeys: string[] = [],
@@ -41,7 +41,7 @@ test("applyManaged gives a manager exactly the fields that it applied last", () 
       let live: UntypedObject | undefined;
       for (const spec of all) live = apply(live, "one", spec);
       const wanted = all.at(-1) ?? {};
-      // An object that loses its last field is left behind as null.
+      // An object that loses its last field becomes null.
       if (Object.keys(wanted).length > 0) assert.deepEqual(live?.spec, wanted);
     }),
   );
@@ -60,7 +60,7 @@ test("applyManaged never loses a field that another manager owns", () => {
   }));
 });
 
-/** Merged lists keep the order of before; what is in them is what counts. */
+/** Sorts merged lists, which keep their previous order, to compare their content. */
 function sortLists(value: unknown, name = ""): unknown {
   if (Array.isArray(value) && name !== "steps") {
     return value.map((item) => JSON.stringify(sortLists(item))).sort();

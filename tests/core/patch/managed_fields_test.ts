@@ -112,7 +112,7 @@ test("applyManaged gives fields without an owner to before-first-apply", () => {
   });
 });
 
-const misfits: [title: string, spec: Spec, message: string][] = [
+const REFUSED_CONFIGURATIONS: [title: string, spec: Spec, message: string][] = [
   ["an unknown field", { nope: 1 }, ".spec.nope: field not declared in schema"],
   [
     "a wrong type",
@@ -136,7 +136,7 @@ const misfits: [title: string, spec: Spec, message: string][] = [
   ],
 ];
 
-for (const [title, spec, message] of misfits) {
+for (const [title, spec, message] of REFUSED_CONFIGURATIONS) {
   test(`applyManaged refuses ${title} with the message of kube-apiserver`, () => {
     assert.throws(() => apply(undefined, "one", spec), {
       refusal: "type",

@@ -7,7 +7,7 @@ import {
 } from "../../../core/patch/merge_patch.ts";
 import { jsonObjects, jsonValues } from "./json_arbitraries.ts";
 
-/** A document without null fields, which merge patches cannot write. */
+/** Removes null fields, which merge patches cannot express. */
 function withoutNullFields(value: unknown): unknown {
   if (Array.isArray(value) || typeof value !== "object" || value === null) {
     return value;
@@ -42,7 +42,7 @@ test("applyMergePatch is idempotent", () => {
   }));
 });
 
-/** The examples of RFC 7386, appendix A. */
+/** Examples of RFC 7396, appendix A. */
 const examples: [target: unknown, patch: unknown, result: unknown][] = [
   [{ a: "b" }, { a: "c" }, { a: "c" }],
   [{ a: "b" }, { b: "c" }, { a: "b", b: "c" }],

@@ -86,7 +86,7 @@ test("applyStrategicMergePatch keeps only the fields in $retainKeys", () => {
   });
 });
 
-/** What is refused, in the words of Kubernetes, and whose fault it is. */
+/** Refused patches with the message of kube-apiserver and the category. */
 const REFUSED: readonly (readonly [unknown, string, RegExp])[] = [
   ["text", "malformed", /^strategic merge patch format is not supported$/],
   [

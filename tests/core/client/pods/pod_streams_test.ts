@@ -238,7 +238,7 @@ test("ContainerProcess.close ends the streams, whatever is unread", async () => 
   );
 });
 
-/** A pod that answers in capitals, on the channels of port forwarding. */
+/** Pod that echoes in capitals, on the channels of port forwarding. */
 function shoutingPod(): ScriptedStream {
   const stream = new ScriptedStream("v4.channel.k8s.io");
   stream.receive(0, Uint8Array.of(80, 0));
@@ -294,7 +294,7 @@ test("Client.portForward disconnects from the pod if the caller has left", async
   const socket = connect(listener.port, "127.0.0.1");
   await until("the pod is asked", () => asked === 1);
   socket.resetAndDestroy();
-  // What comes after it shows that the end was seen.
+  // A later message shows that the end was received.
   assert.equal(await talk(listener.port, "one bye"), "ONE BYE");
   const stream = shoutingPod();
   opening.resolve(stream);
@@ -302,7 +302,7 @@ test("Client.portForward disconnects from the pod if the caller has left", async
   await listener.close();
 });
 
-/** What a port answers to a text. */
+/** Sends a text to a port and returns its reply. */
 function talk(port: number, text: string): Promise<string> {
   return new Promise((resolve) => {
     let answer = "";

@@ -7,14 +7,14 @@ import {
   ResponseParser,
 } from "../../../../core/client/transport/response_parser.ts";
 
-/** What a reader made of an answer. */
+/** Result of parsing a response. */
 interface Read {
   readonly head: ResponseHead | undefined;
   readonly body: string;
   readonly isComplete: boolean;
 }
 
-/** Reads an answer that arrives in parts, and then the end of the connection. */
+/** Parses a response that arrives in parts, and then the end of the connection. */
 function readParts(parts: readonly Uint8Array[]): Read {
   const reader = new ResponseParser();
   const around = Buffer.from("<>");
@@ -36,7 +36,7 @@ function read(text: string): Read {
   return readParts([Buffer.from(text, "latin1")]);
 }
 
-/** Cuts bytes at some places. */
+/** Splits bytes at some positions. */
 function cut(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
   const ends = [...new Set(places.map((place) => place % (bytes.length + 1)))]
     .sort((a, b) => a - b);
@@ -54,7 +54,7 @@ const BODY = fc.array(fc.string({ minLength: 1, maxLength: 40 }), {
 }).map((parts) => parts.map((part) => part.replace(/[^\0-\xff]/gu, "?")));
 const EXTENSION = fc.constantFrom("", ";a", " ; a=b", ';a="b c";d', "\t");
 
-/** An answer as it is sent, and what is to be read of it. */
+/** Response as it is sent, and its expected content. */
 interface Answer {
   readonly sent: string;
   readonly head: ResponseHead;
@@ -218,7 +218,7 @@ const REFUSED: Readonly<Record<string, string>> = {
     `${HEAD}content-length: 1\r\ncontent-length: 1\r\n\r\na`,
   "a negative length": `${HEAD}content-length: -1\r\n\r\n`,
   "a hexadecimal length": `${HEAD}content-length: 0x1\r\n\r\na`,
-  "a length that is no safe number": `${HEAD}content-length: ${
+  "a length that is not a safe integer": `${HEAD}content-length: ${
     "9".repeat(16)
   }\r\n\r\n`,
   "a length of chunks":
@@ -229,14 +229,14 @@ const REFUSED: Readonly<Record<string, string>> = {
   "chunks of HTTP/1.0":
     "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
   "a chunk without a size": `${CHUNKED}\r\n`,
-  "a chunk with an extension alone": `${CHUNKED};a\r\n`,
+  "a chunk with only an extension": `${CHUNKED};a\r\n`,
   "a signed size": `${CHUNKED}+1\r\na\r\n`,
   "a size with a prefix": `${CHUNKED}0x1\r\na\r\n`,
-  "a size that is no safe number": `${CHUNKED}${"f".repeat(14)}\r\n`,
+  "a size that is not a safe integer": `${CHUNKED}${"f".repeat(14)}\r\n`,
   "a size that ends with LF": `${CHUNKED}1\na\r\n0\r\n\r\n`,
   "CR within an extension": `${CHUNKED}1;a\rb\r\na\r\n0\r\n\r\n`,
   "LF within an extension": `${CHUNKED}1;a\nb\r\na\r\n0\r\n\r\n`,
-  "a longer chunk than said": `${CHUNKED}1\r\nab\r\n0\r\n\r\n`,
+  "a chunk longer than its size": `${CHUNKED}1\r\nab\r\n0\r\n\r\n`,
   "a chunk without an end": `${CHUNKED}1\r\na1\r\nb\r\n0\r\n\r\n`,
   "a folded trailer": `${CHUNKED}0\r\n a: b\r\n\r\n`,
   "a trailer without a colon": `${CHUNKED}0\r\na\r\n\r\n`,

@@ -18,8 +18,8 @@ const TRUSTED: TransportOptions = {
   certificateAuthority: server.authority,
 };
 
-// undici frees a connection one turn of the event loop after its answer, so
-// that a caller who goes on at once gets a second one; there is never a third.
+// undici frees a connection one turn of the event loop after its response, so
+// that an immediate request opens a second one; there is never a third.
 const CONNECTIONS_IN_A_ROW = 2;
 
 test("Transport reuses its connections", async () => {
@@ -36,7 +36,7 @@ test("Transport reuses its connections", async () => {
 });
 
 testBoth(
-  "transport refuses a server whose authority it does not know",
+  "Transport refuses a server with an unknown certificate authority",
   async (get) => {
     await withTransport({ server: server.url }, async (transport) => {
       await assert.rejects(
@@ -47,7 +47,7 @@ testBoth(
   },
 );
 
-testBoth("transport refuses a server with another name", async (get) => {
+testBoth("Transport refuses a server with another name", async (get) => {
   const settings = {
     ...TRUSTED,
     server: `https://localhost:${server.port}`,
@@ -57,7 +57,7 @@ testBoth("transport refuses a server with another name", async (get) => {
   });
 });
 
-testBoth("transport takes another server name when told so", async (get) => {
+testBoth("Transport accepts the server name of its options", async (get) => {
   for (const [serverName, good] of [["api.internal", true], ["api.x", false]]) {
     const settings = { ...TRUSTED, serverName: serverName as string };
     await withTransport(settings, async (transport) => {
@@ -71,7 +71,7 @@ testBoth("transport takes another server name when told so", async (get) => {
 });
 
 testBoth(
-  "transport takes any server when told to skip the check",
+  "Transport accepts any certificate with insecureSkipTlsVerify",
   async (get) => {
     const settings = { server: server.url, insecureSkipTlsVerify: true };
     await withTransport(settings, async (transport) => {
@@ -84,7 +84,7 @@ testBoth(
 );
 
 testBoth(
-  "transport proves itself by its client certificate, each by its own",
+  "Transport presents its own client certificate",
   async (get) => {
     for (const user of ["jane", "joe", "jane"] as const) {
       const settings = { ...TRUSTED, ...server.clients[user] };
@@ -103,7 +103,7 @@ testBoth(
 );
 
 testBoth(
-  "transport proves itself where it skips the check and through a proxy",
+  "Transport presents its certificate unverified and through a proxy",
   async (get) => {
     const proxyUrl = `http://127.0.0.1:${server.proxyPort}`;
     for (
@@ -138,7 +138,7 @@ test("Transport reuses its tunnels through a proxy", async () => {
   });
 });
 
-testBoth("transport goes through a SOCKS5 proxy", async (get) => {
+testBoth("Transport connects through a SOCKS5 proxy", async (get) => {
   const proxyUrl = `socks5://127.0.0.1:${server.socksPort}`;
   const settings = { ...TRUSTED, ...server.clients.jane, proxyUrl };
   await withTransport(settings, async (transport) => {
@@ -153,7 +153,7 @@ testBoth("transport goes through a SOCKS5 proxy", async (get) => {
 });
 
 testBoth(
-  "transport gives a proxy the user and password of its URL",
+  "Transport authenticates at a proxy with the user of its URL",
   async (get) => {
     const host = `127.0.0.1:${server.guardedProxyPort}`;
     await withTransport(

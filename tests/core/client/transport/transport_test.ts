@@ -42,7 +42,7 @@ test("Transport sends method, path, headers and body, and returns the response",
 });
 
 testBoth(
-  "transport gives repeated headers joined and error statuses as they are",
+  "Transport joins repeated headers and returns error statuses",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {
       const whoami = await transport.send(get("/whoami"));
@@ -59,7 +59,7 @@ testBoth(
 );
 
 testBoth(
-  "transport puts the path of the server's URL before every path",
+  "Transport prefixes every path with the path of the server's URL",
   async (get) => {
     const settings = { ...TRUSTED, server: `${server.url}/prefix/` };
     await withTransport(settings, async (transport) => {
@@ -68,7 +68,7 @@ testBoth(
   },
 );
 
-testBoth("transport does not follow redirects", async (get) => {
+testBoth("Transport does not follow redirects", async (get) => {
   await withTransport(TRUSTED, async (transport) => {
     const response = await transport.send(get("/redirect"));
     assert.equal(response.status, 302);
@@ -77,7 +77,7 @@ testBoth("transport does not follow redirects", async (get) => {
   });
 });
 
-testBoth("transport gives compressed bodies decompressed", async (get) => {
+testBoth("Transport decompresses bodies", async (get) => {
   await withTransport(TRUSTED, async (transport) => {
     const response = await transport.send(get("/gzip"));
     assert.equal(response.headers["content-encoding"], undefined);
@@ -93,34 +93,37 @@ testBoth("transport gives compressed bodies decompressed", async (get) => {
   });
 });
 
-testBoth("transport holds the sender back while nobody reads", async (get) => {
-  await withTransport(TRUSTED, async (transport) => {
-    const before = (await server.counters()).flowBytes;
-    const response = await transport.send(get("/flow"));
-    let last = -1;
-    // The sender stops once every buffer between is full.
-    await until("the flow stops", async () => {
-      const now = (await server.counters()).flowBytes - before;
-      const stopped = now === last;
-      last = now;
-      return stopped;
-    }, { every: 200 });
-    assert.ok(last < 24 << 20, `${last} bytes were sent to nobody`);
-    let read = 0;
-    for await (const chunk of response.body) {
-      read += chunk.byteLength;
-      if (read > 64 << 20) break;
-    }
-    await until("the server sees that the reader left", async () => {
-      const { flowBytes } = await server.counters();
-      const { flowBytes: later } = await server.counters();
-      return flowBytes === later;
+testBoth(
+  "Transport applies back-pressure while a body is not read",
+  async (get) => {
+    await withTransport(TRUSTED, async (transport) => {
+      const before = (await server.counters()).flowBytes;
+      const response = await transport.send(get("/flow"));
+      let last = -1;
+      // The sender stops when all buffers are full.
+      await until("the flow stops", async () => {
+        const now = (await server.counters()).flowBytes - before;
+        const stopped = now === last;
+        last = now;
+        return stopped;
+      }, { every: 200 });
+      assert.ok(last < 24 << 20, `${last} bytes were sent to nobody`);
+      let read = 0;
+      for await (const chunk of response.body) {
+        read += chunk.byteLength;
+        if (read > 64 << 20) break;
+      }
+      await until("the server sees that the reader left", async () => {
+        const { flowBytes } = await server.counters();
+        const { flowBytes: later } = await server.counters();
+        return flowBytes === later;
+      });
     });
-  });
-});
+  },
+);
 
 testBoth(
-  "transport gives whole answers, interim ones and trailers left out",
+  "Transport returns complete responses without interim ones and trailers",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {
       const hinted = await transport.send(get("/early-hints"));
@@ -136,7 +139,7 @@ testBoth(
 );
 
 testBoth(
-  "transport lets a chunk be until the next is asked for",
+  "Transport keeps a borrowed chunk until the next one is requested",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {
       const { body } = await transport.send(get("/count"));
@@ -148,7 +151,7 @@ testBoth(
           const { bytes, start, end } = splitter;
           const line = Buffer.from(bytes.subarray(start, end)).toString();
           assert.equal(line, `${lines} `.repeat(1 + (lines * 37) % 500));
-          // More arrives meanwhile.
+          // Further chunks arrive in the meantime.
           if (lines++ % 50 === 0) await nextTurn();
         }
       }
@@ -158,20 +161,23 @@ testBoth(
   },
 );
 
-testBoth("transport lets the chunks of an error be for good", async (get) => {
-  await withTransport(TRUSTED, async (transport) => {
-    const { body } = await transport.send(get("/long-error"));
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of body) chunks.push(chunk);
-    const lines = Array.from({ length: 100 }, (_, line) => `${line} `);
-    assert.equal(
-      Buffer.concat(chunks).toString(),
-      lines.map((line) => line.repeat(1_000)).join(""),
-    );
-  });
-});
+testBoth(
+  "Transport does not reuse the chunks of an error response",
+  async (get) => {
+    await withTransport(TRUSTED, async (transport) => {
+      const { body } = await transport.send(get("/long-error"));
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of body) chunks.push(chunk);
+      const lines = Array.from({ length: 100 }, (_, line) => `${line} `);
+      assert.equal(
+        Buffer.concat(chunks).toString(),
+        lines.map((line) => line.repeat(1_000)).join(""),
+      );
+    });
+  },
+);
 
-testBoth("transport refuses what is no answer of HTTP", async (get) => {
+testBoth("Transport refuses responses that are not HTTP", async (get) => {
   await withTransport(TRUSTED, async (transport) => {
     await assert.rejects(
       () => transport.send(get("/garbage-head")),
@@ -183,7 +189,7 @@ testBoth("transport refuses what is no answer of HTTP", async (get) => {
 });
 
 testBoth(
-  "transport refuses headers of several lines, and tells no value",
+  "Transport refuses multi-line headers without quoting the value",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {
       for (
@@ -199,35 +205,38 @@ testBoth(
   },
 );
 
-testBoth("transport sends what a request has beside its path", async (get) => {
-  const settings = { ...TRUSTED, repeatsHeaders: true };
-  await withTransport(settings, async (transport) => {
-    const { lines } = await json(
-      await transport.send(get("/echo?a=b%20c", {
-        headers: { accept: "application/json", authorization: "Bearer x" },
-        repeatedHeaders: { "impersonate-group": ["one", "two"] },
-      })),
-    );
-    const sent = (lines as string[]).map((line) => line.toLowerCase());
-    for (
-      const [name, value] of [
-        ["host", `127.0.0.1:${server.port}`],
-        ["accept", "application/json"],
-        ["authorization", "bearer x"],
-        ["impersonate-group", "one"],
-        ["impersonate-group", "two"],
-      ]
-    ) {
-      assert.ok(
-        sent.some((line, at) => line === name && sent[at + 1] === value),
-        `${name}: ${value}`,
+testBoth(
+  "Transport sends the query and repeated headers of a request",
+  async (get) => {
+    const settings = { ...TRUSTED, repeatsHeaders: true };
+    await withTransport(settings, async (transport) => {
+      const { lines } = await json(
+        await transport.send(get("/echo?a=b%20c", {
+          headers: { accept: "application/json", authorization: "Bearer x" },
+          repeatedHeaders: { "impersonate-group": ["one", "two"] },
+        })),
       );
-    }
-  });
-});
+      const sent = (lines as string[]).map((line) => line.toLowerCase());
+      for (
+        const [name, value] of [
+          ["host", `127.0.0.1:${server.port}`],
+          ["accept", "application/json"],
+          ["authorization", "bearer x"],
+          ["impersonate-group", "one"],
+          ["impersonate-group", "two"],
+        ]
+      ) {
+        assert.ok(
+          sent.some((line, at) => line === name && sent[at + 1] === value),
+          `${name}: ${value}`,
+        );
+      }
+    });
+  },
+);
 
 testBoth(
-  "transport gives a body up when its reader leaves or cancels",
+  "Transport ends a response when its reader leaves or cancels",
   async (get) => {
     await withTransport(TRUSTED, async (transport) => {
       const before = (await server.counters()).abandoned;
@@ -247,7 +256,7 @@ testBoth(
 );
 
 testBoth(
-  "transport ends a request when its signal aborts, wherever it is",
+  "Transport ends a request when its signal aborts, in every state",
   async (get) => {
     const reason = new Error("enough");
     await withTransport(TRUSTED, async (transport) => {
@@ -282,7 +291,7 @@ testBoth(
   },
 );
 
-testBoth("transport tells of connections that fail or break", async (get) => {
+testBoth("Transport reports failed and broken connections", async (get) => {
   await withTransport(
     { ...TRUSTED, server: "https://127.0.0.1:1" },
     async (transport) => {
@@ -304,7 +313,7 @@ testBoth("transport tells of connections that fail or break", async (get) => {
 });
 
 testBoth(
-  "transport ends everything when it is closed, and may be closed twice",
+  "Transport.close ends all requests and is safe to call twice",
   async (get) => {
     const transport = await openHttpTransport(TRUSTED);
     const before = (await server.counters()).abandoned;

@@ -170,7 +170,7 @@ test("openWebSocket connects through a proxy", async () => {
   for (
     const settings of [
       { proxyUrl: `http://127.0.0.1:${server.proxyPort}` },
-      // Bun's ws knows no SOCKS.
+      // Bun's ws does not support SOCKS.
       ...(currentRuntime() === "bun"
         ? []
         : [{ proxyUrl: `socks5://127.0.0.1:${server.socksPort}` }]),
@@ -203,7 +203,7 @@ test("openWebSocket ends a stream whose peer does not answer pings", async () =>
   const beat = () => beats.forEach((one) => one());
   for (let i = 0; i < 3; i++) {
     beat();
-    // Its answer comes behind that to the ping.
+    // Its response follows the one to the ping.
     await stream.send(Uint8Array.of(i));
     assert.deepEqual([...(await messages.next()).value], [i]);
   }
