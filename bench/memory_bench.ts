@@ -5,7 +5,7 @@ import type { UntypedObject } from "../core/api/object.ts";
 import { MemoryBudget } from "../core/cache/store/memory_budget.ts";
 import { ObjectStore } from "../core/cache/store/object_store.ts";
 import { rangeText } from "../core/json/json_text.ts";
-import { limitHeapGrowth } from "../core/operator/heap_growth.ts";
+import { limitHeapGrowth } from "../core/operator/process_memory.ts";
 import {
   type Bench,
   type Measure,

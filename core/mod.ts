@@ -243,9 +243,9 @@ export {
 export type { LeaderElectionOptions } from "./operator/leader_election.ts";
 export type { OperatorHandle } from "./operator/development.ts";
 export { MetricsRegistry } from "./operator/metrics_registry.ts";
-export type { ControllerHandle } from "./operator/controller_handle.ts";
+export type { ControllerHandle } from "./operator/operator.ts";
 export { Operator } from "./operator/operator.ts";
-export type { OperatorHealth } from "./operator/operator_health.ts";
+export type { OperatorHealth } from "./operator/operator.ts";
 export {
   loadOperatorConfig,
   type LoadOperatorConfigOptions,
@@ -258,7 +258,7 @@ export type {
   StartErrorPolicy,
 } from "./operator/operator_options.ts";
 export type { ProbeOptions } from "./operator/probe_server.ts";
-export { limitHeapGrowth } from "./operator/heap_growth.ts";
+export { limitHeapGrowth } from "./operator/process_memory.ts";
 
 // A cache that follows the server.
 export type {

@@ -10,7 +10,7 @@ import { ReplicaSet } from "../../core/kinds/apps_v1.ts";
 import { Pod } from "../../core/kinds/core_v1.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { Operator } from "../../core/operator/operator.ts";
-import { limitHeapGrowth } from "../../core/operator/heap_growth.ts";
+import { limitHeapGrowth } from "../../core/operator/process_memory.ts";
 import { watch } from "../../sources/watch_source.ts";
 import { type Measure, verify } from "./bench.ts";
 import { PodFactory } from "./pods.ts";

@@ -1,4 +1,11 @@
-import type { Kind } from "../api/kind.ts";
+import { ApiError } from "../api/api_error.ts";
+import {
+  apiVersionOf,
+  type Kind,
+  kindText,
+  type ResolvedKind,
+  untyped,
+} from "../api/kind.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { Client } from "../client/client.ts";
 import { deadline, sleep } from "../clock.ts";
@@ -8,13 +15,13 @@ import type {
 } from "../controller/controller.ts";
 import type { ControllerDeps } from "../controller/controller.ts";
 import type { ControllerSettings } from "../controller/controller_options.ts";
+import type { NamespaceSet } from "../controller/event_source.ts";
 import { namespaceSet } from "../controller/namespaces.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
 import type { StartErrorPolicy } from "./operator_options.ts";
-import { checkWatchable, syncTimeoutError } from "./start_check.ts";
 
-/** What an operator does with its controllers, whatever their kind. */
+/** A controller of any kind, as its operator uses it. */
 export interface ManagedController {
   readonly name: string;
   readonly kind: Kind;
@@ -22,11 +29,11 @@ export interface ManagedController {
     ControllerSettings,
     "fieldManager" | "install" | "namespaces"
   >;
-  /** The kinds that it keeps, which are those of its event sources. */
+  /** Kinds of its secondary resources, from its event sources. */
   readonly secondaryKinds: readonly Kind[];
-  /** The kinds that it only watches. */
+  /** Kinds that it only watches. */
   readonly readOnlyKinds: readonly Kind[];
-  /** Which objects run now. */
+  /** Keys of the objects that run. */
   readonly runningKeys: readonly string[];
   start(
     deps: ControllerDeps,
@@ -45,33 +52,33 @@ export interface ManagedController {
   why(key: ObjectKey | string): ObjectHistory | undefined;
 }
 
-/** How controllers are started. */
+/** Dependencies of {@linkcode startController}. */
 export interface ControllerStartDeps {
   readonly deps: ControllerDeps;
-  /** Installs definitions, also where this replica does not lead. */
+  /** Client that installs definitions, on standby replicas as well. */
   readonly client: Client;
   readonly startErrors: StartErrorPolicy;
-  /** Milliseconds. */
+  /** Time limit for the sync of the caches, in milliseconds. */
   readonly syncTimeout: number;
-  /** Fires when the operator stops. */
+  /** Signal that aborts when the operator stops. */
   readonly signal: AbortSignal;
-  /** The controllers that the operator has, by name. */
+  /** Controllers of the operator, by name. */
   readonly controllers: ReadonlyMap<string, ManagedController>;
 }
 
-/** The first and the longest pause between attempts, in milliseconds. */
-const FIRST_PAUSE = 1_000;
-const LONGEST_PAUSE = 30_000;
+/** Pauses between attempts to start, doubled each time. */
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
 
 /**
- * Starts a controller as the policy for errors says.
+ * Starts a controller by the policy for errors.
  *
- * With `"fail"` it first looks whether the kind can be watched at all, so that
- * what is missing is told at once and by name. With `"wait"` a controller that
- * cannot start is tried again until it can, or the operator stops.
+ * With `"fail"` it first checks that the kind can be watched, so that a missing
+ * definition or right is reported immediately and by name. With `"wait"` a
+ * controller that cannot start is retried until it can, or the operator stops.
  *
- * @returns Fulfilled when its caches are complete, or when it waits.
- * @throws {Error} If it cannot start and the policy is to fail.
+ * @returns Resolves when its caches are synced, or when it waits.
+ * @throws {Error} If it cannot start and the policy is `"fail"`.
  */
 export async function startController(
   controller: ManagedController,
@@ -87,7 +94,7 @@ export async function startController(
     await startInTime(controller, options);
   } catch (error) {
     if (startErrors === "fail" || options.signal.aborted) throw error;
-    deps.log.warn("A controller cannot start yet, it waits", {
+    deps.log.warn("A controller cannot start yet", {
       controller: controller.name,
       error,
     });
@@ -95,11 +102,11 @@ export async function startController(
 }
 
 /**
- * Starts all controllers, those too that are registered while others start. One
- * that was taken away meanwhile need not have started.
+ * Starts all controllers, including those that are registered while others
+ * start. A controller that is unregistered during the start may fail to start.
  *
- * @param controllers Those that there are, by name.
- * @param start Starts one.
+ * @param controllers The controllers by name.
+ * @param start Starts one controller.
  */
 export async function startAll(
   controllers: ReadonlyMap<string, ManagedController>,
@@ -107,7 +114,9 @@ export async function startAll(
 ): Promise<void> {
   const begun = new Set<ManagedController>();
   for (;;) {
-    const late = [...controllers.values()].filter((one) => !begun.has(one));
+    const late = [...controllers.values()].filter((controller) =>
+      !begun.has(controller)
+    );
     if (late.length === 0) return;
     await Promise.all(late.map(async (controller) => {
       begun.add(controller);
@@ -120,7 +129,7 @@ export async function startAll(
   }
 }
 
-/** What was stopped or taken away meanwhile may have been started anew since. */
+/** Checks that the controller is still registered and the operator not stopped. */
 function checkWanted(
   controller: ManagedController,
   { signal, controllers }: ControllerStartDeps,
@@ -128,7 +137,7 @@ function checkWanted(
   signal.throwIfAborted();
   if (controllers.get(controller.name) === controller) return;
   throw new Error(
-    `Cannot start controller "${controller.name}": it was taken away meanwhile: received a call of unregister`,
+    `Cannot start controller "${controller.name}": it was unregistered`,
   );
 }
 
@@ -148,7 +157,7 @@ async function check(
   );
 }
 
-/** Starts it, and goes on in the background if that takes too long. */
+/** Starts a controller; a start that takes too long goes on in the background. */
 async function startInTime(
   controller: ManagedController,
   options: ControllerStartDeps,
@@ -156,7 +165,7 @@ async function startInTime(
   const { deps, syncTimeout, startErrors } = options;
   const started = startErrors === "fail"
     ? controller.start(deps)
-    : startAgainAndAgain(controller, options);
+    : startWithRetries(controller, options);
   await deadline(started, syncTimeout, {
     clock: deps.clock,
     onTimeout: () =>
@@ -164,12 +173,15 @@ async function startInTime(
   });
 }
 
-async function startAgainAndAgain(
+async function startWithRetries(
   controller: ManagedController,
   options: ControllerStartDeps,
 ): Promise<void> {
   const { deps, signal } = options;
-  for (let pause = FIRST_PAUSE;; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+  for (
+    let pause = FIRST_PAUSE_MS;;
+    pause = Math.min(2 * pause, LONGEST_PAUSE_MS)
+  ) {
     try {
       await install(controller, options);
       checkWanted(controller, options);
@@ -177,7 +189,7 @@ async function startAgainAndAgain(
       return;
     } catch (error) {
       checkWanted(controller, options);
-      deps.log.warn("A controller cannot start, it is tried again", {
+      deps.log.warn("A controller cannot start, retrying", {
         controller: controller.name,
         retryIn: pause,
         error,
@@ -188,7 +200,7 @@ async function startAgainAndAgain(
   }
 }
 
-/** Applies the CustomResourceDefinition of a controller that asks for it. */
+/** Applies the CustomResourceDefinition if the option `install` is set. */
 async function install(
   { kind, settings }: ManagedController,
   { client, deps: { clock } }: ControllerStartDeps,
@@ -207,4 +219,81 @@ function lastError(controller: ManagedController): string | undefined {
     ...[...sources.values()].map(({ message }) => message),
   ];
   return errors.find((message) => message !== undefined);
+}
+
+/**
+ * Checks that a kind can be watched: the server must serve it with the expected
+ * scope, and the account must be allowed to list it.
+ *
+ * @param client A client for the cluster.
+ * @param kind The kind of the controller.
+ * @param namespaces The namespaces to watch.
+ * @throws {Error} If the kind cannot be watched; the error says what to do.
+ */
+async function checkWatchable(
+  client: Client,
+  kind: Kind,
+  namespaces: NamespaceSet,
+): Promise<void> {
+  const served = await servedKind(client, kind);
+  if (kind.scope !== undefined && kind.scope !== served.scope) {
+    throw new TypeError(
+      `Cannot watch ${
+        kindText(kind)
+      }: the server serves it with another scope, so change the definition of the kind or of its CustomResourceDefinition: received ${kind.scope} for ${served.scope}`,
+    );
+  }
+  const places = namespaces === "all" || served.scope === "Cluster"
+    ? [undefined]
+    : namespaces;
+  for (const namespace of places) {
+    try {
+      await client.list(kind, { namespace, limit: 1 });
+    } catch (error) {
+      if (!ApiError.is(error) || !error.isForbidden) throw error;
+      throw new Error(
+        `Cannot watch ${kindText(kind)}${
+          namespace === undefined ? "" : ` in namespace ${namespace}`
+        }: the right is missing, so give the operator's account ${
+          namespace === undefined ? "a ClusterRole" : "a Role"
+        } with ${ruleText(served)}: received ${error.message}`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+async function servedKind(client: Client, kind: Kind): Promise<ResolvedKind> {
+  const { group, version } = kind;
+  try {
+    return await client.resolve(untyped({ group, version, kind: kind.kind }));
+  } catch (error) {
+    if (!ApiError.is(error) || !error.isNotFound) throw error;
+    throw new Error(
+      `Cannot watch ${
+        kindText(kind)
+      }: the server does not serve it, so install its CustomResourceDefinition first, or let the operator do it with { install: true }: received ${error.message}`,
+      { cause: error },
+    );
+  }
+}
+
+/** Rule of a role that allows to watch a kind. */
+function ruleText({ group, plural }: ResolvedKind): string {
+  return `{ apiGroups: ["${group}"], resources: ["${plural}"], verbs: ["get", "list", "watch"] }`;
+}
+
+/** Error for caches that do not sync in time. */
+function syncTimeoutError(
+  controller: { readonly name: string; readonly kind: Kind },
+  timeout: number,
+  lastError: string | undefined,
+): Error {
+  return new Error(
+    `Cannot start controller "${controller.name}": its caches (${
+      apiVersionOf(controller.kind)
+    } ${controller.kind.kind} and its event sources) were not synced within ${timeout} ms${
+      lastError === undefined ? "" : `: received ${lastError}`
+    }`,
+  );
 }

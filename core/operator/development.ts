@@ -1,62 +1,63 @@
 import type { Kind } from "../api/kind.ts";
 import type { Logger } from "../logger.ts";
 
-/** What a tool sees of an operator that a file has made. */
+/** Handle of an operator for tools such as `coracle dev`. */
 export interface OperatorHandle {
-  /** What it reconciles, and what else its controllers watch. */
+  /** Controllers of the operator, and the kinds that they watch. */
   readonly controllers: readonly {
+    /** Name of the controller. */
     readonly name: string;
+    /** Kind of its primaries. */
     readonly kind: Kind;
-    /** The kinds that it keeps, which are those of its event sources. */
+    /** Kinds of its secondary resources, from its event sources. */
     readonly secondaryKinds: readonly Kind[];
-    /** The kinds that it only watches. */
+    /** Kinds that it only watches. */
     readonly readOnlyKinds: readonly Kind[];
-    /**
-     * Whether it applies the definition of its kind at start, and what runs
-     * before its reconciler.
-     */
+    /** Options of the controller that tools need. */
     readonly settings: {
+      /** Whether the CustomResourceDefinition is applied at start. */
       readonly install: boolean;
+      /** Workflow that runs before the reconciler. */
       readonly workflow?: { toMermaid?(): string } | undefined;
     };
   }[];
   /**
-   * Starts it and resolves when its caches are synced. On an operator that was
-   * started already it only waits for that.
+   * Starts the operator; resolves when its caches are synced. A second call only
+   * waits for that.
    */
   start(): Promise<void>;
-  /** Stops it in order; safe to call at any time and more than once. */
+  /** Stops the operator gracefully; safe to call more than once. */
   stop(): Promise<void>;
 }
 
 /**
- * What a tool that loads operator files, such as `coracle dev`, asks of the
- * operators in them. The files stay as they are: an operator looks here when it
- * is made.
+ * Development mode: the hooks of a tool that loads the program of an operator,
+ * such as `coracle dev`. The program needs no change, because every operator
+ * calls the hooks by itself.
  */
 export interface Development {
   /**
-   * Whether operators run. Where they do not, `start` and `run` return at once:
-   * the tool only wants to know what the file has.
+   * Whether operators run. If not, `start` and `run` return immediately, for
+   * tools that only inspect the controllers.
    */
   readonly runs: boolean;
-  /** Where operators log that were not given a logger of their own. */
+  /** Logger for operators without one of their own. */
   readonly logger?: Logger | undefined;
-  /** Told of each operator as soon as it is made. */
+  /** Called when an operator is created. */
   operatorMade(operator: OperatorHandle): void;
-  /** Told when the caches of an operator are synced: it reconciles now. */
+  /** Called when the caches of an operator are synced. */
   operatorStarted?(operator: OperatorHandle): void;
 }
 
-/** Tool and file may have loaded two copies of the library. */
+/** Global key, because tool and program may load two copies of the library. */
 const SWITCH = Symbol.for("@coracle/operator/development");
 
-/** What the tool that loads this program asks; undefined in production. */
+/** Returns the development mode of the process; undefined in production. */
 export function development(): Development | undefined {
   return (globalThis as Record<symbol, Development | undefined>)[SWITCH];
 }
 
-/** Sets or, with undefined, ends what {@linkcode development} tells. */
+/** Sets the development mode of the process; undefined ends it. */
 export function setDevelopment(value: Development | undefined): void {
   (globalThis as Record<symbol, Development | undefined>)[SWITCH] = value;
 }

@@ -7,13 +7,18 @@ import { InformerPool } from "../cache/informer/informer_pool.ts";
 import { Client } from "../client/client.ts";
 import { traceRequests } from "../client/middleware.ts";
 import { ConcurrencyCap } from "../controller/run/concurrency_cap.ts";
-import { Controller, type ObjectHistory } from "../controller/controller.ts";
+import {
+  Controller,
+  type ControllerDeps,
+  type ControllerHealth,
+  type ObjectHistory,
+} from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller_options.ts";
-import type { ControllerDeps } from "../controller/controller.ts";
+import type { EventSource, PrimaryCache } from "../controller/event_source.ts";
+import type { Namespaces } from "../controller/namespaces.ts";
 import type { Reconciler } from "../controller/reconciler.ts";
 import { installCrd } from "../crd/install_crd.ts";
 import { isDefinedKind } from "../crd/kind_definition.ts";
-import type { ControllerHandle } from "./controller_handle.ts";
 import {
   type ManagedController,
   startAll,
@@ -28,7 +33,6 @@ import {
   configuredOperator,
 } from "./operator_config.ts";
 import { OperatorGauges } from "./operator_gauges.ts";
-import type { OperatorHealth } from "./operator_health.ts";
 import {
   type OperatorOptions,
   type OperatorSettings,
@@ -36,15 +40,60 @@ import {
 } from "./operator_options.ts";
 import { ProbeServer } from "./probe_server.ts";
 import { operatorBudget } from "./process_memory.ts";
-import { drain } from "./shutdown.ts";
-import { onStopSignal } from "./stop_signals.ts";
+import { drain, onStopSignal } from "./shutdown.ts";
+
+/** Health of an operator. */
+export interface OperatorHealth {
+  /** Whether the operator was started and not stopped. */
+  readonly started: boolean;
+  /** Whether the caches of all controllers are synced. */
+  readonly ready: boolean;
+  /** Whether all informers and event sources are healthy. */
+  readonly healthy: boolean;
+  /**
+   * Whether this replica runs the controllers. With leader election, whether it
+   * is the leader.
+   */
+  readonly leading: boolean;
+  /** Identity of the leader that was observed last, with leader election. */
+  readonly leader: string | undefined;
+  /** Health of each controller. */
+  readonly controllers: readonly ControllerHealth[];
+}
+
+/**
+ * Handle of a registered controller.
+ *
+ * @typeParam P The type of its primaries.
+ */
+export interface ControllerHandle<
+  P extends KubernetesObject = KubernetesObject,
+> {
+  /** Name of the controller, unique within the operator. */
+  readonly name: string;
+  /** Kind of its primaries. */
+  readonly kind: Kind<P>;
+  /** Cached primaries; empty before the controller is started. */
+  readonly primaries: PrimaryCache<P>;
+  /** Changes the watched namespaces; resolves when their caches are synced. */
+  changeNamespaces(namespaces: Namespaces): Promise<void>;
+  /** Triggers a run of a primary, as a change of it would. */
+  trigger(key: ObjectKey | string): void;
+  /** Adds an event source; resolves when it has synced. */
+  addSource(source: EventSource<P>): Promise<EventSource<P>>;
+  /** Removes an event source and stops it. */
+  removeSource(name: string): Promise<void>;
+  /** Returns the health of the controller. */
+  health(): ControllerHealth;
+}
 
 type State = "stopped" | "starting" | "started" | "stopping";
 
 /**
- * Controllers that share a cluster, its caches and a life.
+ * An operator: a set of controllers that share one client, one cache of
+ * informers and one lifecycle.
  *
- * @example An operator that only looks
+ * @example An operator that only watches
  * ```ts ignore
  * import { Operator, untyped } from "@coracle/operator";
  *
@@ -64,27 +113,27 @@ export class Operator implements OperatorHandle {
   readonly #probes: ProbeServer;
   readonly #gauges: OperatorGauges;
   #deps: ControllerDeps | undefined;
-  /** The client as made or given: its writes are not fenced. */
+  /** Client as created or given; its writes do not depend on a lease. */
   #client: Client | undefined;
   #coordination: Coordination | undefined;
   #state: State = "stopped";
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
-  /** Whether it stops because it could not start: it never ran. */
+  /** Whether the operator stops because it could not start. */
   #failed = false;
-  /** Who waits for the operator to have stopped. */
+  /** Callbacks that wait until the operator has stopped. */
   readonly #stopped: (() => void)[] = [];
-  /** Fires when the operator stops. */
+  /** Aborts when the operator stops. */
   #ending = new AbortController();
-  /** Fires to end the grace of a stop that is under way. */
+  /** Aborts to end the grace period of a stop in progress. */
   #hurry = new AbortController();
 
   /**
-   * Makes an operator; nothing happens before it is started.
+   * Creates an operator; nothing happens before it is started.
    *
-   * @param options How it behaves.
-   * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or
-   * makes no sense, naming it.
+   * @param options The options.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
+   * valid; the error names it.
    */
   constructor(options: OperatorOptions = {}) {
     const tool = development();
@@ -112,25 +161,25 @@ export class Operator implements OperatorHandle {
     tool?.operatorMade(this);
   }
 
-  /** Its controllers, for tools. */
+  /** Controllers of the operator, for tools. */
   get controllers(): OperatorHandle["controllers"] {
     return [...this.#controllers.values()];
   }
 
-  /** The port of the probes; undefined when they are not served. */
+  /** Port of the probes; undefined while they are not served. */
   get probePort(): number | undefined {
     return this.#probes.port;
   }
 
   /**
-   * Adds a controller. On a started operator it starts at once.
+   * Registers a controller. On a started operator it starts immediately.
    *
-   * @param kind The kind of its primaries.
-   * @param reconciler What it runs.
-   * @param options How it behaves.
+   * @param kind The kind of the primaries.
+   * @param reconciler The reconciler.
+   * @param options The options of the controller.
    * @throws {TypeError} If the name is taken, or the reconciler lacks a method.
-   * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or
-   * makes no sense, naming it.
+   * @throws {TypeError | RangeError | SyntaxError} If an option is unknown or not
+   * valid; the error names it.
    */
   register<P extends KubernetesObject>(
     kind: Kind<P>,
@@ -145,7 +194,7 @@ export class Operator implements OperatorHandle {
     );
     if (this.#controllers.has(controller.name)) {
       throw new TypeError(
-        `Cannot register a controller: there is one of this name already, so give one of them another with { name }: received "${controller.name}"`,
+        `Cannot register a controller: the name is taken, so set another one with { name }: received "${controller.name}"`,
       );
     }
     if (options.install && !isDefinedKind(kind)) {
@@ -168,7 +217,7 @@ export class Operator implements OperatorHandle {
     return controller;
   }
 
-  /** Takes a controller away; its runs may end within the shutdown grace. */
+  /** Unregisters a controller; its runs may end within the grace period. */
   async unregister(name: string): Promise<void> {
     const controller = this.#controllers.get(name);
     if (controller === undefined) return;
@@ -184,11 +233,11 @@ export class Operator implements OperatorHandle {
   }
 
   /**
-   * Starts everything.
+   * Starts the operator with all its controllers.
    *
-   * @returns Fulfilled when the caches of all controllers are complete.
-   * @throws {Error} If there is no controller, or one cannot start; what was
-   * started is stopped then.
+   * @returns Resolves when the caches of all controllers are synced.
+   * @throws {Error} If there is no controller, or one cannot start; the others
+   * are stopped then.
    */
   async start(): Promise<void> {
     if (development()?.runs === false) return;
@@ -197,7 +246,7 @@ export class Operator implements OperatorHandle {
     try {
       await starting;
     } catch (error) {
-      // Another start may have come since: it is not to be stopped.
+      // A later start may be in progress, which must not be stopped.
       this.#failed = this.#starting === starting;
       if (this.#failed) await this.stop();
       throw error;
@@ -205,9 +254,9 @@ export class Operator implements OperatorHandle {
   }
 
   /**
-   * Starts and goes on until the process is asked to end by SIGTERM or SIGINT,
-   * or {@linkcode Operator.stop} is called; then stops in order. A second signal
-   * ends the grace.
+   * Starts the operator and runs it until the process receives SIGTERM or SIGINT,
+   * or {@linkcode Operator.stop} is called; then stops it gracefully. A second
+   * signal ends the grace period.
    */
   async run(): Promise<void> {
     if (development()?.runs === false) return;
@@ -228,9 +277,9 @@ export class Operator implements OperatorHandle {
   }
 
   /**
-   * Stops in order: no run begins any more; those that there are may end within
-   * the shutdown grace; then their signals fire; then all watches, timers and
-   * sockets are freed. Safe to call at any time, and more than once.
+   * Stops the operator gracefully: no further runs start; current ones may end
+   * within the grace period, then their signals abort; finally all watches,
+   * timers and sockets are closed. Safe to call at any time and more than once.
    */
   async stop(): Promise<void> {
     if (this.#state === "stopped" && this.#starting === undefined) return;
@@ -239,8 +288,8 @@ export class Operator implements OperatorHandle {
   }
 
   /**
-   * Applies the CustomResourceDefinitions of all kinds that carry one, and waits
-   * until they are served.
+   * Applies the CustomResourceDefinitions of the kinds that were made by
+   * `defineKind`, and waits until the server serves them.
    */
   async install(): Promise<void> {
     await this.#connect();
@@ -252,10 +301,10 @@ export class Operator implements OperatorHandle {
   }
 
   /**
-   * Why an object ran and will run, by each controller that knows it: its last
-   * runs with causes, writes and outcomes.
+   * Returns the run history of an object in each controller that knows it: its
+   * last runs with their causes, writes and outcomes, and its next run.
    *
-   * @param key The object, as a key or as `namespace/name`.
+   * @param key The key of the object, or `namespace/name`.
    */
   why(key: ObjectKey | string): readonly ObjectHistory[] {
     return [...this.#controllers.values()].flatMap((controller) =>
@@ -263,7 +312,7 @@ export class Operator implements OperatorHandle {
     );
   }
 
-  /** How it fares. */
+  /** Returns the health of the operator and its controllers. */
   health(): OperatorHealth {
     const controllers = [...this.#controllers.values()].map((controller) =>
       controller.health()
@@ -280,8 +329,8 @@ export class Operator implements OperatorHandle {
   }
 
   /**
-   * What was counted, in the text format of Prometheus; empty if the operator
-   * was given other metrics than a `MetricsRegistry`.
+   * Returns the metrics in the text format of Prometheus; empty if the option
+   * `metrics` is not a `MetricsRegistry`.
    */
   metrics(): string {
     const { metrics } = this.#settings;
@@ -331,7 +380,7 @@ export class Operator implements OperatorHandle {
     const controllers = [...this.#controllers.values()];
     this.#state = "stopping";
     this.#ending.abort(
-      new Error("Cannot go on: the operator was stopped: received a stop"),
+      new Error("Cannot run the operator: it was stopped"),
     );
     this.#hurry = new AbortController();
     await drain(controllers, {
@@ -342,7 +391,7 @@ export class Operator implements OperatorHandle {
     });
     try {
       await Promise.all(controllers.map((controller) => controller.stop()));
-      // What it has opened meanwhile is closed, too.
+      // A start in progress may have opened something, which is closed as well.
       await this.#starting?.catch(() => {});
       await this.#disconnect();
       await this.#probes.stop();
@@ -355,7 +404,7 @@ export class Operator implements OperatorHandle {
     }
   }
 
-  /** What all controllers share; made when first needed. */
+  /** Returns the dependencies that all controllers share; created once. */
   async #connect(): Promise<ControllerDeps> {
     if (this.#deps !== undefined) return this.#deps;
     const { clock, logger, metrics, random, reconnect, cache, tracer } =

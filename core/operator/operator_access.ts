@@ -3,9 +3,9 @@ import type { AccessVerb, KindAccess } from "../crd/rbac.ts";
 import type { OperatorHandle } from "./development.ts";
 
 const WATCH: readonly AccessVerb[] = ["get", "list", "watch"];
-/** To change what is there, by patches and under an optimistic lock. */
+/** Verbs to change existing objects, by patch or with an optimistic lock. */
 const CHANGE: readonly AccessVerb[] = ["update", "patch"];
-/** How objects that a reconciler makes are kept as they should be. */
+/** Verbs to manage the objects that a reconciler creates. */
 const MANAGE: readonly AccessVerb[] = [...WATCH, "create", ...CHANGE, "delete"];
 
 const EVENT = untyped({
@@ -24,13 +24,13 @@ const DEFINITION = untyped({
 });
 
 /**
- * What an operator needs to be allowed: to watch its primaries, to write their
- * finalizers and status, to keep the objects it makes, and to tell what it does
- * by Events.
+ * Access rights that an operator needs: to watch its primaries, to write their
+ * finalizers and status, to manage the objects that it creates, and to record
+ * Events.
  *
- * @param controllers What the operator reconciles and watches.
+ * @param controllers The controllers of the operator.
  * @param managed Kinds that reconcilers write without watching them, which
- * nothing but their code tells.
+ * cannot be derived from the controllers.
  */
 export function operatorAccess(
   controllers: OperatorHandle["controllers"],
@@ -56,7 +56,7 @@ export function operatorAccess(
     }
   }
   for (const kind of managed) access.push({ kind, verbs: MANAGE });
-  // Those that were told before are found again and counted.
+  // A repeated Event is read and counted up.
   access.push({ kind: EVENT, verbs: ["get", "create", "patch"] });
   return access;
 }

@@ -2,29 +2,28 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { OptionTable, Settings } from "../api/options.ts";
 
-/** Where the probes are served. */
+/** Options of the server for probes and metrics. */
 export interface ProbeOptions {
-  /** The port; 0 for any that is free. */
+  /** Port to listen on; 0 for any free port. */
   readonly port: number;
   /**
-   * The address to listen on.
+   * Address to listen on.
    *
    * @default {"0.0.0.0"}
    */
   readonly host?: string | undefined;
   /**
-   * Whether `/debug/why?object=NAMESPACE/NAME` tells the last runs of an object,
-   * for `coracle why`. Error messages of reconcilers are among what it tells.
+   * Whether `/debug/why?object=NAMESPACE/NAME` returns the last runs of an
+   * object, for `coracle why`. The response contains error messages of
+   * reconcilers.
    *
    * @default {false}
    */
   readonly debug?: boolean | undefined;
   /**
-   * Whether the process should live on, as far as you can tell: `/healthz` then
-   * answers 503, and the kubelet starts the container anew. Broken connections
-   * are no reason: they heal by themselves.
-   *
-   * @default {always}
+   * Liveness check of the program: when it returns false, `/healthz` answers 503
+   * and the kubelet restarts the container. Broken connections are not a reason
+   * to return false, since they recover by themselves. Defaults to true.
    */
   readonly live?: (() => boolean) | undefined;
 }
@@ -40,74 +39,68 @@ export const PROBE_OPTIONS: OptionTable<ProbeOptions, "live"> = {
 /** Options of the probes with defaults. */
 export type ProbeSettings = Settings<ProbeOptions, "live">;
 
-/** An answer to a probe. */
+/** Result of a probe. */
 export interface ProbeAnswer {
-  /** Whether all is well: 200, or 503. */
+  /** Whether the probe succeeds: status 200, otherwise 503. */
   readonly ok: boolean;
-  /** What there is to say, as JSON. */
+  /** Body of the response, written as JSON. */
   readonly body: unknown;
 }
 
-/** What the probes tell. */
+/** Content of the probes. */
 export interface ProbeContent {
-  /** What `/healthz` says beside its status. */
+  /** Returns the body of `/healthz`. */
   state(): unknown;
-  /** Whether it does its work. */
+  /** Returns the result of `/readyz`. */
   ready(): ProbeAnswer;
-  /** Metrics in the text format of Prometheus. */
+  /** Returns the metrics in the text format of Prometheus. */
   metrics(): string;
-  /** Why an object ran, and will run. */
+  /** Returns the run history of an object. */
   why(object: string): ProbeAnswer;
 }
 
-/** What paths are seen from; any host would do. */
+/** Base to parse paths with; the host does not matter. */
 const BASE = "http://localhost";
 
-/** Serves `/healthz`, `/readyz` and `/metrics` over plain HTTP. */
+/** HTTP server for `/healthz`, `/readyz` and `/metrics`. */
 export class ProbeServer {
   readonly #content: ProbeContent;
   #debug = false;
   #live: () => boolean = () => true;
   #server: Server | undefined;
 
-  /** @param content What it tells. */
+  /** @param content The content of the probes. */
   constructor(content: ProbeContent) {
     this.#content = content;
   }
 
-  /** The port that it listens on; undefined when it does not. */
+  /** Port that the server listens on; undefined while it does not. */
   get port(): number | undefined {
     return (this.#server?.address() as AddressInfo | null | undefined)?.port;
   }
 
   /**
-   * Listens.
+   * Starts to listen.
    *
-   * @throws {RangeError} If the port is none.
-   * @throws {Error} If it is taken.
+   * @throws {Error} If the port is in use.
    */
   async start(options: ProbeSettings): Promise<void> {
     const { port, host, debug, live } = options;
     this.#debug = debug;
     if (live !== undefined) this.#live = live;
-    if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-      throw new RangeError(
-        `Cannot serve probes: "probes.port" must be from 0 to 65535: received ${port}`,
-      );
-    }
     const { createServer } = await import("node:http");
     const server = createServer((request, response) => {
       try {
         this.#answer(request, response);
       } catch {
-        // Thrown from here it would end the process, whoever asked.
-        respond(response, 500, "text/plain", "Cannot tell\n");
+        // An error that is thrown here would end the process.
+        respond(response, 500, "text/plain", "Internal error\n");
       }
     });
-    // A probe is small and quick: whoever is slow only holds a socket.
+    // Probes are small and quick: a slow client only occupies a socket.
     server.headersTimeout = server.requestTimeout = 5_000;
     await new Promise<void>((resolve, reject) => {
-      // It stays: an error of a server that nobody listens for ends the process.
+      // The listener stays: an unhandled error event would end the process.
       server.on("error", (error) =>
         reject(
           new Error(
@@ -120,7 +113,7 @@ export class ProbeServer {
     this.#server = server;
   }
 
-  /** Listens no more and closes all connections. */
+  /** Stops listening and closes all connections. */
   async stop(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -134,12 +127,22 @@ export class ProbeServer {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const { url: target = "/" } = request;
     if (!URL.canParse(target, BASE)) {
-      respond(response, 400, "text/plain", "Only paths are served\n");
+      respond(
+        response,
+        400,
+        "text/plain",
+        "Cannot serve this target: it must be a path\n",
+      );
       return;
     }
     const url = new URL(target, BASE);
     if (request.method !== "GET" && request.method !== "HEAD") {
-      respond(response, 405, "text/plain", "Only GET is served\n");
+      respond(
+        response,
+        405,
+        "text/plain",
+        "Cannot serve this method: it must be GET\n",
+      );
       return;
     }
     if (url.pathname === "/metrics") {
@@ -150,7 +153,12 @@ export class ProbeServer {
     const answer = this.#find(url);
     if (answer === undefined) {
       const known = "/healthz, /readyz and /metrics";
-      respond(response, 404, "text/plain", `There are ${known}\n`);
+      respond(
+        response,
+        404,
+        "text/plain",
+        `Cannot serve this path: it must be one of ${known}\n`,
+      );
       return;
     }
     respond(

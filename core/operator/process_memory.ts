@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";
 import process from "node:process";
+import { setFlagsFromString } from "node:v8";
 import { parseByteSize } from "../api/byte_size.ts";
 import {
   cgroupMemoryLimit,
@@ -13,13 +14,13 @@ import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import type { OperatorCacheOptions } from "./operator_options.ts";
 
-/** What a machine says of memory. */
+/** Memory of the machine and of the process. */
 export interface SystemMemory {
-  /** The machine's memory, in bytes. */
+  /** Memory of the machine, in bytes. */
   readonly total: number;
-  /** Reads the files of control groups. */
+  /** Reads a file of the control group. */
   readonly readFile: ReadFile;
-  /** What the process uses: its resident set, in bytes. */
+  /** Returns the resident memory of the process, in bytes. */
   used(): number;
 }
 
@@ -29,7 +30,7 @@ const SYSTEM: SystemMemory = {
     try {
       return readFileSync(path, "utf8");
     } catch {
-      // Not every system has control groups, and not every process may look.
+      // The system has no control groups, or the process may not read them.
       return undefined;
     }
   },
@@ -37,24 +38,24 @@ const SYSTEM: SystemMemory = {
     try {
       return process.memoryUsage.rss();
     } catch {
-      return 0; // Where nobody may look, nothing is ever short.
+      return 0; // Unknown: memory then never counts as short.
     }
   },
 };
 
 /**
- * The budget of an operator's caches: as its options say, and otherwise a quarter
- * of what the process may use. It shrinks when the process comes near to the
- * limit of its memory, where there is one: that of its control group, or the one
- * that the options name.
+ * Makes the memory budget for the caches of an operator. Without an option it is
+ * a quarter of the memory available to the process. It shrinks when the process
+ * gets close to its memory limit, if there is one: that of the options, or of
+ * the control group.
  *
- * @param cache The options.
- * @param parts By which clock it is looked, and who is told.
- * @param system Where memory is read from.
+ * @param cache The options of the operator.
+ * @param deps The clock and the logger.
+ * @param system The memory of the machine and of the process.
  */
 export function operatorBudget(
   cache: OperatorCacheOptions,
-  parts: { readonly clock: Clock; readonly log: Logger },
+  deps: { readonly clock: Clock; readonly log: Logger },
   system: SystemMemory = SYSTEM,
 ): MemoryBudget {
   const { total, readFile } = system;
@@ -65,6 +66,44 @@ export function operatorBudget(
   return new MemoryBudget(budget ?? defaultCacheBudget(machine, readFile), {
     pressure: limit === undefined
       ? undefined
-      : new MemoryPressure({ limit: machine, used, ...parts }),
+      : new MemoryPressure({ limit: machine, used, ...deps }),
   });
+}
+
+/**
+ * Limits the growth of the V8 heap: the garbage collector then runs before the
+ * heap grows.
+ *
+ * By default V8 lets the young generation grow to about 60 to 100 MiB and the
+ * old generation to several times its live size, for programs with many
+ * long-lived objects. The objects of an operator are short-lived, because its
+ * caches are outside the heap, in their memory budget. So it loses nothing by a
+ * young generation that does not grow, and an old one that is collected when it
+ * has grown by half; memory outside the heap is released earlier as well. A
+ * program that also builds large structures, such as lists of many thousand
+ * decoded objects, may need more processor time.
+ *
+ * The setting applies to the whole process and until its end. Call this function
+ * first, from the program itself and not from a library.
+ *
+ * @returns Whether the runtime supports this at run time: Node does. On Deno,
+ * `--v8-flags=--max-semi-space-size=2,--heap-growing-percent=50` has the same
+ * effect.
+ *
+ * @example A small container
+ * ```ts
+ * import { limitHeapGrowth, Operator } from "@coracle/operator";
+ *
+ * limitHeapGrowth();
+ * const operator = new Operator({ cache: { budget: "200MiB" } });
+ * ```
+ */
+export function limitHeapGrowth(): boolean {
+  const { deno, bun } = process.versions as Record<string, string | undefined>;
+  if (deno !== undefined || bun !== undefined) return false;
+  // V8 reads these flags whenever the heap is about to grow, in contrast to the
+  // sizes, which it reads once. A factor of 1 means no growth.
+  setFlagsFromString("--semi-space-growth-factor=1");
+  setFlagsFromString("--heap-growing-percent=50");
+  return true;
 }

@@ -1,30 +1,30 @@
 import { type Clock, deadline, type DeadlineOptions } from "../clock.ts";
+import { hostProcess } from "../config/host_process.ts";
 import type { Logger } from "../logger.ts";
 import type { ManagedController } from "./controller_start.ts";
 
 /** Time for runs to end after their signals have aborted. */
 const ABORT_GRACE_MS = 1_000;
 
-/** How controllers come to rest. */
+/** Dependencies of {@linkcode drain}. */
 export interface DrainDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long runs may go on before their signals fire, in milliseconds. */
+  /** Time for runs to end before their signals abort, in milliseconds. */
   readonly grace: number;
-  /** Fires to end the grace early. */
+  /** Ends the grace period early. */
   readonly hurry: AbortSignal;
 }
 
 /**
- * Lets controllers come to rest: they begin no more runs, and those that there
- * are may end within the grace. Then their signals fire, and those that go on
- * all the same are named in the log and left behind.
+ * Drains controllers: they start no further runs, and current ones may end
+ * within the grace period. Then their signals abort, and those that still do not
+ * end are named in the log and left behind.
  */
 export async function drain(
   controllers: readonly ManagedController[],
-  options: DrainDeps,
+  { clock, log, grace, hurry }: DrainDeps,
 ): Promise<void> {
-  const { clock, log, grace, hurry } = options;
   for (const controller of controllers) controller.pause();
   const idle = Promise.all(
     controllers.map((controller) => controller.whenIdle()),
@@ -48,4 +48,26 @@ export function isInTime(
   options: DeadlineOptions,
 ): Promise<boolean> {
   return deadline(promise, limit, options).then(() => true, () => false);
+}
+
+const SIGNALS = ["SIGTERM", "SIGINT"] as const;
+
+/**
+ * Listens for the signals that ask a process to end.
+ *
+ * @param listener Called with the signal and the number of signals so far.
+ * @returns Removes the listener, so that the signals end the process as usual.
+ */
+export function onStopSignal(
+  listener: (signal: string, count: number) => void,
+): () => void {
+  let count = 0;
+  const listeners = SIGNALS.map((signal) => {
+    const handle = () => listener(signal, ++count);
+    hostProcess.on(signal, handle);
+    return () => hostProcess.off(signal, handle);
+  });
+  return () => {
+    for (const remove of listeners) remove();
+  };
 }

@@ -3,7 +3,7 @@ import { RestrictedTransport } from "../../testing/restricted_transport.ts";
 import { Client } from "../../core/client/client.ts";
 import { patchStatus } from "../../core/controller/result.ts";
 import { ConfigMap, Lease, Namespace } from "../../core/kinds/mod.ts";
-import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
+import type { ControllerHandle } from "../../core/operator/operator.ts";
 import type { Operator } from "../../core/operator/operator.ts";
 import {
   Gadget,

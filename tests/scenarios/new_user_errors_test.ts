@@ -100,7 +100,7 @@ const AT_ONCE: readonly Mistake[] = [
       operator.register(Gadget, nothing);
       operator.register(Gadget, nothing);
     },
-    names: /there is one of this name already.*received "gadget"/,
+    names: /the name is taken.*received "gadget"/,
     advises: /give one of them another with \{ name \}/,
   },
   {

@@ -5,7 +5,7 @@ import {
   shardSelector,
 } from "../../core/api/shard_selector.ts";
 import { patchStatus } from "../../core/controller/result.ts";
-import type { ControllerHandle } from "../../core/operator/controller_handle.ts";
+import type { ControllerHandle } from "../../core/operator/operator.ts";
 import {
   Gadget,
   type OperatorFixture,

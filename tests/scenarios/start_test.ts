@@ -111,7 +111,7 @@ scenario(
     });
     await assert.rejects(
       fixture.start(operator),
-      /not complete within 20000 ms.*configmaps.*forbidden/s,
+      /not synced within 20000 ms.*configmaps.*forbidden/s,
     );
   },
 );
@@ -315,7 +315,7 @@ scenario(
     await fixture.advance(60_000);
     assert.ok(
       fixture.log.some(({ message }) =>
-        message === "A controller cannot start, it is tried again"
+        message === "A controller cannot start, retrying"
       ),
     );
     await fixture.install(Late);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { test } from "node:test";
+import { operatorSettings } from "../../../core/operator/operator_options.ts";
 import { resolveOptions } from "../../../core/api/options.ts";
 import {
   PROBE_OPTIONS,
@@ -95,13 +96,16 @@ test("ProbeServer tells why an object ran only where it was asked to", async () 
   assert.deepEqual(asked, ["default/a", "default/b"]);
 });
 
-test("ProbeServer refuses a port that is none, and one that is taken", async () => {
+test("Operator refuses an invalid port of the probes", () => {
   for (const port of [-1, 1.5, 65_536]) {
-    await assert.rejects(
-      withProbes({}, () => Promise.resolve(), { port }),
-      /^RangeError: .*"probes\.port" must be from 0 to 65535: received/,
+    assert.throws(
+      () => operatorSettings({ probes: { port } }, undefined),
+      /^RangeError: .*probes: "port" must be .* 0 to 65535: received/,
     );
   }
+});
+
+test("ProbeServer refuses a port that is in use", async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const { port } = other.address() as AddressInfo;
