@@ -4,7 +4,7 @@ import { untyped } from "../core/api/kind.ts";
 import type { UntypedObject } from "../core/api/object.ts";
 import { MemoryBudget } from "../core/cache/store/memory_budget.ts";
 import { ObjectStore } from "../core/cache/store/object_store.ts";
-import { rangeText } from "../core/json/json_text.ts";
+import { rangeText } from "../core/json/byte_range.ts";
 import { limitHeapGrowth } from "../core/operator/process_memory.ts";
 import {
   type Bench,

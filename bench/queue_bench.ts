@@ -47,18 +47,19 @@ async function coracle(): Promise<readonly Measure[]> {
     for (const key of keys) queue.add(key);
   };
   const takeAndDone = () => {
-    for (let taken = 0, slot; (slot = queue.take()) >= 0; taken++) {
-      verify(queue.key(slot) === keys[taken], "a key must come in its turn");
-      queue.done(slot);
+    for (let taken = 0, item; (item = queue.take()) !== undefined; taken++) {
+      verify(item.key === keys[taken], "a key must come in its turn");
+      queue.done(item);
     }
     verify(queue.size === 0, "each key must come once");
   };
   const delay = () => {
     keys.forEach((key, i) => {
       queue.add(key);
-      const slot = queue.take();
-      queue.setTimer(slot, HOUR + i % 1_000);
-      queue.done(slot);
+      const item = queue.take();
+      if (item === undefined) throw new Error("the key must wait");
+      queue.setTimer(item, HOUR + i % 1_000);
+      queue.done(item);
     });
     verify(queue.delayed === COUNT, "each key must have its time");
   };

@@ -199,7 +199,7 @@ const clientNode: StartTaker = async (memory, feed) => {
  */
 const jsonParse: StartTaker = async (_memory, feed) => {
   const { LineSplitter } = await import("../core/json/line_splitter.ts");
-  const { rangeText } = await import("../core/json/json_text.ts");
+  const { rangeText } = await import("../core/json/byte_range.ts");
   let events = 0;
   const read = async () => {
     const splitter = new LineSplitter();

@@ -156,7 +156,7 @@ export type {
 } from "./client/watch_events.ts";
 
 // Objects as bytes.
-export * from "./json/byte_range.ts";
+export { type ByteRange, wholeRange } from "./json/byte_range.ts";
 export * from "./json/line_splitter.ts";
 export {
   type HeaderField,
@@ -164,7 +164,11 @@ export {
   type StringField,
 } from "./json/object_header.ts";
 export { EventScanner, type WatchEventType } from "./json/event_scanner.ts";
-export * from "./json/list_scanner.ts";
+export {
+  type ListHeader,
+  ListScanner,
+  type ListScannerOptions,
+} from "./json/list_scanner.ts";
 export { FieldReader } from "./json/field_reader.ts";
 export { Pruner } from "./json/prune.ts";
 
@@ -192,13 +196,13 @@ export type {
 export type * from "./crd/standard_schema.ts";
 
 // Which key runs when.
-export type {
-  AddOptions,
-  SchedulingQueueOptions,
-} from "./queue/queue_options.ts";
-export { SchedulingQueue } from "./queue/scheduling_queue.ts";
-export type { Limiter } from "./queue/limiter.ts";
-export { Priority } from "./queue/priority.ts";
+export {
+  type AddOptions,
+  Priority,
+  type QueueItem,
+  SchedulingQueue,
+  type SchedulingQueueOptions,
+} from "./queue/scheduling_queue.ts";
 export {
   exponentialBackoff,
   noRetry,
@@ -206,7 +210,11 @@ export {
   type RetryPolicyOptions,
 } from "./queue/retry_policy.ts";
 export { TokenBucket, type TokenBucketOptions } from "./queue/token_bucket.ts";
-export { type RateLimitWindow, WindowLimiter } from "./queue/window_limiter.ts";
+export {
+  type Limiter,
+  type RateLimitWindow,
+  WindowLimiter,
+} from "./queue/window_limiter.ts";
 
 // From an event to a run, and from a run's result to a write.
 export type { RunCause } from "./controller/cause.ts";

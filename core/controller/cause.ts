@@ -1,8 +1,10 @@
 import { keyText, type ObjectKey } from "../api/object_key.ts";
 import type { CacheEvent } from "../cache/informer/cache_event.ts";
-import { Priority } from "../queue/priority.ts";
-import type { AddOptions } from "../queue/queue_options.ts";
-import type { SchedulingQueue } from "../queue/scheduling_queue.ts";
+import {
+  type AddOptions,
+  Priority,
+  type QueueItem,
+} from "../queue/scheduling_queue.ts";
 import type { SourceEvent } from "./event_source.ts";
 
 /** Types of causes; the queue stores their index in this list. */
@@ -115,9 +117,9 @@ export function addedCause({ cause, detail }: AddOptions): RunCause {
   return runCause(cause ?? 0, detail, 1);
 }
 
-/** Cause of the run of a slot that has just been taken from the queue. */
-export function queuedCause(queue: SchedulingQueue, slot: number): RunCause {
-  return runCause(queue.cause(slot), queue.detail(slot), queue.events(slot));
+/** Cause of the run that a key was taken for. */
+export function queuedCause({ cause, detail, events }: QueueItem): RunCause {
+  return runCause(cause, detail, events);
 }
 
 function runCause(index: number, detail: unknown, events: number): RunCause {

@@ -13,8 +13,8 @@ import {
 import { SELECTION_OPTIONS, type SelectionOptions } from "../api/selection.ts";
 import { checkIndex } from "../cache/store/object_indexes.ts";
 import type { IndexDefinition } from "../cache/store/object_store.ts";
-import { pruneTree } from "../json/prune_tree.ts";
-import type { Limiter } from "../queue/limiter.ts";
+import { pruneTree } from "../json/prune.ts";
+import type { Limiter } from "../queue/window_limiter.ts";
 import {
   exponentialBackoff,
   noRetry,

@@ -1,7 +1,10 @@
-import type { ByteRange } from "./byte_range.ts";
-import { rangeText, stringAt, stringEquals } from "./json_text.ts";
-import { sharedEngine } from "./wasm_engine.ts";
-import type { StructureEngine } from "./structure_engine.ts";
+import {
+  type ByteRange,
+  rangeText,
+  stringAt,
+  stringEquals,
+} from "./byte_range.ts";
+import { sharedEngine, type StructureEngine } from "./structure_engine.ts";
 
 const TAB = 0x09;
 const LINE_FEED = 0x0a;

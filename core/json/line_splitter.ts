@@ -1,7 +1,6 @@
 import { Buffer } from "node:buffer";
 import { checkOptions, type OptionRules } from "../api/options.ts";
-import type { ByteRange } from "./byte_range.ts";
-import { asBuffer, nextByte } from "./json_text.ts";
+import { asBuffer, type ByteRange, nextByte } from "./byte_range.ts";
 
 /** How long a line may be when nothing else is said: 8 MiB. */
 export const DEFAULT_MAX_LINE_BYTES: number = 8 * 1024 * 1024;

@@ -1,13 +1,14 @@
+import type { Buffer } from "node:buffer";
 import type { OwnerReference } from "../api/object.ts";
-import type { ByteRange } from "./byte_range.ts";
-import { BACKSLASH, JsonCursor } from "./json_cursor.ts";
 import {
   asBuffer,
+  type ByteRange,
   parseRange,
   smallInteger,
   stringAt,
   stringEquals,
-} from "./json_text.ts";
+} from "./byte_range.ts";
+import { BACKSLASH, JsonCursor } from "./json_cursor.ts";
 
 /** What the scanner finds of an object, each as a range of bytes. */
 export type HeaderField =
@@ -120,9 +121,11 @@ export class ObjectHeader implements ByteRange {
 
   /** Whether the object has `metadata` several times, of which the last counts. */
   repeatsMetadata = false;
-  /** Grows with each object: tells whether this is still about the same one. */
-  turn = 0;
-
+  /**
+   * resourceVersion as a number, if that is exact and has no other spelling: a
+   * decimal of at most 15 digits. Otherwise NaN, and the text decides.
+   */
+  versionNumber: number = NaN;
   /**
    * Whether no more is known than the identity of the object: its name,
    * namespace, uid, resourceVersion and generation. All else reads as absent.
@@ -130,11 +133,35 @@ export class ObjectHeader implements ByteRange {
   isPartial = false;
 
   readonly #cursor: JsonCursor = new JsonCursor("the metadata of an object");
-  #version = "";
-  #versionTurn = -1;
-  #versionNumber = NaN;
-  #versionNumberTurn = -1;
+  /** resourceVersion, once it was decoded. */
+  #version: string | undefined;
   readonly #usedRange = { bytes: this.bytes, start: 0, end: 0 };
+
+  /** Starts the header of another object, without any fields. */
+  begin(bytes: Uint8Array, start: number): void {
+    this.bytes = bytes;
+    this.start = start;
+    this.forget(0);
+    this.repeatsMetadata = false;
+    this.#version = undefined;
+  }
+
+  /** Removes the fields from an index on; those of the metadata are the last. */
+  forget(index: number): void {
+    const { ranges, cutStarts } = this;
+    for (let i = 2 * index; i < ranges.length; i++) ranges[i] = -1;
+    for (let i = index; i < cutStarts.length; i++) cutStarts[i] = NO_MEMBER;
+  }
+
+  /** Parses the resourceVersion, once the fields are complete. */
+  parseVersion(): void {
+    const { bytes, start, end } = this.string("resourceVersion");
+    const isCanonical = end > start &&
+      (bytes[start] !== ZERO || end === start + 1);
+    this.versionNumber = isCanonical
+      ? smallInteger(bytes, start, end) ?? NaN
+      : NaN;
+  }
 
   /** The object's `apiVersion`; empty for items of a list, which leave it out. */
   get apiVersion(): string {
@@ -163,30 +190,7 @@ export class ObjectHeader implements ByteRange {
 
   /** The version of this state of the object. */
   get resourceVersion(): string {
-    // The stream asks for it several times.
-    if (this.#versionTurn !== this.turn) {
-      this.#version = this.#string(FIELD_INDEX.resourceVersion);
-      this.#versionTurn = this.turn;
-    }
-    return this.#version;
-  }
-
-  /**
-   * The version as a number, if that is exact and has no other spelling: a
-   * decimal of at most 15 digits. Else NaN, and the text decides.
-   */
-  get versionNumber(): number {
-    // The stream asks for it several times.
-    if (this.#versionNumberTurn !== this.turn) {
-      const { bytes, start, end } = this.string("resourceVersion");
-      const isCanonical = end > start &&
-        (bytes[start] !== ZERO || end === start + 1);
-      this.#versionNumber = isCanonical
-        ? smallInteger(bytes, start, end) ?? NaN
-        : NaN;
-      this.#versionNumberTurn = this.turn;
-    }
-    return this.#versionNumber;
+    return this.#version ??= this.#string(FIELD_INDEX.resourceVersion);
   }
 
   /** Counts changes of the desired state; undefined for kinds without it. */
@@ -302,6 +306,7 @@ export class ObjectHeader implements ByteRange {
     const own = new Uint8Array(this.bytes.subarray(this.start, this.end));
     copy.bytes = asBuffer(own);
     copy.end = copy.bytes.length;
+    copy.versionNumber = this.versionNumber;
     copy.isPartial = this.isPartial;
     for (let i = 0; i < this.ranges.length; i++) {
       const position = this.ranges[i] as number;
@@ -352,4 +357,81 @@ export class ObjectHeader implements ByteRange {
     }
     return start < 0 ? undefined : parseRange({ bytes, start, end }) as string;
   }
+}
+
+const QUOTE = 0x22;
+const NINE = 0x39;
+/** A call of the runtime's comparison takes longer than so many bytes here. */
+const SHORT = 64;
+
+/**
+ * Whether two states of an object have the same metadata but for
+ * `resourceVersion` and `managedFields`, which a comparison of their bytes shows
+ * in a fraction of the time that a scan takes: a server writes what has not
+ * changed as it did before.
+ *
+ * @param header Of one state.
+ * @param other The JSON of the other, in which `metadata` comes but once;
+ * without `managedFields`.
+ * @returns Whether they are the same for sure; if not, nothing is known.
+ */
+export function hasSameMetadata(
+  header: ObjectHeader,
+  other: ByteRange,
+): boolean {
+  const { ranges, start } = header;
+  const end = endOf(ranges, "metadata");
+  const version = ranges[2 * FIELD_INDEX.resourceVersion] as number;
+  const versionEnd = endOf(ranges, "resourceVersion");
+  let cut = header.cutStarts[FIELD_INDEX.managedFields] as number;
+  let cutEnd = endOf(ranges, "managedFields");
+  if (cut === NO_MEMBER) cut = cutEnd = end;
+  if (cut === NO_CUT || cutEnd < 0 || version < start || versionEnd > cut) {
+    return false;
+  }
+  const otherVersion = other.start + version - start;
+  const afterVersion = otherVersion + versionEnd - version;
+  const afterCut = afterVersion + cut - versionEnd;
+  const otherEnd = afterCut + end - cutEnd;
+  if (otherEnd > other.end) return false;
+  const bytes = asBuffer(header.bytes);
+  const others = asBuffer(other.bytes);
+  // If all before the version is the same, so is its place; as it is a string
+  // of digits there, too, all behind it is read in the same way.
+  return isNumber(others, otherVersion, afterVersion) &&
+    isSame(bytes, start, version, others, other.start) &&
+    isSame(bytes, versionEnd, cut, others, afterVersion) &&
+    isSame(bytes, cutEnd, end, others, afterCut);
+}
+
+/** Whether `bytes[start, end)` is the same as other bytes from a position on. */
+function isSame(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  others: Buffer,
+  from: number,
+): boolean {
+  const length = end - start;
+  if (length > SHORT) {
+    return bytes.compare(others, from, from + length, start, end) === 0;
+  }
+  for (let i = 0; i < length; i++) {
+    if (bytes[start + i] !== others[from + i]) return false;
+  }
+  return true;
+}
+
+function endOf(ranges: Int32Array, field: keyof typeof FIELD_INDEX): number {
+  return ranges[2 * FIELD_INDEX[field] + 1] as number;
+}
+
+/** Whether a range is a string of digits with its quotes. */
+function isNumber(bytes: Uint8Array, start: number, end: number): boolean {
+  if (bytes[start] !== QUOTE || bytes[end - 1] !== QUOTE) return false;
+  for (let i = start + 1; i < end - 1; i++) {
+    const byte = bytes[i] as number;
+    if (byte < ZERO || byte > NINE) return false;
+  }
+  return true;
 }

@@ -1,14 +1,12 @@
-import type { ByteRange } from "./byte_range.ts";
+import { asBuffer, type ByteRange } from "./byte_range.ts";
+import { parseFieldPath, type PathStep } from "./field_reader.ts";
 import { JsonCursor, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./json_cursor.ts";
-import { asBuffer } from "./json_text.ts";
 import {
   FIELD_INDEX,
   NO_CUT,
   NO_MEMBER,
   ObjectHeader,
 } from "./object_header.ts";
-import { guardNode } from "./prune_guards.ts";
-import { type KeepRule, type PruneNode, pruneTree } from "./prune_tree.ts";
 
 /**
  * Leaves declared paths out of an object while its bytes are copied, without
@@ -235,4 +233,252 @@ function memberOf(node: PruneNode, cursor: JsonCursor): PruneNode | undefined {
     if (cursor.stringEquals(key)) return member;
   }
   return each;
+}
+
+/** What the cache and the controllers decide on themselves. */
+const NEEDED = [
+  "apiVersion",
+  "kind",
+  "metadata.name",
+  "metadata.namespace",
+  "metadata.uid",
+  "metadata.resourceVersion",
+  "metadata.generation",
+  "metadata.deletionTimestamp",
+  "metadata.finalizers",
+  "metadata.labels",
+  "metadata.ownerReferences",
+].map((path) => ({ path, steps: parseFieldPath(path) }));
+
+/** What an element that stays is: an object whose field is one of the texts. */
+export type KeepRule = Extract<PathStep, { readonly except: unknown }>;
+
+/** All paths as a tree: what to do at one place of an object. */
+export interface PruneNode {
+  /** The path that ends here: the value is left out. */
+  path?: string | undefined;
+  /** Of a list: an element stays only if it meets all of these. */
+  rules?: readonly KeepRule[] | undefined;
+  /** The property of objects that lack the value, or a part of the list. */
+  guard?: PropertyDescriptor | undefined;
+  readonly members: Map<string, PruneNode>;
+  /** For every element, and every member that is not named. */
+  each?: PruneNode | undefined;
+}
+
+/**
+ * Reads paths to prune as a tree.
+ *
+ * @throws {SyntaxError} If a path is malformed.
+ * @throws {RangeError} If a path takes what the library decides on itself, or
+ * has a step that cannot be where it is.
+ */
+export function pruneTree(paths: readonly string[]): PruneNode {
+  const root: PruneNode = { members: new Map() };
+  for (const path of paths) {
+    const steps = parseFieldPath(path);
+    checkNotNeeded(path, steps);
+    const last = steps.at(-1);
+    if (last !== undefined && "except" in last) {
+      checkNamed(path, steps.at(-2));
+      const node = steps.slice(0, -1).reduce(childOf, root);
+      node.rules = [...node.rules ?? [], last];
+    } else steps.reduce(childOf, root).path = path;
+  }
+  spreadEach(root);
+  return root;
+}
+
+function checkNotNeeded(path: string, steps: readonly PathStep[]): void {
+  const taken = NEEDED.find((needed) =>
+    steps.length <= needed.steps.length &&
+    steps.every((step, i) => matches(step, needed.steps[i]))
+  );
+  if (taken !== undefined) {
+    throw new RangeError(
+      `Cannot prune objects: "${taken.path}" is needed by the library itself: received "${path}"`,
+    );
+  }
+}
+
+/** Keeps the elements of a list of lists out of it: nobody could guard them. */
+function checkNamed(path: string, before: PathStep | undefined): void {
+  if (before !== undefined && "key" in before) return;
+  throw new RangeError(
+    `Cannot prune objects: a list of which some elements stay must have a name: received ${path}`,
+  );
+}
+
+function matches(step: PathStep, needed: PathStep | undefined): boolean {
+  return "each" in step ||
+    ("key" in step && needed !== undefined && "key" in needed &&
+      step.key === needed.key);
+}
+
+function childOf(node: PruneNode, step: PathStep): PruneNode {
+  if ("each" in step) return node.each ??= { members: new Map() };
+  if ("index" in step) {
+    throw new RangeError(
+      `Cannot prune objects: elements can only be named all together, by [*]: received [${step.index}]`,
+    );
+  }
+  if ("except" in step) {
+    throw new RangeError(
+      `Cannot prune objects: nothing may follow a step that lets elements stay: received [${step.field}!=…]`,
+    );
+  }
+  let child = node.members.get(step.key);
+  if (child === undefined) {
+    child = { members: new Map() };
+    node.members.set(step.key, child);
+  }
+  return child;
+}
+
+/** Lets what holds for each member hold for the named ones, too. */
+function spreadEach(node: PruneNode): void {
+  const { each, members } = node;
+  if (each !== undefined) {
+    for (const member of members.values()) merge(member, each);
+    spreadEach(each);
+  }
+  for (const member of members.values()) spreadEach(member);
+}
+
+function merge(target: PruneNode, source: PruneNode): void {
+  target.path ??= source.path;
+  if (source.rules !== undefined) {
+    target.rules = [...target.rules ?? [], ...source.rules];
+  }
+  if (source.each !== undefined) {
+    merge(target.each ??= { members: new Map() }, source.each);
+  }
+  for (const [key, node] of source.members) {
+    merge(childOf(target, { key }), node);
+  }
+}
+
+/**
+ * Makes reads of what was pruned throw, and those of lists that lack elements
+ * give the others.
+ *
+ * @param node What was pruned here and below.
+ * @param value The value here, decoded.
+ * @param guarded Takes the parts that are guarded.
+ */
+export function guardNode(
+  node: PruneNode,
+  value: unknown,
+  guarded: Set<unknown>,
+): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, member] of node.members) {
+    if (member.path === undefined) {
+      const part = own(value, key);
+      guardNode(member, part, guarded);
+      if (member.rules === undefined || !Array.isArray(part)) continue;
+      keptByObject.set(value, {
+        ...keptByObject.get(value),
+        [key]: deepFreeze(part),
+      });
+    } else if (Array.isArray(value)) continue;
+    // One guard for all objects: they keep sharing their shape.
+    member.guard ??= makeGuard(key, member.path);
+    Object.defineProperty(value, key, member.guard);
+    guarded.add(value);
+    guardsByObject.set(value, {
+      ...guardsByObject.get(value),
+      [key]: member.guard,
+    });
+  }
+  if (node.each !== undefined) {
+    for (const [key, part] of Object.entries(value)) {
+      if (!node.members.has(key)) guardNode(node.each, part, guarded);
+    }
+  }
+}
+
+function own(object: object, key: string): unknown {
+  return Object.hasOwn(object, key)
+    ? (object as Record<string, unknown>)[key]
+    : undefined;
+}
+
+function deepFreeze(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  for (const part of Object.values(value)) deepFreeze(part);
+  return Object.freeze(value);
+}
+
+/**
+ * Stands for a member that is left out, or of which a part is: without a path it
+ * can be read, but who writes the object does not write the rest away.
+ */
+function makeGuard(key: string, path: string | undefined): PropertyDescriptor {
+  return {
+    configurable: true,
+    enumerable: false,
+    get(this: object) {
+      if (path === undefined) return keptByObject.get(this)?.[key];
+      throw new Error(
+        `Cannot read "${path}": the cache does not keep it: received an object without it; take the path off "prune"`,
+      );
+    },
+    set(this: object, value: unknown) {
+      const own = { value, writable: true, enumerable: true };
+      Object.defineProperty(this, key, { ...own, configurable: true });
+    },
+  };
+}
+
+/** Lists of which some elements are kept, by the objects that have them. */
+const keptByObject: WeakMap<object, Record<string, unknown>> = new WeakMap();
+
+/** The guards of decoded objects; hardly any has one. */
+const guardsByObject: WeakMap<object, Record<string, PropertyDescriptor>> =
+  new WeakMap();
+
+/**
+ * Lets a copy of a decoded object throw where that throws, since the value is
+ * not kept, and read what is kept of a list. What is copied from the copy does
+ * not.
+ */
+function copyGuards(source: object, target: object): void {
+  const guards = guardsByObject.get(source);
+  if (guards === undefined) return;
+  const kept = keptByObject.get(source);
+  if (kept !== undefined) keptByObject.set(target, kept);
+  for (const name in guards) {
+    Object.defineProperty(target, name, guards[name] as PropertyDescriptor);
+  }
+}
+
+/**
+ * Deep copy of a decoded object, which may be changed. Fields that the cache does
+ * not keep still throw when they are read, and may be set.
+ *
+ * @param value JSON value.
+ */
+export function mutableCopy<T>(value: T): T {
+  return copy(value) as T;
+}
+
+function copy(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(copy);
+  const source = value as Record<string, unknown>;
+  // The engine copies an object of a known shape in one step. A name like
+  // "__proto__" becomes an own field, which a later assignment then finds.
+  const result = { ...source };
+  // A list of the names would take as much memory as the copy itself.
+  for (const name in source) {
+    const part = source[name];
+    if (
+      typeof part === "object" && part !== null && Object.hasOwn(source, name)
+    ) {
+      result[name] = copy(part);
+    }
+  }
+  copyGuards(source, result);
+  return result;
 }

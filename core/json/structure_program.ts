@@ -38,7 +38,9 @@ import {
   when,
   whileNot,
 } from "./wasm_assembler.ts";
-import { INCOMPLETE } from "./structure_engine.ts";
+
+/** Result of a search that did not reach the end of the value. */
+export const INCOMPLETE = -1;
 
 /** The memory: three cells of state, then the window of text. */
 export const DEPTH_CELL = 0;

@@ -1,59 +1,76 @@
-import { SlotLists } from "./slot_lists.ts";
+/**
+ * Number of times that a priority may be passed over by more urgent ones before
+ * its first key is taken nevertheless.
+ */
+const MAX_PASSED_OVER: readonly number[] = [Infinity, 15, 63];
+
+/** Element of a list: it holds its own neighbours. */
+export interface ListNode<N> {
+  /** Node before it. */
+  previous: N | undefined;
+  /** Node after it. */
+  next: N | undefined;
+}
+
+/** Doubly linked list, from which a node can be removed in constant time. */
+interface List<N> {
+  head: N | undefined;
+  tail: N | undefined;
+  /** How often it was passed over since one of its nodes was taken. */
+  passedOver: number;
+}
 
 /**
- * How often a priority may be passed over by more urgent ones before its first
- * key is taken all the same.
+ * Waiting keys, first in, first out within a priority. More urgent priorities go
+ * first, but one that was passed over too often has its turn.
  */
-const PATIENCE: readonly number[] = [Infinity, 15, 63];
+export class ReadyLists<N extends ListNode<N>> {
+  /** Lists by priority. */
+  readonly #lists: readonly List<N>[] = MAX_PASSED_OVER.map(() => ({
+    head: undefined,
+    tail: undefined,
+    passedOver: 0,
+  }));
 
-const PRIORITIES = PATIENCE.length;
-
-/**
- * The slots that wait to be taken, by priority. The more urgent go first, but a
- * priority that was passed over too often is given its turn.
- */
-export class ReadyLists {
-  readonly #lists: SlotLists = new SlotLists(PRIORITIES, 0);
-  /** How often each priority was passed over since one of it was taken. */
-  readonly #passedOver: number[] = [0, 0, 0];
-
-  /** Makes room for another number of slots. */
-  resize(capacity: number): void {
-    this.#lists.resize(capacity);
+  /** Appends a node that is in no list. */
+  push(priority: number, node: N): void {
+    const list = this.#lists[priority] as List<N>;
+    node.previous = list.tail;
+    node.next = undefined;
+    if (list.tail === undefined) list.head = node;
+    else list.tail.next = node;
+    list.tail = node;
   }
 
-  /** Appends a slot that does not wait. */
-  push(priority: number, slot: number): void {
-    this.#lists.push(priority, slot);
+  /** Removes a node from the list of its priority. */
+  remove(priority: number, node: N): void {
+    const list = this.#lists[priority] as List<N>;
+    const { previous, next } = node;
+    if (previous === undefined) list.head = next;
+    else previous.next = next;
+    if (next === undefined) list.tail = previous;
+    else next.previous = previous;
+    node.previous = node.next = undefined;
   }
 
-  /** Takes a slot out of the list of its priority. */
-  remove(priority: number, slot: number): void {
-    this.#lists.remove(priority, slot);
-  }
-
-  /** Takes the slot whose turn it is; -1 if none waits. */
-  shift(): number {
-    const chosen = this.#choose();
-    return chosen < 0 ? -1 : this.#lists.shift(chosen);
-  }
-
-  #choose(): number {
-    const passedOver = this.#passedOver;
+  /** Removes and returns the next node; undefined if there is none. */
+  shift(): N | undefined {
+    const lists = this.#lists;
     let chosen = -1;
-    for (let list = 0; list < PRIORITIES; list++) {
-      if (this.#lists.size(list) === 0) continue;
-      if (
-        chosen < 0 || (passedOver[list] as number) >= (PATIENCE[list] as number)
-      ) chosen = list;
+    for (let i = 0; i < lists.length; i++) {
+      const { head, passedOver } = lists[i] as List<N>;
+      const isDue = passedOver >= (MAX_PASSED_OVER[i] as number);
+      if (head !== undefined && (chosen < 0 || isDue)) chosen = i;
     }
-    if (chosen < 0) return chosen;
-    for (let list = chosen + 1; list < PRIORITIES; list++) {
-      if (this.#lists.size(list) > 0) {
-        passedOver[list] = (passedOver[list] as number) + 1;
-      }
+    if (chosen < 0) return undefined;
+    for (let i = chosen + 1; i < lists.length; i++) {
+      const list = lists[i] as List<N>;
+      if (list.head !== undefined) list.passedOver++;
     }
-    passedOver[chosen] = 0;
-    return chosen;
+    const list = lists[chosen] as List<N>;
+    list.passedOver = 0;
+    const node = list.head as N;
+    this.remove(chosen, node);
+    return node;
   }
 }

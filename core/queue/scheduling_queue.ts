@@ -1,47 +1,164 @@
+/**
+ * Work queue of a controller: which key runs when, how failed runs are retried,
+ * and how runs are limited.
+ *
+ * It knows keys only, no objects: it imports `api` and the clock.
+ *
+ * @module
+ */
 import { checkOptions, type OptionRules } from "../api/options.ts";
-import { type Clock, systemClock } from "../clock.ts";
-import { DeadlineTimer } from "./deadline_timer.ts";
-import type { Limiter } from "./limiter.ts";
-import { Priority } from "./priority.ts";
-import type { AddOptions, SchedulingQueueOptions } from "./queue_options.ts";
+import { type Clock, systemClock, type Timer } from "../clock.ts";
 import { ReadyLists } from "./ready_lists.ts";
-import { DIRTY, QUIET, RUNNING, SlotTable, WAITING } from "./slot_table.ts";
+import { TimerHeap } from "./timer_heap.ts";
+import type { Limiter } from "./window_limiter.ts";
+
+/** Number of deadlines that one turn of the event loop handles. */
+const DEADLINES_PER_TURN = 5_000;
+
+/** Priority of a run; the lowest number is the most urgent. */
+export type Priority = 0 | 1 | 2;
+
+/** Priorities by name. */
+export const Priority: {
+  /** Change of an object. */
+  readonly live: 0;
+  /** Retry, reschedule or interval. */
+  readonly timer: 1;
+  /** Object of the initial list, or one that a relist found. */
+  readonly resync: 2;
+} = { live: 0, timer: 1, resync: 2 };
+
+/** Options of a {@linkcode SchedulingQueue}. */
+export interface SchedulingQueueOptions {
+  /** Clock of the queue; the system clock if absent. */
+  readonly clock?: Clock | undefined;
+  /**
+   * Called synchronously when the first key starts to wait; it may take keys
+   * immediately.
+   */
+  readonly onReady?: (() => void) | undefined;
+  /** Limiter of the runs of single keys; no limit if absent. */
+  readonly limiter?: Limiter | undefined;
+}
 
 const RULES: OptionRules<SchedulingQueueOptions> = {
   clock: "clock?",
   onReady: "function?",
   limiter: "object?",
 };
+
+/** Cause and priority with which a key is added. */
+export interface AddOptions {
+  /**
+   * Priority of the run.
+   *
+   * @default {Priority.live}
+   */
+  readonly priority?: Priority | undefined;
+  /**
+   * Number of the caller's cause, from 0 to 255.
+   *
+   * @default {0}
+   */
+  readonly cause?: number | undefined;
+  /** Details of the cause. */
+  readonly detail?: unknown;
+}
+
 const PLAIN_ADD: AddOptions = {};
 
 /**
- * Decides which key runs when. It knows keys only: what a run does, and with
- * how many others, is up to who takes them.
+ * Key taken from a queue, with the run that it was taken for. It is valid until
+ * the run is done.
+ */
+export interface QueueItem {
+  /** Key of the object. */
+  readonly key: string;
+  /** Priority of the run. */
+  readonly priority: Priority;
+  /** Cause with which the run was added: the most urgent one, or the first. */
+  readonly cause: number;
+  /** Details of the cause. */
+  readonly detail: unknown;
+  /** Number of adds that the run answers. */
+  readonly events: number;
+  /** Time when the key started to wait for the run, by the queue's clock. */
+  readonly addedAt: number;
+  /** Whether the key was added again since it was taken. */
+  readonly isDirty: boolean;
+  /** Whether the key was removed since it was taken. */
+  readonly isRemoved: boolean;
+  /** Time of the planned reschedule; infinite if there is none. */
+  readonly rescheduleAt: number;
+}
+
+/** State of an item apart from its deadlines. */
+type State = "idle" | "waiting" | "running";
+
+class Item implements QueueItem {
+  readonly key: string;
+  state: State = "idle";
+
+  // The run that the item was taken for.
+  priority: Priority = 0;
+  cause = 0;
+  detail: unknown = undefined;
+  events = 0;
+  addedAt = 0;
+  isRemoved = false;
+
+  // The next run; valid while nextEvents > 0.
+  nextPriority: Priority = 0;
+  nextCause = 0;
+  nextDetail: unknown = undefined;
+  nextEvents = 0;
+
+  // Deadlines; infinite if there is none, or 0 for a hold.
+  timerAt = Infinity;
+  timerCause = 0;
+  rescheduleAt = Infinity;
+  rescheduleCause = 0;
+  heldUntil = 0;
+
+  // Position in the timer heap, and neighbours in the list of its priority.
+  heapIndex = -1;
+  previous: Item | undefined = undefined;
+  next: Item | undefined = undefined;
+
+  constructor(key: string) {
+    this.key = key;
+  }
+
+  get isDirty(): boolean {
+    return this.state === "running" && this.nextEvents > 0;
+  }
+}
+
+/**
+ * Work queue of keys with priorities and deadlines: decides which key runs when.
+ * What a run does, and how many run concurrently, is up to the caller.
  *
- * Promises
- * - A key runs at most once at a time, from {@linkcode SchedulingQueue.take} to
+ * Guarantees:
+ * - A key has at most one run at a time, from {@linkcode SchedulingQueue.take} to
  *   {@linkcode SchedulingQueue.done}.
- * - Any number of adds before a run make one run; adds during a run make exactly
- *   one more. Nothing that was added is lost.
- * - Within a priority, keys run in the order in which they began to wait. An
- *   add that is more urgent than the one that waits moves the key up.
- * - A more urgent priority goes first, but none starves: a waiting key of
- *   priority `timer` is passed over at most 15 times in a row, one of `resync` at
- *   most 63 times.
- * - A removed key runs no more, whatever it waited for; its place and its
- *   timers are free at once. If it is running, the run goes on, knows by
- *   {@linkcode SchedulingQueue.isCurrent} that it is about something past, and
- *   a new incarnation of the key waits for its end.
- * - A key that neither waits, runs nor has a deadline costs nothing.
+ * - Any number of adds before a run lead to one run; adds during a run lead to
+ *   exactly one more. No add is lost.
+ * - Within a priority, keys run in the order in which they started to wait. A
+ *   more urgent add moves a waiting key up.
+ * - More urgent priorities go first, but none starves: a waiting key of priority
+ *   `timer` is passed over at most 15 times in a row, one of `resync` at most 63
+ *   times.
+ * - A removed key no longer runs, whatever it waited for, and its deadlines are
+ *   freed immediately. If it is running, the run continues with
+ *   {@linkcode QueueItem.isRemoved} set, and if the key is added again, its next
+ *   run waits for the end of this one.
+ * - A key that neither waits, runs nor has a deadline takes no memory.
  * - There is one timer of the clock, for the earliest deadline.
  *
  * A key has at most three deadlines: a *timer* (the next retry or the longest
- * pause; each replaces the last), a *visit* that was asked for (kept until it is
- * due or replaced by another), and a *hold*, before which adds are collected but
- * do not run.
- *
- * A taken key is called by its slot, a small number, until it is done. All times
- * are milliseconds of the queue's clock.
+ * interval; each replaces the last), a *reschedule* (kept until it is due or
+ * replaced by another one), and a *hold*, until which adds are collected but do
+ * not run. All times are in milliseconds of the queue's clock.
  *
  * @example Take and run
  * ```ts
@@ -50,28 +167,31 @@ const PLAIN_ADD: AddOptions = {};
  * const queue = new SchedulingQueue();
  * queue.add("default/web");
  * queue.add("default/web");
- * const slot = queue.take();
- * if (queue.key(slot) !== "default/web") throw new Error("Unexpected key");
- * queue.done(slot);
- * if (queue.take() !== -1) throw new Error("Unexpected run");
+ * const item = queue.take();
+ * if (item?.key !== "default/web" || item.events !== 2) throw new Error("No");
+ * queue.done(item);
+ * if (queue.take() !== undefined) throw new Error("Unexpected run");
  * ```
  */
 export class SchedulingQueue {
   readonly #clock: Clock;
   readonly #onReady: () => void;
   readonly #limiter: Limiter | undefined;
-  readonly #table: SlotTable = new SlotTable();
-  readonly #lists: ReadyLists = new ReadyLists();
-  readonly #deadlines: DeadlineTimer;
+  readonly #items: Map<string, Item> = new Map();
+  readonly #ready: ReadyLists<Item> = new ReadyLists();
+  readonly #deadlines: TimerHeap<Item> = new TimerHeap();
+  #timer: Timer | undefined;
+  /** Time for which the timer is set. */
+  #timerDue = Infinity;
   #waiting = 0;
   #running = 0;
   #closed = false;
   #drained: (() => void)[] = [];
 
   /**
-   * Makes an empty queue.
+   * Creates an empty queue.
    *
-   * @param options How the queue behaves.
+   * @param options Clock, callback and limiter.
    * @throws {TypeError} If an option is unknown or of another type.
    */
   constructor(options: SchedulingQueueOptions = {}) {
@@ -80,205 +200,169 @@ export class SchedulingQueue {
     this.#clock = clock;
     this.#onReady = onReady;
     this.#limiter = limiter;
-    this.#deadlines = new DeadlineTimer(
-      clock,
-      (slot, now) => this.#meetDeadlines(slot, now),
-    );
   }
 
-  /** How many keys wait to be taken. */
+  /** Number of keys that wait to be taken. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** How many keys are taken and not done. */
+  /** Number of keys that are taken and not done. */
   get running(): number {
     return this.#running;
   }
 
-  /** How many keys have a deadline. */
+  /** Number of keys with a deadline. */
   get delayed(): number {
     return this.#deadlines.size;
   }
 
-  /** How many keys are in the queue in some way. */
+  /** Number of keys that wait, run or have a deadline. */
   get size(): number {
-    return this.#table.size;
+    return this.#items.size;
   }
 
-  /** Makes a key run. */
+  /** Adds a key, to be run. */
   add(key: string, options: AddOptions = PLAIN_ADD): void {
     if (this.#closed) return;
-    if (this.#table.full) this.#resize(this.#table.grow());
-    this.#addSlot(
-      this.#table.findOrMake(key),
-      options.priority ?? Priority.live,
-      options.cause ?? 0,
-      options.detail,
-    );
+    let item = this.#items.get(key);
+    if (item === undefined) {
+      item = new Item(key);
+      this.#items.set(key, item);
+    }
+    const { priority = Priority.live, cause = 0, detail } = options;
+    this.#addItem(item, priority, cause, detail);
   }
 
-  /** Forgets a key, and whatever it waited for, at once. */
+  /** Removes a key with its pending run and deadlines. */
   remove(key: string): void {
-    const slot = this.#table.find(key);
-    if (slot < 0) return;
-    const { states, priorities, events, epochs } = this.#table;
-    if (states[slot] === WAITING) {
-      this.#lists.remove(priorities[slot] as number, slot);
+    const item = this.#items.get(key);
+    if (item === undefined) return;
+    if (item.state === "waiting") {
+      this.#ready.remove(item.nextPriority, item);
       this.#waiting--;
+      item.state = "idle";
     }
-    states[slot] = (states[slot] as number) >= RUNNING ? RUNNING : QUIET;
-    events[slot] = 0;
-    this.#table.details[slot] = undefined;
-    epochs[slot] = (epochs[slot] as number) + 1;
-    this.#clearDeadlines(slot);
-    this.#settle(slot);
+    item.isRemoved = true;
+    item.nextEvents = 0;
+    item.nextDetail = undefined;
+    item.timerAt = item.rescheduleAt = Infinity;
+    item.heldUntil = 0;
+    this.#updateDeadline(item);
+    this.#forgetIdle(item);
     this.#checkDrained();
   }
 
-  /** Forgets all keys, as {@linkcode SchedulingQueue.remove} does. */
+  /** Removes all keys, as {@linkcode SchedulingQueue.remove} does. */
   clear(): void {
-    for (const key of [...this.#table.keys()]) this.remove(key);
+    for (const key of [...this.#items.keys()]) this.remove(key);
   }
 
-  /**
-   * Takes the key whose turn it is.
-   *
-   * @returns Its slot, or -1 if none waits.
-   */
-  take(): number {
+  /** Takes the next key; undefined if none waits. */
+  take(): QueueItem | undefined {
     while (this.#waiting > 0) {
-      const slot = this.#lists.shift();
+      const item = this.#ready.shift() as Item;
       this.#waiting--;
       if (this.#limiter !== undefined) {
         const now = this.#clock.now();
-        const wait = this.#limiter.admit(this.key(slot), now);
+        const wait = this.#limiter.admit(item.key, now);
         if (wait > 0) {
-          this.#table.states[slot] = QUIET;
-          this.#table.heldUntil[slot] = now + wait;
-          this.#updateDeadline(slot);
+          item.state = "idle";
+          item.heldUntil = now + wait;
+          this.#updateDeadline(item);
           continue;
         }
       }
-      this.#table.states[slot] = RUNNING;
-      this.#table.takenEpochs[slot] = this.#table.epochs[slot] as number;
+      item.state = "running";
+      item.isRemoved = false;
+      item.priority = item.nextPriority;
+      item.cause = item.nextCause;
+      item.detail = item.nextDetail;
+      item.events = item.nextEvents;
+      item.nextEvents = 0;
+      item.nextDetail = undefined;
       this.#running++;
-      return slot;
+      return item;
     }
     this.#checkDrained();
-    return -1;
+    return undefined;
   }
 
   /**
-   * Ends the run of a slot. If its key was added meanwhile, it waits again.
+   * Ends a run. If its key was added during the run, it waits again.
    *
-   * @throws {RangeError} If the slot is not taken.
+   * @throws {RangeError} If the key is not taken.
    */
-  done(slot: number): void {
-    const { states, events, details } = this.#table;
-    const state = states[slot];
-    if (state !== RUNNING && state !== DIRTY) {
+  done(taken: QueueItem): void {
+    const item = taken as Item;
+    if (item.state !== "running") {
       throw new RangeError(
-        `Cannot end a run: the slot must have been taken: received ${slot}`,
+        `Cannot end a run of ${item.key}: its key was not taken`,
       );
     }
     this.#running--;
-    states[slot] = QUIET;
-    if (state === DIRTY) this.#wait(slot);
-    else {
-      events[slot] = 0;
-      details[slot] = undefined;
-      this.#settle(slot);
-    }
+    item.state = "idle";
+    item.detail = undefined;
+    this.#wait(item);
     this.#checkDrained();
   }
 
-  /** The key of a taken slot. */
-  key(slot: number): string {
-    return this.#table.key(slot);
-  }
-
-  /** The number with which the run that a slot was taken for was added. */
-  cause(slot: number): number {
-    return this.#table.causes[slot] as number;
-  }
-
-  /** What else was said when it was added. */
-  detail(slot: number): unknown {
-    return this.#table.details[slot];
-  }
-
-  /** How many adds the run answers. Ask right after the take. */
-  events(slot: number): number {
-    return this.#table.events[slot] as number;
-  }
-
-  /** The priority of the run. Ask right after the take. */
-  priority(slot: number): Priority {
-    return this.#table.priorities[slot] as Priority;
-  }
-
-  /** When the run began to wait, by the queue's clock. */
-  addedAt(slot: number): number {
-    return this.#table.addedAt[slot] as number;
-  }
-
-  /** Whether the key of a running slot was not removed since it was taken. */
-  isCurrent(slot: number): boolean {
-    return this.#table.epochs[slot] === this.#table.takenEpochs[slot];
-  }
-
-  /** Whether the key of a running slot was added since it was taken. */
-  isDirty(slot: number): boolean {
-    return this.#table.states[slot] === DIRTY;
-  }
-
   /**
-   * Sets the timer of a running slot; an infinite time takes it away.
+   * Sets the timer of a taken key; an infinite time cancels it.
    *
-   * @param at The time at which the key is added with priority `timer`.
+   * @param at Time at which the key is added with priority `timer`.
    */
-  setTimer(slot: number, at: number, options: AddOptions = PLAIN_ADD): void {
+  setTimer(
+    taken: QueueItem,
+    at: number,
+    options: AddOptions = PLAIN_ADD,
+  ): void {
     if (this.#closed) return;
-    this.#table.timerAt[slot] = at;
-    this.#table.timerCauses[slot] = options.cause ?? 0;
-    this.#updateDeadline(slot);
-  }
-
-  /** Asks for a visit of a running slot at a time; infinite takes it back. */
-  setVisit(slot: number, at: number, options: AddOptions = PLAIN_ADD): void {
-    if (this.#closed) return;
-    this.#table.visitAt[slot] = at;
-    this.#table.visitCauses[slot] = options.cause ?? 0;
-    this.#updateDeadline(slot);
-  }
-
-  /** When the next visit is due that was asked for; infinite if none was. */
-  visitAt(slot: number): number {
-    return this.#table.visitAt[slot] as number;
-  }
-
-  /** Collects adds of a running slot until a time, and makes it wait then. */
-  hold(slot: number, until: number): void {
-    if (this.#closed) return;
-    this.#table.heldUntil[slot] = until;
-    this.#updateDeadline(slot);
+    const item = taken as Item;
+    item.timerAt = at;
+    item.timerCause = options.cause ?? 0;
+    this.#updateDeadline(item);
   }
 
   /**
-   * Takes no more adds and drops all deadlines. What waits can still be taken.
+   * Reschedules a taken key; an infinite time cancels it.
    *
-   * @returns Fulfilled when nothing waits and nothing runs.
+   * @param at Time at which the key is added with priority `timer`.
+   */
+  reschedule(
+    taken: QueueItem,
+    at: number,
+    options: AddOptions = PLAIN_ADD,
+  ): void {
+    if (this.#closed) return;
+    const item = taken as Item;
+    item.rescheduleAt = at;
+    item.rescheduleCause = options.cause ?? 0;
+    this.#updateDeadline(item);
+  }
+
+  /** Collects adds of a taken key until a time; only then it waits to run. */
+  hold(taken: QueueItem, until: number): void {
+    if (this.#closed) return;
+    const item = taken as Item;
+    item.heldUntil = until;
+    this.#updateDeadline(item);
+  }
+
+  /**
+   * Closes the queue: further adds are ignored and deadlines dropped. Waiting
+   * keys can still be taken.
+   *
+   * @returns Fulfilled when no key waits or runs.
    */
   close(): Promise<void> {
     this.#closed = true;
-    const { heldUntil, timerAt, visitAt } = this.#table;
-    for (let slot; (slot = this.#deadlines.first) >= 0;) {
-      timerAt[slot] = visitAt[slot] = Infinity;
-      heldUntil[slot] = 0;
-      this.#deadlines.set(slot, Infinity);
-      // What was held back was added before: it is not lost.
-      if (this.#table.states[slot] === QUIET) this.#wait(slot);
+    for (let item; (item = this.#deadlines.first) !== undefined;) {
+      item.timerAt = item.rescheduleAt = Infinity;
+      item.heldUntil = 0;
+      this.#updateDeadline(item);
+      // A held key was added before the close: it is not lost.
+      if (item.state === "idle") this.#wait(item);
     }
     return new Promise((resolve) => {
       this.#drained.push(resolve);
@@ -286,109 +370,100 @@ export class SchedulingQueue {
     });
   }
 
-  #resize(capacity: number): void {
-    this.#lists.resize(capacity);
-    this.#deadlines.resize(capacity);
-  }
-
-  #addSlot(
-    slot: number,
-    priority: number,
+  #addItem(
+    item: Item,
+    priority: Priority,
     cause: number,
     detail: unknown,
   ): void {
-    const table = this.#table;
-    const state = table.states[slot] as number;
-    const first = state === RUNNING || table.events[slot] === 0;
-    const before = table.priorities[slot] as number;
-    if (first || priority < before) {
-      table.priorities[slot] = priority;
-      table.causes[slot] = cause;
-      table.details[slot] = detail;
+    const isFirst = item.nextEvents === 0;
+    const before = item.nextPriority;
+    if (isFirst || priority < before) {
+      item.nextPriority = priority;
+      item.nextCause = cause;
+      item.nextDetail = detail;
     }
-    table.events[slot] = first ? 1 : (table.events[slot] as number) + 1;
-    if (state === QUIET) this.#wait(slot);
-    else if (state === RUNNING) table.states[slot] = DIRTY;
-    else if (state === WAITING && priority < before) {
-      this.#lists.remove(before, slot);
-      this.#lists.push(priority, slot);
+    item.nextEvents++;
+    if (item.state === "idle") this.#wait(item);
+    else if (item.state === "waiting" && priority < before) {
+      this.#ready.remove(before, item);
+      this.#ready.push(priority, item);
     }
   }
 
-  /** Lets a quiet slot with events wait, unless it is held back. */
-  #wait(slot: number): void {
-    const { states, priorities, events, addedAt, heldUntil } = this.#table;
-    if (events[slot] === 0) {
-      this.#settle(slot);
+  /** Lets an idle item wait if it was added, unless it is held. */
+  #wait(item: Item): void {
+    if (item.nextEvents === 0) {
+      this.#forgetIdle(item);
       return;
     }
     const now = this.#clock.now();
-    if ((heldUntil[slot] as number) > now) return;
-    states[slot] = WAITING;
-    addedAt[slot] = now;
-    this.#lists.push(priorities[slot] as number, slot);
+    if (item.heldUntil > now) return;
+    item.state = "waiting";
+    item.addedAt = now;
+    this.#ready.push(item.nextPriority, item);
     if (this.#waiting++ === 0) this.#onReady();
   }
 
-  #clearDeadlines(slot: number): void {
-    this.#table.timerAt[slot] = Infinity;
-    this.#table.visitAt[slot] = Infinity;
-    this.#table.heldUntil[slot] = 0;
-    this.#updateDeadline(slot);
-  }
-
-  #updateDeadline(slot: number): void {
-    const { timerAt, visitAt, heldUntil } = this.#table;
-    const held = heldUntil[slot] as number;
-    const due = Math.min(
-      timerAt[slot] as number,
-      visitAt[slot] as number,
-      held > 0 ? held : Infinity,
-    );
-    this.#deadlines.set(slot, due);
-  }
-
-  #meetDeadlines(slot: number, now: number): void {
-    const { timerAt, timerCauses, visitAt, visitCauses, heldUntil, states } =
-      this.#table;
-    const visit = (visitAt[slot] as number) <= now;
-    const timer = (timerAt[slot] as number) <= now;
-    const held = heldUntil[slot] as number;
-    if (visit) visitAt[slot] = Infinity;
-    if (timer) timerAt[slot] = Infinity;
-    if (held > 0 && held <= now) heldUntil[slot] = 0;
-    this.#updateDeadline(slot);
-    // Each step may hand the slot out: what comes after sees its new state.
-    if (visit) {
-      this.#addSlot(
-        slot,
-        Priority.timer,
-        visitCauses[slot] as number,
-        undefined,
-      );
-    } else if (timer) {
-      this.#addSlot(
-        slot,
-        Priority.timer,
-        timerCauses[slot] as number,
-        undefined,
-      );
-    } else if (states[slot] === QUIET) this.#wait(slot);
-  }
-
-  /** Recycles a slot that nothing needs any more. */
-  #settle(slot: number): void {
-    const { states, events, timerAt, visitAt, heldUntil } = this.#table;
+  /** Deletes an item without state. */
+  #forgetIdle(item: Item): void {
     if (
-      states[slot] !== QUIET || events[slot] !== 0 ||
-      timerAt[slot] !== Infinity || visitAt[slot] !== Infinity ||
-      heldUntil[slot] !== 0
-    ) return;
-    const table = this.#table;
-    table.recycle(slot);
-    if (table.size > 0) return;
-    const { capacity } = table;
-    if (table.rewind() < capacity) this.#resize(table.capacity);
+      item.state === "idle" && item.nextEvents === 0 && item.heapIndex < 0
+    ) this.#items.delete(item.key);
+  }
+
+  #updateDeadline(item: Item): void {
+    const held = item.heldUntil > 0 ? item.heldUntil : Infinity;
+    this.#deadlines.set(
+      item,
+      Math.min(item.timerAt, item.rescheduleAt, held),
+    );
+    this.#setTimer();
+  }
+
+  /** Sets the timer of the clock for the earliest deadline. */
+  #setTimer(): void {
+    const due = this.#deadlines.firstDue;
+    if (due === Infinity) {
+      this.#timer?.cancel();
+      this.#timer = undefined;
+      this.#timerDue = Infinity;
+    } else if (due < this.#timerDue) {
+      this.#timer?.cancel();
+      this.#timerDue = due;
+      this.#timer = this.#clock.setTimer(
+        () => this.#fire(),
+        due - this.#clock.now(),
+      );
+    }
+    // A timer that fires too early finds nothing due and sets the next one.
+  }
+
+  #fire(): void {
+    this.#timer = undefined;
+    // As long as it is the least of all, no timer is set.
+    this.#timerDue = -Infinity;
+    const now = this.#clock.now();
+    for (let count = 0; count < DEADLINES_PER_TURN; count++) {
+      const item = this.#deadlines.first;
+      if (item === undefined || this.#deadlines.firstDue > now) break;
+      this.#meetDeadlines(item, now);
+    }
+    this.#timerDue = Infinity;
+    this.#setTimer();
+  }
+
+  #meetDeadlines(item: Item, now: number): void {
+    const isRescheduled = item.rescheduleAt <= now;
+    const isTimer = item.timerAt <= now;
+    if (isRescheduled) item.rescheduleAt = Infinity;
+    if (isTimer) item.timerAt = Infinity;
+    if (item.heldUntil <= now) item.heldUntil = 0;
+    this.#updateDeadline(item);
+    if (isRescheduled || isTimer) {
+      const cause = isRescheduled ? item.rescheduleCause : item.timerCause;
+      this.#addItem(item, Priority.timer, cause, undefined);
+    } else if (item.state === "idle") this.#wait(item);
   }
 
   #checkDrained(): void {

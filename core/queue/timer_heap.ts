@@ -1,116 +1,91 @@
-import { resized } from "./resized.ts";
+/** Element of a heap: it holds its own position. */
+export interface HeapNode {
+  /** Position in the heap; -1 if the node is not in it. Set by the heap. */
+  heapIndex: number;
+}
 
 /**
- * A binary heap of slots by the time when they are due. It knows where each
- * slot stands, so that a slot can be moved or taken out at once: nothing that
- * was cancelled stays behind.
- *
- * Slots are small numbers that the owner gives out; the arrays are as long as
- * the owner's.
+ * Binary heap of nodes by due time. As each node knows its position, it can be
+ * moved or removed in logarithmic time: cancelled nodes do not stay behind.
  */
-export class TimerHeap {
-  /** The heap: slots, the earliest first. */
-  #slots: Int32Array;
-  /** Where a slot stands in the heap; -1 when it does not. */
-  #positions: Int32Array;
-  /** When a slot is due; kept beside the heap, for locality. */
-  #due: Float64Array;
-  #size = 0;
+export class TimerHeap<N extends HeapNode> {
+  /** Nodes in heap order, the earliest first. */
+  readonly #nodes: N[] = [];
+  /** Due times of the nodes; kept beside them for locality. */
+  readonly #dues: number[] = [];
 
-  /** @param capacity How many slots there may be. */
-  constructor(capacity: number) {
-    this.#slots = new Int32Array(capacity);
-    this.#positions = new Int32Array(capacity).fill(-1);
-    this.#due = new Float64Array(capacity);
-  }
-
-  /** How many slots wait. */
+  /** Number of nodes. */
   get size(): number {
-    return this.#size;
+    return this.#nodes.length;
   }
 
-  /** The slot that is due first; -1 if none waits. */
-  get first(): number {
-    return this.#size === 0 ? -1 : this.#slots[0] as number;
+  /** Node that is due first. */
+  get first(): N | undefined {
+    return this.#nodes[0];
   }
 
-  /** When the first slot is due; infinite if none waits. */
+  /** Due time of the first node; infinite if there is none. */
   get firstDue(): number {
-    return this.#size === 0 ? Infinity : this.#due[0] as number;
+    return this.#dues[0] ?? Infinity;
   }
 
-  /** Makes room for another number of slots; none may wait beyond it. */
-  resize(capacity: number): void {
-    this.#slots = resized(this.#slots, capacity);
-    this.#positions = resized(this.#positions, capacity, -1);
-    this.#due = resized(this.#due, capacity);
+  /** Sets the due time of a node; an infinite time removes it. */
+  set(node: N, due: number): void {
+    const position = node.heapIndex;
+    if (due === Infinity) {
+      if (position >= 0) this.#remove(position);
+    } else if (position < 0) {
+      this.#nodes.push(node);
+      this.#dues.push(due);
+      this.#rise(node, due, this.#nodes.length - 1);
+    } else if (due <= (this.#dues[position] as number)) {
+      this.#rise(node, due, position);
+    } else this.#descend(node, due, position);
   }
 
-  /** Makes a slot wait until then; one that waits already is moved. */
-  set(slot: number, due: number): void {
-    let position = this.#positions[slot] as number;
-    if (position < 0) {
-      position = this.#size++;
-      this.#rise(slot, due, position);
-    } else if (due <= (this.#due[position] as number)) {
-      this.#rise(slot, due, position);
-    } else this.#sink(slot, due, position);
+  #remove(position: number): void {
+    (this.#nodes[position] as N).heapIndex = -1;
+    const node = this.#nodes.pop() as N;
+    const due = this.#dues.pop() as number;
+    if (position === this.#nodes.length) return;
+    this.#rise(node, due, position);
+    if (node.heapIndex === position) this.#descend(node, due, position);
   }
 
-  /** Takes a slot out, if it waits. */
-  remove(slot: number): void {
-    const hole = this.#positions[slot] as number;
-    if (hole < 0) return;
-    this.#positions[slot] = -1;
-    const last = --this.#size;
-    if (hole === last) return;
-    const moved = this.#slots[last] as number;
-    const due = this.#due[last] as number;
-    if (hole > 0 && due < (this.#due[(hole - 1) >> 1] as number)) {
-      this.#rise(moved, due, hole);
-    } else this.#sink(moved, due, hole);
-  }
-
-  /** Puts a slot where it belongs between a position and the root. */
-  #rise(slot: number, due: number, from: number): void {
+  /** Places a node between a position and the root. */
+  #rise(node: N, due: number, from: number): void {
     let position = from;
     while (position > 0) {
       const parent = (position - 1) >> 1;
-      if ((this.#due[parent] as number) <= due) break;
+      if ((this.#dues[parent] as number) <= due) break;
       this.#move(parent, position);
       position = parent;
     }
-    this.#place(slot, due, position);
+    this.#place(node, due, position);
   }
 
-  /** Puts a slot where it belongs between a position and the leaves. */
-  #sink(slot: number, due: number, from: number): void {
+  /** Places a node between a position and the leaves. */
+  #descend(node: N, due: number, from: number): void {
+    const dues = this.#dues;
     let position = from;
     for (;;) {
       let child = 2 * position + 1;
-      if (child >= this.#size) break;
-      const right = child + 1;
-      if (
-        right < this.#size &&
-        (this.#due[right] as number) < (this.#due[child] as number)
-      ) child = right;
-      if ((this.#due[child] as number) >= due) break;
+      if (child >= dues.length) break;
+      if ((dues[child + 1] ?? Infinity) < (dues[child] as number)) child++;
+      if ((dues[child] as number) >= due) break;
       this.#move(child, position);
       position = child;
     }
-    this.#place(slot, due, position);
+    this.#place(node, due, position);
   }
 
   #move(from: number, to: number): void {
-    const slot = this.#slots[from] as number;
-    this.#slots[to] = slot;
-    this.#due[to] = this.#due[from] as number;
-    this.#positions[slot] = to;
+    this.#place(this.#nodes[from] as N, this.#dues[from] as number, to);
   }
 
-  #place(slot: number, due: number, position: number): void {
-    this.#slots[position] = slot;
-    this.#due[position] = due;
-    this.#positions[slot] = position;
+  #place(node: N, due: number, position: number): void {
+    this.#nodes[position] = node;
+    this.#dues[position] = due;
+    node.heapIndex = position;
   }
 }

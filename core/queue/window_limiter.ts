@@ -1,6 +1,18 @@
 import { type Duration, milliseconds } from "../api/duration.ts";
 import { checkOptions, type OptionRules } from "../api/options.ts";
-import type { Limiter } from "./limiter.ts";
+
+/** Limiter of the runs of single keys. */
+export interface Limiter {
+  /**
+   * Admits a run of a key, or delays it. Called when a key is about to be taken.
+   *
+   * @param key Key of the object.
+   * @param now Time of the queue's clock, in milliseconds.
+   * @returns Zero to admit the run, which then counts; otherwise the delay in
+   * milliseconds until the next call.
+   */
+  admit(key: string, now: number): number;
+}
 
 /** How often one object may be reconciled. */
 export interface RateLimitWindow {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ApiError } from "../../core/api/api_error.ts";
 import { patchResource, patchStatus } from "../../core/controller/result.ts";
-import { mutableCopy } from "../../core/json/prune_guards.ts";
+import { mutableCopy } from "../../core/json/prune.ts";
 import { ConfigMap } from "../../core/kinds/mod.ts";
 import { watch } from "../../sources/watch_source.ts";
 import { KEY, startGadgets, writesSince } from "../support/gadget_runs.ts";

@@ -3,7 +3,7 @@ import type { ObjectKey } from "../../api/object_key.ts";
 import type { ByteRange } from "../../json/byte_range.ts";
 import { EventScanner } from "../../json/event_scanner.ts";
 import { ObjectHeader } from "../../json/object_header.ts";
-import { hasSameMetadata } from "../../json/same_metadata.ts";
+import { hasSameMetadata } from "../../json/object_header.ts";
 
 /** Type of a change of the cache. */
 export type CacheEventType = "added" | "updated" | "deleted";

@@ -7,7 +7,7 @@ import {
 } from "../../api/options.ts";
 import { parseShardSelector } from "../../api/shard_selector.ts";
 import type { Clock } from "../../clock.ts";
-import { pruneTree } from "../../json/prune_tree.ts";
+import { pruneTree } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
 import type { Metrics } from "../../metrics.ts";
 import { BUDGET_PARTS, type MemoryBudget } from "../store/memory_budget.ts";

@@ -1,7 +1,6 @@
 import { Buffer } from "node:buffer";
 import { apiVersionOf, type Kind } from "../../api/kind.ts";
-import type { ByteRange } from "../../json/byte_range.ts";
-import { asBuffer } from "../../json/json_text.ts";
+import { asBuffer, type ByteRange } from "../../json/byte_range.ts";
 import type { ObjectHeader } from "../../json/object_header.ts";
 import { Pruner } from "../../json/prune.ts";
 import { discardPage } from "./page_codec.ts";

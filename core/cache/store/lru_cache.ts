@@ -1,23 +1,25 @@
 import { checkOptions, type OptionRules } from "../../api/options.ts";
 
-/** No entry: the end of the list. */
-const NONE = -1;
-/** Of the two links of an entry, the one to what was used before it. */
-const OLDER = 1;
-const FIRST_CAPACITY = 16;
-
-/** Options of {@linkcode LruCache}. */
+/** Options of an {@linkcode LruCache}. */
 export interface LruCacheOptions {
-  /** The sum of sizes up to which entries are kept, in the unit of those. */
+  /** Limit of the sum of the sizes of all entries, in any unit. */
   readonly maxSize: number;
 }
 
+const RULES: OptionRules<LruCacheOptions> = { maxSize: "number" };
+
+/** Element of the list of entries in order of use. */
+interface Entry<K, V> {
+  readonly key: K;
+  value: V;
+  size: number;
+  newer: Entry<K, V> | undefined;
+  older: Entry<K, V> | undefined;
+}
+
 /**
- * A map that forgets what was not used for longest once the sizes of its
- * entries, in any unit, exceed a limit.
- *
- * The order of use is a doubly linked list in typed arrays: a hit moves numbers
- * and makes no object.
+ * Map that evicts the least recently used entries when the sum of the sizes of
+ * its entries exceeds a limit.
  *
  * @typeParam K The type of the keys.
  * @typeParam V The type of the values.
@@ -32,24 +34,16 @@ export interface LruCacheOptions {
  * ```
  */
 export class LruCache<K, V> {
-  readonly #entries: Map<K, number> = new Map();
-  #keys: (K | undefined)[] = [];
-  #values: (V | undefined)[] = [];
-  #sizes: Float64Array = new Float64Array(FIRST_CAPACITY);
-  /** The neighbours: what was used next later, and next earlier. */
-  #links: Int32Array = new Int32Array(2 * FIRST_CAPACITY);
-  #newest = NONE;
-  #oldest = NONE;
-  /** Entries that were removed, linked as if used earlier. */
-  #free = NONE;
-  #used = 0;
+  readonly #entries: Map<K, Entry<K, V>> = new Map();
+  #newest: Entry<K, V> | undefined;
+  #oldest: Entry<K, V> | undefined;
   #size = 0;
   #maxSize: number;
 
   /**
-   * Makes an empty cache.
+   * Creates an empty cache.
    *
-   * @param options How much is kept.
+   * @param options Limit of the sizes.
    * @throws {RangeError} If `maxSize` is negative or not a number.
    */
   constructor(options: LruCacheOptions) {
@@ -57,20 +51,20 @@ export class LruCache<K, V> {
     this.#maxSize = checkedSize(options.maxSize);
   }
 
-  /** How many entries there are. */
+  /** Number of entries. */
   get count(): number {
     return this.#entries.size;
   }
 
-  /** The sum of their sizes. */
+  /** Sum of the sizes of all entries. */
   get size(): number {
     return this.#size;
   }
 
   /**
-   * The limit, in the unit of the sizes; lowering it forgets entries at once.
+   * Limit of the sum of the sizes; lowering it evicts entries immediately.
    *
-   * @throws {RangeError} If it is set to what is negative or not a number.
+   * @throws {RangeError} If it is set to a negative value or no number.
    */
   get maxSize(): number {
     return this.#maxSize;
@@ -81,136 +75,78 @@ export class LruCache<K, V> {
     this.trim(maxSize);
   }
 
-  /** The value of a key, which becomes the one used last. */
+  /** Value of a key, which becomes the most recently used one. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
-    if (entry !== this.#newest) this.#renew(entry);
-    return this.#values[entry];
+    if (entry !== this.#newest) {
+      this.#unlink(entry);
+      this.#link(entry);
+    }
+    return entry.value;
   }
 
-  /** The value of a key, without counting as a use. */
+  /** Value of a key, without counting as a use. */
   peek(key: K): V | undefined {
-    const entry = this.#entries.get(key);
-    return entry === undefined ? undefined : this.#values[entry];
+    return this.#entries.get(key)?.value;
   }
 
   /**
-   * Keeps a value; it becomes the one used last. One that is larger than the
-   * limit is not kept, and takes the former one with it.
+   * Sets the value of a key, which becomes the most recently used one. A value
+   * larger than the limit is not stored, and removes the former one.
    *
-   * @param size What it counts against the limit.
+   * @param size Size of the value, counted against the limit.
    */
   set(key: K, value: V, size: number): void {
-    let entry = this.#entries.get(key);
-    if (entry === undefined) {
-      entry = this.#take();
-      this.#entries.set(key, entry);
-      this.#keys[entry] = key;
-    } else {
-      this.#unlink(entry);
-      this.#size -= this.#sizes[entry] as number;
-    }
-    this.#values[entry] = value;
-    this.#sizes[entry] = size;
+    this.delete(key);
+    if (size > this.#maxSize) return;
+    const entry = { key, value, size, newer: undefined, older: undefined };
+    this.#entries.set(key, entry);
     this.#size += size;
-    this.#linkNewest(entry);
-    if (size > this.#maxSize) this.delete(key);
-    else this.trim(this.#maxSize);
+    this.#link(entry);
+    this.trim(this.#maxSize);
   }
 
-  /** Forgets a key; tells whether it was there. */
+  /** Removes a key; returns whether it was present. */
   delete(key: K): boolean {
     const entry = this.#entries.get(key);
     if (entry === undefined) return false;
     this.#entries.delete(key);
+    this.#size -= entry.size;
     this.#unlink(entry);
-    this.#size -= this.#sizes[entry] as number;
-    this.#keys[entry] = undefined;
-    this.#values[entry] = undefined;
-    this.#links[2 * entry + OLDER] = this.#free;
-    this.#free = entry;
     return true;
   }
 
-  /** Forgets everything. */
+  /** Removes all entries. */
   clear(): void {
     this.#entries.clear();
-    this.#keys = [];
-    this.#values = [];
-    this.#newest = this.#oldest = this.#free = NONE;
-    this.#used = 0;
+    this.#newest = this.#oldest = undefined;
     this.#size = 0;
   }
 
-  /**
-   * Forgets what was not used for longest until no more is left than a size.
-   *
-   * @param size In the unit of the sizes.
-   */
+  /** Evicts the least recently used entries until their sum of sizes fits. */
   trim(size: number): void {
-    while (this.#size > size && this.#oldest !== NONE) {
-      this.delete(this.#keys[this.#oldest] as K);
+    while (this.#size > size && this.#oldest !== undefined) {
+      this.delete(this.#oldest.key);
     }
   }
 
-  #take(): number {
-    const entry = this.#free;
-    if (entry !== NONE) {
-      this.#free = this.#links[2 * entry + OLDER] as number;
-      return entry;
-    }
-    if (this.#used === this.#sizes.length) this.#grow();
-    return this.#used++;
-  }
-
-  #grow(): void {
-    const capacity = 2 * this.#used;
-    const sizes = new Float64Array(capacity);
-    const links = new Int32Array(2 * capacity);
-    sizes.set(this.#sizes);
-    links.set(this.#links);
-    this.#sizes = sizes;
-    this.#links = links;
-  }
-
-  /** Makes an entry the newest that is not. */
-  #renew(entry: number): void {
-    const links = this.#links;
-    const newest = this.#newest;
-    const newer = links[2 * entry] as number;
-    const older = links[2 * entry + OLDER] as number;
-    links[2 * newer + OLDER] = older;
-    if (older === NONE) this.#oldest = newer;
-    else links[2 * older] = newer;
-    links[2 * newest] = entry;
-    links[2 * entry] = NONE;
-    links[2 * entry + OLDER] = newest;
+  /** Appends an entry as the newest. */
+  #link(entry: Entry<K, V>): void {
+    entry.older = this.#newest;
+    entry.newer = undefined;
+    if (this.#newest === undefined) this.#oldest = entry;
+    else this.#newest.newer = entry;
     this.#newest = entry;
   }
 
-  #unlink(entry: number): void {
-    const links = this.#links;
-    const newer = links[2 * entry] as number;
-    const older = links[2 * entry + OLDER] as number;
-    if (newer === NONE) this.#newest = older;
-    else links[2 * newer + OLDER] = older;
-    if (older === NONE) this.#oldest = newer;
-    else links[2 * older] = newer;
-  }
-
-  #linkNewest(entry: number): void {
-    const links = this.#links;
-    const newest = this.#newest;
-    links[2 * entry] = NONE;
-    links[2 * entry + OLDER] = newest;
-    if (newest === NONE) this.#oldest = entry;
-    else links[2 * newest] = entry;
-    this.#newest = entry;
+  #unlink({ newer, older }: Entry<K, V>): void {
+    if (newer === undefined) this.#newest = older;
+    else newer.older = older;
+    if (older === undefined) this.#oldest = newer;
+    else older.newer = newer;
   }
 }
-
-const RULES: OptionRules<LruCacheOptions> = { maxSize: "number" };
 
 function checkedSize(maxSize: number): number {
   if (!(maxSize >= 0)) {

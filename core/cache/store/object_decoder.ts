@@ -1,6 +1,5 @@
 import type { KubernetesObject } from "../../api/object.ts";
-import type { ByteRange } from "../../json/byte_range.ts";
-import { parseRange } from "../../json/json_text.ts";
+import { type ByteRange, parseRange } from "../../json/byte_range.ts";
 import type { BodyWriter } from "./bodies.ts";
 import { LruCache } from "./lru_cache.ts";
 import type { Tiers } from "./tiers.ts";

@@ -1,8 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { ObjectKey } from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
-import type { ByteRange } from "../../json/byte_range.ts";
-import { rangeText } from "../../json/json_text.ts";
+import { type ByteRange, rangeText } from "../../json/byte_range.ts";
 import { ObjectHeader } from "../../json/object_header.ts";
 import {
   hashBytes,

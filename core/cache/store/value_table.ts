@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { ByteRange } from "../../json/byte_range.ts";
-import { rangeText } from "../../json/json_text.ts";
+import { type ByteRange, rangeText } from "../../json/byte_range.ts";
 import {
   hashBytes,
   hashEnd,

@@ -1,7 +1,7 @@
 import { milliseconds } from "../../api/duration.ts";
 import { kindText } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
-import { mutableCopy } from "../../json/prune_guards.ts";
+import { mutableCopy } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
 import { inSpan, isPromise, spanFailed, type Tracer } from "../../tracing.ts";
 import { causeText } from "../cause.ts";

@@ -12,9 +12,12 @@ import type { CacheEvent } from "../../cache/informer/cache_event.ts";
 import { TimeSlice } from "../../cache/watch/receive.ts";
 import type { Clock, Timer } from "../../clock.ts";
 import { type Logger, unfailingLogger } from "../../logger.ts";
-import type { AddOptions } from "../../queue/queue_options.ts";
 import type { RetryPolicy } from "../../queue/retry_policy.ts";
-import { SchedulingQueue } from "../../queue/scheduling_queue.ts";
+import {
+  type AddOptions,
+  type QueueItem,
+  SchedulingQueue,
+} from "../../queue/scheduling_queue.ts";
 import {
   ADDED,
   addedCause,
@@ -306,19 +309,19 @@ export class EventProcessor<P extends KubernetesObject>
       this.#queue.running >= settings.concurrency ||
       cap?.acquire(this.#pump) === false
     ) return false;
-    const slot = this.#isBelowRate() ? this.#queue.take() : -1;
-    if (slot < 0) {
+    const item = this.#isBelowRate() ? this.#queue.take() : undefined;
+    if (item === undefined) {
       cap?.release();
       return false;
     }
     let run: Run<P> | undefined;
     try {
-      run = this.#begin(slot);
+      run = this.#begin(item);
     } catch (error) {
       this.#onFault("begin a run", error);
     }
-    if (run === undefined) this.#end(slot);
-    else this.#execute(slot, run);
+    if (run === undefined) this.#end(item);
+    else this.#execute(item, run);
     return true;
   }
 
@@ -338,10 +341,10 @@ export class EventProcessor<P extends KubernetesObject>
 
   // Begin: a taken key becomes a run.
 
-  /** Returns no run if the object of a slot is deleted or about to be. */
-  #begin(slot: number): Run<P> | undefined {
+  /** Returns no run if the object of an item is deleted or about to be. */
+  #begin(item: QueueItem): Run<P> | undefined {
     const { primaries, settings, clock } = this.#deps;
-    const key = this.#queue.key(slot);
+    const { key } = item;
     const deleted = this.#deleted.get(key);
     const isUnread = deleted === undefined && settings.selection.bounded;
     const primary = deleted?.object ??
@@ -354,25 +357,25 @@ export class EventProcessor<P extends KubernetesObject>
     const { attempt } = this.stateOf(key);
     const now = clock.now();
     // This run replaces a planned retry.
-    if (this.#states.has(key)) this.#queue.setTimer(slot, Infinity);
+    if (this.#states.has(key)) this.#queue.setTimer(item, Infinity);
     return new Run({
       key,
       primary,
       isUnread,
-      cause: queuedCause(this.#queue, slot),
+      cause: queuedCause(item),
       retry: { attempt, last: attempt >= settings.retry.maxAttempts },
       deleted: deleted !== undefined,
       finalStateUnknown: deleted?.finalStateUnknown ?? false,
       startedAt: now,
-      waited: now - this.#queue.addedAt(slot),
-      slot,
+      waited: now - item.addedAt,
+      item,
       scheduler: this,
     });
   }
 
   // Execute: the dispatcher calls the reconciler.
 
-  #execute(slot: number, run: Run<P>): void {
+  #execute(item: QueueItem, run: Run<P>): void {
     const { settings, clock, dispatcher } = this.#deps;
     this.#runs.set(run.key, run);
     if (settings.timeout !== Infinity) run.limit(clock, settings.timeout);
@@ -384,24 +387,24 @@ export class EventProcessor<P extends KubernetesObject>
       }
     }
     const result = dispatcher.dispatch(run);
-    if (result instanceof Promise) void this.#settleLater(slot, run, result);
-    else this.#settle(slot, run, result);
+    if (result instanceof Promise) void this.#settleLater(item, run, result);
+    else this.#settle(item, run, result);
   }
 
   async #settleLater(
-    slot: number,
+    item: QueueItem,
     run: Run<P>,
     result: Promise<RunResult>,
   ): Promise<void> {
-    this.#settle(slot, run, await result);
+    this.#settle(item, run, await result);
   }
 
   // Settle: the result decides what follows.
 
-  #settle(slot: number, run: Run<P>, result: RunResult): void {
+  #settle(item: QueueItem, run: Run<P>, result: RunResult): void {
     run.ended();
     this.#runs.delete(run.key);
-    const plan = this.#plan(slot, run, result);
+    const plan = this.#plan(item, run, result);
     for (const observer of this.#deps.observers) {
       try {
         observer.ended?.(run, result, plan);
@@ -409,18 +412,18 @@ export class EventProcessor<P extends KubernetesObject>
         this.#onFault("observe a run", error);
       }
     }
-    this.#end(slot);
+    this.#end(item);
   }
 
   /** Plans the next run, unless the object of this one was deleted. */
   #plan(
-    slot: number,
+    item: QueueItem,
     run: Run<P>,
     { end }: RunResult,
   ): RunPlan | undefined {
     const { settings, clock, random } = this.#deps;
     const { key } = run;
-    if (!this.#queue.isCurrent(slot)) return undefined;
+    if (item.isRemoved) return undefined;
     if (
       end.type === "failed" && run.aborted !== undefined &&
       run.aborted !== "timeout"
@@ -432,42 +435,42 @@ export class EventProcessor<P extends KubernetesObject>
     }
     const plan = decideAfterRun(this.stateOf(key), end, {
       now: clock.now(),
-      eventWaiting: this.#queue.isDirty(slot),
+      eventWaiting: item.isDirty,
       retry: this.#retry,
       random: random(),
       maxInterval: settings.maxInterval,
     });
     if (run.deleted && !willRetry(plan)) {
-      this.#deletionReconciled(slot, key);
+      this.#deletionReconciled(item, key);
       return plan;
     }
     if (plan.state === FRESH) this.#states.delete(key);
     else this.#states.set(key, plan.state);
     this.#queue.setTimer(
-      slot,
+      item,
       plan.timerAt,
       plan.timerCause === "retry" ? RETRY : INTERVAL,
     );
     if (plan.rescheduleAt !== undefined) {
-      this.#queue.setVisit(slot, plan.rescheduleAt, RESCHEDULE);
+      this.#queue.reschedule(item, plan.rescheduleAt, RESCHEDULE);
     }
     const paused = run.pause > 0 ? clock.now() + run.pause : 0;
     const held = Math.max(plan.holdUntil, paused);
-    if (held > 0) this.#queue.hold(slot, held);
+    if (held > 0) this.#queue.hold(item, held);
     return plan;
   }
 
   /** Ends the life of a deleted object; one of the same key is a new object. */
-  #deletionReconciled(slot: number, key: string): void {
+  #deletionReconciled(item: QueueItem, key: string): void {
     this.#states.delete(key);
     this.#deleted.delete(key);
-    this.#queue.setTimer(slot, Infinity);
-    this.#queue.setVisit(slot, Infinity);
+    this.#queue.setTimer(item, Infinity);
+    this.#queue.reschedule(item, Infinity);
     if (this.#deps.primaries.has(key)) this.#queue.add(key, ADDED);
   }
 
-  #end(slot: number): void {
-    this.#queue.done(slot);
+  #end(item: QueueItem): void {
+    this.#queue.done(item);
     this.#deps.cap?.release();
     if (this.#waiters.length > 0) {
       const over = this.#waiters.filter(({ isOver }) => isOver());
@@ -507,11 +510,6 @@ export class EventProcessor<P extends KubernetesObject>
   /** State of an object between its runs. */
   stateOf(key: string): RunState {
     return this.#states.get(key) ?? FRESH;
-  }
-
-  /** Whether an event has arrived since the run of a slot began. */
-  hasNewEvent(slot: number): boolean {
-    return this.#queue.isDirty(slot);
   }
 
   /** Removes all state of an object, and aborts its run. */

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Limiter } from "../../queue/limiter.ts";
+import type { Limiter } from "../../queue/window_limiter.ts";
 import {
   exponentialBackoff,
   type RetryPolicy,

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from "../../api/object.ts";
 import { type ObjectKey, parseKey } from "../../api/object_key.ts";
+import type { QueueItem } from "../../queue/scheduling_queue.ts";
 import type { Clock, Timer } from "../../clock.ts";
 import type { Span } from "../../tracing.ts";
 import { causeText, type RunCause } from "../cause.ts";
@@ -73,8 +74,6 @@ const MAX_WRITES = 20;
 
 /** Part of the event processor that a run uses. */
 export interface RunScheduler {
-  /** Whether an event has arrived since the run of a slot began. */
-  hasNewEvent(slot: number): boolean;
   /** Adds a run of an object. */
   request(key: string): void;
 }
@@ -94,8 +93,8 @@ type RunStart<P extends KubernetesObject> =
     | "waited"
   >
   & {
-    /** Slot of the object in the queue. */
-    readonly slot: number;
+    /** Key of the object as taken from the queue. */
+    readonly item: QueueItem;
     readonly scheduler: RunScheduler;
   };
 
@@ -117,7 +116,7 @@ export class Run<P extends KubernetesObject> {
   readonly startedAt: number;
   /** Time in the queue since the object was ready to run, in milliseconds. */
   readonly waited: number;
-  readonly #slot: number;
+  readonly #item: QueueItem;
   readonly #scheduler: RunScheduler;
   /** Step that the run takes; undefined before the object was inspected. */
   step: RunStep | undefined;
@@ -150,13 +149,13 @@ export class Run<P extends KubernetesObject> {
     this.finalStateUnknown = start.finalStateUnknown;
     this.startedAt = start.startedAt;
     this.waited = start.waited;
-    this.#slot = start.slot;
+    this.#item = start.item;
     this.#scheduler = start.scheduler;
   }
 
   /** Whether an event has arrived since the run began. */
   hasNewEvent(): boolean {
-    return this.#scheduler.hasNewEvent(this.#slot);
+    return this.#item.isDirty;
   }
 
   /** Requests another run of the object. */

@@ -17,7 +17,7 @@ import { checkOptions, type OptionRules } from "../../api/options.ts";
 import type { OwnWrite } from "../../cache/informer/shared_informer.ts";
 import type { Client } from "../../client/client.ts";
 import { checkStatusPatch } from "../../crd/check_status.ts";
-import { mutableCopy } from "../../json/prune_guards.ts";
+import { mutableCopy } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
 import type { JsonPatchOperation } from "../../patch/json_patch.ts";
 import { isJsonObject } from "../../patch/json_value.ts";

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
-import { FieldReader } from "../../../core/json/field_reader.ts";
-import { parseFieldPath } from "../../../core/json/field_path.ts";
+import {
+  FieldReader,
+  parseFieldPath,
+} from "../../../core/json/field_reader.ts";
 import { jsonText } from "../../support/json_documents.ts";
 
 /** Every path of a value with what is there. */

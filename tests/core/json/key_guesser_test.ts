@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fc } from "../../support/property.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { JsonCursor } from "../../../core/json/json_cursor.ts";
-import { KeyGuesser } from "../../../core/json/key_guesser.ts";
+import { KeyGuesser } from "../../../core/json/event_scanner.ts";
 
 const KEYS = ["a", "b", "ab", "abc", "abd", "é"];
 const NAMES = KEYS.slice(0, 4);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
-import { mutableCopy } from "../../../core/json/prune_guards.ts";
+import { mutableCopy } from "../../../core/json/prune.ts";
 import { Pruner } from "../../../core/json/prune.ts";
 
 test("mutableCopy is equal to what it copies and shares nothing with it", () => {

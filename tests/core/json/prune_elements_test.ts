@@ -3,10 +3,10 @@ import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
-import { mutableCopy } from "../../../core/json/prune_guards.ts";
+import { mutableCopy } from "../../../core/json/prune.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../core/json/event_scanner.ts";
-import { parseFieldPath } from "../../../core/json/field_path.ts";
+import { parseFieldPath } from "../../../core/json/field_reader.ts";
 import { Pruner } from "../../../core/json/prune.ts";
 import {
   jsonText,

@@ -5,7 +5,7 @@ import { fc } from "../../support/property.ts";
 import { wholeRange } from "../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../core/json/event_scanner.ts";
 import { Pruner } from "../../../core/json/prune.ts";
-import { hasSameMetadata } from "../../../core/json/same_metadata.ts";
+import { hasSameMetadata } from "../../../core/json/object_header.ts";
 
 const scanner = new EventScanner();
 const pruner = new Pruner(["metadata.managedFields"]);

@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { fc } from "../../support/property.ts";
-import { ScalarEngine } from "../../../core/json/scalar_engine.ts";
-import { INCOMPLETE } from "../../../core/json/structure_engine.ts";
-import { WasmEngine } from "../../../core/json/wasm_engine.ts";
+import {
+  ScalarEngine,
+  WasmEngine,
+} from "../../../core/json/structure_engine.ts";
+import { INCOMPLETE } from "../../../core/json/structure_program.ts";
 import { damaged, jsonText } from "../../support/json_documents.ts";
 
 const nested = fc.oneof(

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc, REPLAYED } from "../../support/property.ts";
-import { Priority } from "../../../core/queue/priority.ts";
-import { SchedulingQueue } from "../../../core/queue/scheduling_queue.ts";
+import {
+  Priority,
+  type QueueItem,
+  SchedulingQueue,
+} from "../../../core/queue/scheduling_queue.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 /** What is known of a key, in the plainest form. */
@@ -12,9 +15,9 @@ interface KeyModel {
   /** When it began to wait; undefined while held back or running. */
   order: number | undefined;
   /** The run: whether its key was removed since. */
-  run: { slot: number; current: boolean } | undefined;
+  run: { item: QueueItem; isRemoved: boolean } | undefined;
   timer: number;
-  visit: number;
+  rescheduleAt: number;
   hold: number;
 }
 
@@ -30,7 +33,7 @@ interface Real {
 }
 
 const TIMER_CAUSE = 101;
-const VISIT_CAUSE = 102;
+const RESCHEDULE_CAUSE = 102;
 
 function keyModel(model: Model, key: string): KeyModel {
   let state = model.keys.get(key);
@@ -40,7 +43,7 @@ function keyModel(model: Model, key: string): KeyModel {
       order: undefined,
       run: undefined,
       timer: Infinity,
-      visit: Infinity,
+      rescheduleAt: Infinity,
       hold: 0,
     };
     model.keys.set(key, state);
@@ -83,13 +86,13 @@ function check(model: Model, real: Real): void {
   assert.equal(real.queue.running, running.length, "running");
   assert.ok(real.clock.pendingTimers <= 1, "one timer");
   for (const { run, pending } of running) {
-    const { slot, current } = run as NonNullable<KeyModel["run"]>;
-    assert.equal(real.queue.isCurrent(slot), current, "current");
-    assert.equal(real.queue.isDirty(slot), pending !== undefined, "dirty");
+    const { item, isRemoved } = run as NonNullable<KeyModel["run"]>;
+    assert.equal(item.isRemoved, isRemoved, "removed");
+    assert.equal(item.isDirty, pending !== undefined, "dirty");
   }
   const busy = states.filter((state) =>
     state.pending || state.run || state.timer < Infinity ||
-    state.visit < Infinity || state.hold > model.now
+    state.rescheduleAt < Infinity || state.hold > model.now
   );
   assert.equal(real.queue.size, busy.length, "an idle key costs nothing");
 }
@@ -127,10 +130,10 @@ class Take implements Command {
     const waiting = [...model.keys].filter(([, { order }]) =>
       order !== undefined
     );
-    const slot = real.queue.take();
-    assert.equal(slot >= 0, waiting.length > 0, "nothing added is lost");
-    if (slot >= 0) {
-      const key = real.queue.key(slot);
+    const item = real.queue.take();
+    assert.equal(item !== undefined, waiting.length > 0, "no add is lost");
+    if (item !== undefined) {
+      const { key } = item;
       const state = keyModel(model, key);
       const { pending, order } = state;
       assert.ok(pending && order !== undefined, `${key} was not waiting`);
@@ -140,11 +143,11 @@ class Take implements Command {
           `${other} came before ${key}`,
         );
       }
-      assert.equal(real.queue.priority(slot), pending.priority);
-      assert.equal(real.queue.cause(slot), pending.cause);
-      assert.equal(real.queue.events(slot), pending.events);
+      assert.equal(item.priority, pending.priority);
+      assert.equal(item.cause, pending.cause);
+      assert.equal(item.events, pending.events);
       state.pending = state.order = undefined;
-      state.run = { slot, current: true };
+      state.run = { item, isRemoved: false };
     }
     check(model, real);
     return Promise.resolve();
@@ -157,7 +160,7 @@ class Take implements Command {
 class Done implements Command {
   readonly pick: number;
   readonly timer: number | undefined;
-  readonly visit: number | undefined;
+  readonly rescheduleAt: number | undefined;
   readonly hold: number | undefined;
 
   constructor(
@@ -169,7 +172,7 @@ class Done implements Command {
     ],
   ) {
     this.pick = pick;
-    [this.timer, this.visit, this.hold] = delays;
+    [this.timer, this.rescheduleAt, this.hold] = delays;
   }
 
   check = (model: Readonly<Model>) =>
@@ -178,28 +181,30 @@ class Done implements Command {
   run(model: Model, real: Real): Promise<void> {
     const running = [...model.keys.values()].filter((state) => state.run);
     const state = running[this.pick % running.length] as KeyModel;
-    const { slot, current } = state.run as NonNullable<KeyModel["run"]>;
-    if (current && this.timer !== undefined) {
+    const { item, isRemoved } = state.run as NonNullable<KeyModel["run"]>;
+    if (!isRemoved && this.timer !== undefined) {
       state.timer = model.now + this.timer;
-      real.queue.setTimer(slot, state.timer, { cause: TIMER_CAUSE });
+      real.queue.setTimer(item, state.timer, { cause: TIMER_CAUSE });
     }
-    if (current && this.visit !== undefined) {
-      state.visit = model.now + this.visit;
-      real.queue.setVisit(slot, state.visit, { cause: VISIT_CAUSE });
+    if (!isRemoved && this.rescheduleAt !== undefined) {
+      state.rescheduleAt = model.now + this.rescheduleAt;
+      real.queue.reschedule(item, state.rescheduleAt, {
+        cause: RESCHEDULE_CAUSE,
+      });
     }
-    if (current && this.hold !== undefined) {
+    if (!isRemoved && this.hold !== undefined) {
       state.hold = model.now + this.hold;
-      real.queue.hold(slot, state.hold);
+      real.queue.hold(item, state.hold);
     }
     state.run = undefined;
     letWait(model, state);
-    real.queue.done(slot);
+    real.queue.done(item);
     check(model, real);
     return Promise.resolve();
   }
 
   toString = () =>
-    `done(${this.pick}, timer ${this.timer}, visit ${this.visit}, hold ${this.hold})`;
+    `done(${this.pick}, timer ${this.timer}, rescheduled ${this.rescheduleAt}, hold ${this.hold})`;
 }
 
 class Remove implements Command {
@@ -214,9 +219,9 @@ class Remove implements Command {
   run(model: Model, real: Real): Promise<void> {
     const state = keyModel(model, this.key);
     state.pending = state.order = undefined;
-    state.timer = state.visit = Infinity;
+    state.timer = state.rescheduleAt = Infinity;
     state.hold = 0;
-    if (state.run) state.run.current = false;
+    if (state.run) state.run.isRemoved = true;
     real.queue.remove(this.key);
     check(model, real);
     return Promise.resolve();
@@ -242,7 +247,7 @@ class Advance implements Command {
         ...[...model.keys.values()].map((state) =>
           Math.min(
             state.timer,
-            state.visit,
+            state.rescheduleAt,
             state.hold > model.now ? state.hold : Infinity,
           )
         ),
@@ -250,11 +255,11 @@ class Advance implements Command {
       if (due > end) break;
       model.now = due;
       for (const [key, state] of model.keys) {
-        const visit = state.visit <= due;
+        const rescheduled = state.rescheduleAt <= due;
         const timer = state.timer <= due;
-        if (visit) state.visit = Infinity;
+        if (rescheduled) state.rescheduleAt = Infinity;
         if (timer) state.timer = Infinity;
-        if (visit) addTo(model, key, Priority.timer, VISIT_CAUSE);
+        if (rescheduled) addTo(model, key, Priority.timer, RESCHEDULE_CAUSE);
         else if (timer) addTo(model, key, Priority.timer, TIMER_CAUSE);
         else letWait(model, state);
       }

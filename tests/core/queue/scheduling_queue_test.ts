@@ -1,23 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Priority } from "../../../core/queue/priority.ts";
-import { SchedulingQueue } from "../../../core/queue/scheduling_queue.ts";
+import {
+  Priority,
+  type QueueItem,
+  SchedulingQueue,
+} from "../../../core/queue/scheduling_queue.ts";
 import { VirtualClock } from "../../../testing/virtual_clock.ts";
 
 function takeAll(queue: SchedulingQueue): string[] {
   const keys: string[] = [];
-  for (let slot; (slot = queue.take()) >= 0;) {
-    keys.push(queue.key(slot));
-    queue.done(slot);
+  for (let item; (item = queue.take()) !== undefined;) {
+    keys.push(item.key);
+    queue.done(item);
   }
   return keys;
 }
 
-/** Takes the next key; fails where none waits. */
-function taken(queue: SchedulingQueue): number {
-  const slot = queue.take();
-  assert.ok(slot >= 0, "a key waits");
-  return slot;
+/** Takes the next key, which must exist. */
+function take(queue: SchedulingQueue): QueueItem {
+  return queue.take() ?? assert.fail("no key waits");
 }
 
 test("SchedulingQueue makes one run of many adds and counts them", () => {
@@ -25,30 +26,30 @@ test("SchedulingQueue makes one run of many adds and counts them", () => {
   queue.add("a", { cause: 3, detail: "first" });
   queue.add("a", { cause: 4, detail: "second" });
   assert.equal(queue.waiting, 1);
-  const slot = taken(queue);
-  assert.equal(queue.key(slot), "a");
-  assert.equal(queue.events(slot), 2);
-  assert.equal(queue.cause(slot), 3);
-  assert.equal(queue.detail(slot), "first");
-  queue.done(slot);
-  assert.equal(queue.take(), -1);
+  const item = take(queue);
+  assert.equal(item.key, "a");
+  assert.equal(item.events, 2);
+  assert.equal(item.cause, 3);
+  assert.equal(item.detail, "first");
+  queue.done(item);
+  assert.equal(queue.take(), undefined);
   assert.equal(queue.size, 0);
 });
 
 test("SchedulingQueue runs a key once more when it is added during its run", () => {
   const queue = new SchedulingQueue();
   queue.add("a");
-  const first = taken(queue);
-  assert.equal(queue.isDirty(first), false);
+  const first = take(queue);
+  assert.equal(first.isDirty, false);
   queue.add("a");
   queue.add("a");
-  assert.equal(queue.isDirty(first), true);
-  assert.equal(queue.take(), -1, "a key never runs twice at once");
+  assert.equal(first.isDirty, true);
+  assert.equal(queue.take(), undefined, "a key never runs twice at once");
   queue.done(first);
-  const second = taken(queue);
-  assert.equal(queue.events(second), 2);
+  const second = take(queue);
+  assert.equal(second.events, 2);
   queue.done(second);
-  assert.equal(queue.take(), -1);
+  assert.equal(queue.take(), undefined);
 });
 
 test("SchedulingQueue takes keys in order of arrival within a priority", () => {
@@ -66,13 +67,13 @@ test("SchedulingQueue takes urgent keys first and moves keys up", () => {
   queue.add("live", { priority: Priority.live });
   queue.add("moved", { priority: Priority.live, cause: 2 });
   queue.add("live", { priority: Priority.resync });
-  const slot = taken(queue);
-  assert.equal(queue.key(slot), "live");
-  assert.equal(queue.priority(slot), Priority.live);
-  queue.done(slot);
-  const moved = taken(queue);
-  assert.equal(queue.key(moved), "moved");
-  assert.equal(queue.cause(moved), 2, "the most urgent cause is told");
+  const item = take(queue);
+  assert.equal(item.key, "live");
+  assert.equal(item.priority, Priority.live);
+  queue.done(item);
+  const moved = take(queue);
+  assert.equal(moved.key, "moved");
+  assert.equal(moved.cause, 2, "the most urgent cause is told");
   queue.done(moved);
   assert.deepEqual(takeAll(queue), ["timer", "resync"]);
 });
@@ -86,9 +87,9 @@ test("SchedulingQueue lets no priority starve", () => {
   }
   for (let index = 0; index < 1_000; index++) {
     queue.add(`live-${index}`);
-    const slot = taken(queue);
-    order.push(queue.priority(slot));
-    queue.done(slot);
+    const item = take(queue);
+    order.push(item.priority);
+    queue.done(item);
   }
   const gaps = (priority: Priority) => {
     const taken = order.flatMap((value, index) =>
@@ -113,20 +114,20 @@ test("SchedulingQueue keeps deadlines by one timer of the clock [J74]", async ()
   const queue = new SchedulingQueue({ clock });
   for (const [key, delay] of [["a", 300], ["b", 100], ["c", 200]] as const) {
     queue.add(key);
-    const slot = taken(queue);
-    queue.setTimer(slot, clock.now() + delay, { cause: 7 });
-    queue.done(slot);
+    const item = take(queue);
+    queue.setTimer(item, clock.now() + delay, { cause: 7 });
+    queue.done(item);
   }
   assert.equal(clock.pendingTimers <= 2, true);
   assert.equal(queue.delayed, 3);
   await clock.advance(99);
   assert.equal(queue.waiting, 0);
   await clock.advance(1);
-  const slot = taken(queue);
-  assert.equal(queue.key(slot), "b");
-  assert.equal(queue.cause(slot), 7);
-  assert.equal(queue.priority(slot), Priority.timer);
-  queue.done(slot);
+  const item = take(queue);
+  assert.equal(item.key, "b");
+  assert.equal(item.cause, 7);
+  assert.equal(item.priority, Priority.timer);
+  queue.done(item);
   await clock.advance(200);
   assert.deepEqual(takeAll(queue), ["c", "a"]);
   assert.equal(clock.pendingTimers, 0);
@@ -138,9 +139,9 @@ test("SchedulingQueue frees a cancelled deadline at once [3.9.8]", () => {
   const queue = new SchedulingQueue({ clock });
   for (let run = 0; run < 10_000; run++) {
     queue.add("a");
-    const slot = taken(queue);
-    queue.setTimer(slot, clock.now() + 36_000_000);
-    queue.done(slot);
+    const item = take(queue);
+    queue.setTimer(item, clock.now() + 36_000_000);
+    queue.done(item);
   }
   assert.equal(queue.delayed, 1);
   assert.equal(clock.pendingTimers, 1);
@@ -150,39 +151,39 @@ test("SchedulingQueue frees a cancelled deadline at once [3.9.8]", () => {
   assert.equal(queue.size, 0);
 });
 
-test("SchedulingQueue keeps a visit over runs that do not replace it [3.9.5]", async () => {
+test("SchedulingQueue keeps a rescheduled over runs that do not replace it [3.9.5]", async () => {
   const clock = new VirtualClock();
   const queue = new SchedulingQueue({ clock });
   queue.add("a");
-  const first = taken(queue);
-  queue.setVisit(first, 1_000, { cause: 5 });
+  const first = take(queue);
+  queue.reschedule(first, 1_000, { cause: 5 });
   queue.add("a");
   queue.done(first);
-  const second = taken(queue);
+  const second = take(queue);
   queue.setTimer(second, 5_000, { cause: 6 });
   queue.done(second);
   await clock.advance(1_000);
-  const visit = taken(queue);
-  assert.equal(queue.cause(visit), 5);
-  assert.equal(queue.visitAt(visit), Infinity);
-  queue.done(visit);
+  const rescheduled = take(queue);
+  assert.equal(rescheduled.cause, 5);
+  assert.equal(rescheduled.rescheduleAt, Infinity);
+  queue.done(rescheduled);
   await clock.advance(4_000);
-  assert.equal(queue.cause(taken(queue)), 6);
+  assert.equal(take(queue).cause, 6);
 });
 
 test("SchedulingQueue collects adds of a key that is held", async () => {
   const clock = new VirtualClock();
   const queue = new SchedulingQueue({ clock });
   queue.add("a");
-  const slot = taken(queue);
+  const item = take(queue);
   queue.add("a");
-  queue.hold(slot, 100);
-  queue.done(slot);
+  queue.hold(item, 100);
+  queue.done(item);
   queue.add("a");
-  assert.equal(queue.take(), -1);
+  assert.equal(queue.take(), undefined);
   await clock.advance(100);
-  const next = taken(queue);
-  assert.equal(queue.events(next), 2);
+  const next = take(queue);
+  assert.equal(next.events, 2);
   queue.hold(next, 200);
   queue.done(next);
   await clock.advance(100);
@@ -203,29 +204,29 @@ test("SchedulingQueue asks its limiter and makes a key wait", async () => {
     },
   });
   queue.add("a", { cause: 9 });
-  assert.equal(queue.take(), -1);
+  assert.equal(queue.take(), undefined);
   queue.add("a");
-  assert.equal(queue.take(), -1);
+  assert.equal(queue.take(), undefined);
   await clock.advance(50);
-  const slot = taken(queue);
-  assert.equal(queue.cause(slot), 9, "the cause outlives the wait");
-  assert.equal(queue.events(slot), 2);
+  const item = take(queue);
+  assert.equal(item.cause, 9, "the cause outlives the wait");
+  assert.equal(item.events, 2);
   assert.deepEqual(asked, [["a", 0], ["a", 50]]);
 });
 
 test("SchedulingQueue tells a late run that its key was removed [3.9.0]", () => {
   const queue = new SchedulingQueue();
   queue.add("a");
-  const old = taken(queue);
+  const old = take(queue);
   queue.remove("a");
-  assert.equal(queue.isCurrent(old), false);
+  assert.equal(old.isRemoved, true);
   queue.add("a");
-  assert.equal(queue.take(), -1, "two incarnations never run at once");
-  assert.equal(queue.isCurrent(old), false);
+  assert.equal(queue.take(), undefined, "two incarnations never run at once");
+  assert.equal(old.isRemoved, true);
   queue.done(old);
-  const next = taken(queue);
-  assert.equal(queue.isCurrent(next), true);
-  assert.equal(queue.events(next), 1);
+  const next = take(queue);
+  assert.equal(next.isRemoved, false);
+  assert.equal(next.events, 1);
   queue.done(next);
   assert.equal(queue.size, 0);
 });
@@ -237,7 +238,7 @@ test("SchedulingQueue drops what waits for a removed key [3.9.10]", () => {
   queue.remove("a");
   queue.remove("b");
   queue.remove("never-seen");
-  assert.equal(queue.take(), -1);
+  assert.equal(queue.take(), undefined);
   assert.equal(queue.size, 0);
 });
 
@@ -259,10 +260,10 @@ test("SchedulingQueue says when keys begin to wait", () => {
   queue.add("a");
   queue.add("b");
   assert.equal(ready, 1);
-  const slot = taken(queue);
+  const item = take(queue);
   queue.take();
   queue.add("a");
-  queue.done(slot);
+  queue.done(item);
   assert.equal(ready, 2);
 });
 
@@ -270,26 +271,26 @@ test("SchedulingQueue drains when it is closed [J75]", async () => {
   const clock = new VirtualClock();
   const queue = new SchedulingQueue({ clock });
   queue.add("delayed");
-  const delayed = taken(queue);
+  const delayed = take(queue);
   queue.setTimer(delayed, 1_000);
   queue.done(delayed);
   queue.add("held");
-  const held = taken(queue);
+  const held = take(queue);
   queue.hold(held, 1_000);
   queue.done(held);
   queue.add("held");
   queue.add("a");
-  const slot = taken(queue);
+  const item = take(queue);
   queue.add("b");
   let drained = false;
   const closed = queue.close().then(() => drained = true);
   queue.add("late");
-  queue.setTimer(slot, 10);
+  queue.setTimer(item, 10);
   assert.equal(clock.pendingTimers, 0);
   assert.deepEqual(takeAll(queue), ["b", "held"]);
   await clock.settle();
   assert.equal(drained, false, "a run goes on");
-  queue.done(slot);
+  queue.done(item);
   await closed;
   assert.equal(queue.size, 0);
 });
@@ -297,7 +298,7 @@ test("SchedulingQueue drains when it is closed [J75]", async () => {
 test("SchedulingQueue refuses to end a run twice", () => {
   const queue = new SchedulingQueue();
   queue.add("a");
-  const slot = taken(queue);
-  queue.done(slot);
-  assert.throws(() => queue.done(slot), RangeError);
+  const item = take(queue);
+  queue.done(item);
+  assert.throws(() => queue.done(item), RangeError);
 });

@@ -3,9 +3,8 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { fc } from "../../../support/property.ts";
 import { BodyWriter } from "../../../../core/cache/store/bodies.ts";
-import { wholeRange } from "../../../../core/json/byte_range.ts";
+import { rangeText, wholeRange } from "../../../../core/json/byte_range.ts";
 import { EventScanner } from "../../../../core/json/event_scanner.ts";
-import { rangeText } from "../../../../core/json/json_text.ts";
 
 const kind = { group: "apps", version: "v1", kind: "Deployment" };
 
