@@ -43,24 +43,22 @@ export type NewCondition =
 /** Time and generation with which a condition is set. */
 export type ConditionMoment = Parameters<typeof setCondition>[2];
 
-/** Whether the object serves its purpose, in the words of kstatus. */
+/** Condition type: the object has reached its desired state. */
 export const READY = "Ready";
-/** The controller is still at work on the present generation. */
+/** Condition type: the controller is working on the current generation. */
 export const RECONCILING = "Reconciling";
-/** The controller cannot go on without somebody's help. */
+/** Condition type: the controller cannot make progress without a user. */
 export const STALLED = "Stalled";
 
-/** The types that stand first in a list, in this order. */
+/** Types at the start of a list, in this order. */
 const FIRST_TYPES: readonly string[] = [STALLED, RECONCILING, READY];
 
-/** How many characters a message may have, as the API server allows. */
+/** Maximum length of a message in characters, as enforced by the API server. */
 export const MAX_MESSAGE_LENGTH = 32_768;
 
 /**
- * Cuts a message to what the API server accepts, ending in `...`. Characters
- * are code points, so that none is cut in half.
- *
- * The limit is that of `metav1.Condition` in Kubernetes.
+ * Truncates a message to the limit of `metav1.Condition`, ending in `...`.
+ * Characters are code points, so that none is split.
  */
 export function limitMessage(message: string): string {
   // A code point is at most two units, so short texts need no counting.
@@ -72,8 +70,8 @@ export function limitMessage(message: string): string {
 }
 
 /**
- * Orders conditions: Stalled, Reconciling and Ready first, then what was
- * observed of a newer generation, then by type.
+ * Compares conditions: Stalled, Reconciling and Ready come first, then newer
+ * generations, then types in alphabetical order.
  */
 export function compareConditions(a: Condition, b: Condition): number {
   return rank(a) - rank(b) ||
@@ -86,7 +84,7 @@ function rank(condition: Condition): number {
   return index < 0 ? FIRST_TYPES.length : index;
 }
 
-/** The condition of a type, if there is one. */
+/** Finds the condition of a type. */
 export function findCondition(
   conditions: readonly Condition[],
   type: string,
@@ -94,25 +92,25 @@ export function findCondition(
   return conditions.find((condition) => condition.type === type);
 }
 
-/** Whether two conditions say the same, whenever and of whatever generation. */
+/** Whether two conditions are equal apart from their times and generations. */
 export function sameState(a: Condition, b: Condition): boolean {
   return a.type === b.type && a.status === b.status && a.reason === b.reason &&
     a.message === b.message;
 }
 
 /**
- * Sets one condition and gives the new, ordered list.
+ * Sets a condition and returns the new list, in order.
  *
- * The transition time moves when status, reason or message differ from what was
- * there (Flux' rule: more often than Kubernetes' own, which looks at the status
- * alone); a condition that says the same keeps its time and is only stamped
- * with the generation.
+ * The transition time changes when status, reason or message differ from the
+ * previous condition. This is Flux' rule; Kubernetes itself only compares the
+ * status. An equal condition keeps its time and gets the new generation.
  *
- * @param conditions What is there; left as it is.
- * @param condition What to say.
- * @param moment When, and of which generation.
+ * @param conditions The current list; not modified.
+ * @param condition The condition to set.
+ * @param moment `now` is the time in milliseconds since the Unix epoch;
+ * `generation` is the reconciled generation of the object, if any.
  *
- * @example Say the same twice
+ * @example Set an equal condition again
  * ```ts
  * import { setCondition } from "@coracle/operator/workflows";
  *
@@ -152,7 +150,7 @@ export function setCondition(
     .sort(compareConditions);
 }
 
-/** The list without the condition of a type. */
+/** Returns the list without the condition of a type. */
 export function removeCondition(
   conditions: readonly Condition[],
   type: string,
@@ -160,10 +158,7 @@ export function removeCondition(
   return conditions.filter((condition) => condition.type !== type);
 }
 
-/**
- * Says that the controller is at work: sets Reconciling and removes Stalled,
- * since an object is never both.
- */
+/** Sets Reconciling and removes Stalled: an object never has both. */
 export function markReconciling(
   conditions: readonly Condition[],
   words: Omit<NewCondition, "type" | "status">,
@@ -176,10 +171,7 @@ export function markReconciling(
   );
 }
 
-/**
- * Says that somebody must help: sets Stalled and removes Reconciling, since an
- * object is never both.
- */
+/** Sets Stalled and removes Reconciling: an object never has both. */
 export function markStalled(
   conditions: readonly Condition[],
   words: Omit<NewCondition, "type" | "status">,
@@ -192,7 +184,7 @@ export function markStalled(
   );
 }
 
-/** Whether a condition is there and True. */
+/** Whether a condition is present and True. */
 export function isTrue(
   conditions: readonly Condition[],
   type: string,
@@ -200,7 +192,7 @@ export function isTrue(
   return findCondition(conditions, type)?.status === "True";
 }
 
-/** Whether a condition is there and False. */
+/** Whether a condition is present and False. */
 export function isFalse(
   conditions: readonly Condition[],
   type: string,
@@ -208,7 +200,7 @@ export function isFalse(
   return findCondition(conditions, type)?.status === "False";
 }
 
-/** Whether a condition is Unknown, or not there at all. */
+/** Whether a condition is Unknown or absent. */
 export function isUnknown(
   conditions: readonly Condition[],
   type: string,
@@ -216,17 +208,17 @@ export function isUnknown(
   return !isTrue(conditions, type) && !isFalse(conditions, type);
 }
 
-/** Stalled is True and Reconciling is not. */
+/** Whether Stalled is True and Reconciling is not. */
 export function isStalled(conditions: readonly Condition[]): boolean {
   return isTrue(conditions, STALLED) && !isTrue(conditions, RECONCILING);
 }
 
-/** Reconciling is True and Stalled is not. */
+/** Whether Reconciling is True and Stalled is not. */
 export function isReconciling(conditions: readonly Condition[]): boolean {
   return isTrue(conditions, RECONCILING) && !isTrue(conditions, STALLED);
 }
 
-/** Ready is True, and neither Reconciling nor Stalled is. */
+/** Whether Ready is True, and neither Reconciling nor Stalled is. */
 export function isReady(conditions: readonly Condition[]): boolean {
   return isTrue(conditions, READY) && !isTrue(conditions, RECONCILING) &&
     !isTrue(conditions, STALLED);

@@ -5,67 +5,62 @@ import {
   type NewCondition,
 } from "./condition.ts";
 
-/** Whose condition it is, for merges over several objects. */
+/** Object whose conditions are merged. */
 export interface ConditionSource {
-  /**
-   * The kind of the object.
-   *
-   * @default {not told}
-   */
+  /** Kind of the object, for `sourceReference`. */
   readonly kind?: string | undefined;
-  /** The name of the object. */
+  /** Name of the object. */
   readonly name: string;
-  /** The conditions of the object. */
+  /** Conditions of the object. */
   readonly conditions: readonly Condition[];
 }
 
-/** How conditions become one. */
+/** Options for merging conditions into one. */
 export interface MergeOptions {
   /**
-   * Only these types count; the earlier ones speak first among equals.
-   *
-   * @default {all}
+   * Types to merge; among conditions of equal severity the first in this list
+   * wins. By default all types are merged.
    */
   readonly of?: readonly string[] | undefined;
   /**
-   * The types for which True is the bad news, such as Stalled.
+   * Abnormal types: those that report a problem while True, such as Stalled.
    *
-   * @default {none}
+   * @default {[]}
    */
   readonly abnormal?: readonly string[] | undefined;
   /**
-   * Whether only what was observed of the newest generation counts.
+   * Whether only conditions of the newest observed generation are merged.
    *
    * @default {false}
    */
   readonly latestGenerationOnly?: boolean | undefined;
   /**
-   * Whether the message counts the steps that are done: `2 of 3 completed`.
+   * Whether the message counts the completed steps: `2 of 3 completed`.
    *
    * @default {false}
    */
   readonly stepCounter?: boolean | undefined;
   /**
-   * Whether the message counts the objects that agree: `2 of 3 Ready`.
+   * Whether the message counts the objects with the same status: `2 of 3
+   * Ready`.
    *
    * @default {false}
    */
   readonly counter?: boolean | undefined;
   /**
-   * Counts are only told while every condition in scope is one of these.
-   *
-   * @default {always}
+   * Types to which the counts are restricted: the message only has a count
+   * while all merged conditions are of these types. By default it always has.
    */
   readonly countOnlyIf?: readonly string[] | undefined;
   /**
-   * Whether the reason names the object that it is from: `Down @ Pod/web`.
+   * Whether the reason names the object: `Down @ Pod/web`.
    *
    * @default {false}
    */
   readonly sourceReference?: boolean | undefined;
 }
 
-/** What the options of a summary must be. */
+/** Validation rules of the options of a summary. */
 export const MERGE_RULES: OptionRules<MergeOptions> = {
   of: "strings?",
   abnormal: "strings?",
@@ -83,18 +78,18 @@ interface Member {
 }
 
 /**
- * What the conditions of one object come to, said by one condition of the
- * target type. The target itself is not looked at.
+ * Merges the conditions of one object into one of the target type. A condition
+ * of the target type itself is ignored.
  *
- * The worst news wins: something abnormal that is True, then something normal
- * that is False, then what is as it should be, and Unknown last.
+ * The most severe condition wins: an abnormal one that is True, then a normal
+ * one that is False, then those without a problem, and Unknown last.
  *
- * @param conditions Those of the object.
- * @param target The type to make, such as Ready.
- * @returns The summary, or undefined if no condition is in scope.
+ * @param conditions The conditions of the object.
+ * @param target The type of the result, such as Ready.
+ * @returns The summary, or undefined if there is no condition to merge.
  * @throws {TypeError | RangeError} If an option is unknown or of another type.
  *
- * @example One failure speaks for all
+ * @example A failure makes the summary False
  * ```ts
  * import { setCondition, summarize } from "@coracle/operator/workflows";
  *
@@ -126,9 +121,9 @@ export function summarizeConditions(
 }
 
 /**
- * What the conditions of several objects come to.
+ * Merges the conditions of several objects into one.
  *
- * @returns The merged condition, or undefined if none is in scope.
+ * @returns The merged condition, or undefined if there is none to merge.
  * @throws {TypeError | RangeError} If an option is unknown or of another type.
  */
 export function aggregateConditions(
@@ -141,12 +136,12 @@ export function aggregateConditions(
 }
 
 /**
- * Copies another object's condition under the target type.
+ * Copies a condition of another object under the target type.
  *
- * @param source The object to look at.
- * @param target The type to make.
+ * @param source The other object.
+ * @param target The type of the result.
  * @param options `from` is the type to copy (Ready by default); `otherwise` is
- * said when it is not there.
+ * used if the object has no such condition.
  */
 export function mirrorCondition(
   source: ConditionSource,
@@ -209,7 +204,7 @@ function inScope(
   return members;
 }
 
-/** The order in which groups of conditions are heard; the least is worst. */
+/** Severity of a condition; 0 is the most severe. */
 function severity({ condition, abnormal }: Member): number {
   if (condition.status === "Unknown") return 4;
   if (condition.status === "True") return abnormal ? 0 : 2;
@@ -256,9 +251,9 @@ function countText(
 ): string | undefined {
   const { sources, options, type } = context;
   const { countOnlyIf, stepCounter = false, counter = false } = options;
-  const told = countOnlyIf === undefined ||
+  const isCounted = countOnlyIf === undefined ||
     members.every(({ condition }) => countOnlyIf.includes(condition.type));
-  if (!told) return undefined;
+  if (!isCounted) return undefined;
   if (stepCounter) {
     const done = members.filter((member) => severity(member) === 2).length;
     const steps = (options.of ?? countOnlyIf ?? members).length;

@@ -23,20 +23,20 @@ export const REBASE_RULES: OptionRules<
 > = { owned: "strings?", force: "boolean?" };
 const RULES = { ...REBASE_RULES, latest: "array" } as const;
 
-/** Somebody else changed a condition that we changed too. */
+/** Error for a condition that another writer has changed as well. */
 export class ConditionConflictError extends Error {
-  /** The type of the condition. */
+  /** Type of the condition. */
   readonly conditionType: string;
 
   /**
-   * Says what was in the way.
+   * Creates the error.
    *
    * @param conditionType The type of the condition.
-   * @param why What the other one did.
+   * @param why What the other writer did.
    */
   constructor(conditionType: string, why: string) {
     super(
-      `Cannot merge conditions: another writer ${why}: received condition "${conditionType}"`,
+      `Cannot merge the condition "${conditionType}": another writer ${why}`,
     );
     this.name = "ConditionConflictError";
     this.conditionType = conditionType;
@@ -44,18 +44,18 @@ export class ConditionConflictError extends Error {
 }
 
 /**
- * Carries the changes from `before` to `after` over to the `latest` list, which
- * others may have changed meanwhile: a three-way merge by condition type.
+ * Applies the changes from `before` to `after` to the `latest` list, which
+ * other writers may have changed: a three-way merge by condition type.
  *
- * What is not part of our change survives untouched. A condition that says
- * already what we want keeps its transition time.
+ * Conditions that were not changed are preserved. A condition that already has
+ * the desired value keeps its transition time.
  *
- * @param before What our pass began with.
- * @param after What our pass made of it.
+ * @param before The conditions before the run.
+ * @param after The conditions after the run.
  * @param latest What the server holds now.
- * @param options Which types are ours.
- * @throws {ConditionConflictError} If somebody else changed the same condition
- * in another way and it is not ours alone.
+ * @param options The conditions on the server, and the owned types.
+ * @throws {ConditionConflictError} If another writer has changed the same
+ * condition to a different value, and it is not owned.
  */
 export function rebaseConditions(
   before: readonly Condition[],

@@ -1,10 +1,12 @@
 /**
- * The name of a lease for operators of which several run beside each other, each
- * for its part: the base, and eight digits that stand for what the part is.
+ * Computes the name of a lease for one of several operators that run side by
+ * side, each for a part of the objects: the base name and eight hexadecimal
+ * digits for the part.
  *
- * @param base What all have in common; where it is empty, so is the result.
- * @param additions What tells them apart, such as a label selector and a
- * namespace; order matters, and without any the base is left as it is.
+ * @param base The common part of the names; an empty one gives an empty result.
+ * @param additions Strings that distinguish the operators, such as a label
+ * selector and a namespace, in a fixed order; without any the result is the
+ * base.
  *
  * @example Two operators of one kind
  * ```ts

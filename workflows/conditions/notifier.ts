@@ -5,74 +5,69 @@ import { timestamp } from "../../core/api/timestamp.ts";
 import { type Clock, deadline, sleep, systemClock } from "../../core/clock.ts";
 import { type Logger, silentLogger } from "../../core/logger.ts";
 
-/** What a notifier is told. */
+/** Notification about an object. */
 export interface Notification {
-  /** Whether it is good news, bad news, or a detail. */
+  /** Severity, as in Flux' notification API. */
   readonly severity: "info" | "error" | "trace";
-  /** Why, as one word for programs. */
+  /** Machine-readable reason. */
   readonly reason: string;
-  /** Why, as a sentence for people. */
+  /** Human-readable message. */
   readonly message: string;
 }
 
-/** Tells something outside of the cluster what happens to objects. */
+/** Receiver of notifications, usually outside the cluster. */
 export interface Notifier {
-  /** Tells of an object; returns at once and never throws. */
-  notify(object: KubernetesObject, notice: Notification): void;
+  /** Sends a notification about an object; does not block or throw. */
+  notify(object: KubernetesObject, notification: Notification): void;
 }
 
 /** Options of a {@linkcode WebhookNotifier}. */
 export interface WebhookNotifierOptions {
-  /** Where notices are posted to. */
+  /** URL to which notifications are posted. */
   readonly url: string | URL;
-  /** Who reports: the name of the controller. */
+  /** Name of the reporting controller. */
   readonly controller: string;
-  /**
-   * Which of its replicas reports.
-   *
-   * @default {the controller}
-   */
+  /** Name of the reporting replica. Defaults to the controller. */
   readonly instance?: string | undefined;
   /**
-   * Sent along, such as an `authorization`.
+   * Additional request headers, such as `authorization`.
    *
    * @default {{}}
    */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * What the annotations begin with that are told besides, without it.
+   * Prefix of the annotations that are included, without the prefix.
    *
    * @default {"event.coracle.dev/"}
    */
   readonly annotationPrefix?: string | undefined;
   /**
-   * How long one attempt may take.
+   * Time limit of an attempt.
    *
    * @default {"5s"}
    */
   readonly timeout?: Duration | undefined;
   /**
-   * How many attempts there are at most.
+   * Maximum number of attempts.
    *
    * @default {4}
    */
   readonly attempts?: number | undefined;
   /**
-   * Sends the requests.
+   * Function that sends the requests.
    *
    * @default {globalThis.fetch}
    */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /**
-   * Measures timeouts and pauses.
+   * Clock for time limits and pauses.
    *
    * @default {systemClock}
    */
   readonly clock?: Clock | undefined;
   /**
-   * Where it writes what could not be delivered.
-   *
-   * @default {nowhere}
+   * Logger for notifications that could not be delivered. By default they are
+   * not logged.
    */
   readonly log?: Logger | undefined;
 }
@@ -90,24 +85,26 @@ const RULES: OptionRules<WebhookNotifierOptions> = {
   log: "logger?",
 };
 
-/** How many notices may wait; later ones are dropped. */
-const MOST_WAITING = 256;
-/** The longest message that is sent, in UTF-16 code units. */
-const LONGEST_MESSAGE = 39_000;
-/** The pause before the second attempt in milliseconds; it doubles. */
-const FIRST_PAUSE = 500;
+/** Maximum number of queued notifications; further ones are dropped. */
+const MAX_QUEUED = 256;
+/** Maximum length of a message in UTF-16 code units. */
+const MAX_MESSAGE_LENGTH = 39_000;
+/**
+ * Pause before the second attempt in milliseconds; it doubles for each further
+ * one.
+ */
+const FIRST_PAUSE_MS = 500;
 
 /**
- * Posts notices as JSON to an address, one after another: what they are about,
- * severity, reason, message and the annotations that are meant for it. The form
- * is that of Flux' notification controller.
+ * Notifier that posts JSON to a URL: the object, severity, reason, message and
+ * the selected annotations, in the format of Flux' notification controller.
  *
- * A notice never fails a pass, nor does it wait: those that come while one is
- * under way are kept, up to 256. An attempt is repeated after a broken
- * connection, a timeout or an answer of 500 and above; 429 means that the
- * receiver knows already, and ends it.
+ * Notifications are sent one after the other, and do not fail or delay a run;
+ * up to 256 are queued. An attempt is retried after a broken connection, a
+ * timeout or a status of 500 and above. A status of 429 means that the receiver
+ * already has the notification, and is not retried.
  *
- * @example Tell a chat room
+ * @example Notify a chat room
  * ```ts
  * import { WebhookNotifier } from "@coracle/operator/workflows";
  *
@@ -124,7 +121,7 @@ const FIRST_PAUSE = 500;
  * const notice = { severity: "info", reason: "Done", message: "" } as const;
  * notifier.notify(object, notice);
  * await notifier.flush();
- * if (bodies.length !== 1) throw new Error("Unexpected silence");
+ * if (bodies.length !== 1) throw new Error("Unexpected requests");
  * ```
  */
 export class WebhookNotifier implements Notifier {
@@ -136,11 +133,11 @@ export class WebhookNotifier implements Notifier {
   #posting: Promise<void> | undefined;
 
   /**
-   * Makes a notifier; nothing is sent before the first notice.
+   * Creates a notifier. It sends no request before the first notification.
    *
-   * @param options Where to, and how.
+   * @param options The URL, and how requests are sent.
    * @throws {TypeError} If an option is unknown, missing or of another type, or
-   * the address is no URL of http or https.
+   * the URL is no HTTP URL.
    * @throws {RangeError} If an option is out of range.
    */
   constructor(options: WebhookNotifierOptions) {
@@ -148,7 +145,7 @@ export class WebhookNotifier implements Notifier {
     const { timeout = "5s", attempts = 4, url } = options;
     const protocol = URL.canParse(url) ? new URL(url).protocol : "no URL";
     if (protocol !== "https:" && protocol !== "http:") {
-      // The address itself may hold a secret.
+      // The URL itself may hold a secret.
       throw new TypeError(
         `Cannot notify: "url" must be a URL of http: or https:: received ${protocol}`,
       );
@@ -158,34 +155,34 @@ export class WebhookNotifier implements Notifier {
     this.#attempts = attempts;
   }
 
-  /** Tells of an object; returns at once and never throws. */
-  notify(object: KubernetesObject, notice: Notification): void {
+  /** Sends a notification about an object; does not block or throw. */
+  notify(object: KubernetesObject, notification: Notification): void {
     const { log = silentLogger } = this.#options;
-    const { reason } = notice;
+    const { reason } = notification;
     if (this.#stopped.signal.aborted) return;
-    if (this.#waiting.length >= MOST_WAITING) {
-      log.warn("Notice dropped: too many wait", { reason });
+    if (this.#waiting.length >= MAX_QUEUED) {
+      log.warn("Notification dropped: the queue is full", { reason });
       return;
     }
-    this.#waiting.push(this.#body(object, notice));
+    this.#waiting.push(this.#body(object, notification));
     this.#posting ??= this.#drain();
   }
 
-  /** Fulfilled when everything so far was delivered or given up. */
+  /** Resolves when all notifications so far were delivered or dropped. */
   async flush(): Promise<void> {
     await this.#posting;
   }
 
-  /** Ends what is under way and drops what waits. */
+  /** Aborts the current request and drops queued notifications. */
   async stop(): Promise<void> {
     this.#stopped.abort(
-      new Error("Cannot notify any more: received a call of stop"),
+      new Error("Cannot deliver a notification: the notifier was stopped"),
     );
     this.#waiting.length = 0;
     await this.#posting;
   }
 
-  #body(object: KubernetesObject, notice: Notification): string {
+  #body(object: KubernetesObject, notification: Notification): string {
     const {
       controller,
       instance = controller,
@@ -207,8 +204,8 @@ export class WebhookNotifier implements Notifier {
         uid,
         resourceVersion,
       },
-      ...notice,
-      message: notice.message.slice(0, LONGEST_MESSAGE),
+      ...notification,
+      message: notification.message.slice(0, MAX_MESSAGE_LENGTH),
       timestamp: timestamp(clock.wallTime()),
       metadata: Object.fromEntries(meant),
       reportingController: controller,
@@ -222,7 +219,7 @@ export class WebhookNotifier implements Notifier {
       try {
         await this.#deliver(body);
       } catch (error) {
-        log.warn("Cannot deliver a notice", { error });
+        log.warn("Cannot deliver a notification", { error });
       }
     }
     this.#posting = undefined;
@@ -235,19 +232,19 @@ export class WebhookNotifier implements Notifier {
       const last = attempt === this.#attempts;
       try {
         const status = await this.#post(body);
-        // To 429 the receiver has had the same before: nothing is wrong.
+        // A status of 429 means that the receiver already has the notification.
         if (status < 400 || status === 429) return;
         if (status < 500 || last) return this.#refused(status);
       } catch (error) {
         if (signal.aborted || last) throw error;
       }
-      await sleep(FIRST_PAUSE * 2 ** (attempt - 1), { clock, signal });
+      await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1), { clock, signal });
     }
   }
 
   #refused(status: number): void {
     const { log = silentLogger } = this.#options;
-    log.warn("The receiver refuses a notice", { status });
+    log.warn("The receiver has refused a notification", { status });
   }
 
   async #post(body: string): Promise<number> {
@@ -271,7 +268,7 @@ export class WebhookNotifier implements Notifier {
         signal: this.#stopped.signal,
         onTimeout: () =>
           new Error(
-            `Cannot deliver a notice: the receiver did not answer within ${this.#timeout} ms`,
+            `Cannot deliver a notification: the receiver did not answer within ${this.#timeout} ms`,
           ),
       },
     );

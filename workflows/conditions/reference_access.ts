@@ -31,31 +31,31 @@ export interface CrossReference {
   };
 }
 
-/** An object does not let others refer to it from their namespace. */
+/** Error for a reference that the access list of an object does not allow. */
 export class AccessDeniedError extends Error {
   /**
-   * Says which reference it is.
+   * Creates the error.
    *
-   * @param reference What was refused.
+   * @param reference The refused reference.
    */
   constructor({ from, to }: CrossReference) {
     super(
-      `Cannot refer to an object in namespace ${to.namespace}: its access list must let the namespace of the reference in: received ${from.namespace}`,
+      `Cannot refer to an object in namespace ${to.namespace}: its access list must include the referring namespace: received ${from.namespace}`,
     );
     this.name = "AccessDeniedError";
   }
 }
 
 /**
- * Makes sure that an object may be referred to: from its own namespace always,
- * from another one if its access list lets the labels of that namespace in. The
- * rules are those of Flux.
+ * Checks that an object may be referenced: always from its own namespace, and
+ * from others if its access list matches their labels. The rules are those of
+ * Flux.
  *
- * @param reference Who refers to what.
- * @throws {TypeError} If it does not say who refers to what.
+ * @param reference The reference.
+ * @throws {AccessDeniedError} If it is not allowed.
  * @throws {AccessDeniedError} If it may not.
  *
- * @example Another namespace
+ * @example A reference from another namespace
  * ```ts
  * import { checkAccess } from "@coracle/operator/workflows";
  *

@@ -36,14 +36,16 @@ type HandledRequests = Pick<
 >;
 
 /**
- * Reads the requests of an object. A value is an opaque token: one that differs
- * from the one handled last is a request, even a blank one. A force counts only
- * beside a request of the same value, once; it is remembered as handled even
- * when it was refused.
+ * Reads the requests from the annotations of an object. A value is an opaque
+ * token: one that differs from the handled one is a request, even if it is
+ * blank. A forced run needs a request with the same value, and happens once;
+ * its token counts as handled even if it was refused.
  *
- * @param object The object as the pass has seen it.
- * @param handled What its status remembers.
- * @param names How the annotations are called.
+ * @param object The object of the run.
+ * @param handled The handled tokens from its status.
+ * @param names The names of the annotations.
+ * @returns `requested` and `forced` say whether a user has requested or forced
+ * a run; `handled` are the tokens to write to the status.
  *
  * @example Forced once
  * ```ts
@@ -95,8 +97,8 @@ export function requestsOf(
 }
 
 /**
- * Whether an update brought a new request: for filters. The removal of one is
- * none, and neither is an object that was not there before.
+ * Whether an update has a new request, for filters. Removing one is no request,
+ * and a new object has none.
  */
 export function requestChanged(
   object: KubernetesObject | undefined,

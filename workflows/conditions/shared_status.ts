@@ -63,15 +63,15 @@ export interface SharedStatusOptions<P extends Conditioned> {
   readonly random?: (() => number) | undefined;
 }
 
-/** How often a write is tried while others change the object meanwhile. */
-const ATTEMPTS = 5;
-/** How long the pause between two attempts is at least, in milliseconds. */
-const PAUSE = 100;
+/** Maximum number of attempts of a write that conflicts with other writers. */
+const MAX_ATTEMPTS = 5;
+/** Minimum pause between two attempts, in milliseconds. */
+const MIN_PAUSE_MS = 100;
 
-/** The whole status. */
+/** All parts of the status. */
 const ALL = { conditions: true, rest: true } as const;
 
-/** Any part of an object as JSON. */
+/** Part of an object as JSON. */
 type Json = Record<string, unknown>;
 
 const ACCESS_PARTS: OptionRules<SharedStatusOptions<never>["access"]> = {
@@ -86,27 +86,26 @@ const RULES: OptionRules<SharedStatusOptions<never>> = {
 };
 
 /**
- * Writes what a pass made of one object, as often as the pass wants, beside
- * other writers of the same object: only what the pass has changed is sent.
+ * Writer of one object for one run, beside other writers of the same object: it
+ * sends only what the run has changed.
  *
- * A write sends nothing where nothing changed, one request where only the status
- * did, and otherwise up to three:
- * 1. the conditions, merged with what others wrote meanwhile, see
- *    {@linkcode rebaseConditions};
+ * A write sends no request if nothing changed, one if only the status did, and
+ * otherwise up to three:
+ * 1. the conditions, merged with those of other writers by condition type;
  * 2. metadata and spec, even if the conditions could not be written; finalizers
  *    are added and removed one by one, so that those of others stay;
- * 3. the rest of the status, `observedGeneration` among it, if the conditions
- *    were written: a generation never counts as observed before they tell of it.
+ * 3. the rest of the status, including `observedGeneration`, if the conditions
+ *    were written: a generation does not count as observed before they are.
  *
- * Only the incarnation that the pass has seen is ever written. What the conditions say of the generation is what the pass
- * said, although the object may be newer by now. The object that is passed in
- * is not refreshed from the answers.
+ * Only the object that the run was given is written, never a recreated one. The
+ * conditions keep the generation of the run, although the object may be newer.
+ * The object that is passed in is not updated from the responses.
  *
  * The rules are those of Flux' patch helper and serial patcher.
  *
  * @typeParam P The type of the object.
  *
- * @example Write what has changed, once
+ * @example Write a change once
  * ```ts
  * import {
  *   type Conditioned,
@@ -134,16 +133,18 @@ const RULES: OptionRules<SharedStatusOptions<never>> = {
  */
 export class SharedStatus<P extends Conditioned> {
   readonly #options: SharedStatusOptions<P>;
-  /** The object as it was read, or written last: what changes are told from. */
+  /**
+   * The object as it was read or last written, from which changes are computed.
+   */
   #base: P;
-  /** The newest state that is known, with what others wrote. */
+  /** Newest known state, with the changes of other writers. */
   #latest: P;
 
   /**
-   * Makes a writer for one pass over one object.
+   * Creates a writer for one run.
    *
-   * @param object The object as the pass has read it; copied.
-   * @param options How it is written.
+   * @param object The object as the run has read it; copied.
+   * @param options How the object is read and written.
    * @throws {TypeError} If an option is unknown, missing or of another type.
    */
   constructor(object: P, options: SharedStatusOptions<P>) {
@@ -154,19 +155,20 @@ export class SharedStatus<P extends Conditioned> {
     this.#options = options;
   }
 
-  /** The object as it was read, or written last. */
+  /** The object as it was read or last written. */
   get base(): P {
     return onWire(this.#base);
   }
 
   /**
-   * Writes what has changed since the last write.
+   * Writes the changes since the last write.
    *
-   * @param object The object as the pass has it now.
-   * @param options Whether the generation that the pass has seen becomes the
-   * observed one; it is set in the object, too.
+   * @param object The current object of the run.
+   * @param options `observed` sets `status.observedGeneration` to the
+   * generation of the object, also in the object itself (false by default).
    * @returns Whether anything was sent.
-   * @throws {TypeError} If it is another object than before.
+   * @throws {AggregateError} If several parts could not be written; the next
+   * call writes them again.
    * @throws {ConditionConflictError} If somebody else changed the same condition
    * in another way.
    * @throws {ApiError} If the server refuses a write.
@@ -199,11 +201,11 @@ export class SharedStatus<P extends Conditioned> {
     if (isEmpty(fields)) {
       await attempt(() => this.#writeStatus(before, after, ALL));
     } else {
-      const told = await attempt(() =>
+      const hasConditions = await attempt(() =>
         this.#writeStatus(before, after, { ...ALL, rest: false })
       );
       await attempt(() => this.#writeObject(before, after));
-      if (told) {
+      if (hasConditions) {
         await attempt(() =>
           this.#writeStatus(before, after, { ...ALL, conditions: false })
         );
@@ -224,7 +226,7 @@ export class SharedStatus<P extends Conditioned> {
     return sent;
   }
 
-  /** Sends what has changed of the status, or of a part of it. */
+  /** Sends the changes of the status, or of a part of it. */
   async #writeStatus(
     before: P,
     after: P,
@@ -236,11 +238,11 @@ export class SharedStatus<P extends Conditioned> {
     const rest = parts.rest
       ? diffMergePatch(withoutConditions(before), withoutConditions(after))
       : {};
-    const told = parts.conditions && !jsonEquals(old, wanted);
-    if (!told && isEmpty(rest)) return false;
+    const hasChanged = parts.conditions && !jsonEquals(old, wanted);
+    if (!hasChanged && isEmpty(rest)) return false;
     return await this.#writeLocked("status", (latest) => {
       const there = conditionsOf(latest);
-      const conditions = told
+      const conditions = hasChanged
         ? rebaseConditions(old, wanted, { latest: there, owned, force })
         : there;
       const status = {
@@ -270,7 +272,7 @@ export class SharedStatus<P extends Conditioned> {
     });
   }
 
-  /** Sends a patch whatever else has changed in the object. */
+  /** Sends a patch without optimistic locking. */
   async #send(
     body: Json & { readonly metadata?: Json },
     part: "object" | "status",
@@ -282,10 +284,10 @@ export class SharedStatus<P extends Conditioned> {
   }
 
   /**
-   * Sends a patch that only goes through while the state that it was made from
-   * is the newest. The first attempt is made from what is known already, which
-   * costs no reading where nobody else writes. Status patches need this even
-   * where nothing is merged: the uid in them is not looked at.
+   * Sends a patch with optimistic locking, and retries conflicts. The first
+   * attempt uses the known state, which saves a read if there is no other
+   * writer. Status patches need the lock even if nothing is merged, because the
+   * server ignores their uid.
    */
   async #writeLocked(
     part: "object" | "status",
@@ -302,29 +304,31 @@ export class SharedStatus<P extends Conditioned> {
         await this.#send({ ...body, metadata }, part);
         return true;
       } catch (error) {
-        if (!ApiError.is(error) || !error.isConflict || attempt === ATTEMPTS) {
+        if (
+          !ApiError.is(error) || !error.isConflict || attempt === MAX_ATTEMPTS
+        ) {
           throw error;
         }
       }
-      if (attempt > 1) await sleep(PAUSE * (1 + random()), { clock });
+      if (attempt > 1) await sleep(MIN_PAUSE_MS * (1 + random()), { clock });
       this.#latest = await this.#options.access.read();
     }
   }
 
-  /** What is written must not reach a namesake of an object that is gone. */
+  /** Checks that the object was not deleted and recreated. */
   #checkIncarnation(latest: P): void {
     const { uid, name } = this.#base.metadata;
     if (uid === undefined || latest.metadata.uid === uid) return;
     throw new ApiError(
       `Cannot write ${
         keyText(keyOf(latest))
-      }: it was deleted and made anew: received uid ${latest.metadata.uid} in place of ${uid}`,
+      }: it was deleted and created again: received uid ${latest.metadata.uid} in place of ${uid}`,
       { status: 404, reason: "NotFound", details: { name } },
     );
   }
 }
 
-/** A copy of an object as it is sent: what is undefined is absent. */
+/** Copies an object as it is sent, without undefined fields. */
 function onWire<T>(object: T): T {
   return JSON.parse(JSON.stringify(object)) as T;
 }
@@ -370,8 +374,9 @@ function isEmpty(patch: unknown): boolean {
 }
 
 /**
- * Access to the primary of a run: what is written is seen by later reads of the
- * controller's cache at once, and triggers no further run.
+ * Creates the access of a {@linkcode SharedStatus} to the primary of a run. Its
+ * writes are visible in the controller's cache immediately, and cause no
+ * further run.
  *
  * @param kind The kind of the primary.
  * @param ctx The context of the run.
@@ -383,7 +388,7 @@ export function accessByContext<P extends Conditioned>(
   return {
     read: () => ctx.client.get(kind, ctx.key, { signal: ctx.signal }),
     patch: (body, part) =>
-      // It was matched with what was read, which is newer than the cache.
+      // Not matched against the cache, which may be older than the last read.
       ctx.patch(kind, ctx.key, body, {
         type: "merge",
         match: false,
@@ -403,11 +408,13 @@ const CLIENT_RULES: OptionRules<Parameters<typeof accessByClient>[2]> = {
 };
 
 /**
- * Access to an object outside of a run, by a client alone.
+ * Creates the access of a {@linkcode SharedStatus} to an object outside of a
+ * run.
  *
  * @param kind The kind of the object.
- * @param object Which object; only this incarnation is read.
- * @param options The client, and how it writes.
+ * @param object The object.
+ * @param options The client; `fieldManager` defaults to that of the client;
+ * `signal` aborts the requests.
  * @throws {TypeError} If an option is unknown, missing or of another type.
  */
 export function accessByClient<P extends Conditioned>(

@@ -21,13 +21,17 @@ const RULES: OptionRules<
 };
 
 /**
- * Finds contradictions in a status, for tests: after every pass of a reconciler
- * it should find nothing of rank FAIL. The rules are those of Flux' conditions
- * check.
+ * Finds contradictions in a status, for tests: after every run of a reconciler
+ * there should be no FAIL. The rules are those of Flux' conditions check.
  *
  * @throws {TypeError | RangeError} If an option is unknown or of another type.
+ * @param options `abnormal` lists the types that report a problem while True,
+ * the most severe first, in addition to Reconciling and Stalled; `inProgress`
+ * says that a run is in progress, which relaxes the rules (false by default).
+ * @returns The violations: the rule, such as `FAIL 3` as in Flux, and a
+ * message.
  *
- * @example Ready and stalled at once
+ * @example Ready and Stalled at the same time
  * ```ts
  * import { lintStatus } from "@coracle/operator/workflows";
  *
@@ -76,7 +80,7 @@ function compareRules(a: string, b: string): number {
     : 1;
 }
 
-/** What must hold at any moment. */
+/** Rules that apply at any time. */
 function* generalFailures(
   object: Conditioned,
   conditions: readonly Condition[],
@@ -118,7 +122,7 @@ function* progressFailures(
   }
 }
 
-/** What must hold once a pass has ended. */
+/** Rules that apply after a run. */
 function* finalFailures(
   object: Conditioned,
   conditions: readonly Condition[],
@@ -148,7 +152,10 @@ function* finalFailures(
     observedGeneration ?? 0
   );
   if (seen.some((value) => value < generation)) {
-    yield { rule: "FAIL 8", message: "Ready beside a condition of old" };
+    yield {
+      rule: "FAIL 8",
+      message: "Ready beside a condition of an older generation",
+    };
   }
   if (seen.some((value) => value !== observed)) {
     yield {
@@ -180,7 +187,7 @@ function* warnings(
   ) {
     yield {
       rule: "WARN 2",
-      message: `Ready does not speak for ${worst.type}`,
+      message: `Ready does not have the reason and message of ${worst.type}`,
     };
   }
   for (const [rule, type] of [["WARN 3", RECONCILING], ["WARN 4", STALLED]]) {

@@ -10,9 +10,9 @@ import type { PrinterColumn } from "../../core/crd/kind_definition.ts";
 const TEXT = { type: "string" } as const;
 const GENERATION = { type: "integer", format: "int64", minimum: 0 } as const;
 
-/** The words that the status of a condition may be. */
+/** Values of the status of a condition. */
 const STATUSES: readonly unknown[] = ["True", "False", "Unknown"];
-/** The fields of a condition without which the API server refuses it. */
+/** Required fields of a condition. */
 const REQUIRED = [
   "type",
   "status",
@@ -21,7 +21,7 @@ const REQUIRED = [
   "lastTransitionTime",
 ] as const;
 
-/** A list of `metav1.Condition` as Kubernetes' own kinds declare it. */
+/** Schema of a list of `metav1.Condition`, as in Kubernetes' own kinds. */
 const CONDITIONS = {
   type: "array",
   "x-kubernetes-list-type": "map",
@@ -40,23 +40,23 @@ const CONDITIONS = {
   },
 } as const;
 
-/** Fields of a status as JSON Schema. */
+/** JSON Schemas of the fields of a status. */
 export type StatusFields = Readonly<Record<string, unknown>>;
 
-/** The fields that every status with conditions has. */
+/** Schemas of the fields that every status with conditions has. */
 export const CONDITIONED_FIELDS: StatusFields = {
   observedGeneration: GENERATION,
   conditions: CONDITIONS,
 };
 
 /**
- * The schema of a status of which the framework writes some fields, and the
- * user the others. All come one after the other, so none is required.
+ * Creates the schema of a status with fields of the framework and of the user.
+ * No field is required, because they are written one after the other.
  *
- * @param fields The framework's own; of their values only the conditions are
- * checked, since a user may set these, too.
- * @param extra The user's, who may name none of the framework's.
- * @throws {TypeError} If the user's is no schema.
+ * @param fields The fields of the framework; of their values only the
+ * conditions are validated, because users may set them as well.
+ * @param extra The schema of the user's fields, which must have other names.
+ * @throws {TypeError} If the user's schema is invalid.
  */
 export function statusWith<Own extends object, Extra extends object>(
   fields: StatusFields,
@@ -110,7 +110,7 @@ function parted(
   };
 }
 
-/** Whether all that is wrong is that a field is not there yet. */
+/** Whether an issue is only that a field is absent. */
 function isAbsence({ path = [] }: StandardIssue, value: object): boolean {
   const [step] = path;
   if (step === undefined || path.length > 1) return false;
@@ -140,7 +140,7 @@ function conditionIssues(value: unknown): StandardIssue[] {
       return [{ message, path: [...path, "status"] }];
     }
     if (condition["reason"] === "") {
-      const message = "Expected a word, not an empty string";
+      const message = "Expected a non-empty string";
       return [{ message, path: [...path, "reason"] }];
     }
     if (types.indexOf(condition["type"]) === index) return [];
@@ -150,15 +150,16 @@ function conditionIssues(value: unknown): StandardIssue[] {
 }
 
 /**
- * The schema of a status with conditions, for `defineKind({ status })`: with it
- * the type of the kind's objects has all of {@linkcode ConditionedStatus}, and
- * the CustomResourceDefinition has what Kubernetes' own kinds say of conditions.
+ * Creates the schema of a status with conditions, for `defineKind({ status })`.
+ * The objects of the kind then have all fields of {@linkcode
+ * ConditionedStatus}, and the CustomResourceDefinition has the same schema of
+ * conditions as Kubernetes' own kinds.
  *
- * @param extra The fields of the status that are the user's own. All of them may
- * be absent.
+ * @param extra The schema of the user's own status fields. All of them may be
+ * absent.
  * @throws {TypeError} If it is no Standard Schema with JSON Schema output.
  *
- * @example A kind whose objects tell whether they are ready
+ * @example A kind with conditions
  * ```ts
  * import { defineKind } from "@coracle/operator/crd";
  * import { conditionedStatus, readyColumns } from "@coracle/operator/workflows";
@@ -194,8 +195,8 @@ function ofReady(name: string, field: string): PrinterColumn {
 }
 
 /**
- * The columns of `kubectl get` for a kind whose conditions tell whether its
- * objects are ready: Ready, Reason and Age, for `printerColumns` of `defineKind`.
+ * Printer columns for kinds with a Ready condition: Ready, Reason and Age, for
+ * `printerColumns` of `defineKind`.
  */
 export const readyColumns: readonly PrinterColumn[] = Object.freeze([
   ofReady("Ready", "status"),

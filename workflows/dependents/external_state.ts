@@ -12,25 +12,28 @@ import type { MaybePromise } from "../../core/controller/reconciler.ts";
 import { ConfigMap } from "../../core/kinds/core_v1.ts";
 import { watch } from "../../sources/watch_source.ts";
 
-/** The key of a resource that is the only one of its primary. */
+/** Key of a resource that is the only one of its primary. */
 export const ONLY_KEY = "id";
 
 /**
- * Where the ids of outside resources are kept, for systems that give ids of
- * their own: written right after a resource was made, so that it is not made
+ * Store for the ids of external resources, for systems that assign ids. An id
+ * is written right after the resource was created, so that it is not created
  * twice, and removed after it was deleted.
  */
 export interface ExternalState<P extends KubernetesObject> {
-  /** The ids that are kept; none for a primary that has no resource. */
+  /**
+   * Reads the ids by key; an empty map for a primary without resources. A
+   * single resource has the key `id`.
+   */
   read(primary: P, ctx: Context<P>): MaybePromise<ReadonlyMap<string, string>>;
-  /** Keeps these ids and no others. */
+  /** Replaces the stored ids. */
   write(
     primary: P,
     ctx: Context<P>,
     ids: ReadonlyMap<string, string>,
   ): Promise<void>;
   /**
-   * The sources that it reads from.
+   * Event sources from which the ids are read.
    *
    * @default {[]}
    */
@@ -38,10 +41,11 @@ export interface ExternalState<P extends KubernetesObject> {
 }
 
 /**
- * Keeps ids in a ConfigMap beside the primary, which owns it.
+ * Creates a store for ids in a ConfigMap that the primary owns.
  *
- * @param suffix What stands behind the primary's name in that of the ConfigMap.
- * @throws {TypeError | RangeError} If the suffix is no text, or empty.
+ * @param suffix The suffix of the ConfigMap's name, after the name of the
+ * primary.
+ * @throws {TypeError | RangeError} If the suffix is no string, or empty.
  *
  * @example
  * ```ts
@@ -86,15 +90,16 @@ const RULES: OptionRules<
 > = { many: "boolean?" };
 
 /**
- * Keeps ids in a field of the primary's own status, where every later run sees
- * them at once. A reconciler that patches the status leaves the field out: then
- * it stays as it is.
+ * Creates a store for ids in a status field of the primary, where they are
+ * visible to the next run. A reconciler that patches the status must leave the
+ * field out, so that it is not changed.
  *
  * @param kind The kind of the primaries; their status must have the field.
  * @param field The name of the field.
- * @param options What the field holds.
- * @throws {TypeError | RangeError} If the kind is none, the field has no name, or
- * an option is unknown or of another type.
+ * @param options `many` makes the field an object with the id of each resource,
+ * instead of a single id as a string (false by default).
+ * @throws {TypeError | RangeError} If the kind is invalid, the field has no
+ * name, or an option is unknown or of another type.
  *
  * @example
  * ```ts
@@ -141,8 +146,8 @@ export function statusState<P extends KubernetesObject>(
       const value = many
         ? Object.fromEntries([...ids, ...gone])
         : ids.get(ONLY_KEY) ?? null;
-      // The uid keeps a primary that was made anew from getting the ids of the
-      // one before it.
+      // The uid keeps a recreated primary from getting the ids of its
+      // predecessor.
       const { uid } = primary.metadata;
       const body = { metadata: { uid }, status: { [field]: value } };
       await ctx.patch(kind, keyOf(primary), body, { subresource: "status" });

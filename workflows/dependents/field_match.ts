@@ -2,16 +2,16 @@ import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import {
   type Form,
   formOfField,
+  isEmptyValue,
   isGranular,
   sameValue,
-  saysNothing,
 } from "./value_form.ts";
 import type {
   KubernetesObject,
   ManagedFieldsEntry,
 } from "../../core/api/object.ts";
 
-/** The parts of metadata that a desired object may ask for. */
+/** Metadata fields that a desired object can set. */
 const ASKED_METADATA: ReadonlySet<string> = new Set([
   "annotations",
   "finalizers",
@@ -20,17 +20,17 @@ const ASKED_METADATA: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The first field in which applying a desired object would change a stored one,
- * or undefined if it would change nothing that we own.
+ * Finds the first owned field that applying a desired object would change.
  *
- * A field is different if it is asked for and stored otherwise or not owned, or
- * owned and not asked for any more. Whether a list is keyed, a set or one value
- * is taken from what we own, since that is how the server has stored it. The
- * order of keyed lists is not looked at.
+ * A field differs if it is desired and stored otherwise or not owned, or owned
+ * and no longer desired. Whether a list is keyed, a set or atomic follows from
+ * the owned fields, as the server has stored them. The order of keyed lists is
+ * ignored.
  *
- * @param desired What is asked for.
- * @param actual What is stored.
- * @param known Which of its fields we own, and how its values are spelled.
+ * @param desired The desired object.
+ * @param actual The stored object.
+ * @param known The owned fields, and the form of the values.
+ * @returns The path of the field; undefined if nothing would change.
  */
 export function firstDifference(
   desired: JsonObject,
@@ -53,71 +53,75 @@ export function firstDifference(
   });
 }
 
-/** Where in the objects a comparison is. */
-interface Place {
+/** Position of a comparison. */
+interface Position {
   readonly owned: unknown;
-  /** The way here, for people. */
+  /** Path of the field, for messages. */
   readonly path: string;
-  /** What is known of the values here. */
+  /** Form of the values. */
   readonly form: Form | undefined;
 }
 
 function inValue(
   desired: unknown,
   actual: unknown,
-  place: Place,
+  position: Position,
 ): string | undefined {
-  const [first] = ownedChildren(place.owned);
+  const [first] = ownedChildren(position.owned);
   switch (first?.[0][0]) {
     case "f":
       if (isJsonObject(desired)) {
-        return inObject(desired, isJsonObject(actual) ? actual : {}, place);
+        return inObject(desired, isJsonObject(actual) ? actual : {}, position);
       }
       break;
     case "k":
       if (Array.isArray(desired)) {
-        return inKeyedList(desired, Array.isArray(actual) ? actual : [], place);
+        return inKeyedList(
+          desired,
+          Array.isArray(actual) ? actual : [],
+          position,
+        );
       }
       break;
     case "v":
       if (Array.isArray(desired)) {
-        return inSet(desired, Array.isArray(actual) ? actual : [], place);
+        return inSet(desired, Array.isArray(actual) ? actual : [], position);
       }
       break;
     case undefined:
-      // A list or map of which nothing in it is ours.
+      // A list or map without owned entries.
       if (
-        isContainerAlone(place.owned) && saysNothing(desired, place.form)
+        isContainerAlone(position.owned) && isEmptyValue(desired, position.form)
       ) return undefined;
-      // An object that was applied empty, into which others put what is there.
+      // An object that was applied empty; others own its fields.
       if (
-        isOwnedWhole(place.owned) && isGranular(place.form) &&
+        isOwnedWhole(position.owned) && isGranular(position.form) &&
         isJsonObject(actual) && isJsonObject(desired) &&
         Object.keys(desired).length === 0
       ) return undefined;
   }
-  return sameValue(desired, actual, place.form) ? undefined : place.path;
+  return sameValue(desired, actual, position.form) ? undefined : position.path;
 }
 
 function inObject(
   desired: JsonObject,
   actual: JsonObject,
-  { owned, path, form }: Place,
+  { owned, path, form }: Position,
 ): string | undefined {
   const children = new Map(ownedChildren(owned));
   for (const [name, value] of Object.entries(desired)) {
     const below = children.get(`f:${name}`);
-    const place = {
+    const position = {
       owned: below,
       path: `${path}.${name}`,
       form: formOfField(form, name),
     };
     if (below === undefined) {
-      // The server stores nothing for what says nothing.
-      if (saysNothing(value, place.form)) continue;
-      return changedLeaf(value, actual[name], place);
+      // The server does not store empty values.
+      if (isEmptyValue(value, position.form)) continue;
+      return changedLeaf(value, actual[name], position);
     }
-    const found = inValue(value, actual[name], place);
+    const found = inValue(value, actual[name], position);
     if (found !== undefined) return found;
   }
   for (const [element] of children) {
@@ -127,11 +131,11 @@ function inObject(
   return undefined;
 }
 
-/** The first field below a value that is stored otherwise, or the value itself. */
+/** Finds the first field below a value that differs, or the value itself. */
 function changedLeaf(
   desired: unknown,
   actual: unknown,
-  { path, form }: Pick<Place, "path" | "form">,
+  { path, form }: Pick<Position, "path" | "form">,
 ): string {
   if (!isJsonObject(desired) || !isJsonObject(actual)) return path;
   const name = Object.keys(desired).find((key) =>
@@ -146,11 +150,11 @@ function changedLeaf(
 function inKeyedList(
   desired: readonly unknown[],
   actual: readonly unknown[],
-  { owned, path, form }: Place,
+  { owned, path, form }: Position,
 ): string | undefined {
   const open = new Map(ownedChildren(owned));
   for (const item of desired) {
-    // A key that was not asked for was filled in by the server.
+    // The server sets missing keys to defaults.
     const match = [...open].find(([element]) =>
       isJsonObject(item) &&
       Object.entries(keysOf(element)).every(([name, value]) =>
@@ -160,17 +164,17 @@ function inKeyedList(
     if (match === undefined) return `${path}[]`;
     const [element, below] = match;
     open.delete(element);
-    const place = {
+    const position = {
       owned: withoutKeys(below, element),
       path: `${path}[${element.slice(2)}]`,
       form,
     };
     const wanted = withoutFields(item as JsonObject, element);
     const stored = (findKeyed(actual, element) ?? {}) as JsonObject;
-    // An item whose fields are not owned one by one is owned as a whole.
+    // An item whose fields are not owned individually is owned as a whole.
     const found = isOwnedWhole(below)
-      ? inWhole(wanted, withoutFields(stored, element), place)
-      : inObject(wanted, stored, place);
+      ? inWhole(wanted, withoutFields(stored, element), position)
+      : inObject(wanted, stored, position);
     if (found !== undefined) return found;
   }
   const [left] = open.keys();
@@ -180,14 +184,14 @@ function inKeyedList(
 function inWhole(
   desired: JsonObject,
   actual: JsonObject,
-  place: Place,
+  position: Position,
 ): string | undefined {
-  return sameValue(desired, actual, place.form)
+  return sameValue(desired, actual, position.form)
     ? undefined
-    : changedLeaf(desired, actual, place);
+    : changedLeaf(desired, actual, position);
 }
 
-/** The keys of an item are equal already, or filled in. */
+/** The keys of an item are equal or defaulted. */
 function withoutFields(item: JsonObject, element: string): JsonObject {
   const keys = keysOf(element);
   return Object.fromEntries(
@@ -206,7 +210,7 @@ function withoutKeys(owned: unknown, element: string): OwnedFields {
 function inSet(
   desired: readonly unknown[],
   actual: readonly unknown[],
-  { owned, path }: Place,
+  { owned, path }: Position,
 ): string | undefined {
   const asked = new Set(desired.map((item) => JSON.stringify(item)));
   const stored = new Set(actual.map((item) => JSON.stringify(item)));
@@ -220,17 +224,18 @@ function inSet(
   return undefined;
 }
 
-/** A tree of owned fields, as `managedFields` writes it. */
+/** Tree of owned fields, as in `managedFields`. */
 export type OwnedFields = JsonObject;
 
 /**
- * The fields of an object that a manager has applied in a version of its kind,
- * or undefined if it has applied none: the names of fields are those of the
- * version, and an apply in another one takes the place of the last.
+ * Finds the fields that a manager has applied in a version of the kind. Field
+ * names are those of the version, and an apply in another version replaces the
+ * earlier fields.
  *
  * @param object The object, with its managedFields.
  * @param fieldManager The manager.
  * @param apiVersion The version in which the manager applies.
+ * @returns The owned fields; undefined if there are none.
  */
 export function ownedFieldsOf(
   object: KubernetesObject,
@@ -246,24 +251,24 @@ export function ownedFieldsOf(
   return isJsonObject(entry?.fieldsV1) ? entry.fieldsV1 : undefined;
 }
 
-/** What lies below an owned field; `.`, the field itself, is left out. */
+/** Entries below an owned field, without `.` for the field itself. */
 export function ownedChildren(owned: unknown): readonly [string, unknown][] {
   return isJsonObject(owned)
     ? Object.entries(owned).filter(([name]) => name !== ".")
     : [];
 }
 
-/** Whether a value is owned with everything in it. */
+/** Whether a value is owned as a whole. */
 export function isOwnedWhole(owned: unknown): boolean {
   return isJsonObject(owned) && Object.keys(owned).length === 0;
 }
 
-/** Whether a list or map is owned, and nothing in it. */
+/** Whether only a list or map itself is owned, without entries. */
 export function isContainerAlone(owned: unknown): boolean {
   return isJsonObject(owned) && "." in owned && Object.keys(owned).length === 1;
 }
 
-/** The item of a keyed list that has the keys of an element `k:{…}`. */
+/** Finds the item of a keyed list with the keys of an element `k:{…}`. */
 export function findKeyed(
   list: readonly unknown[],
   element: string,
@@ -274,15 +279,15 @@ export function findKeyed(
   );
 }
 
-/** The keys of an element `k:{…}`. */
+/** Parses the keys of an element `k:{…}`. */
 export function keysOf(element: string): JsonObject {
   const keys: unknown = JSON.parse(element.slice(2));
   return isJsonObject(keys) ? keys : {};
 }
 
 /**
- * The part of an object that is owned, as text: two states of an object with the
- * same text differ only in what others own.
+ * Serializes the owned part of an object: two states with the same text differ
+ * only in fields of others.
  *
  * @param value The object, or a value in it.
  * @param owned The fields below it that are owned.
@@ -311,6 +316,6 @@ export function ownedText(value: unknown, owned: unknown): string {
         return JSON.stringify(value) ?? "";
     }
   });
-  // Lengths keep neighbours apart, whatever they hold.
+  // The lengths make the text unambiguous.
   return parts.map((part) => `${part.length}:${part}`).join("");
 }

@@ -9,33 +9,33 @@ import {
 } from "./field_match.ts";
 import type { Form } from "./value_form.ts";
 
-/** What is known of one object: that a wish led to a stored state. */
+/** Stored state of an object that was found to match a desired state. */
 interface Learned {
-  /** The incarnation of the object. */
+  /** UID of the object. */
   readonly uid: string;
-  /** What was wished for. */
+  /** Hash of the desired state. */
   readonly desired: string;
-  /** What we owned of the stored one. */
+  /** Hash of the owned fields of the stored object. */
   readonly owned: string;
-  /** The newest resourceVersion that was found to be equal. */
+  /** Newest resourceVersion that was found to match. */
   version: string;
 }
 
-/** An object and what it should be. */
+/** Comparison of a stored object with its desired state. */
 export interface Match {
-  /** Names the object in this memory. */
+  /** Id of the object in this memory. */
   readonly id: string;
-  /** Names what is wished for: the same wish leads to the same intent. */
+  /** Hash of the desired state; equal hashes lead to equal intents. */
   readonly desired: string;
-  /** What would be applied. */
+  /** Object to apply. */
   readonly intent: KubernetesObject;
-  /** The object as it is stored. */
+  /** Stored object. */
   readonly actual: KubernetesObject;
-  /** Whose fields are ours. */
+  /** Field manager that owns the applied fields. */
   readonly fieldManager: string;
 }
 
-/** Whether a stored object is what is asked for, and if not, where. */
+/** Result of a comparison, with the first field that differs. */
 export type MatchResult =
   | { readonly matches: true }
   | { readonly matches: false; readonly field: string };
@@ -44,55 +44,50 @@ const MATCHES: MatchResult = { matches: true };
 
 /** Options of a {@linkcode MatchMemory}. */
 export interface MatchMemoryOptions {
-  /**
-   * What is known of the values of the kind.
-   *
-   * @default {nothing}
-   */
+  /** Form of the kind's values. */
   readonly form?: Form | undefined;
   /**
-   * How many objects are known at most; those that are known longest go first.
-   *
-   * @default {any number: whoever has the memory forgets them one by one}
+   * Maximum number of objects; the oldest are removed first. By default there
+   * is no limit, and the caller removes each object.
    */
   readonly limit?: number | undefined;
 }
 
 /**
- * Knows whether applying an intent would change anything we own, without asking
- * the server.
+ * Memory that decides without a request whether applying an object would change
+ * any owned field.
  *
- * The first time it compares field by field. Whenever an apply has been
- * answered it learns what the server made of the wish, with all defaults and
- * spellings: from then on an object is equal while neither the wish nor our part
- * of the stored one changes, whatever the server does to values. An object that
- * nobody has touched is known by its resourceVersion alone.
+ * The first comparison is field by field. From the response to each apply it
+ * learns the stored state of the desired one, with all defaults and normalized
+ * values. From then on an object matches while neither the desired state nor
+ * the owned fields of the stored one change. An object that nobody has changed
+ * is recognized by its resourceVersion.
  *
- * It keeps about 200 bytes for an object.
+ * It takes about 200 bytes for each object.
  */
 export class MatchMemory {
   readonly #form: Form | undefined;
   readonly #limit: number;
   readonly #learned: Map<string, Learned> = new Map();
 
-  /** @param options What is known beforehand. */
+  /** @param options The form of the values, and the limit. */
   constructor(options: MatchMemoryOptions = {}) {
     const { form, limit = Infinity } = options;
     this.#form = form;
     this.#limit = limit;
   }
 
-  /** How many objects are known. */
+  /** Number of objects. */
   get size(): number {
     return this.#learned.size;
   }
 
-  /** A short name for a text that describes a wish. */
-  nameOf(wish: string): string {
-    return textHash(wish);
+  /** Hashes a desired state. */
+  nameOf(desired: string): string {
+    return textHash(desired);
   }
 
-  /** Whether nothing has changed since an object was found to be as wished. */
+  /** Whether nothing has changed since the object was found to match. */
   isUntouched(
     { id, desired, actual }: Pick<Match, "id" | "desired" | "actual">,
   ): boolean {
@@ -102,7 +97,7 @@ export class MatchMemory {
       learned.version === resourceVersion && learned.uid === uid;
   }
 
-  /** Whether a stored object is what is asked for. */
+  /** Compares a stored object with its desired state. */
   match(match: Match): MatchResult {
     const { id, desired, intent, actual } = match;
     if (this.isUntouched(match)) return MATCHES;
@@ -122,24 +117,24 @@ export class MatchMemory {
       form: this.#form,
     });
     if (field !== undefined) return { matches: false, field };
-    // What was never applied by us is not ours yet, even if it is right.
+    // An object that was never applied is not owned, even if it matches.
     if (ours === undefined) return { matches: false, field: "" };
     this.#learn(match, owned);
     return MATCHES;
   }
 
-  /** Learns from the answer to an apply of an intent. */
+  /** Learns from the response to an apply. */
   applied(answered: Match): void {
     const owned = ownedOf(answered);
     if (owned !== undefined) this.#learn(answered, owned);
   }
 
-  /** Forgets an object. */
+  /** Removes an object. */
   forget(id: string): void {
     this.#learned.delete(id);
   }
 
-  /** Forgets everything. */
+  /** Removes all objects. */
   clear(): void {
     this.#learned.clear();
   }

@@ -1,23 +1,23 @@
-/** How many writes for one field in a row are taken for a loop. */
-const LOOP = 5;
-/** The longest series of runs that goes by without a write. */
-const LONGEST_WAIT = 64;
+/** Number of consecutive writes of one field that count as a loop. */
+const LOOP_WRITES = 5;
+/** Maximum number of runs that are skipped between two writes. */
+const MAX_SKIPPED_RUNS = 64;
 
-/** A field changes back after each of our writes. */
+/** Error for a field that another writer reverts after each update. */
 export class UpdateLoopError extends Error {
-  /** The field, such as `.spec.replicas`. */
+  /** Path of the field, such as `.spec.replicas`. */
   readonly field: string;
 
   /**
-   * Says which field does not stay as it was written.
+   * Creates the error.
    *
-   * @param what The object, for people.
-   * @param field The field.
-   * @param writes How often it was written.
+   * @param what The object, for the message.
+   * @param field The path of the field.
+   * @param writes The number of writes.
    */
   constructor(what: string, field: string, writes: number) {
     super(
-      `Cannot keep ${what} as desired: it changes back after each write, so somebody else writes it too, or the server stores another value: received ${
+      `Cannot keep ${what} as desired: it changes after each write, so another writer changes it too, or the server stores another value: received ${
         field || "another state"
       } after ${writes} writes`,
     );
@@ -29,23 +29,23 @@ export class UpdateLoopError extends Error {
 interface Series {
   field: string;
   writes: number;
-  /** How many runs still go by before the next write. */
+  /** Number of runs to skip before the next write. */
   wait: number;
 }
 
 /**
- * Notices that the same field is written again and again, and slows down: after
- * five writes in a row, only every second run writes, then every fourth, and so
- * on; the others fail, so that their retry backs off and the field is named.
+ * Detector of fields that are written repeatedly. After five consecutive writes
+ * only every second run writes, then every fourth, and so on. The others fail,
+ * so that their retry backs off and the error names the field.
  */
 export class UpdateLoops {
   readonly #series: Map<string, Series> = new Map();
 
   /**
-   * Told before a write.
+   * Records a write.
    *
-   * @param key Names the object.
-   * @param what The object, for people, and the field that is to be written.
+   * @param key The id of the object.
+   * @param what The object, for the message, and the field.
    * @throws {UpdateLoopError} If the write should wait.
    */
   beforeWrite(
@@ -62,22 +62,25 @@ export class UpdateLoops {
       throw new UpdateLoopError(what, field, series.writes);
     }
     series.writes++;
-    if (series.writes > LOOP) {
-      series.wait = Math.min(2 ** (series.writes - LOOP) - 1, LONGEST_WAIT);
+    if (series.writes > LOOP_WRITES) {
+      series.wait = Math.min(
+        2 ** (series.writes - LOOP_WRITES) - 1,
+        MAX_SKIPPED_RUNS,
+      );
     }
   }
 
-  /** Told when an object is as desired, or gone. */
+  /** Ends the series of an object that matches or was deleted. */
   settled(key: string): void {
     if (this.#series.size > 0) this.#series.delete(key);
   }
 
-  /** Of how many objects there is a series of writes. */
+  /** Number of objects with a series of writes. */
   get size(): number {
     return this.#series.size;
   }
 
-  /** Forgets everything. */
+  /** Removes all series. */
   clear(): void {
     this.#series.clear();
   }

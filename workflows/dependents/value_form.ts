@@ -6,39 +6,38 @@ import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { Quantity } from "../../core/api/quantity.ts";
 
 /**
- * How the server, or a controller written in Go, spells a value: so that two
- * texts that mean the same are the same. `texts` is a map of texts as they are,
- * in which an empty one is an entry, too, and `atomic` anything that is owned as
- * a whole.
+ * Normalization of a value by the server, or by a controller written in Go.
+ * `texts` is a map of literal strings, in which an empty one is an entry, and
+ * `atomic` a value that is owned as a whole.
  */
 export type Spelling = "quantity" | "time" | "duration" | "texts" | "atomic";
 
-/** A field that has something special. */
+/** Field with a special form or default. */
 export interface FieldForm {
-  /** How its value, or what is in it, is spelled. */
+  /** Form of its value, or of the values in it. */
   readonly form?: Form | undefined;
   /**
-   * What is filled in where it was not asked for; an empty list for anything,
-   * undefined where nothing is.
+   * Default values that the server sets; an empty list for any value, undefined
+   * if it sets none.
    */
-  readonly filled?: readonly unknown[] | undefined;
+  readonly defaults?: readonly unknown[] | undefined;
 }
 
-/** The special fields of an object. */
+/** Forms of the fields of an object. */
 export interface StructForm {
-  /** By name. */
+  /** Special fields by name. */
   readonly fields: ReadonlyMap<string, FieldForm>;
-  /** The form of all other fields. */
+  /** Form of all other fields. */
   readonly rest?: Form | undefined;
   /**
-   * Whether what is empty is stored, as it is in custom resources. A struct of
-   * Go leaves it out.
+   * Whether empty values are stored, as in custom resources. Go structs omit
+   * them.
    *
    * @default {false}
    */
   readonly keepsEmpty?: boolean | undefined;
   /**
-   * Whether its fields are owned one by one, as far as is known.
+   * Whether its fields are owned individually.
    *
    * @default {false}
    */
@@ -46,34 +45,32 @@ export interface StructForm {
 }
 
 /**
- * What is known of the values of a field, and of everything below it: lists and
- * maps of something have the form of what is in them. Undefined where nothing is
- * special.
+ * Form of a field and everything below it; lists and maps have the form of
+ * their values. Undefined if nothing is special.
  */
 export type Form = Spelling | StructForm;
 
-/** Whether a value is one that the server does not store, since it says nothing. */
-export function saysNothing(value: unknown, form: Form | undefined): boolean {
+/** Whether a value is empty, so that the server does not store it. */
+export function isEmptyValue(value: unknown, form: Form | undefined): boolean {
   if (value === undefined || value === null) return true;
   if (typeof form === "object" && form.keepsEmpty) return false;
   if (value === "") return form !== "texts" && form !== "atomic";
   if (Array.isArray(value)) return value.length === 0;
   return isJsonObject(value) &&
     Object.entries(value).every(([name, item]) =>
-      saysNothing(item, formOfField(form, name))
+      isEmptyValue(item, formOfField(form, name))
     );
 }
 
 /**
- * Whether applying nothing to an object leaves its fields as they are: they are
- * not ours, even if the object is.
+ * Whether an object that is applied empty leaves its fields to other owners.
  */
 export function isGranular(form: Form | undefined): boolean {
   return form === undefined ||
     (typeof form === "object" && form.granular === true);
 }
 
-/** The form of a field, from that of the object around it. */
+/** Returns the form of a field of an object. */
 export function formOfField(
   form: Form | undefined,
   name: string,
@@ -83,24 +80,24 @@ export function formOfField(
   return field === undefined ? form.rest : field.form;
 }
 
-/** Whether the server fills a field in with a value. */
-export function isFilledIn(
+/** Whether a value is a default that the server sets. */
+export function isDefaulted(
   form: Form | undefined,
   name: string,
   value: unknown,
 ): boolean {
   if (typeof form !== "object") return false;
-  const filled = form.fields.get(name)?.filled;
-  if (filled === undefined) return false;
+  const defaults = form.fields.get(name)?.defaults;
+  if (defaults === undefined) return false;
   const text = JSON.stringify(value);
-  return filled.length === 0 ||
-    filled.some((known) => JSON.stringify(known) === text);
+  return defaults.length === 0 ||
+    defaults.some((known) => JSON.stringify(known) === text);
 }
 
 /**
- * The form of the objects of a kind: for built-in kinds from the API's schema,
- * for kinds of `defineKind` from theirs, and for all others from what fields are
- * usually called.
+ * Determines the form of the objects of a kind: from the API's schema for
+ * built-in kinds, from their own schema for kinds of `defineKind`, and from
+ * common field names for all others.
  */
 export function formOfKind(kind: Kind): StructForm {
   const form = ownFormOf(kind);
@@ -117,10 +114,10 @@ function ownFormOf(kind: Kind): Form | undefined {
   builtin ??= readBuiltin();
   return builtin.groups.has(kind.group)
     ? builtin.forms.get(`${apiVersionOf(kind)} ${kind.kind}`)
-    : USUAL;
+    : COMMON_NAMES;
 }
 
-/** The metadata of every kind, be it built-in or not, is a struct of Go. */
+/** Form of the metadata, a Go struct for every kind. */
 const METADATA: FieldForm = {
   form: {
     fields: new Map([
@@ -130,16 +127,16 @@ const METADATA: FieldForm = {
   },
 };
 
-/** What is known of built-in kinds. */
+/** Forms of built-in kinds. */
 interface BuiltinForms {
   readonly groups: ReadonlySet<string>;
   readonly forms: ReadonlyMap<string, Form>;
 }
 
-/** Read when it is first needed. */
+/** Parsed on first use. */
 let builtin: BuiltinForms | undefined;
 
-/** What `VALUE_FORMS` holds of a field. */
+/** Form of a field in `VALUE_FORMS`. */
 type FormEntry = Spelling | number | null;
 
 function readBuiltin(): BuiltinForms {
@@ -166,7 +163,7 @@ function readBuiltin(): BuiltinForms {
   for (const [index, struct] of structs.entries()) {
     for (const [name, entry] of Object.entries(struct)) {
       const field = typeof entry === "object" && entry !== null
-        ? { form: formOf(entry.form), filled: entry.filled }
+        ? { form: formOf(entry.form), defaults: entry.filled }
         : { form: formOf(entry) };
       // A star stands for the values of a map.
       if (name === "*") forms[index]!.rest = field.form;
@@ -181,10 +178,10 @@ function readBuiltin(): BuiltinForms {
   };
 }
 
-/** How Kubernetes' own schemas recognise a quantity. */
+/** Part of the pattern of quantities in Kubernetes' own schemas. */
 const QUANTITY_PATTERN = "[numkMGTPE]";
 
-/** The form of what the structural schema of a custom resource describes. */
+/** Determines the form of a structural schema of a custom resource. */
 export function formOfSchema(schema: unknown): Form {
   if (!isJsonObject(schema)) return CUSTOM;
   const { format, pattern, items, properties, additionalProperties } = schema;
@@ -200,7 +197,7 @@ export function formOfSchema(schema: unknown): Form {
     const value = (property as JsonObject)["default"];
     fields.set(name, {
       form: formOfSchema(property),
-      filled: value === undefined ? undefined : [value],
+      defaults: value === undefined ? undefined : [value],
     });
   }
   return {
@@ -211,7 +208,7 @@ export function formOfSchema(schema: unknown): Form {
   };
 }
 
-/** What is in a custom resource and has nothing special. */
+/** Form of values without a special form in custom resources. */
 const CUSTOM: StructForm = {
   fields: new Map(),
   keepsEmpty: true,
@@ -221,36 +218,36 @@ const CUSTOM: StructForm = {
 };
 
 /**
- * For kinds whose schema is not known: the names that Kubernetes' own types, of
- * which others are made, give to quantities and to what is filled in.
+ * Form for kinds with an unknown schema: the usual names of quantities and
+ * defaulted fields in Kubernetes' own types.
  */
-const USUAL: StructForm = {
+const COMMON_NAMES: StructForm = {
   fields: new Map<string, FieldForm>([
     ["capacity", { form: "quantity" }],
-    ["divisor", { form: "quantity", filled: ["0"] }],
+    ["divisor", { form: "quantity", defaults: ["0"] }],
     ["limits", { form: "quantity" }],
     ["requests", { form: "quantity" }],
     ["sizeLimit", { form: "quantity" }],
-    ["protocol", { filled: ["TCP"] }],
-    ["scheme", { filled: ["HTTP"] }],
-    ["volumeMode", { filled: ["Filesystem"] }],
+    ["protocol", { defaults: ["TCP"] }],
+    ["scheme", { defaults: ["HTTP"] }],
+    ["volumeMode", { defaults: ["Filesystem"] }],
   ]),
   keepsEmpty: true,
   get rest(): Form {
-    return USUAL;
+    return COMMON_NAMES;
   },
 };
 
 /**
- * Whether a stored value is what was asked for, however the server spells it:
- * quantities, times and durations by what they mean, and with what it fills in.
+ * Whether a stored value equals the desired one: quantities, times and
+ * durations by their value, and with the defaults of the server.
  *
- * Only values that are known to be spelled so are read so: `1.0` and `1.00` in a
- * ConfigMap are two texts, and so are the port `80` and the name `"80"` of one.
+ * Only values with a known form are normalized: `1.0` and `1.00` in a ConfigMap
+ * are two strings, and so are the port `80` and the name `"80"`.
  *
- * @param desired What was asked for.
- * @param actual What is stored.
- * @param form What is known of the value and of what is in it.
+ * @param desired The desired value.
+ * @param actual The stored value.
+ * @param form The form of the value.
  */
 export function sameValue(
   desired: unknown,
@@ -258,7 +255,7 @@ export function sameValue(
   form?: Form,
 ): boolean {
   if (desired === actual) return true;
-  if (saysNothing(desired, form) && saysNothing(actual, form)) return true;
+  if (isEmptyValue(desired, form) && isEmptyValue(actual, form)) return true;
   if (Array.isArray(desired)) {
     return Array.isArray(actual) && desired.length === actual.length &&
       desired.every((item, index) => sameValue(item, actual[index], form));
@@ -272,17 +269,19 @@ export function sameValue(
     }
     return Object.entries(actual).every(([name, value]) =>
       Object.hasOwn(desired, name) ||
-      saysNothing(value, formOfField(form, name)) ||
-      isFilledIn(form, name, value)
+      isEmptyValue(value, formOfField(form, name)) ||
+      isDefaulted(form, name, value)
     );
   }
-  const meaningOf = typeof form === "string" ? MEANINGS[form] : undefined;
-  const meaning = meaningOf?.(desired);
-  return meaning !== undefined && meaning === meaningOf?.(actual);
+  const normalize = typeof form === "string" ? NORMALIZERS[form] : undefined;
+  const normalized = normalize?.(desired);
+  return normalized !== undefined && normalized === normalize?.(actual);
 }
 
-/** What a value means, as something that can be compared; undefined if nothing. */
-const MEANINGS: Readonly<
+/**
+ * Functions that normalize a value for comparing; undefined if it is invalid.
+ */
+const NORMALIZERS: Readonly<
   Partial<
     Record<Spelling, (value: unknown) => string | number | bigint | undefined>
   >
@@ -296,7 +295,7 @@ const MEANINGS: Readonly<
   },
   time: (value) => {
     if (typeof value !== "string") return undefined;
-    // Dates hold milliseconds; digits behind those are compared as text.
+    // Dates have milliseconds; further digits are compared as text.
     const [, beyond = ""] = /\.\d{3}(\d*)/.exec(value) ?? [];
     const time = Date.parse(value);
     return Number.isNaN(time)
@@ -307,7 +306,7 @@ const MEANINGS: Readonly<
     typeof value === "string" ? nanoseconds(value) : undefined,
 };
 
-/** A duration as Go writes it: signed numbers with units, such as `1h0m0.5s`. */
+/** Duration in Go's format: signed numbers with units, such as `1h0m0.5s`. */
 const DURATION = /^([+-]?)((?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/;
 const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/g;
 const NANOSECONDS: Readonly<Record<string, number>> = {
@@ -322,7 +321,7 @@ const NANOSECONDS: Readonly<Record<string, number>> = {
 
 function nanoseconds(text: string): number | undefined {
   if (text === "0") return 0;
-  // The bound keeps a hostile object from costing anything.
+  // The limit bounds the cost of a malicious object.
   if (text.length > 64 || !DURATION.test(text)) return undefined;
   let sum = 0;
   for (const [, amount, unit] of text.matchAll(PART)) {

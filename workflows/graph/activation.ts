@@ -18,17 +18,17 @@ import type { Kind } from "../../core/api/kind.ts";
 import type { OwnWrite } from "../../core/cache/informer/shared_informer.ts";
 
 /**
- * Which nodes of a workflow are active, and the event sources that start and
+ * Activation of the nodes of a workflow, and the event sources that start and
  * stop with them.
  *
- * A source is started at once if a node without `activeWhen` has it; otherwise
- * with the first of its nodes that is active.
+ * A source starts with the controller if a node without `activeWhen` uses it;
+ * otherwise with the first of its nodes that becomes active.
  */
 export class Activation<P extends KubernetesObject> {
-  /** What the controller starts. */
+  /** Event sources that the controller starts. */
   readonly sources: readonly EventSource<P>[];
   readonly #gates: ReadonlyMap<EventSource<P>, GatedSource<P>>;
-  /** By the name of the definition. */
+  /** Presences by name of the definition. */
   readonly #presences: ReadonlyMap<string, CrdPresence<P>>;
 
   /** @param nodes The nodes of the workflow. */
@@ -61,9 +61,10 @@ export class Activation<P extends KubernetesObject> {
   }
 
   /**
-   * Whether a node is active for a primary; if so, its sources have synced.
+   * Decides whether a node is active for a primary; if so, its sources have
+   * synced.
    *
-   * @returns Undefined if it always is.
+   * @returns Undefined if the node has no `activeWhen`.
    */
   async verdict(
     node: WorkflowNode<P>,
@@ -94,31 +95,34 @@ export class Activation<P extends KubernetesObject> {
   }
 }
 
-/** How long a run waits for a source that its node needs, in milliseconds. */
-const PATIENCE = 10_000;
+/**
+ * Time that a run waits for the event source of a node to sync, in
+ * milliseconds.
+ */
+const SYNC_TIMEOUT_MS = 10_000;
 
-/** Stands for all primaries, where one is asked for. */
-const EVERYBODY = "*";
+/** Key that stands for all primaries. */
+const ALL_PRIMARIES = "*";
 
 /**
- * The source of nodes that are not always active: started when the first of them
- * becomes active for somebody, stopped when the last one is not any more.
+ * Event source of nodes with `activeWhen`: it starts when the first of them
+ * becomes active for a primary, and stops when the last one becomes inactive.
  *
- * Invariant: primaries for which no node is active are not triggered.
+ * Invariant: primaries without an active node are not triggered.
  */
 export class GatedSource<P extends KubernetesObject, S = unknown>
   implements EventSource<P, S> {
   readonly #inner: EventSource<P, S>;
   readonly #presences: ReadonlySet<CrdPresence<P>>;
-  /** Which nodes are active, by primary. */
+  /** Active nodes by primary. */
   readonly #holders: Map<string, Set<string>> = new Map();
   #context: SourceContext<P> | undefined;
   #namespaces: NamespaceSet = [];
-  /** The inner source is started; its promise is fulfilled when it has synced. */
+  /** Start of the inner source; resolves when it has synced. */
   #opening: Promise<void> | undefined;
-  /** Which start of the inner source counts. */
+  /** Identity of the current start of the inner source. */
   #life: symbol | undefined;
-  /** What there was at the start of the inner source has been told. */
+  /** Whether the initial events of the inner source are over. */
   #open = false;
   #closing: Promise<void> = Promise.resolve();
 
@@ -147,11 +151,11 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
   }
 
   /**
-   * A node is active for a primary.
+   * Records that a node is active for a primary.
    *
-   * @returns Fulfilled when the source has synced.
-   * @throws {Error} If the source cannot start, has not synced in time, or is
-   * not among those of the controller.
+   * @returns Resolves when the source has synced.
+   * @throws {Error} If the source cannot start, does not sync in time, or is
+   * not registered with the controller.
    */
   async hold(node: string, primary: string): Promise<void> {
     const nodes = this.#holders.get(primary) ?? new Set();
@@ -165,7 +169,7 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
     }
   }
 
-  /** A node is not active any more for a primary. */
+  /** Records that a node is inactive for a primary. */
   async release(node: string, primary: string): Promise<void> {
     const nodes = this.#holders.get(primary);
     nodes?.delete(node);
@@ -181,8 +185,8 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
       (presence) =>
         presence.follow((present) =>
           present
-            ? this.hold(presence.name, EVERYBODY)
-            : this.release(presence.name, EVERYBODY)
+            ? this.hold(presence.name, ALL_PRIMARIES)
+            : this.release(presence.name, ALL_PRIMARIES)
         ),
     ));
   }
@@ -247,7 +251,7 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
     await this.#inner.start({
       ...context,
       namespaces: this.#namespaces,
-      // Whoever waits for the source sees what it had at its start.
+      // Runs that wait for the source see its initial state.
       trigger: (key, event) => {
         const text = typeof key === "string" ? key : keyText(key);
         if (this.#open && this.#isHeldBy(text)) context.trigger(key, event);
@@ -257,20 +261,23 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
   }
 
   #isHeldBy(primary: string): boolean {
-    return this.#holders.has(primary) || this.#holders.has(EVERYBODY);
+    return this.#holders.has(primary) || this.#holders.has(ALL_PRIMARIES);
   }
 
-  /** Fails if the inner source does not sync, as one of a kind that is missing. */
+  /**
+   * Fails if the inner source does not sync, for example because its kind is
+   * missing.
+   */
   async #inTime(opening: Promise<void>): Promise<void> {
     const expired = Promise.withResolvers<never>();
     const timer = this.#context?.clock.setTimer(() => {
       const { message = "no error" } = this.#inner.health?.() ?? {};
       expired.reject(
         new Error(
-          `Cannot use the source "${this.name}": it has not synced within ${PATIENCE} ms: received ${message}`,
+          `Cannot use the source "${this.name}": it has not synced within ${SYNC_TIMEOUT_MS} ms: received ${message}`,
         ),
       );
-    }, PATIENCE);
+    }, SYNC_TIMEOUT_MS);
     try {
       await Promise.race([opening, expired.promise]);
     } finally {
@@ -278,7 +285,7 @@ export class GatedSource<P extends KubernetesObject, S = unknown>
     }
   }
 
-  /** Stops the inner source, also one that has not synced. */
+  /** Stops the inner source, even if it has not synced. */
   #stop(): Promise<void> {
     if (this.#opening === undefined) return this.#closing;
     this.#opening = undefined;

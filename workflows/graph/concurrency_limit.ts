@@ -1,5 +1,6 @@
 /**
- * Runs tasks at most so many at a time, in the order in which they were given.
+ * Limits how many tasks run at the same time; tasks start in the order in which
+ * they are given.
  *
  * @example Two at a time
  * ```ts
@@ -11,9 +12,8 @@
  * );
  * if (results.join() !== "2,4,6") throw new Error("Unexpected results");
  * ```
- *
- * @param limit How many; a positive integer.
- * @throws {RangeError} If the limit is none.
+ * @param limit The maximum number; a positive integer.
+ * @throws {RangeError} If the limit is invalid.
  */
 export function concurrencyLimit(
   limit: number,
@@ -26,8 +26,8 @@ export function concurrencyLimit(
   let running = 0;
   const waiting: (() => void)[] = [];
   return async (task) => {
-    // A finished task hands its place over, so `running` only grows here when a
-    // place is free.
+    // A finished task hands its slot over, so `running` only grows here when a
+    // slot is free.
     if (running < limit) running++;
     else await new Promise<void>((resolve) => waiting.push(resolve));
     try {

@@ -13,14 +13,15 @@ import type {
 import { CustomResourceDefinition } from "../../core/kinds/apiextensions_v1.ts";
 
 /**
- * For `activeWhen`: the node is active while the CustomResourceDefinition of a
- * kind is installed and serves its version. The definition is watched: its
- * appearing starts the event source of the node and runs every primary; its
- * going stops the source and runs them, too.
+ * Creates the `activeWhen` of a node that is active while the
+ * CustomResourceDefinition of a kind is installed and serves its version. The
+ * definition is watched: when it appears, the event sources of the node start
+ * and every primary runs; when it is removed, the sources stop and every
+ * primary runs.
  *
- * @param kind A kind that the cluster may lack.
- * @throws {TypeError} If its plural or scope is not known: while the kind is
- * missing, nobody can be asked for them.
+ * @param kind A kind that the cluster may not serve.
+ * @throws {TypeError} If its plural or scope is unknown: they cannot be
+ * discovered while the kind is missing.
  *
  * @example A node for clusters that have Routes
  * ```ts
@@ -43,7 +44,7 @@ import { CustomResourceDefinition } from "../../core/kinds/apiextensions_v1.ts";
 export function crdPresent(kind: Kind): { readonly crdOf: ResolvedKind } {
   if (!isResolved(kind)) {
     throw new TypeError(
-      `Cannot watch for the definition of ${kind.kind}: its plural and scope must be given: received plural ${
+      `Cannot watch the definition of ${kind.kind}: its plural and scope must be given: received plural ${
         JSON.stringify(kind.plural)
       } and scope ${JSON.stringify(kind.scope)}`,
     );
@@ -51,23 +52,24 @@ export function crdPresent(kind: Kind): { readonly crdOf: ResolvedKind } {
   return Object.freeze({ crdOf: kind });
 }
 
-/** The name of the definition of a kind. */
+/** Name of the CustomResourceDefinition of a kind. */
 export function crdName({ plural, group }: ResolvedKind): string {
   return `${plural}.${group}`;
 }
 
-/** Follows whether the kind is there; fulfilled when it has. */
+/** Listener for the presence of a kind; resolves when it has reacted. */
 type PresenceListener = (present: boolean) => Promise<void>;
 
-/** What a started presence holds. */
+/** Context and informer of a started source. */
 interface Watching<P extends KubernetesObject> {
   readonly context: SourceContext<P>;
   readonly lease: InformerLease<CustomResourceDefinition>;
 }
 
 /**
- * Watches one CustomResourceDefinition. When it comes or goes, the listeners
- * follow first; then the answer changes, and all primaries run.
+ * Event source that watches one CustomResourceDefinition. When it is installed
+ * or removed, the listeners react first; then `present` changes, and all
+ * primaries run.
  */
 export class CrdPresence<P extends KubernetesObject>
   implements EventSource<P, never> {
@@ -79,7 +81,7 @@ export class CrdPresence<P extends KubernetesObject>
   readonly #listeners: Set<PresenceListener> = new Set();
   #watching: Watching<P> | undefined;
   #present = false;
-  /** Changes are followed one after the other. */
+  /** Last change; changes are processed one after the other. */
   #following: Promise<void> = Promise.resolve();
 
   /** @param crdOf The kind. */
@@ -88,13 +90,14 @@ export class CrdPresence<P extends KubernetesObject>
     this.name = `definition of ${crdName(crdOf)}`;
   }
 
-  /** Whether the kind is served, and every listener has followed. */
+  /** Whether the kind is served, and every listener has reacted. */
   get present(): boolean {
     return this.#present;
   }
 
   /**
-   * Adds one who follows from now until the end, and tells it how it is.
+   * Adds a listener until the source stops, and calls it with the current
+   * state.
    *
    * @throws {Error} What the listener throws.
    */
@@ -144,15 +147,19 @@ export class CrdPresence<P extends KubernetesObject>
     if (watching === undefined || present === this.#present) return;
     const { context } = watching;
     const crd = crdName(this.#crdOf);
-    context.log.info(present ? "A kind is there" : "A kind has gone", { crd });
-    // Nodes stop being active before their sources stop, and start after them.
+    context.log.info(present ? "Kind installed" : "Kind removed", { crd });
+    // Nodes become inactive before their sources stop, and active after they
+    // start.
     if (!present) this.#present = false;
     const followed = await Promise.allSettled(
       [...this.#listeners].map((listener) => listener(present)),
     );
     for (const result of followed) {
       if (result.status === "fulfilled") continue;
-      context.log.error("Cannot follow a kind", { crd, error: result.reason });
+      context.log.error("Cannot react to a change of a kind", {
+        crd,
+        error: result.reason,
+      });
     }
     if (this.#watching !== watching) return;
     this.#present = present;

@@ -11,21 +11,21 @@ import {
 } from "./node.ts";
 import type { Graph } from "./graph.ts";
 
-/** What the executors work on. */
+/** Context of the execution of a workflow. */
 export interface ExecutorContext<P extends KubernetesObject> {
-  /** The primary, as the run was given it. */
+  /** Primary of the run. */
   readonly primary: P;
-  /** The context of the run. */
+  /** Context of the run. */
   readonly ctx: Context<P>;
-  /** Which nodes take part. */
+  /** Activation of the nodes. */
   readonly activation: Activation<P>;
-  /** Bounds how many nodes are worked on at once. */
+  /** Limits how many nodes are processed at the same time. */
   readonly limited: <T>(task: () => Promise<T>) => Promise<T>;
 }
 
 /**
- * One node in one run: asks its conditions, each at most once, and does its
- * work. It knows nothing of the other nodes.
+ * One node in one run: evaluates its conditions, each at most once, and
+ * reconciles or deletes its dependent. It has no knowledge of the other nodes.
  */
 export class NodeRun<P extends KubernetesObject> {
   readonly #node: WorkflowNode<P>;
@@ -33,22 +33,22 @@ export class NodeRun<P extends KubernetesObject> {
   readonly #verdicts: Partial<Record<ConditionName, Verdict>> = {};
 
   /**
-   * Prepares a node; nothing happens yet.
+   * Prepares the node; nothing is executed.
    *
-   * @param node Which one.
-   * @param run What it works on.
+   * @param node The node.
+   * @param run The context of the execution.
    */
   constructor(node: WorkflowNode<P>, run: ExecutorContext<P>) {
     this.#node = node;
     this.#run = run;
   }
 
-  /** Whether the node has a condition. */
+  /** Whether the node has a condition of this name. */
   has(name: ConditionName): boolean {
     return this.#node.when[name] !== undefined;
   }
 
-  /** Whether the node takes part; if so, its sources have synced. */
+  /** Whether the node is active; if so, its sources have synced. */
   async isActive(): Promise<boolean> {
     const verdict = this.#verdicts.activeWhen ??
       await this.#run.activation.verdict(this.#node, this.#run);
@@ -57,7 +57,9 @@ export class NodeRun<P extends KubernetesObject> {
     return verdict.met;
   }
 
-  /** Whether a condition holds; one that is not there holds as given. */
+  /**
+   * Whether a condition is met; `otherwise` is the result if the node has none.
+   */
   async holds(
     name: Exclude<ConditionName, "activeWhen">,
     { otherwise, resource }: {
@@ -81,7 +83,7 @@ export class NodeRun<P extends KubernetesObject> {
     return verdict.met;
   }
 
-  /** Brings the resource in line and asks whether it is ready. */
+  /** Reconciles the resource, and checks whether it is ready. */
   async reconcile(): Promise<NodeResult> {
     const { primary, ctx } = this.#run;
     const { dependent } = this.#node;
@@ -100,10 +102,11 @@ export class NodeRun<P extends KubernetesObject> {
   }
 
   /**
-   * Deletes the resource, where that is ours to do, and asks whether it is gone.
+   * Deletes the resource, unless the garbage collector does, and checks whether
+   * it is gone.
    *
-   * @param withPrimary Whether the primary goes too, so that the garbage
-   * collector does what it can.
+   * @param withPrimary Whether the primary is being deleted as well, so that
+   * the garbage collector deletes what it can.
    */
   async delete(withPrimary: boolean): Promise<NodeResult> {
     const { primary, ctx } = this.#run;
@@ -115,7 +118,7 @@ export class NodeRun<P extends KubernetesObject> {
     return this.result(gone ? "deleted" : "deleting");
   }
 
-  /** What became of the node. */
+  /** Creates the result of the node. */
   result(
     state: NodeState,
     more: Omit<NodeResult, "state" | "verdicts"> = {},
@@ -127,23 +130,24 @@ export class NodeRun<P extends KubernetesObject> {
 const OTHERWISE = { otherwise: true } as const;
 const NOT_OTHERWISE = { otherwise: false } as const;
 
-/** What was decided for a node before any deletion. */
+/** Decision on a node before any deletion. */
 type Decision =
   | { readonly then: "keep"; readonly result: NodeResult }
   | { readonly then: "delete" }
   | { readonly then: "inactive"; readonly result: NodeResult };
 
 /**
- * Brings the nodes in line, each when all that it depends on is ready, as many
- * at once as the graph and the limit allow.
+ * Reconciles the nodes, each when all its dependencies are ready, as many at
+ * the same time as the graph and the limit allow.
  *
- * - A failure stops what depends on the node; everything else goes on.
- * - A node whose `reconcileWhen` is false is deleted, and before it, from the
- *   leaves, whatever depends on it, whether or not its other dependencies are
- *   ready. What depends on an inactive node is deleted in the same way.
- * - A node that is waiting is neither asked nor touched.
+ * - A failure stops the nodes that depend on it; all others go on.
+ * - A node whose `reconcileWhen` is not met is deleted, after all nodes that
+ *   depend on it, from the leaves, even if their other dependencies are not
+ *   ready. The nodes that depend on an inactive node are deleted in the same
+ *   way.
+ * - For a node that waits, no condition is evaluated.
  *
- * @returns What became of each node, by name.
+ * @returns The results of the nodes, by name.
  */
 export async function reconcileGraph<P extends KubernetesObject>(
   graph: Graph<WorkflowNode<P>>,
@@ -165,7 +169,7 @@ export async function reconcileGraph<P extends KubernetesObject>(
     const made = await decisions.get(node)!;
     if (made.then !== "delete") results.set(node.name, made.result);
   }
-  // Mostly everything is wanted.
+  // Usually no node is deleted.
   if (results.size === graph.order.length) return results;
   const deletions = new Map<WorkflowNode<P>, Promise<NodeResult>>();
   for (const node of graph.order.toReversed()) {
@@ -175,7 +179,7 @@ export async function reconcileGraph<P extends KubernetesObject>(
     }));
     deletions.set(
       node,
-      conclude(runs.get(node)!, decisions.get(node)!, { after, run }),
+      finishNode(runs.get(node)!, decisions.get(node)!, { after, run }),
     );
   }
   for (const node of graph.order) {
@@ -184,7 +188,7 @@ export async function reconcileGraph<P extends KubernetesObject>(
   return results;
 }
 
-/** Decides for a node, and does its work, once all before it have been. */
+/** Decides on a node, and processes it, after all its dependencies. */
 async function decide<P extends KubernetesObject>(
   node: NodeRun<P>,
   dependencies: readonly WorkflowNode<P>[],
@@ -196,7 +200,7 @@ async function decide<P extends KubernetesObject>(
   let waitingFor: string[] | undefined;
   let unwanted = false;
   for (const dependency of dependencies) {
-    // The order makes sure that it has its promise already.
+    // The order guarantees that the promise exists.
     const made = await decisions.get(dependency)!;
     if (made.then !== "keep") unwanted = true;
     else if (!isReady(made.result)) (waitingFor ??= []).push(dependency.name);
@@ -205,15 +209,15 @@ async function decide<P extends KubernetesObject>(
   if (waitingFor !== undefined) {
     return { then: "keep", result: node.result("waiting", { waitingFor }) };
   }
-  return await limited(() => bringInLine(node));
+  return await limited(() => reconcileNode(node));
 }
 
-/** Does the work of a node that need not wait, if it is wanted. */
-async function bringInLine<P extends KubernetesObject>(
+/** Reconciles a node whose dependencies are ready, if it is desired. */
+async function reconcileNode<P extends KubernetesObject>(
   node: NodeRun<P>,
 ): Promise<Decision> {
   try {
-    // Conditions that are not there cost nothing.
+    // Missing conditions cost nothing.
     if (node.has("activeWhen") && !await node.isActive()) {
       return { then: "inactive", result: node.result("inactive") };
     }
@@ -230,7 +234,7 @@ async function bringInLine<P extends KubernetesObject>(
   }
 }
 
-async function conclude<P extends KubernetesObject>(
+async function finishNode<P extends KubernetesObject>(
   node: NodeRun<P>,
   decision: Promise<Decision>,
   { after, run }: {
@@ -247,8 +251,8 @@ async function conclude<P extends KubernetesObject>(
 }
 
 /**
- * Deletes a node once everything that depends on it is gone. Shared with the
- * cleanup of a whole graph.
+ * Deletes a node after all nodes that depend on it. Also used by the cleanup of
+ * a whole graph.
  */
 export async function deleteAfter<P extends KubernetesObject>(
   node: NodeRun<P>,
@@ -285,12 +289,12 @@ function isReady({ state }: NodeResult): boolean {
 }
 
 /**
- * Deletes the nodes in reverse: each when everything that depends on it is gone.
- * What the garbage collector deletes with the primary is left to it; inactive
- * nodes are not touched. A failure keeps what the node depends on; everything
- * else goes on.
+ * Deletes the nodes in reverse order: each after all nodes that depend on it.
+ * Resources that the garbage collector deletes with the primary are left to it,
+ * and inactive nodes are not touched. A failure keeps the dependencies of the
+ * node; all other nodes are deleted.
  *
- * @returns What became of each node, by name.
+ * @returns The results of the nodes, by name.
  */
 export async function cleanUpGraph<P extends KubernetesObject>(
   graph: Graph<WorkflowNode<P>>,

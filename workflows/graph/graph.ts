@@ -1,20 +1,23 @@
-/** A node of a graph, as far as its order is concerned. */
+/** Node of a graph. */
 export interface GraphNode {
-  /** Unique within the graph. */
+  /** Name of the node, unique in the graph. */
   readonly name: string;
-  /** The names of the nodes that come before it. */
+  /** Names of the nodes on which it depends. */
   readonly dependsOn: readonly string[];
 }
 
-/** A graph is not one that can be run. */
+/** Error for a graph that cannot be executed. */
 export class GraphError extends Error {
-  /** The nodes along the cycle, the first one again at the end; else empty. */
+  /**
+   * Nodes along the cycle, with the first one again at the end; empty if there
+   * is no cycle.
+   */
   readonly cycle: readonly string[];
 
   /**
-   * Says what is wrong with the graph.
+   * Creates the error.
    *
-   * @param message What is wrong.
+   * @param message The problem.
    * @param cycle The nodes along the cycle.
    */
   constructor(message: string, cycle: readonly string[] = []) {
@@ -25,25 +28,25 @@ export class GraphError extends Error {
 }
 
 /**
- * A directed graph without cycles, checked when it is made.
+ * Directed acyclic graph, validated by its constructor.
  *
- * Invariant: {@linkcode Graph.order} names every node once, each behind all that
- * it depends on.
+ * Invariant: {@linkcode Graph.order} has every node once, after all its
+ * dependencies.
  *
  * @typeParam N The type of the nodes.
  */
 export class Graph<N extends GraphNode> {
-  /** The nodes, each behind what it depends on. */
+  /** Nodes in an order in which each follows its dependencies. */
   readonly order: readonly N[];
   readonly #dependents: ReadonlyMap<string, readonly N[]>;
   readonly #dependencies: ReadonlyMap<string, readonly N[]>;
 
   /**
-   * Checks and orders the nodes.
+   * Validates and orders the nodes.
    *
    * @param nodes The nodes, in any order.
-   * @throws {GraphError} If two have one name, one depends on a name that is
-   * none, or some depend on each other in a circle.
+   * @throws {GraphError} If two nodes have the same name, a dependency is
+   * unknown, or nodes depend on each other in a circle.
    */
   constructor(nodes: Iterable<N>) {
     const byName = new Map<string, N>();
@@ -80,22 +83,25 @@ export class Graph<N extends GraphNode> {
     this.order = orderNodes(byName);
   }
 
-  /** The nodes that depend on a node, directly. */
+  /** Nodes that directly depend on a node. */
   dependentsOf(node: N): readonly N[] {
     return this.#dependents.get(node.name) ?? [];
   }
 
-  /** The nodes that a node depends on, directly. */
+  /** Nodes on which a node directly depends. */
   dependenciesOf(node: N): readonly N[] {
     return this.#dependencies.get(node.name) ?? [];
   }
 }
 
-/** Depth first, in the order of definition, so that the order is stable. */
+/**
+ * Orders the nodes depth first, in the order of definition, so that the order
+ * is stable.
+ */
 function orderNodes<N extends GraphNode>(nodes: ReadonlyMap<string, N>): N[] {
   const done = new Set<N>();
   const path: N[] = [];
-  const visit = (node: N) => {
+  const addNode = (node: N) => {
     if (done.has(node)) return;
     const start = path.indexOf(node);
     if (start >= 0) {
@@ -108,10 +114,10 @@ function orderNodes<N extends GraphNode>(nodes: ReadonlyMap<string, N>): N[] {
       );
     }
     path.push(node);
-    for (const name of node.dependsOn) visit(nodes.get(name)!);
+    for (const name of node.dependsOn) addNode(nodes.get(name)!);
     path.pop();
     done.add(node);
   };
-  for (const node of nodes.values()) visit(node);
+  for (const node of nodes.values()) addNode(node);
   return [...done];
 }

@@ -1,7 +1,7 @@
 import type { GraphNode } from "./graph.ts";
 import type { NodeResult, NodeState } from "./node.ts";
 
-/** The fill of a node by what became of it. */
+/** Fill color of a node by its state. */
 const COLORS: Readonly<Record<NodeState, string>> = {
   reconciled: "#c8e6c9",
   notReady: "#fff3c4",
@@ -14,11 +14,11 @@ const COLORS: Readonly<Record<NodeState, string>> = {
 };
 
 /**
- * Draws a graph as a Mermaid flowchart; with the results of a run, each node
- * says what became of it.
+ * Renders a graph as a Mermaid flowchart, with the state of each node if the
+ * results of a run are given.
  *
  * @param nodes The nodes in an order in which they can run.
- * @param results What became of them.
+ * @param results The results of the nodes.
  */
 export function mermaid(
   nodes: readonly GraphNode[],

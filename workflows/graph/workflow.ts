@@ -31,23 +31,23 @@ import { WorkflowResult } from "./workflow_result.ts";
 /** Options of a {@linkcode Workflow}. */
 export interface WorkflowOptions {
   /**
-   * How many nodes of one primary are worked on at once.
+   * Maximum number of nodes that are processed at the same time, for each
+   * primary.
    *
    * @default {10}
    */
   readonly concurrency?: number | undefined;
   /**
-   * What happens with errors: `"throw"` fails the run with all of them,
-   * `"collect"` leaves them in the result, where `reconcile` finds them in
-   * `ctx.workflow`.
+   * Error handling: `"throw"` fails the run with all errors, `"collect"` only
+   * adds them to the result, which `reconcile` finds in `ctx.workflow`.
    *
    * @default {"throw"}
    */
   readonly errors?: "throw" | "collect" | undefined;
   /**
-   * Whether the controller leaves it to the reconciler to call
-   * {@linkcode Workflow.reconcile}, and {@linkcode Workflow.cleanup} if it has a
-   * `cleanup` of its own; without one, cleanup stays automatic.
+   * Whether the reconciler calls {@linkcode Workflow.reconcile} itself, and
+   * {@linkcode Workflow.cleanup} if it has a `cleanup` of its own; without one,
+   * the cleanup stays automatic.
    *
    * @default {false}
    */
@@ -74,16 +74,17 @@ const DEPENDENT_PARTS: OptionRules<Dependent<never>> = {
 };
 
 /**
- * Resources that belong to a primary, and in which order they come and go.
+ * Graph of dependents, which are reconciled in the order of their dependencies
+ * and deleted in reverse.
  *
- * Give one to `operator.register(Kind, reconciler, { workflow })`, and it runs
- * before `reconcile` and before `cleanup`; or call it yourself. Nothing is kept
- * between runs: each looks at the world afresh.
+ * Pass it to `operator.register(Kind, reconciler, { workflow })` to run it
+ * before `reconcile` and before `cleanup`, or call it from a reconciler. It
+ * keeps no state between runs.
  *
  * @typeParam P The type of the primaries.
  * @typeParam N The types of the nodes' resources, by name.
  *
- * @example Two nodes, the second when the first is ready
+ * @example Two nodes, the second after the first
  * ```ts
  * import { Workflow } from "@coracle/operator/workflows";
  *
@@ -109,11 +110,12 @@ export class Workflow<
   readonly #concurrency: number;
 
   /**
-   * Makes a workflow, without nodes or of nodes in any order.
+   * Creates a workflow, empty or with nodes in any order.
    *
-   * @param options How it runs.
-   * @param nodes Its nodes.
-   * @throws {TypeError} If an option is unknown or of another type.
+   * @param options The concurrency, and the error handling.
+   * @param nodes The nodes.
+   * @throws {GraphError} If a name is used twice or unknown, or nodes depend on
+   * each other in a circle; the message has the path.
    * @throws {RangeError} If `concurrency` is not a positive integer.
    * @throws {GraphError} If a name is taken twice or unknown, or nodes depend on
    * each other in a circle; the message tells the path.
@@ -139,14 +141,14 @@ export class Workflow<
   }
 
   /**
-   * The same workflow with one node more. What it depends on must be there
-   * already, so that a cycle cannot be written down.
+   * Returns a workflow with one more node. The dependencies of the node must
+   * already be added, so that there can be no cycle.
    *
-   * @param name How results and other nodes call it.
-   * @param dependent What is brought in line.
-   * @param options When, and after which nodes.
-   * @throws {TypeError} If the dependent is none, or an option is unknown or of
-   * another type.
+   * @param name The name of the node in results and dependencies.
+   * @param dependent The dependent to reconcile.
+   * @param options The dependencies and conditions of the node.
+   * @throws {TypeError} If the dependent is invalid, or an option is unknown or
+   * of another type.
    * @throws {GraphError} If the name is taken, or a dependency is unknown.
    */
   add<K extends string, S>(
@@ -158,25 +160,28 @@ export class Workflow<
     checkOption(name, "name", { name: "name", subject });
     checkOptions(options, NODE_RULES, subject);
     const { dependsOn = [], ...when } = options;
-    // The conditions of a node are only ever asked with its own resource.
+    // The conditions of a node only get its own resource.
     const node = { name, dependsOn, dependent, when } as WorkflowNode<P>;
     return new Workflow(this.#options, [...this.nodes, node]);
   }
 
-  /** The nodes, each behind what it depends on. */
+  /** Nodes in an order in which each follows its dependencies. */
   get nodes(): readonly WorkflowNode<P>[] {
     return this.#graph.order;
   }
 
   /**
-   * The event sources of the nodes, each once; those of nodes that are not
-   * always active start and stop with them.
+   * Event sources of the nodes, each once. The sources of nodes with
+   * `activeWhen` start and stop with them.
    */
   get sources(): readonly EventSource<P>[] {
     return this.#activation.sources;
   }
 
-  /** Whether something must be deleted by hand before the primary may go. */
+  /**
+   * Whether a resource must be deleted explicitly before the primary, so that a
+   * finalizer is needed.
+   */
   get needsFinalizer(): boolean {
     return this.nodes.some(({ dependent, when }) =>
       dependent.delete !== undefined &&
@@ -185,13 +190,13 @@ export class Workflow<
   }
 
   /**
-   * Brings the nodes in line.
+   * Reconciles the nodes.
    *
    * @throws {WorkflowError} If nodes failed and errors are not collected.
    */
   async reconcile(primary: P, ctx: Context<P>): Promise<WorkflowResult<N>> {
     const run = this.#run(primary, ctx);
-    return this.#conclude(await reconcileGraph(this.#graph, run), ctx);
+    return this.#resultFrom(await reconcileGraph(this.#graph, run), ctx);
   }
 
   /**
@@ -201,36 +206,36 @@ export class Workflow<
    */
   async cleanup(primary: P, ctx: Context<P>): Promise<WorkflowResult<N>> {
     const run = this.#run(primary, ctx);
-    return this.#conclude(await cleanUpGraph(this.#graph, run), ctx);
+    return this.#resultFrom(await cleanUpGraph(this.#graph, run), ctx);
   }
 
   /**
-   * What the workflow did in a run, typed by its nodes: for `reconcile`,
-   * `cleanup`, and `onError`, where it tells which nodes failed.
+   * Result of the workflow in a run, typed by its nodes: for `reconcile`,
+   * `cleanup`, and `onError`, where it has the errors of the nodes.
    *
    * @param ctx The context of the run.
-   * @throws {Error} If the workflow has not run yet in this run, as when its
-   * invocation is explicit and still to come.
+   * @throws {Error} If the workflow has not been executed in this run, for
+   * example because its invocation is explicit.
    */
   resultOf(ctx: Context<P>): WorkflowResult<N> {
     const result = this.resultIn(ctx);
     if (result !== undefined) return result;
     throw new Error(
-      `Cannot read the result of a workflow: it has not run in this run: received nodes ${
+      `Cannot read the result of a workflow: it was not executed in this run: its nodes are ${
         this.nodes.map(({ name }) => name).join(", ") || "(none)"
       }`,
     );
   }
 
-  /** As {@linkcode Workflow.resultOf}; undefined if it has not run. */
+  /** Result of the workflow in a run; undefined if it was not executed. */
   resultIn(ctx: Context<P>): WorkflowResult<N> | undefined {
     return ctx.attributes.get(this) as WorkflowResult<N> | undefined;
   }
 
   /**
-   * Draws the nodes as a Mermaid flowchart.
+   * Renders the nodes as a Mermaid flowchart.
    *
-   * @param result What became of them, to be drawn too.
+   * @param result A result whose node states are included.
    */
   toMermaid(result?: WorkflowResult): string {
     return mermaid(this.nodes, result?.nodes);
@@ -242,7 +247,7 @@ export class Workflow<
     return { primary, ctx, activation, limited };
   }
 
-  #conclude(
+  #resultFrom(
     nodes: ReadonlyMap<string, NodeResult>,
     ctx: Context<P>,
   ): WorkflowResult<N> {
@@ -254,9 +259,9 @@ export class Workflow<
 }
 
 /**
- * A node that can be run.
+ * Validates a node.
  *
- * @throws {TypeError} If its dependent or one of its conditions is none.
+ * @throws {TypeError} If its dependent or one of its conditions is invalid.
  */
 function checked<P extends KubernetesObject>(
   node: WorkflowNode<P>,

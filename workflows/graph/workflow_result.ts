@@ -9,7 +9,7 @@ import {
 } from "../conditions/condition.ts";
 import type { NodeResult, NodeState } from "./node.ts";
 
-/** The states in which a node needs nothing more. */
+/** States of nodes that are done. */
 const DONE: ReadonlySet<NodeState> = new Set([
   "reconciled",
   "skipped",
@@ -17,15 +17,15 @@ const DONE: ReadonlySet<NodeState> = new Set([
   "deleted",
 ]);
 
-/** Nodes of a workflow have failed; everything else has gone on. */
+/** Error for failed nodes of a workflow; the other nodes were processed. */
 export class WorkflowError extends AggregateError {
-  /** What became of all nodes. */
+  /** Results of all nodes. */
   readonly result: WorkflowResult;
 
   /**
-   * Tells of the nodes that failed.
+   * Creates the error.
    *
-   * @param result What became of all nodes.
+   * @param result The results of all nodes.
    */
   constructor(result: WorkflowResult) {
     const { errors, nodes } = result;
@@ -46,23 +46,25 @@ export class WorkflowError extends AggregateError {
 }
 
 /**
- * What a workflow did in one run, node by node.
+ * Result of a workflow in one run.
  *
  * @typeParam N The types of the nodes' resources, by name.
  */
 export class WorkflowResult<
   N extends Record<string, unknown> = Record<string, unknown>,
 > implements ManagedWorkflowResult {
-  /** What became of each node, in the order of the graph. */
+  /** Results of the nodes, in the order of the graph. */
   readonly nodes: ReadonlyMap<string, NodeResult>;
-  /** Whether every node is reconciled and ready, deleted, or takes no part. */
+  /**
+   * Whether every node is reconciled and ready, skipped, deleted or inactive.
+   */
   readonly done: boolean;
   #summary: string | undefined;
 
   /**
-   * Sums up a run.
+   * Creates the result of a run.
    *
-   * @param nodes What became of each node.
+   * @param nodes The results of the nodes.
    */
   constructor(nodes: ReadonlyMap<string, NodeResult>) {
     this.nodes = nodes;
@@ -72,7 +74,7 @@ export class WorkflowResult<
   }
 
   /**
-   * What became of one node.
+   * Result of one node.
    *
    * @throws {RangeError} If the workflow has no such node.
    */
@@ -87,7 +89,7 @@ export class WorkflowResult<
   }
 
   /**
-   * The resource of a node, if it was reconciled and exists.
+   * Resource of a node, if it was reconciled and exists.
    *
    * @throws {RangeError} If the workflow has no such node.
    */
@@ -95,14 +97,14 @@ export class WorkflowResult<
     return this.node(name).resource;
   }
 
-  /** The names of the nodes in any of these states. */
+  /** Names of the nodes in any of the given states. */
   inState(...states: readonly NodeResult["state"][]): string[] {
     return [...this.nodes]
       .filter(([, { state }]) => states.includes(state))
       .map(([name]) => name);
   }
 
-  /** What was thrown, by the names of the nodes. */
+  /** Errors of the nodes, by name. */
   get errors(): ReadonlyMap<string, unknown> {
     return new Map(
       this.inState("failed").map((name) => [name, this.nodes.get(name)!.error]),
@@ -110,9 +112,10 @@ export class WorkflowResult<
   }
 
   /**
-   * The soonest that a condition wants to be asked again.
+   * Shortest delay after which a condition is evaluated again.
    *
-   * @throws {RangeError | SyntaxError} If what a condition asked for is no duration.
+   * @throws {RangeError | SyntaxError} If a condition returned an invalid
+   * duration.
    */
   get rescheduleAfter(): Duration | undefined {
     let soonest: number | undefined;
@@ -126,9 +129,9 @@ export class WorkflowResult<
     return soonest;
   }
 
-  /** The nodes and what became of them, on one line for people. */
+  /** Nodes and their states, on one line for users. */
   get summary(): string {
-    // The log and the history of runs both want it.
+    // Used by both the log and the history of runs.
     this.#summary ??= Array.from(
       this.nodes,
       ([name, { state }]) => `${name} ${state}`,
@@ -137,19 +140,19 @@ export class WorkflowResult<
   }
 
   /**
-   * Fails if any node has.
+   * Throws if any node has failed.
    *
-   * @throws {WorkflowError} With everything that was thrown.
+   * @throws {WorkflowError} With the errors of all nodes.
    */
   throwIfFailed(): void {
     if (this.inState("failed").length > 0) throw new WorkflowError(this);
   }
 
   /**
-   * Says by one condition how far the workflow is: True when it is done, and
-   * else False with the nodes that hold it up, and why.
+   * Converts the result to a condition: True if the workflow is done, and
+   * otherwise False with the nodes that are not, and the reason.
    *
-   * @param type The type of the condition.
+   * @param type The type of the condition; Ready by default.
    */
   toCondition(type: string = READY): NewCondition {
     const { size } = this.nodes;
@@ -176,12 +179,13 @@ export class WorkflowResult<
   }
 
   /**
-   * Rolls the workflow up into the conditions of its primary, for
-   * `patchStatus({ conditions: result.rollUp(primary) })`. What it said before
-   * keeps its time; conditions of other types stay.
+   * Adds the result to the conditions of the primary, for `patchStatus({
+   * conditions: result.rollUp(primary) })`. An unchanged condition keeps its
+   * transition time; conditions of other types are not changed.
    *
-   * @param primary Whose conditions they are.
-   * @param options Which condition it becomes, and the present in milliseconds.
+   * @param primary The primary.
+   * @param options `type` is the type of the condition (Ready by default), and
+   * `now` the time in milliseconds since the Unix epoch.
    */
   rollUp(
     primary: KubernetesObject & {
@@ -200,7 +204,7 @@ export class WorkflowResult<
     return setCondition(before, this.toCondition(type), { now, generation });
   }
 
-  /** A node that holds the workflow up, with what its condition said. */
+  /** Formats a node that is not done, with the message of its condition. */
   #why(name: string): string {
     const { verdicts, error, state } = this.nodes.get(name)!;
     const why = state === "failed"

@@ -91,13 +91,13 @@ test("A receiver that refuses, or is never there, is given up with a warning [F4
   refused.notifier.notify(OBJECT, NOTICE);
   await flush(refused);
   assert.equal(refused.bodies.length, 1);
-  assert.deepEqual(refused.warnings, ["The receiver refuses a notice"]);
+  assert.deepEqual(refused.warnings, ["The receiver has refused a notification"]);
 
   const gone = notifierOf(Array(9).fill(new TypeError("no route")));
   gone.notifier.notify(OBJECT, NOTICE);
   await flush(gone);
   assert.equal(gone.bodies.length, 4);
-  assert.deepEqual(gone.warnings, ["Cannot deliver a notice"]);
+  assert.deepEqual(gone.warnings, ["Cannot deliver a notification"]);
 });
 
 test("A notice says what Flux' receivers read, and the annotations meant for it", async () => {
@@ -147,7 +147,7 @@ test("A receiver that hangs is given up in time, and stop ends everything", asyn
     await until("a request", () => requests === 1);
     await one.clock.advance(5_000);
     await one.notifier.flush();
-    assert.deepEqual(one.warnings, ["Cannot deliver a notice"]);
+    assert.deepEqual(one.warnings, ["Cannot deliver a notification"]);
 
     one.notifier.notify(OBJECT, NOTICE);
     one.notifier.notify(OBJECT, NOTICE);

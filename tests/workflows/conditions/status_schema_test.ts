@@ -68,7 +68,7 @@ test("conditionedStatus names what is wrong with a status", async () => {
     ],
     [
       { conditions: [{ ...READY, reason: "" }] },
-      /conditions\[0\]\.reason: Expected a word/,
+      /conditions\[0\]\.reason: Expected a non-empty string/,
     ],
     [
       { conditions: [READY, READY] },

@@ -82,7 +82,7 @@ releaseScenario(
     await fixture.settle();
     assert.match(
       String(reasons[0]),
-      /another one is asked for: received modified/,
+      /another run was requested/,
     );
     assert(isReady((await release.read()).status!.conditions!));
     assert.deepEqual(await release.events(), []);
