@@ -91,7 +91,9 @@ test("A receiver that refuses, or is never there, is given up with a warning [F4
   refused.notifier.notify(OBJECT, NOTICE);
   await flush(refused);
   assert.equal(refused.bodies.length, 1);
-  assert.deepEqual(refused.warnings, ["The receiver has refused a notification"]);
+  assert.deepEqual(refused.warnings, [
+    "The receiver has refused a notification",
+  ]);
 
   const gone = notifierOf(Array(9).fill(new TypeError("no route")));
   gone.notifier.notify(OBJECT, NOTICE);
