@@ -3,7 +3,7 @@ import type { ObjectMeta } from "../core/api/object.ts";
 import { isJsonObject, type JsonObject } from "../core/patch/json_value.ts";
 import { timestamp } from "../core/api/timestamp.ts";
 import type { ServerResponse } from "./http/exchange.ts";
-import { updateManagedFields } from "./managed_fields.ts";
+import { updateManagedFields } from "./field_management.ts";
 import { representationOf, respondObject } from "./read/respond.ts";
 import type { GroupResource } from "./registry.ts";
 import { readObjectBody } from "./request/object_body.ts";

@@ -1,7 +1,7 @@
 import type { UntypedObject } from "../core/api/object.ts";
 import { timestamp } from "../core/api/timestamp.ts";
 import type { ApiContext } from "./api_context.ts";
-import { NAMESPACES } from "./namespaces.ts";
+import { NAMESPACES } from "./namespace_checks.ts";
 
 /** Namespaces of every cluster. */
 const NAMES = ["default", "kube-node-lease", "kube-public", "kube-system"];

@@ -9,7 +9,7 @@ import { VolumeProtection } from "./controllers/volume_protection.ts";
 import { ReadinessSimulator } from "./controllers/readiness_simulator.ts";
 import { NamespaceController } from "./controllers/namespace_controller.ts";
 import { OpenApiRoutes } from "./discovery/openapi_routes.ts";
-import type { ServedVersion } from "./discovery/discovery.ts";
+import type { ServedVersion } from "./discovery/discovery_documents.ts";
 import type { Random } from "./random.ts";
 import { WatchHub } from "./read/watch_hub.ts";
 import type { BuiltinResources, CustomResources } from "./registry.ts";

@@ -181,7 +181,7 @@ export type NameRule =
  * 2. for an update or patch: the stored object is converted to the request's
  * version (`live`)
  * 3. `updateManagedFields` or, for apply, `applyPatch` (in
- * `managed_fields.ts`), in the request's version
+ * `field_management.ts`), in the request's version
  * 4. `prepareForCreate` or `prepareForUpdate`, in place (after the server has
  * set uid and creationTimestamp, kept immutable metadata, and restored the
  * fields that the subresource may not change)

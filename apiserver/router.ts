@@ -18,7 +18,7 @@ import {
   type ResourceRequest,
   subjectOf,
 } from "./request/resource_request.ts";
-import { readSelection } from "./request/selection.ts";
+import { readSelection } from "./request/object_selection.ts";
 import type { User } from "./request/user.ts";
 import { servedVersion } from "./resources.ts";
 import {

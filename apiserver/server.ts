@@ -13,7 +13,7 @@ import type { ServerRequest, ServerResponse } from "./http/exchange.ts";
 import { InProcessTransport } from "./http/in_process_transport.ts";
 import { Listener } from "./http/listener.ts";
 import { Instance } from "./instance.ts";
-import { kubeconfigDocument } from "./kubeconfig.ts";
+import { kubeconfigDocument } from "./kubeconfig_document.ts";
 import { type Random, seededRandom } from "./random.ts";
 import { type ApiServerOptions, checkServerOptions } from "./server_options.ts";
 import type { WatchCounts } from "./read/watcher.ts";

@@ -1,7 +1,7 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import type { Timer } from "../../core/clock.ts";
 import type { ApiContext } from "../api_context.ts";
-import { NAMESPACES } from "../namespaces.ts";
+import { NAMESPACES } from "../namespace_checks.ts";
 import type { ResourceDefinition } from "../registry.ts";
 import { StatusError } from "../status.ts";
 import type { Change } from "../storage/history.ts";

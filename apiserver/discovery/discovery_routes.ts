@@ -20,7 +20,7 @@ import {
   groupDiscoveryList,
   servedGroups,
   type ServedVersion,
-} from "./discovery.ts";
+} from "./discovery_documents.ts";
 
 /**
  * Handles `/api`, `/apis` and paths below them down to a version; returns

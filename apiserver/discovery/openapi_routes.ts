@@ -5,7 +5,7 @@ import {
   type ServerRequest,
   type ServerResponse,
 } from "../http/exchange.ts";
-import { servedGroups, type ServedVersion } from "./discovery.ts";
+import { servedGroups, type ServedVersion } from "./discovery_documents.ts";
 import {
   OPENAPI_V2_CONTENT_TYPE,
   OPENAPI_V2_PROTOBUF,

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { ServedVersion } from "./discovery.ts";
+import type { ServedVersion } from "./discovery_documents.ts";
 
 /** Media type with which Go clients request OpenAPI v2 as protobuf. */
 export const OPENAPI_V2_PROTOBUF =

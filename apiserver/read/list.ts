@@ -10,7 +10,11 @@ import type { ServerResponse } from "../http/exchange.ts";
 import type { Representation } from "../request/negotiation.ts";
 import type { ListOptions } from "../request/query_options.ts";
 import type { ResourceRequest } from "../request/resource_request.ts";
-import { type Selection, selects, selectsAll } from "../request/selection.ts";
+import {
+  type Selection,
+  selects,
+  selectsAll,
+} from "../request/object_selection.ts";
 import { badRequest, StatusError } from "../status.ts";
 import {
   storageKey,

@@ -2,7 +2,7 @@ import type { ServerResponse } from "../http/exchange.ts";
 import type { Representation } from "../request/negotiation.ts";
 import type { ListOptions } from "../request/query_options.ts";
 import type { ResourceRequest } from "../request/resource_request.ts";
-import type { Selection } from "../request/selection.ts";
+import type { Selection } from "../request/object_selection.ts";
 import { tooLargeVersion } from "./get.ts";
 import { readIncludeObject } from "./transform.ts";
 import { Watcher, type WatchStart } from "./watcher.ts";

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../../core/clock.ts";
 import type { ResponseStream, StreamWriter } from "../http/exchange.ts";
-import { type Selection, selects } from "../request/selection.ts";
+import { type Selection, selects } from "../request/object_selection.ts";
 import type { GroupResource } from "../registry.ts";
 import { StatusError } from "../status.ts";
 import type { Collection } from "../storage/collection.ts";

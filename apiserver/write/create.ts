@@ -10,8 +10,8 @@ import { parseApiVersion } from "../../core/api/kind.ts";
 import type { UntypedObject } from "../../core/api/object.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
-import { updateManagedFields } from "../managed_fields.ts";
-import { checkNamespaceAccepts } from "../namespaces.ts";
+import { updateManagedFields } from "../field_management.ts";
+import { checkNamespaceAccepts } from "../namespace_checks.ts";
 import { CRDS } from "../registry.ts";
 import { apiVersionIn } from "../storage/object_view.ts";
 import {

@@ -1,6 +1,6 @@
 import type { UntypedObject } from "../../core/api/object.ts";
 import { jsonResponse, type ServerResponse } from "../http/exchange.ts";
-import { checkMortal, holdsContent } from "../namespaces.ts";
+import { checkMortal, holdsContent } from "../namespace_checks.ts";
 import { findStored } from "../read/get.ts";
 import { listPage, respondPage } from "../read/list.ts";
 import { objectIn } from "../storage/object_view.ts";
@@ -21,7 +21,7 @@ import {
   type ResourceRequest,
   subjectOf,
 } from "../request/resource_request.ts";
-import { readSelection } from "../request/selection.ts";
+import { readSelection } from "../request/object_selection.ts";
 import { conflict, StatusError } from "../status.ts";
 import type { StoredObject } from "../storage/stored_object.ts";
 import { jsonEquals } from "../../core/patch/json_value.ts";

@@ -17,7 +17,7 @@ import {
 import type { Schema } from "../../core/patch/schema.ts";
 import { timestamp } from "../../core/api/timestamp.ts";
 import type { ServerResponse } from "../http/exchange.ts";
-import { applyPatch } from "../managed_fields.ts";
+import { applyPatch } from "../field_management.ts";
 import { apiVersionIn } from "../storage/object_view.ts";
 import { representationOf } from "../read/respond.ts";
 import {

@@ -1,7 +1,7 @@
 import { parseApiVersion } from "../../../core/api/kind.ts";
 import type { UntypedObject } from "../../../core/api/object.ts";
 import { builtinDefinitions } from "../../../apiserver/builtin/builtin_definitions.ts";
-import { updateManagedFields } from "../../../apiserver/managed_fields.ts";
+import { updateManagedFields } from "../../../apiserver/field_management.ts";
 import type {
   HookContext,
   ResourceDefinition,

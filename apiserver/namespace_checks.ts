@@ -8,7 +8,7 @@ import { forbidden, notFound, StatusError } from "./status.ts";
 export const NAMESPACES: GroupResource = { group: "", plural: "namespaces" };
 
 /** Namespaces that cannot be deleted. */
-const IMMORTAL: ReadonlySet<string> = new Set([
+const PROTECTED_NAMESPACES: ReadonlySet<string> = new Set([
   "default",
   "kube-public",
   "kube-system",
@@ -63,7 +63,7 @@ export function checkNamespaceAccepts(
  */
 export function checkMortal(request: ResourceRequest): void {
   const { definition, name = "" } = request;
-  if (holdsContent(definition) && IMMORTAL.has(name)) {
+  if (holdsContent(definition) && PROTECTED_NAMESPACES.has(name)) {
     throw forbidden(subjectOf(request), "this namespace may not be deleted");
   }
 }
