@@ -44,7 +44,7 @@ async function push(
 }
 
 test(
-  "The GitHub webhook shows the last commit of a branch, and believes only signed requests",
+  "The GitHub example shows the last commit and accepts only signed requests",
   withExample("examples/github_webhook.ts", async ({ client, program }) => {
     const [url] = await program.says(/http:\/\/127\.0\.0\.1:\d+\/github/);
     const key = { namespace: "default", name: "boat" };
@@ -74,7 +74,7 @@ test(
   }, { WEBHOOK_SECRET: SECRET, WEBHOOK_PORT: "0" }),
 );
 
-test("The GitHub example ends at once, and says why, where it has no secret", async () => {
+test("The GitHub example without a secret ends with the reason", async () => {
   const { code, stderr } = await runCommand(
     [...runtimeCommand(), "examples/github_webhook.ts"],
     { env: { WEBHOOK_SECRET: undefined } },

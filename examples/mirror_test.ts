@@ -137,7 +137,7 @@ async function kept({ store }: MirrorCase, name: string): Promise<string[]> {
 }
 
 mirrorTest(
-  "The mirror keeps what the source offers, asks by ETag, and follows suspend and requests",
+  "The mirror follows its source by ETag, suspension and requests",
   async (fixture) => {
     const { source } = fixture;
     source.offer("/tools", "first");
@@ -190,7 +190,7 @@ mirrorTest(
 );
 
 mirrorTest(
-  "The mirror tells by conditions what users and servers do wrong, and recovers",
+  "The mirror reports errors of users and servers in conditions, and recovers",
   async (fixture) => {
     const { source } = fixture;
     source.offer("/tools", "text");
@@ -245,7 +245,7 @@ mirrorTest(
 );
 
 mirrorTest(
-  "The mirror waits for others, and stalls on what only a person can correct",
+  "The mirror waits for dependencies and stalls on errors of its spec",
   async (fixture) => {
     fixture.source.offer("/base", "base");
     fixture.source.offer("/tools", "tools");

@@ -102,7 +102,7 @@ test("The PostgreSQL example keeps a schema, its role and a password, and drops 
 });
 
 test(
-  "The PostgreSQL example brings its own database where none is given",
+  "The PostgreSQL example starts a database where none is given",
   withExample("examples/postgres_schema.ts", async ({ client }) => {
     await client.create(PostgresSchema, { metadata: { ...KEY }, spec: {} });
     await until("the schema is made", async () => {
@@ -120,7 +120,7 @@ test(
 );
 
 test(
-  "The PostgreSQL example tells in the status that its database is away",
+  "The PostgreSQL example reports an unreachable database in the status",
   withExample("examples/postgres_schema.ts", async ({ client, program }) => {
     await client.create(PostgresSchema, { metadata: { ...KEY }, spec: {} });
     await until("the message", async () => {
@@ -133,7 +133,7 @@ test(
   }, { DATABASE_URL: "postgres://postgres:hush@127.0.0.1:1/postgres" }),
 );
 
-test("The PostgreSQL example ends at once where DATABASE_URL is none, and keeps it to itself", async () => {
+test("The PostgreSQL example refuses a wrong DATABASE_URL without printing it", async () => {
   for (
     const url of [
       "",

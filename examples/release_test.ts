@@ -14,7 +14,7 @@ const Release = untyped({
 const KEY = { namespace: "default", name: "shop" };
 
 test(
-  "The release operator deploys, upgrades, scales and recovers, and says when it is done",
+  "The release operator deploys, upgrades, scales, recovers and reports readiness",
   withExample("examples/release.ts", async ({ client }) => {
     const stable = (generation: number) =>
       until(`generation ${generation} is stable`, async () => {

@@ -37,7 +37,7 @@ function reminders(cluster: TestCluster): Operator {
 }
 
 test(
-  "a reminder rings when it is due, through an outage",
+  "A reminder is due at its time, despite an outage",
   withTestCluster(
     { kinds: [Reminder], operator: reminders, clock: new VirtualClock() },
     async (cluster) => {

@@ -100,7 +100,7 @@ async function stable(client: Client): Promise<StreamJob> {
 }
 
 streamTest(
-  "The stream job operator starts, scales, upgrades and suspends a job with its state",
+  "The stream job operator starts, scales, upgrades and suspends a job",
   async ({ client, manager }) => {
     await client.create(StreamJob, {
       metadata: KEY,
@@ -140,7 +140,7 @@ streamTest(
 );
 
 streamTest(
-  "The stream job operator recovers a job whose manager has vanished",
+  "The stream job operator recovers a job whose manager disappeared",
   async ({ client, manager }) => {
     await client.create(StreamJob, {
       metadata: KEY,
@@ -174,7 +174,7 @@ streamTest(
 );
 
 streamTest(
-  "kubectl tells the truth of a stream job through upgrade, failure, rollback, stall and recovery",
+  "kubectl wait is right about a stream job from its upgrade to its recovery",
   async ({ client, manager, kubeconfig }) => {
     const kubectl = new Kubectl(kubeconfig, "default", { cache: FOLDER });
     const wait = (condition: string) =>

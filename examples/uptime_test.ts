@@ -15,7 +15,7 @@ const Website = untyped({
 });
 
 test(
-  "The uptime example tells whether a site answers, and what its owner must correct",
+  "The uptime example reports whether a site answers, and errors of its spec",
   withExample("examples/uptime.ts", async ({ client }) => {
     const site = await startArtifactServer();
     try {

@@ -9,7 +9,7 @@ function result(subject: string, value: number) {
   return { bench, subject, unit, value, min: value, max: value };
 }
 
-test("verdicts hold a measure against that of its rival in the same run", () => {
+test("Verdicts compare a measure with the rival's of the same run", () => {
   const [met] = verdicts([result("coracle", 2), result("JSON.parse", 20)]);
   assert.equal(met?.text, "≤ 1/8 of JSON.parse");
   assert.equal(met?.met, true);
@@ -18,11 +18,11 @@ test("verdicts hold a measure against that of its rival in the same run", () => 
   assert.equal(missed?.met, false);
 });
 
-test("verdicts say nothing where one of the two was not measured", () => {
+test("Verdicts are empty where one of the two was not measured", () => {
   assert.deepEqual(verdicts([result("coracle", 2)]), []);
 });
 
-test("verdicts know limits from above and from below", () => {
+test("Verdicts support upper and lower limits", () => {
   const value = (bench: string, unit: string, value: number) =>
     verdicts([{ ...result("coracle", value), bench, unit }]).map((verdict) => [
       verdict.text,
@@ -34,12 +34,12 @@ test("verdicts know limits from above and from below", () => {
   assert.deepEqual(value("dispatch", "µs CPU/run", 7), [["≤ 6", false]]);
 });
 
-test("targets name a measure once each", () => {
+test("Each measure has at most one target", () => {
   const names = TARGETS.map((target) => JSON.stringify(target));
   assert.equal(new Set(names).size, names.length);
 });
 
-test("targets and headlines are about subjects that there are", async () => {
+test("Targets and headlines name existing subjects", async () => {
   const wanted = [
     ...TARGETS.map(({ bench, subject, limit }) => ({
       bench,

@@ -9,7 +9,7 @@ import { CASES } from "./requests.ts";
 const skip = !ON_REAL_CLUSTER && "there is no real cluster to compare with";
 
 for (const one of CASES) {
-  test(`the embedded server answers as the real one: ${one.name}`, {
+  test(`The embedded server answers as the real one: ${one.name}`, {
     skip,
   }, async () => {
     const server = await ApiServer.start();

@@ -14,7 +14,7 @@ import {
 const NPM = packageJson();
 const JSR = denoJson();
 
-test("package.json and deno.json tell the same name, version and license", () => {
+test("package.json and deno.json have the same name, version and license", () => {
   for (const field of ["name", "version", "license"] as const) {
     assert.equal(NPM[field], JSR[field]);
   }
@@ -24,7 +24,7 @@ test("VERSION is the version of the package", () => {
   assert.equal(VERSION, NPM.version);
 });
 
-test("The changelog has a section for the version or for what is to come", () => {
+test("The changelog has a section for the version or for unreleased changes", () => {
   const changelog = projectText("CHANGELOG.md");
   const [, heading] = /^## (\S+)/m.exec(changelog) ?? [];
   assert(heading === "Unreleased" || heading === NPM.version, heading);

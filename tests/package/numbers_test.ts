@@ -7,12 +7,12 @@ import { projectText } from "./shipped_files.ts";
 
 const REPORTS = keptReports();
 
-test("README has the numbers of the run that is kept, and no others", () => {
+test("README has the numbers of the kept run only", () => {
   const readme = projectText("README.md");
   assert.equal(withNumbers(readme, REPORTS), readme);
 });
 
-test("Charts show the run that is kept", () => {
+test("Charts show the kept run", () => {
   for (const [name, picture] of Object.entries(charts(REPORTS[0]))) {
     assert.equal(projectText(`bench/charts/${name}`), picture, name);
   }

@@ -22,7 +22,7 @@ before(async () => {
 
 after(() => installed?.remove());
 
-test("The tarball holds what is shipped, built and as source, and no more", () => {
+test("The tarball contains the shipped files, built and as source, and no others", () => {
   const expected = new Set([
     "CHANGELOG.md",
     "LICENSE",

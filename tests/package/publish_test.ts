@@ -8,7 +8,7 @@ const USER_FILE = /core\/cli\/operator_module\.ts:\d+:\d+/;
 /** It checks the types of all that is published. */
 const CHECK_LIMIT_MS = 180_000;
 
-test("JSR would take the package", async () => {
+test("JSR accepts the package in a dry run", async () => {
   const { code, stdout, stderr } = await runCommand([
     "deno",
     "publish",

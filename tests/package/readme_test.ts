@@ -45,7 +45,7 @@ test("README links to files that exist", () => {
   }
 });
 
-test("README names every entry point, and scripts that exist", () => {
+test("README names every entry point and only existing scripts", () => {
   const readme = projectText("README.md");
   const { exports, scripts } = packageJson();
   for (const entry of Object.keys(exports)) {

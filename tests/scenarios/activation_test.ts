@@ -56,7 +56,7 @@ function watches(fixture: OperatorFixture, resource: string): number {
 }
 
 scenario(
-  "A dependent starts when the definition of its kind appears, and stops when it goes [CRDPresentActivationConditionIT]",
+  "A dependent starts and stops with the definition of its kind [CRDPresentActivationConditionIT]",
   async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", valueMap(""))
@@ -122,7 +122,7 @@ scenario(
 );
 
 scenario(
-  "Two dependents of one kind are active by a condition and go with the changes of it [MultipleDependentWithActivationIT]",
+  "Two dependents of one kind follow the changes of their activation condition [MultipleDependentWithActivationIT]",
   async (fixture) => {
     const active = { first: true, second: false };
     const workflow = new Workflow<Gadget>()
@@ -158,7 +158,7 @@ scenario(
 );
 
 scenario(
-  "A node becomes active and inactive again and again; while it is not, its kind causes no runs [WorkflowMultipleActivationIT]",
+  "An inactive node causes no runs, through repeated activations [WorkflowMultipleActivationIT]",
   async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", valueMap(""), {
@@ -206,7 +206,7 @@ scenario(
 );
 
 scenario(
-  "What depends on an inactive node is deleted, whatever its own condition says, and nothing throws [PreconditionAndActivationIT]",
+  "Dependents of an inactive node are deleted, whatever their conditions say [PreconditionAndActivationIT]",
   async (fixture) => {
     let active = true;
     const workflow = new Workflow<Gadget>()
@@ -249,7 +249,7 @@ scenario(
 );
 
 scenario(
-  "What was marked for deletion before the start is cleaned up, though the source of its node is not started yet [WorkflowActivationCleanupIT] [BulkActivationConditionIT]",
+  "An object marked before the start is cleaned up without the source of its node [WorkflowActivationCleanupIT] [BulkActivationConditionIT]",
   async (fixture) => {
     const make = () =>
       new Workflow<Gadget>()

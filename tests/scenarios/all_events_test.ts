@@ -42,7 +42,7 @@ function observer(
 }
 
 scenario(
-  "In all-events mode the mark and the deletion are events [TriggerReconcilerOnAllEventIT]",
+  "In all-events mode the deletion mark and the deletion are events [TriggerReconcilerOnAllEventIT]",
   async (fixture) => {
     const { operator, seen } = observer(fixture, () => false);
     await fixture.start(operator);
@@ -65,7 +65,7 @@ scenario(
 );
 
 scenario(
-  "In all-events mode a deletion without finalizer is seen with the last state [TriggerReconcilerOnAllEventIT]",
+  "In all-events mode a deletion without finalizer has the last state [TriggerReconcilerOnAllEventIT]",
   async (fixture) => {
     const { operator, seen } = observer(fixture, () => false);
     await fixture.start(operator);
@@ -78,7 +78,7 @@ scenario(
 );
 
 scenario(
-  "In all-events mode what a run of a deleted object asks for is ignored, and told",
+  "In all-events mode results of deleted objects are ignored with a warning",
   async (fixture) => {
     const deletions: boolean[] = [];
     const operator = fixture.operator();
@@ -132,7 +132,7 @@ scenario(
 );
 
 scenario(
-  "In all-events mode an object made anew during the retries of a deletion is another one [TriggerReconcilerOnAllEventIT]",
+  "In all-events mode an object re-created during deletion retries is a new one [TriggerReconcilerOnAllEventIT]",
   async (fixture) => {
     const { operator, seen } = observer(
       fixture,
@@ -156,7 +156,7 @@ scenario(
 );
 
 scenario(
-  "In all-events mode nothing is left when the retries of a deletion are used up [TriggerReconcilerOnAllEventIT]",
+  "In all-events mode exhausted deletion retries leave no state [TriggerReconcilerOnAllEventIT]",
   async (fixture) => {
     const { operator, seen } = observer(fixture, ({ deleted }) => deleted, 1);
     await fixture.start(operator);
@@ -221,7 +221,7 @@ function waitingOperator(fixture: OperatorFixture) {
 }
 
 scenario(
-  "What is expected comes true by an event [ExpectationIT]",
+  "An expectation is met by an event [ExpectationIT]",
   async (fixture) => {
     const { operator, expectations } = waitingOperator(fixture);
     await fixture.start(operator);
@@ -239,7 +239,7 @@ scenario(
 );
 
 scenario(
-  "What is expected in vain makes the object run when its time is over [ExpectationIT]",
+  "An expectation that is not met runs the object at its timeout [ExpectationIT]",
   async (fixture) => {
     const { operator } = waitingOperator(fixture);
     await fixture.start(operator);
@@ -256,7 +256,7 @@ scenario(
 );
 
 scenario(
-  "What is expected of an object goes with it [PeriodicCleanerExpectationIT]",
+  "An expectation is removed with its object [PeriodicCleanerExpectationIT]",
   async (fixture) => {
     const { operator, expectations } = waitingOperator(fixture);
     await fixture.start(operator);

@@ -72,7 +72,7 @@ async function failure(
   }
 }
 
-test("An operator names the context that its kubeconfig lacks, and those it has", async () => {
+test("An unknown kubeconfig context is refused with the existing ones", async () => {
   const config = {
     ...kubeconfig({ token: SECRET }),
     "current-context": "gone",
@@ -80,7 +80,7 @@ test("An operator names the context that its kubeconfig lacks, and those it has"
   assert.match(await failure(config), /Cannot use .*config\.yaml.*here.*gone/s);
 });
 
-test("An operator says where its kubeconfig is no YAML, or has the wrong shape", async () => {
+test("An invalid kubeconfig is refused with the place of the error", async () => {
   assert.match(
     await failure(`users: [{ token: "${SECRET}" }`),
     /Cannot read kubeconfig .*config\.yaml: it must be YAML: received /,
@@ -91,7 +91,7 @@ test("An operator says where its kubeconfig is no YAML, or has the wrong shape",
   );
 });
 
-test("An operator names the certificate that it cannot read", async () => {
+test("A certificate that cannot be read is refused by name", async () => {
   const missing = kubeconfig({ token: SECRET }, {
     "certificate-authority": "missing.crt",
   });
@@ -109,7 +109,7 @@ test("An operator names the certificate that it cannot read", async () => {
   );
 });
 
-test("An operator tells an exec plug-in that fails from one that prints rubbish", async () => {
+test("A failing exec plug-in is distinguished from one with invalid output", async () => {
   assert.match(
     await failure(kubeconfig(execUser("login")), {
       login: "#!/bin/sh\necho no luck today >&2\nexit 3\n",
@@ -128,7 +128,7 @@ test("An operator tells an exec plug-in that fails from one that prints rubbish"
   );
 });
 
-test("An operator says at once that nobody answers, goes on trying, and can be stopped", async () => {
+test("An operator reports an unreachable server, keeps trying and can be stopped", async () => {
   const folder = await mkdtemp(join(tmpdir(), "coracle-kubeconfig-"));
   const file = join(folder, "config.yaml");
   await writeFile(file, stringify(kubeconfig({ token: SECRET })));

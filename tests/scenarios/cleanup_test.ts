@@ -17,7 +17,7 @@ async function finalizers(
 }
 
 scenario(
-  "The finalizer is there before the first work [J7]",
+  "The finalizer is added before the first reconciliation [J7]",
   async (fixture) => {
     const seen: (readonly string[] | undefined)[] = [];
     const operator = fixture.operator();
@@ -37,7 +37,7 @@ scenario(
 );
 
 scenario(
-  "Another finalizer that goes during a slow cleanup does not disturb it [CleanupConflictIT]",
+  "A foreign finalizer removed during a slow cleanup does not disturb it [CleanupConflictIT]",
   async (fixture) => {
     let cleanups = 0;
     const operator = fixture.operator();
@@ -66,7 +66,7 @@ scenario(
 );
 
 scenario(
-  "An object that others hold is left alone after our cleanup [J27]",
+  "An object with foreign finalizers is not cleaned up twice [J27]",
   async (fixture) => {
     let cleanups = 0;
     let runs = 0;
@@ -96,7 +96,7 @@ scenario(
 );
 
 scenario(
-  "Two controllers remove their finalizers at once, without a retry [ConcurrentFinalizerRemovalIT]",
+  "Two controllers remove their finalizers concurrently without a retry [ConcurrentFinalizerRemovalIT]",
   async (fixture) => {
     const operator = fixture.operator();
     const cleaned: Record<string, number> = { first: 0, second: 0 };
@@ -130,7 +130,7 @@ scenario(
 );
 
 scenario(
-  "Finalizers come and go without server-side apply [AddFinalizerNoSSAIT]",
+  "Finalizers are added and removed without server-side apply [AddFinalizerNoSSAIT]",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, {
@@ -152,7 +152,7 @@ scenario(
 );
 
 scenario(
-  "Cleanup may write the status, keep the finalizer and come back [UpdateStatusInCleanupAndRescheduleIT]",
+  "Cleanup may write the status, keep the finalizer and reschedule [UpdateStatusInCleanupAndRescheduleIT]",
   async (fixture) => {
     const operator = fixture.operator();
     const times: number[] = [];
@@ -179,7 +179,7 @@ scenario(
 );
 
 scenario(
-  "In all-events mode a reconciler decides itself which objects have a finalizer [SelectiveFinalizerHandlingIT]",
+  "In all-events mode the reconciler decides which objects have a finalizer [SelectiveFinalizerHandlingIT]",
   async (fixture) => {
     const finalizer = "finalizer.test/finalizer";
     const deletions: string[] = [];
@@ -243,7 +243,7 @@ scenario(
 );
 
 scenario(
-  "An object that is deleted and made anew during its run gets two runs, one after the other [3.9.0]",
+  "An object re-created during its run gets a second run after the first [3.9.0]",
   async (fixture) => {
     const log: string[] = [];
     const operator = fixture.operator();
@@ -272,7 +272,7 @@ scenario(
 );
 
 scenario(
-  "A paused object is left alone, its deletion included, until it is resumed",
+  "A paused object does not run until resumed, not even for its deletion",
   async (fixture) => {
     const log: string[] = [];
     const operator = fixture.operator();

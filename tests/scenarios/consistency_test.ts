@@ -11,7 +11,7 @@ import {
 } from "../support/operator_fixture.ts";
 
 scenario(
-  "Every run sees the own write of the run before, over 250 objects [ReadOwnUpdatesIT]",
+  "Each of 250 objects sees its previous write in the next run [ReadOwnUpdatesIT]",
   async (fixture) => {
     const stale: string[] = [];
     const written = new Map<string, number>();
@@ -38,7 +38,7 @@ scenario(
 );
 
 scenario(
-  "A counter in the status never goes backwards [StatusPatchCacheIT]",
+  "A counter in the status never decreases [StatusPatchCacheIT]",
   async (fixture) => {
     const seen: number[] = [];
     const operator = fixture.operator();
@@ -61,7 +61,7 @@ scenario(
 );
 
 scenario(
-  "An own status write causes no run, whichever way it is sent [FilterPatchEventIT] [OwnSsaStatusUpdateIT]",
+  "An own status write causes no run, by any verb [FilterPatchEventIT] [OwnSsaStatusUpdateIT]",
   async (fixture) => {
     for (const method of ["apply", "merge", "json", "replace"] as const) {
       let runs = 0;
@@ -82,7 +82,7 @@ scenario(
 );
 
 scenario(
-  "A change by others during an own write gives another run, with fresh data [ExternalUpdateDuringOwnUpdateIT] [SpecChangeDuringStatusPatchIT]",
+  "A foreign change during an own write causes a run with fresh data [ExternalUpdateDuringOwnUpdateIT] [SpecChangeDuringStatusPatchIT]",
   async (fixture) => {
     for (const method of ["apply", "merge", "json"] as const) {
       const seen: string[] = [];
@@ -117,7 +117,7 @@ scenario(
 );
 
 scenario(
-  "A change of a secondary by others during the own write is delivered [ExternalSecondaryUpdateIT]",
+  "A foreign change of a secondary during an own write is delivered [ExternalSecondaryUpdateIT]",
   async (fixture) => {
     const seen: (string | undefined)[] = [];
     const operator = fixture.operator();
@@ -179,7 +179,7 @@ scenario(
 );
 
 scenario(
-  "An own write is swallowed, but never what a relist finds around it [OnRelistFilterIT]",
+  "The event of an own write is suppressed, but not what a relist finds [OnRelistFilterIT]",
   async (fixture) => {
     let runs = 0;
     const operator = fixture.operator();
@@ -229,7 +229,7 @@ function echo(
 }
 
 scenario(
-  "What happens while the API server is away is found when it is back",
+  "Changes during an outage of the API server are found after it",
   async (fixture) => {
     const { operator, seen } = echo(fixture);
     await fixture.start(operator);
@@ -243,7 +243,7 @@ scenario(
 );
 
 scenario(
-  "What an API server lost with its data is forgotten, though it counts anew",
+  "Objects lost with the server's data are removed, though its versions restart",
   async (fixture) => {
     const { operator, seen } = echo(fixture);
     await fixture.start(operator);

@@ -25,7 +25,7 @@ import {
 type Templates = NonNullable<StatefulSet["spec"]>["volumeClaimTemplates"];
 
 scenario(
-  "Fields of others survive, our own are restored, and nothing is written for nothing [DependentSSAMatchingIT]",
+  "Foreign fields survive, own fields are restored, without needless writes [DependentSSAMatchingIT]",
   async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
@@ -53,7 +53,7 @@ scenario(
 );
 
 scenario(
-  "Dependents whose values the server defaults and spells otherwise are written once [StatefulSetDesiredSanitizerIT] [PrevAnnotationBlockReconcilerIT] [ServiceStrictMatcherIT] [SSAWithLegacyMatcherIT]",
+  "Dependents with defaulted and normalized values are written once [StatefulSetDesiredSanitizerIT] [PrevAnnotationBlockReconcilerIT] [ServiceStrictMatcherIT] [SSAWithLegacyMatcherIT]",
   async (fixture) => {
     const labels = { app: "a" };
     const template = {
@@ -147,7 +147,7 @@ scenario(
 );
 
 scenario(
-  "A field that somebody else changes back each time is named, and the writes slow down",
+  "A field that is changed back each time is named, and the writes slow down",
   async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
@@ -186,7 +186,7 @@ scenario(
 );
 
 scenario(
-  "Ten dependents of which nothing changed cost no request",
+  "Ten unchanged dependents cost no request",
   async (fixture) => {
     const workflow = Array.from({ length: 10 }, (_, index) => index).reduce(
       (flow, index) =>

@@ -21,7 +21,7 @@ async function managers(fixture: OperatorFixture): Promise<string[]> {
 }
 
 scenario(
-  "An object that was kept by updates is adopted by apply, and back, without a loop [DependentSSAMigrationIT]",
+  "An object moves from updates to apply and back without a loop [DependentSSAMigrationIT]",
   async (fixture) => {
     const workflow = new Workflow<Gadget>().add(
       "map",
@@ -90,7 +90,7 @@ scenario(
 );
 
 scenario(
-  "What was applied in another version of the kind is applied once more, and then stays [DetectApiVersionChangeIT]",
+  "An object applied in another version is applied once more [DetectApiVersionChangeIT]",
   async (fixture) => {
     const scaler = (version: "v1" | "v2") =>
       new Workflow<Gadget>().add(

@@ -66,7 +66,7 @@ scenario(
 );
 
 scenario(
-  "Dependents that read each other's state work for many primaries, in making and in deleting [DependentResourceCrossRefIT]",
+  "Dependents that read each other's state work for many primaries [DependentResourceCrossRefIT]",
   async (fixture) => {
     const errors: unknown[] = [];
     const workflow = new Workflow<Gadget>()
@@ -120,7 +120,7 @@ scenario(
 );
 
 scenario(
-  "A ConfigMap that primaries refer to steers whether their Secrets exist [PrimaryToSecondaryDependentIT]",
+  "A referenced ConfigMap decides whether Secrets exist [PrimaryToSecondaryDependentIT]",
   async (fixture) => {
     const switches = watch<Gadget, ConfigMap>(ConfigMap, {
       references: ({ spec }) => [`default/${spec.value}`],
@@ -177,7 +177,7 @@ scenario(
 );
 
 scenario(
-  "The mapper of a dependent finds primaries by their index [DependentPrimaryIndexerIT]",
+  "The mapper of a dependent finds primaries by an index [DependentPrimaryIndexerIT]",
   async (fixture) => {
     const seen: string[] = [];
     const shared = watch<Gadget, ConfigMap>(ConfigMap, {
@@ -223,7 +223,7 @@ scenario(
 );
 
 scenario(
-  "A dependent in no namespace is kept by an operator of one namespace",
+  "An operator of one namespace manages a cluster-scoped dependent",
   async (fixture) => {
     const kind = untyped({ group: "", version: "v1", kind: "Namespace" });
     const workflow = new Workflow<Gadget>().add(

@@ -14,7 +14,7 @@ import {
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
-  "Two dependents of one kind are told apart by their names, made, changed and deleted [MultipleDependentResourceIT] [MultipleManagedDependentNoDiscriminatorIT]",
+  "Two dependents of one kind are distinguished by name [MultipleDependentResourceIT] [MultipleManagedDependentNoDiscriminatorIT]",
   async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("first", kubernetesDependent(ConfigMap, { desired: valueMap("-1") }))
@@ -117,7 +117,7 @@ scenario(
 );
 
 scenario(
-  "The annotations that lead to the primary can be one's own [DependentCustomMappingAnnotationIT]",
+  "The annotations that name the primary can be chosen [DependentCustomMappingAnnotationIT]",
   async (fixture) => {
     const mapper = byAnnotation<Gadget, ConfigMap>("example.com/gadget", {});
     const workflow = new Workflow<Gadget>().add(
@@ -145,7 +145,7 @@ scenario(
 );
 
 scenario(
-  "An owned dependent is collected with its primary, and needs no finalizer [KubernetesDependentGarbageCollectionIT]",
+  "An owned dependent is garbage collected without a finalizer [KubernetesDependentGarbageCollectionIT]",
   async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
@@ -166,7 +166,7 @@ scenario(
 );
 
 scenario(
-  "An untyped dependent is made, changed and deleted [GenericKubernetesDependentManagedIT]",
+  "An untyped dependent is created, changed and deleted [GenericKubernetesDependentManagedIT]",
   async (fixture) => {
     const kind = untyped({ group: "", version: "v1", kind: "ConfigMap" });
     const workflow = new Workflow<Gadget>().add(
@@ -187,7 +187,7 @@ scenario(
 );
 
 scenario(
-  "A kind without a spec is matched and changed rightly [SpecialResourcesDependentIT]",
+  "A kind without a spec is matched and updated [SpecialResourcesDependentIT]",
   async (fixture) => {
     const workflow = new Workflow<Gadget>().add(
       "account",
@@ -215,7 +215,7 @@ scenario(
 );
 
 scenario(
-  "An object that somebody else made is not taken over, unless that is asked for [CreateOnlyIfNotExistingDependentWithSSAIT]",
+  "An existing foreign object is taken over only on request [CreateOnlyIfNotExistingDependentWithSSAIT]",
   async (fixture) => {
     await fixture.client.create(ConfigMap, {
       metadata: { namespace: "default", name: "a" },

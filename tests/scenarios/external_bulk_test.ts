@@ -86,7 +86,7 @@ function start(
 }
 
 scenario(
-  "Outside resources follow the number in the spec, three, one, five, none, and change [BulkExternalDependentIT]",
+  "External resources follow the number in the spec and its changes [BulkExternalDependentIT]",
   async (fixture) => {
     const boxes = new Mailboxes();
     const operator = start(
@@ -145,7 +145,7 @@ async function playWithState(
 }
 
 scenario(
-  "The ids of many outside resources are in a ConfigMap, and outlive a restart [ExternalStateBulkIT]",
+  "Ids of external resources in a ConfigMap survive a restart [ExternalStateBulkIT]",
   async (fixture) => {
     await playWithState(fixture, () => configMapState("-boxes"));
   },

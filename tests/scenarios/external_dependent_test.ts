@@ -43,7 +43,7 @@ function start(fixture: OperatorFixture, workflow: Workflow<Gadget>) {
 }
 
 scenario(
-  "An outside resource whose id is in a ConfigMap is made once, changed, deleted, and outlives a restart [ExternalStateDependentIT] [ExternalStateIT]",
+  "An external resource with its id in a ConfigMap survives a restart [ExternalStateDependentIT] [ExternalStateIT]",
   async (fixture) => {
     const accounts = new Accounts();
     const make = () => {
@@ -100,7 +100,7 @@ scenario(
 );
 
 scenario(
-  "Two outside dependents of one type are kept side by side [MultipleManagedExternalDependentSameTypeIT]",
+  "Two external dependents of one type are kept side by side [MultipleManagedExternalDependentSameTypeIT]",
   async (fixture) => {
     const accounts = new Accounts();
     const source = pollingSource<Gadget, Account>({
@@ -165,7 +165,7 @@ function bulk(relation: "owner" | "annotations") {
 
 for (const relation of ["owner", "annotations"] as const) {
   scenario(
-    `As many ConfigMaps as the spec asks for are kept, related by ${relation} [ManagedBulkDependentIT] [BulkDependentDeleterIT] [BulkDependentWithConditionIT]`,
+    `The number of ConfigMaps follows the spec, related by ${relation} [ManagedBulkDependentIT] [BulkDependentDeleterIT] [BulkDependentWithConditionIT]`,
     async (fixture) => {
       const names = async () =>
         (await fixture.client.list(ConfigMap, { namespace: "default" })).items
@@ -194,7 +194,7 @@ for (const relation of ["owner", "annotations"] as const) {
 }
 
 scenario(
-  "Secondaries that others make are counted and never written [ReadOnlyBulkDependentIT]",
+  "Foreign secondaries are counted and never written [ReadOnlyBulkDependentIT]",
   async (fixture) => {
     const counts: (number | undefined)[] = [];
     const workflow = new Workflow<Gadget>()

@@ -138,7 +138,7 @@ async function play(
 }
 
 scenario(
-  "An id is kept in the status by code, beside what the reconciler writes there [ExternalStateInStatusIT]",
+  "An external id is kept in the status by code, beside other fields [ExternalStateInStatusIT]",
   async (fixture) => {
     const system = new System();
     await play(fixture, system, () => {
@@ -159,7 +159,7 @@ scenario(
 );
 
 scenario(
-  "An id is kept in the status by a workflow [ExternalStateInStatusWorkflowIT]",
+  "An external id is kept in the status by a workflow [ExternalStateInStatusWorkflowIT]",
   async (fixture) => {
     const system = new System();
     await play(fixture, system, () => {
@@ -174,7 +174,7 @@ scenario(
 );
 
 scenario(
-  "The ids of many outside resources are kept in the status, and go one by one",
+  "Ids of many external resources are kept in the status and removed one by one",
   async (fixture) => {
     await fixture.install(Tenant);
     const system = new System();

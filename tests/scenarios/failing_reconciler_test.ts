@@ -12,7 +12,7 @@ import {
 } from "./greeting_operator.ts";
 
 test(
-  "A reconciler that throws is tried again, and holds nobody up",
+  "A reconciler that throws is retried and delays no other object",
   () => {
     let left = 3;
     return withTestCluster(
@@ -46,7 +46,7 @@ test(
   },
 );
 
-test("A failure that cannot be mended ends in the status, without retry", () => {
+test("A final failure is reported in the status without a retry", () => {
   let runs = 0;
   return withTestCluster(
     {
@@ -79,7 +79,7 @@ test("A failure that cannot be mended ends in the status, without retry", () => 
 });
 
 test(
-  "A reconciler that never returns holds a stop up for the grace and no longer",
+  "A reconciler that never returns delays a stop by the grace period only",
   () => {
     let reason: unknown;
     let began = false;
@@ -114,7 +114,7 @@ test(
   },
 );
 
-test("An object that violates its schema is refused by the field, and nothing runs", () =>
+test("An object that violates its schema is refused by field and does not run", () =>
   withTestCluster(
     { kinds: [Greeting], operator: greetingOperator },
     async (cluster) => {

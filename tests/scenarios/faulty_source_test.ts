@@ -19,7 +19,7 @@ function source(
 }
 
 scenario(
-  "A source that throws at a primary takes no run away",
+  "A source that throws for a primary prevents no run",
   async (fixture) => {
     const followed: string[] = [];
     const runs: string[] = [];
@@ -58,7 +58,7 @@ scenario(
 );
 
 scenario(
-  "A source that cannot tell how it fares is not well",
+  "A source whose health check throws is unhealthy",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, { reconcile() {} }, {
@@ -79,7 +79,7 @@ scenario(
 );
 
 scenario(
-  "Sources that do not stop are left behind, and told",
+  "Sources that do not stop are abandoned and reported",
   async (fixture) => {
     const stopped: string[] = [];
     const operator = fixture.operator();
@@ -113,7 +113,7 @@ scenario(
 );
 
 scenario(
-  "A source that cannot be added may be added again",
+  "A source whose addition failed can be added again",
   async (fixture) => {
     const operator = fixture.operator();
     const controller = operator.register(Gadget, { reconcile() {} });
@@ -134,7 +134,7 @@ scenario(
 );
 
 scenario(
-  "A filter of a source that throws lets the event through, and is told",
+  "A source filter that throws accepts the event and is reported",
   async (fixture) => {
     let runs = 0;
     const operator = fixture.operator();

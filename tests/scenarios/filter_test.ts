@@ -19,7 +19,7 @@ async function changeMap(
 }
 
 scenario(
-  "Filters on primaries and secondaries keep runs away [FilterIT]",
+  "Filters on primaries and secondaries prevent runs [FilterIT]",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, async (gadget, ctx) => {
       await ctx.apply(ConfigMap, {
@@ -48,7 +48,7 @@ scenario(
 );
 
 scenario(
-  "Without the default filters the user's alone decide [WithoutDefaultFiltersIT]",
+  "Without the default filters the user's filters decide alone [WithoutDefaultFiltersIT]",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, () => {}, {
       defaultFilters: false,
@@ -70,7 +70,7 @@ scenario(
 );
 
 scenario(
-  "Metadata and status changes cause no run, with and without finalizer; a spec change after them does [SubResourceUpdateIT]",
+  "Metadata and status changes cause no run, and a spec change after them does [SubResourceUpdateIT]",
   async (fixture) => {
     for (const cleanup of [undefined, () => {}]) {
       const seen: string[] = [];
@@ -108,7 +108,7 @@ scenario(
 );
 
 scenario(
-  "A filter that throws lets the event through and is told of",
+  "A filter that throws accepts the event and is reported",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, () => {}, {
       filters: {
@@ -128,7 +128,7 @@ scenario(
 );
 
 scenario(
-  "Only objects with the label are reconciled; one that loses it is deleted to us [LabelSelectorIT]",
+  "Only labelled objects are reconciled; losing the label is a deletion [LabelSelectorIT]",
   async (fixture) => {
     const seen: string[] = [];
     const operator = fixture.operator();
@@ -181,7 +181,7 @@ scenario(
 );
 
 scenario(
-  "The own making and changing of a secondary causes no run [CreateUpdateInformerEventSourceEventFilterIT] [OwnSecondaryUpdateIT]",
+  "Own creations and changes of a secondary cause no run [CreateUpdateInformerEventSourceEventFilterIT] [OwnSecondaryUpdateIT]",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, async (gadget, ctx) => {
       await ctx.apply(ConfigMap, {
@@ -206,7 +206,7 @@ scenario(
 );
 
 scenario(
-  "A write that asks for it triggers as one of others would [PreviousAnnotationDisabledIT]",
+  "A write with a trigger causes a run as a foreign write does [PreviousAnnotationDisabledIT]",
   async (fixture) => {
     let runs = 0;
     const operator = fixture.operator();
@@ -231,7 +231,7 @@ scenario(
 );
 
 scenario(
-  "A source of the user's own triggers again and again [EventSourceIT]",
+  "A custom source triggers repeatedly [EventSourceIT]",
   async (fixture) => {
     const causes: (string | undefined)[] = [];
     const ticks = timerSource<Gadget>("ticks");
@@ -250,7 +250,7 @@ scenario(
 );
 
 scenario(
-  "Two sources for two secondaries both trigger, and their changes are seen [MultipleSecondaryEventSourceIT]",
+  "Two sources for two secondaries both trigger runs that see the change [MultipleSecondaryEventSourceIT]",
   async (fixture) => {
     const seen: string[] = [];
     const operator = fixture.operator();
@@ -294,7 +294,7 @@ scenario(
 );
 
 scenario(
-  "Two operators with half of the objects each run every object once [ShardSelectorIT]",
+  "Two operators with disjoint shards run each object once [ShardSelectorIT]",
   async (fixture) => {
     const seen: string[][] = [[], []];
     for (const index of [0, 1]) {

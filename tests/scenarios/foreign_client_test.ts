@@ -88,7 +88,7 @@ foreignTest(
 );
 
 foreignTest(
-  "client-node works on objects by discovery, and on scale",
+  "client-node uses discovery and the scale subresource",
   async (config, namespace) => {
     const objects = KubernetesObjectApi.makeApiClient(config);
     const labels = { app: "web" };
@@ -128,7 +128,7 @@ foreignTest(
 );
 
 foreignTest(
-  "client-node's informer sees objects come, change and go",
+  "client-node's informer sees objects added, changed and deleted",
   async (config, namespace) => {
     const core = config.makeApiClient(CoreV1Api);
     const create = (name: string) =>
@@ -176,7 +176,7 @@ foreignTest(
 );
 
 foreignTest(
-  "client-node's informer goes on when its watches end, and selects by labels",
+  "client-node's informer survives ended watches and selects by labels",
   async (config, namespace) => {
     const core = config.makeApiClient(CoreV1Api);
     const create = (name: string, labels: Record<string, string>) =>
@@ -212,7 +212,7 @@ foreignTest(
 );
 
 foreignTest(
-  "client-node applies on the server's side, and meets owners of fields",
+  "client-node uses server-side apply and gets conflicts",
   async (config, namespace) => {
     const objects = KubernetesObjectApi.makeApiClient(config);
     const apply = (owner: string, color: string, force?: boolean) =>
@@ -241,7 +241,7 @@ foreignTest(
 );
 
 foreignTest(
-  "client-node's watch begins where its list ended",
+  "client-node's watch starts at the version of its list",
   async (config, namespace) => {
     const types: string[] = [];
     const core = config.makeApiClient(CoreV1Api);

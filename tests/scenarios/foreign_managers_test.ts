@@ -82,7 +82,7 @@ async function meddle(fixture: OperatorFixture, name: string): Promise<void> {
 }
 
 scenario(
-  "Controllers of one operator find what they own in one cache, which keeps nothing of other managers, and send no request while nothing changes",
+  "Controllers share a cache with their own managed fields only, without requests",
   async (fixture) => {
     const start = async () => {
       const sources = { one: source(), two: source() };
@@ -137,7 +137,7 @@ scenario(
 );
 
 scenario(
-  "A controller that comes later finds what it owns, and a cache without paths to prune keeps every manager",
+  "A later controller finds its managed fields, and an unpruned cache keeps all",
   async (fixture) => {
     const sources = { early: source(), late: source() };
     const whole = watch<Gadget, ConfigMap>(ConfigMap, {
@@ -171,7 +171,7 @@ scenario(
 );
 
 scenario(
-  "A secondary that is replaced as the cache has it stays owned by others",
+  "A replaced secondary keeps the managed fields of others",
   async (fixture) => {
     const from = source();
     await fixture.create("a");

@@ -8,7 +8,7 @@ import { until } from "../support/until.ts";
 
 const HUGE = 9 * 1024 * 1024;
 
-test("A watch line of 9 MiB is an error that heals: its object is reconciled, and the rest goes on", async () => {
+test("After a watch line of 9 MiB its object and all others are reconciled", async () => {
   const server = await FakeWatchServer.start();
   const seen = new Map<string, number>();
   const operator = new Operator({

@@ -50,7 +50,7 @@ class ServerProcess {
   }
 }
 
-test("An operator outlives its API server, which is killed and loses nothing", async () => {
+test("An operator survives a killed API server that loses nothing", async () => {
   const folder = temporaryFolder();
   const server = new ServerProcess(folder);
   await server.start();

@@ -33,7 +33,7 @@ function replica(fixture: OperatorFixture, identity: string): Replica {
 }
 
 scenario(
-  "Only the leader runs; when it stops another takes over with warm caches [LeaderElectionE2E]",
+  "Only the leader runs; the next leader takes over with warm caches [LeaderElectionE2E]",
   async (fixture) => {
     const a = replica(fixture, "a");
     const b = replica(fixture, "b");
@@ -62,7 +62,7 @@ scenario(
 );
 
 scenario(
-  "A replica that lost its lease steps down without exiting, gets no write through, and can lead again [3.9.2]",
+  "A replica that loses its lease stops writing, does not exit and can lead again [3.9.2]",
   async (fixture) => {
     const a = replica(fixture, "a");
     await fixture.start(a.operator);
@@ -107,7 +107,7 @@ scenario(
 );
 
 scenario(
-  "Another holder of the lease: nothing runs, before and after a change of namespaces [LeaderElectionChangeNamespaceIT]",
+  "Without the lease nothing runs, before and after a change of namespaces [LeaderElectionChangeNamespaceIT]",
   async (fixture) => {
     await fixture.client.create(Namespace, { metadata: { name: "other" } });
     const hold = async () => {
@@ -145,7 +145,7 @@ scenario(
 );
 
 scenario(
-  "Without the right to use the lease the start fails, and says which is missing [LeaderElectionPermissionIT]",
+  "A missing permission on the lease fails the start and is named [LeaderElectionPermissionIT]",
   async (fixture) => {
     const transport = new RestrictedTransport(fixture.transport, [
       {

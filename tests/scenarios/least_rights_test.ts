@@ -10,7 +10,7 @@ import { startGadgets } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
-  "An operator with the rights of its manifest may do all that it offers",
+  "The permissions of the manifest suffice for every feature",
   async (fixture) => {
     const rules: PolicyRule[] = [];
     const transport = new RestrictedTransport(fixture.transport, rules, {

@@ -12,7 +12,7 @@ import { watch } from "../../sources/watch_source.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
-  "An operator makes what an object asks for, reports, ignores labels and cleans up [ReconcilerExecutorIT]",
+  "An operator creates secondaries, reports status, ignores labels and cleans up [ReconcilerExecutorIT]",
   async (fixture) => {
     const seen: string[] = [];
     const operator = fixture.operator();
@@ -51,7 +51,7 @@ scenario(
 );
 
 scenario(
-  "Cleanup may keep the finalizer and come back until it is done [CleanerForReconcilerIT]",
+  "Cleanup may keep the finalizer and run again until it is done [CleanerForReconcilerIT]",
   async (fixture) => {
     let runs = 0;
     const operator = fixture.operator();
@@ -79,7 +79,7 @@ scenario(
 );
 
 scenario(
-  "Objects made, changed and deleted all at once end up right [ConcurrencyIT]",
+  "Objects created, changed and deleted concurrently converge [ConcurrencyIT]",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, {
@@ -129,7 +129,7 @@ const Tenant = defineKind({
 });
 
 scenario(
-  "A cluster-scoped object may have parts in a namespace, and is cleaned up [ClusterScopedResourceIT]",
+  "A cluster-scoped primary may have namespaced secondaries [ClusterScopedResourceIT]",
   async (fixture) => {
     await fixture.install(Tenant);
     const operator = fixture.operator();
@@ -172,7 +172,7 @@ scenario(
 );
 
 scenario(
-  "A built-in kind may be the primary, and its status be written [KubernetesResourceStatusUpdateIT]",
+  "A built-in kind can be the primary, with its status [KubernetesResourceStatusUpdateIT]",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Deployment, {
@@ -209,7 +209,7 @@ scenario(
 );
 
 scenario(
-  "A built-in kind without generation may be cleaned up [BuiltInResourceCleanerIT]",
+  "A built-in kind without a generation can be cleaned up [BuiltInResourceCleanerIT]",
   async (fixture) => {
     let cleaned = 0;
     const operator = fixture.operator();
@@ -238,7 +238,7 @@ scenario(
 );
 
 scenario(
-  "A kind that is not known at compile time may be the primary [#2716]",
+  "A kind that is unknown at compile time can be the primary [#2716]",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(
@@ -257,7 +257,7 @@ scenario(
 );
 
 scenario(
-  "Two controllers of one kind share it by label [MultipleReconcilerSameTypeIT]",
+  "Two controllers of one kind divide it by label [MultipleReconcilerSameTypeIT]",
   async (fixture) => {
     const seen: Record<string, string[]> = { red: [], blue: [] };
     const operator = fixture.operator();
@@ -281,7 +281,7 @@ scenario(
 );
 
 scenario(
-  "Two controllers may each speak another version of a kind [MultiVersionCRDIT]",
+  "Two controllers can use different versions of a kind [MultiVersionCRDIT]",
   async (fixture) => {
     const size = z.object({ size: z.number() });
     const Versioned = defineKind({
@@ -324,7 +324,7 @@ scenario(
 );
 
 scenario(
-  "The observed generation is written by hand and follows the spec [ManualObservedGenerationIT]",
+  "An observed generation written by the reconciler follows the spec [ManualObservedGenerationIT]",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, {
@@ -344,7 +344,7 @@ scenario(
 );
 
 scenario(
-  "The first run after a start sees all secondaries that were there [StartupSecondaryAccessIT]",
+  "The first run after a start sees all existing secondaries [StartupSecondaryAccessIT]",
   async (fixture) => {
     const gadget = await fixture.create("a");
     const owner = {

@@ -35,7 +35,7 @@ scenario(
 );
 
 scenario(
-  "A dependent that must be deleted by hand turns finalizers on without a cleanup [CleanerForManagedDependentResourcesOnlyIT]",
+  "A dependent with an explicit deletion enables finalizers without a cleanup [CleanerForManagedDependentResourcesOnlyIT]",
   async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add(
@@ -59,7 +59,7 @@ scenario(
 );
 
 scenario(
-  "A filter on a dependent keeps its changes from causing runs [DependentFilterIT]",
+  "A filter on a dependent prevents runs by its changes [DependentFilterIT]",
   async (fixture) => {
     const workflow = new Workflow<Gadget>().add(
       "map",
@@ -87,7 +87,7 @@ scenario(
 );
 
 scenario(
-  "What a dependent makes and changes itself causes no run [DependentOperationEventFilterIT]",
+  "Own creations and changes of a dependent cause no run [DependentOperationEventFilterIT]",
   async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", kubernetesDependent(ConfigMap, { desired: valueMap("") }));
@@ -107,7 +107,7 @@ scenario(
 );
 
 test(
-  "The test kit makes objects with all rights while the operator has only its own [InfrastructureClientIT]",
+  "The test kit creates objects with all rights, the operator has its own only [InfrastructureClientIT]",
   { timeout: 60_000 },
   () =>
     withTestCluster({
@@ -133,7 +133,7 @@ test(
 );
 
 test(
-  "The test kit applies definitions that are given as objects [CRDMappingInTestExtensionIT]",
+  "The test kit installs definitions given as objects [CRDMappingInTestExtensionIT]",
   { timeout: 180_000 },
   async () => {
     const release = await takeGadgets();

@@ -36,7 +36,7 @@ async function live(
 }
 
 scenario(
-  "With a tiny cache everything goes on, in namespaces [CaffeineBoundedCacheNamespacedIT]",
+  "A tiny cache is sufficient, with namespaces [CaffeineBoundedCacheNamespacedIT]",
   async (fixture) => {
     const seen = new Map<string, string>();
     const operator = fixture.operator({ cache: { budget: "64KiB" } });
@@ -68,7 +68,7 @@ scenario(
 );
 
 scenario(
-  "With a tiny cache everything goes on, without namespaces [CaffeineBoundedCacheClusterScopeIT]",
+  "A tiny cache is sufficient, without namespaces [CaffeineBoundedCacheClusterScopeIT]",
   async (fixture) => {
     await fixture.install(Plot);
     const seen = new Map<string, string>();
@@ -99,7 +99,7 @@ scenario(
 );
 
 scenario(
-  "With a bounded cache that keeps keys alone, every run fetches what it reads",
+  "With a bounded cache of keys alone every run fetches its objects",
   async (fixture) => {
     const seen = new Map<string, string>();
     const operator = fixture.operator({ cache: { budget: 1 } });
@@ -146,7 +146,7 @@ scenario(
 );
 
 scenario(
-  "A source that follows primaries is told of those that a bounded cache has given up",
+  "A source gets events of primaries that a bounded cache evicted",
   async (fixture) => {
     const operator = fixture.operator({ cache: { budget: 1 } });
     const options = { cache: { bounded: true } };

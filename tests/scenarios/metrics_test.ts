@@ -21,7 +21,7 @@ function namesIn(text: string): Set<string> {
 }
 
 scenario(
-  "Every metric of the dashboard is one that an operator tells, and every one is described",
+  "The dashboard uses exposed metrics only, and each has a description",
   async (fixture) => {
     const { operator, runs } = await startGadgets(fixture, () => {}, {
       sources: [watch(ConfigMap)],
@@ -54,7 +54,7 @@ scenario(
   },
 );
 
-test("The dashboard has panels that do not overlap, each with a title and a query", async () => {
+test("Panels of the dashboard do not overlap, and each has a title and a query", async () => {
   const { panels } = JSON.parse(
     await projectText("examples/grafana_dashboard.json"),
   ) as {

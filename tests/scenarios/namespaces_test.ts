@@ -18,7 +18,7 @@ function cut(fixture: OperatorFixture): void {
 }
 
 scenario(
-  "A change that a watch has not told yet is told by the one that takes its place",
+  "A change missed by a watch is delivered by the watch that replaces it",
   async (fixture) => {
     const operator = fixture.operator();
     const gadgets = operator.register(Gadget, {
@@ -38,7 +38,7 @@ scenario(
 );
 
 scenario(
-  "A deletion that a watch has not told yet is told by the one that takes its place",
+  "A deletion missed by a watch is delivered by the watch that replaces it",
   async (fixture) => {
     const seen: string[] = [];
     const operator = fixture.operator();
@@ -60,7 +60,7 @@ scenario(
 );
 
 scenario(
-  "Sources that follow primaries leave those of a namespace that is left",
+  "Sources drop the primaries of a removed namespace",
   async (fixture) => {
     let polls = 0;
     const operator = fixture.operator();
@@ -120,7 +120,7 @@ async function createWithMap(fixture: OperatorFixture): Promise<void> {
 }
 
 scenario(
-  "A run sees all secondaries while their source follows a change of namespaces",
+  "A run sees all secondaries while their source changes namespaces",
   async (fixture) => {
     const { seen, operator, gadgets } = withMaps(fixture);
     await fixture.start(operator);
@@ -145,7 +145,7 @@ scenario(
 );
 
 scenario(
-  "A secondary whose deletion its watch has not told yet triggers when another takes its place",
+  "A secondary deletion missed by a watch triggers when another watch replaces it",
   async (fixture) => {
     const { seen, operator, gadgets } = withMaps(fixture);
     await fixture.start(operator);
@@ -164,7 +164,7 @@ scenario(
 );
 
 scenario(
-  "A change that comes while a watch waits to take its place is seen by its run",
+  "A change during the switch to another watch is seen by its run",
   async (fixture) => {
     const operator = fixture.operator();
     const gadgets = operator.register(Gadget, {

@@ -230,7 +230,7 @@ const LATER: readonly Mistake[] = [
 ];
 
 for (const { what, make, names, advises } of AT_ONCE) {
-  scenario(`At once, and with advice, is told: ${what}`, async (fixture) => {
+  scenario(`Refused immediately with advice: ${what}`, async (fixture) => {
     let message = "";
     try {
       await make(fixture);
@@ -243,7 +243,7 @@ for (const { what, make, names, advises } of AT_ONCE) {
 }
 
 for (const { what, make, names, advises } of LATER) {
-  scenario(`At start, and with advice, is told: ${what}`, async (fixture) => {
+  scenario(`Refused at the start with advice: ${what}`, async (fixture) => {
     await assert.rejects(
       async () => await make(fixture),
       (error: unknown) => {
@@ -284,7 +284,7 @@ const IN_RUNS: readonly (readonly [string, () => unknown, RegExp, RegExp])[] = [
 ];
 
 for (const [what, returned, names, advises] of IN_RUNS) {
-  scenario(`In a run, and with advice, is told: ${what}`, async (fixture) => {
+  scenario(`Reported in a run with advice: ${what}`, async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, { reconcile: () => returned() as never });
     await fixture.start(operator);

@@ -46,7 +46,7 @@ scenario(
 );
 
 scenario(
-  "Probes tell whether it lives and works, and what it counted",
+  "Probes serve liveness, readiness and metrics",
   async (fixture) => {
     const operator = fixture.operator({
       probes: { port: 0, host: "127.0.0.1" },
@@ -104,7 +104,7 @@ scenario(
 );
 
 scenario(
-  "An operator tells why an object ran, what it wrote and what comes next",
+  "An operator explains why an object ran, its writes and what is next",
   async (fixture) => {
     const operator = fixture.operator();
     let fails = true;
@@ -157,7 +157,7 @@ scenario(
 );
 
 scenario(
-  "Log lines of a run name the object, and the run's own line its cause",
+  "Log lines of a run name the object, and its summary the cause",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, {

@@ -10,7 +10,7 @@ import { Gadget, scenario } from "../support/operator_fixture.ts";
 const SOURCES = { sources: [watch<Gadget, ConfigMap>(ConfigMap)] };
 
 scenario(
-  "What the cache shows to be so already is not sent, and a change is [J9]",
+  "A write without effect on the cached state is not sent, and a change is [J9]",
   async (fixture) => {
     const { controller, runs } = await startGadgets(
       fixture,
@@ -70,7 +70,7 @@ scenario(
 );
 
 scenario(
-  "A write without match is sent although nothing changes, and triggers only when told to [J10]",
+  "A write without a matcher is always sent and triggers only on request [J10]",
   async (fixture) => {
     let trigger = false;
     const { controller, runs } = await startGadgets(
@@ -106,7 +106,7 @@ scenario(
 );
 
 scenario(
-  "A replacement needs the version that was read, and loses nobody's change [J11]",
+  "A replacement needs the version that was read, so no change is lost [J11]",
   async (fixture) => {
     const errors: unknown[] = [];
     let changed: ConfigMap | undefined;
@@ -143,7 +143,7 @@ scenario(
 );
 
 scenario(
-  "modify goes on while others are faster, ten times at most",
+  "modify retries conflicts at most ten times",
   async (fixture) => {
     const results: string[] = [];
     let calls = 0;
@@ -176,7 +176,7 @@ scenario(
 );
 
 scenario(
-  "What comes from a cache that leaves out fields cannot replace anything",
+  "An object from a pruned cache cannot be used as a replacement",
   async (fixture) => {
     const errors: string[] = [];
     const { runs } = await startGadgets(fixture, async (gadget, ctx) => {
@@ -195,7 +195,7 @@ scenario(
 );
 
 scenario(
-  "A reconciler adds and takes away finalizers of its own by the context [J6]",
+  "A reconciler adds and removes finalizers through the context [J6]",
   async (fixture) => {
     const seen: (readonly string[] | undefined)[] = [];
     await startGadgets(fixture, async (gadget, ctx) => {
@@ -253,7 +253,7 @@ scenario(
 );
 
 scenario(
-  "Sources and primaries of the controller are at hand in a run",
+  "A run has access to the sources and primaries of its controller",
   async (fixture) => {
     const seen: unknown[] = [];
     await startGadgets(fixture, async (_gadget, ctx) => {
@@ -274,7 +274,7 @@ scenario(
 );
 
 scenario(
-  "A status that the schema does not know, or that lacks a field, is not even sent",
+  "A status with an unknown or a missing field is not sent",
   async (fixture) => {
     const bodies: readonly [object, RegExp][] = [
       [
@@ -305,7 +305,7 @@ scenario(
 );
 
 scenario(
-  "The generation that a run has observed is told, whatever the run writes",
+  "The observed generation is written, whatever a run writes",
   async (fixture) => {
     const observed = async () =>
       (await fixture.gadget("a"))?.status?.observedGeneration;
@@ -339,7 +339,7 @@ scenario(
 );
 
 scenario(
-  "A run that fails, or says so, has not observed the generation",
+  "A failed run does not write the observed generation",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, (gadget) => {
       if (gadget.spec.value === "first") throw new Error("Not yet");
@@ -363,7 +363,7 @@ scenario(
 );
 
 scenario(
-  "What a reconciler returns may be any thenable",
+  "A reconciler may return any thenable",
   async (fixture) => {
     const result = patchStatus({ value: "later" });
     await startGadgets(fixture, () => {

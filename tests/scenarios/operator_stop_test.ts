@@ -13,7 +13,7 @@ scenario(
 );
 
 scenario(
-  "A run that is under way at the stop ends within the grace, and its write arrives [GracefulStopIT]",
+  "A running reconciler ends within the grace period, and its write arrives [GracefulStopIT]",
   async (fixture) => {
     const operator = fixture.operator({ shutdownGrace: "5s" });
     let begun = 0;
@@ -40,7 +40,7 @@ scenario(
 );
 
 scenario(
-  "An operator that was stopped can be started again [OperatorRestartIT]",
+  "A stopped operator can be started again [OperatorRestartIT]",
   async (fixture) => {
     const seen: string[] = [];
     const operator = fixture.operator();
@@ -61,7 +61,7 @@ scenario(
 );
 
 scenario(
-  "A run that never returns is asked to end, named in the log and left behind",
+  "A run that never returns is aborted, logged and abandoned",
   async (fixture) => {
     const operator = fixture.operator({ shutdownGrace: "3s" });
     let signal: AbortSignal | undefined;

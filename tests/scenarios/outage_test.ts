@@ -33,7 +33,7 @@ function greetingTest(
 }
 
 greetingTest(
-  "An operator catches up by itself when the API server was away for 30 s",
+  "An operator catches up after an outage of 30 s",
   async (cluster) => {
     const greetings = new Greetings(cluster);
     await greetings.ask("a", "before");
@@ -47,7 +47,7 @@ greetingTest(
 );
 
 greetingTest(
-  "An operator forgets what an API server forgot that came back without its data",
+  "An operator drops objects of a server that lost its data",
   async (cluster) => {
     const { client, namespace } = cluster;
     const greetings = new Greetings(cluster);
@@ -70,7 +70,7 @@ greetingTest(
 );
 
 greetingTest(
-  "An operator works on while its watches are cut again and again",
+  "An operator keeps working while its watches are cut repeatedly",
   async (cluster) => {
     const greetings = new Greetings(cluster);
     for (let round = 0; round < 10; round++) {

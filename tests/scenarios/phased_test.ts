@@ -99,7 +99,7 @@ async function reason(fixture: OperatorFixture): Promise<string | undefined> {
 }
 
 scenario(
-  "phased: what is deployed belongs to its object, also after a recovery [L21]",
+  "phased: deployed objects have an owner, also after a recovery [L21]",
   async (fixture) => {
     await begin(fixture);
     const owners = async () =>
@@ -120,7 +120,7 @@ scenario(
 );
 
 scenario(
-  "phased: each change is one write of the status, and nothing changes at rest [L39]",
+  "phased: each change is one status write, and none happens at rest [L39]",
   async (fixture) => {
     await begin(fixture);
     const writes = () =>
@@ -167,7 +167,7 @@ scenario(
 );
 
 scenario(
-  "phased: an invalid spec stops nothing, and its repair goes on as if it had not been",
+  "phased: an invalid spec stops nothing, and its correction continues",
   async (fixture) => {
     await begin(fixture, {
       validate: (_, { image }) =>
@@ -197,7 +197,7 @@ scenario(
 );
 
 scenario(
-  "phased: an object and what it deployed go together",
+  "phased: an object is deleted with what it deployed",
   async (fixture) => {
     await begin(fixture);
     await fixture.client.delete(Engine, KEY);

@@ -38,7 +38,7 @@ scenario(
 );
 
 scenario(
-  "A run lists a kind from its caches, in its namespace or in all",
+  "A run lists a kind from caches, in one namespace or in all",
   async (fixture) => {
     for (const bounded of [false, true]) {
       const found: (readonly string[])[] = [];
@@ -77,7 +77,7 @@ scenario(
 );
 
 scenario(
-  "A run reads what no source has from the API server, also without a namespace [J2]",
+  "A run reads kinds without a source from the API server [J2]",
   async (fixture) => {
     const found: unknown[] = [];
     await startGadgets(fixture, async (_gadget, ctx) => {
@@ -98,7 +98,7 @@ scenario(
 );
 
 scenario(
-  "A run finds its secondaries by kind and by source, and says where there is none [J3]",
+  "A run finds secondaries by kind and by source; an unknown source is an error [J3]",
   async (fixture) => {
     const source = watch<Gadget, ConfigMap>(ConfigMap);
     const errors: string[] = [];
@@ -134,7 +134,7 @@ scenario(
 );
 
 scenario(
-  "What a run is given may be changed freely, what it reads may not [J34]",
+  "The primary of a run may be changed, cached objects are frozen [J34]",
   async (fixture) => {
     const seen: unknown[] = [];
     await startGadgets(fixture, (gadget, ctx) => {
@@ -148,7 +148,7 @@ scenario(
 );
 
 scenario(
-  "onError may write the object, and is told of the first failure as such [J4]",
+  "onError may write the object and knows the first failure [J4]",
   async (fixture) => {
     const attempts: (readonly [number, boolean])[] = [];
     await startGadgets(fixture, () => {
@@ -171,7 +171,7 @@ scenario(
 );
 
 scenario(
-  "A result that asks for nothing but a visit gets it [J28]",
+  "A result with a delay only runs again after it [J28]",
   async (fixture) => {
     const { runs } = await startGadgets(
       fixture,

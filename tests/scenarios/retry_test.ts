@@ -34,7 +34,7 @@ scenario(
 );
 
 scenario(
-  "After the last attempt nothing runs, until something changes [RetryMaxAttemptIT]",
+  "After the last attempt nothing runs until a change [RetryMaxAttemptIT]",
   async (fixture) => {
     const { operator, runs } = await startGadgets(fixture, () => {
       throw new Error("Never");
@@ -63,7 +63,7 @@ scenario(
 );
 
 scenario(
-  "Changes during a long back-off run at once but use up no attempt [RetryIntervalHonoredOnFrequentEventsIT]",
+  "Changes during a long backoff run immediately and use no attempt [RetryIntervalHonoredOnFrequentEventsIT]",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, () => {
       throw new Error("Never");
@@ -81,7 +81,7 @@ scenario(
 );
 
 scenario(
-  "onError tells the failure in the status, attempt by attempt [ErrorStatusHandlerIT]",
+  "onError reports each attempt in the status [ErrorStatusHandlerIT]",
   async (fixture) => {
     const told: string[] = [];
     const operator = fixture.operator();
@@ -119,7 +119,7 @@ scenario(
 );
 
 scenario(
-  "onError may declare an error final, or ask to come back later instead of a retry [J29]",
+  "onError may end the retries or replace them by a delay [J29]",
   async (fixture) => {
     const { operator, runs } = await startGadgets(fixture, () => {
       throw new Error("Broken");
@@ -151,7 +151,7 @@ scenario(
 );
 
 scenario(
-  "What onError throws, and a status that cannot be written, do not hide the error [J30]",
+  "Errors of onError and of its status write do not hide the original error [J30]",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, {
@@ -189,7 +189,7 @@ scenario(
 );
 
 scenario(
-  "Without any event an object runs once an interval [MaxIntervalIT]",
+  "Without events an object runs once per interval [MaxIntervalIT]",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, () => {}, {
       maxInterval: "50ms",
@@ -202,7 +202,7 @@ scenario(
 );
 
 scenario(
-  "When the retries are used up the interval goes on [MaxIntervalAfterRetryIT]",
+  "The interval continues after the last retry [MaxIntervalAfterRetryIT]",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, () => {
       throw new Error("Never");
@@ -217,7 +217,7 @@ scenario(
 );
 
 scenario(
-  "Five quick changes give one run, and one more when the period is over [RateLimitIT]",
+  "Five quick changes give one run, and one more after the period [RateLimitIT]",
   async (fixture) => {
     const { runs } = await startGadgets(fixture, () => {}, {
       rateLimit: { limit: 1, period: "3s" },
@@ -235,7 +235,7 @@ scenario(
 );
 
 scenario(
-  "With an event waiting the reconciler knows that its status write is pointless [NextReconciliationImminentIT]",
+  "A reconciler knows when a waiting event makes its status write pointless [NextReconciliationImminentIT]",
   async (fixture) => {
     const imminent: boolean[] = [];
     const operator = fixture.operator();
@@ -263,7 +263,7 @@ scenario(
 );
 
 scenario(
-  "A visit that was asked for comes, although an event made another run meanwhile [3.9.5]",
+  "A requested delay is kept although an event causes a run before it [3.9.5]",
   async (fixture) => {
     const causes: string[] = [];
     const operator = fixture.operator();
@@ -286,7 +286,7 @@ scenario(
 );
 
 scenario(
-  "A run that takes too long is told so by its signal and counts as failed [#2702]",
+  "A run beyond its timeout is aborted and counts as failed [#2702]",
   async (fixture) => {
     const reasons: string[] = [];
     const operator = fixture.operator();
@@ -312,7 +312,7 @@ scenario(
 );
 
 scenario(
-  "A run that does not heed its signal is told of by log, health, gauge and history",
+  "A run that ignores its abort shows in log, health, metrics and history",
   async (fixture) => {
     let end: (() => void) | undefined;
     const operator = fixture.operator();

@@ -8,7 +8,7 @@ import { KEY } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
-  "An index on primaries finds those that a changed ConfigMap concerns [PrimaryIndexerIT]",
+  "An index on primaries maps a changed ConfigMap to them [PrimaryIndexerIT]",
   async (fixture) => {
     const seen: string[] = [];
     const operator = fixture.operator();
@@ -40,7 +40,7 @@ scenario(
 );
 
 scenario(
-  "Many primaries may share one secondary that does not know them [PrimaryToSecondaryIT]",
+  "Many primaries may share one secondary without references to them [PrimaryToSecondaryIT]",
   async (fixture) => {
     const seen: string[] = [];
     const operator = fixture.operator();
@@ -75,7 +75,7 @@ scenario(
 );
 
 scenario(
-  "What primaries refer to is found though a bounded cache has given it up, and forgotten with them",
+  "Referenced objects are found after eviction and dropped with their primaries",
   async (fixture) => {
     const seen: string[] = [];
     const operator = fixture.operator({ cache: { budget: 1 } });
@@ -125,7 +125,7 @@ scenario(
 );
 
 scenario(
-  "Without a way from primary to secondary the context finds none, the cache does [PrimaryToSecondaryMissingIT]",
+  "Without a mapper to secondaries only the cache finds them, not the context [PrimaryToSecondaryMissingIT]",
   async (fixture) => {
     const found: [number, boolean][] = [];
     const operator = fixture.operator();
@@ -149,7 +149,7 @@ scenario(
 );
 
 scenario(
-  "When a secondary refers to others, the dropped, the kept and the new all run [SecondaryToPrimaryReferenceChangeIT]",
+  "When references of a secondary change, old, kept and new primaries run [SecondaryToPrimaryReferenceChangeIT]",
   async (fixture) => {
     let seen: string[] = [];
     const operator = fixture.operator();
@@ -183,7 +183,7 @@ scenario(
 );
 
 scenario(
-  "Owner references lead to the primary whatever version they name [OwnerRefMultiVersionIT]",
+  "Owner references of any version lead to the primary [OwnerRefMultiVersionIT]",
   async (fixture) => {
     const causes: string[] = [];
     const operator = fixture.operator();

@@ -67,7 +67,7 @@ scenario(
 );
 
 scenario(
-  "A write that does not last is told with its field and slowed down [#2290]",
+  "A write that does not last is reported with its field and slowed down [#2290]",
   async (fixture) => {
     const { operator, runs } = await startGadgets(
       fixture,

@@ -53,7 +53,7 @@ async function play(
 }
 
 scenario(
-  "Operators receive their shards alone from a server that knows shard selectors [ShardSelectorIT]",
+  "Operators receive their shard only from a server with shard selectors [ShardSelectorIT]",
   async (fixture) => {
     await play(fixture, await halves(fixture));
     const watches = fixture.requests.filter(({ verb, resource }) =>
@@ -72,7 +72,7 @@ scenario(
 );
 
 scenario(
-  "Operators keep their shards alone of what an older server sends",
+  "Operators keep their shard only of the events of an older server",
   async (fixture) => {
     await play(fixture, await halves(fixture));
     const selector = shardSelector({ index: 0, count: 2 });
@@ -81,7 +81,7 @@ scenario(
   },
 );
 
-scenario("A shard selector that cannot be read is refused", (fixture) => {
+scenario("An invalid shard selector is refused", (fixture) => {
   assert.throws(
     () =>
       fixture.operator().register(Gadget, { reconcile() {} }, {

@@ -89,7 +89,7 @@ async function owners(
 }
 
 scenario(
-  "Replicas share the objects, hand them over when one comes, goes or is cut off, and none runs twice",
+  "Replicas share objects and hand them over, and none runs twice",
   async (fixture) => {
     const referee = new Referee();
     const names = Array.from({ length: 40 }, (_, index) => `gadget-${index}`);

@@ -139,21 +139,21 @@ scenario(
 );
 
 scenario(
-  "A source that joins a running watch is told what is there [DynamicSharedInformerIT]",
+  "A source that joins a running watch gets the existing objects [DynamicSharedInformerIT]",
   (fixture) => playJoining(fixture, true),
 );
 
 scenario(
-  "A source that joins with a watch of its own is told what is there [NonSharingInformerPoolDynamicSharedInformerIT]",
+  "A source that joins with its own watch gets the existing objects [NonSharingInformerPoolDynamicSharedInformerIT]",
   (fixture) => playJoining(fixture, false),
 );
 
 scenario(
-  "A watch ends with the last source that shares it, and begins anew [DeregisterSharedInformerIT]",
+  "A shared watch ends with its last source and can start again [DeregisterSharedInformerIT]",
   (fixture) => playLeaving(fixture, true),
 );
 
 scenario(
-  "A watch ends with its source, and begins anew [NonSharingInformerPoolDeregisterSharedInformerIT]",
+  "A watch ends with its source and can start again [NonSharingInformerPoolDeregisterSharedInformerIT]",
   (fixture) => playLeaving(fixture, false),
 );

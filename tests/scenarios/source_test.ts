@@ -11,7 +11,7 @@ import { KEY } from "../support/gadget_runs.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
-  "Making, changing and deleting a secondary shows in the status [InformerEventSourceIT]",
+  "Creating, changing and deleting a secondary shows in the status [InformerEventSourceIT]",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, {
@@ -83,7 +83,7 @@ scenario(
 );
 
 scenario(
-  "Sources of untyped kinds can be added, and taken away, at run time [DynamicGenericEventSourceRegistrationIT]",
+  "Sources of untyped kinds can be added and removed at run time [DynamicGenericEventSourceRegistrationIT]",
   async (fixture) => {
     const Maps = untyped({ group: "", version: "v1", kind: "ConfigMap" });
     const causes: string[] = [];
@@ -127,7 +127,7 @@ scenario(
 );
 
 scenario(
-  "An untyped secondary is made, changed and deleted [GenericKubernetesResourceHandlingIT]",
+  "An untyped secondary is created, changed and deleted [GenericKubernetesResourceHandlingIT]",
   async (fixture) => {
     const Maps = untyped({
       group: "",
@@ -164,7 +164,7 @@ scenario(
 );
 
 scenario(
-  "Each primary has its own poll, which triggers when the answer changes [PerResourcePollingEventSourceIT]",
+  "Each primary is polled on its own, and a changed answer triggers a run [PerResourcePollingEventSourceIT]",
   async (fixture) => {
     const external: Record<string, number> = { a: 0, b: 0 };
     const runs: Record<string, number[]> = { a: [], b: [] };
@@ -227,7 +227,7 @@ scenario(
 );
 
 scenario(
-  "Namespaces can be added, taken away and opened to all at run time [ChangeNamespaceIT]",
+  "Namespaces can be added, removed and opened to all at run time [ChangeNamespaceIT]",
   async (fixture) => {
     const seen: string[] = [];
     for (const name of ["one", "two", "three"]) {

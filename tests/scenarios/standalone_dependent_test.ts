@@ -10,7 +10,7 @@ import { mapValue, valueMap } from "../support/gadget_dependents.ts";
 import { Gadget, scenario } from "../support/operator_fixture.ts";
 
 scenario(
-  "A dependent can be called by hand, and its own write is seen at once [StandaloneDependentResourceIT]",
+  "A standalone dependent can be called by code and sees its own write [StandaloneDependentResourceIT]",
   async (fixture) => {
     const dependent = kubernetesDependent<Gadget, ConfigMap>(ConfigMap, {
       desired: valueMap(""),
@@ -42,7 +42,7 @@ scenario(
 );
 
 scenario(
-  "Two dependents of one kind without a workflow are told apart by their names alone [MultipleDependentResourceWithNoDiscriminatorIT]",
+  "Two standalone dependents of one kind are distinguished by name [MultipleDependentResourceWithNoDiscriminatorIT]",
   async (fixture) => {
     const first = kubernetesDependent<Gadget, ConfigMap>(ConfigMap, {
       desired: valueMap("-1"),
@@ -75,7 +75,7 @@ scenario(
 );
 
 scenario(
-  "An untyped dependent without a workflow is made, changed and deleted [GenericKubernetesDependentStandaloneIT]",
+  "An untyped standalone dependent is created, changed and deleted [GenericKubernetesDependentStandaloneIT]",
   async (fixture) => {
     const Maps = untyped({ group: "", version: "v1", kind: "ConfigMap" });
     const dependent = kubernetesDependent<Gadget, UntypedObject>(Maps, {
@@ -106,7 +106,7 @@ scenario(
 );
 
 scenario(
-  "A bulk without a workflow follows the number in the spec, is relabelled, and goes with its primary [StandaloneBulkDependentIT]",
+  "A standalone bulk follows the number in the spec and its primary [StandaloneBulkDependentIT]",
   async (fixture) => {
     const maps = bulkDependent<Gadget, ConfigMap>(ConfigMap, {
       desired: ({ metadata, spec }) =>

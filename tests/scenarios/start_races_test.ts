@@ -51,7 +51,7 @@ async function reconciled(
 }
 
 scenario(
-  "An operator that was stopped while it started starts anew, whatever is answered late",
+  "An operator stopped during its start starts again, despite late answers",
   async (fixture) => {
     const { client, waiting, letGo } = held(
       fixture,
@@ -76,7 +76,7 @@ scenario(
 );
 
 scenario(
-  "A controller that is taken away while it starts never begins",
+  "A controller removed during its start never runs",
   async (fixture) => {
     const { client, waiting, letGo } = held(
       fixture,
@@ -98,7 +98,7 @@ scenario(
 );
 
 scenario(
-  "A controller that is registered while others start is started, too",
+  "A controller registered while others start is started, too",
   async (fixture) => {
     const { client, waiting, letGo } = held(
       fixture,
@@ -117,7 +117,7 @@ scenario(
 );
 
 scenario(
-  "Namespaces that change while a controller starts are those that it starts with",
+  "Namespaces changed during a start are those of the started controller",
   async (fixture) => {
     const { client, waiting, letGo } = held(
       fixture,
@@ -138,7 +138,7 @@ scenario(
 );
 
 scenario(
-  "A write that is never answered does not keep a leader from its end",
+  "A write without an answer does not keep a leader from stopping",
   async (fixture) => {
     const { client, waiting, letGo } = held(
       fixture,
@@ -166,7 +166,7 @@ scenario(
 
 for (const way of ["leaderElection", "sharding"] as const) {
   scenario(
-    `An operator that waits for a server does so with ${way}, too`,
+    `An operator waits for a server with ${way}, too`,
     async (fixture) => {
       const fault = fixture.faults.add({ effect: { status: 500 } });
       const operator = fixture.operator({
@@ -184,7 +184,7 @@ for (const way of ["leaderElection", "sharding"] as const) {
 }
 
 scenario(
-  "An operator that had no controller can be started once it has one",
+  "An operator without controllers can be started once it has one",
   async (fixture) => {
     const operator = fixture.operator();
     await assert.rejects(operator.start(), /it has no controller/);
@@ -195,7 +195,7 @@ scenario(
 );
 
 scenario(
-  "A server that is down does not keep an operator from its end",
+  "A server that is down does not keep an operator from stopping",
   async (fixture) => {
     let isDown = false;
     const transport: Transport = {

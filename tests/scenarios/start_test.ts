@@ -70,7 +70,7 @@ async function reconciled(
 }
 
 scenario(
-  "A missing right on the primary fails the start, and says which [InformerRelatedBehaviorITS]",
+  "A missing permission on the primary fails the start and is named [InformerRelatedBehaviorITS]",
   async (fixture) => {
     const operator = reporting(fixture, {
       client: restricted(fixture, [MAPS]),
@@ -89,7 +89,7 @@ scenario(
 );
 
 scenario(
-  "A missing right in one of two namespaces fails the start, and says which [InformerRelatedBehaviorITS]",
+  "A missing permission in one of two namespaces fails the start and is named [InformerRelatedBehaviorITS]",
   async (fixture) => {
     const operator = fixture.operator({ client: restricted(fixture, []) });
     operator.register(Gadget, { reconcile() {} }, {
@@ -103,7 +103,7 @@ scenario(
 );
 
 scenario(
-  "A right on a secondary that is missing makes the start time out, and says why [InformerRelatedBehaviorITS]",
+  "A missing permission on a secondary makes the start time out with the reason [InformerRelatedBehaviorITS]",
   async (fixture) => {
     const operator = reporting(fixture, {
       client: restricted(fixture, [GADGETS]),
@@ -117,7 +117,7 @@ scenario(
 );
 
 scenario(
-  "An operator that waits starts without rights, and works as soon as it is given them [InformerErrorHandlerStartIT] [InformerRelatedBehaviorITS]",
+  "A waiting operator starts when its permissions are granted [InformerErrorHandlerStartIT] [InformerRelatedBehaviorITS]",
   async (fixture) => {
     for (const first of [[], [MAPS], [GADGETS]]) {
       const rules: PolicyRule[] = [...first];
@@ -146,7 +146,7 @@ scenario(
 );
 
 scenario(
-  "An operator works in one namespace while it has no right in the other, and in both when it has [InformerRelatedBehaviorITS]",
+  "An operator works in one namespace until it has permissions in the other [InformerRelatedBehaviorITS]",
   async (fixture) => {
     await fixture.client.create(Namespace, { metadata: { name: "other" } });
     const { transport } = fixture;
@@ -190,7 +190,7 @@ scenario(
 );
 
 scenario(
-  "Rights that are lost after the start do not stop the operator, and it heals when they are back [InformerRelatedBehaviorITS]",
+  "Lost permissions do not stop an operator, and it recovers with them [InformerRelatedBehaviorITS]",
   async (fixture) => {
     const rules: PolicyRule[] = [EVERYTHING];
     const operator = reporting(fixture, { client: restricted(fixture, rules) });
@@ -217,7 +217,7 @@ const Late = defineKind({
 });
 
 scenario(
-  "A kind that the server does not serve fails the start, and says what to do",
+  "An unknown kind fails the start with advice",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Late, { reconcile() {} });
@@ -234,7 +234,7 @@ scenario(
 );
 
 scenario(
-  "An operator that waits starts without the definition, and works as soon as it is there",
+  "A waiting operator starts when its definition is installed",
   async (fixture) => {
     const operator = fixture.operator({
       startErrors: "wait",
@@ -258,7 +258,7 @@ scenario(
 );
 
 scenario(
-  "A kind whose scope the program has wrong fails the start, and says so",
+  "A kind with the wrong scope fails the start with the reason",
   async (fixture) => {
     const operator = fixture.operator();
     const Wrong = { ...Gadget, scope: "Cluster" } as const;
@@ -271,7 +271,7 @@ scenario(
 );
 
 scenario(
-  "An operator installs the definitions of its kinds when it is asked to",
+  "An operator installs the definitions of its kinds on request",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Late, { reconcile() {} }, { install: true });
@@ -298,7 +298,7 @@ scenario(
 );
 
 scenario(
-  "An operator that waits goes on asking for a kind of which it knows no plural",
+  "A waiting operator keeps looking up a kind without a plural",
   async (fixture) => {
     const { group, version, kind } = Late;
     const operator = fixture.operator({
@@ -328,7 +328,7 @@ scenario(
 );
 
 scenario(
-  "A controller that is added and cannot start is told of, and the others go on",
+  "A later controller that cannot start is reported, and others continue",
   async (fixture) => {
     const operator = fixture.operator();
     const seen: string[] = [];
@@ -352,7 +352,7 @@ scenario(
 );
 
 scenario(
-  "A controller can be added to and taken from a running operator",
+  "A controller can be added to and removed from a running operator",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, { reconcile() {} });

@@ -91,7 +91,7 @@ scenario(
 );
 
 scenario(
-  "A failed run and a refused request are told as such in their spans",
+  "A failed run and a refused request are errors of their spans",
   async (fixture) => {
     const tracer = new RecordedTracer();
     await startGadgets(fixture, async (_gadget, ctx) => {
@@ -111,7 +111,7 @@ scenario(
 );
 
 scenario(
-  "A tracer that is broken costs spans, never runs",
+  "A failing tracer loses spans, but no runs",
   async (fixture) => {
     const tracer = new RecordedTracer();
     const startActiveSpan: RecordedTracer["startActiveSpan"] = (...args) => {
@@ -138,7 +138,7 @@ scenario(
 );
 
 scenario(
-  "Without a tracer, and with one that is switched off, nothing is added",
+  "Without a tracer, or with a disabled one, requests have no trace header",
   async (fixture) => {
     const { client, sent } = listening(fixture);
     const off = new RecordedTracer();

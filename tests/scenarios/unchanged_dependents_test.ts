@@ -208,7 +208,7 @@ async function serverMetrics(kubeconfig: string): Promise<string> {
 }
 
 test(
-  "Ten dependents of which nothing changed cost no request, as client and server count them",
+  "Ten unchanged dependents cost no request, by client and server metrics",
   {
     timeout: 120_000,
   },
@@ -269,7 +269,7 @@ function builtinObjects(namespace: string): ReadonlyMap<string, UntypedObject> {
 }
 
 test(
-  "A minimal object of every built-in kind is written once in 100 runs, and not after a restart",
+  "Minimal objects of all built-in kinds are written once, over runs and restarts",
   {
     timeout: 240_000,
   },

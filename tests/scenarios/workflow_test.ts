@@ -63,7 +63,7 @@ const exists = async (
 ) => (await fixture.client.find(kind as typeof ConfigMap, KEY)) !== undefined;
 
 scenario(
-  "A ConfigMap waits for a ready Deployment, for its condition, and is held until it is gone [WorkflowAllFeatureIT]",
+  "A ConfigMap waits for a Deployment and a condition, and delays deletion [WorkflowAllFeatureIT]",
   async (fixture) => {
     let gone = false;
     const workflow = new Workflow<Gadget>()
@@ -102,7 +102,7 @@ scenario(
 );
 
 scenario(
-  "StatefulSets and Services come up in the order of their dependencies [ComplexWorkflowIT] [OrderedManagedDependentIT]",
+  "StatefulSets and Services are created in the order of their dependencies [ComplexWorkflowIT] [OrderedManagedDependentIT]",
   async (fixture) => {
     const set = (suffix: string) =>
       kubernetesDependent<Gadget, StatefulSet>(StatefulSet, {
@@ -161,7 +161,7 @@ scenario(
 );
 
 scenario(
-  "The primary stays until the finalizer of its ConfigMap is gone, and the parent is deleted after it [ManagedDependentDeleteConditionIT]",
+  "A primary stays until the finalizer of its ConfigMap is removed [ManagedDependentDeleteConditionIT]",
   async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("secret", secret())
@@ -193,7 +193,7 @@ scenario(
 );
 
 scenario(
-  "An inactive node is not touched and reads as nothing; the rest reconciles [WorkflowActivationConditionIT] [WorkflowInactiveDependentAccessIT] [OneDependentActivationConditionIT]",
+  "An inactive node is skipped and reads as undefined; the rest reconciles [WorkflowActivationConditionIT] [WorkflowInactiveDependentAccessIT] [OneDependentActivationConditionIT]",
   async (fixture) => {
     let active = false;
     const seen: (string | undefined)[] = [];
@@ -224,7 +224,7 @@ scenario(
 );
 
 scenario(
-  "Nothing happens until the reconciler calls the workflow; cleanup is automatic [WorkflowExplicitInvocationIT]",
+  "A workflow runs only when called by the reconciler; cleanup is automatic [WorkflowExplicitInvocationIT]",
   async (fixture) => {
     const workflow = new Workflow<Gadget>({ explicit: true })
       .add("map", configMap({ relation: "annotations" }));
@@ -247,7 +247,7 @@ scenario(
 );
 
 scenario(
-  "The cleanup of the reconciler calls that of the workflow by hand [WorkflowExplicitCleanupIT]",
+  "The cleanup of a reconciler can call the cleanup of the workflow [WorkflowExplicitCleanupIT]",
   async (fixture) => {
     const workflow = new Workflow<Gadget>({ explicit: true })
       .add("map", configMap({ relation: "annotations" }));
@@ -275,7 +275,7 @@ scenario(
 );
 
 scenario(
-  "Errors of nodes are readable from the result when they are collected [WorkflowSilentExceptionHandlingIT]",
+  "Collected errors of nodes are in the result [WorkflowSilentExceptionHandlingIT]",
   async (fixture) => {
     const broken = {
       read: () => undefined,
@@ -310,7 +310,7 @@ scenario(
 );
 
 scenario(
-  "A node that is not wanted any more is deleted, and made again when it is",
+  "A node whose condition changes is deleted and created again",
   async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add("map", configMap(), {
@@ -328,7 +328,7 @@ scenario(
 );
 
 scenario(
-  "Readiness wakes the workflow by events, or when a condition asks for it, and rolls up into the status; onError sees which nodes failed",
+  "Readiness is event driven and in the status; onError sees the failed nodes",
   async (fixture) => {
     let external = false;
     let broken = false;

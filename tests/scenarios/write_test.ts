@@ -16,7 +16,7 @@ function managers(gadget: Gadget | undefined): string[] {
 }
 
 scenario(
-  "patchResource applies fields, leaves others alone and keeps the finalizer [PatchResourceWithSSAIT]",
+  "patchResource applies its fields and keeps others and the finalizer [PatchResourceWithSSAIT]",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, {
@@ -70,7 +70,7 @@ scenario(
 );
 
 scenario(
-  "Without server-side apply both are patched, and null takes a field away [PatchResourceAndStatusNoSSAIT]",
+  "Without server-side apply both are patched, and null removes a field [PatchResourceAndStatusNoSSAIT]",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, {
@@ -131,7 +131,7 @@ scenario(
 );
 
 scenario(
-  "A replacement is refused if somebody else changed the object, and is retried",
+  "A replacement of a changed object is refused and retried",
   async (fixture) => {
     const attempts: number[] = [];
     const operator = fixture.operator();
@@ -160,7 +160,7 @@ scenario(
 );
 
 scenario(
-  "After a change to server-side apply old fields stay until their owner lets go [StatusPatchSSAMigrationIT]",
+  "After a change to server-side apply old fields stay with their manager [StatusPatchSSAMigrationIT]",
   async (fixture) => {
     const make = (serverSideApply: boolean, status: object) => {
       const operator = fixture.operator();
@@ -190,7 +190,7 @@ scenario(
 );
 
 scenario(
-  "A user who applied under the controller's name loses fields when it takes over [SSAFinalizerIssueIT] [SSASpecUpdateIT]",
+  "Fields applied under the controller's manager name are lost to it [SSAFinalizerIssueIT] [SSASpecUpdateIT]",
   async (fixture) => {
     const operator = fixture.operator();
     operator.register(Gadget, { reconcile() {}, cleanup() {} });
@@ -262,7 +262,7 @@ scenario(
 );
 
 scenario(
-  "A status that violates the schema is refused by name, and nothing is lost",
+  "A status that violates the schema is refused by field, and nothing is lost",
   async (fixture) => {
     const operator = fixture.operator();
     let runs = 0;
@@ -290,7 +290,7 @@ scenario(
 
 for (const method of ["json", "replace"] as const) {
   scenario(
-    `A ${method} of an object that is cached in part keeps the rest, and is not done over a change of others`,
+    `A ${method} of a pruned object keeps the rest and foreign changes`,
     async (fixture) => {
       let attempts = 0;
       const { runs } = await startGadgets(fixture, async (gadget) => {

@@ -67,7 +67,7 @@ const node = (name: string, ...dependsOn: string[]) =>
   >;
 
 scenario(
-  "Workflows that cannot be are refused where they are defined, with the reason",
+  "Invalid workflows are refused at their definition with the reason",
   // deno-lint-ignore require-await -- what a scenario is
   async () => {
     const refused: readonly (readonly [() => unknown, RegExp])[] = [
@@ -145,7 +145,7 @@ scenario(
 );
 
 scenario(
-  "A dependent that desires rubbish, and a condition that answers it, fail their nodes by name; the others go on",
+  "Invalid results of dependents and conditions fail their nodes only",
   async (fixture) => {
     const workflow = new Workflow<Gadget>()
       .add(
@@ -186,7 +186,7 @@ scenario(
 );
 
 scenario(
-  "A mapper that throws or gives rubbish is told of, by the source and the object; the others go on",
+  "A mapper with errors or invalid results is reported, and others continue",
   async (fixture) => {
     const answers: Record<string, unknown> = {
       throws: () => {
@@ -245,7 +245,7 @@ scenario(
 );
 
 scenario(
-  "A webhook refuses a wrong signature and a body of 50 MiB, and goes on",
+  "A webhook refuses a wrong signature and a body of 50 MiB, and continues",
   async (fixture) => {
     const hmac = { secret: "an open secret of this test" };
     const hook: WebhookSource<Gadget> = webhookSource<Gadget>({
@@ -326,7 +326,7 @@ function sendLarge(url: string, size: number): Promise<string> {
 }
 
 scenario(
-  "An outside system that throws or hangs is told of, and the rest goes on, also at the start",
+  "An external system that throws or hangs is reported, and the rest continues",
   async (fixture) => {
     const answers = {
       throws: (): never => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readJunitReport } from "./junit_report.ts";
 
-test("readJunitReport counts cases and keeps why one failed", () => {
+test("readJunitReport counts tests and keeps the messages of failures", () => {
   const report = readJunitReport(`<testsuites>
     <testcase name="a &lt;b> &amp;quot;c&amp;quot;" time="1"/>
     <testcase name="fails" file="/x/y_test.ts"><failure message="short">1 &#33;== 2</failure></testcase>
@@ -21,7 +21,7 @@ test("readJunitReport counts cases and keeps why one failed", () => {
   });
 });
 
-test("readJunitReport finds nothing in a report that was not written", () => {
+test("readJunitReport of an empty report counts nothing", () => {
   assert.deepEqual(readJunitReport(""), {
     passed: 0,
     failed: [],

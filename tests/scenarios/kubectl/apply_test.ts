@@ -28,7 +28,7 @@ spec:
 const RED = MANIFESTS.replace("blue", "red");
 
 kubectlTest(
-  "kubectl apply creates, leaves alone, and configures",
+  "kubectl apply creates, leaves unchanged, and configures",
   async (kubectl) => {
     assert.equal(
       await kubectl.feed(MANIFESTS, "apply -f -"),
@@ -50,7 +50,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl apply takes away what its file no longer has",
+  "kubectl apply removes fields that its file no longer has",
   async (kubectl) => {
     await kubectl.feed(MANIFESTS, "apply -f -");
     await kubectl.run("label configmap settings kept=yes");
@@ -75,7 +75,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl apply --dry-run=server tells and does not do",
+  "kubectl apply --dry-run=server reports and writes nothing",
   async (kubectl) => {
     assert.match(
       await kubectl.feed(MANIFESTS, "apply --dry-run=server -f -"),
@@ -98,7 +98,7 @@ kubectlTest("kubectl diff shows what apply would change", async (kubectl) => {
 });
 
 kubectlTest(
-  "kubectl apply --server-side meets owners of fields, and can take over",
+  "kubectl apply --server-side gets conflicts and can force them",
   async (kubectl) => {
     const applyAs = "apply --server-side --field-manager";
     await kubectl.feed(MANIFESTS, `${applyAs}=first -f -`);
@@ -131,7 +131,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl apply goes over to the server's side and keeps the owner",
+  "kubectl apply migrates to server-side apply and keeps the manager",
   async (kubectl) => {
     await kubectl.feed(MANIFESTS, "apply -f -");
     assert.match(
@@ -162,7 +162,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl create refuses a name that is taken, replace one that is not",
+  "kubectl create refuses an existing name, replace a missing one",
   async (kubectl) => {
     await kubectl.feed(MANIFESTS, "create -f -");
     assert.match(
@@ -182,7 +182,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl create makes every document of a file that can be made, lists too",
+  "kubectl create creates every valid document of a file, lists too",
   async (kubectl) => {
     const map = (name: string) => ({
       apiVersion: "v1",

@@ -58,7 +58,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl patch merges, edits by paths, and merges lists by key",
+  "kubectl patch supports merge, JSON and strategic merge patches",
   async (kubectl) => {
     await kubectl.feed(DEPLOYMENT, "apply -f -");
     await kubectl.run(
@@ -109,7 +109,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl changes nothing with --dry-run=server, and tells what would be",
+  "kubectl with --dry-run=server changes nothing and shows the result",
   async (kubectl) => {
     const dryRun = "--dry-run=server";
     const said = /\(server dry run\)\n$/;
@@ -161,7 +161,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl scale changes replicas and checks what it was told",
+  "kubectl scale changes replicas and checks its preconditions",
   async (kubectl) => {
     await kubectl.feed(DEPLOYMENT, "apply -f -");
     await kubectl.run("scale deploy web --replicas=3");
@@ -181,7 +181,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl set image, create and expose work on what is there",
+  "kubectl set image, create and expose work on existing objects",
   async (kubectl) => {
     await kubectl.feed(DEPLOYMENT, "apply -f -");
     await kubectl.run("set image deploy/web web=nginx:3");
@@ -214,7 +214,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl replace --force deletes and makes anew",
+  "kubectl replace --force deletes and creates again",
   async (kubectl) => {
     await kubectl.feed(DEPLOYMENT, "create -f -");
     const uid = "get deploy web -o jsonpath={.metadata.uid}";

@@ -158,7 +158,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl is told by name what a custom resource may not be",
+  "kubectl gets schema errors of a custom resource by field",
   async (kubectl) => {
     await withBoats(kubectl, async (boat) => {
       const refused = (spec: string) =>
@@ -185,7 +185,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl explain and server-side apply know a custom resource",
+  "kubectl explain and server-side apply support a custom resource",
   async (kubectl) => {
     await withBoats(kubectl, async (boat) => {
       const crew = await until(

@@ -32,7 +32,7 @@ function find(kubectl: Kubectl, name: string): Promise<string> {
 }
 
 kubectlTest(
-  "kubectl delete in the background takes the owned along",
+  "kubectl delete in the background deletes owned objects too",
   async (kubectl) => {
     await createFamily(kubectl);
     assert.equal(
@@ -47,7 +47,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl delete in the foreground takes the owned first",
+  "kubectl delete in the foreground deletes owned objects first",
   async (kubectl) => {
     await createFamily(kubectl);
     await kubectl.run("delete configmap parent --cascade=foreground");
@@ -57,7 +57,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl delete with orphan leaves the owned without owner",
+  "kubectl delete with orphan leaves owned objects without an owner",
   async (kubectl) => {
     await createFamily(kubectl);
     await kubectl.run("delete configmap parent --cascade=orphan");
@@ -100,7 +100,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl delete takes labels, --all, and files",
+  "kubectl delete accepts labels, --all and files",
   async (kubectl) => {
     for (const name of ["a", "b", "c"]) await kubectl.run(`create cm ${name}`);
     await kubectl.run("label cm a b tier=front");
@@ -115,7 +115,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl delete of a namespace takes everything in it",
+  "kubectl delete of a namespace deletes everything in it",
   async (kubectl) => {
     const name = `${kubectl.namespace}-more`;
     await kubectl.run(`create namespace ${name}`);

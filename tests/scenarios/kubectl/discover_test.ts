@@ -21,7 +21,7 @@ kubectlTest(
   },
 );
 
-kubectlTest("kubectl explain tells the type of fields", async (kubectl) => {
+kubectlTest("kubectl explain shows the types of fields", async (kubectl) => {
   const replicas = await kubectl.run("explain deployment.spec.replicas");
   assert.match(replicas, /^GROUP: +apps\nKIND: +Deployment\nVERSION: +v1\n/);
   assert.match(replicas, /^FIELD: replicas <integer>$/m);
@@ -50,7 +50,7 @@ kubectlTest("kubectl auth can-i and whoami ask the server", async (kubectl) => {
   assert.match(await kubectl.run("auth whoami"), /Username +\S+/);
 });
 
-kubectlTest("kubectl version tells the server's version", async (kubectl) => {
+kubectlTest("kubectl version shows the server's version", async (kubectl) => {
   const { serverVersion } = JSON.parse(await kubectl.run("version -o json"));
   assert.equal(serverVersion.major, "1");
 });

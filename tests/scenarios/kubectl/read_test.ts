@@ -156,7 +156,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl describe tells an object with its events",
+  "kubectl describe shows an object with its events",
   async (kubectl) => {
     await kubectl.feed(MANIFESTS, "apply -f -");
     const text = await kubectl.run("describe configmap settings");
@@ -215,7 +215,7 @@ kubectlTest(
 );
 
 kubectlTest(
-  "kubectl get tells what is not there, and what nobody serves",
+  "kubectl get reports missing objects and unknown kinds",
   async (kubectl) => {
     assert.match(
       await kubectl.fails("get configmap gone"),

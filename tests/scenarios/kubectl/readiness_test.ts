@@ -117,7 +117,7 @@ async function withReleases(
 }
 
 test(
-  "kubectl wait and get tell the truth of an upgrade, a failed one, a stall and its recovery",
+  "kubectl wait and get follow an upgrade, a failure, a stall and a recovery",
   { skip: NO_KUBECTL, timeout: 90_000 },
   () =>
     withReleases(async (kubectl, client) => {

@@ -43,7 +43,7 @@ kubectlTest("kubectl get --watch prints what changes", async (kubectl) => {
 });
 
 kubectlTest(
-  "kubectl wait sees a condition and a value come true",
+  "kubectl wait waits for a condition and for a value",
   async (kubectl) => {
     await kubectl.feed(DEPLOYMENT, "apply -f -");
     const waiting = kubectl.run(

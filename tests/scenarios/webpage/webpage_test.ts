@@ -53,7 +53,7 @@ async function runExample(kubeconfig: string): Promise<void> {
 }
 
 test(
-  "coracle dev runs the WebPage example, says how to try it, and ends by Ctrl-C",
+  "coracle dev runs the WebPage example, explains its use and ends by Ctrl-C",
   { skip: ON_REAL_CLUSTER && "it brings its own API server" },
   () =>
     withFolder(async (kubeconfig) => {
@@ -78,7 +78,7 @@ test(
     }),
 );
 
-test("The WebPage example runs as a file of its own, wherever KUBECONFIG leads", () =>
+test("The WebPage example runs as a program with KUBECONFIG", () =>
   withFolder(async (kubeconfig) => {
     if (ON_REAL_CLUSTER) {
       return await runExample(process.env["KUBECONFIG"] ?? "");
