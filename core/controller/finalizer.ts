@@ -44,39 +44,30 @@ export function hasFinalizer(
   return object.metadata.finalizers?.includes(finalizer) ?? false;
 }
 
-/** JSON Patch that adds a finalizer; it fails if the object was changed. */
-export function addFinalizerPatch(
-  object: KubernetesObject,
-  finalizer: string,
-): readonly JsonPatchOperation[] {
-  const { finalizers, resourceVersion } = object.metadata;
-  const unchanged = {
-    op: "test",
-    path: "/metadata/resourceVersion",
-    value: resourceVersion,
-  } as const;
-  return finalizers === undefined || finalizers.length === 0
-    ? [unchanged, {
-      op: "add",
-      path: "/metadata/finalizers",
-      value: [finalizer],
-    }]
-    : [unchanged, {
-      op: "add",
-      path: "/metadata/finalizers/-",
-      value: finalizer,
-    }];
-}
-
 /**
- * JSON Patch that removes a finalizer. It removes an index of the list, so it
- * tests first that the finalizer is still there, and that the UID is the same.
+ * JSON Patch that adds or removes a finalizer; undefined if nothing has to change.
+ * To add one, it tests that the object is unchanged. To remove one, it tests that
+ * the UID is the same and the finalizer is still at the index that is removed.
  */
-export function removeFinalizerPatch(
+function finalizerPatch(
   object: KubernetesObject,
   finalizer: string,
-): readonly JsonPatchOperation[] {
-  const { finalizers = [], uid } = object.metadata;
+  isWanted: boolean,
+): readonly JsonPatchOperation[] | undefined {
+  if (hasFinalizer(object, finalizer) === isWanted) return undefined;
+  const { finalizers = [], uid, resourceVersion } = object.metadata;
+  if (isWanted) {
+    return [
+      {
+        op: "test",
+        path: "/metadata/resourceVersion",
+        value: resourceVersion,
+      },
+      finalizers.length === 0
+        ? { op: "add", path: "/metadata/finalizers", value: [finalizer] }
+        : { op: "add", path: "/metadata/finalizers/-", value: finalizer },
+    ];
+  }
   const path = `/metadata/finalizers/${finalizers.indexOf(finalizer)}`;
   return [
     { op: "test", path: "/metadata/uid", value: uid },
@@ -85,50 +76,54 @@ export function removeFinalizerPatch(
   ];
 }
 
-/** Access to one object whose writes go into the cache. */
-export interface ObjectAccess<P extends KubernetesObject> {
+/** Change of a finalizer, and the access to its object. */
+export interface FinalizerChange<P extends KubernetesObject> {
   readonly kind: ResolvedKind<P>;
+  /** Name of the finalizer. */
+  readonly finalizer: string;
+  /** Whether the finalizer is added, and otherwise removed. */
+  readonly isWanted: boolean;
   /** Reads the object from the server; undefined if it does not exist. */
   read(): Promise<P | undefined>;
+  /** Sends a JSON Patch of the object. */
   patch(patch: readonly JsonPatchOperation[]): Promise<P>;
 }
 
 /**
- * Changes the finalizers of an object. Repeated after a conflict: status 409, or
- * 422 if a test of the patch has failed.
+ * Adds or removes a finalizer of an object. Repeated after a conflict: status 409,
+ * or 422 if a test of the patch has failed.
  *
  * @param primary Last known state of the object.
- * @param access Access to the object.
- * @param change Computes the patch, or returns undefined if none is needed.
+ * @param change Finalizer, and access to the object.
  * @returns Current state of the object; undefined if it was deleted, even if there
  * is a new object of the same name.
  * @throws {Error} After ten conflicts.
  */
-export async function changeFinalizers<P extends KubernetesObject>(
+export async function setFinalizer<P extends KubernetesObject>(
   primary: P,
-  access: ObjectAccess<P>,
-  change: (object: P) => readonly JsonPatchOperation[] | undefined,
+  change: FinalizerChange<P>,
 ): Promise<P | undefined> {
+  const { kind, finalizer, isWanted } = change;
   let object = primary;
   for (let attempt = 1;; attempt++) {
-    const patch = change(object);
+    const patch = finalizerPatch(object, finalizer, isWanted);
     if (patch === undefined) return object;
     try {
-      return await access.patch(patch);
+      return await change.patch(patch);
     } catch (error) {
       if (!ApiError.is(error)) throw error;
       if (error.isNotFound) return undefined;
       if (!error.isConflict && !error.isInvalid) throw error;
       if (attempt === MAX_ATTEMPTS) {
         throw new Error(
-          `Cannot change the finalizers of ${kindText(access.kind)} ${
+          `Cannot change the finalizers of ${kindText(kind)} ${
             keyText(keyOf(primary))
           }: it was changed by other clients ${MAX_ATTEMPTS} times in a row: received ${error.message}`,
           { cause: error },
         );
       }
     }
-    const fresh = await access.read();
+    const fresh = await change.read();
     if (fresh?.metadata.uid !== primary.metadata.uid) return undefined;
     object = fresh as P;
   }

@@ -10,11 +10,6 @@ import {
 } from "../../patch/json_patch.ts";
 import { isJsonObject } from "../../patch/json_value.ts";
 import { applyMergePatch } from "../../patch/merge_patch.ts";
-import {
-  addFinalizerPatch,
-  hasFinalizer,
-  removeFinalizerPatch,
-} from "../finalizer.ts";
 import type { ReconcileResult } from "../result.ts";
 import type { RunContext, RunDeps } from "./run_context.ts";
 
@@ -92,13 +87,7 @@ export class ResultWriter<P extends KubernetesObject> {
   ): Promise<P | undefined> {
     const { serverSideApply, finalizer, runDeps: { kind } } = this.#deps;
     if (finalizer === undefined) return primary;
-    if (!serverSideApply) {
-      return await context.changeFinalizers((object) =>
-        hasFinalizer(object, finalizer)
-          ? undefined
-          : addFinalizerPatch(object, finalizer)
-      );
-    }
+    if (!serverSideApply) return await context.setFinalizer(finalizer, true);
     const intent = this.#intent(primary, {}, undefined);
     return await context.apply(kind, intent, { owned: false, match: false });
   }
@@ -107,11 +96,7 @@ export class ResultWriter<P extends KubernetesObject> {
   async removeFinalizer(context: RunContext<P>): Promise<void> {
     const { finalizer } = this.#deps;
     if (finalizer === undefined) return;
-    await context.changeFinalizers((object) =>
-      hasFinalizer(object, finalizer)
-        ? removeFinalizerPatch(object, finalizer)
-        : undefined
-    );
+    await context.setFinalizer(finalizer, false);
   }
 
   /**

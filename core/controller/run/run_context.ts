@@ -33,13 +33,7 @@ import type {
 } from "../context.ts";
 import type { EventRecorder } from "../event_recorder.ts";
 import type { EventSource, PrimaryCache } from "../event_source.ts";
-import {
-  addFinalizerPatch,
-  changeFinalizers,
-  checkFinalizer,
-  hasFinalizer,
-  removeFinalizerPatch,
-} from "../finalizer.ts";
+import { checkFinalizer, setFinalizer } from "../finalizer.ts";
 import { placedObject } from "./owner.ts";
 import type { PrimarySource } from "../primary_source.ts";
 import type { Run } from "./run.ts";
@@ -455,46 +449,38 @@ export class RunContext<P extends KubernetesObject> implements Context<P> {
     }
   }
 
-  async addFinalizer(
-    finalizer: string = this.#deps.finalizer,
-  ): Promise<void> {
-    checkFinalizer(finalizer);
-    await this.changeFinalizers((object) =>
-      hasFinalizer(object, finalizer)
-        ? undefined
-        : addFinalizerPatch(object, finalizer)
-    );
+  async addFinalizer(finalizer: string = this.#deps.finalizer): Promise<void> {
+    await this.setFinalizer(checkFinalizer(finalizer), true);
   }
 
   async removeFinalizer(
     finalizer: string = this.#deps.finalizer,
   ): Promise<void> {
-    await this.changeFinalizers((object) =>
-      hasFinalizer(object, finalizer)
-        ? removeFinalizerPatch(object, finalizer)
-        : undefined
-    );
+    await this.setFinalizer(finalizer, false);
   }
 
   /**
-   * Changes the finalizers of the primary; repeated after a conflict.
+   * Adds or removes a finalizer of the primary; repeated after a conflict.
    *
-   * @param change Computes the patch, or returns undefined if none is needed.
    * @returns Current state of the primary; undefined if it was deleted.
    */
-  async changeFinalizers(
-    change: (object: P) => readonly JsonPatchOperation[] | undefined,
+  async setFinalizer(
+    finalizer: string,
+    isWanted: boolean,
   ): Promise<P | undefined> {
     const { client, kind, primaries } = this.#deps;
     const { key, objectKey, primary, signal } = this.#run;
     const current = await primaries.cache.read(key);
     const isSame = current?.metadata.uid === primary.metadata.uid;
-    return await changeFinalizers(isSame ? current as P : primary, {
+    const latest = isSame ? current as P : primary;
+    return await setFinalizer(latest, {
       kind,
+      finalizer,
+      isWanted,
       read: () => client.find(kind, objectKey, { signal }),
       patch: (patch) =>
         this.patch(kind, objectKey, patch, { type: "json", match: false }),
-    }, change);
+    });
   }
 
   /** Sends a write unless it would change nothing, and updates the caches. */

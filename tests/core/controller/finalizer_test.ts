@@ -3,12 +3,9 @@ import { test } from "node:test";
 import { ApiError } from "../../../core/api/api_error.ts";
 import type { KubernetesObject } from "../../../core/api/object.ts";
 import {
-  addFinalizerPatch,
-  changeFinalizers,
   checkFinalizer,
   defaultFinalizer,
-  hasFinalizer,
-  removeFinalizerPatch,
+  setFinalizer,
 } from "../../../core/controller/finalizer.ts";
 import {
   applyJsonPatch,
@@ -37,7 +34,7 @@ function gadget(finalizers?: string[], uid = "1"): KubernetesObject {
   };
 }
 
-/** One object on a server, changed by others before each of our writes. */
+/** Server with one object that other clients change before each of our writes. */
 class Server {
   object: KubernetesObject | undefined;
   readonly others: (() => void)[];
@@ -67,21 +64,19 @@ class Server {
       return Promise.reject(new ApiError(message, { status: 422 }));
     }
   };
-
-  get access() {
-    return { kind: KIND, read: this.read, patch: this.patch };
-  }
 }
 
-function remove(server: Server): Promise<KubernetesObject | undefined> {
-  return changeFinalizers(
-    structuredClone(server.object as KubernetesObject),
-    server.access,
-    (object) =>
-      hasFinalizer(object, OURS)
-        ? removeFinalizerPatch(object, OURS)
-        : undefined,
-  );
+function change(
+  server: Server,
+  isWanted: boolean,
+): Promise<KubernetesObject | undefined> {
+  return setFinalizer(structuredClone(server.object as KubernetesObject), {
+    kind: KIND,
+    finalizer: OURS,
+    isWanted,
+    read: server.read,
+    patch: server.patch,
+  });
 }
 
 test("defaultFinalizer consists of the plural and the group", () => {
@@ -102,55 +97,47 @@ test("checkFinalizer requires a domain, a slash and a name", () => {
   }
 });
 
-test("changeFinalizers adds and removes our finalizer and keeps others", async () => {
+test("setFinalizer adds and removes our finalizer and keeps others", async () => {
   const server = new Server(gadget(["other.example.com/x"]));
-  await changeFinalizers(
-    server.object as KubernetesObject,
-    server.access,
-    (object) => addFinalizerPatch(object, OURS),
-  );
+  await change(server, true);
   assert.deepEqual(server.object?.metadata.finalizers, [
     "other.example.com/x",
     OURS,
   ]);
-  await remove(server);
+  await change(server, false);
   assert.deepEqual(server.object?.metadata.finalizers, ["other.example.com/x"]);
   const empty = new Server(gadget());
-  await changeFinalizers(
-    empty.object as KubernetesObject,
-    empty.access,
-    (object) => addFinalizerPatch(object, OURS),
-  );
+  await change(empty, true);
   assert.deepEqual(empty.object?.metadata.finalizers, [OURS]);
 });
 
-test("changeFinalizers succeeds when another finalizer is removed at the same time [CleanupConflictIT]", async () => {
+test("setFinalizer succeeds when another finalizer is removed at the same time [CleanupConflictIT]", async () => {
   const server: Server = new Server(
     gadget(["other.example.com/x", OURS]),
     () => server.object = gadget([OURS]),
   );
-  await remove(server);
+  await change(server, false);
   assert.equal(server.patches, 2);
   assert.deepEqual(server.object?.metadata.finalizers, []);
 });
 
-test("changeFinalizers succeeds if the object was deleted or created again [J8]", async () => {
+test("setFinalizer succeeds if the object was deleted or created again [J8]", async () => {
   const gone: Server = new Server(
     gadget([OURS]),
     () => gone.object = undefined,
   );
-  assert.equal(await remove(gone), undefined);
+  assert.equal(await change(gone, false), undefined);
   const anew: Server = new Server(
     gadget([OURS]),
     () => anew.object = gadget([OURS], "2"),
   );
-  assert.equal(await remove(anew), undefined);
+  assert.equal(await change(anew, false), undefined);
   assert.deepEqual(anew.object?.metadata.finalizers, [OURS]);
 });
 
-test("changeFinalizers fails after ten conflicts in a row", async () => {
+test("setFinalizer fails after ten conflicts in a row", async () => {
   let length = 20;
-  const change = () => {
+  const interfere = () => {
     const others = Array.from(
       { length: --length },
       (_, i) => `o.example.com/${i}`,
@@ -159,10 +146,10 @@ test("changeFinalizers fails after ten conflicts in a row", async () => {
   };
   const server: Server = new Server(
     gadget([...Array(20).fill("o.example.com/x"), OURS]),
-    ...Array(20).fill(change),
+    ...Array(20).fill(interfere),
   );
   await assert.rejects(
-    remove(server),
+    change(server, false),
     /changed by other clients 10 times in a row/,
   );
   assert.equal(server.patches, 10);
