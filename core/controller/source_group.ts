@@ -42,6 +42,11 @@ const STOP_LIMIT = 10_000;
 export class SourceGroup<P extends KubernetesObject> {
   readonly #deps: SourceDeps<P>;
   readonly #sources: EventSource<P>[];
+  /**
+   * Whether a source follows the events of primaries. A field, since it is read
+   * for each event.
+   */
+  followsPrimaries: boolean;
   /** When each source has synced, of those that were started. */
   readonly #started: Map<EventSource<P>, Promise<void>> = new Map();
   /** Fulfilled, when the sources are started, with the first namespaces. */
@@ -57,6 +62,7 @@ export class SourceGroup<P extends KubernetesObject> {
    */
   constructor(sources: readonly EventSource<P>[], deps: SourceDeps<P>) {
     this.#sources = [...sources];
+    this.followsPrimaries = sources.some(followsPrimaries);
     this.#deps = deps;
   }
 
@@ -112,7 +118,10 @@ export class SourceGroup<P extends KubernetesObject> {
   async add(source: EventSource<P>): Promise<EventSource<P>> {
     const present = this.named(source.name);
     const added = present ?? source;
-    if (present === undefined) this.#sources.push(source);
+    if (present === undefined) {
+      this.#sources.push(source);
+      this.followsPrimaries ||= followsPrimaries(source);
+    }
     try {
       // Before the others are started, its namespaces are not known.
       await this.#begun.promise;
@@ -129,6 +138,7 @@ export class SourceGroup<P extends KubernetesObject> {
     const source = this.named(name);
     if (source === undefined) return;
     this.#sources.splice(this.#sources.indexOf(source), 1);
+    this.followsPrimaries = this.#sources.some(followsPrimaries);
     if (this.#started.delete(source)) await source.stop();
   }
 
@@ -159,11 +169,6 @@ export class SourceGroup<P extends KubernetesObject> {
         failed(error);
       }
     }
-  }
-
-  /** Whether any source follows primaries. */
-  get followsPrimaries(): boolean {
-    return this.#sources.some(followsPrimaries);
   }
 
   /** The health of each source, by name. */
@@ -327,7 +332,6 @@ function newestOfEach<T extends KubernetesObject>(objects: readonly T[]): T[] {
   return [...newest.values()];
 }
 
-/** Not within the call: it is made for each event. */
 function followsPrimaries<P extends KubernetesObject>(
   source: EventSource<P>,
 ): boolean {

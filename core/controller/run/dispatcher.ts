@@ -3,7 +3,7 @@ import { kindText } from "../../api/kind.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { mutableCopy } from "../../json/prune.ts";
 import type { Logger } from "../../logger.ts";
-import { inSpan, isPromise, spanFailed, type Tracer } from "../../tracing.ts";
+import { inSpan, spanFailed, type Tracer } from "../../tracing.ts";
 import { causeText } from "../cause.ts";
 import { hasFinalizer } from "../finalizer.ts";
 import type { ManagedWorkflow } from "../managed_workflow.ts";
@@ -94,7 +94,7 @@ export class Dispatcher<P extends KubernetesObject> {
   #try(run: Run<P>): RunResult | Promise<RunResult> {
     try {
       const result = run.isUnread ? this.#readFirst(run) : this.#step(run);
-      return isPromise(result) ? result.catch(failure) : result;
+      return result instanceof Promise ? result.catch(failure) : result;
     } catch (error) {
       return failure(error);
     }
@@ -181,9 +181,9 @@ export class Dispatcher<P extends KubernetesObject> {
   #reconcile(active: ActiveRun<P>): RunResult | Promise<RunResult> {
     try {
       const result = this.#callReconciler(active);
-      if (isPromise(result)) return this.#reconcileLater(active, result);
+      if (isThenable(result)) return this.#reconcileLater(active, result);
       const written = this.#finish(active, result);
-      return isPromise(written)
+      return written instanceof Promise
         ? written.catch((error) => this.#handleError(active, error))
         : written;
     } catch (error) {
@@ -191,7 +191,7 @@ export class Dispatcher<P extends KubernetesObject> {
     }
   }
 
-  /** Continues a run that waits; the result of a reconciler may be any thenable. */
+  /** Continues a run after the promise of its reconciler. */
   async #reconcileLater(
     active: ActiveRun<P>,
     result: Promise<ReconcileResult | void>,
@@ -325,6 +325,11 @@ export class Dispatcher<P extends KubernetesObject> {
     const { tracer } = this.#deps;
     return tracer === undefined ? work() : inSpan<R>(tracer, name, { work });
   }
+}
+
+/** Whether a reconciler has returned a promise, possibly of another library. */
+function isThenable<T>(result: T | Promise<T>): result is Promise<T> {
+  return typeof (result as { then?: unknown } | undefined)?.then === "function";
 }
 
 function failure(error: unknown): RunResult {
