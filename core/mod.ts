@@ -51,7 +51,6 @@ export type { Span, SpanAttributes, SpanIdentity, Tracer } from "./tracing.ts";
 
 // Selectors, read, written and matched as Kubernetes does.
 export * from "./api/label_selector.ts";
-export * from "./api/label_requirement.ts";
 export * from "./api/field_selector.ts";
 export {
   type ShardField,

@@ -1,7 +1,7 @@
 import type {
   LabelOperator,
   LabelRequirement,
-} from "../../core/api/selector.ts";
+} from "../../core/api/label_selector.ts";
 import { badRequest, fieldError } from "../status.ts";
 import {
   labelValueProblems,

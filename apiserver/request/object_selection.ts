@@ -1,10 +1,12 @@
 import {
   type FieldRequirement,
-  type LabelRequirement,
   matchesFields,
-  matchesLabels,
   parseFieldSelector,
-} from "../../core/api/selector.ts";
+} from "../../core/api/field_selector.ts";
+import {
+  type LabelRequirement,
+  matchesLabels,
+} from "../../core/api/label_selector.ts";
 import {
   inShard,
   type ParsedShardSelector,

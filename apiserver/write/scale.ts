@@ -1,5 +1,5 @@
 import type { UntypedObject } from "../../core/api/object.ts";
-import { labelSelectorText } from "../../core/api/selector.ts";
+import { labelSelectorText } from "../../core/api/label_selector.ts";
 import { isJsonObject, type JsonObject } from "../../core/patch/json_value.ts";
 import { Schema } from "../../core/patch/schema.ts";
 import type { ServerResponse } from "../http/exchange.ts";

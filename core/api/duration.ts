@@ -1,6 +1,6 @@
 /**
- * A length of time: a number of milliseconds, or a text of numbers and units
- * such as `"250ms"`, `"10s"`, `"5m"`, `"1.5h"` or `"1h30m"`.
+ * A duration: a number of milliseconds, or a text of numbers and units such as
+ * `"250ms"`, `"10s"`, `"5m"`, `"1.5h"` or `"1h30m"`.
  */
 export type Duration = number | string;
 
@@ -14,22 +14,22 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
 const TEXT = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h)/g;
 
-/** Whether a value is a duration. */
+/** Whether a value is a valid duration. */
 export function isDuration(value: unknown): boolean {
   if (typeof value === "number") return value >= 0 && value < Infinity;
-  // The bound keeps a hostile configuration from costing anything.
+  // The length limit bounds the cost of a malicious configuration.
   return typeof value === "string" && value.length <= 64 && TEXT.test(value);
 }
 
 /**
- * The milliseconds of a duration.
+ * Converts a duration into milliseconds.
  *
- * @param duration What the user gave.
- * @param name What it is called, for the error.
+ * @param duration The duration.
+ * @param name Name of the duration, for errors.
  * @throws {RangeError} If a number is negative, infinite or not a number.
  * @throws {SyntaxError} If a text is not made of numbers and units.
  *
- * @example Read durations
+ * @example Convert durations
  * ```ts
  * import { milliseconds } from "@coracle/operator/core";
  *
@@ -60,9 +60,9 @@ export function milliseconds(duration: Duration, name = "duration"): number {
 }
 
 /**
- * A length of time for people: `250ms`, `1.5s`, `2m`, `1h30m`.
+ * Text of a duration for people: `250ms`, `1.5s`, `2m`, `1h30m`.
  *
- * @param duration Milliseconds.
+ * @param duration The duration in milliseconds.
  *
  * @example For a log line
  * ```ts

@@ -1,25 +1,26 @@
 /**
- * Which objects are meant, by their fields. Servers support few fields:
- * `metadata.name` and `metadata.namespace` everywhere, others by kind.
+ * A field selector: values by the path of the field. Servers support only a few
+ * fields: `metadata.name` and `metadata.namespace` for all kinds, and others for
+ * some kinds.
  */
 export type FieldSelector = Readonly<Record<string, string>>;
 
-/** One condition on one field. */
+/** A requirement on one field. */
 export interface FieldRequirement {
-  /** The path of the field, such as `spec.nodeName`. */
+  /** Path of the field, such as `spec.nodeName`. */
   readonly field: string;
-  /** Whether the field must have the value, or must not. */
+  /** Operator: equal or not equal. */
   readonly operator: "=" | "!=";
-  /** What the field is compared with; empty for a field that is not set. */
+  /** Value to compare with; empty for a field that is not set. */
   readonly value: string;
 }
 
 /**
- * Reads the text form of a field selector, such as
- * `spec.nodeName=n1,status.phase!=Failed`. A backslash stands before a comma,
- * an equals sign or a backslash that is part of a value. The empty text selects
- * everything.
+ * Parses the text form of a field selector, such as
+ * `spec.nodeName=n1,status.phase!=Failed`. A backslash escapes a comma, an equals
+ * sign or a backslash in a value. The empty text selects everything.
  *
+ * @param text The selector.
  * @throws {SyntaxError} If the text is not a selector.
  */
 export function parseFieldSelector(text: string): FieldRequirement[] {
@@ -41,7 +42,7 @@ export function parseFieldSelector(text: string): FieldRequirement[] {
   });
 }
 
-/** Splits at commas that no backslash protects. */
+/** Splits at commas that are not escaped. */
 function splitTerms(text: string): string[] {
   const terms: string[] = [];
   let start = 0;
@@ -73,10 +74,11 @@ function fail(text: string, why: string, received: string): never {
 }
 
 /**
- * Turns any form of a field selector into its conditions.
+ * Converts any form of a field selector into its requirements.
  *
+ * @param selector Text, a selector object, or requirements.
  * @throws {SyntaxError} If a text is not a selector.
- * @throws {TypeError} If a condition is none.
+ * @throws {TypeError} If a requirement is not valid.
  */
 export function fieldRequirements(
   selector: string | FieldSelector | readonly FieldRequirement[],
@@ -95,7 +97,7 @@ function checked(requirement: FieldRequirement): FieldRequirement {
     (operator === "=" || operator === "!=")
   ) return requirement;
   throw new TypeError(
-    `Cannot select by a field: there must be its path, "=" or "!=", and a text that it is compared with: received ${
+    `Cannot select by a field: a requirement needs a path, "=" or "!=", and a text: received ${
       JSON.stringify(requirement)
     }`,
   );
@@ -108,8 +110,8 @@ function isRequirements(
 }
 
 /**
- * The text of a field selector, as it stands in a query:
- * {@linkcode parseFieldSelector} reads it back to the same conditions.
+ * Text form of a field selector, for a query. {@linkcode parseFieldSelector}
+ * parses it into the same requirements.
  */
 export function fieldSelectorText(
   selector: string | FieldSelector | readonly FieldRequirement[],
@@ -120,10 +122,10 @@ export function fieldSelectorText(
 }
 
 /**
- * Whether an object meets every condition.
+ * Whether an object matches all requirements.
  *
- * @param requirements The conditions.
- * @param read Gives the value of a field as text; empty when it is not set.
+ * @param requirements The requirements.
+ * @param read Returns the value of a field as text; empty if it is not set.
  */
 export function matchesFields(
   requirements: readonly FieldRequirement[],

@@ -2,44 +2,41 @@ import type { KubernetesObject, UntypedObject } from "./object.ts";
 import type { ObjectKey } from "./object_key.ts";
 import { checkOptions, type OptionRules, typeText } from "./options.ts";
 
-/** Whether the objects of a kind live in namespaces. */
+/** Scope of a kind: its objects are in namespaces, or cluster-wide. */
 export type Scope = "Namespaced" | "Cluster";
 
 /**
- * Names one kind of objects and carries their type. `defineKind`, `untyped` and
- * the constants of `@coracle/operator/kinds` give such descriptors; everything
- * that works on objects takes one.
+ * Descriptor of a kind, which also carries the type of its objects. Descriptors
+ * are created by `defineKind` and `untyped`, and `@coracle/operator/kinds` has
+ * those of Kubernetes.
  *
  * @typeParam T The type of the objects.
  */
 export interface Kind<T extends KubernetesObject = KubernetesObject> {
-  /** The API group; empty for the core group. */
+  /** API group; empty for the core group. */
   readonly group: string;
-  /** The version, such as `v1`. */
+  /** Version, such as `v1`. */
   readonly version: string;
-  /** The kind in the singular, such as `Deployment`. */
+  /** Name of the kind, such as `Deployment`. */
   readonly kind: string;
-  /**
-   * The name in paths, such as `deployments`; absent when only discovery can
-   * tell.
-   */
+  /** Plural name in paths, such as `deployments`; absent if it is not known. */
   readonly plural?: string | undefined;
-  /** Where its objects live; absent when only discovery can tell. */
+  /** Scope; absent if it is not known. */
   readonly scope?: Scope | undefined;
-  /** Never set: it only carries the type. */
+  /** Never set; it only carries the type. */
   readonly objectType?: T | undefined;
 }
 
-/** A kind whose path is known. */
+/** Descriptor of a kind whose path is known. */
 export interface ResolvedKind<T extends KubernetesObject = KubernetesObject>
   extends Kind<T> {
-  /** The name in paths, such as `deployments`. */
+  /** Plural name in paths, such as `deployments`. */
   readonly plural: string;
-  /** Where its objects live. */
+  /** Scope of the kind. */
   readonly scope: Scope;
 }
 
-/** The type of a kind's objects. */
+/** Type of the objects of a kind. */
 export type ObjectOf<K extends Kind> = K extends Kind<infer T> ? T : never;
 
 const NAME_RULES: OptionRules<Omit<Kind, "objectType">> = {
@@ -51,12 +48,12 @@ const NAME_RULES: OptionRules<Omit<Kind, "objectType">> = {
 };
 
 /**
- * Describes a kind whose type is not known at compile time. Without `plural`
- * and `scope`, the client asks the server's discovery for them.
+ * Creates the descriptor of a kind whose type is not known at compile time.
+ * Without `plural` and `scope`, the client finds them by discovery.
  *
- * @param names Group (empty for the core group), version and kind.
- * @throws {TypeError} If a name is missing or no text.
- * @throws {RangeError} If a name is empty, or the scope is none.
+ * @param names The group (empty for the core group), version and kind.
+ * @throws {TypeError} If a name is missing or not a text.
+ * @throws {RangeError} If a name is empty, or the scope does not exist.
  *
  * @example Watch any kind
  * ```ts
@@ -79,12 +76,12 @@ export function untyped(
 }
 
 /**
- * Refuses what is no kind, which would fail somewhere else.
+ * Checks a descriptor of the user, which would fail later otherwise.
  *
- * @param kind What the user gave.
- * @param subject What it is for, such as `"an informer"`.
- * @throws {TypeError} If group, version or kind is missing or no text, plural is
- * none, or there is no such scope.
+ * @param kind The descriptor.
+ * @param subject User of the kind for errors, such as `"an informer"`.
+ * @throws {TypeError} If the group, version or kind is missing, or a name or the
+ * scope is not valid.
  */
 export function checkKind(kind: Kind, subject: string): void {
   const { group, version, kind: name, plural, scope } = kind ?? {};
@@ -116,12 +113,12 @@ function isName(value: unknown): boolean {
   return typeof value === "string" && value !== "";
 }
 
-/** The `apiVersion` that objects of a kind carry: `group/version` or `v1`. */
+/** API version of a kind: `group/version`, or the version in the core group. */
 export function apiVersionOf(kind: Pick<Kind, "group" | "version">): string {
   return kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
 }
 
-/** Splits an `apiVersion` into its group and version. */
+/** Splits an API version into its group and version. */
 export function parseApiVersion(
   apiVersion: string,
 ): { group: string; version: string } {
@@ -132,31 +129,31 @@ export function parseApiVersion(
   };
 }
 
-/** A kind for people and logs: `apps/v1 Deployment`. */
+/** Text of a kind for logs and errors: `apps/v1 Deployment`. */
 export function kindText(kind: Kind): string {
   return `${apiVersionOf(kind)} ${kind.kind}`;
 }
 
-/** Whether two descriptors name the same group, version and kind. */
+/** Whether two descriptors have the same group, version and kind. */
 export function sameKind(a: Kind, b: Kind): boolean {
   return a.kind === b.kind && a.group === b.group && a.version === b.version;
 }
 
-/** Whether the path of a kind is known without asking the server. */
+/** Whether the path of a kind is known without discovery. */
 export function isResolved<T extends KubernetesObject>(
   kind: Kind<T>,
 ): kind is ResolvedKind<T> {
-  // Whatever is no kind is refused where the server would be asked for it.
   const { plural, scope } = kind ?? {};
   return plural !== undefined && scope !== undefined;
 }
 
 /**
- * The path of a kind's collection, in one namespace or across all.
+ * URL path of the collection of a kind.
  *
- * @param kind Which kind.
- * @param namespace Only this namespace; ignored for cluster-scoped kinds.
- * @throws {TypeError} If the namespace is none.
+ * @param kind The kind.
+ * @param namespace The namespace, or undefined for all; ignored for cluster-scoped
+ * kinds.
+ * @throws {TypeError} If the namespace is not valid in a path.
  */
 export function collectionPath(kind: ResolvedKind, namespace?: string): string {
   const root = kind.group === ""
@@ -170,10 +167,13 @@ export function collectionPath(kind: ResolvedKind, namespace?: string): string {
 }
 
 /**
- * The path of one object, or of a subresource of it.
+ * URL path of an object, or of a subresource of it.
  *
- * @throws {TypeError} If the key of a namespaced kind has no namespace, or a part
- * of it would lead to another path.
+ * @param kind The kind.
+ * @param key The namespace and name of the object.
+ * @param subresource The subresource, such as `status`.
+ * @throws {TypeError} If the key of a namespaced kind has no namespace, or is not
+ * valid in a path.
  */
 export function objectPath(
   kind: ResolvedKind,
@@ -192,9 +192,9 @@ export function objectPath(
 }
 
 /**
- * A part of a path. An empty one or dots would make it that of something else:
- * what deletes an object would delete its namespace, or all objects. Kubernetes
- * allows none of these, nor slashes and percent signs.
+ * Segment of a path. An empty segment or dots would lead to another path: a
+ * request to delete an object would delete its namespace, or all objects.
+ * Kubernetes does not allow them in names, nor slashes and percent signs.
  */
 function segment(
   kind: Pick<Kind, "kind">,

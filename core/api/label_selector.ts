@@ -1,46 +1,141 @@
-import {
-  labelInteger,
-  type LabelOperator,
-  type LabelRequirement,
-  labelRequirement,
-} from "./label_requirement.ts";
 import { checkOptions, type OptionRules } from "./options.ts";
-import { LabelTokens } from "./label_selector_lexer.ts";
+
+/** Operator of a {@linkcode LabelRequirement}. */
+export type LabelOperator =
+  | "In"
+  | "NotIn"
+  | "Exists"
+  | "DoesNotExist"
+  | "Gt"
+  | "Lt";
+
+/** A valid requirement on one label. */
+export interface LabelRequirement {
+  /** Name of the label. */
+  readonly key: string;
+  /** Operator that compares the label. */
+  readonly operator: LabelOperator;
+  /** Values: at least one for `In` and `NotIn`, one integer for `Gt` and `Lt`. */
+  readonly values: readonly string[];
+}
+
+const NAME_REGEXP = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+const PREFIX_REGEXP =
+  /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+const LARGEST_INTEGER = 2n ** 63n - 1n;
+
+/** Whether a text is a valid name of a label or annotation. */
+export function isQualifiedName(name: string): boolean {
+  const slash = name.indexOf("/");
+  if (slash < 0) return NAME_REGEXP.test(name);
+  const prefix = name.slice(0, slash);
+  return prefix.length <= 253 && PREFIX_REGEXP.test(prefix) &&
+    NAME_REGEXP.test(name.slice(slash + 1));
+}
+
+/** Whether a text is a valid label value. */
+export function isLabelValue(value: string): boolean {
+  return value === "" || NAME_REGEXP.test(value);
+}
+
+/** Integer that `Gt` and `Lt` compare; undefined if the value is not one. */
+function labelInteger(value: string): bigint | undefined {
+  if (!/^\d{1,63}$/.test(value)) return undefined;
+  const number = BigInt(value);
+  return number <= LARGEST_INTEGER ? number : undefined;
+}
 
 /**
- * Which objects are meant, by their labels: every part must hold. It is the
- * form that Deployments and Services hold in their own `selector`.
+ * Creates a requirement on a label.
+ *
+ * @param key The name of the label.
+ * @param operator The operator.
+ * @param values The values for the operator.
+ * @throws {TypeError} If the label name, a value or their number is not valid.
+ */
+export function labelRequirement(
+  key: string,
+  operator: string,
+  values: readonly string[],
+): LabelRequirement {
+  const fail = (expected: string, received: unknown): never => {
+    throw new TypeError(
+      `Cannot select by label "${key}": ${expected}: received ${
+        JSON.stringify(received)
+      }`,
+    );
+  };
+  if (typeof key !== "string" || !isQualifiedName(key)) {
+    fail(
+      "a label name is up to 63 letters, digits, -, _ and . with an optional DNS prefix and slash",
+      key,
+    );
+  }
+  if (!Array.isArray(values)) fail("values must be an array", values);
+  for (const value of values) {
+    if (typeof value !== "string" || !isLabelValue(value)) {
+      fail(
+        "a label value is text of up to 63 letters, digits, -, _ and .",
+        value,
+      );
+    }
+  }
+  switch (operator) {
+    case "In":
+    case "NotIn":
+      if (values.length === 0) fail(`"${operator}" needs a value`, values);
+      break;
+    case "Exists":
+    case "DoesNotExist":
+      if (values.length > 0) fail(`"${operator}" takes no value`, values);
+      break;
+    case "Gt":
+    case "Lt":
+      if (values.length !== 1 || labelInteger(values[0] ?? "") === undefined) {
+        fail(`"${operator}" needs one integer`, values);
+      }
+      break;
+    default:
+      fail("the operator is unknown", operator);
+  }
+  return { key, operator: operator as LabelOperator, values };
+}
+
+/**
+ * A label selector: an object must match all of its parts. This is the form that
+ * Deployments use in `spec.selector`.
  */
 export interface LabelSelector {
-  /** Labels that must have exactly these values. */
+  /** Labels with their exact values. */
   readonly matchLabels?: Readonly<Record<string, string>> | undefined;
-  /** Further conditions on single labels. */
+  /** Further requirements on single labels. */
   readonly matchExpressions?: readonly LabelExpression[] | undefined;
 }
 
-/** One condition of a {@linkcode LabelSelector}. */
+/** A requirement of a {@linkcode LabelSelector}. */
 export interface LabelExpression {
-  /** The name of the label. */
+  /** Name of the label. */
   readonly key: string;
   /**
-   * How it compares: `In`, `NotIn`, `Exists` or `DoesNotExist`. Any text, since
-   * objects from a server hold such conditions too.
+   * Operator: `In`, `NotIn`, `Exists` or `DoesNotExist`. The type allows any
+   * text, because objects from a server contain requirements as well.
    */
   readonly operator: LabelOperator | (string & Record<never, never>);
-  /** What `In` and `NotIn` compare with; empty for the others. */
+  /** Values of `In` and `NotIn`; empty for the other operators. */
   readonly values?: readonly string[] | undefined;
 }
 
 /**
- * Reads the text form of a label selector, such as
- * `app=web,tier in (front,back),!legacy`, as Kubernetes does: set-based
- * conditions, `==`, `!=`, and `>` and `<` on integers too. The empty text
- * selects everything.
+ * Parses the text form of a label selector, such as
+ * `app=web,tier in (front,back),!legacy`, as Kubernetes does, including set-based
+ * requirements, `==`, `!=`, and `>` and `<` for integers. The empty text selects
+ * everything.
  *
- * @throws {SyntaxError} If the text is not a selector, or if a label name or
- * value in it is not one.
+ * @param text The selector.
+ * @throws {SyntaxError} If the text is not a selector, or contains an invalid
+ * label name or value.
  *
- * @example Select by hand
+ * @example Match labels
  * ```ts
  * import { matchesLabels, parseLabelSelector } from "@coracle/operator/core";
  *
@@ -66,11 +161,13 @@ function parseRequirement(tokens: LabelTokens): LabelRequirement {
   const make = (operator: LabelOperator, values: readonly string[] = []) =>
     tokens.checked(() => labelRequirement(key, operator, values));
   if (negated) return make("DoesNotExist");
-  if (tokens.atEnd || tokens.sees(",")) return make("Exists");
+  if (tokens.atEnd || tokens.isNext(",")) return make("Exists");
   const operator = tokens.operator();
   if (operator === "in") return make("In", parseValues(tokens));
   if (operator === "notin") return make("NotIn", parseValues(tokens));
-  const value = tokens.atEnd || tokens.sees(",") ? "" : tokens.word("a value");
+  const value = tokens.atEnd || tokens.isNext(",")
+    ? ""
+    : tokens.word("a value");
   switch (operator) {
     case "!=":
       return make("NotIn", [value]);
@@ -83,13 +180,13 @@ function parseRequirement(tokens: LabelTokens): LabelRequirement {
   }
 }
 
-/** `(a,b)`; a missing value between commas and brackets is the empty one. */
+/** Parses `(a,b)`; a missing value is the empty text. */
 function parseValues(tokens: LabelTokens): string[] {
   tokens.expect("(", 'a "("');
   const values = new Set<string>();
   if (tokens.take(")")) return [];
   while (true) {
-    const empty = tokens.sees(",") || tokens.sees(")");
+    const empty = tokens.isNext(",") || tokens.isNext(")");
     values.add(empty ? "" : tokens.word('a value, "," or ")"'));
     if (tokens.take(")")) return [...values];
     tokens.expect(",", 'a "," or ")"');
@@ -97,11 +194,12 @@ function parseValues(tokens: LabelTokens): string[] {
 }
 
 /**
- * Turns any form of a label selector into its conditions.
+ * Converts any form of a label selector into its requirements.
  *
+ * @param selector Text, a selector object, or requirements.
  * @throws {SyntaxError} If a text is not a selector.
- * @throws {TypeError} If a condition is not valid, or an object has anything but
- * `matchLabels` and `matchExpressions`: it would select everything.
+ * @throws {TypeError} If a requirement is not valid, or an object has fields other
+ * than `matchLabels` and `matchExpressions`: it would select everything.
  */
 export function labelRequirements(
   selector: string | LabelSelector | readonly LabelRequirement[],
@@ -123,9 +221,8 @@ const SELECTOR_RULES: OptionRules<LabelSelector> = {
   matchExpressions: "array?",
 };
 
-function checked(condition: LabelExpression): LabelRequirement {
-  // One that is no object has no name, which is what is refused.
-  const { key, operator, values = [] } = condition ?? {};
+function checked(expression: LabelExpression): LabelRequirement {
+  const { key, operator, values = [] } = expression ?? {};
   return labelRequirement(key, operator, values);
 }
 
@@ -136,11 +233,12 @@ function isRequirements(
 }
 
 /**
- * The text of a label selector, as it stands in a query:
- * {@linkcode parseLabelSelector} reads it back to the same conditions.
+ * Text form of a label selector, for a query. {@linkcode parseLabelSelector}
+ * parses it into the same requirements.
  *
+ * @param selector Text, a selector object, or requirements.
  * @throws {SyntaxError} If a text is not a selector.
- * @throws {TypeError} If a condition is not valid.
+ * @throws {TypeError} If a requirement is not valid.
  */
 export function labelSelectorText(
   selector: string | LabelSelector | readonly LabelRequirement[],
@@ -172,8 +270,11 @@ function requirementText(requirement: LabelRequirement): string {
 }
 
 /**
- * Whether labels meet every condition. An object that lacks the label meets
- * `NotIn`, as in Kubernetes.
+ * Whether labels match all requirements. As in Kubernetes, an object without the
+ * label matches `NotIn`.
+ *
+ * @param requirements The requirements.
+ * @param labels The labels of the object.
  */
 export function matchesLabels(
   requirements: readonly LabelRequirement[],
@@ -202,4 +303,113 @@ function meets(
   const bound = labelInteger(values[0] ?? "");
   if (number === undefined || bound === undefined) return false;
   return operator === "Gt" ? number > bound : number < bound;
+}
+
+/** Operators that may follow a label name, longest first. */
+const OPERATORS = ["==", "!=", "=", ">", "<"];
+const SPECIAL = "=!(),<>";
+const WHITE_SPACE = " \t\r\n";
+
+/**
+ * Lexer for the text form of a label selector. `in` and `notin` are operators
+ * only where an operator is expected, so that they can also be label names and
+ * values.
+ */
+class LabelTokens {
+  readonly #text: string;
+  #position = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#skipSpace();
+  }
+
+  /** Whether the text is at its end. */
+  get atEnd(): boolean {
+    return this.#position >= this.#text.length;
+  }
+
+  /** Whether this symbol is next. */
+  isNext(symbol: string): boolean {
+    return this.#text.startsWith(symbol, this.#position);
+  }
+
+  /** Consumes the symbol if it is next. */
+  take(symbol: string): boolean {
+    if (!this.isNext(symbol)) return false;
+    this.#advance(symbol.length);
+    return true;
+  }
+
+  /** Consumes the symbol, which must be next. */
+  expect(symbol: string, expected: string): void {
+    if (!this.take(symbol)) this.fail(expected);
+  }
+
+  /** Consumes a label name or value. */
+  word(expected: string): string {
+    const word = this.#peekWord();
+    if (word === "") this.fail(expected);
+    this.#advance(word.length);
+    return word;
+  }
+
+  /** Consumes the operator after a label name. */
+  operator(): string {
+    const word = this.#peekWord();
+    const found = word === ""
+      ? OPERATORS.find((symbol) => this.isNext(symbol))
+      : word;
+    if (found === undefined || (word !== "" && !/^(not)?in$/.test(word))) {
+      return this.fail('one of "=", "==", "!=", "in", "notin", ">", "<"');
+    }
+    this.#advance(found.length);
+    return found;
+  }
+
+  /** Throws an error that names what was expected at this position. */
+  fail(expected: string): never {
+    const rest = this.atEnd
+      ? "the end"
+      : `"${this.#text.slice(this.#position)}"`;
+    throw new SyntaxError(
+      `Cannot read label selector "${this.#text}": expected ${expected} at ${
+        this.#position + 1
+      }: received ${rest}`,
+    );
+  }
+
+  /** Rethrows the error of an invalid requirement with the whole selector. */
+  checked<T>(make: () => T): T {
+    try {
+      return make();
+    } catch (error) {
+      throw new SyntaxError(
+        `Cannot read label selector "${this.#text}": ${
+          error instanceof Error ? error.message : error
+        }`,
+      );
+    }
+  }
+
+  #peekWord(): string {
+    let end = this.#position;
+    while (end < this.#text.length) {
+      const character = this.#text.charAt(end);
+      if (SPECIAL.includes(character) || WHITE_SPACE.includes(character)) break;
+      end++;
+    }
+    return this.#text.slice(this.#position, end);
+  }
+
+  #advance(length: number): void {
+    this.#position += length;
+    this.#skipSpace();
+  }
+
+  #skipSpace(): void {
+    while (
+      !this.atEnd && WHITE_SPACE.includes(this.#text.charAt(this.#position))
+    ) this.#position++;
+  }
 }

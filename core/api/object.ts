@@ -1,124 +1,128 @@
-/** Who owns an object, as `metadata.ownerReferences` says it. */
+/** Owner of an object, in `metadata.ownerReferences`. */
 export interface OwnerReference {
-  /** The version of the owner's kind, such as `apps/v1`. */
+  /** API version of the owner, such as `apps/v1`. */
   apiVersion: string;
-  /** The kind of the owner. */
+  /** Kind of the owner. */
   kind: string;
-  /** The name of the owner, in the same namespace or in none. */
+  /** Name of the owner, which is in the same namespace or cluster-scoped. */
   name: string;
-  /** Which incarnation of the owner. */
+  /** UID of the owner. */
   uid: string;
-  /** Whether the owner manages the object; only one owner may. */
+  /** Whether the owner is the managing controller; at most one owner is. */
   controller?: boolean | undefined;
-  /** Whether a foreground deletion of the owner waits for the object. */
+  /** Whether a foreground deletion of the owner waits for this object. */
   blockOwnerDeletion?: boolean | undefined;
 }
 
-/** Which manager set which fields, as `metadata.managedFields` says it. */
+/** Fields that one manager has set, in `metadata.managedFields`. */
 export interface ManagedFieldsEntry {
-  /** Who it is. */
+  /** Name of the field manager. */
   manager?: string | undefined;
-  /** How the fields were set. */
+  /** Operation that set the fields. */
   operation?: "Apply" | "Update" | undefined;
-  /** The version in which the fields are named. */
+  /** API version of the field names. */
   apiVersion?: string | undefined;
-  /** When the entry was written last. */
+  /** Time of the last change of the entry. */
   time?: string | undefined;
-  /** The form of `fieldsV1`. */
+  /** Format of `fieldsV1`. */
   fieldsType?: "FieldsV1" | undefined;
-  /** The fields, as a tree of `f:`, `k:` and `v:` names. */
+  /** Fields as a tree of names with the prefixes `f:`, `k:` and `v:`. */
   fieldsV1?: Record<string, unknown> | undefined;
-  /** The subresource through which they were set. */
+  /** Subresource through which the fields were set. */
   subresource?: string | undefined;
 }
 
-/** The metadata of a stored object. */
+/** Metadata of an object. */
 export interface ObjectMeta {
-  /** Unique among the objects of the kind and namespace. */
+  /** Name, unique among the objects of the kind in the namespace. */
   name: string;
-  /** Where the object lives; absent for cluster-scoped kinds. */
+  /** Namespace; absent for cluster-scoped kinds. */
   namespace?: string | undefined;
-  /** What the server made the name from. */
+  /** Prefix from which the server generated the name. */
   generateName?: string | undefined;
-  /** Which incarnation of the name it is. */
+  /** UID; distinguishes a recreated object from its predecessor. */
   uid?: string | undefined;
-  /** The version of the stored object; opaque. */
+  /** Resource version; opaque, and different after every write. */
   resourceVersion?: string | undefined;
-  /** How often what the user asks for has changed. */
+  /**
+   * Generation of the desired state; incremented by the API server on changes of
+   * the spec.
+   */
   generation?: number | undefined;
-  /** When it was made. */
+  /** Time of creation. */
   creationTimestamp?: string | undefined;
-  /** When its deletion was asked for; absent while it may stay. */
+  /** Time at which the deletion was requested; absent without a deletion. */
   deletionTimestamp?: string | undefined;
-  /** How many seconds its deletion may take. */
+  /** Grace period of the deletion in seconds. */
   deletionGracePeriodSeconds?: number | undefined;
-  /** What selectors look at. */
+  /** Labels, which selectors match. */
   labels?: Record<string, string> | undefined;
-  /** Further notes of tools and people. */
+  /** Annotations of tools and people. */
   annotations?: Record<string, string> | undefined;
-  /** With whom it goes. */
+  /** Owners; the object is deleted with its last owner. */
   ownerReferences?: OwnerReference[] | undefined;
-  /** Who has to clean up before it may vanish. */
+  /** Finalizers, which must be removed before the object can be deleted. */
   finalizers?: string[] | undefined;
-  /** Who has set which fields. */
+  /** Fields by the manager that has set them. */
   managedFields?: ManagedFieldsEntry[] | undefined;
 }
 
-/** Any Kubernetes object. */
+/** A Kubernetes object of any kind. */
 export interface KubernetesObject {
-  /** The version of its kind, such as `apps/v1`. */
+  /** API version of the kind, such as `apps/v1`. */
   apiVersion?: string | undefined;
-  /** Its kind, such as `Deployment`. */
+  /** Kind, such as `Deployment`. */
   kind?: string | undefined;
-  /** What every object has. */
+  /** Metadata, which objects of all kinds have. */
   metadata: ObjectMeta;
 }
 
-/** An object of a kind that is not known at compile time. */
+/** A Kubernetes object of a kind whose type is not known at compile time. */
 export interface UntypedObject extends KubernetesObject {
-  /** Whatever its kind has. */
+  /** Fields of the kind, such as `spec` and `status`. */
   [field: string]: unknown;
 }
 
-/** The metadata of a list. */
+/** Metadata of a list. */
 export interface ListMeta {
-  /** The version at which the list was read: a watch can begin there. */
+  /** Resource version of the list, at which a watch can start. */
   resourceVersion?: string | undefined;
-  /** What the next page is asked for with; absent on the last. */
+  /** Token for the next page; absent on the last page. */
   continue?: string | undefined;
-  /** How many objects the further pages have, where it is known. */
+  /** Number of objects on further pages, if the server knows it. */
   remainingItemCount?: number | undefined;
-  /** The shard that was asked for, if the server has kept to it. */
+  /** Shard of the list, if the server has applied the shard selector. */
   shardInfo?: { selector: string } | undefined;
 }
 
-/** One page of objects. */
+/** One page of a list of objects. */
 export interface ObjectList<T extends KubernetesObject> {
-  /** Where the page stands. */
+  /** Metadata of the page. */
   readonly metadata: ListMeta;
-  /** The objects of the page. */
+  /** Objects of the page. */
   readonly items: T[];
 }
 
 /**
- * Says, in types only, what a writer may send where defaults fill in the rest.
+ * Type-level marker for kinds whose objects can be written with fewer fields than
+ * they are read with, because defaults fill in the rest.
  *
- * @typeParam W The type of an object as it may be written.
+ * @typeParam W The type of an object that can be written.
  */
 export interface WrittenAs<W extends KubernetesObject> {
-  /** Never set: it only carries the type. */
+  /** Never set; it only carries the type. */
   readonly "~written"?: W | undefined;
 }
 
-/** The type of objects as they may be written; for most it is the type itself. */
+/** Type of an object that can be written; for most kinds the type itself. */
 export type WrittenForm<T extends KubernetesObject> = T extends
   WrittenAs<infer W> ? KubernetesObject extends W ? T : W
   : T;
 
 /**
- * What a caller sends to make an object: `apiVersion` and `kind` come from the
- * kind descriptor, a name may be left to `generateName`, and fields with a
- * default may be absent.
+ * An object to create: `apiVersion` and `kind` are taken from the kind
+ * descriptor, the name may be left to `generateName`, and fields with a default
+ * may be absent.
  */
 export type NewObject<T extends KubernetesObject> =
   & Omit<WrittenForm<T>, "apiVersion" | "kind" | "metadata" | "~written">
@@ -128,12 +132,12 @@ export type NewObject<T extends KubernetesObject> =
     metadata: Partial<ObjectMeta>;
   };
 
-/** Every field optional, at any depth; lists are given whole. */
+/** Part of an object: every field is optional at any depth, lists are complete. */
 export type DeepPartial<T> = T extends readonly unknown[] ? T
   : T extends object ? { [K in keyof T]?: DeepPartial<T[K]> | undefined }
   : T;
 
-/** An apply configuration: the fields that the caller wants to own. */
+/** An apply configuration: the fields that the caller wants to own, and the name. */
 export type ApplyObject<T extends KubernetesObject> =
   & DeepPartial<Omit<T, "metadata">>
   & {

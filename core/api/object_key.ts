@@ -1,21 +1,22 @@
 import type { KubernetesObject } from "./object.ts";
 
-/** Names one object of a kind. */
+/** Key of an object of a kind: its namespace and name. */
 export interface ObjectKey {
-  /** Where the object lives; absent for cluster-scoped kinds. */
+  /** Namespace; absent for cluster-scoped kinds. */
   readonly namespace?: string | undefined;
-  /** The name of the object. */
+  /** Name of the object. */
   readonly name: string;
 }
 
-/** A key as text: `namespace/name`, or `name` for cluster-scoped kinds. */
+/** Text of a key: `namespace/name`, or `name` for cluster-scoped kinds. */
 export function keyText(key: ObjectKey): string {
   return key.namespace ? `${key.namespace}/${key.name}` : key.name;
 }
 
 /**
- * Reads a key from its text.
+ * Parses the text of a key.
  *
+ * @param text `namespace/name` or `name`.
  * @throws {SyntaxError} If the text has an empty part or more than one slash.
  *
  * @example Round trip
@@ -41,7 +42,7 @@ export function parseKey(text: string): ObjectKey {
     : { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
 }
 
-/** The key of an object. */
+/** Key of an object. */
 export function keyOf(object: KubernetesObject): ObjectKey {
   const { namespace, name } = object.metadata;
   return namespace ? { namespace, name } : { name };

@@ -1,13 +1,13 @@
 /**
- * Compares two resource versions of one kind: negative if the first is older,
- * positive if it is newer, zero if they are the same.
+ * Compares two resource versions of the same kind: negative if the first is
+ * older, positive if it is newer, zero if they are equal.
  *
- * They are decimal numbers of any length, so they are compared as text: by
- * length, then digit by digit. A JavaScript number would lose the last digits
- * of long ones.
+ * Resource versions are decimal numbers of any length. They are compared as text,
+ * by length and then by digits, because a JavaScript number would lose the last
+ * digits of long ones.
  *
  * @param a A resource version; empty counts as older than any other.
- * @param b The one to compare it with.
+ * @param b The resource version to compare with.
  *
  * @example Longer than a safe integer
  * ```ts

@@ -1,8 +1,13 @@
-import { fieldRequirements } from "./field_selector.ts";
-import type { FieldRequirement, FieldSelector } from "./field_selector.ts";
-import type { LabelRequirement } from "./label_requirement.ts";
-import { labelRequirements } from "./label_selector.ts";
-import type { LabelSelector } from "./label_selector.ts";
+import {
+  type FieldRequirement,
+  fieldRequirements,
+  type FieldSelector,
+} from "./field_selector.ts";
+import {
+  type LabelRequirement,
+  labelRequirements,
+  type LabelSelector,
+} from "./label_selector.ts";
 import type { OptionRules } from "./options.ts";
 import { parseShardSelector } from "./shard_selector.ts";
 

@@ -1,43 +1,45 @@
 import { checkOptions, type OptionRules } from "./options.ts";
 
-/** The fields by whose hash objects can be shared. */
+/** Field of an object whose hash decides its shard. */
 export type ShardField = "uid" | "namespace";
 
-/** One of a fixed number of equal parts of all objects. */
+/** One of a fixed number of equal shards of all objects. */
 export interface ShardPart {
-  /** Which part, from 0. */
+  /** Index of the shard, from 0. */
   readonly index: number;
-  /** How many parts there are. */
+  /** Number of shards. */
   readonly count: number;
   /**
-   * What decides to which part an object belongs. By `uid` the parts are of one
-   * size, but an object that is made anew may move to another; by `namespace`
-   * all objects of a namespace stay together.
+   * Field that decides the shard of an object. With `uid` the shards are of equal
+   * size, but an object may change its shard when it is recreated; with
+   * `namespace` all objects of a namespace are in one shard.
    *
    * @default {"uid"}
    */
   readonly field?: ShardField | undefined;
 }
 
-/** What of an object decides to which part it belongs. */
+/** Fields of an object that can decide its shard. */
 export interface ShardedObject {
+  /** UID of the object. */
   readonly uid: string;
+  /** Namespace of the object; empty if it has none. */
   readonly namespace: string;
 }
 
-/** An unsigned number of 64 bits, in two halves; `high` may be 2³². */
+/** An unsigned 64-bit number in two halves; `high` may be 2³². */
 interface Hash {
   readonly high: number;
   readonly low: number;
 }
 
-/** Hashes from `start` to below `end`. */
+/** A range of hashes, from `start` to below `end`. */
 interface HashRange {
   readonly start: Hash;
   readonly end: Hash;
 }
 
-/** A shard selector that was read. */
+/** A parsed shard selector. */
 export interface ParsedShardSelector {
   readonly field: ShardField;
   readonly ranges: readonly HashRange[];
@@ -52,13 +54,13 @@ const RULES: OptionRules<ShardPart> = {
 const HALF = 2 ** 32;
 
 /**
- * Writes the selector of one of a fixed number of parts, as `shardSelector` of
- * lists, watches, informers and controllers takes it. API servers know it from
- * Kubernetes 1.36 on, as an alpha feature (KEP-5866).
+ * Creates a shard selector, for the option `shardSelector` of lists, watches,
+ * informers and controllers. API servers support it as an alpha feature from
+ * Kubernetes 1.36 on (KEP-5866).
  *
- * @param part Which one, of how many, by which field.
- * @throws {TypeError} If an option is unknown, missing or of another type.
- * @throws {RangeError} If there is no such part, or no such field.
+ * @param part The shard.
+ * @throws {TypeError} If an option is unknown, missing or of the wrong type.
+ * @throws {RangeError} If the index or the field does not exist.
  *
  * @example The second half
  * ```ts
@@ -95,10 +97,11 @@ const RANGE =
 const BOUND = /^0x(?:[0-9a-f]{16}|10{16})$/;
 
 /**
- * Reads a shard selector: `shardRange(field, start, end)`, or several of one
- * field with `||` between them.
+ * Parses a shard selector: `shardRange(field, start, end)`, or several ranges of
+ * one field with `||` between them.
  *
- * @throws {SyntaxError} If it is none.
+ * @param text The selector.
+ * @throws {SyntaxError} If the text is not a shard selector.
  */
 export function parseShardSelector(text: string): ParsedShardSelector {
   const fail = (why: string): never => {
@@ -125,7 +128,7 @@ export function parseShardSelector(text: string): ParsedShardSelector {
   return { field: field as ShardField, ranges };
 }
 
-/** Whether an object belongs to a shard. */
+/** Whether an object is in a shard. */
 export function inShard(
   selector: ParsedShardSelector,
   object: ShardedObject,
@@ -146,9 +149,8 @@ function isLess(a: Hash, b: Hash): boolean {
 }
 
 /**
- * The 64-bit FNV-1a hash of a text, which must be ASCII, as uids and namespaces
- * are. It multiplies by 2⁴⁰ + 0x1b3 in halves, since BigInt takes ten times as
- * long.
+ * 64-bit FNV-1a hash of an ASCII text, such as a UID or a namespace. It
+ * multiplies by 2⁴⁰ + 0x1b3 in halves, because BigInt is ten times slower.
  */
 function fnv1a64(text: string): Hash {
   let high = 0xcbf29ce4;

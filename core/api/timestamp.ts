@@ -1,10 +1,11 @@
 /**
- * A moment as Kubernetes' `metav1.Time` writes it: UTC, to the second.
+ * Timestamp in the format of `metav1.Time`: UTC, in whole seconds.
  *
- * @param milliseconds Since the Unix epoch; parts of a second are cut off.
- * @throws {RangeError} If there is no such date.
+ * @param milliseconds Milliseconds since the Unix epoch; fractions of a second are
+ * cut off.
+ * @throws {RangeError} If the date does not exist.
  *
- * @example The moment of an event
+ * @example Format a time
  * ```ts
  * import { timestamp } from "@coracle/operator/core";
  *
@@ -16,11 +17,10 @@ export function timestamp(milliseconds: number): string {
 }
 
 /**
- * A moment as Kubernetes' `metav1.MicroTime` writes it: UTC, with six digits of
- * a second.
+ * Timestamp in the format of `metav1.MicroTime`: UTC, with microseconds.
  *
- * @param milliseconds Since the Unix epoch.
- * @throws {RangeError} If there is no such date.
+ * @param milliseconds Milliseconds since the Unix epoch.
+ * @throws {RangeError} If the date does not exist.
  */
 export function microTimestamp(milliseconds: number): string {
   return `${toIso(milliseconds).slice(0, 23)}000Z`;

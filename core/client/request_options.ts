@@ -1,6 +1,5 @@
 import type { FieldRequirement, FieldSelector } from "../api/field_selector.ts";
-import type { LabelRequirement } from "../api/label_requirement.ts";
-import type { LabelSelector } from "../api/label_selector.ts";
+import type { LabelRequirement, LabelSelector } from "../api/label_selector.ts";
 import type { OptionRules } from "../api/options.ts";
 
 /** Options of every request. */

@@ -101,7 +101,7 @@ const AT_ONCE: readonly Mistake[] = [
       operator.register(Gadget, nothing);
     },
     names: /the name is taken.*received "gadget"/,
-    advises: /give one of them another with \{ name \}/,
+    advises: /set another one with \{ name \}/,
   },
   {
     what: "two event sources with one name",

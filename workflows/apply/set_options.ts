@@ -1,5 +1,5 @@
 import type { Duration } from "../../core/api/duration.ts";
-import { isLabelValue } from "../../core/api/label_requirement.ts";
+import { isLabelValue } from "../../core/api/label_selector.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 import { checkOptions, type OptionRules } from "../../core/api/options.ts";
 import type { Clock } from "../../core/clock.ts";

@@ -1,7 +1,7 @@
 import {
   labelRequirements,
   type LabelSelector,
-} from "../../../core/api/selector.ts";
+} from "../../../core/api/label_selector.ts";
 import type { Container } from "../../../core/kinds/core_v1.ts";
 import { humanAge } from "../../human_duration.ts";
 

@@ -1,6 +1,8 @@
 import type { Kind } from "../../api/kind.ts";
-import type { LabelRequirement } from "../../api/label_requirement.ts";
-import { matchesLabels } from "../../api/label_selector.ts";
+import {
+  type LabelRequirement,
+  matchesLabels,
+} from "../../api/label_selector.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import { keyText, type ObjectKey, parseKey } from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";

@@ -14,8 +14,8 @@
  * @module
  */
 import { checkKind, type Kind } from "../../api/kind.ts";
-import type { LabelRequirement } from "../../api/label_requirement.ts";
 import {
+  type LabelRequirement,
   labelRequirements,
   type LabelSelector,
   matchesLabels,

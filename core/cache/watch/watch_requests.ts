@@ -2,9 +2,11 @@ import type {
   FieldRequirement,
   FieldSelector,
 } from "../../api/field_selector.ts";
+import type {
+  LabelRequirement,
+  LabelSelector,
+} from "../../api/label_selector.ts";
 import type { Kind, ResolvedKind } from "../../api/kind.ts";
-import type { LabelRequirement } from "../../api/label_requirement.ts";
-import type { LabelSelector } from "../../api/label_selector.ts";
 import type { KubernetesObject } from "../../api/object.ts";
 import type { ObjectKey } from "../../api/object_key.ts";
 import {

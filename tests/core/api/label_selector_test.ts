@@ -4,8 +4,6 @@ import { fc } from "../../support/property.ts";
 import {
   type LabelRequirement,
   labelRequirement,
-} from "../../../core/api/label_requirement.ts";
-import {
   labelRequirements,
   labelSelectorText,
   matchesLabels,
