@@ -214,3 +214,23 @@ test("Informer finds objects by indexes made before and after the start [J72]", 
     ]);
     assert.equal(informer.has({ namespace: "other", name: "c" }), true);
   }));
+
+test("A loop gets merged updates with the oldest previous state", () =>
+  withInformer(async ({ server, informer, sync, settled }) => {
+    server.put("default/a", { size: 1 });
+    const loop = informer.events();
+    await sync();
+    const { value: added } = await loop.next();
+    assert.equal(added.type, "added");
+    server.put("default/a", { size: 2 });
+    await settled();
+    server.put("default/a", { size: 3 });
+    await settled();
+    const { value: updated } = await loop.next();
+    assert.deepEqual({
+      type: updated.type,
+      previous: updated.previous?.spec.size,
+      object: updated.object.spec.size,
+    }, { type: "updated", previous: 1, object: 3 });
+    await loop.return?.();
+  }));

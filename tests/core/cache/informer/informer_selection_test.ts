@@ -73,6 +73,20 @@ test("Informer tells who waits for the first sync, whatever its namespaces becom
     assert.deepEqual([...informer.keys()], ["two/a"]);
   }, { namespaces: ["one"] }));
 
+test("An index that was removed can be added again, also for new namespaces", () =>
+  withInformer(async ({ server, informer }) => {
+    server.put("one/a", { labels: { app: "web" } });
+    server.put("two/b", { labels: { app: "web" } });
+    informer.addIndex("by", { byLabel: "team" });
+    await informer.start().synced;
+    informer.removeIndex("by");
+    assert.throws(() => informer.byIndex("by", "web"), RangeError);
+    await informer.changeNamespaces(["one", "two"]);
+    informer.addIndex("by", { byLabel: "app" });
+    const found = informer.byIndex("by", "web");
+    assert.deepEqual(found.map(({ metadata }) => metadata.name), ["a", "b"]);
+  }, { namespaces: ["one"] }));
+
 test("Informer holds only objects with the labels that are asked for", () =>
   withInformer(async ({ server, informer, events, sync, until }) => {
     server.put("default/a", { labels: { app: "web" } });

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { KubernetesObject } from "../../../../core/api/object.ts";
+import { StoreWriter } from "../../../../core/cache/informer/store_writer.ts";
+import { Subscriptions } from "../../../../core/cache/informer/subscriptions.ts";
+import { ObjectStore } from "../../../../core/cache/store/object_store.ts";
+import { TimeSlice } from "../../../../core/cache/watch/receive.ts";
+import { InformerMetrics } from "../../../../core/cache/watch/watch_record.ts";
+import { wholeRange } from "../../../../core/json/byte_range.ts";
+import { EventScanner } from "../../../../core/json/event_scanner.ts";
+import type { ObjectHeader } from "../../../../core/json/object_header.ts";
+import { noMetrics } from "../../../../core/metrics.ts";
+import { VirtualClock } from "../../../../testing/virtual_clock.ts";
+import { Widget } from "../../../support/fake_watch_call.ts";
+
+/** Subscriptions that count how often the history restarted. */
+class CountedSubscriptions extends Subscriptions<KubernetesObject> {
+  restarts = 0;
+
+  override restarted(): void {
+    this.restarts++;
+  }
+}
+
+function header(name: string, resourceVersion: string): ObjectHeader {
+  const metadata = { namespace: "default", name, uid: name, resourceVersion };
+  return new EventScanner().scanObject(
+    wholeRange(JSON.stringify({ metadata })),
+  );
+}
+
+test("A deletion within an unfinished state does not count as seen", async () => {
+  const clock = new VirtualClock();
+  const store = new ObjectStore<KubernetesObject>({ kind: Widget });
+  const subscriptions = new CountedSubscriptions(clock);
+  const writer = new StoreWriter<KubernetesObject>({
+    kind: Widget,
+    store,
+    subscriptions,
+    slice: new TimeSlice(clock),
+    metrics: new InformerMetrics(noMetrics, "Widget"),
+    metadataOnly: false,
+    labels: [],
+    selectsFields: false,
+    shard: undefined,
+  });
+  writer.init();
+  writer.initApply(header("a", "1"));
+  writer.delete(header("b", "10"));
+  const outcome = writer.ownWrite(header("a", "9"), undefined);
+  assert.equal(outcome?.seen, "");
+  assert.equal(store.resourceVersion({ namespace: "default", name: "a" }), "9");
+  // The stream breaks; the state is read again, from a server that lags.
+  writer.init();
+  writer.initApply(header("a", "1"));
+  await writer.initDone("8");
+  assert.equal(subscriptions.restarts, 0);
+  assert.equal(store.resourceVersion({ namespace: "default", name: "a" }), "9");
+});
