@@ -228,7 +228,6 @@ export type {
 export type { Namespaces } from "./controller/namespaces.ts";
 export type { StaticShard } from "./controller/shard.ts";
 export * from "./controller/event_source.ts";
-export type { SourceRegistry } from "./controller/source_registry.ts";
 export type { EventOptions } from "./controller/event_recorder.ts";
 export * from "./controller/expectations.ts";
 export { allOf, anyOf, type Filters, noneOf } from "./controller/filters.ts";

@@ -11,8 +11,12 @@ import type { PropagationPolicy } from "../client/request_options.ts";
 import type { Logger } from "../logger.ts";
 import type { RunCause } from "./cause.ts";
 import type { EventOptions } from "./event_recorder.ts";
-import type { EventSource, PrimaryCache } from "./event_source.ts";
-import type { SourceRegistry } from "./source_registry.ts";
+
+import type {
+  EventSource,
+  PrimaryCache,
+  SourceRegistry,
+} from "./event_source.ts";
 
 /** Position of a run in a series of retries. */
 export interface RetryInfo {

@@ -2,7 +2,10 @@ import type { Kind } from "../api/kind.ts";
 import type { KubernetesObject } from "../api/object.ts";
 import type { ObjectKey } from "../api/object_key.ts";
 import type { InformerPool } from "../cache/informer/informer_pool.ts";
-import type { OwnWrite } from "../cache/informer/shared_informer.ts";
+import type {
+  CacheReader,
+  OwnWrite,
+} from "../cache/informer/shared_informer.ts";
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
 import type { Logger } from "../logger.ts";
@@ -35,36 +38,10 @@ export interface SourceEvent {
 }
 
 /** Cache of the primaries of a controller. */
-export interface PrimaryCache<P extends KubernetesObject> {
-  /**
-   * Reads one primary, frozen; undefined if it does not exist.
-   *
-   * @throws {Error} If a bounded cache keeps only its key; use `read` instead.
-   */
-  get(key: ObjectKey | string): P | undefined;
-  /** Whether a primary exists; decodes nothing. */
-  has(key: ObjectKey | string): boolean;
-  /** Keys of all primaries, as `namespace/name` or `name`. */
-  keys(): Iterable<string>;
-  /**
-   * Reads all primaries of a namespace, or of all namespaces, frozen.
-   *
-   * @throws {Error} If a bounded cache keeps only the key of one; use `readList`
-   * instead.
-   */
-  list(namespace?: string): readonly P[];
-  /**
-   * Reads the primaries with a value in an index of the controller.
-   *
-   * @param index Name of the index in the option `indexes`.
-   * @throws {RangeError} If the index does not exist.
-   */
-  byIndex(index: string, value: string): readonly P[];
-  /** Reads one primary, from the server if a bounded cache keeps only its key. */
-  read(key: ObjectKey | string): Promise<P | undefined>;
-  /** Reads all primaries of a namespace, or of all namespaces, like `read`. */
-  readList(namespace?: string): Promise<readonly P[]>;
-}
+export type PrimaryCache<P extends KubernetesObject> = Omit<
+  CacheReader<P>,
+  "size" | "readByIndex"
+>;
 
 /** Context that a controller passes to an event source when it starts. */
 export interface SourceContext<P extends KubernetesObject = KubernetesObject> {
@@ -182,4 +159,19 @@ export interface EventSource<
    * @returns Fulfilled when the source has synced again.
    */
   changeNamespaces?(namespaces: NamespaceSet): Promise<void>;
+}
+
+/** Event sources of a controller, which can be added and removed while it runs. */
+export interface SourceRegistry<P extends KubernetesObject = KubernetesObject> {
+  /** Source of this name; undefined if there is none. */
+  named(name: string): EventSource<P> | undefined;
+  /**
+   * Adds a source and starts it.
+   *
+   * @returns The source of this name, which may have existed before; fulfilled
+   * when it has synced.
+   */
+  add(source: EventSource<P>): Promise<EventSource<P>>;
+  /** Removes a source and stops it. */
+  remove(name: string): Promise<void>;
 }

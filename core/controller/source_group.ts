@@ -22,7 +22,7 @@ export type SourceDeps<P extends KubernetesObject> = Omit<
   "trigger" | "namespaces"
 >;
 
-/** Receiver of the triggers of event sources. */
+/** Handler of the triggers of event sources. */
 export interface TriggerHandler {
   /** Handles a trigger: a resource that the primary depends on changed. */
   onTrigger(key: string, source: string, event: SourceEvent): void;
@@ -30,12 +30,12 @@ export interface TriggerHandler {
 
 const NO_DETAIL: SourceEvent = Object.freeze({});
 
-/** How long a source may take to stop, in milliseconds. */
-const STOP_LIMIT = 10_000;
+/** Time limit for the stop of a source. */
+const STOP_LIMIT_MS = 10_000;
 
 /**
- * The event sources of a controller: started in order, read together, stopped
- * in reverse.
+ * Event sources of a controller: started in order, read together, stopped in
+ * reverse order.
  *
  * @typeParam P The type of the primaries.
  */
@@ -47,9 +47,9 @@ export class SourceGroup<P extends KubernetesObject> {
    * for each event.
    */
   followsPrimaries: boolean;
-  /** When each source has synced, of those that were started. */
+  /** Started sources, with promises that are fulfilled when they have synced. */
   readonly #started: Map<EventSource<P>, Promise<void>> = new Map();
-  /** Fulfilled, when the sources are started, with the first namespaces. */
+  /** Fulfilled when the sources are started, with the first namespaces. */
   readonly #begun: PromiseWithResolvers<void> = Promise.withResolvers();
   /** Set when the sources are started. */
   #handler: TriggerHandler | undefined;
@@ -57,8 +57,8 @@ export class SourceGroup<P extends KubernetesObject> {
   #stopped = false;
 
   /**
-   * @param sources The sources that are there from the start.
-   * @param deps What each source is given when it starts.
+   * @param sources Sources at first; others can be added later.
+   * @param deps Dependencies that each source gets when it starts.
    */
   constructor(sources: readonly EventSource<P>[], deps: SourceDeps<P>) {
     this.#sources = [...sources];
@@ -66,7 +66,7 @@ export class SourceGroup<P extends KubernetesObject> {
     this.#deps = deps;
   }
 
-  /** The source of a name, if there is one. */
+  /** Source of this name; undefined if there is none. */
   named(name: string): EventSource<P> | undefined {
     return this.#sources.find((source) => source.name === name);
   }
@@ -74,8 +74,8 @@ export class SourceGroup<P extends KubernetesObject> {
   /**
    * Starts all sources: loaders first, the others together.
    *
-   * @param namespaces Those of the controller.
-   * @param handler Receives the triggers.
+   * @param namespaces Namespaces of the controller.
+   * @param handler Handler of the triggers.
    * @returns Fulfilled when all have synced.
    */
   async start(
@@ -96,9 +96,9 @@ export class SourceGroup<P extends KubernetesObject> {
   }
 
   /**
-   * Stops all sources, those that were started last first. One that throws or
-   * takes too long is told of and left behind: it must not keep the others, or
-   * the process, from their end.
+   * Stops all sources, in reverse order of their start. A source that throws or
+   * takes too long is logged and left behind: it must not keep the others, or the
+   * process, from stopping.
    */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -110,10 +110,10 @@ export class SourceGroup<P extends KubernetesObject> {
   }
 
   /**
-   * Adds a source while the controller runs. One that cannot start is not kept.
+   * Adds a source while the controller runs. A source that cannot start is removed.
    *
-   * @returns The source of that name, which may have been there before;
-   * fulfilled when it has synced.
+   * @returns The source of this name, which may have existed before; fulfilled
+   * when it has synced.
    */
   async add(source: EventSource<P>): Promise<EventSource<P>> {
     const present = this.named(source.name);
@@ -123,7 +123,7 @@ export class SourceGroup<P extends KubernetesObject> {
       this.followsPrimaries ||= followsPrimaries(source);
     }
     try {
-      // Before the others are started, its namespaces are not known.
+      // Its namespaces are not known before the others are started.
       await this.#begun.promise;
       await this.#startOne(added);
     } catch (error) {
@@ -133,7 +133,7 @@ export class SourceGroup<P extends KubernetesObject> {
     return added;
   }
 
-  /** Takes a source away and stops it. */
+  /** Removes a source and stops it. */
   async remove(name: string): Promise<void> {
     const source = this.named(name);
     if (source === undefined) return;
@@ -142,7 +142,7 @@ export class SourceGroup<P extends KubernetesObject> {
     if (this.#started.delete(source)) await source.stop();
   }
 
-  /** Lets every source that can follow a change of namespaces. */
+  /** Changes the namespaces of all sources that can follow a change. */
   async changeNamespaces(namespaces: NamespaceSet): Promise<void> {
     this.#namespaces = namespaces;
     await Promise.all(
@@ -153,11 +153,11 @@ export class SourceGroup<P extends KubernetesObject> {
     );
   }
 
-  /** Tells the sources that follow primaries; what they throw is logged. */
+  /** Delivers an event to sources that follow primaries; exceptions are logged. */
   primaryEvent(event: PrimaryEvent<P>): void {
     for (const source of this.#started.keys()) {
       const failed = (error: unknown) =>
-        this.#deps.log.error("An event source has thrown", {
+        this.#deps.log.error("An event source failed", {
           source: source.name,
           object: keyText(event.key),
           error,
@@ -171,21 +171,21 @@ export class SourceGroup<P extends KubernetesObject> {
     }
   }
 
-  /** The health of each source, by name. */
+  /** Health of each source, by name. */
   health(): ReadonlyMap<string, SourceHealth> {
     return new Map(
       this.#sources.map((source) => [source.name, healthOf(source)]),
     );
   }
 
-  /** The sources that have a kind. */
+  /** Sources of a kind. */
   ofKind(kind: Kind): readonly EventSource<P>[] {
     return this.#sources.filter((source) =>
       source.kind !== undefined && sameKind(source.kind, kind)
     );
   }
 
-  /** One object from the caches of its kind; undefined if none has it. */
+  /** Object from the caches of its kind; undefined if it is in none. */
   async get<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
@@ -198,7 +198,7 @@ export class SourceGroup<P extends KubernetesObject> {
     return newestOfEach(found)[0];
   }
 
-  /** The objects of a kind that the caches have, each once. */
+  /** Objects of a kind in the caches, each once. */
   async list<T extends KubernetesObject>(
     kind: Kind<T>,
     namespace: string | undefined,
@@ -211,9 +211,9 @@ export class SourceGroup<P extends KubernetesObject> {
   }
 
   /**
-   * The secondaries of a primary of a kind, each once and in its newest state.
+   * Secondaries of a primary, of one kind, each once and in its newest state.
    *
-   * @throws {TypeError} If no source has the kind.
+   * @throws {TypeError} If there is no source of the kind.
    */
   async secondaries<T extends KubernetesObject>(
     kind: Kind<T>,
@@ -222,7 +222,7 @@ export class SourceGroup<P extends KubernetesObject> {
     const sources = this.ofKind(kind).filter((source) => source.secondaries);
     if (sources.length === 0) {
       throw new TypeError(
-        `Cannot find secondaries: no event source of the controller has ${
+        `Cannot find secondaries: the controller has no event source of ${
           kindText(kind)
         }: received sources ${
           this.#sources.map((source) => source.name).join(", ") || "(none)"
@@ -236,7 +236,7 @@ export class SourceGroup<P extends KubernetesObject> {
     return lists.length === 1 ? lists[0] as T[] : newestOfEach(lists.flat());
   }
 
-  /** Tells the caches of a kind that an object is about to be written. */
+  /** Begins an own write in the caches of a kind. */
   beginWrite(kind: Kind, key: ObjectKey): OwnWrite {
     const writes = this.ofKind(kind).flatMap((source) =>
       source.beginWrite === undefined ? [] : [source.beginWrite(key)]
@@ -244,18 +244,18 @@ export class SourceGroup<P extends KubernetesObject> {
     return allWrites(writes);
   }
 
-  /** Starts a source, once; what was stopped meanwhile starts nothing more. */
+  /** Starts a source once, and not after a stop. */
   #startOne(source: EventSource<P>): Promise<void> {
     if (this.#stopped) {
       return Promise.reject(
         new Error(
-          `Cannot start event source "${source.name}": the controller was stopped: received a start`,
+          `Cannot start event source "${source.name}": the controller was stopped`,
         ),
       );
     }
     let started = this.#started.get(source);
     if (started === undefined) {
-      // Noted before the call, within which the source may trigger already.
+      // Noted before the call, as the source may trigger within it.
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#started.set(source, started = promise);
       resolve(this.#begin(source));
@@ -280,10 +280,10 @@ export class SourceGroup<P extends KubernetesObject> {
     const { clock, log } = this.#deps;
     const onTimeout = () =>
       new Error(
-        `Cannot wait any longer: "stop" must be fulfilled within ${STOP_LIMIT} ms`,
+        `Cannot wait any longer: "stop" was not fulfilled within ${STOP_LIMIT_MS} ms`,
       );
     try {
-      await deadline(() => source.stop(), STOP_LIMIT, { clock, onTimeout });
+      await deadline(() => source.stop(), STOP_LIMIT_MS, { clock, onTimeout });
     } catch (error) {
       log.error("Cannot stop an event source, it is left behind", {
         source: source.name,
@@ -293,16 +293,16 @@ export class SourceGroup<P extends KubernetesObject> {
   }
 }
 
-/** One that cannot even tell is not well. */
+/** Health of a source; unhealthy if its `health` throws. */
 function healthOf(source: EventSource): SourceHealth {
   try {
     return source.health?.() ?? { status: "unknown" };
   } catch (error) {
-    return { status: "unhealthy", message: `health() has thrown: ${error}` };
+    return { status: "unhealthy", message: `health() threw ${error}` };
   }
 }
 
-/** Several writes in one. */
+/** Combines several own writes into one. */
 export function allWrites(writes: readonly OwnWrite[]): OwnWrite {
   return {
     succeed(object: KubernetesObject, result?: OwnWriteResult) {
@@ -314,7 +314,7 @@ export function allWrites(writes: readonly OwnWrite[]): OwnWrite {
   };
 }
 
-/** Of objects that occur more than once, the newest state. */
+/** Removes duplicates; the newest state of an object is kept. */
 function newestOfEach<T extends KubernetesObject>(objects: readonly T[]): T[] {
   const newest = new Map<string, T>();
   for (const object of objects) {

@@ -48,7 +48,7 @@ scenario(
     await fixture.until(() => runs.length === 1);
     assert.deepEqual(followed, ["a"]);
     const told = fixture.log.filter(({ message }) =>
-      message === "An event source has thrown"
+      message === "An event source failed"
     );
     assert.deepEqual(told.map(({ fields }) => fields["source"]), [
       "throws",

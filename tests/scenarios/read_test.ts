@@ -124,7 +124,7 @@ scenario(
     assert.deepEqual(found, [undefined, 0, 2, 2]);
     assert.match(
       errors[0] ?? "",
-      /^TypeError: Cannot find secondaries: no event source .* v1 Secret: received sources v1 ConfigMap$/,
+      /^TypeError: Cannot find secondaries: the controller has no event source of v1 Secret: received sources v1 ConfigMap$/,
     );
     assert.match(
       errors[1] ?? "",

@@ -1,21 +1,21 @@
 import type { KubernetesObject } from "../../api/object.ts";
 
-/** What every write changes, whoever did it. */
+/** Metadata fields that every write changes. */
 const BOOKKEEPING: readonly string[] = ["resourceVersion", "managedFields"];
 
 /**
  * Whether a write explains every difference between two states of an object.
  *
- * A write that changed nothing is answered with the state that was there, and
- * nothing in the answer tells that state from one that the write made. What
- * tells them apart is a difference that the write did not ask for: then somebody
- * else had a part in it. Values that a server fills in beside those of the write
- * count as somebody else's, too: to be told once too often does no harm.
+ * The response to a write that changed nothing is the state that existed before,
+ * and does not differ in form from a state that the write made. It is recognized
+ * by a difference that the write did not request: then another client made a
+ * change. Values that a server fills in beside those of the write count as changes
+ * by another client, too: an additional event does no harm.
  *
- * @param sent What was written: the fields that were sent, with any value. A
- * list, or a value that is no object, stands for all within it.
- * @param before The state before the write.
- * @param after The state that the server answered.
+ * @param sent Fields that were sent, with any value. A list, or a value that is
+ * not an object, stands for everything within it.
+ * @param before State before the write.
+ * @param after State in the response of the server.
  */
 export function isExplainedBy(
   sent: unknown,
@@ -48,7 +48,7 @@ function explains(sent: unknown, before: unknown, after: unknown): boolean {
       before.every((item, index) => explains(undefined, item, after[index]));
   }
   if (!isRecord(before) || !isRecord(after)) {
-    // A part that came or went as a whole is explained if it was sent at all.
+    // A part that was added or removed as a whole is explained if it was sent.
     return before === after || sent !== undefined;
   }
   const keys = new Set([...Object.keys(before), ...Object.keys(after)]);

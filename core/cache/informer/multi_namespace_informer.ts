@@ -7,7 +7,7 @@ import {
   parseKey,
 } from "../../api/object_key.ts";
 import { compareResourceVersions } from "../../api/resource_version.ts";
-import type { IndexDefinition } from "../store/object_store.ts";
+import type { IndexDefinition, ObjectStore } from "../store/object_store.ts";
 import { type StoreUsage, sumOfUsages } from "../store/store_usage.ts";
 import {
   type CacheEvent,
@@ -17,7 +17,6 @@ import {
 import { EventBuffer } from "./event_buffer.ts";
 import type { NamespaceInformer } from "./namespace_informer.ts";
 import { MultiNamespaceRegistration } from "./multi_namespace_registration.ts";
-import { readEach } from "./read_each.ts";
 import type {
   AddHandlerOptions,
   HandlerRegistration,
@@ -321,10 +320,8 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   /** All objects, or those of one namespace, frozen. */
   list(namespace?: string): readonly T[] {
     return this.#flat(
-      this.#inNamespace(namespace).map((member) => ({
-        member,
-        objects: member.informer.store.list({ namespace }),
-      })),
+      this.#inNamespace(namespace),
+      (store) => store.list({ namespace }),
     );
   }
 
@@ -332,10 +329,8 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   byIndex(index: string, value: string): readonly T[] {
     const name = this.#indexName(index);
     return this.#flat(
-      this.#inNamespace(undefined).map((member) => ({
-        member,
-        objects: member.informer.store.byIndex(name, value),
-      })),
+      this.#inNamespace(),
+      (store) => store.byIndex(name, value),
     );
   }
 
@@ -351,28 +346,21 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
 
   /** All objects, or those of one namespace; fetched like `read`. */
   async readList(namespace?: string): Promise<readonly T[]> {
-    const lists = this.#inNamespace(namespace).map(async (member) => {
-      const { store } = member.informer;
-      const objects = store.usage().keyOnly.objects === 0
-        ? store.list({ namespace })
-        : await readEach(store.keys(namespace), (key) => store.read(key));
-      return { member, objects };
-    });
-    return this.#flat(await Promise.all(lists));
+    const members = this.#inNamespace(namespace);
+    const lists = await Promise.all(
+      members.map(({ informer }) => informer.store.readList(namespace)),
+    );
+    return this.#flat(members, (_, index) => lists[index] as T[]);
   }
 
   /** Objects for which an index has this value; fetched like `read`. */
   async readByIndex(index: string, value: string): Promise<readonly T[]> {
     const name = this.#indexName(index);
-    const lists = this.#inNamespace(undefined).map(async (member) => {
-      const { store } = member.informer;
-      const keys = store.keysByIndex(name, value);
-      return {
-        member,
-        objects: await readEach(keys, (key) => store.read(key)),
-      };
-    });
-    return this.#flat(await Promise.all(lists));
+    const members = this.#inNamespace();
+    const lists = await Promise.all(
+      members.map(({ informer }) => informer.store.readByIndex(name, value)),
+    );
+    return this.#flat(members, (_, index) => lists[index] as T[]);
   }
 
   /**
@@ -559,7 +547,7 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
   }
 
   /** Members that reads of a namespace, or of all, see. */
-  #inNamespace(namespace: string | undefined): Member<T>[] {
+  #inNamespace(namespace?: string): Member<T>[] {
     return [...this.#readable]
       .filter(([name]) => name === ALL || (namespace ?? name) === name)
       .map(([, member]) => member);
@@ -567,19 +555,18 @@ export class MultiNamespaceInformer<T extends KubernetesObject>
 
   /** Objects of several members, each object once. */
   #flat(
-    lists: readonly {
-      readonly member: Member<T>;
-      readonly objects: readonly T[];
-    }[],
+    members: readonly Member<T>[],
+    list: (store: ObjectStore<T>, index: number) => readonly T[],
   ): readonly T[] {
-    if (!this.#overlaps) {
-      return lists.length === 1
-        ? lists[0]!.objects
-        : lists.flatMap(({ objects }) => objects);
-    }
-    return lists.flatMap(({ member, objects }) =>
-      objects.filter((object) => this.#isCurrent(member, keyOf(object)))
+    const lists = members.map(({ informer }, index) =>
+      list(informer.store, index)
     );
+    if (lists.length === 1) return lists[0] as readonly T[];
+    return this.#overlaps
+      ? members.flatMap((member, index) =>
+        lists[index]!.filter((object) => this.#isCurrent(member, keyOf(object)))
+      )
+      : lists.flat();
   }
 
   #indexName(index: string): string {

@@ -1,96 +1,97 @@
 import { compareResourceVersions } from "../../api/resource_version.ts";
 
 /**
- * One change of an object as a {@linkcode OwnWriteWindow} holds it back.
+ * Change of an object, as a {@linkcode OwnWriteWindow} holds it back.
  *
- * @typeParam S What stands for a state of the object.
+ * @typeParam S Representation of a state of the object.
  */
 export interface HeldEvent<S> {
   readonly type: "added" | "updated";
-  /** The resourceVersion of the new state. */
+  /** ResourceVersion of the new state. */
   readonly resourceVersion: string;
-  /** Whether it was found by listing, so that changes before may be missing. */
+  /** Whether it is from a list, so that changes before it may be missing. */
   readonly relist: boolean;
-  /** The state before, where it is known. */
+  /** Previous state, where it is known. */
   readonly previous: S | undefined;
 }
 
 /**
- * What a window lets through: one event that stands for all that was decided,
- * from the oldest state to the newest. Nothing when all of it was our own.
+ * Released event, which merges all decided ones, from the oldest state to the
+ * newest; undefined if all of them are echoes of own writes.
  */
 export type Release<S> = Omit<HeldEvent<S>, "resourceVersion"> | undefined;
 
-/** A held event, and what has been found out about it. */
+/** Event that is held back. */
 interface Held<S> extends HeldEvent<S> {
-  /** How many writes had begun when it came: a later one did not cause it. */
+  /** Number of writes that had begun when it arrived; later ones did not cause it. */
   readonly begun: number;
   isEcho: boolean;
 }
 
 /**
- * Tells the echo of our own writes of one object from changes by others.
+ * Window that distinguishes the echoes of own writes of one object from changes by
+ * other clients (JOSDK's `TemporaryResourceCache`, client-go's `MutationCache`).
  *
- * It is open from the start of a write until the write's echo, or the progress
- * of the stream beyond it, was seen. An event that comes while writes are under
- * way may be the echo of any of these, so it is held until they have ended:
+ * It is open from the start of a write until its echo, or the progress of the
+ * stream beyond it, has arrived. An event that arrives while writes are under way
+ * may be the echo of any of them, so it is held until they have ended:
  *
  * - an event with the resourceVersion of an own write is an echo, unless it
- *   comes from a relist, which may have skipped a change before it;
- * - every other event is somebody else's;
- * - events decided together are let through as one if any of them is somebody
- *   else's.
+ *   is from a relist, which may hide a change before it;
+ * - every other event is a change by another client;
+ * - events decided together are released as one if any of them is by another
+ *   client.
  *
- * An event waits only for writes that began before it came, so that a chain of
- * writes that overlap holds nothing back for ever. Deletions are not held:
- * {@linkcode OwnWriteWindow.deleted} clears what they make pointless, and the
- * caller tells them at once.
+ * An event waits only for writes that began before it arrived, so that a chain of
+ * overlapping writes does not hold it indefinitely. Deletions are not held:
+ * {@linkcode OwnWriteWindow.deleted} drops the events before them, and the caller
+ * delivers them immediately.
  *
- * Pure: no clock, no I/O; the caller acts on what comes out.
+ * Pure: no clock, no I/O; the caller delivers released events.
  *
- * @typeParam S What stands for a state of the object.
+ * @typeParam S Representation of a state of the object.
  */
 export class OwnWriteWindow<S> {
-  /** Numbers the writes. */
+  /** Number of writes that have begun. */
   #begun = 0;
-  /** The writes under way, in the order of their begin. */
+  /** Writes under way, in the order of their begin. */
   readonly #active: Set<number> = new Set();
-  /** The resourceVersions of ended writes whose echo was not seen. */
+  /** ResourceVersions of ended writes whose echo has not arrived. */
   #own: string[] = [];
-  /** In the order of their arrival. */
+  /** Held events, in the order of their arrival. */
   #held: Held<S>[] = [];
-  /** The state before the first own write whose echo was not seen. */
+  /** State before the first own write whose echo has not arrived. */
   #before: S | undefined;
 
-  /** Whether anything is still to be decided; a closed window can be dropped. */
+  /** Whether an event can still be held; a closed window can be dropped. */
   get isOpen(): boolean {
     return this.#active.size > 0 || this.#own.length > 0 ||
       this.#held.length > 0;
   }
 
-  /** A write begins; gives what {@linkcode succeed} or {@linkcode fail} take. */
+  /** Begins a write; returns its number for {@linkcode succeed} or {@linkcode fail}. */
   begin(): number {
     this.#active.add(++this.#begun);
     return this.#begun;
   }
 
   /**
-   * A write was stored by the server.
+   * Ends a write that the server stored.
    *
-   * @param write Which one.
-   * @param answer Its `resourceVersion`; how far the stream of events had come,
-   * `seen`, since an echo up to there has arrived; and the state that the answer
-   * replaced in the cache, if it did.
+   * @param write Number of the write.
+   * @param response Its `resourceVersion`; the version that the stream had reached
+   * (`seen`), since echoes up to it have arrived; and the cached state that the
+   * response replaced, if it did (`before`).
    */
   succeed(
     write: number,
-    answer: {
+    response: {
       readonly resourceVersion: string;
       readonly seen: string;
       readonly before?: S | undefined;
     },
   ): Release<S> {
-    const { resourceVersion, seen, before } = answer;
+    const { resourceVersion, seen, before } = response;
     this.#active.delete(write);
     for (const event of this.#held) {
       if (event.resourceVersion === resourceVersion) event.isEcho = true;
@@ -101,13 +102,13 @@ export class OwnWriteWindow<S> {
     return this.#decide();
   }
 
-  /** A write failed, changed nothing, or nobody knows. */
+  /** Ends a write that failed, changed nothing, or whose result is unknown. */
   fail(write: number): Release<S> {
     this.#active.delete(write);
     return this.#decide();
   }
 
-  /** An event that changed the cache. */
+  /** Takes an event that changed the cache. */
   event(event: HeldEvent<S>): Release<S> {
     this.#held.push({
       ...event,
@@ -118,9 +119,9 @@ export class OwnWriteWindow<S> {
   }
 
   /**
-   * An event that changed nothing, since an own write with this resourceVersion
-   * or a newer one is in the cache. If no own write of this window is, its owner
-   * was told of that state before.
+   * Takes an event that did not change the cache, since an own write with this
+   * resourceVersion or a newer one is cached. If that is not an own write of this
+   * window, its state was delivered before.
    */
   stale(event: Omit<HeldEvent<S>, "previous">): Release<S> {
     const isBehind = this.#own.some((own) =>
@@ -131,15 +132,15 @@ export class OwnWriteWindow<S> {
       : undefined;
   }
 
-  /** The object is gone: what happened before does not matter any more. */
+  /** Takes a deletion: earlier events no longer matter. */
   deleted(resourceVersion: string): void {
     this.#held = [];
     this.progress(resourceVersion);
   }
 
   /**
-   * The stream has come this far: echoes up to there have been seen, or will
-   * never come since the write changed nothing.
+   * Notes the version that the stream has reached: echoes up to it have arrived,
+   * or never will, since the write changed nothing.
    */
   progress(resourceVersion: string): void {
     this.#own = this.#own.filter((own) =>
@@ -149,23 +150,13 @@ export class OwnWriteWindow<S> {
   }
 
   /**
-   * The history of the server began anew: its versions mean other states now, so
-   * that none tells an echo any more.
+   * Notes that the server's history restarted: versions mean other states now, so
+   * that they no longer identify an echo.
    */
   restart(): void {
     this.#own = [];
     this.#before = undefined;
     for (const event of this.#held) event.isEcho = false;
-  }
-
-  /**
-   * The object is not watched any more. Writes under way stay, since it may be
-   * watched again before they end.
-   */
-  leave(): void {
-    this.#held = [];
-    this.#own = [];
-    this.#before = undefined;
   }
 
   #decide(): Release<S> {

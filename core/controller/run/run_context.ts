@@ -32,13 +32,16 @@ import type {
   RetryInfo,
 } from "../context.ts";
 import type { EventRecorder } from "../event_recorder.ts";
-import type { EventSource, PrimaryCache } from "../event_source.ts";
+import type {
+  EventSource,
+  PrimaryCache,
+  SourceRegistry,
+} from "../event_source.ts";
 import { checkFinalizer, setFinalizer } from "../finalizer.ts";
 import { placedObject } from "./owner.ts";
 import type { PrimarySource } from "../primary_source.ts";
 import type { Run } from "./run.ts";
 import { allWrites, type SourceGroup } from "../source_group.ts";
-import type { SourceRegistry } from "../source_registry.ts";
 import type { WriteObserver } from "./write_loop.ts";
 import {
   jsonPatchChanges,
