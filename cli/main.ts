@@ -12,17 +12,12 @@ import { processTerminal } from "./terminal.ts";
 /** Options of {@linkcode runCli}. */
 export interface RunCliOptions {
   /**
-   * Available commands. Defaults to the commands of `coracle`.
-   */
-  readonly commands?: readonly Command[] | undefined;
-  /**
    * Input and output. Defaults to the standard streams of the process.
    */
   readonly terminal?: Terminal | undefined;
 }
 
 const RULES: OptionRules<RunCliOptions> = {
-  commands: "array?",
   terminal: "object?",
 };
 
@@ -30,7 +25,7 @@ const RULES: OptionRules<RunCliOptions> = {
  * Runs a command line.
  *
  * @param args The arguments after the program's name.
- * @param options Commands and terminal.
+ * @param options Terminal.
  * @returns The exit code: 0 on success, 1 if the command failed, 2 if the command
  * line was wrong.
  * @throws {TypeError} If the arguments are not an array of strings, or an option
@@ -51,17 +46,32 @@ export async function runCli(
   const subject = "runCli()";
   checkOption(args, "strings", { name: "args", subject });
   checkOptions(options, RULES, subject);
-  const { terminal = processTerminal() } = options;
+  return await runCommandLine(args, options.terminal ?? processTerminal());
+}
+
+/**
+ * Runs a command line with a list of commands.
+ *
+ * @param args The arguments after the program's name.
+ * @param terminal Input and output.
+ * @param commands Available commands. Defaults to the commands of `coracle`.
+ * @returns The exit code.
+ */
+export async function runCommandLine(
+  args: readonly string[],
+  terminal: Terminal,
+  commands?: readonly Command[],
+): Promise<number> {
   try {
-    const commands = options.commands ?? await builtInCommands();
-    const request = readArguments(args, commands);
+    const known = commands ?? await builtInCommands();
+    const request = readArguments(args, known);
     if (request.action === "version") {
       terminal.out(`coracle ${VERSION}\n`);
       return 0;
     }
     if (request.action === "help") {
       const { command } = request;
-      terminal.out(command ? commandHelp(command) : overview(commands));
+      terminal.out(command ? commandHelp(command) : overview(known));
       return 0;
     }
     const { command, flags, operands } = request;

@@ -17,14 +17,7 @@
 import process from "node:process";
 import { runCli } from "./main.ts";
 
-export type {
-  Command,
-  CommandInput,
-  Flag,
-  FlagValues,
-  Terminal,
-} from "./command.ts";
-export { UsageError } from "./command.ts";
+export type { Terminal } from "./command.ts";
 export { runCli, type RunCliOptions } from "./main.ts";
 
 if (import.meta.main) {

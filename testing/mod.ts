@@ -25,11 +25,6 @@ export {
   TestCluster,
   type TestClusterOptions,
   type TestedOperator,
-  type TestUntilOptions,
   withTestCluster,
 } from "./test_cluster.ts";
-export {
-  type RunUntilOptions,
-  VirtualClock,
-  type VirtualClockOptions,
-} from "./virtual_clock.ts";
+export { VirtualClock, type VirtualClockOptions } from "./virtual_clock.ts";

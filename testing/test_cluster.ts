@@ -100,15 +100,6 @@ const TEST_CLUSTER_RULES: OptionRules<TestClusterOptions> = {
   server: "object?",
 };
 
-/** Options of {@linkcode TestCluster.until}. */
-export interface TestUntilOptions {
-  /**
-   * Time limit on the clock of the cluster. Defaults to `"30s"`, on a virtual
-   * clock to `"1h"`.
-   */
-  readonly within?: Duration | undefined;
-}
-
 /**
  * Cluster for one test, embedded or real, with a namespace of its own.
  *
@@ -252,12 +243,15 @@ export class TestCluster {
    *
    * @param condition Function that ends the wait by any result but undefined, null
    * and false, or by throwing.
+   * @param options Limit of the wait.
+   * @param options.within Time limit on the clock of the cluster. Defaults to
+   * `"30s"`, on a virtual clock to `"1h"`.
    * @returns The result of the condition.
    * @throws {Error} If the condition did not hold in time; the error has the log.
    */
   async until<T>(
     condition: () => T | Promise<T>,
-    options: TestUntilOptions = {},
+    options: { readonly within?: Duration | undefined } = {},
   ): Promise<NonNullable<Exclude<T, false>>> {
     const { clock } = this;
     const virtual = clock instanceof VirtualClock;

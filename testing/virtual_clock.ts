@@ -24,23 +24,6 @@ export interface VirtualClockOptions {
   readonly maxTimers?: number | undefined;
 }
 
-/** Limits of {@linkcode VirtualClock.runUntil}. */
-export interface RunUntilOptions {
-  /**
-   * Maximum time to advance, in milliseconds.
-   *
-   * @default {3_600_000}
-   */
-  readonly limit?: number | undefined;
-  /**
-   * Maximum number of event-loop turns without a pending timer while the
-   * condition is false.
-   *
-   * @default {1_000}
-   */
-  readonly idleTurns?: number | undefined;
-}
-
 /**
  * Clock that advances only on request, so that an operator with retries of
  * minutes and intervals of hours is tested in milliseconds.
@@ -164,12 +147,20 @@ export class VirtualClock implements Clock {
    * further. The condition is checked before each timer.
    *
    * @param condition Condition to wait for; a promise is awaited.
+   * @param options Limits of the wait.
+   * @param options.limit Maximum time to advance, in milliseconds; by default an
+   * hour.
+   * @param options.idleTurns Maximum number of event-loop turns without a pending
+   * timer while the condition is false; by default 1,000.
    * @throws {Error} If the limit is reached, or no timer is pending, before the
    * condition holds.
    */
   async runUntil(
     condition: () => boolean | Promise<boolean>,
-    options: RunUntilOptions = {},
+    options: {
+      readonly limit?: number | undefined;
+      readonly idleTurns?: number | undefined;
+    } = {},
   ): Promise<void> {
     const { limit = 3_600_000, idleTurns = 1_000 } = options;
     await this.#exclusively(async () => {

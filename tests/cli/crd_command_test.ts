@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";
 import type { Terminal } from "../../cli/command.ts";
 import { crdCommand } from "../../cli/crd_command.ts";
-import { runCli } from "../../cli/main.ts";
+import { runCommandLine } from "../../cli/main.ts";
 
 async function crd(
   ...files: readonly string[]
@@ -20,10 +20,7 @@ async function crd(
   const paths = files.map((file) =>
     fileURLToPath(new URL(`fixtures/${file}`, import.meta.url))
   );
-  const code = await runCli(["crd", ...paths], {
-    terminal,
-    commands: [crdCommand],
-  });
+  const code = await runCommandLine(["crd", ...paths], terminal, [crdCommand]);
   return { code, out, said };
 }
 

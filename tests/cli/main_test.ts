@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Command, Terminal } from "../../cli/command.ts";
 import { UsageError } from "../../cli/command.ts";
-import { runCli } from "../../cli/main.ts";
+import { runCommandLine } from "../../cli/main.ts";
 import { VERSION } from "../../cli/version.ts";
 
 function recordingTerminal(): Terminal & { printed: string; said: string } {
@@ -32,35 +32,31 @@ function command(run: Command["run"]): Command {
   };
 }
 
-test("runCli runs a command and returns its exit code", async () => {
+test("runCommandLine runs a command and returns its exit code", async () => {
   const terminal = recordingTerminal();
   const go = command(({ flags, operands }) => {
     assert.equal(flags["fast"], true);
     assert.deepEqual(operands, ["home"]);
     return Promise.resolve(7);
   });
-  const code = await runCli(["go", "home", "--fast"], {
-    commands: [go],
-    terminal,
-  });
+  const code = await runCommandLine(["go", "home", "--fast"], terminal, [go]);
   assert.equal(code, 7);
 });
 
-test("runCli prints help and version to the standard output", async () => {
+test("runCommandLine prints help and version to the standard output", async () => {
   const terminal = recordingTerminal();
   const go = command(() => Promise.resolve(1));
-  const options = { commands: [go], terminal };
-  assert.equal(await runCli(["--version"], options), 0);
+  assert.equal(await runCommandLine(["--version"], terminal, [go]), 0);
   assert.equal(terminal.printed, `coracle ${VERSION}\n`);
-  assert.equal(await runCli(["help"], options), 0);
+  assert.equal(await runCommandLine(["help"], terminal, [go]), 0);
   assert.match(terminal.printed, /\n {2}go \[WHERE\] {2}go somewhere\n/);
-  assert.equal(await runCli(["help", "go"], options), 0);
+  assert.equal(await runCommandLine(["help", "go"], terminal, [go]), 0);
   assert.match(terminal.printed, /Usage: coracle go \[--fast\] \[WHERE\]\n/);
   assert.match(terminal.printed, /\n {2}--fast {2}go fast\n/);
   assert.equal(terminal.said, "");
 });
 
-test("runCli distinguishes a wrong command line from a failure", async () => {
+test("runCommandLine distinguishes a wrong command line from a failure", async () => {
   const outcomes: readonly (readonly [unknown, number, RegExp])[] = [
     [
       new UsageError("Cannot go: no", "go"),
@@ -82,7 +78,7 @@ test("runCli distinguishes a wrong command line from a failure", async () => {
   for (const [error, expected, said] of outcomes) {
     const terminal = recordingTerminal();
     const go = command(() => Promise.reject(error));
-    assert.equal(await runCli(["go"], { commands: [go], terminal }), expected);
+    assert.equal(await runCommandLine(["go"], terminal, [go]), expected);
     assert.match(terminal.said, said);
     assert.equal(terminal.printed, "");
   }
