@@ -5,10 +5,10 @@ import { delimiter, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 
-/** The folder of the checkout. */
+/** Folder of the checkout. */
 export const PROJECT: string = fileURLToPath(new URL("../..", import.meta.url));
 
-/** How {@linkcode runCommand} runs a command. */
+/** Options of {@linkcode runCommand}. */
 export interface CommandOptions {
   /**
    * The folder to run it in.
@@ -18,7 +18,7 @@ export interface CommandOptions {
   readonly cwd?: string | undefined;
   /** Variables that are set beside the inherited ones. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** What it reads from its standard input. */
+  /** Text for its standard input. */
   readonly input?: string | undefined;
   /**
    * Milliseconds after which it is killed.
@@ -39,8 +39,8 @@ export interface CommandResult {
 }
 
 /**
- * The environment of child processes: the runtimes that the project brings come
- * first, and the package's own name resolves to its sources.
+ * Environment of child processes: the project's own runtimes are first in the
+ * path, and the package's name resolves to its sources.
  */
 export function childEnvironment(
   env: Readonly<Record<string, string | undefined>> = {},
@@ -89,7 +89,7 @@ export function startCommand(
   return child;
 }
 
-/** Kills a process that {@linkcode startCommand} made, and all it started. */
+/** Kills a process of {@linkcode startCommand} with all its children. */
 export function killGroup(child: ChildProcess): void {
   if (child.pid === undefined) return;
   try {
@@ -99,7 +99,7 @@ export function killGroup(child: ChildProcess): void {
   }
 }
 
-/** Runs a command to its end and keeps what it wrote. */
+/** Runs a command to its end and collects its output. */
 export async function runCommand(
   command: readonly string[],
   options: CommandOptions = {},

@@ -9,16 +9,16 @@ import type {
 import type { Clock, Timer } from "../../core/clock.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 
-/** How long a request takes, in milliseconds; undefined when it gets lost. */
+/** Latency of a request in milliseconds; undefined when it is lost. */
 export interface Way {
   readonly there: number | undefined;
   readonly back: number | undefined;
 }
 
-/** A way on which all is well. */
+/** Way without delay or loss. */
 export const GOOD_WAY: Way = { there: 3, back: 2 };
 
-/** Ways on which things go wrong. */
+/** Ways with delays and losses. */
 export const anyWay: fc.Arbitrary<Way> = fc.oneof(
   fc.constant(GOOD_WAY),
   fc.record({ there: latency(), back: latency() }),
@@ -34,14 +34,14 @@ function latency(): fc.Arbitrary<number | undefined> {
   );
 }
 
-/** What a {@linkcode DistantProcess} lives in. */
+/** Dependencies of a {@linkcode DistantProcess}. */
 export interface Surroundings {
   readonly clock: VirtualClock;
   /** The server at the end of the way. */
   readonly server: Transport;
 }
 
-/** Plays processes around a server without a socket, on a clock of their own. */
+/** Runs processes around an in-process server on a virtual clock. */
 export async function atDistance(
   play: (surroundings: Surroundings) => Promise<void>,
 ): Promise<void> {
@@ -55,21 +55,21 @@ export async function atDistance(
 }
 
 /**
- * A process as others see it: behind a network that is slow or loses requests
- * and answers, on a machine that may stop it for a while, and perhaps killed.
+ * Simulated process behind a network that is slow or loses requests and answers,
+ * on a machine that may freeze or kill it.
  *
  * A request that was sent arrives even if its sender has given it up.
  */
 export class DistantProcess {
   readonly #surroundings: Surroundings;
   #killed = false;
-  /** The way of requests that are sent from now on. */
+  /** Way of later requests. */
   way: Way = GOOD_WAY;
-  /** Until when it stands still, as by SIGSTOP. */
+  /** Time until which it is frozen, as by SIGSTOP. */
   stoppedUntil = 0;
-  /** Time as the process has it: timers wait while it stands still. */
+  /** Clock of the process: its timers wait while it is frozen. */
   readonly clock: Clock;
-  /** Its way to the server. */
+  /** Client of the process. */
   readonly client: Client;
 
   constructor(surroundings: Surroundings) {
@@ -94,7 +94,7 @@ export class DistantProcess {
     return !this.#killed && this.stoppedUntil <= this.clock.now();
   }
 
-  /** Ends it: nothing that it waits for comes any more. */
+  /** Kills it: nothing that it waits for arrives. */
   kill(): void {
     this.#killed = true;
   }

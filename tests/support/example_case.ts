@@ -5,9 +5,9 @@ import { ApiServer } from "../../apiserver/server.ts";
 import type { Client } from "../../core/client/client.ts";
 import { Program, runtimeCommand } from "./program.ts";
 
-/** An example that runs as its user runs it, and the cluster in which it does. */
+/** Example that runs as a program, with its cluster. */
 export interface RunningExample {
-  /** The example, as a process of its own. */
+  /** Process of the example. */
   readonly program: Program;
   /** Of an administrator of the cluster. */
   readonly client: Client;

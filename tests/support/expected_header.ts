@@ -5,8 +5,8 @@ import type {
 } from "../../core/json/object_header.ts";
 
 /**
- * What the header of a parsed object must be: written from the definition, with
- * nothing of the scanner.
+ * Expected header of a parsed object, computed from the definition without the
+ * scanner.
  *
  * @module
  */
@@ -57,7 +57,7 @@ export function isWatchEvent(
       .includes(own(event, "type") as string);
 }
 
-/** Asserts that a header tells what the parsed object says. */
+/** Asserts that a header equals the parsed object. */
 export function assertHeader(header: ObjectHeader, object: Json): void {
   const metadata = (own(object, "metadata") ?? {}) as Json;
   for (const key of ["kind", "apiVersion"] as const) {

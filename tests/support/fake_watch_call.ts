@@ -10,7 +10,7 @@ import {
 } from "../../core/api/label_selector.ts";
 import type { KubernetesObject } from "../../core/api/object.ts";
 
-/** The one kind that a `FakeWatchServer` serves. */
+/** Kind that a `FakeWatchServer` serves. */
 export interface Widget extends KubernetesObject {
   spec: { size: number };
 }
@@ -31,15 +31,15 @@ export interface Answer {
   end(body?: string): void;
   /** Breaks the connection. */
   reset(): void;
-  /** Calls back once the answer has ended, whoever ended it. */
+  /** Calls back when the answer has ended, by either side. */
   onClose(callback: () => void): void;
 }
 
-/** One request as the server saw it, and what a fault does with it. */
+/** Request to the server with the effect of its fault. */
 export interface Call {
   readonly verb: "get" | "list" | "watch";
   readonly namespace: string | undefined;
-  /** The one object that is asked for. */
+  /** Name of the requested object. */
   readonly name: string | undefined;
   readonly query: URLSearchParams;
   readonly accept: string;
@@ -64,7 +64,7 @@ export function stateOf(
   return Object.fromEntries(entries.sort(([a], [b]) => a < b ? -1 : 1));
 }
 
-/** Whether a call asks for an object, by its namespace and selectors. */
+/** Whether an object matches the namespace and the selectors of a call. */
 export function isSelected(call: Call, object: Widget): boolean {
   const { namespace, labels } = object.metadata;
   const selector = parseLabelSelector(call.query.get("labelSelector") ?? "");
@@ -86,13 +86,13 @@ function hasField(
   return (String(found ?? "") === value) === (operator === "=");
 }
 
-/** Sends one event to the watch of a call. */
+/** Sends an event to the watch of a call. */
 export function sendEvent(call: Call, type: string, object: unknown): void {
   const sent = type === "ERROR" ? object : asAsked(object, call.accept);
   call.response.write(`${JSON.stringify({ type, object: sent })}\n`);
 }
 
-/** An object, or its metadata where no more is asked for. */
+/** Object of a response, or its metadata where the call accepts only these. */
 export function asAsked(object: unknown, accept: string): unknown {
   if (!accept.includes("as=PartialObjectMetadata")) return object;
   const { metadata } = object as KubernetesObject;
@@ -126,7 +126,7 @@ export function statusBody(code: number, reason: string): object {
   };
 }
 
-/** Answers that a version is not there yet. */
+/** Answers that a resource version is too large. */
 export function sendTooLarge(response: Answer): void {
   sendJson(response, 504, {
     ...statusBody(504, "Timeout"),

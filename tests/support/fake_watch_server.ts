@@ -1,3 +1,13 @@
+/**
+ * Fake API server of one kind for tests of informers: it keeps a history of
+ * versions, serves get, list in pages and watch over real sockets, and fails by a
+ * script of faults per verb (watch_faults.ts). A test creates objects with
+ * `put`, removes them with `delete`, compacts the history and cuts watches; what
+ * a request means is in fake_watch_call.ts.
+ *
+ * @module
+ */
+
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { Client } from "../../core/client/client.ts";
@@ -18,7 +28,7 @@ import {
   Widget,
 } from "./fake_watch_call.ts";
 
-/** What a {@linkcode FakeWatchServer} says of itself. */
+/** Discovery document of a {@linkcode FakeWatchServer}. */
 const DISCOVERY = {
   kind: "APIResourceList",
   groupVersion: "example.dev/v1",
@@ -34,7 +44,7 @@ interface Change {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly version: number;
   readonly object: Widget;
-  /** The state before, to tell watches with selectors what left them. */
+  /** Previous state, for the deletion events of watches with selectors. */
   readonly before: Widget | undefined;
 }
 
@@ -44,9 +54,8 @@ interface OpenWatch {
 }
 
 /**
- * A small API server of one kind over real sockets, that keeps a history and
- * fails as told: the next calls of a verb meet the faults of a script, then it
- * serves in good health.
+ * API server of one kind over real sockets with a history of versions. The next
+ * calls of a verb get the faults of a script; later calls are served.
  */
 export class FakeWatchServer {
   /** Every call, in order. */
@@ -65,7 +74,7 @@ export class FakeWatchServer {
   #uids = 0;
   /** Whether it knows `sendInitialEvents`, refuses it, or ignores it. */
   watchList: "yes" | "refused" | "ignored" = "yes";
-  /** The objects of a page at most, whatever is asked for. */
+  /** Maximum number of objects in a page, whatever the request says. */
   maxPage: number = Infinity;
 
   private constructor(server: Server) {
@@ -142,7 +151,7 @@ export class FakeWatchServer {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** Makes or changes an object and tells the watches. */
+  /** Creates or changes an object and sends the event to the watches. */
   put(
     key: string,
     part: {
@@ -175,7 +184,7 @@ export class FakeWatchServer {
     return object;
   }
 
-  /** Deletes an object, tells the watches, and gives what it was. */
+  /** Deletes an object and sends the event. @returns Its last state. */
   delete(key: string): Widget | undefined {
     const before = this.#objects.get(key);
     if (before === undefined) return undefined;
@@ -207,7 +216,7 @@ export class FakeWatchServer {
     this.#script.push(...faults.map((fault) => ({ verb, fault })));
   }
 
-  /** Tells all watches how far they have come. */
+  /** Sends a bookmark to all watches. */
   bookmark(): void {
     for (const watch of this.#watches) this.#sendBookmark(watch);
   }

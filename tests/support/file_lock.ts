@@ -1,12 +1,12 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import process from "node:process";
 
-/** How often a lock that others hold is tried again, in milliseconds. */
+/** Milliseconds between two attempts to take a lock. */
 const TRY_EVERY = 25;
 
 /**
- * Waits until no other process holds a lock, and takes it. The lock of a process
- * that ended without letting go counts as free.
+ * Waits until no other process holds a lock, and takes it. The lock of an ended
+ * process counts as free.
  *
  * @param file Where the lock is.
  * @returns Lets go.

@@ -5,7 +5,7 @@ import type { Operator } from "../../core/operator/operator.ts";
 import type { Workflow } from "../../workflows/graph/workflow.ts";
 import { Gadget, type OperatorFixture } from "./operator_fixture.ts";
 
-/** What a ConfigMap should be that holds the value of its gadget. */
+/** Desired ConfigMap with the value of its gadget. */
 export function valueMap(
   suffix: string,
   labels?: Readonly<Record<string, string>>,
@@ -16,7 +16,7 @@ export function valueMap(
   });
 }
 
-/** A ConfigMap as the server has it. */
+/** Reads a ConfigMap from the server. */
 export async function findMap(
   fixture: OperatorFixture,
   name: string,
@@ -42,7 +42,10 @@ export interface WorkflowOperator {
   readonly counter: { readonly runs: number };
 }
 
-/** Makes an operator that only runs a workflow for gadgets; starts nothing. */
+/**
+ * Creates an operator that only runs a workflow for gadgets, without starting
+ * it.
+ */
 export function registerWorkflow(
   fixture: OperatorFixture,
   workflow: Workflow<Gadget>,
@@ -58,7 +61,7 @@ export function registerWorkflow(
 }
 
 /**
- * What was written of other kinds than gadgets, such as `patch configmaps a`.
+ * Writes to other kinds than gadgets, such as `patch configmaps a`.
  *
  * @param since How many requests there had been.
  */

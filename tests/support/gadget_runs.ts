@@ -7,12 +7,12 @@ import type { Operator } from "../../core/operator/operator.ts";
 import type { OperatorOptions } from "../../core/operator/operator_options.ts";
 import { Gadget, type OperatorFixture } from "./operator_fixture.ts";
 
-/** The gadget that most scenarios are about. */
+/** Gadget of most scenarios. */
 export const KEY: Required<ObjectKey> = { namespace: "default", name: "a" };
 
-/** What one run of a reconciler was given. */
+/** Input of one run of a reconciler. */
 export interface GadgetRun {
-  /** The gadget as it was given. */
+  /** Gadget of the run. */
   readonly gadget: Gadget;
   /** Which retry it was, and whether it was the last. */
   readonly attempt: number;
@@ -29,7 +29,7 @@ export interface GadgetRuns {
   readonly runs: readonly GadgetRun[];
 }
 
-/** How the operator of {@linkcode startGadgets} is made. */
+/** Options of {@linkcode startGadgets}. */
 export interface StartGadgetsOptions extends ControllerOptions<Gadget> {
   readonly operator?: OperatorOptions | undefined;
   readonly cleanup?: Reconciler<Gadget>["cleanup"];
@@ -74,8 +74,8 @@ const WRITES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What was written since a moment, such as `patch gadgets/status`. Leases and
- * Events are left out.
+ * Writes since a moment, such as `patch gadgets/status`, without Leases and
+ * Events.
  *
  * @param since How many requests there had been.
  */

@@ -7,7 +7,7 @@ import { stateOf, Widget } from "./fake_watch_call.ts";
 import { FakeWatchServer } from "./fake_watch_server.ts";
 import { until } from "./until.ts";
 
-/** One event as tests compare it. */
+/** Event in the form that tests compare. */
 export type EventLine = `${"added" | "updated" | "deleted"} ${string}`;
 
 /**
@@ -19,13 +19,13 @@ export interface InformerCase {
   readonly client: Client;
   readonly clock: VirtualClock;
   readonly informer: Informer<Widget>;
-  /** What the handler saw: type, key and flags. */
+  /** Events of the handler: type, key and flags. */
   readonly events: EventLine[];
   /** Starts the informer and waits until it has synced. */
   sync(): Promise<void>;
-  /** Waits for a condition; pauses after failures pass at once. */
+  /** Waits for a condition; pauses after failures take no time. */
   until(what: string, condition: () => boolean): Promise<void>;
-  /** Waits until the cache shows what the server has, and a watch is open. */
+  /** Waits until the cache equals the server's objects and a watch is open. */
   settled(): Promise<void>;
 }
 

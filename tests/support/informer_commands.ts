@@ -10,7 +10,7 @@ import {
   sendThen,
 } from "./watch_faults.ts";
 
-/** What a call may meet. */
+/** Faults of a call. */
 export const FAULTS: readonly Fault[] = [
   endAtOnce,
   errorEvent(410, "Expired"),
@@ -34,13 +34,15 @@ export const FAULTS: readonly Fault[] = [
   },
 ];
 
-/** What happens next to an informer, or to its server. */
+/** Step of a history: an act on an informer or on its server. */
 export type Command =
   | {
-    /** Somebody else's write, or one of ours that is then under way. */
+    /**
+     * Kind of the write: a foreign one, or an own one that stays in progress.
+     */
     readonly do: "put" | "own";
     readonly key: string;
-    /** Whether the object has the label that a selector may ask for. */
+    /** Whether the object has the label of the selector. */
     readonly on: boolean;
   }
   | { readonly do: "delete"; readonly key: string }
@@ -141,7 +143,7 @@ const COMMANDS: readonly fc.WeightedArbitrary<Command>[] = [
 ];
 
 /**
- * What may happen, in order.
+ * Arbitrary histories.
  *
  * @param options `moves`: whether the informer's namespaces change.
  */

@@ -1,3 +1,13 @@
+/**
+ * Runs a random history of an informer and checks its invariants. A history
+ * (informer_commands.ts) mixes foreign and own writes, faults, restarts and late
+ * handlers. At its end the store equals the server, each handler's view built
+ * from events alone equals the store, every foreign change was delivered to the
+ * writer, and no event was delivered without a reason.
+ *
+ * @module
+ */
+
 import assert from "node:assert/strict";
 import {
   labelRequirements,
@@ -19,24 +29,24 @@ import type { FakeWatchServer } from "./fake_watch_server.ts";
 import { type Command, FAULTS } from "./informer_commands.ts";
 import { type MemoryPace, memoryTransport } from "./memory_transport.ts";
 
-/** The label that a selector may ask for, and one that it does not. */
+/** Labels that match and that do not match the selector. */
 const ON = { color: "on" };
 const OFF = { color: "off" };
 
 /** So many objects are worth being compressed and given up. */
 const MANY = 40;
 
-/** How the server answers, beside what a history does to it. */
+/** Behaviour of the server in a history. */
 export interface World extends MemoryPace {
   /** Whether the state can be had as a stream. */
   readonly watchList: FakeWatchServer["watchList"];
 }
 
-/** What a handler believes, from its events alone. */
+/** Objects that a handler knows from its events alone. */
 class Mirror {
   readonly state: Map<string, string> = new Map();
   readonly faults: string[] = [];
-  /** The newest version told of each key; absent if versions count anew. */
+  /** Newest delivered version of each key; absent after versions restarted. */
   newest: Map<string, number> | undefined;
 
   constructor(ordered: boolean) {
@@ -63,39 +73,39 @@ class Mirror {
   }
 }
 
-/** A change by somebody else that the writer was not told of. */
+/** Foreign change that was not delivered to the writer. */
 interface Debt {
   readonly version: string;
-  /** Whether the object is gone since, or was for a moment. */
+  /** Whether the object was deleted since, or for a moment. */
   readonly gone: boolean;
 }
 
-/** A write of ours that the server has stored, and not answered yet. */
+/** Own write that the server has stored but not answered. */
 interface StoredWrite {
   readonly write: OwnWrite<Widget>;
   readonly answer: Widget;
 }
 
-/** Runs one history of an informer and checks what must hold at its end. */
+/** Runs one history of an informer and checks its invariants at the end. */
 export class InformerHistory {
   readonly #clock: VirtualClock = new VirtualClock();
   readonly #server: FakeWatchServer;
   readonly #world: World;
   readonly #selection: InformerSelection;
   readonly #informer: Informer<Widget>;
-  /** One for the handler that was there first, and one for each late one. */
+  /** Mirrors of the first handler and of each later one. */
   readonly #mirrors: Mirror[] = [];
   readonly #writer: HandlerRegistration<Widget>;
   readonly #writes: StoredWrite[] = [];
-  /** The objects that the writer was told of, without those that are gone. */
+  /** Objects that were delivered to the writer and not deleted. */
   readonly #present: Set<string> = new Set();
-  /** The last of the changes by others that the writer is to be told of. */
+  /** Last foreign change of each key that must be delivered to the writer. */
   readonly #owed: Map<string, Debt> = new Map();
   /** The versions of our writes that were answered. */
   readonly #own: Set<string> = new Set();
   /** How many events the changes by others can give the writer, by key. */
   readonly #due: Map<string, number> = new Map();
-  /** What the writer was told without reason. */
+  /** Events that were delivered to the writer without a reason. */
   readonly #excess: string[] = [];
   readonly #moves: Promise<void>[] = [];
   #namespaces: readonly string[] | undefined;
@@ -231,7 +241,7 @@ export class InformerHistory {
     assert.equal(this.#clock.pendingTimers, 0);
   }
 
-  /** What the informer should hold of what the server has. */
+  /** Objects of the server that the informer must contain. */
   get #expected(): Record<string, string | undefined> {
     return stateOf(
       [...this.#server.objects].filter((object) => this.#isVisible(object)),
@@ -269,7 +279,7 @@ export class InformerHistory {
     });
   }
 
-  /** The writer is told. */
+  /** Delivers an event to the writer. */
   #settle({ type, key, header, initial, relist }: CacheEvent<Widget>): void {
     const due = this.#due.get(key) ?? 0;
     const isSure = type === "deleted" || initial || relist;
@@ -287,7 +297,7 @@ export class InformerHistory {
     ) this.#owed.delete(key);
   }
 
-  /** Somebody else writes an object. */
+  /** Makes a foreign write. */
   #change(key: string, write: () => Widget | undefined): void {
     const before = this.#server.get(key);
     const was = before !== undefined && this.#isVisible(before);
@@ -299,12 +309,12 @@ export class InformerHistory {
     this.#expect(key);
   }
 
-  /** One more event may come. */
+  /** Allows one more event. */
   #expect(key: string): void {
     this.#due.set(key, Math.max(this.#due.get(key) ?? 0, 0) + 1);
   }
 
-  /** A write of ours is stored, and not answered yet. */
+  /** Stores an own write without answering it. */
   #begin(key: string, on: boolean): void {
     const write = this.#writer.beginWrite(key);
     const answer = this.#put(key, on);
@@ -351,8 +361,9 @@ export class InformerHistory {
   }
 
   /**
-   * The server counts anew: once, as a second time might not be noticeable, and
-   * not while a state is read, which may well be older than the one before it.
+   * Restarts the versions of the server: only once, since a second time might
+   * not be noticeable, and not while a list is read, which may be older than the
+   * previous one.
    */
   #lose(): void {
     const { watches } = this.#informer.health();

@@ -3,20 +3,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCommand } from "./child_process.ts";
 
-/** A folder in which somebody has installed the package. */
+/** Folder in which the package is installed. */
 export interface InstalledPackage {
   readonly folder: string;
-  /** The environment of somebody who knows nothing of the sources. */
+  /** Environment of a user without the sources. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The paths within the tarball. */
+  /** Paths in the tarball. */
   readonly files: readonly string[];
   remove(): Promise<void>;
 }
 
 /**
  * Packs the built package as `npm publish` would and installs the tarball into
- * an empty folder. The dependencies are packed too, from where `npm ci` has put
- * them, so that no registry is asked.
+ * an empty folder. Dependencies are packed from node_modules, so that no
+ * registry is used.
  *
  * @param dependencies The names of the packages that it depends on.
  */

@@ -1,9 +1,8 @@
 import { fc } from "./property.ts";
 
 /**
- * JSON texts with everything that may mislead a scanner: any key order, white
- * space, escapes in keys and values, repeated keys, keys and values that look
- * like others, brackets and quotes within strings.
+ * JSON texts that may mislead a scanner: any key order, white space, escapes in
+ * keys and values, repeated and similar keys, brackets and quotes in strings.
  *
  * @module
  */
@@ -41,7 +40,7 @@ const looseText = fc.oneof(
   fc.string({ unit: "binary", maxLength: 6 }),
 );
 
-/** One spelling of a text as a JSON string, with more escapes than needed. */
+/** JSON string of a text with needless escapes. */
 export function spelling(text: string): fc.Arbitrary<string> {
   return fc.array(fc.nat(7), { maxLength: 8 }).map((choices) => {
     let json = '"';
@@ -78,7 +77,7 @@ interface Member {
   readonly value: fc.Arbitrary<string>;
 }
 
-/** Members in any order, each as often as it is given. */
+/** Object of members in any order, with repetitions. */
 export function objectText(
   members: fc.Arbitrary<readonly (readonly [string, string])[]>,
 ): fc.Arbitrary<string> {
@@ -192,7 +191,7 @@ export const watchEventText: fc.Arbitrary<string> = fc.oneof(
   },
 );
 
-/** Texts made from others by a few changes: most are broken. */
+/** Texts with a few random changes; most are invalid. */
 export function damaged(texts: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const change = fc.record({
     at: fc.double({ min: 0, max: 1, noNaN: true }),

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import type { CommandResult } from "./child_process.ts";
 import { runCommand } from "./child_process.ts";
 
-/** Why tests with kubectl are skipped here; false where it is installed. */
+/** Reason why tests with kubectl are skipped; false where it is installed. */
 export const NO_KUBECTL: string | false =
   spawnSync("kubectl", ["version", "--client"]).status === 0
     ? false
@@ -41,12 +41,12 @@ export class Kubectl {
     return (await this.#expect(0, command, rest)).stdout;
   }
 
-  /** Runs a command that reads a text, such as `apply -f -`. */
+  /** Runs a command with a text as its standard input, such as `apply -f -`. */
   async feed(input: string, command: string): Promise<string> {
     return (await this.#expect(0, command, [], input)).stdout;
   }
 
-  /** Runs a command that must be refused, and gives what it said. */
+  /** Runs a command that must fail. @returns Its error output. */
   async fails(command: string, ...rest: readonly string[]): Promise<string> {
     return (await this.#expect(1, command, rest)).stderr;
   }
@@ -65,7 +65,7 @@ export class Kubectl {
     return runCommand(this.command(command, rest), { input, limit: 30_000 });
   }
 
-  /** The command as it is run, for those that go on until they are ended. */
+  /** Full command, for those that run until they are ended. */
   command(command: string, rest: readonly string[] = []): readonly string[] {
     return [
       "kubectl",

@@ -8,17 +8,14 @@ import { startScenarioCluster } from "./scenario_cluster.ts";
 
 /** Options of {@linkcode kubectlTest}. */
 export interface KubectlTestOptions {
-  /**
-   * Whether the server pretends that Deployments become ready, which only the
-   * embedded one can.
-   */
+  /** Whether the embedded server simulates that Deployments become ready. */
   readonly simulate?: boolean | undefined;
 }
 
 /**
- * A test in which kubectl talks to a cluster: the embedded API server over TLS
- * on a loopback port, or the real one that the run was given. Each has a
- * namespace of its own.
+ * Defines a test of kubectl against the embedded API server over TLS on a
+ * loopback port, or against the real cluster of the run. Each test has its own
+ * namespace.
  */
 export function kubectlTest(
   title: string,

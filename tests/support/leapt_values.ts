@@ -1,9 +1,9 @@
-/** Under which key the scanner looks into an object, by how deep it is. */
+/** Keys under which the scanner enters an object, by depth. */
 const ENTERED = [undefined, "object", "metadata"];
 
 /**
- * The text of a watch event with every object and array emptied that the
- * scanner leaps over, found in the simplest way there is.
+ * Text of a watch event with every object and array emptied that the scanner
+ * skips, by the simplest algorithm.
  */
 export function withoutLeapt(text: string): string {
   let result = "";
@@ -43,7 +43,7 @@ function endOfString(text: string, start: number): number {
   return i + 1;
 }
 
-/** The position after the bracket that closes the one at the start. */
+/** Position after the closing bracket. */
 function endOfBrackets(text: string, start: number): number {
   let depth = 0;
   for (let i = start; i < text.length;) {

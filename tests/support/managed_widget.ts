@@ -7,7 +7,7 @@ import {
 } from "../../core/patch/managed_fields.ts";
 import { Schema } from "../../core/patch/schema.ts";
 
-/** The version of the widgets. */
+/** API version of the widgets. */
 export const apiVersion = "example.com/v1";
 
 const schema = new Schema({
@@ -63,7 +63,7 @@ export const kind: ManagedKind = {
   empty: () => ({ apiVersion, kind: "Widget", metadata: { name: "" } }),
 };
 
-/** What managers apply. */
+/** Spec that managers apply. */
 export interface Spec {
   [field: string]: unknown;
 }

@@ -6,9 +6,9 @@ import type {
 import type { Answer } from "./fake_watch_call.ts";
 import type { FakeWatchServer } from "./fake_watch_server.ts";
 
-/** How the answers of a {@linkcode memoryTransport} arrive. */
+/** Pace of the answers of a {@linkcode memoryTransport}. */
 export interface MemoryPace {
-  /** How many bytes come at once at most. */
+  /** Maximum number of bytes per chunk. */
   readonly pieceSize: number;
   /** Whether each piece takes a turn of the event loop, at the moment. */
   isSlow: boolean;

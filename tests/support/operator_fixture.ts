@@ -27,13 +27,13 @@ import { removeObjects } from "./remove_objects.ts";
 import { inTime } from "./in_time.ts";
 import { ON_REAL_CLUSTER } from "./scenario_cluster.ts";
 
-/** What a gadget asks for. */
+/** Spec of a gadget. */
 export interface GadgetSpec {
   value: string;
   numberOfExecutions?: number | undefined;
 }
 
-/** What is reported of a gadget. */
+/** Status of a gadget. */
 export interface GadgetStatus {
   value?: string | undefined;
   count?: number | undefined;

@@ -20,7 +20,7 @@ export function podStore(options: Options = {}): ObjectStore<UntypedObject> {
   return new ObjectStore({ kind: Pod, ...options });
 }
 
-/** What differs from Pod to Pod. */
+/** Fields that differ between Pods. */
 export interface Fields {
   readonly name: string;
   readonly namespace?: string;

@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { PGlite } from "@electric-sql/pglite";
 
-/** A PostgreSQL that others can connect to. */
+/** PostgreSQL server for other processes. */
 export interface PostgresServer {
-  /** For clients. */
+  /** Connection URL. */
   readonly url: string;
-  /** Asks it directly. */
+  /** Runs a query directly. */
   query(text: string): Promise<readonly Record<string, unknown>[]>;
   /** Ends all connections. */
   stop(): Promise<void>;
@@ -17,12 +17,12 @@ export interface PostgresServer {
 const TLS_REQUEST = 80877103;
 const NO_TLS = "N";
 
-/** Ends an exchange of the extended protocol; a simple query is one by itself. */
+/** Messages that end an exchange of the protocol. */
 const ENDS_EXCHANGE = new Set(["S", "Q"]);
 
 /**
- * The one session of the database. What a client prepares without a name lasts
- * until its exchange ends: nobody else may prepare anything meanwhile.
+ * Session of the database. An unnamed prepared statement lasts until its
+ * exchange ends, so only one client at a time may prepare one.
  */
 class Session {
   #last: Promise<unknown> = Promise.resolve();
@@ -38,8 +38,8 @@ class Session {
 }
 
 /**
- * Serves a PGlite over PostgreSQL's own protocol on a loopback port: for one
- * client, since it has only one session.
+ * Serves a PGlite by PostgreSQL's protocol on a loopback port. It has one
+ * session.
  */
 export async function startPostgres(): Promise<PostgresServer> {
   const database = await PGlite.create();

@@ -11,7 +11,7 @@ import type { ShardAssignment } from "../../core/controller/shard.ts";
 import { silentLogger } from "../../core/logger.ts";
 import { VirtualClock } from "../../testing/virtual_clock.ts";
 
-/** A primary as the cases make it. */
+/** Primary of the tests. */
 export interface Gadget extends KubernetesObject {
   spec: { color: string };
 }
@@ -22,7 +22,7 @@ export interface ProcessorCaseOptions {
   readonly cap?: ConcurrencyCap | undefined;
   readonly clock?: VirtualClock | undefined;
   readonly shard?: ShardAssignment | undefined;
-  /** Told before the case itself. */
+  /** Observers that are called before the fixture. */
   readonly observers?: readonly RunObserver<Gadget>[] | undefined;
 }
 
@@ -41,8 +41,8 @@ export const FAILED: RunResult = {
 };
 
 /**
- * An event processor with primaries in a map and runs that the test ends by
- * hand, on a clock that moves when told.
+ * Event processor on a virtual clock with primaries in a map; the test ends its
+ * runs.
  */
 export class ProcessorFixture {
   readonly clock: VirtualClock;
@@ -55,7 +55,9 @@ export class ProcessorFixture {
   readonly plans: (RunPlan | undefined)[] = [];
   /** Logged errors. */
   readonly faults: string[] = [];
-  /** Ends runs at once, unless it gives nothing. */
+  /**
+   * Result of a run that ends immediately; undefined leaves the run to the test.
+   */
   script: ((run: Run<Gadget>) => RunResult | undefined) | undefined;
   #lastUid = 0;
   #lastVersion = 0;
@@ -111,7 +113,7 @@ export class ProcessorFixture {
       this.processor.stateOf(key) === FRESH;
   }
 
-  /** Makes a primary, as the watch tells it. */
+  /** Adds a primary with the event of a watch. */
   add(key: string, changes: Partial<CacheEvent<Gadget>> = {}): Gadget {
     const object = this.#make(key, `uid-${++this.#lastUid}`);
     this.primaries.set(key, object);
@@ -119,7 +121,7 @@ export class ProcessorFixture {
     return object;
   }
 
-  /** Changes a primary, as the watch tells it. */
+  /** Changes a primary with the event of a watch. */
   update(key: string, changes: Partial<CacheEvent<Gadget>> = {}): Gadget {
     const old = this.primaries.get(key) as Gadget;
     const object = this.#make(key, old.metadata.uid as string);
@@ -131,14 +133,14 @@ export class ProcessorFixture {
     return object;
   }
 
-  /** Marks a primary for deletion, as the watch tells it. */
+  /** Marks a primary for deletion with the event of a watch. */
   mark(key: string): void {
     const object = this.primaries.get(key) as Gadget;
     object.metadata.deletionTimestamp = "2026-01-01T00:00:00Z";
     this.update(key);
   }
 
-  /** Deletes a primary, as the watch tells it. */
+  /** Deletes a primary with the event of a watch. */
   delete(key: string): void {
     const object = this.primaries.get(key) as Gadget;
     this.primaries.delete(key);
@@ -150,7 +152,7 @@ export class ProcessorFixture {
     return this.clock.settle();
   }
 
-  /** Ends the run of a key and lets what follows happen. */
+  /** Ends the run of a key and settles. */
   async end(key: string, result: RunResult = DONE): Promise<void> {
     const open = this.open.get(key);
     if (open === undefined) throw new Error(`No run of ${key}`);

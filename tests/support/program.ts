@@ -1,3 +1,9 @@
+/**
+ * Programs in processes of their own: start, read the output, freeze, end, kill.
+ *
+ * @module
+ */
+
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -6,14 +12,14 @@ import type { CommandOptions } from "./child_process.ts";
 import { killGroup, PROJECT, startCommand } from "./child_process.ts";
 import { until } from "./until.ts";
 
-/** The runtime that runs the tests. */
+/** Runtime of the tests. */
 export const RUNTIME: "node" | "deno" | "bun" = "Deno" in globalThis
   ? "deno"
   : "Bun" in globalThis
   ? "bun"
   : "node";
 
-/** How the runtime of the tests, or another one, runs a file. */
+/** Command by which a runtime runs a file. */
 export function runtimeCommand(
   runtime: "node" | "deno" | "bun" = RUNTIME,
 ): readonly string[] {
@@ -24,13 +30,13 @@ export function runtimeCommand(
   }[runtime];
 }
 
-/** The command line of the project, from its sources. */
+/** Command of the project's command line from its sources. */
 export function coracle(...args: readonly string[]): readonly string[] {
   const bin = join(PROJECT, "cli", "bin.ts");
   return [...runtimeCommand(), bin, ...args];
 }
 
-/** A program that goes on until it is ended, and what it has written. */
+/** Program that runs until it is ended, with its output. */
 export class Program {
   readonly #child: ChildProcess;
   readonly #command: readonly string[];
@@ -51,7 +57,7 @@ export class Program {
     });
   }
 
-  /** What it has written so far. */
+  /** Output so far. */
   get output(): string {
     return this.#output;
   }
@@ -61,7 +67,7 @@ export class Program {
     return this.#code;
   }
 
-  /** Waits until it has written something. */
+  /** Waits until its output matches. */
   async says(pattern: RegExp, within = 20_000): Promise<RegExpExecArray> {
     return await until(`${this.#name} says ${pattern}`, () => {
       const found = pattern.exec(this.#output);
@@ -74,7 +80,9 @@ export class Program {
     });
   }
 
-  /** Asks it to end, as Ctrl-C or a cluster would, and gives its exit code. */
+  /**
+   * Ends it by a signal, as Ctrl-C or a cluster does. @returns Its exit code.
+   */
   async end(
     signal: "SIGINT" | "SIGTERM" | "SIGKILL" = "SIGTERM",
     within = 20_000,
@@ -92,12 +100,12 @@ export class Program {
     return this.#code ?? -1;
   }
 
-  /** Sends it a signal, such as one to stand still or to go on. */
+  /** Freezes or continues it. */
   signal(name: "SIGSTOP" | "SIGCONT"): void {
     if (this.#child.pid !== undefined) process.kill(this.#child.pid, name);
   }
 
-  /** Ends it and all it has started, at once. */
+  /** Kills it with all its children. */
   async kill(): Promise<void> {
     if (this.#code !== undefined) return;
     const closed = once(this.#child, "close");
@@ -105,7 +113,7 @@ export class Program {
     await closed;
   }
 
-  /** What it is, how it stands, and the end of what it has written. */
+  /** Command, state and the end of its output, for errors. */
   describe(): string {
     const state = this.#code === undefined
       ? "still runs"

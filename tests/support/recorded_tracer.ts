@@ -1,13 +1,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Span, SpanAttributes, Tracer } from "../../core/tracing.ts";
 
-/** A span as it was recorded. */
+/** Recorded span. */
 export interface RecordedSpan {
   readonly name: string;
   readonly kind: number;
   readonly id: string;
   readonly trace: string;
-  /** The span within which it began. */
+  /** Parent span. */
   readonly parent: RecordedSpan | undefined;
   readonly attributes: Record<string, unknown>;
   status: { readonly code: number; readonly message?: string } | undefined;

@@ -1,21 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-/** Something that takes options, and what is wrong with some of them. */
+/** Function with options, and wrong values for them. */
 export interface Refusals {
-  /** What it is called. */
+  /** Name for the titles. */
   readonly what: string;
-  /** Makes it. */
+  /** Calls the function. */
   readonly make: (options: never) => unknown;
-  /** Options with which it can be made. */
+  /** Valid options. */
   readonly good: object;
-  /** Whether it can be made without options, too. */
+  /** Whether the options may be omitted. */
   readonly optional?: boolean;
-  /** Wrong values by the option, and what is said of each. */
+  /** Wrong values of each option with the expected message. */
   readonly bad: Readonly<Record<string, readonly [unknown, string | RegExp]>>;
 }
 
-/** Tests that wrong options are refused, by name and with what is expected. */
+/** Tests that wrong options are refused with the name and the expected type. */
 export function testRefusals(all: readonly Refusals[]): void {
   for (const { what, make, good, optional = false, bad } of all) {
     test(`${what} refuses options that are wrong, and names them`, async () => {
@@ -42,7 +42,7 @@ export function testRefusals(all: readonly Refusals[]): void {
   }
 }
 
-/** What a promise is rejected with, in the form of all errors. */
+/** Message of a rejected promise, in the form of all errors. */
 async function refused(
   promise: Promise<unknown>,
   form = /^Cannot .+: .+: received /s,

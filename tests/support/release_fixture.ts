@@ -25,18 +25,18 @@ export const FETCHED: Partial<SummarizedDefinition<Release>> = {
 
 const KEY = { namespace: "default", name: "web" };
 
-/** One release, and a `summarized` reconciler for it on an embedded server. */
+/** Release with a `summarized` reconciler on an embedded server. */
 export class ReleaseFixture {
   readonly fixture: OperatorFixture;
   readonly key: typeof KEY = KEY;
-  /** By which a test asks for a run. */
+  /** Source by which a test triggers a run. */
   readonly nudges: InboundSource<Release> = inboundSource<Release>("nudges");
 
   constructor(fixture: OperatorFixture) {
     this.fixture = fixture;
   }
 
-  /** Runs steps as a reconciler over the release, which is made, too. */
+  /** Creates the release and reconciles it by steps. */
   async play(
     steps: readonly Step<Release>[],
     definition: Partial<SummarizedDefinition<Release>> = {},
@@ -62,7 +62,7 @@ export class ReleaseFixture {
     await this.fixture.settle();
   }
 
-  /** The release as the server has it. */
+  /** Reads the release from the server. */
   read(): Promise<Release> {
     return this.fixture.client.get(Release, KEY);
   }
@@ -79,7 +79,7 @@ export class ReleaseFixture {
     );
   }
 
-  /** Changes what the release asks for. */
+  /** Changes the spec of the release. */
   async ask(spec: Partial<Release["spec"]>): Promise<void> {
     await this.fixture.client.patch(Release, KEY, { spec });
   }
@@ -91,7 +91,7 @@ export class ReleaseFixture {
     ).length;
   }
 
-  /** What was told of the release, as `Type Reason: message`. */
+  /** Events of the release, as `Type Reason: message`. */
   async events(): Promise<string[]> {
     const { items } = await this.fixture.client.list(Event, {
       namespace: KEY.namespace,
@@ -102,7 +102,7 @@ export class ReleaseFixture {
       .toSorted();
   }
 
-  /** Whether nothing was logged that a person should look at. */
+  /** Whether no warning and no error was logged. */
   get isQuiet(): boolean {
     return this.fixture.log.every(({ level }) =>
       level !== "warn" && level !== "error"
@@ -123,7 +123,7 @@ export function conditionTypes(object: Release): string[] {
   return (object.status?.conditions ?? []).map(({ type }) => type);
 }
 
-/** A scenario about one release. */
+/** Defines a scenario of one release. */
 export function releaseScenario(
   title: string,
   body: (release: ReleaseFixture) => Promise<void>,

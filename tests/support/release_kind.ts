@@ -8,13 +8,13 @@ import {
 } from "../../workflows/conditions/status_schema.ts";
 import type { ConditionedStatus } from "../../workflows/conditions/condition.ts";
 
-/** What a release asks for. */
+/** Spec of a release. */
 export interface ReleaseSpec {
   version: string;
   suspend?: boolean | undefined;
 }
 
-/** What is reported of a release. */
+/** Status of a release. */
 export interface ReleaseStatus extends ConditionedStatus {
   revision?: string | undefined;
 }

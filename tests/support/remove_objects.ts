@@ -4,8 +4,8 @@ import type { HttpRequest } from "../../core/client/transport/transport.ts";
 import { until } from "./until.ts";
 
 /**
- * Removes objects that a test made, whatever still holds on to them, the last
- * one first, and waits until they are gone.
+ * Removes objects that a test created with their finalizers, the last one first,
+ * and waits until none exists.
  *
  * @param paths The paths of the objects.
  */
@@ -32,7 +32,7 @@ export async function removeObjects(
   }
 }
 
-/** The status of an answer; an object may be gone at any time. */
+/** Status of a response; an object may not exist at any time. */
 async function ask(
   client: Client,
   request: Omit<HttpRequest, "headers"> & Partial<HttpRequest>,

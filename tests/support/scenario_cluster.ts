@@ -5,11 +5,11 @@ import process from "node:process";
 import type { AuditEvent } from "../../apiserver/request_handler.ts";
 import { ApiServer } from "../../apiserver/server.ts";
 
-/** A cluster that a scenario runs against, from outside. */
+/** Cluster of a scenario, for clients in other processes. */
 export interface ScenarioCluster {
-  /** The path of a kubeconfig of an administrator. */
+  /** Path of a kubeconfig with all rights. */
   readonly kubeconfig: string;
-  /** Stops what was started for it, and only that. */
+  /** Stops only what was started for it. */
   stop(): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ export interface ScenarioCluster {
 export interface ScenarioClusterOptions {
   /** Whether Deployments must be seen to become ready. */
   readonly simulate?: boolean | undefined;
-  /** Told of every request that the embedded server answers. */
+  /** Called for every request that the embedded server answers. */
   readonly audit?: ((event: AuditEvent) => void) | undefined;
 }
 

@@ -8,7 +8,7 @@ import type {
 import { silentLogger } from "../../core/logger.ts";
 import { noMetrics } from "../../core/metrics.ts";
 
-/** What a source under test is given, and what it did with it. */
+/** Context of a source under test that records its calls. */
 export interface RecordedContext extends SourceContext {
   /** The keys that were triggered, in order. */
   readonly triggered: string[];

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after } from "node:test";
 
-/** Makes a folder that is removed when the test file has run. */
+/** Creates a folder that is removed after the test file. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "coracle-"));
   after(() => rmSync(folder, { recursive: true, force: true }));

@@ -34,7 +34,7 @@ export const endAtOnce: Fault = ({ response }) => {
   response.end();
 };
 
-/** Sends some bytes and then does as told with the connection. */
+/** Sends some bytes and then ends, resets or stalls the connection. */
 export function sendThen(
   bytes: string | Uint8Array,
   then: "end" | "reset" | "stay",
